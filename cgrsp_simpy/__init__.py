@@ -16,61 +16,47 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from cgrsp_simpy.analysis import queueing, statistics
 from cgrsp_simpy.engine.claim import Interrupt
-from cgrsp_simpy.engine.events import Event
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import Place, pools, slots
+from cgrsp_simpy.engine.places import pools, slots
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.engine.stepping import Due, Step
 from cgrsp_simpy.engine.view import first_come
-from cgrsp_simpy.logs.market import read_market
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.checks import InputError, renamed
+from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake, policy
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
-from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
-from cgrsp_simpy.rental.gpu import GPUS_2025, THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status, StockSeries
-from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE, ListPolicy, make_policy, rules
-from cgrsp_simpy.rental.record import JobRecord
+from cgrsp_simpy.rental.deadlines import DeadlineClass
+from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.job import Job, Service
+from cgrsp_simpy.rental.market import Clock, HourlyStock, Market, Status, StockSeries
+from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
-from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.terms import Preemption, Terms
-from cgrsp_simpy.rental.view import Policy, SlotView, View
+from cgrsp_simpy.rental.view import View
 from cgrsp_simpy.rental.workload import HourlyWorkload, JobList, LoggedWorkload, PoissonWorkload
-from cgrsp_simpy.studies.compare import Comparison, compare
+from cgrsp_simpy.studies.compare import compare, select
 from cgrsp_simpy.studies.executors import WorkerError
-from cgrsp_simpy.studies.month import THESIS_MIX, Month, month
 from cgrsp_simpy.studies.replicate import simulate, step_through
-from cgrsp_simpy.studies.select import select
-from cgrsp_simpy.studies.sweep import Sweep, sweep
+from cgrsp_simpy.studies.sweep import sweep
 
 if TYPE_CHECKING:
-    from cgrsp_simpy import cluster, dag, exercises, hgsp, plots, spot, waiting
-    from cgrsp_simpy.rental.bounds import lower_bound
-    from cgrsp_simpy.rental.clairvoyant import optimum
-    from cgrsp_simpy.rental.fit import fit_stock
-    from cgrsp_simpy.rental.measured import measured, on_market
-    from cgrsp_simpy.studies.advise import advise
+    from cgrsp_simpy import cluster, dag, exercises, hgsp, llm, plots, spot, waiting
+    from cgrsp_simpy.analysis import queueing, statistics
+    from cgrsp_simpy.decide.bounds import lower_bound
+    from cgrsp_simpy.decide.clairvoyant import optimum
+    from cgrsp_simpy.decide.month import month
+    from cgrsp_simpy.decide.recommend import advise
+    from cgrsp_simpy.logs.market import read_market
+    from cgrsp_simpy.rental.measured import fit_stock, measured, on_market
 
 __version__ = version("cgrsp_simpy")
 
 __all__ = [
-    "CLOCKS",
-    "GPUS_2025",
     "POLICIES",
-    "PREEMPTIVE",
     "THESIS_GPUS",
-    "THESIS_MIX",
     "ArrivalRates",
     "Clock",
-    "Comparison",
     "DeadlineClass",
-    "DeadlineClasses",
-    "Due",
-    "Event",
     "GpuType",
     "HourlyStock",
     "HourlyWorkload",
@@ -78,27 +64,20 @@ __all__ = [
     "Interrupt",
     "Job",
     "JobList",
-    "JobRecord",
     "ListPolicy",
     "LoggedWorkload",
     "Market",
     "Metric",
     "Model",
-    "Month",
-    "Place",
     "PoissonWorkload",
-    "Policy",
     "PolicyError",
     "Preemption",
     "Run",
     "Scenario",
     "Service",
-    "SlotView",
     "Status",
-    "Step",
     "StockSeries",
     "Suspend",
-    "Sweep",
     "Terms",
     "View",
     "Wake",
@@ -113,6 +92,7 @@ __all__ = [
     "first_come",
     "fit_stock",
     "hgsp",
+    "llm",
     "lower_bound",
     "make_policy",
     "measured",
@@ -137,23 +117,29 @@ __all__ = [
     "waiting",
 ]
 
-MODULES = (  # loaded when first used
-    "cluster",
-    "dag",
-    "exercises",
-    "hgsp",
-    "plots",
-    "spot",
-    "waiting",
-)
-LATER = {  # names whose modules take SciPy's solvers
-    "advise": "cgrsp_simpy.studies.advise",
-    "fit_stock": "cgrsp_simpy.rental.fit",
-    "lower_bound": "cgrsp_simpy.rental.bounds",
-    "measured": "cgrsp_simpy.rental.measured",
-    "on_market": "cgrsp_simpy.rental.measured",
-    "optimum": "cgrsp_simpy.rental.clairvoyant",
+# Loaded when first used: modules, and names of files that take SciPy's solvers or more.
+MODULES = {
+    name.rpartition(".")[2]: name
+    for name in "analysis.queueing analysis.statistics cluster dag exercises hgsp llm plots spot"
+    " waiting".split()
 }
+LATER = {
+    "advise": "decide.recommend",
+    "fit_stock": "rental.measured",
+    "lower_bound": "decide.bounds",
+    "measured": "rental.measured",
+    "month": "decide.month",
+    "on_market": "rental.measured",
+    "optimum": "decide.clairvoyant",
+    "read_market": "logs.market",
+}
+# Names of the last release, each of them at its own place now.
+MOVED = (
+    "rental.market.CLOCKS studies.compare.Comparison rental.deadlines.DeadlineClasses "
+    "engine.stepping.Due engine.events.Event rental.gpu.GPUS_2025 rental.record.JobRecord "
+    "decide.month.Month rental.policies.PREEMPTIVE engine.places.Place rental.view.Policy "
+    "rental.view.SlotView engine.stepping.Step studies.sweep.Sweep decide.month.THESIS_MIX "
+)
 
 
 def __dir__() -> list[str]:
@@ -161,10 +147,11 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
+    _moved = renamed(globals(), {}, MOVED)
 
     def __getattr__(name: str) -> Any:
         if name in MODULES:
-            return import_module(f"cgrsp_simpy.{name}")
+            return import_module(f"cgrsp_simpy.{MODULES[name]}")
         if name in LATER:
-            return getattr(import_module(LATER[name]), name)
-        raise AttributeError(f"module 'cgrsp_simpy' has no attribute {name!r}")
+            return getattr(import_module(f"cgrsp_simpy.{LATER[name]}"), name)
+        return _moved(name)

@@ -31,6 +31,9 @@ SINGLE = {
     "advice": "cgrsp advise --day hectic --workers 2 --bound-seeds 5 --report figures/advice",
 }
 
+# At the head of a page of pictures: their captions would hide the pages that explain.
+UNSEARCHED = "---\nnosearch: true\n---\n\n"
+
 # Before the first cell of a page: pictures that a cell saves are shown below it.
 SET_UP = """import pathlib
 
@@ -189,11 +192,11 @@ def _figures() -> Iterator[tuple[str, str]]:
     readmes = sorted(FIGURES.rglob("README.md"), key=lambda path: len(path.parts))
     names = {readme: readme.parent.name.replace("figures", "thesis") for readme in readmes}
     for readme, name in names.items():
-        yield f"figures/{name}.md", gallery(readme)
+        yield f"figures/{name}.md", UNSEARCHED + gallery(readme)
         yield f"parts/{name}.md", _seen(readme)
     shown = {picture for readme in readmes for picture in _pictures(readme)}
     rest = sorted(set(FIGURES.rglob("*.png")) - shown)
-    yield "figures/more.md", _more(rest)
+    yield "figures/more.md", UNSEARCHED + _more(rest)
     intro = (
         "# Figures\n\nEvery picture of the project with what it shows, the command that makes it,"
         " and the CSV of what is plotted. Tests hold each CSV to what the package gives today."
@@ -263,8 +266,20 @@ class Name(NamedTuple):
         return f"{self.module}.{self.name}"
 
 
-def modules() -> dict[str, types.ModuleType]:
-    """Every module that says what is public in it, packages first."""
+def shown_by_use() -> dict[str, list[str]]:
+    """The names that scripts and pages import from each module."""
+    line = re.compile(r"^from (cgrsp_simpy[\w.]*) import (\([^)]*\)|[^\n(#]*)", re.MULTILINE)
+    found: dict[str, set[str]] = {}
+    for path in (*SCENARIOS.rglob("*.py"), *(ROOT / "docs").glob("*/*.md"), ROOT / "README.md"):
+        for module, names in line.findall(path.read_text(encoding="utf-8")):
+            found.setdefault(module, set()).update(re.findall(r"(\w+)(?: as \w+)?", names))
+    return {module: sorted(names) for module, names in found.items()}
+
+
+def modules() -> dict[str, list[str]]:
+    """The public names of every module that lists them, packages first; of others those that
+    scripts and pages import.
+    """
     names = ["cgrsp_simpy"]
     names += [
         found.name
@@ -273,15 +288,18 @@ def modules() -> dict[str, types.ModuleType]:
     ]
     loaded = {name: import_module(name) for name in names}
     ranked = sorted(names, key=lambda name: (not hasattr(loaded[name], "__path__"), name))
-    return {name: loaded[name] for name in ranked if hasattr(loaded[name], "__all__")}
+    used = shown_by_use()
+    listed = {name: getattr(loaded[name], "__all__", used.get(name, [])) for name in ranked}
+    return {name: own for name, own in listed.items() if own}
 
 
 def public() -> dict[str, list[Name]]:
     """The public names by module, each at the shortest place where it is public."""
     seen: set[Any] = set()
     found: dict[str, list[Name]] = {}
-    for module, loaded in modules().items():
-        for name in loaded.__all__:
+    for module, names in modules().items():
+        loaded = import_module(module)
+        for name in names:
             value = getattr(loaded, name)
             if isinstance(value, types.ModuleType):
                 continue

@@ -14,7 +14,7 @@ import numpy as np
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
-from cgrsp_simpy.cluster.hybrid import scores_of_queue
+from cgrsp_simpy.cluster.policies import scores_of_queue
 
 SCENARIO = cg.cluster.Scenario(cg.cluster.Offered(jobs=1000, load=1.1))
 JOBS = SCENARIO.source.draw(SCENARIO.cluster, seed=1)

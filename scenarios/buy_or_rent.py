@@ -9,6 +9,7 @@ vary less, so that fewer jobs need to be sent.
 """
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.waiting.jobs import scenario_jobs
 
 RATE, HOURS, LONGEST_S = 0.1, 730, 300  # jobs per second; a month; five minutes
 w = cg.waiting
@@ -23,7 +24,7 @@ if __name__ == "__main__":
         prices = w.Prices(
             fixed=0.4 * gpu.price_usd_per_h, on_demand=gpu.price_usd_per_h
         )
-        listed = w.scenario_jobs(jobs, gpu.name)
+        listed = scenario_jobs(jobs, gpu.name)
         service_s = listed.run_s.mean()
         best = w.optimum(
             "sww", RATE, service_s, wait_s=LONGEST_S, prices=prices, duration_h=HOURS

@@ -12,6 +12,8 @@ All else costs more than to rent.
 import numpy as np
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.waiting.jobs import scenario_jobs
+from cgrsp_simpy.waiting.policies import waiting_policy
 
 w = cg.waiting
 GPU = "RTX A4000"
@@ -23,8 +25,8 @@ SEEDS = range(10)
 def one_day(name, slots, seed):
     """Cost in $, mean wait in minutes, and share of missed deadlines of a day."""
     day = cg.day("hectic", slots=slots)
-    scenario = w.Scenario(w.scenario_jobs(day, GPU, seed), machines=slots)
-    done = cg.simulate(scenario, w.waiting_policy(name, LONGEST_S, SHORT_S)).jobs
+    scenario = w.Scenario(scenario_jobs(day, GPU, seed), machines=slots)
+    done = cg.simulate(scenario, waiting_policy(name, LONGEST_S, SHORT_S)).jobs
     deadline_s = np.array(
         [job.deadline_s for job, _ in day.workload.generate(seed, day.service)]
     )
@@ -43,7 +45,7 @@ if __name__ == "__main__":
         " deadlines in %"
     )
     rented = [
-        w.scenario_jobs(cg.day("hectic"), GPU, seed).run_s.sum() / 3600 * PRICE
+        scenario_jobs(cg.day("hectic"), GPU, seed).run_s.sum() / 3600 * PRICE
         for seed in SEEDS
     ]
     print(

@@ -14,7 +14,7 @@ import sys
 import cgrsp_simpy as cg
 
 if __name__ == "__main__":
-    requests = cg.hgsp.read_requests(sys.argv[1], weight="short")
+    requests = cg.llm.read_requests(sys.argv[1], weight="short")
     print(f"{requests.requests} requests in {requests.arrival_s[-1] / 60:.0f} min")
     print(
         "Wait: from arrival to start, s. Response: from arrival to completion, s,"
@@ -26,7 +26,7 @@ if __name__ == "__main__":
     )
     for gpus in (12, 16, 24):
         for waves in (False, True):
-            scenario = cg.hgsp.Requests(requests, cg.hgsp.LlmCluster(gpus), waves)
+            scenario = cg.llm.Scenario(requests, cg.llm.LlmCluster(gpus), waves)
             for scheduler in ("fifo", "wsrpt"):
                 found = cg.simulate(scenario, scheduler).summary()
                 waits = "".join(

@@ -6,8 +6,8 @@ wait is that EDF looks for stock. On the hectic day, when jobs queue, orders mat
 """
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.decide.order_place import order_by_place
 from cgrsp_simpy.rental.policies import rules
-from cgrsp_simpy.studies.order_place import order_by_place
 
 ORDERS = {
     "submission": rules.by_submission,

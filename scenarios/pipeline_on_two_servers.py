@@ -15,6 +15,8 @@ from itertools import product
 import numpy as np
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.dag.listing import ORDERS
+from cgrsp_simpy.dag.scenario import simulate
 
 STEP = cg.dag.training_graph(layers=8, stages=4, micro_batches=8)
 BY_HAND = {
@@ -70,7 +72,7 @@ if __name__ == "__main__":
         plans |= {name: cg.dag.find(problem, name, BUDGET).plan for name in SCHEDULERS}
         plans |= {
             f"best of all 256, order={order}": best_of_all(problem, order)
-            for order in cg.dag.ORDERS
+            for order in ORDERS
         }
         print(
             f"\n{inter_gb_per_s:g} GB/s between servers; no plan ends before"
@@ -78,7 +80,7 @@ if __name__ == "__main__":
         )
         print(f"{'':32}{'ends after, s':>14}{'GPUs used':>11}{'GB between':>12}")
         for name, plan in plans.items():
-            end_s = cg.dag.simulate(problem, plan).summary()["makespan_s"]
+            end_s = simulate(problem, plan).summary()["makespan_s"]
             print(
                 f"{name:32}{end_s:14.2f}{len(set(plan.gpu.tolist())):11}"
                 f"{sent_between(plan):12.1f}"

@@ -14,6 +14,8 @@ scenarios/waiting_on_a_log.py PATH
 import sys
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.waiting.jobs import describe
+from cgrsp_simpy.waiting.policies import waiting_policy
 
 w = cg.waiting
 SIZES = tuple(
@@ -23,7 +25,7 @@ SIZES = tuple(
 
 if __name__ == "__main__":
     jobs = w.read_jobs(sys.argv[1]).jobs
-    print(w.describe(jobs))
+    print(describe(jobs))
     print(
         "price as a share of renting for every job, wait in minutes, share of jobs on"
         " demand; longest wait 1 h, short below 3 min"
@@ -32,7 +34,7 @@ if __name__ == "__main__":
     for machines in ((SIZES[7],), (SIZES[6],), (SIZES[6], SIZES[5])):
         for order in ("fcfs", "sjf"):
             scenario = w.Scenario(
-                jobs, w.waiting_policy("njw"), machines, order, sizes=SIZES
+                jobs, waiting_policy("njw"), machines, order, sizes=SIZES
             )
             cells = []
             for name in w.POLICIES:
@@ -40,7 +42,7 @@ if __name__ == "__main__":
                     # a job of 128 processors would wait for ever
                     cells.append(f"{'-':>20}")
                     continue
-                policy = w.waiting_policy(name, wait_s=3600, short_s=180)
+                policy = waiting_policy(name, wait_s=3600, short_s=180)
                 found = cg.simulate(scenario, policy, records=False).summary()
                 share, wait_min = (
                     found["price"] / w.Prices().on_demand,

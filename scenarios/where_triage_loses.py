@@ -7,7 +7,7 @@ four fifths of them due within 83 minutes.
 """
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.studies.suite import scenario
+from cgrsp_simpy.decide.suite import scenario
 
 
 def overload():

@@ -5,6 +5,7 @@ the small hours.
 """
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.cluster.metrics import GPU_CLASSES
 
 SCHEDULERS = (
     "fifo",
@@ -19,7 +20,7 @@ SCHEDULERS = (
 )
 SEEDS = range(5)
 SCENARIO = cg.cluster.Scenario(cg.cluster.Offered(jobs=1000, load=0.9))
-GPUS = cg.cluster.GPU_CLASSES
+GPUS = GPU_CLASSES
 
 if __name__ == "__main__":
     print("1000 jobs of the mix at offered load 0.9 on 8 x 8 GPUs, mean of 5 seeds")

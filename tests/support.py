@@ -1,10 +1,13 @@
 """What the tests of several files share: commands, what a terminal sees of them, refusals, logs."""
 
+import csv
+import io
 import os
 import re
 import struct
 import subprocess
 import sys
+from itertools import permutations, product
 from pathlib import Path
 
 import matplotlib
@@ -13,6 +16,7 @@ import pytest
 from PIL import Image
 
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.hgsp.schedule import from_sequences
 from cgrsp_simpy.model.checks import InputError
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
@@ -41,6 +45,11 @@ def output(capsys, *words):
     """Stdout of a command that succeeds."""
     assert main([str(word) for word in words]) == 0
     return capsys.readouterr().out
+
+
+def csv_rows(text):
+    """The rows of a CSV text, by column."""
+    return list(csv.DictReader(io.StringIO(text)))
 
 
 def process(words, folder, timeout=120):
@@ -167,3 +176,15 @@ def several(slots):
 def drawn(scenario, seed=0):
     """The jobs of a seed of rented slots, with their draws."""
     return list(scenario.workload.generate(seed, scenario.service))
+
+
+def brute_force(instance):
+    """The least weighted tardiness of HGSP tasks over all assignments and orders."""
+    n, m = instance.times_s.shape
+    best = np.inf
+    for order in permutations(range(n)):
+        for gpus in product(range(m), repeat=n):
+            if all(np.isfinite(instance.times_s[i, j]) for i, j in zip(order, gpus)):
+                sequences = [[i for i, j in zip(order, gpus) if j == own] for own in range(m)]
+                best = min(best, from_sequences(instance, sequences).weighted_tardiness)
+    return best

@@ -6,8 +6,6 @@ import numpy as np
 
 from cgrsp_simpy.model.timeline import Timed, Timeline, timeline_of
 
-__all__ = ["in_system", "littles_law", "queue_length", "step_function", "time_average", "values_at"]
-
 
 def queue_length(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
     """Jobs that wait, as a step function: times in seconds, and the number from each time on."""

@@ -15,9 +15,6 @@ from scipy import stats
 
 from cgrsp_simpy.model.checks import check_fraction, check_whole, require
 
-__all__ = ["Ranks", "cliques", "critical_difference", "rank_test"]
-
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -13,9 +13,6 @@ import numpy as np
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.table import aligned
 
-__all__ = ["Selection", "kim_nelson"]
-
-
 Observe = Callable[[str, int], float]
 """From a system and the index of a replication to what it gave."""
 

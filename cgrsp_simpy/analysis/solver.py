@@ -8,9 +8,6 @@ from collections.abc import Callable
 
 import scipy
 
-__all__ = ["LIMIT", "SOLVED", "SolverError", "tried_twice"]
-
-
 # the statuses of an answer: optimal; a limit of time or iterations was reached
 SOLVED, LIMIT = 0, 1
 

@@ -9,12 +9,11 @@ from typing import Any
 import streamlit as st
 
 from cgrsp_simpy.app.parts import Progress, estimate, policies_of, seeds_of, wanted
+from cgrsp_simpy.decide.advice import html_page, markdown
+from cgrsp_simpy.decide.recommend import Prices, advise, fleets, later, numbers_around
 from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import Scenario, trace
-from cgrsp_simpy.studies.advice import html_page, markdown
-from cgrsp_simpy.studies.advise import advise, fleets, later, numbers_around
-from cgrsp_simpy.studies.recommend import Prices
 
 PRICED = {
     "price_miss": "a missed deadline",

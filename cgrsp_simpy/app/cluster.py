@@ -5,10 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from cgrsp_simpy.app.parts import compared, figures, pictures, policies_of, seeds_of
-from cgrsp_simpy.cluster.jobs import Cluster
-from cgrsp_simpy.cluster.mix import Offered
+from cgrsp_simpy.cluster.jobs import Cluster, Offered
+from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.scenario import Scenario
-from cgrsp_simpy.cluster.schedulers import SCHEDULERS
 from cgrsp_simpy.studies.replicate import simulate
 
 

@@ -85,8 +85,8 @@ def _by_formula(scenario: Scenario, policies: Sequence[str]) -> None:
 
 
 def _row(policy: str, found: Mapping[str, float]) -> dict[str, str]:
-    told = {name: _told(found[figure]) for figure, name in FIGURES.items()}
-    return {"policy": policy, "machines": _told(found["servers"]), **told}
+    told = {name: _text(found[figure]) for figure, name in FIGURES.items()}
+    return {"policy": policy, "machines": _text(found["servers"]), **told}
 
 
 def _lines(machines: np.ndarray, values: dict[str, np.ndarray], told: str) -> Any:
@@ -107,11 +107,11 @@ def _beside(scenario: Scenario, study: Comparison) -> list[dict[str, str]]:
         row = {"policy": policy}
         for name, told in FIGURES.items():
             mean = found[name]
-            row[f"{told}: formula"] = _told(form[name])
-            row[f"{told}: simulation"] = f"{_told(mean.mean)} ± {mean.half_width:.2g}"
+            row[f"{told}: formula"] = _text(form[name])
+            row[f"{told}: simulation"] = f"{_text(mean.mean)} ± {mean.half_width:.2g}"
         rows.append(row)
     return rows
 
 
-def _told(value: float) -> str:
+def _text(value: float) -> str:
     return f"{value:,.4g}"

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.shown import figure_text
+from cgrsp_simpy.model.table import figure_text
 from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline, styled
 from cgrsp_simpy.plots.player import player_page
 from cgrsp_simpy.rental.scenario import Scenario, day

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import re
 import signal
 import sys
 import threading
@@ -19,16 +18,17 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from cgrsp_simpy.analysis.solver import SolverError
-from cgrsp_simpy.cli.options import Answer, summary
+from cgrsp_simpy.cli.options import MOST_HELD, Answer, add_options, summary
+from cgrsp_simpy.cli.parsing import Parser
 from cgrsp_simpy.cli.working import working
-from cgrsp_simpy.model.checks import InputError, nearest
+from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.model.files import MOST_BYTES, MOST_LINES, large_files
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.model.table import visible
-from cgrsp_simpy.studies.executors import WorkerError
+from cgrsp_simpy.studies.executors import MOST_WORKERS, WorkerError
 
 __all__ = ["main", "make_parser"]
 
@@ -55,34 +55,6 @@ VERBS = (  # modules of this package, each loaded when it is asked for
 )
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, that of the command they are about, which may
-    read large files.
-    """
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        told = f"read files of more than {MOST_LINES:,} lines or {MOST_BYTES >> 20} MiB unpacked"
-        none = argparse.SUPPRESS  # a command's own parser leaves what the one above it has read
-        self.add_argument("--large-files", action="store_true", default=none, help=told)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Those of its options and arguments; another is an error, here and not further up."""
-        given, others = super().parse_known_args(args, namespace)
-        if others:
-            self.error(f"unrecognized arguments: {' '.join(others)}")
-        return given, others
-
-    def error(self, message: str) -> NoReturn:
-        """Print the line, with the name that may have been meant, and leave with status 2."""
-        meant = ""
-        if found := re.match(r"unrecognized arguments: .*?(--[^\s=]+)", message):
-            meant = nearest(found[1], self._option_string_actions)
-        elif found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
-            meant = nearest(found[1], re.findall(r"[^\s',]+", found[2]))
-        self.exit(2, f"{self.prog}: {message}{meant} (see {self.prog} --help)\n")
-
-
 class Visible(logging.Formatter):
     """Log lines in which control characters are shown."""
 
@@ -93,8 +65,26 @@ class Visible(logging.Formatter):
 
 def make_parser(verb: str = "") -> Parser:
     """The parser of every command; or of one alone, in a tenth of the time."""
-    parser = Parser(prog="cgrsp", description="Simulate scheduling on rented cloud GPUs.")
+    parser = Parser(
+        prog="cgrsp",
+        description="Simulate scheduling on rented cloud GPUs.",
+        epilog="The options below are those of every command, and may stand anywhere.",
+    )
+    large = f"read files of more than {MOST_LINES:,} lines or {MOST_BYTES >> 20} MiB unpacked"
+    add_options(
+        parser,
+        ("--format NAME", str, "of the answer: table, csv or json, unless the command has others"),
+        ("--workers N", int, "processes (default: this one; of figures and tables one a core)"),
+        ("--yes", bool, f"start even if it takes more than an hour or {MOST_HELD / 1e9:g} GB"),
+        ("--large-files", bool, large),
+    )
     parser.add_argument("--version", action="version", version=f"cgrsp {version('cgrsp_simpy')}")
+    parser.add_argument(
+        "--completion",
+        action=Completion,
+        metavar="SHELL",
+        help="print the completion of words for bash, zsh or tcsh (needs the extra completion)",
+    )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name in VERBS:
         if verb not in ("", name):
@@ -103,9 +93,23 @@ def make_parser(verb: str = "") -> Parser:
         module = import_module(f"{__name__}.{name}")
         line = summary(module.__doc__)
         added = verbs.add_parser(name, help=line.replace("%", "%%"), description=line)
-        added.set_defaults(carry_out=module.carry_out)
+        added.set_defaults(carry_out=module.carry_out, formats=(), parallel=False)
         module.add_arguments(added)
     return parser
+
+
+class Completion(argparse.Action):
+    """Prints what completes words in a shell, and ends."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        try:
+            shtab: Any = import_module("shtab")
+        except ImportError:
+            parser.error('completion needs shtab: pip install ".[completion]" in a clone')
+        if values not in shtab.SUPPORTED_SHELLS:
+            parser.error(f"--completion(={values!r}) must be {', '.join(shtab.SUPPORTED_SHELLS)}")
+        print(shtab.complete(make_parser(), values))
+        parser.exit()
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:
@@ -114,6 +118,18 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
         if word.startswith("-") and word.endswith("=--"):  # argparse drops such a value
             parser.error(f"argument {word[:-3]}: expected one argument")
     return parser.parse_args(words)
+
+
+def _check_common(given: argparse.Namespace) -> None:
+    """Raise InputError for an option of every command that this one cannot follow."""
+    if given.format is not None:
+        require(bool(given.formats), "--format", given.format, "left out here")
+        check_one_of("--format", given.format, given.formats)
+    elif given.formats:
+        given.format = given.formats[0]
+    if given.workers is not None:
+        require(given.parallel, "--workers", given.workers, "left out here: one process does it")
+        check_whole("--workers", given.workers, least=1, most=MOST_WORKERS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -158,9 +174,10 @@ def _carried_out(given: argparse.Namespace) -> int:
                 "error", category=RuntimeWarning, module=r"(cgrsp_simpy|numpy|scipy)\."
             )
             with (
-                large_files() if "large_files" in given else nullcontext(),
+                large_files() if given.large_files else nullcontext(),
                 working(_told(given)) if not _prints(given) else nullcontext(),
             ):
+                _check_common(given)
                 text, status = cast(Answer, given.carry_out(given))
         print(visible(text, "\n\t"), flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:
@@ -192,8 +209,9 @@ def _told(given: argparse.Namespace) -> str:
 
 def _prints(given: argparse.Namespace) -> bool:
     """Whether a command prints as it goes, or goes on until it is ended."""
-    watched = getattr(given, "events", False) or getattr(given, "step", False)
-    return bool(watched) or given.verb == "app"
+    return given.verb == "app" or not {"events", "step"}.isdisjoint(
+        getattr(given, "show", None) or ()
+    )
 
 
 def _failed(line: str, status: int) -> int:

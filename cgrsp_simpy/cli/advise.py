@@ -13,77 +13,59 @@ from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.cli.bound import check_bounds
-from cgrsp_simpy.cli.options import (
-    Answer,
-    add_options,
-    add_scenario,
-    add_study,
-    flag,
-    policies_of,
-    scenario_of,
-    seeds_of,
-    workers_of,
+from cgrsp_simpy.cli.fields import add_pairs, fields_of
+from cgrsp_simpy.cli.options import Answer, add_options, add_study, formatted, policies_of, seeds_of
+from cgrsp_simpy.cli.rental import add_scenario, scenario_of
+from cgrsp_simpy.decide.advice import hours, html_page, markdown, rows, sentences
+from cgrsp_simpy.decide.gaps import LUCKS
+from cgrsp_simpy.decide.recommend import (
+    FIXED,
+    FREE,
+    LEAST_SEEDS,
+    Advice,
+    Option,
+    Prices,
+    Spot,
+    advise,
+    fleets,
+    later,
+    numbers_around,
 )
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.files import check_folder, write_whole
-from cgrsp_simpy.model.table import csv_text, json_text
+from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.rental.workload import LoggedWorkload
-from cgrsp_simpy.studies.advice import hours, html_page, markdown, rows, sentences
-from cgrsp_simpy.studies.advise import Advice, advise, fleets, later, numbers_around
-from cgrsp_simpy.studies.gaps import LUCKS
-from cgrsp_simpy.studies.recommend import FIXED, FREE, LEAST_SEEDS, Option, Prices, Spot
 from cgrsp_simpy.studies.study import many
 
 log = logging.getLogger(__name__)
 BOUNDED = (FIXED, FREE)  # types of the fleets that have bounds, two of each seed
 POLICIES = "fifo,spt,edf,rh,cadr,triage"
-PRICES = {
-    "price_miss": "a missed deadline",
-    "price_late": "a minute after a deadline",
-    "price_wait": "a minute that a job waits",
-    "price_slot": "a slot kept a day, used or not",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_scenario(parser)
+    report = "write advice.html, a page to print, advice.md, advice.csv and figures"
     add_options(
         parser,
         ("--policies P,P", str, "the first is the one in use (default: %(default)s)", POLICIES),
         ("--try-slots N,N", str, "numbers of slots to try (default: one less to two more)"),
-        (
-            "--spot SHARE:RATE",
-            str,
-            "try spot instances, at a share of the price, taken back at a rate per hour: .4:.2",
-        ),
         ("--bound-seeds N", int, "seeds with a lower bound (default: %(default)s)", 3),
-        (
-            "--report DIR",
-            str,
-            "write advice.html, a page to print, advice.md, advice.csv and figures",
-        ),
+        ("--report DIR", str, report),
     )
-    told = "price of {} in USD (default: %(default)s)"
-    add_options(
-        parser.add_argument_group("prices, by which options are ordered; the rent is the market's"),
-        *(
-            (f"{flag(option)} USD", float, told.format(noun), getattr(Prices(), option))
-            for option, noun in PRICES.items()
-        ),
-    )
-    add_study(parser, number=20)
+    add_pairs(parser, "spot", fields_of(Spot), "try spot instances, at a share of the price")
+    add_pairs(parser, "prices", fields_of(Prices), "what options are ordered by, beside the rent")
+    add_study(parser, 20)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The advice in the format asked for."""
     scenario, seeds = scenario_of(given), seeds_of(given)
     slots = _numbers(given.try_slots) if given.try_slots is not None else numbers_around(scenario)
-    policies, workers = policies_of(given.policies), workers_of(given)
+    policies, workers = policies_of(given.policies), given.workers
     if given.report is not None:
         check_folder(Path(given.report))
-    prices = Prices(**{option: getattr(given, option) for option in PRICES})
-    spot = _spot(given.spot) if given.spot is not None else None
+    prices, spot = Prices(**given.prices or {}), _spot(given.spot)
     tried, of_log = fleets(scenario, slots, spot), isinstance(scenario.workload, LoggedWorkload)
     bounded = 0 if of_log else len(seeds[: max(0, given.bound_seeds)])
     runs = len(tried) * len(seeds) + LUCKS * len(BOUNDED) * bounded
@@ -103,12 +85,9 @@ def carry_out(given: argparse.Namespace) -> Answer:
     if given.report is not None:
         _report(found, Path(given.report))
         log.info("the report is in %s", given.report)
-    if given.format == "json":
-        told = {"scenario": scenario.name, "prices": asdict(prices)}
-        return Answer(json_text({**told, "advice": sentences(found), "rows": rows(found)}))
-    return Answer(
-        (csv_text(rows(found)) if given.format == "csv" else markdown(found)).rstrip("\n")
-    )
+    told = {"scenario": scenario.name, "prices": asdict(prices)}
+    values = {**told, "advice": sentences(found), "rows": rows(found)}
+    return formatted(given, values, rows(found), lambda: markdown(found).rstrip("\n"))
 
 
 def _report(found: Advice, folder: Path) -> None:
@@ -125,13 +104,13 @@ def _report(found: Advice, folder: Path) -> None:
 
 def _draw(found: Advice, folder: Path) -> dict[str, bytes]:
     """The figures of the page as PNG by name, and where the slots' hours go on the first seed."""
-    from cgrsp_simpy.plots.advice import (  # matplotlib, for reports alone
+    from cgrsp_simpy.decide.figures import (  # matplotlib, for reports alone
         cost_bars,
         cost_by_slots,
         slot_hours,
         trade_off,
     )
-    from cgrsp_simpy.plots.gallery import write_figure
+    from cgrsp_simpy.plots.figure import Figure
 
     now, every = found.now, rows(found)
     choices = [types for types in (FIXED, FREE) if found.at(now.slots, types)]
@@ -170,20 +149,19 @@ def _draw(found: Advice, folder: Path) -> dict[str, bytes]:
     shown = _of_each_fleet(every, now)
     points = [row for row in every if row["slots"] == now.slots and row["types"] in choices]
     by_slots = [row for row in every if row["types"] in choices]
-    figures: dict[str, tuple[list[dict[str, Any]], tuple[float, float], Any]] = {
-        "advice_cost": (shown, (6.3, 1.2 + 0.27 * len(shown)), draw_bars),
-        "advice_points": (points, (6.3, 3.0 * len(choices)), draw_points),
-        "advice_slots": (by_slots, (6.3, 3.4), draw_slots),
-    }
-    for name, drawn in figures.items():
-        write_figure(folder / name, *drawn)
+    figures = [
+        (Figure("advice_cost", "", (6.3, 1.2 + 0.27 * len(shown)), draw=draw_bars), shown),
+        (Figure("advice_points", "", (6.3, 3.0 * len(choices)), draw=draw_points), points),
+        (Figure("advice_slots", "", (6.3, 3.4), draw=draw_slots), by_slots),
+    ]
+    pictures = {figure.stem: figure.write(folder, own)[1] for figure, own in figures}
     if "away_s" in found.scenario.terms.columns:
         log.info(
             "there is no figure of where the slots' hours go: jobs are stopped, and go on later"
         )
     else:
-        write_figure(folder / "advice_hours", hours(found), (6.3, 3.0), draw_hours)
-    return {name: (folder / f"{name}.png").read_bytes() for name in figures}
+        Figure("advice_hours", "", (6.3, 3.0), draw=draw_hours).write(folder, hours(found))
+    return {name: path.read_bytes() for name, path in pictures.items()}
 
 
 def _of_each_fleet(every: Sequence[dict[str, Any]], now: Option) -> list[dict[str, Any]]:
@@ -204,14 +182,12 @@ def _key(row: dict[str, Any]) -> tuple[str, int, str]:
     return row["policy"], row["slots"], row["types"]
 
 
-def _spot(text: str) -> Spot:
-    share, _, rate = text.partition(":")
-    try:
-        return Spot(float(share), float(rate))
-    except InputError:
-        raise
-    except ValueError:
-        raise InputError(f"--spot(={text!r}) must be SHARE:RATE, such as .4:.2") from None
+def _spot(pairs: dict[str, float] | None) -> Spot | None:
+    if pairs is None:
+        return None
+    for item in fields_of(Spot):
+        require(item in pairs, "--spot", pairs, "both, as in share=.4,per_h=.2")
+    return Spot(**pairs)
 
 
 def _numbers(text: str) -> list[int]:

@@ -13,29 +13,22 @@ from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.cli.options import (
-    FIRST_SEED,
-    WORKERS,
     Answer,
-    add_format,
     add_options,
-    add_scenario,
-    add_yes,
+    add_study,
     check_work,
     policies_of,
-    scenario_of,
     seeds_of,
-    workers_of,
 )
+from cgrsp_simpy.cli.rental import add_scenario, scenario_of
+from cgrsp_simpy.decide.bounds import OBJECTIVES, Bound, check_bin
+from cgrsp_simpy.decide.clairvoyant import MOST_JOBS, optimum
+from cgrsp_simpy.decide.gaps import BIN_S, LUCKS, PRICES, Frontier, expected, frontier, lower_bounds
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.files import check_folder
-from cgrsp_simpy.model.shown import progress
-from cgrsp_simpy.model.table import aligned, csv_text, json_text
-from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, check_bin
-from cgrsp_simpy.rental.clairvoyant import MOST_JOBS, optimum
+from cgrsp_simpy.model.table import aligned, csv_text, json_text, progress
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
-from cgrsp_simpy.studies.frontier import PRICES, Frontier, frontier
-from cgrsp_simpy.studies.gaps import BIN_S, LUCKS, expected, lower_bounds
 from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.study import interval, many, plain_mean
 
@@ -57,33 +50,26 @@ Row = dict[str, Any]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_scenario(parser)
-    add_yes(parser)
     known = f"the optimum with all draws known, of at most {MOST_JOBS} jobs, in place of the bound"
     both = "the least misses at every mean wait, and policies beside it, in place of one objective"
+    knots = f"minutes between price knots (default: {BIN_MIN:g}; 10 with --frontier)"
     add_options(
         parser,
         ("--objective NAME", str, f"{', '.join(OBJECTIVES)} (default: mix)"),
-        ("--seeds N", int, "number of seeds (default: %(default)s)", 10),
-        FIRST_SEED,
-        (
-            "--bin MIN",
-            float,
-            f"minutes between price knots (default: {BIN_MIN:g}; 10 with --frontier)",
-        ),
+        ("--bin MIN", float, knots),
         ("--clairvoyant", bool, known),
         ("--frontier", bool, both),
         ("--policies P,P", str, f"of the frontier (default: {POLICIES})"),
         ("--report DIR", str, "draw the frontier into DIR"),
-        WORKERS,
     )
-    add_format(parser)
+    add_study(parser, 10, out=False)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The bounds in the format asked for."""
     _check(given)
     objective = given.objective or "mix"
-    seeds, workers, scenario = seeds_of(given), workers_of(given), scenario_of(given)
+    seeds, workers, scenario = seeds_of(given), given.workers, scenario_of(given)
     if given.clairvoyant:
         return Answer(_clairvoyant(given, scenario, objective, seeds, workers))
     bin_min = given.bin or (BIN_S / 60 if given.frontier else BIN_MIN)
@@ -310,14 +296,7 @@ def _spread(row: Row, figure: str) -> str:
 
 
 def _draw(name: str, rows: list[Row], found: Frontier, folder: Path) -> None:
-    from cgrsp_simpy.plots.frontier import frontier_picture  # matplotlib, for reports alone
-    from cgrsp_simpy.plots.gallery import write_figure
+    from cgrsp_simpy.decide.figures import frontier  # matplotlib, for reports alone
 
     note = f"{name}, {many(len(found.seeds), 'seed')}, {LUCKS} draws of each"
-    picture = frontier_picture("Misses against wait, and what no policy can reach", note, rows)
-    write_figure(
-        folder / picture.stem,
-        rows,
-        picture.size,
-        lambda canvas, rows: picture.draw(canvas, rows, picture.note),
-    )
+    frontier(note).write(folder, rows)

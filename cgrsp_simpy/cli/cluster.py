@@ -10,28 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.cli import pattern
+from cgrsp_simpy.cli.fields import add_fields, checked, fields_of, given_of
 from cgrsp_simpy.cli.options import (
-    READING,
     Answer,
+    add_log,
     add_options,
-    add_reading,
     add_study,
     check_work,
-    flag,
     reading_of,
+    refuse,
     seeds_of,
-    those_given,
-    workers_of,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions
-from cgrsp_simpy.cluster import table
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs, Mix, Offered
 from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, schedule_text
 from cgrsp_simpy.cluster.metrics import by_class
-from cgrsp_simpy.cluster.mix import Mix, Offered
+from cgrsp_simpy.cluster.paper import table
 from cgrsp_simpy.cluster.placement import PLACEMENTS
+from cgrsp_simpy.cluster.policies import COMPARED, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario
-from cgrsp_simpy.cluster.schedulers import COMPARED, make_scheduler
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.model.checks import InputError, check_whole, require
@@ -64,32 +61,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(actions.choices["run"], ("--swf FILE", str, swf))
     told = "Table II published beside reproduced, over offered loads, and the paper's claims"
     printed = actions.add_parser("table", help=told)
-    add_study(printed, number=10)
+    add_study(printed, 10, out=False)
     loads = ",".join(f"{load:g}" for load in table.LOADS)
     add_options(printed, ("--loads R,R", str, "%(default)s", loads))
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("jobs: of the paper's mix, or of a log")
-    add_options(
-        group,
-        ("--load R", float, "offered load of the mix (default: 0.9)"),
-        ("--jobs N", int, "of the mix (default: 1000), or the first of a log"),
-        ("--overestimate F", float, "users say up to 1 + F times the duration (default: 0)"),
-        ("--trace FILE", str, "a log of jobs"),
-        ("--skip-wide", bool, "leave out jobs wider than the cluster instead of refusing them"),
-    )
-    add_reading(group)
-    nodes = (
-        "nodes x GPUs, several kinds as 4x8,2x4 (default: as the header of an SWF log tells,"
-        " else 8x8)"
-    )
-    add_options(
-        group,
-        ("--nodes NxG", str, nodes),
-        ("--placement NAME", str, f"{', '.join(PLACEMENTS)} (default: %(default)s)", "best"),
-        ("--kill-at-limit", bool, "end a job that has run for its estimate, as Slurm does"),
-    )
+    group = parser.add_argument_group("scenario: jobs of the paper's mix, or of a log")
+    add_fields(group, Offered, jobs="or the first of a log")
+    add_log(group, own=fields_of(jobs_of, "skip_wide"))
+    nodes = "nodes x GPUs, as 4x8,2x4 (default: as an SWF log tells, else 8x8)"
+    add_options(group, ("--cluster NxG", checked(_cluster), nodes))
+    add_fields(group, Scenario, "placement", "kill_at_limit", placement=PLACEMENTS)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -99,7 +82,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 def _scenario(given: argparse.Namespace) -> Scenario:
     source, cluster = _offered(given)
-    scenario = Scenario(source, cluster, given.placement, given.kill_at_limit)
+    scenario = Scenario(source, cluster, **given_of(given, "placement", "kill_at_limit"))
     if given.action != "run" and given.policies is None:
         _warn_of_left_out(scenario)
     return scenario
@@ -128,7 +111,9 @@ def _more(run: Run, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     return "\n".join([*lines, "", *aligned([list(classes[0]), *cells])]), {"classes": classes}
 
 
-MODULE = Module(Scenario, _add_source, _scenario, figures="cgrsp_simpy.cluster.figures", more=_more)
+MODULE = Module(
+    Scenario, _add_source, _scenario, figures="cgrsp_simpy.cluster.paper.figures", more=_more
+)
 
 
 def _cluster(text: str) -> Cluster:
@@ -137,7 +122,7 @@ def _cluster(text: str) -> Cluster:
     for part in text.split(","):
         number, _, gpus = part.partition("x")
         if not (number.isdecimal() and gpus.isdecimal()):
-            raise InputError(f"--nodes(={text!r}) must be nodes x GPUs, such as 8x8 or 4x8,2x4")
+            raise InputError(f"cluster(={text!r}) must be nodes x GPUs, such as 8x8 or 4x8,2x4")
         check_whole("number of nodes", int(number), least=0, most=100_000)
         sizes += [int(gpus)] * int(number)
     return Cluster(tuple(sizes))
@@ -147,33 +132,30 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
     """The jobs, and the cluster that they are to run on."""
     if given.jobs is not None:
         check_whole("--jobs", given.jobs, least=1)
-    cluster = PAPER_CLUSTER if given.nodes is None else _cluster(given.nodes)
+    cluster = given.cluster or PAPER_CLUSTER
     if given.trace is None:
-        for name in (*READING, "skip_wide"):
-            value = getattr(given, name)
-            require(not value, flag(name), value, "given with --trace")
-        mix = Mix(**those_given(given, {"overestimate": "overestimate"}))
-        return Offered(mix, **those_given(given, {"load": "load", "jobs": "jobs"})), cluster
-    for name in ("load", "overestimate"):
-        value = getattr(given, name)
-        require(value is None, f"--{name}", value, "given without --trace")
-    found = read_log(given.trace, given.trace_format, **reading_of(given))
-    if given.nodes is None and (told := cluster_of(found)):
+        refuse(given, "given with --trace", "log")
+        own = given_of(given, "load", "jobs")
+        return Offered(Mix(**given.mix or {}), **own), cluster
+    refuse(given, "given without --trace", "load", "mix")
+    reading = reading_of(given, "skip_wide")
+    skip_wide = reading.pop("skip_wide", False)
+    found = read_log(given.trace, **reading)
+    if given.cluster is None and (told := cluster_of(found)):
         said = "%s: its header tells %d processors on %d nodes, which are taken for GPUs"
         log.info(said, given.trace, told.gpus, len(told.sizes))
         cluster = told
-    jobs = jobs_of(found, cluster, skip_wide=given.skip_wide)
+    jobs = jobs_of(found, cluster, skip_wide=skip_wide)
     if given.jobs is not None:
         jobs = jobs.chosen(range(min(given.jobs, jobs.jobs)), jobs.name)
     return jobs, cluster
 
 
 def _table(given: argparse.Namespace) -> Answer:
-    require(given.out is None, "--out", given.out, "left out: `compare --out` keeps results")
     loads, seeds = _loads(given.loads), seeds_of(given)
     schedulers = len(table.STATIC + table.DYNAMIC)
     check_work(given, table.JOBS * schedulers * len(loads) * len(seeds))
-    found = table.studies(loads, seeds, executor=workers_of(given))
+    found = table.studies(loads, seeds, executor=given.workers)
     rows, tested = table.rows(found), table.claims(found)
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))

@@ -11,34 +11,30 @@ from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.bound import check_bounds
 from cgrsp_simpy.cli.options import (
     Answer,
-    add_options,
     answer,
     check_work,
     policies_of,
+    refuse,
     seeds_of,
-    workers_of,
 )
 from cgrsp_simpy.cli.rental import RENTAL
-from cgrsp_simpy.model.checks import check_one_of, require
-from cgrsp_simpy.rental.bounds import check_proved
+from cgrsp_simpy.decide.bounds import check_proved
+from cgrsp_simpy.decide.gaps import LUCKS, with_gaps
+from cgrsp_simpy.decide.judge import judge
+from cgrsp_simpy.decide.suite import TEST, TRAIN, scenario
+from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.studies.gaps import LUCKS, with_gaps
-from cgrsp_simpy.studies.judge import judge
-from cgrsp_simpy.studies.suite import TEST, TRAIN, scenario
 
 SUITES = {"train": TRAIN, "test": TEST}
-OF_SUITE = (
-    *("policies", "seeds", "first_seed", "workers", "out", "format", "yes", "suite"),
-    *("verb", "carry_out", "default_of", "large_files"),
-)
+OF_SUITE = {"policies", "seeds", "out", "suite"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     pattern.add_compare(parser, RENTAL)
     told = "how far each policy is above the lower bound; tens of seconds a seed"
-    add_options(parser, ("--gap", bool, told))
+    parser.add_argument("--gap", action="store_const", const=True, help=told)
     parser.add_argument(
         "--suite",
         metavar="NAME",
@@ -47,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " policy costs beyond the best of the others; default policies: all"
         ),
     )
-    parser.set_defaults(default_of=parser.get_default)
+    own = {action.dest for action in parser._actions} - OF_SUITE
+    parser.set_defaults(beside_suite=tuple(own))
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -66,12 +63,9 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 def _judged(given: argparse.Namespace) -> Answer:
     check_one_of("--suite", given.suite, SUITES)
-    for name, value in vars(given).items():
-        if name not in OF_SUITE:
-            told = name if name == "scenario" else f"--{name.replace('_', '-')}"
-            require(value == given.default_of(name), told, value, "left out beside --suite")
+    refuse(given, "left out beside --suite", *given.beside_suite)
     policies = list(POLICIES) if given.policies is None else policies_of(given.policies)
-    seeds, workers = seeds_of(given), workers_of(given)
+    seeds, workers = seeds_of(given), given.workers
     scenarios = [scenario(seed) for seed in SUITES[given.suite]]
     check_work(given, sum(each.work for each in scenarios) * len(policies) * len(seeds))
     title = f"suite {given.suite}"

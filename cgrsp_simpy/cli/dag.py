@@ -8,33 +8,32 @@ import argparse
 from typing import Any
 
 from cgrsp_simpy.cli import pattern
+from cgrsp_simpy.cli.fields import add_fields, add_pairs, fields_of, given_of, pairs_of
 from cgrsp_simpy.cli.options import (
+    FORMATTED,
     Answer,
-    add_format,
     add_options,
-    add_yes,
     check_work,
-    flag,
+    formatted,
     policies_of,
-    those_given,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions
-from cgrsp_simpy.dag.distance import correlate
-from cgrsp_simpy.dag.platform import Platform, Servers
-from cgrsp_simpy.dag.platform_files import read_platform
-from cgrsp_simpy.dag.problem import READINGS
-from cgrsp_simpy.dag.ranking import ranks_told
-from cgrsp_simpy.dag.scenario import STATES, Scenario
-from cgrsp_simpy.dag.schedulers import COMPARED, SCHEDULERS, SEARCHES
+from cgrsp_simpy.dag.paper.distance import correlate
+from cgrsp_simpy.dag.paper.ranking import ranks_told
+from cgrsp_simpy.dag.platform import Servers, read_platform
+from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS, SEARCHES
+from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.shown import progress
-from cgrsp_simpy.model.table import aligned, csv_text, json_text
+from cgrsp_simpy.model.table import aligned, csv_text, json_text, progress
 
 GRAPHS = (
     "er:n=300,degree=3, training:stages=4, star:n=11, a WfFormat file (.json), or FILE.csv:JOB of"
     " Alibaba's batch tasks"
 )
+
+
+SERVERS = fields_of(Servers)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,18 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(SCHEDULERS)}, with parameters as in worl-rtgs:b=1.5,order=rank;"
         " or own.py:function"
     )
-    one.add_argument(
-        "--scheduler",
-        "--policies",
-        dest="policies",
-        default=",".join(COMPARED),
-        metavar="S,S",
-        help=f"{names} (default: %(default)s)",
-    )
+    add_options(one, ("--policies P,P", str, f"{names} (default: {','.join(COMPARED)})"))
     for action in (one, pairs):
         add_options(action, ("--seed N", int, "default: %(default)s", 0))
-        add_format(action)
-    add_yes(one)
+        action.set_defaults(formats=FORMATTED)
     add_options(
         pairs,
         ("--pairs N", int, "default: %(default)s", 1000),
@@ -86,53 +77,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-# Option -> the parameter of the servers that it gives, in place of the default.
-_SERVERS = {
-    "gpus": "gpus",
-    "per_server": "per_server",
-    "tflops": "tflops",
-    "memory": "memory_gb",
-    "intra": "intra_gb_per_s",
-    "inter": "inter_gb_per_s",
-}
-
-
-def _add_placed(parser: argparse.ArgumentParser) -> None:
-    own = Servers()
-    group = parser.add_argument_group("what is placed, and on what")
-    speeds = ",".join(f"{speed:g}" for speed in own.tflops)
-    add_options(
-        group,
-        ("--graph G", str, f"{GRAPHS} (default: %(default)s)", "er:n=300,degree=3"),
-        ("--platform FILE", str, "GPUs and links, in TOML or CSV, in place of the servers below"),
-        ("--gpus N", int, f"default: {own.gpus}"),
-        ("--per-server N", int, f"GPUs (default: {own.per_server})"),
-        ("--tflops C,C", str, f"speeds, dealt in turn (default: {speeds})"),
-        ("--memory GB", float, f"of a GPU (default: {own.memory_gb:g})"),
-        ("--intra B", float, f"GB/s in a server (default: {own.intra_gb_per_s:g})"),
-        ("--inter B", float, f"GB/s between (default: {own.inter_gb_per_s:g})"),
-    )
-    group.add_argument(
-        "--state",
-        choices=tuple(STATES),
-        default="free",
-        help="how much others use (default: %(default)s)",
-    )
-    group.add_argument(
-        "--reading",
-        choices=READINGS,
-        default=READINGS[0],
-        help="nodes of a GPU at once (default: %(default)s)",
-    )
+def _add_placed(parser: argparse.ArgumentParser) -> Any:
+    group = parser.add_argument_group("scenario: what is placed, and on what")
+    add_options(group, ("--graph G", str, f"{GRAPHS} (default: %(default)s)", "er:n=300,degree=3"))
+    file = "or a file of GPUs and links, in TOML or CSV"
+    add_pairs(group, "platform", SERVERS, file, _platform)
+    add_fields(group, Scenario, "state", "reading")
+    return group
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
-    _add_placed(parser)
-    add_options(
-        parser,
-        ("--budget S", float, "seconds of each search"),
-        ("--evaluations N", int, "plans that each search evaluates (default: 1000)"),
-    )
+    add_fields(_add_placed(parser), Scenario, "budget")
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -142,37 +97,24 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 
 def _placed(given: argparse.Namespace, **more: Any) -> Scenario:
-    return Scenario(given.graph, _platform(given), given.state, given.reading, **more)
+    platform = given.platform or {}
+    made = read_platform(platform) if isinstance(platform, str) else Servers(**platform)
+    return Scenario(given.graph, made, **given_of(given, "state", "reading"), **more)
 
 
-def _platform(given: argparse.Namespace) -> Servers | Platform:
-    own = those_given(given, _SERVERS)
-    if given.platform is not None:
-        for option, name in _SERVERS.items():
-            if name in own:
-                why = "the file tells of all GPUs and links"
-                raise InputError(f"{flag(option)} goes without --platform: {why}")
-        return read_platform(given.platform)
-    if given.tflops is not None:
-        try:
-            own["tflops"] = tuple(float(part) for part in given.tflops.split(","))
-        except ValueError:
-            allowed = "numbers > 0, such as 19.5,66.9"
-            raise InputError(f"--tflops(={given.tflops!r}) must be {allowed}") from None
-    return Servers(**own)
+def _platform(text: str) -> dict[str, Any] | str:
+    return pairs_of(SERVERS, text) if "=" in text else text
 
 
 def _scenario(given: argparse.Namespace) -> Scenario:
-    limits = {"evaluations": given.evaluations, "seconds": given.budget}
-    if limits == {"evaluations": None, "seconds": None}:
+    if given.budget is None:
         return _placed(given)
-    budget = Budget(**limits)
+    budget = Budget(**given.budget)
     texts = [given.policy] if given.action == "run" else COMPARED
     if given.action != "run" and given.policies is not None:
         texts = policies_of(given.policies)
     if not any(text.partition(":")[0] in SEARCHES for text in texts):
-        option = "--budget" if given.evaluations is None else "--evaluations"
-        raise InputError(f"{option} goes with a search: {', '.join(SEARCHES)}")
+        raise InputError(f"--budget goes with a search: {', '.join(SEARCHES)}")
     return _placed(given, budget=budget)
 
 
@@ -180,18 +122,17 @@ MODULE = Module(
     Scenario,
     _add_scenario,
     _scenario,
-    figures="cgrsp_simpy.dag.figures",
+    figures="cgrsp_simpy.dag.paper.figures",
     beside=ranks_told,
-    options={name: option for option, name in _SERVERS.items()},
 )
 
 
 def _solve(given: argparse.Namespace) -> Answer:
     check_whole("--seed", given.seed, least=0)
-    names = policies_of(given.policies)
+    names = list(COMPARED) if given.policies is None else policies_of(given.policies)
     if given.format == "csv":
         allowed = "one, with --format csv: a row a node"
-        require(len(names) == 1, "--scheduler", given.policies, allowed)
+        require(len(names) == 1, "--policies", names, allowed)
     scenario = _scenario(given)
     made = {name: scenario.make_policy(name) for name in names}
     problem = scenario.draw(given.seed)
@@ -218,17 +159,13 @@ def _correlate(given: argparse.Namespace) -> Answer:
     check_whole("--seed", given.seed, least=0)
     scenario = _placed(given)
     found = correlate(scenario.draw(given.seed), given.pairs, given.seed, given.concentration)
-    if given.format == "csv":
-        pairs = zip(found.spd_s.tolist(), found.ftg_s.tolist())
-        return Answer(csv_text([{"spd_s": spd, "ftg_s": ftg} for spd, ftg in pairs]).rstrip("\n"))
+    pairs = zip(found.spd_s.tolist(), found.ftg_s.tolist())
     told = {
         name: {"coefficient": getattr(found, name), "ci95": getattr(found, f"{name}_ci95")}
         for name in ("pearson", "spearman")
     }
-    if given.format == "json":
-        return Answer(
-            json_text({"setting": str(scenario), "seed": given.seed, "pairs": given.pairs, **told})
-        )
+    values = {"setting": str(scenario), "seed": given.seed, "pairs": given.pairs, **told}
+    rows = [{"spd_s": spd, "ftg_s": ftg} for spd, ftg in pairs]
     lines = [
         f"{scenario}, {given.pairs} pairs of random plans: correlation of SPD and FTG,"
         " 95 % interval; published"
@@ -239,4 +176,4 @@ def _correlate(given: argparse.Namespace) -> Answer:
         lines.append(
             f"{name:10} {value['coefficient']:6.3f}  [{low:.3f}, {high:.3f}]  {printed[name]}"
         )
-    return Answer("\n".join(lines))
+    return formatted(given, values, rows, lambda: "\n".join(lines))

@@ -11,12 +11,18 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.cli.options import Answer, add_gallery, gallery_of
+from cgrsp_simpy.cli.options import FORMATTED, Answer, add_gallery, formatted, gallery_of
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.table import aligned, csv_text, json_text
-from cgrsp_simpy.rental.fit import LAGS_H, Polls, StockFit, fit_stock
-from cgrsp_simpy.rental.measured import measured_toml, snapshots_of
+from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.rental.measured import (
+    LAGS_H,
+    Polls,
+    StockFit,
+    fit_stock,
+    measured_toml,
+    snapshots_of,
+)
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="FILE",
             help="snapshots: JSON of spot traces, JSON lines of GPU offers, or CSV; or gzipped",
         )
-        action.add_argument(
-            "--format",
-            choices=("table", "csv", "json"),
-            default="table",
-            help="default: %(default)s",
-        )
+        action.set_defaults(formats=FORMATTED)
     report.add_argument(
         "--figure", metavar="STEM", help="draw STEM.png and STEM.svg, and write their data"
     )
@@ -69,14 +70,11 @@ def carry_out(given: argparse.Namespace) -> Answer:
         _draw([fit_stock(each) for each in listed], Path(given.figure))
     rows = [_told(each) for each in polls]
     hours = [_by_hour(each) for each in polls]
-    if given.format == "csv":
-        merged = [row | hour for row, hour in zip(rows, hours)]
-        return Answer(csv_text(merged).rstrip("\n"))
-    if given.format == "json":
-        found = [row | {"low_pct_by_hour": list(own.values())[1:]} for row, own in zip(rows, hours)]
-        return Answer(json_text({"types": found}))
+    merged = [row | hour for row, hour in zip(rows, hours)]
+    found = [row | {"low_pct_by_hour": list(own.values())[1:]} for row, own in zip(rows, hours)]
     head = "share of Low stock by hour of day, %"
-    return Answer("\n\n".join([_table(rows), f"{head}\n{_table(hours, digits=0)}"]))
+    text = "\n\n".join([_table(rows), f"{head}\n{_table(hours, digits=0)}"])
+    return formatted(given, {"types": found}, merged, lambda: text)
 
 
 def _figures(given: argparse.Namespace) -> Answer:
@@ -124,10 +122,6 @@ def _fitted(fits: Sequence[StockFit], given: argparse.Namespace) -> Answer:
         write_whole(Path(given.out), measured_toml(fits).encode())
         log.info("the laws are in %s: --market %s", given.out, given.out)
     rows = [_goodness(fit) for fit in fits]
-    if given.format == "csv":
-        return Answer(csv_text(rows).rstrip("\n"))
-    if given.format == "json":
-        return Answer(json_text({"types": rows}))
     head = "snapshots | law: mean runs, hours, and correlations of the status"
     beside = [
         {
@@ -141,7 +135,7 @@ def _fitted(fits: Sequence[StockFit], given: argparse.Namespace) -> Answer:
         }
         for row in rows
     ]
-    return Answer(f"{head}\n{_table(beside)}")
+    return formatted(given, {"types": rows}, rows, lambda: f"{head}\n{_table(beside)}")
 
 
 def _goodness(fit: StockFit) -> Row:
@@ -175,7 +169,7 @@ def _error(row: Row, name: str) -> str:
 
 
 def _draw(fits: Sequence[StockFit], stem: Path) -> None:
-    from cgrsp_simpy.plots.gallery import write_figure  # matplotlib, for figures alone
-    from cgrsp_simpy.plots.market import draw_market, market_rows
+    from cgrsp_simpy.decide.figures import market  # matplotlib, for figures alone
 
-    write_figure(stem, market_rows(fits), (6.3, 0.6 + 2.2 * len(fits)), draw_market)
+    figure = market(stem.name, len(fits))
+    figure.write(stem.parent, figure.rows(fits))

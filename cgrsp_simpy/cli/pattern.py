@@ -7,31 +7,28 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from cgrsp_simpy.cli.fields import flag
 from cgrsp_simpy.cli.options import (
+    FORMATTED,
     Answer,
     add_by,
-    add_format,
     add_gallery,
     add_options,
     add_study,
-    add_yes,
     answer,
     by_answer,
     check_work,
-    flag,
     gallery_of,
     policies_of,
+    refuse,
     seeds_of,
-    workers_of,
 )
-from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
+from cgrsp_simpy.cli.watch import add_show, check_show, draw, watch
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.shown import figure_text
-from cgrsp_simpy.model.table import csv_text, json_text
+from cgrsp_simpy.model.table import csv_text, figure_text, json_text
 from cgrsp_simpy.studies.compare import Comparison, by_column, compare
 from cgrsp_simpy.studies.replicate import check_policies, label
 from cgrsp_simpy.studies.sweep import scenarios_of, sweep
@@ -43,8 +40,7 @@ class Module(NamedTuple):
     model: the class of its scenarios. add_scenario, scenario_of: the options that name one, and
     what they name. seeds: number of replications unless told. figures: the module that draws them.
     more: text and values, for JSON, that stand below the figures of a run. beside: text below
-    a comparison's table. drawn: what a run is given of the draws of its seed. options: parameter
-    of the scenario -> the option that gives it, where that is called otherwise.
+    a comparison's table. drawn: what a run is given of the draws of its seed.
     """
 
     model: type[Model]
@@ -55,7 +51,6 @@ class Module(NamedTuple):
     more: Callable[[Any, argparse.Namespace], tuple[str, Mapping[str, Any]]] = lambda *_: ("", {})
     beside: Callable[[Comparison], str] = lambda _: ""
     drawn: Callable[[Any, argparse.Namespace], Any] = lambda *_: None
-    options: Mapping[str, str] = MappingProxyType({})
 
 
 def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
@@ -63,17 +58,16 @@ def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
     module.add_scenario(parser)
     _add_policies(parser, module, "--policy", module.model.compared[0])
     add_options(parser, ("--seed N", int, "default: %(default)s", 0))
-    add_format(parser, "figures; csv: a row a job")
     add_by(parser)
-    add_yes(parser)
-    add_watching(parser)
+    add_show(parser)
+    parser.set_defaults(formats=FORMATTED)  # csv: a row a job
 
 
 def add_compare(parser: argparse.ArgumentParser, module: Module) -> None:
     """Add the options of a comparison."""
     module.add_scenario(parser)
     _add_policies(parser, module, "--policies", None)
-    add_study(parser, number=module.seeds)
+    add_study(parser, module.seeds)
     add_by(parser)
     told = (
         "add seeds until the 95 %% half width is at most R times the mean: 0.05 for"
@@ -95,8 +89,7 @@ def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
     )
     module.add_scenario(parser)
     _add_policies(parser, module, "--policies", None)
-    add_study(parser, number=module.seeds)
-    parser.set_defaults(default_of=parser.get_default)
+    add_study(parser, module.seeds)
 
 
 def _add_policies(
@@ -104,20 +97,12 @@ def _add_policies(
 ) -> None:
     """Add the option that names policies, under the module's own word as well."""
     model = module.model
-    own = f"--{model.noun}{'s' * (default is None)}"
-    names = [option] if model.noun == "policy" else [option, own]
     several = default is None
-    parser.add_argument(
-        *names,
-        dest="policies" if several else "policy",
-        default=default,
-        metavar="P,P,..." if several else "P",
-        help=(
-            f"{', '.join(model.policies)}, with parameters as in name:parameter=2,"
-            " or functions of a view (own.py:function); default:"
-            f" {','.join(model.compared) if several else default}"
-        ),
+    told = (
+        f"{', '.join(model.policies)}, with parameters as in name:parameter=2, or functions of a"
+        f" view (own.py:function) (default: {','.join(model.compared) if several else default})"
     )
+    add_options(parser, (f"{option} {'P,P' if several else 'P'}", str, told, default))
 
 
 def add_actions(actions: Any, module: Module, helps: Mapping[str, str]) -> None:
@@ -141,7 +126,7 @@ def carry_out(given: argparse.Namespace, module: Module) -> Answer:
 def run(given: argparse.Namespace, module: Module) -> Answer:
     """Run one policy once."""
     check_whole("--seed", given.seed, least=0)
-    check_watching(given)
+    check_show(given)
     scenario = module.scenario_of(given)
     policy = scenario.make_policy(given.policy)
     check_work(given, scenario.work, kept=scenario.jobs)
@@ -175,17 +160,15 @@ def compared(
     """Compare policies. more: what is added to the study; check: of the scenario, policies and
     seeds, whether that can be.
     """
-    workers, precision = workers_of(given), _precision(given.precision, module)
+    workers, precision = given.workers, _precision(given.precision, module)
     scenario = module.scenario_of(given)
     policies = policies_given(given, scenario)
-    seeds = seeds_of(given) if scenario.is_random_under(policies) else range(1)
+    seeds = seeds_of(given, scenario.is_random_under(policies))
     work = scenario.work * len(policies) * len(seeds)
     check_work(given, work, per_s=scenario.pace_per_s)
     check(scenario, policies, seeds)
     if given.by is not None:
-        for name in ("out", "precision", "workers"):
-            value = getattr(given, name)
-            require(value is None, f"--{name}", value, "left out beside --by")
+        refuse(given, "left out beside --by", "out", "precision", "workers")
         named = check_policies(policies, scenario)
         return by_answer(by_column(scenario, named, seeds, given.by), given)
     study = compare(scenario, policies, seeds, workers, out=given.out, precision=precision)
@@ -222,22 +205,24 @@ def _precision(text: str | None, module: Module) -> dict[str, float] | None:
 
 def swept(given: argparse.Namespace, module: Module) -> Answer:
     """Sweep parameters."""
-    grid, workers, scenario = grid_of(given.grid), workers_of(given), module.scenario_of(given)
-    for name in grid:
-        check_free(given, module.options.get(name, name), name)
+    grid, scenario = grid_of(given.grid), module.scenario_of(given)
+    check_free(given, grid)
     policies = policies_given(given, scenario)
     places = scenarios_of(scenario, grid, policies)
-    seeds = seeds_of(given) if any(place.is_random for place in places) else range(1)
+    seeds = seeds_of(given, any(place.is_random for place in places))
     work = sum(place.work for place in places) * len(policies) * len(seeds)
     check_work(given, work, per_s=scenario.pace_per_s)
-    return answer(sweep(scenario, grid, policies, seeds, workers, out=given.out), given)
+    return answer(sweep(scenario, grid, policies, seeds, given.workers, out=given.out), given)
 
 
-def check_free(given: argparse.Namespace, option: str, name: str) -> None:
+def check_free(given: argparse.Namespace, grid: Mapping[str, Any]) -> None:
     """Raise InputError for an option without effect, since the grid has its parameter."""
-    value = getattr(given, option, None)
-    allowed = f"left out where the grid has {name}"
-    require(value == given.default_of(option), flag(option), value, allowed)
+    for option, value in vars(given).items():
+        for part in value if isinstance(value, list | tuple) else [value]:
+            told = part if isinstance(part, dict) else {option: part}
+            for name in grid:
+                allowed = f"left out where the grid has {name}"
+                require(told.get(name) is None, flag(option), value, allowed)
 
 
 def grid_of(texts: list[str]) -> dict[str, Any]:

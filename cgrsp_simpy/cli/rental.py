@@ -3,14 +3,145 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
-from cgrsp_simpy.cli.options import add_scenario, scenario_of
+import numpy as np
+
+from cgrsp_simpy.cli.fields import add_fields, checked, fields_of, given_of, pairs_of, parts_told
+from cgrsp_simpy.cli.options import add_log, add_options, reading_of, refuse
 from cgrsp_simpy.cli.pattern import Module
-from cgrsp_simpy.model.shown import progress
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.model.table import progress
+from cgrsp_simpy.rental.market import Market
+from cgrsp_simpy.rental.scenario import Scenario, day, trace
+from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
+
+log = logging.getLogger(__name__)
+OF_DAY = ("slots", "tight_fraction", "jobs", "rate_per_s", "free_types", "gpus")
+OF_MARKET = fields_of(day, "clock") | fields_of(Market, "persistence_s", "sight")
+# Term of renting -> those of which one gives it an effect.
+NEEDS = {
+    "checkpoint_s": ("preemption_per_h", "taken_when_low"),
+    "checkpoint_cost_s": ("checkpoint_s",),
+    "restart_s": ("preemption_per_h", "taken_when_low", "suspension"),
+}
+
+
+def add_scenario(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a scenario: a day, a log, or a file."""
+    group = parser.add_argument_group("scenario: a file, a day of the thesis, or a log of jobs")
+    file = "a scenario file, as Scenario.to_toml writes"
+    group.add_argument("scenario", nargs="?", metavar="FILE.toml", help=file)
+    add_options(group, ("--day NAME", str, f"{', '.join(DAYS)} (default: hectic)"))
+    add_log(group)
+    add_fields(group, day, *OF_DAY, "terms")
+    told = (
+        f"{', '.join(OF_MARKET)}; or a file of stock and prices; may be given again\nThe file:"
+        " laws (cgrsp market fit --out), or snapshots, which are replayed. A type that it calls"
+        f" otherwise: RTX 3090=H100_80GB SXM5.\n{parts_told(OF_MARKET)}"
+    )
+    how: dict[str, Any] = {"action": "append", "type": checked(_market), "metavar": "A=X|FILE"}
+    group.add_argument("--market", help=told, **how)
+
+
+def scenario_of(given: argparse.Namespace) -> Scenario:
+    """The scenario that the options name; a log is summed up on stderr."""
+    sources = list(given_of(given, "scenario", "day", "trace"))
+    if len(sources) > 1:
+        raise InputError("give one of a scenario file, --day and --trace, not several")
+    source = sources[0] if sources else "day"
+    if source != "trace":
+        refuse(given, "left out without --trace", "log")
+    own = given_of(given, *OF_DAY)
+    if source == "scenario":
+        refuse(given, "left out beside a scenario file, which names its types", "gpus")
+        scenario = Scenario.from_toml(given.scenario).varied(**own)
+    elif source == "trace":
+        refuse(given, "left out beside --trace, which has the jobs", "jobs", "rate_per_s")
+        scenario = trace(given.trace, **reading_of(given), **own)
+    else:
+        scenario = day("hectic" if given.day is None else given.day, **own)
+    scenario = _on_market(given, scenario)
+    scenario = _on_terms(given, scenario)
+    if isinstance(scenario.workload, LoggedWorkload):
+        log.info("%s", _summary(scenario, scenario.workload))
+    return scenario
+
+
+def _market(text: str) -> str | dict[str, Any]:
+    """What one --market gives: a file, or pairs, of which those with other names are types."""
+    if "=" not in text:
+        return text
+    own: dict[str, Any] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        require(bool(name and value) and name not in own, "pairs", text, "name=value, each once")
+        own[name] = pairs_of(OF_MARKET, part)[name] if name in OF_MARKET else value
+    return own
+
+
+def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
+    """The scenario with the clock and the stock that the options name."""
+    parts = given.market or []
+    files = [part for part in parts if isinstance(part, str)]
+    types = {name: part[name] for part in parts if isinstance(part, dict) for name in part}
+    for name in types:
+        names = [*OF_MARKET, *(gpu.name for gpu in scenario.gpus)]
+        check_one_of("name in --market", name, names)
+    own = {name: types.pop(name) for name in OF_MARKET if name in types}
+    if not files:
+        require(not types, "--market", types, "given with a file that has these types")
+        return scenario.varied(**own) if own else scenario
+    # SciPy's solvers, for these options alone
+    from cgrsp_simpy.rental.measured import measured, on_market
+
+    told, sight = "left out beside a file, which tells its own", own.pop("sight", "none")
+    require("persistence_s" not in own, "persistence_s", own.get("persistence_s"), told)
+    found = on_market(scenario.varied(**own), measured(*files), types or None, sight)
+    span_s = scenario.jobs / scenario.workload.rate_per_s
+    for each in found.market.series:
+        if each.length_s < span_s:
+            told = "%s: the series of %.1f h is shorter than the run, and begins anew"
+            log.info(told, each.gpu, each.length_s / 3600)
+    return found
+
+
+def _on_terms(given: argparse.Namespace, scenario: Scenario) -> Scenario:
+    """The scenario on the terms of renting that the options name; some go with stock that
+    persists.
+    """
+    own = given.terms or {}
+    terms = replace(scenario.terms, **own)
+    varied = [text.partition("=")[0] for text in getattr(given, "grid", ())]
+    for name, owners in NEEDS.items():
+        effective = any(getattr(terms, each) or each in varied for each in owners)
+        if not effective and (name in own or name in varied):
+            raise InputError(f"{name} goes with {' or '.join(owners)}")
+    return replace(scenario, terms=terms) if own else scenario
+
+
+def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
+    """What was loaded: jobs, span, rate, service quantiles, offered load."""
+    span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
+    span = f"{span_h:.1f} h" if span_h >= 0.1 else f"{3600 * span_h:.3g} s"
+    pace = f", {jobs.rate_per_s * 3600:.1f} an hour" if span_h else ""
+    median, ninety, most = np.quantile(jobs.service_s, [0.5, 0.9, 0.99])
+    load, slots = scenario.known().offered_load, f"on {len(scenario.slots)} slots"
+    told = (
+        f"offered load {load:.3f} {slots} (execution time only)"
+        if span_h
+        else f"all at once, {slots}"
+    )
+    lead_h = jobs.submit_s[0] / 3600
+    begun = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
+    return (
+        f"{scenario.name}: {jobs.jobs} job{'s' * (jobs.jobs > 1)} over {span}{pace}{begun};"
+        f" service median {median:.0f} s, 90 % {ninety:.0f} s, 99 % {most:.0f} s; {told}"
+    )
 
 
 def _drawn(scenario: Scenario, given: argparse.Namespace) -> Iterable[Any]:
@@ -20,7 +151,7 @@ def _drawn(scenario: Scenario, given: argparse.Namespace) -> Iterable[Any]:
         total=scenario.jobs,
         unit="job",
         # None: off when stderr is not a terminal
-        disable=True if given.events or given.step else None,
+        disable=None if {"events", "step"}.isdisjoint(given.show or ()) else True,
     )
     return jobs
 

@@ -8,9 +8,8 @@ import logging
 from cgrsp_simpy.cli.options import (
     LONG_FIGURES,
     Answer,
+    add_gallery,
     add_options,
-    add_style,
-    add_yes,
     check_work,
     executor_of,
 )
@@ -23,7 +22,6 @@ from cgrsp_simpy.thesis.verdict import DIFFERS
 
 log = logging.getLogger(__name__)
 
-LONG = 300  # seeds with which the tables are all but free of our own noise
 MOST_SEEDS = 10_000  # hours
 LEAST_SHARE_PCT, MOST_RMS_Z = 93.0, 1.15
 
@@ -42,14 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     for action, usual in ((tables, "as printed"), (table, "as printed"), (check, "100")):
-        add_options(
-            action,
-            ("--seeds N", int, f"replications of every table (default: {usual})"),
-            ("--long", bool, f"{LONG} replications of every table"),
-            ("--workers N", int, "processes (default: one a core)"),
-            ("--out DIR", str, "keep results and report in DIR; the same command resumes there"),
-        )
-        add_yes(action)
+        seeds = f"replications of every table; 300 leave hardly any noise (default: {usual})"
+        kept = "keep results and report in DIR; the same command resumes there"
+        add_options(action, ("--seeds N", int, seeds), ("--out DIR", str, kept))
+        action.set_defaults(parallel=True)
+    for action in (tables, table):
+        action.set_defaults(formats=("markdown", "html", "csv"))
     figures = actions.add_parser(
         "figures", help="every figure: PNG, SVG, and the CSV of what is plotted"
     )
@@ -60,18 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a number of the thesis, or slots, thresholds, reservations, stock, queue, cells",
     )
     for action in (figures, figure):
-        add_options(action, ("--out DIR", str, "where to draw (default: %(default)s)", "figures"))
+        add_gallery(action, "figures", only=False)
         action.add_argument(
             "--from",
             dest="runs",
             metavar="DIR",
             help="the runs of cgrsp thesis tables --out DIR (default: run them)",
-        )
-        add_style(action)
-    forms = ("markdown", "html", "csv")
-    for action in (tables, table):
-        action.add_argument(
-            "--format", choices=forms, default="markdown", help="default: %(default)s"
         )
 
 
@@ -80,7 +70,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     executor = executor_of(given)
     if given.action in ("figures", "figure"):
         return _figures(given, executor)
-    seeds = LONG if given.long and given.seeds is None else given.seeds
+    seeds = given.seeds
     if seeds is not None:
         check_whole(
             "--seeds", seeds, least=2, most=MOST_SEEDS

@@ -15,12 +15,12 @@ from typing import Any
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli.options import Answer, add_options
+from cgrsp_simpy.decide.judge import judge
+from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.files import naming_nothing
 from cgrsp_simpy.rental.policies import later
 from cgrsp_simpy.studies.identity import Restored
-from cgrsp_simpy.studies.judge import judge
-from cgrsp_simpy.studies.recommend import Prices
 from cgrsp_simpy.studies.store import kept_json, verifying
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.thesis.report import run_tables

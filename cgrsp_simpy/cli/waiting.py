@@ -10,58 +10,44 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from functools import partial
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.cli import pattern
+from cgrsp_simpy.cli.fields import add_fields, add_pairs, fields_of, given_of, pairs_of
 from cgrsp_simpy.cli.options import (
-    WORKERS,
+    FORMATTED,
     Answer,
+    add_log,
     add_options,
-    add_reading,
-    add_yes,
     check_work,
+    formatted,
     gallery_of,
-    workers_of,
+    policies_of,
+    reading_of,
+    refuse,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions, policies_given
-from cgrsp_simpy.cli.waiting_options import (
-    TRIALS,
-    add_duration,
-    add_model,
-    add_scenario,
-    add_trace,
-    add_trials,
-    check_duration,
-    check_without_trace,
-    formula_of,
-    limits_given,
-    log_of,
-    policies_told,
-    prices_of,
-    scenario_of,
-    simulated,
-    source_of,
-    with_limits,
-)
-from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.table import aligned, csv_text, json_text
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.studies.compare import Comparison
-from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.waiting.best import best_number, strain, strained
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
-from cgrsp_simpy.waiting.policies import POLICIES, WaitingPolicy, waiting_policy
-from cgrsp_simpy.waiting.recursion import follow
+from cgrsp_simpy.waiting.jobs import ExponentialJobs, JobSource, ListedJobs, describe, read_jobs
+from cgrsp_simpy.waiting.machines import M5, Prices, Size, read_sizes
+from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, WaitingPolicy, waiting_policy
 from cgrsp_simpy.waiting.scenario import Scenario
-from cgrsp_simpy.waiting.tally import of_trials
 
 log = logging.getLogger(__name__)
 
 SHOWN = ("wait_s", "p95_wait_s", "backlog", "price", "on_demand_fraction", "cost", "servers")
+SEEDS, JOBS, FEW = 5, 100_000, 100  # replications; generated jobs, and those of a single run
+MACHINE_CORES, GB_PER_CORE = 64, 4.0  # of a fixed machine, an m5.16xlarge
+OF_LOAD = ("rate_per_s", "service_s")
+OF_MACHINE = fields_of(Size, "cores", "memory_gb")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,59 +60,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " on_demand, wait_over, ..., or policy:parameter",
     }
     add_actions(actions, MODULE, helps)
-    for name in ("compare", "sweep"):
-        add_trials(actions.choices[name])
-    figures = actions.choices["figures"]
-    add_options(figures, ("--trace FILE", str, "a log for Figures 15 to 22"))
-    add_reading(figures)
-    _add_own(actions)
-
-
-def _add_own(actions: Any) -> None:
-    """Add the module's own verbs."""
+    add_log(actions.choices["figures"], "a log for Figures 15 to 22")
     one = actions.add_parser(
         "analyze",
-        help="one policy by formula; without --servers at its cheapest number of machines",
+        help="one policy by formula; without --machines at its cheapest number of machines",
     )
-    told = (
-        "the best number of machines, or none (ajw: at least one): by formula, or on a log"
-        " by simulation"
+    best = actions.add_parser(
+        "optimize",
+        help="the best number of machines, or none (ajw: at least one): by formula, or on a log by"
+        " simulation",
     )
-    best = actions.add_parser("optimize", help=told)
-    run = actions.add_parser("simulate", help="one policy by simulation")
-    for action in (one, run):
-        action.add_argument("--policy", required=True, metavar="P", help=", ".join(POLICIES))
-    names = ",".join(POLICIES)
-    best.add_argument(
-        "--policies", "--policy", default=names, metavar="P,P", help="default: %(default)s"
-    )
-    objectives = f"{', '.join(OBJECTIVES)} (default: %(default)s)"
-    add_options(best, ("--by WHAT", str, objectives, "price"))
-    for action in (one, best):
-        add_model(action)
-    add_options(one, ("--servers N", int, "fixed machines"))
-    add_trace(best)
-    add_scenario(run)
+    names = ", ".join(POLICIES)
+    one.add_argument("--policy", required=True, metavar="P", help=f"{names}, as sww:wait_s=60")
     add_options(
-        run,
-        ("--seed N", int, "of the first trial (default: 0)", 0),
-        ("--trials N", int, f"replications (default: {TRIALS}; of a log 1)"),
-        ("--recursion", bool, "without events: the same figures, sooner"),
-        WORKERS,
-        ("--keep FILE", str, "write a row a job into FILE (CSV)", "none"),
+        best,
+        ("--policies P,P", str, f"as sww:wait_s=60 (default: {names})", ",".join(POLICIES)),
+        ("--objective NAME", str, f"{', '.join(OBJECTIVES)} (default: %(default)s)", "price"),
     )
-    add_yes(run)
-    for action in (one, best, run):
-        add_duration(action)
+    waits = fields_of(Mispredictions, "wait_over", "wait_under")
+    for action in (one, best):
+        add_fields(action, ExponentialJobs, *OF_LOAD)
+        add_fields(action, Scenario, "prices")
+        add_pairs(action, "errors", waits, "how often waits are mispredicted")
+        told = "hours; adds the cost over them, in the prices' money"
+        add_options(action, ("--duration H", float, told))
+        action.set_defaults(formats=FORMATTED)
+    add_fields(one, Scenario, "machines")
+    add_log(best)
+    _add_machines(best)
+
+
+def _add_scenario(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("scenario: jobs, generated or of a log, and machines")
+    add_fields(group, ExponentialJobs, jobs=f"(default: {JOBS}; of run {FEW})")
+    add_log(group)
+    add_fields(group, Scenario, "machines", "prices", "errors", "work_conserving")
+    _add_machines(group)
+
+
+def _add_machines(parser: argparse._ActionsContainer) -> None:
+    machine = (
+        "of a fixed machine; or whole: each job of a log takes one, whatever it needs (default:"
+        f" {MACHINE_CORES}, {GB_PER_CORE:g} GB a core)"
+    )
+    sizes = "of a log, sizes for rent: CSV of name, cores, memory_gb, price_per_h (default: m5)"
+    add_pairs(parser, "machine", OF_MACHINE, machine, _machine)
+    add_options(parser, ("--sizes FILE", str, sizes))
+    add_fields(parser, Scenario, "order")
+
+
+def _machine(text: str) -> dict[str, Any] | str:
+    return text if text == "whole" else pairs_of(OF_MACHINE, text)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the action answers, in the format asked for."""
     if given.action == "figures":
         return _figures(given)
-    if given.action in OWN:
-        check_duration(given)
-    for note in prices_of(given).notes:
+    if getattr(given, "duration", None) is not None:
+        check_number("--duration", given.duration, above=0)
+    for note in _prices(given).notes:
         log.warning("%s", note)
     if given.action == "compare":
         return pattern.compared(given, MODULE, lambda study, _: _beside(study))
@@ -137,27 +130,75 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 
 def _scenario(given: argparse.Namespace) -> Scenario:
-    """The scenario that the options say; the policies that they name take --wait and --short."""
-    scenario = simulated(given)
-    if given.action == "run":
-        given.policy = with_limits(given.policy, given)
-        return scenario
-    if given.recursion and not scenario.recursive:
-        raise InputError("--recursion is for whole machines, first come, first served")
-    policies = [with_limits(text, given) for text in policies_given(given, scenario)]
-    given.policies = ",".join(
-        _steady(scenario, policies) if given.action == "compare" else policies
-    )
+    """The scenario that the options say; of `run` the jobs are all there are, so that each
+    counts.
+    """
+    if given.machines is None and given.action != "sweep":
+        raise InputError("--machines, the number of fixed machines, is missing")
+    source = _source(given)
+    if given.action == "run" and given.trace is None:
+        check_work(given, source.jobs, kept=source.jobs)
+        source = _listed(source, given.seed)
+    machines = 1 if given.machines is None else given.machines
+    scenario = _on_machines(given, source, machines, **given_of(given, "work_conserving"))
+    if given.action == "compare":
+        given.policies = ",".join(_steady(scenario, policies_given(given, scenario)))
     return scenario
 
 
+def _source(given: argparse.Namespace) -> JobSource:
+    """The jobs: generated ones, or those of a log, which is summed up on stderr."""
+    if given.trace is None:
+        refuse(given, "given with --trace", "log", "sizes", "machine")
+        usual = FEW if given.action == "run" else JOBS
+        return ExponentialJobs(**{"jobs": usual, **given_of(given, "jobs", *OF_LOAD)})
+    refuse(given, "left out where --trace has the jobs", "jobs", *OF_LOAD)
+    return _log_of(given, whole=given.machine == "whole")
+
+
+def _log_of(given: argparse.Namespace, whole: bool = False) -> ListedJobs:
+    jobs = read_jobs(given.trace, whole=whole, **reading_of(given)).jobs
+    log.info("%s: %s", given.trace, describe(jobs))
+    if not jobs.run_s.any():
+        raise InputError(
+            f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run for 0 s"
+        )
+    return jobs
+
+
+def _on_machines(
+    given: argparse.Namespace, source: JobSource, number: int, **more: Any
+) -> Scenario:
+    """The jobs on a number of fixed machines; those of a log share them, unless they take them as
+    a whole.
+    """
+    check_whole("--machines", number, least=1)
+    machines: int | tuple[Size, ...] = number
+    if given.trace is not None and given.machine != "whole":
+        cores = (given.machine or {}).get("cores", MACHINE_CORES)
+        memory_gb = (given.machine or {}).get("memory_gb", GB_PER_CORE * cores)
+        machines = (Size("fixed machine", cores, memory_gb, 0.0),) * number
+    own: dict[str, Any] = {**given_of(given, "order"), **more}
+    own["sizes"] = M5 if given.sizes is None else read_sizes(given.sizes)
+    return Scenario(source, machines=machines, prices=_prices(given), errors=_errors(given), **own)
+
+
+def _prices(given: argparse.Namespace) -> Prices:
+    return Prices(**given.prices or {})
+
+
+def _errors(given: argparse.Namespace) -> Mispredictions:
+    return Mispredictions(**given.errors or {})
+
+
+def _listed(source: JobSource, seed: int) -> ListedJobs:
+    """The jobs of a seed as all that there are."""
+    submit_s, run_s, cores, memory_gb = map(np.concatenate, zip(*source.chunks(seed)))
+    return ListedJobs(submit_s, run_s, cores, memory_gb)
+
+
 MODULE = Module(
-    Scenario,
-    add_scenario,
-    _scenario,
-    seeds=TRIALS,
-    figures="cgrsp_simpy.waiting.figures",
-    options={"machines": "servers"},
+    Scenario, _add_scenario, _scenario, seeds=SEEDS, figures="cgrsp_simpy.waiting.paper.figures"
 )
 
 
@@ -216,43 +257,55 @@ def _beside(study: Comparison) -> Comparison:
 # ---- the module's own verbs ----
 
 
+def _formula(given: argparse.Namespace) -> dict[str, Any]:
+    """The arguments that `analyze` and `optimum` share."""
+    own = ExponentialJobs(1, **given_of(given, *OF_LOAD))
+    load = {name: getattr(own, name) for name in OF_LOAD}
+    parts = {"prices": _prices(given), "errors": _errors(given)}
+    return {**load, **parts, "duration_h": given.duration}
+
+
 def _analyze(given: argparse.Namespace) -> Answer:
-    own = formula_of(given)
-    if given.servers is None:
+    own = _formula(given)
+    if given.machines is None:
         return _row(given, optimum(given.policy, **own))
-    return _row(given, analyze(given.policy, servers=given.servers, **own))
+    return _row(given, analyze(given.policy, servers=given.machines, **own))
 
 
 def _row(given: argparse.Namespace, found: Mapping[str, float]) -> Answer:
     shown = {name: found[name] for name in SHOWN if name in found}
-    if given.format == "json":
-        return Answer(json_text(shown))
-    if given.format == "csv":
-        return Answer(csv_text([shown]).rstrip("\n"))
-    return Answer("\n".join(f"{name:18} {value:12.6g}" for name, value in shown.items()))
+    text = "\n".join(f"{name:18} {value:12.6g}" for name, value in shown.items())
+    return formatted(given, shown, [shown], lambda: text)
 
 
 def _optimize(given: argparse.Namespace) -> Answer:
-    policies, own = policies_told(given.policies, given), formula_of(given)
+    texts, own = policies_of(given.policies), _formula(given)
+    require(len(set(texts)) == len(texts), "--policies", given.policies, "names that differ")
+    policies = {text: waiting_policy(text) for text in texts}
+    by = given.objective
     if given.trace is None:
-        check_without_trace(given)
+        refuse(given, "given with --trace", "log", "sizes", "machine")
         allowed = "fcfs without --trace: of another order there is no formula"
-        require(given.order == "fcfs", "--order", given.order, allowed)
-        rows = {policy.name: optimum(policy.name, by=given.by, **own) for policy in policies}
+        require(given.order in (None, "fcfs"), "--order", given.order, allowed)
+        rows = {text: optimum(text, by=by, **own) for text in policies}
     else:
-        scenario = scenario_of(given, source_of(given), 1)
-        rows = {policy.name: _best(given, replace(scenario, policy=policy)) for policy in policies}
+        given.jobs = None
+        scenario = _on_machines(given, _source(given), 1)
+        rows = {
+            text: _best(given, replace(scenario, policy=policy))
+            for text, policy in policies.items()
+        }
     for name, row in rows.items():
         if why := strained({**own, **row}):
             best = many(int(row["servers"]), "fixed machine")
-            log.warning("%s: best by %s: %s; but %s", name, given.by, best, why)
+            log.warning("%s: best by %s: %s; but %s", name, by, best, why)
     if len(rows) == 1:
-        return _row(given, rows[policies[0].name])
+        return _row(given, rows[texts[0]])
     return _table(given, rows)
 
 
 def _best(given: argparse.Namespace, scenario: Scenario) -> dict[str, float]:
-    run = best_number(scenario, given.by)
+    run = best_number(scenario, given.objective)
     machines, figures = run.scenario.machines, dict(run.summary()) | strain(run)
     if given.duration is not None:
         figures["cost"] = figures["cost_per_h"] * given.duration
@@ -268,76 +321,11 @@ def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -
         }
         for name, row in rows.items()
     }
-    if given.format == "json":
-        return Answer(json_text({"policies": shown}))
-    if given.format == "csv":
-        own = [{"policy": name, **row} for name, row in shown.items()]
-        return Answer(csv_text(own).rstrip("\n"))
+    own = [{"policy": name, **row} for name, row in shown.items()]
     names = list(next(iter(shown.values())))
     lines = [[name, *(f"{row[key]:.6g}" for key in names)] for name, row in shown.items()]
-    return Answer("\n".join(aligned([["policy", *names], *lines])))
-
-
-def _simulate(given: argparse.Namespace) -> Answer:
-    policy = waiting_policy(given.policy, **limits_given(given))
-    scenario = replace(simulated(given), policy=policy)
-    if scenario.unsteady:
-        raise InputError(scenario.unsteady)
-    trials = _number_of_trials(given)
-    keeps = given.keep != "none"
-    check_work(given, scenario.work * trials, kept=scenario.work * trials if keeps else 0)
-    done = _trials(given, scenario, trials)
-    shown = _shown(given, of_trials([outcome for outcome, _ in done]))
-    if keeps:
-        write_whole(Path(given.keep), csv_text([row for _, rows in done for row in rows]).encode())
-    if given.format == "json":
-        plain = {
-            name: {"mean": each.mean, "ci95": [each.low, each.high]} for name, each in shown.items()
-        }
-        return Answer(json_text(plain))
-    if given.format == "csv":
-        rows = [
-            {"figure": name, "mean": each.mean, "low": each.low, "high": each.high}
-            for name, each in shown.items()
-        ]
-        return Answer(csv_text(rows).rstrip("\n"))
-    return Answer("\n".join(f"{name:18} {_told(value)}" for name, value in shown.items()))
-
-
-def _number_of_trials(given: argparse.Namespace) -> int:
-    if given.trials is None:
-        return TRIALS if given.trace is None else 1
-    check_whole("--trials", given.trials, least=1)
-    return int(given.trials)
-
-
-Trial = tuple[dict[str, list[float]], list[dict[str, Any]]]  # its outcome, and rows if kept
-
-
-def _trials(given: argparse.Namespace, scenario: Scenario, trials: int) -> list[Trial]:
-    """The trials by seed, in SimPy unless --recursion is given."""
-    one = partial(_trial, scenario, given.keep != "none", given.recursion)
-    seeds = {seed: seed for seed in range(given.seed, given.seed + trials)}
-    done = dict(as_they_come(one, seeds, workers_of(given)))
-    return [done[seed] for seed in seeds]
-
-
-def _trial(scenario: Scenario, keep: bool, recursion: bool, seed: int) -> Trial:
-    if recursion:
-        run = follow(scenario, seed, keep=keep)
-    else:
-        run = scenario.simulation(scenario.policy, seed, records=keep).finish()
-    rows = [{"seed": seed, **row} for row in run.rows()] if keep else []
-    return scenario.outcome(run), rows
-
-
-def _shown(given: argparse.Namespace, found: Mapping[str, Mean]) -> dict[str, Mean]:
-    servers = float(given.servers)
-    every = {**found, "servers": Mean(servers, servers, servers, 1)}
-    if given.duration is not None:
-        hour, hours = found["cost_per_h"], given.duration
-        every["cost"] = Mean(hour.mean * hours, hour.low * hours, hour.high * hours, hour.n)
-    return {name: every[name] for name in SHOWN if name in every}
+    text = "\n".join(aligned([["policy", *names], *lines]))
+    return formatted(given, {"policies": shown}, own, lambda: text)
 
 
 def _told(value: Mean) -> str:
@@ -350,10 +338,14 @@ def _told(value: Mean) -> str:
 
 def _figures(given: argparse.Namespace) -> Answer:
     """The figures; those of a workload of a log, where one is given."""
-    from cgrsp_simpy.waiting.figures import FIGURES, draw_figures  # matplotlib, for this alone
+    from cgrsp_simpy.waiting.paper.figures import (  # matplotlib, for this alone
+        FIGURES,
+        draw_figures,
+    )
 
     ids, executor = gallery_of(given, FIGURES)
-    trace = None if given.trace is None else log_of(given)
+    refuse(given, "given with --trace", *(["log"] if given.trace is None else []))
+    trace = None if given.trace is None else _log_of(given)
     drawn = draw_figures(given.out, ids, trace=trace, style=given.style, executor=executor)
     return Answer("\n".join(map(str, drawn)))
 
@@ -361,5 +353,4 @@ def _figures(given: argparse.Namespace) -> Answer:
 OWN: dict[str, Callable[[argparse.Namespace], Answer]] = {
     "analyze": _analyze,
     "optimize": _optimize,
-    "simulate": _simulate,
 }

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.model.checks import require
@@ -24,45 +23,41 @@ PICTURES: dict[str, dict[str, Any]] = {
     ".pdf": {"CreationDate": None},
 }
 FILMS = (".html", ".gif")
+LISTED = ("events", "step")
 
 
-def add_watching(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    listing = parser.add_mutually_exclusive_group()
-    stepped = "the same with queue, places and future event list, waiting for Enter after each"
-    add_options(
-        listing,
-        ("--events", bool, "list every event before the figures"),
-        ("--step", bool, stepped),
+def add_show(parser: argparse.ArgumentParser) -> None:
+    """Add the option."""
+    told = (
+        "events: list them before the figures; step: the same with queue, places and future event"
+        f" list, waiting for Enter after each; or a file: a Gantt chart ({', '.join(PICTURES)}), or"
+        f" queue and places in motion ({', '.join(FILMS)}); may be given again"
     )
-    add_options(
-        parser,
-        ("--gantt FILE", str, f"draw who ran where and when into FILE ({', '.join(PICTURES)})"),
-        ("--animate FILE", str, f"set queue and places in motion in FILE ({', '.join(FILMS)})"),
-    )
+    parser.add_argument("--show", action="append", metavar="WHAT", help=told)
 
 
-def check_watching(given: argparse.Namespace) -> None:
-    """Raise InputError for a file that cannot be drawn, and for events that would be listed into
+def check_show(given: argparse.Namespace) -> None:
+    """Raise InputError for what cannot be shown or drawn, and for events that would be listed into
     JSON or CSV, before anything is run.
     """
-    allowed = "left out beside --events, whose lines would stand in it"
-    require(not given.events or given.format == "table", "--format", given.format, allowed)
-    for option, suffixes in (("gantt", tuple(PICTURES)), ("animate", FILMS)):
-        file = getattr(given, option)
-        if file is not None:
-            allowed = f"a file that ends in {', '.join(suffixes)}"
-            require(_suffix(file) in suffixes, f"--{option}", file, allowed)
+    shown = given.show or []
+    for each in shown:
+        allowed = f"events, step, or a file that ends in {', '.join([*PICTURES, *FILMS])}"
+        require(each in LISTED or _suffix(each) in (*PICTURES, *FILMS), "--show", each, allowed)
+    listed = [each for each in shown if each in LISTED]
+    require(len(listed) < 2, "--show", listed, "events or step, not both")
+    allowed = "left out beside --show events, whose lines would stand in it"
+    require("events" not in shown or given.format == "table", "--format", given.format, allowed)
 
 
 def watch(given: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -> Any:
-    """The outcome of a run, listed as the options say.
+    """The outcome of a run, listed as the option says.
 
     set_up: the run with a listener, about to start.
     """
-    if given.step:
+    if "step" in (given.show or ()):
         return _stepped(set_up)
-    return set_up(_say if given.events else None).finish()
+    return set_up(_say if "events" in (given.show or ()) else None).finish()
 
 
 def _stepped(set_up: Callable[[Listener], Any]) -> Any:
@@ -81,13 +76,14 @@ def _say(what: object, flush: bool = False) -> None:
 
 
 def draw(given: argparse.Namespace, run: Any) -> None:
-    """Draw a run, or anything with a timeline, into the files that the options name."""
-    if given.gantt is not None:
-        _draw_gantt(run, given.gantt)
-    if given.animate is not None:
-        from cgrsp_simpy.plots import animate  # matplotlib, only where it is needed
+    """Draw a run, or anything with a timeline, into the files that the option names."""
+    for path in given.show or ():
+        if _suffix(path) in PICTURES:
+            _draw_gantt(run, path)
+        elif path not in LISTED:
+            from cgrsp_simpy.plots import animate  # matplotlib, only where it is needed
 
-        animate(run).save(given.animate)
+            animate(run).save(path)
 
 
 def _draw_gantt(run: Any, path: str) -> None:

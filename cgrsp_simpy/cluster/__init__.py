@@ -11,58 +11,38 @@ Source: "Reducing Fragmentation and Starvation in GPU Clusters through Dynamic M
 Scheduling", cited as cluster-schedulers.txt.
 """
 
-from typing import TYPE_CHECKING
-
-from cgrsp_simpy.cluster.jobs import KINDS, PAPER_CLUSTER, Cluster, Jobs
-from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, read_jobs, schedule_text
-from cgrsp_simpy.cluster.metrics import (
-    GPU_CLASSES,
-    METRICS,
-    by_class,
-    course,
-    fragmentation,
-    jain,
-    metrics,
-)
-from cgrsp_simpy.cluster.mix import Mix, Offered, generate
-from cgrsp_simpy.cluster.placement import PLACEMENTS, Place, Placement
-from cgrsp_simpy.cluster.scenario import Scenario, simulate
-from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.view import Arrived, Running, Scheduler, View
-from cgrsp_simpy.model.renamed import renamed
+from cgrsp_simpy.cluster.jobs import Cluster, Jobs, Mix, Offered
+from cgrsp_simpy.cluster.logs import read_jobs
+from cgrsp_simpy.cluster.metrics import by_class, metrics
+from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.cluster.view import Arrived, View
+from cgrsp_simpy.model.checks import renamed
 
 __all__ = [
-    "COMPARED",
-    "GPU_CLASSES",
-    "KINDS",
-    "METRICS",
-    "PAPER_CLUSTER",
-    "PLACEMENTS",
     "SCHEDULERS",
     "Arrived",
     "Cluster",
     "Jobs",
     "Mix",
     "Offered",
-    "Place",
-    "Placement",
-    "Running",
     "Scenario",
-    "Scheduler",
     "View",
     "by_class",
-    "cluster_of",
-    "course",
-    "fragmentation",
-    "generate",
-    "jain",
-    "jobs_of",
     "make_scheduler",
     "metrics",
     "read_jobs",
-    "schedule_text",
-    "simulate",
 ]
 
-if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
-    __getattr__ = renamed(globals(), {"Setting": "Scenario", "ClusterView": "View"})
+# by its text: else a checker takes every misspelt name for one that is there
+globals()["__getattr__"] = renamed(
+    globals(),
+    {"Setting": "Scenario", "ClusterView": "View"},
+    "cluster.jobs.KINDS cluster.jobs.PAPER_CLUSTER cluster.jobs.generate "
+    "cluster.logs.cluster_of cluster.logs.jobs_of cluster.logs.schedule_text "
+    "cluster.metrics.GPU_CLASSES cluster.metrics.METRICS cluster.metrics.course "
+    "cluster.metrics.fragmentation cluster.metrics.jain "
+    "cluster.placement.PLACEMENTS cluster.placement.Place cluster.placement.Placement "
+    "cluster.policies.COMPARED cluster.scenario.simulate cluster.view.Running "
+    "cluster.view.Scheduler",
+)

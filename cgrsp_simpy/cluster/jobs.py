@@ -1,5 +1,8 @@
-"""Jobs of a multi-GPU cluster, as columns, and the nodes that they run on (cluster-schedulers.txt
-Section IV.A).
+"""Jobs of a multi-GPU cluster, as columns, those drawn of the paper's mix, and the nodes that they
+run on (cluster-schedulers.txt Section IV.A).
+
+Of the mix the paper gives three lists of shares and no more. Everything else is ours and stated at
+`Mix`.
 """
 
 from __future__ import annotations
@@ -12,7 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_entries,
+    check_fields,
+    check_number,
+    check_shares,
+    check_whole,
+    entries_of,
+    order_columns,
+    require,
+    set_columns,
+)
+from cgrsp_simpy.model.streams import stream
 
 Floats = npt.NDArray[np.float64]  # an array of floats
 Ints = npt.NDArray[np.int64]  # an array of whole numbers
@@ -111,30 +126,13 @@ class Jobs:
     limited: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for column in self.columns:
-            values = np.array(getattr(self, column), dtype=COLUMNS[column])
-            object.__setattr__(self, column, values)
+        set_columns(self, {column: COLUMNS[column] for column in self.columns})
         if self.jobs == 0:
             raise InputError(f"{self.name} holds no job")
         for column in self.columns:
-            self._check(column, getattr(self, column))
-        order = np.argsort(self.arrival_s, kind="stable")
-        for column in self.columns:
-            object.__setattr__(self, column, getattr(self, column)[order])
-        object.__setattr__(self, "tags", self.tags.chosen(order))
-
-    def _check(self, column: str, values: npt.NDArray[Any]) -> None:
-        require(
-            values.shape == (self.jobs,),
-            f"shape of {column}",
-            values.shape,
-            f"({self.jobs},), one a job",
-        )
-        positive = column in ("gpus", "duration_s", "estimate_s", "iterations")
-        bad = ~(np.isfinite(values) & (values > 0 if positive else values >= 0))
-        for index in np.flatnonzero(bad)[:1]:
-            allowed = "a number > 0" if positive else "a number >= 0"
-            require(False, f"{column} of job {index + 1}", values[index].item(), allowed)
+            above = 0 if column in ("gpus", "duration_s", "estimate_s", "iterations") else None
+            check_entries(column, getattr(self, column), above=above)
+        order_columns(self, self.columns, np.argsort(self.arrival_s, kind="stable"))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -146,7 +144,7 @@ class Jobs:
         )
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def shown(self) -> tuple[str, ...]:
         """The names of those that tell of a job."""
         return tuple(column for column in self.columns if column != "limited")
 
@@ -156,25 +154,13 @@ class Jobs:
         return len(self.arrival_s)
 
     @property
-    def underestimated(self) -> int:
-        """Number of jobs that run longer than their estimate; for what backfilling makes of them,
-        see `backfilling`.
-        """
-        return int((self.estimate_s < self.duration_s).sum())
-
-    @property
     def unlimited(self) -> int:
         """Number of jobs without a limit, whose run time is the estimate."""
         return 0 if self.limited is None else int((~self.limited).sum())
 
-    @property
-    def gpu_seconds(self) -> float:
-        """The work of all jobs, GPUs times duration."""
-        return float(self.gpus @ self.duration_s)
-
     def rows(self) -> Iterator[Row]:
-        """The jobs one by one: their values of `told`."""
-        return zip(*(getattr(self, column).tolist() for column in self.told))
+        """The jobs one by one: their values of `shown`."""
+        return zip(*(getattr(self, column).tolist() for column in self.shown))
 
     def load(self, cluster: Cluster) -> float:
         """Offered load: work that arrives per second, from the first arrival to the last, over the
@@ -183,7 +169,8 @@ class Jobs:
         cluster: whose GPUs are counted. Result: without a unit; infinite if all arrive at once.
         """
         span_s = float(self.arrival_s[-1] - self.arrival_s[0])
-        return self.gpu_seconds / (span_s * cluster.gpus) if span_s else float("inf")
+        gpu_s = float(self.gpus @ self.duration_s)
+        return gpu_s / (span_s * cluster.gpus) if span_s else float("inf")
 
     def check_fit(self, cluster: Cluster) -> None:
         """Refuse jobs of which the cluster cannot run one, even when it is empty.
@@ -221,6 +208,254 @@ def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:
     return column
 
 
-def gpus_told(gpus: int) -> str:
+def gpus_text(gpus: int) -> str:
     """A number of GPUs in words."""
     return "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+
+
+HOUR_S = 3600.0
+SLOWEST, FASTEST = 0.1, 10.0  # iterations per second of a family on one GPU
+SCALING = 0.9  # iterations grow with GPUs to this power: wide jobs do less per GPU
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Shares of kinds, GPUs and durations; the defaults are the paper's (cluster-schedulers.txt
+    Section IV.A).
+
+    Ours: the widths of a class ("16+": 16, 24 and 32) are equally likely, durations are log-uniform
+    within each class, and kind, GPUs and duration are independent. Families of a kind, and users,
+    have shares in proportion to 1, 1/2, 1/3 and so on. A family does 0.1 to 10 iterations per
+    second on one GPU (log-uniform, drawn by the seed); a job's iterations are this rate times its
+    duration times its GPUs^0.9.
+
+    Parameters
+    ----------
+    kind_shares : sequence of float
+        Of inference, training and research.
+    gpus : sequence of sequences of int
+        The widths of each class, GPUs.
+    gpu_shares : sequence of float
+        Of these classes.
+    limits_s : sequence of float
+        Where a class of durations ends and the next begins, seconds.
+    duration_shares : sequence of float
+        Of these classes.
+    shortest_s, longest_s : float
+        Where the first class of durations begins, and the last ends, seconds.
+    overestimate : float
+        An estimate is the duration times a uniform number from 1 to 1 + overestimate [1]_; 0: users
+        know.
+    families : int
+        Model families of each kind.
+    users : int
+        Number of users.
+
+    Raises
+    ------
+    InputError
+        For shares that do not sum to 1, or that are not one a class, and for limits that do not
+        rise.
+
+    References
+    ----------
+    .. [1] Mu'alem and Feitelson (2001), IEEE TPDS 12, 529-543.
+    """
+
+    kind_shares: tuple[float, ...] = (0.5, 0.3, 0.2)
+    gpus: tuple[tuple[int, ...], ...] = ((1,), (2,), (4,), (8,), (16, 24, 32))
+    gpu_shares: tuple[float, ...] = (0.35, 0.25, 0.20, 0.15, 0.05)
+    limits_s: tuple[float, ...] = (1800.0, 7200.0, 28_800.0)
+    duration_shares: tuple[float, ...] = (0.40, 0.35, 0.20, 0.05)
+    shortest_s: float = 60.0
+    longest_s: float = 86_400.0
+    overestimate: float = 0.0
+    families: int = 5
+    users: int = 20
+
+    def __post_init__(self) -> None:
+        classes = {
+            "kind_shares": len(KINDS),
+            "gpu_shares": len(entries_of("gpus", self.gpus, "a list of widths by class")),
+            "duration_shares": len(entries_of("limits_s", self.limits_s, "a list of seconds")) + 1,
+        }
+        for name, number in classes.items():
+            shares = entries_of(name, getattr(self, name), "a list of shares")
+            require(len(shares) == number, name, shares, f"{number} shares, one a class")
+            check_shares(name, shares)
+        for widths in self.gpus:
+            require(
+                len(entries_of("gpus of a class", widths, "a list")) > 0,
+                "gpus of a class",
+                widths,
+                "at least one width",
+            )
+            for width in widths:
+                check_whole("gpus of a class", width, least=1)
+        check_number("shortest_s", self.shortest_s, above=0)
+        for earlier, later in zip(self.edges_s, self.edges_s[1:]):
+            check_number("limits_s, longest_s", later, above=earlier)
+        check_number("overestimate", self.overestimate, least=0)
+        check_fields(self, check_whole, "families", "users", least=1)
+
+    @property
+    def edges_s(self) -> tuple[float, ...]:
+        """Ends of the classes of durations, the outermost ours."""
+        return (self.shortest_s, *self.limits_s, self.longest_s)
+
+    @property
+    def width_shares(self) -> tuple[tuple[int, ...], Floats]:
+        """Each width, and its share of the jobs."""
+        pairs = [
+            (width, share / len(widths))
+            for widths, share in zip(self.gpus, self.gpu_shares)
+            for width in widths
+        ]
+        return tuple(width for width, _ in pairs), np.array([share for _, share in pairs])
+
+    def check_fit(self, cluster: Cluster) -> None:
+        """Refuse a mix with jobs that a cluster cannot run, even when it is empty.
+
+        Raises InputError names the widest job.
+        """
+        widest = max(width for width, share in zip(*self.width_shares) if share > 0)
+        allowed = f"at most {cluster.gpus} GPUs, those of the cluster"
+        require(cluster.holds(widest), "widest job of the mix", widest, allowed)
+
+
+@dataclass(frozen=True)
+class Offered:
+    """Jobs of a mix, drawn anew for each seed.
+
+    Parameters
+    ----------
+    mix : Mix
+        The laws of the jobs.
+    jobs : int
+        Number of jobs of a run.
+    load : float
+        Offered load, > 0: GPU-seconds that arrive per second over the GPUs of the cluster.
+
+    Raises
+    ------
+    InputError
+        For numbers that are not allowed.
+    """
+
+    mix: Mix = field(default_factory=Mix)
+    jobs: int = 1000
+    load: float = 0.9
+
+    def __str__(self) -> str:
+        return f"{self.jobs} jobs of the mix, offered load {self.load:g}"
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.mix, Mix), "mix", self.mix, "a Mix")
+        check_whole("jobs", self.jobs, least=1)
+        # below, the clock runs so long that it cannot tell one job's end
+        check_number("load", self.load, least=1e-6)
+
+    def draw(self, cluster: Cluster, seed: int) -> Jobs:
+        """The jobs of a seed, in order of arrival."""
+        return generate(self.mix, self.jobs, self.load, cluster, seed)
+
+
+def least_gpu_hours(mix: Mix) -> float:
+    """The mean job has at least so many GPU-hours, whatever the laws within the classes: all at
+    the lower ends of their classes.
+
+    Holds if GPUs and duration are independent (else: `least_of_any_law`). 3.56 of the paper's mix;
+    its first class of durations begins at 0.
+    """
+    gpus = sum(share * min(widths) for widths, share in zip(mix.gpus, mix.gpu_shares))
+    return (
+        gpus
+        * sum(share * low_s for low_s, share in zip((0.0, *mix.limits_s), mix.duration_shares))
+        / HOUR_S
+    )
+
+
+def least_of_any_law(mix: Mix) -> float:
+    """As `least_gpu_hours`, but whatever GPUs and duration have to do with each other: 1.10 of
+    the paper's mix.
+
+    The least is where the widest jobs are the shortest (rearrangement inequality).
+    """
+    by_width = sorted((min(widths), share) for widths, share in zip(mix.gpus, mix.gpu_shares))
+    by_length = sorted(zip((0.0, *mix.limits_s), mix.duration_shares), reverse=True)
+    (gpus, width_ends), (low_s, length_ends) = (
+        (np.array([value for value, _ in pairs]), np.cumsum([share for _, share in pairs]))
+        for pairs in (by_width, by_length)
+    )
+    edges = np.unique(np.concatenate([[0.0], width_ends, length_ends]))
+    middles = (edges[1:] + edges[:-1]) / 2
+    width, length = (
+        np.minimum(np.searchsorted(ends, middles), len(ends) - 1)
+        for ends in (width_ends, length_ends)
+    )
+    return float(np.diff(edges) @ (gpus[width] * low_s[length])) / HOUR_S
+
+
+def mean_gpu_hours(mix: Mix) -> float:
+    """GPU-hours of the mean job, of the law: mean GPUs x mean duration."""
+    widths, shares = mix.width_shares
+    edges_s = np.array(mix.edges_s)
+    # of a log-uniform law: (b - a) / ln(b / a)
+    means_s = np.diff(edges_s) / np.diff(np.log(edges_s))
+    return float(shares @ widths * (means_s @ mix.duration_shares)) / HOUR_S
+
+
+def most_jobs_per_hour(mix: Mix, cluster: Cluster, utilisation: float) -> float:
+    """Jobs per hour that a cluster can complete at most at a utilisation (0 to 1), in the long run
+    and whatever the scheduler.
+
+    Holds if GPUs and duration of a job are independent.
+    """
+    check_number("utilisation", utilisation, above=0)
+    return utilisation * cluster.gpus / least_gpu_hours(mix)
+
+
+def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) -> Jobs:
+    """Jobs of a mix; each quantity has its own stream of random numbers.
+
+    Arrivals are Poisson (ours; the paper does not say how its jobs arrive), at the rate at which
+    the law, not the sample, offers the load.
+
+    mix: the laws of the jobs. jobs: number of jobs. load: GPU-seconds that arrive per second over
+    the GPUs of the cluster. cluster: what the load is of. seed: at least 0. Result: in order of
+    arrival. Raises InputError if the mix holds jobs that the cluster cannot run, or for a number
+    that is not allowed.
+    """
+    check_whole("jobs", jobs, least=1)
+    check_number("load", load, above=0)
+    check_whole("seed", seed, least=0)
+    mix.check_fit(cluster)
+    widths, shares = mix.width_shares
+    gap_s = mean_gpu_hours(mix) * HOUR_S / (load * cluster.gpus)
+    arrival_s = gap_s * np.cumsum(stream(seed, "arrivals").exponential(size=jobs))
+    gpus = stream(seed, "gpus").choice(widths, jobs, p=shares)
+    duration_s = _durations(mix, stream(seed, "durations").random(jobs))
+    estimate_s = duration_s * (1 + mix.overestimate * stream(seed, "estimates").random(jobs))
+    kind = stream(seed, "kinds").choice(len(KINDS), jobs, p=mix.kind_shares)
+    family = kind * mix.families + stream(seed, "families").choice(
+        mix.families, jobs, p=_harmonic(mix.families)
+    )
+    rate = np.exp(
+        stream(seed, "rates").uniform(np.log(SLOWEST), np.log(FASTEST), len(KINDS) * mix.families)
+    )
+    iterations = rate[family] * duration_s * gpus**SCALING
+    user = stream(seed, "users").choice(mix.users, jobs, p=_harmonic(mix.users))
+    return Jobs(
+        arrival_s, gpus, duration_s, estimate_s, iterations, kind, family, user, f"mix seed {seed}"
+    )
+
+
+def _durations(mix: Mix, uniform: Floats) -> Floats:
+    """Durations by inversion: the logarithm rises linearly within each class."""
+    shares = np.concatenate([[0.0], np.cumsum(mix.duration_shares)])
+    return np.asarray(np.exp(np.interp(uniform, shares, np.log(mix.edges_s))))
+
+
+def _harmonic(number: int) -> Floats:
+    shares = 1 / np.arange(1.0, number + 1)
+    return np.asarray(shares / shares.sum())

@@ -15,7 +15,7 @@ from cgrsp_simpy.cluster.jobs import KINDS, MAY_LACK, PAPER_CLUSTER, Cluster, In
 from cgrsp_simpy.cluster.metrics import run_s
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import NO_TIME, Log, read_log, swf_text
-from cgrsp_simpy.logs.format import Format
+from cgrsp_simpy.logs.fields import Format
 from cgrsp_simpy.model.checks import InputError, check_bool
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = F
         return np.array([not cluster.holds(int(gpus)) for gpus in rows["gpus"]], dtype=bool)
 
     reasons = {
-        "no GPU": _without_gpu,
+        "no GPU": lambda rows: np.asarray(np.nan_to_num(rows["gpus"]) == 0),
         **NO_TIME,
         **({"wider than the cluster": too_wide} if skip_wide else {}),
     }
@@ -101,10 +101,6 @@ def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = F
     )
     _report(found, jobs, cluster)
     return jobs
-
-
-def _without_gpu(found: Log) -> np.ndarray:
-    return np.asarray(np.nan_to_num(found["gpus"]) == 0)
 
 
 def _known(found: Log, column: str) -> np.ndarray | None:
@@ -144,7 +140,7 @@ def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
         jobs.jobs,
         jobs.gpus.mean(),
         jobs.gpus.max(),
-        jobs.underestimated,
+        (jobs.estimate_s < jobs.duration_s).sum(),
         (jobs.estimate_s == jobs.duration_s).sum(),
         ", ".join(column for column in MAY_LACK if column not in jobs.columns) or "none",
         f"offered load {load:.3g} of" if np.isfinite(load) else "all at once, on",

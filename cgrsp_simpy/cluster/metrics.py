@@ -1,5 +1,6 @@
 """What a run of a cluster comes to (cluster-schedulers.txt Section IV.C): figures, tables by class
-of job, and time courses.
+of job, time courses, and what moving running jobs together would free (counted; nothing is moved in
+a simulation).
 """
 
 from __future__ import annotations
@@ -7,19 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.cluster.consolidation import moves
 from cgrsp_simpy.cluster.jobs import KINDS, Floats, Ints
 from cgrsp_simpy.cluster.placement import Nodes, Place
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_number
-from cgrsp_simpy.model.model import Metric
-
-if TYPE_CHECKING:
-    from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.model.metric import Metric
 
 SHORT_S = 10.0  # a shorter run counts as one of this length in bounded slowdown
 STARVED_S = 1800.0  # a job starves that waits longer: Sections IV.C and VI.B
@@ -57,13 +55,8 @@ METRICS = {
 def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
     """The paper's metrics of a run (Section IV.C).
 
-    Parameters
-    ----------
-    run : Run
-        The run.
-    horizon_s : float, optional
-        Of success_pct, seconds on the clock of the arrivals; the last arrival unless given (ours,
-        the paper gives none).
+    horizon_s: of success_pct, seconds on the clock of the arrivals; the last arrival unless given
+    (ours, the paper gives none).
 
     Returns
     -------
@@ -81,7 +74,7 @@ def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
         wait_s, jct_s
             Means of the wait and of the time from arrival to completion.
         wait_min_s, wait_p50_s, wait_p95_s, wait_max_s
-            Of the waits.
+            Least, median, 95th percentile and greatest.
         wait_variance_s2, wait_variance_min2
             Of the waits, over n; the paper does not say its unit.
         starved, starved_pct
@@ -229,11 +222,6 @@ def _fragmentation(nodes: Nodes, free: int, gpus: int) -> float:
 def course(run: Run) -> dict[str, Floats]:
     """Time courses of a run: values that hold from each time to the next.
 
-    Parameters
-    ----------
-    run : Run
-        The run.
-
     Returns
     -------
     dict
@@ -343,3 +331,32 @@ def _fragmented(columns: dict[str, Floats]) -> tuple[float, float, float, float]
         100 * mean(moved > 0, unplaced),
     )
     return fragmented, spread, mendable, mean(moved, moved > 0)
+
+
+def moves(
+    free: Sequence[int], nodes: Nodes, held: Sequence[Sequence[int]], gpus: int
+) -> int | None:
+    """How many running jobs are moved to other nodes until a job of so many GPUs fits; None if that
+    does not make it fit.
+
+    free: GPUs by node. held: GPUs of each job that runs on one node, by node; jobs on several nodes
+    stay where they are. Greedy, ours: nodes are emptied in turn, that with most free GPUs first,
+    widest jobs first, each job once and to the node on which least is left free, but to none that
+    is empty. It is what a simple consolidation does, not the fewest moves there are.
+    """
+    left, moved = list(free), 0
+    for node in sorted(range(len(left)), key=lambda node: -left[node]):
+        for width in sorted(held[node], reverse=True):
+            room = [
+                other
+                for other, idle in enumerate(left)
+                if width <= idle < nodes.sizes[other] and other != node
+            ]
+            if not room:
+                continue
+            left[min(room, key=left.__getitem__)] -= width
+            left[node] += width
+            moved += 1
+            if nodes.fits(nodes.packed(left), gpus):
+                return moved
+    return None

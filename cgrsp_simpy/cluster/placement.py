@@ -62,7 +62,7 @@ PLACEMENTS: dict[str, Placement] = {
 """By name, the rules of where a job goes."""
 
 
-class Held(NamedTuple):
+class HeldBits(NamedTuple):
     """A place as `Nodes` adds and takes it away.
 
     whole: the bits of nodes held as a whole. rest: the others.
@@ -120,23 +120,23 @@ class Nodes:
 
     # ---- taking and giving ----
 
-    def _held(self, place: Place) -> Held:
+    def _held(self, place: Place) -> HeldBits:
         whole, rest = 0, []
         for node, gpus in place:
             if gpus == self.sizes[node]:
                 whole |= self._first[gpus] << node
             else:
                 rest.append((node, gpus))
-        return Held(whole, rest)
+        return HeldBits(whole, rest)
 
-    def take(self, free: int, held: Held) -> int:
+    def take(self, free: int, held: HeldBits) -> int:
         """What is left when a place, which is free, is taken."""
         free ^= held.whole
         for node, gpus in held.rest:
             free ^= self._first[gpus] << (self.count(free, node) - gpus) * self._nodes + node
         return free
 
-    def give(self, free: int, held: Held) -> int:
+    def give(self, free: int, held: HeldBits) -> int:
         """What is free when a place is given back."""
         free |= held.whole
         for node, gpus in held.rest:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import COLUMNS, KINDS, PAPER_CLUSTER, Cluster, Jobs, Row, gpus_told
+from cgrsp_simpy.cluster.jobs import (
+    COLUMNS,
+    KINDS,
+    PAPER_CLUSTER,
+    Cluster,
+    Jobs,
+    Offered,
+    Row,
+    gpus_text,
+)
 from cgrsp_simpy.cluster.metrics import METRICS, figures_of, metrics
-from cgrsp_simpy.cluster.mix import Offered
 from cgrsp_simpy.cluster.placement import PLACEMENTS, Nodes, Placement
-from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.view import Scheduler, View
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.events import Listener, policy_name
@@ -76,6 +83,7 @@ class Scenario(Model):
     policies = SCHEDULERS
     compared = COMPARED
     noun = "scheduler"
+    keeps_jobs = True
 
     def __post_init__(self) -> None:
         require(
@@ -85,8 +93,7 @@ class Scenario(Model):
         if not callable(self.placement):
             check_one_of("placement", self.placement, PLACEMENTS)
         check_bool("kill_at_limit", self.kill_at_limit)
-        source = self.source if isinstance(self.source, Jobs) else self.source.mix
-        source.check_fit(self.cluster)
+        (self.source if isinstance(self.source, Jobs) else self.source.mix).check_fit(self.cluster)
 
     # ---- the model ----
 
@@ -111,9 +118,7 @@ class Scenario(Model):
 
     def time_s(self, told: Row) -> float:
         """For how long a job runs, seconds."""
-        limit_s = told[3] if self.kill_at_limit else inf
-        time_s: float = min(told[2], limit_s)
-        return time_s
+        return float(min(told[2], told[3]) if self.kill_at_limit else told[2])
 
     def view(self, run: Simulation) -> View:
         return View(run, Nodes(self.cluster.sizes, self.place), self.known)
@@ -122,9 +127,9 @@ class Scenario(Model):
         told = claim.run.luck[claim.job]
         arrival_s, gpus, duration_s, estimate_s, *_ = told
         if kind == "submit":
-            return f"{gpus_told(gpus)}, limit {estimate_s:.2f} s"
+            return f"{gpus_text(gpus)}, limit {estimate_s:.2f} s"
         if kind == "start":
-            return f"{gpus_told(gpus)}, {claim.env.now - arrival_s:.2f} s of wait"
+            return f"{gpus_text(gpus)}, {claim.env.now - arrival_s:.2f} s of wait"
         time_s = self.time_s(told)
         killed = ", killed at its limit" if time_s < duration_s else ""
         return f"{time_s:.2f} s of execution{killed}"
@@ -137,15 +142,11 @@ class Scenario(Model):
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
         return figures_of(run.jobs[chosen])
 
-    @property
-    def tags(self) -> Tags:
-        return self.source.tags if isinstance(self.source, Jobs) else Tags()
-
     def rows(self, run: Run) -> list[dict[str, Any]]:
         """One dict a job: the columns of `Run.jobs`, its GPUs by node as "node:GPUs", and a log's
         own columns, whose texts stand in place of our numbers of families and users.
         """
-        names, parts, tags = run.jobs.dtype.names or (), run.parts(), self.tags
+        names, parts, tags = run.jobs.dtype.names or (), run.parts(), self.tags or Tags()
         taken, rows = {"nodes", *names}.difference(("family", "user")), []
         for values in run.jobs.tolist():
             nodes = " ".join(f"{node}:{gpus}" for node, gpus in parts[values[0]])
@@ -157,7 +158,7 @@ class Scenario(Model):
         sizes, claims = enumerate(self.cluster.sizes), run.claims
         told = {
             "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
-            "places": tuple(f"{node}  {gpus_told(size)}" for node, size in sizes),
+            "places": tuple(f"{node}  {gpus_text(size)}" for node, size in sizes),
             "kinds": {job: KINDS[kind] for job, kind in enumerate(run.jobs["kind"].tolist())},
         }
         return super().timeline(run, **told | parts)
@@ -184,7 +185,7 @@ class Scenario(Model):
     def known(self) -> tuple[str, ...]:
         """The columns that the jobs have."""
         if isinstance(self.source, Jobs):
-            return self.source.told
+            return self.source.shown
         return tuple(column for column in COLUMNS if column != "limited")
 
     @property
@@ -230,25 +231,19 @@ class Scenario(Model):
             raise InputError(f"scheduler {name} needs {needs}, which {self.offered} does not tell")
         return made
 
-    def simulation(self, policy: Scheduler, seed: int, **how: Any) -> Simulation:
-        """As of `Model`; every record is kept, as the figures need every job."""
-        made: Simulation = super().simulation(policy, seed, **how | {"records": True})
-        return made
-
     def moment(self, now_s: float, seed: int = 0) -> View:
         """A view to try a scheduler on without a simulation: all jobs wait, and nothing runs."""
         run = self.simulation(lambda _: (), seed)
+        view: View = run.view
         for _, job, told in self.arrivals(Draw(seed)):
             run.luck[job] = told
-            run.view.joined(job)
-        run.view.decides(now_s)
-        view: View = run.view
+            view.joined(job)
+        view.decides(now_s)
         return view
 
-    def varied(self, **parameters: Any) -> Scenario:
-        """As of `Model`; of jobs of a mix load, jobs and mix are parameters, too."""
-        names = ("load", "jobs", "mix") if isinstance(self.source, Offered) else ()
-        return self._varied(parameters, "source", self.source, names)
+    @property
+    def parts(self) -> dict[str, Offered]:
+        return {"source": self.source} if isinstance(self.source, Offered) else {}
 
 
 def simulate(
@@ -261,5 +256,4 @@ def simulate(
     listener: Listener | None = None,
 ) -> Run:
     """A run of jobs that are there, as of `Scenario` and `cg.simulate`."""
-    made: Run = Scenario(jobs, cluster, placement, kill_at_limit).run(scheduler, listener=listener)
-    return made
+    return Scenario(jobs, cluster, placement, kill_at_limit).run(scheduler, listener=listener)

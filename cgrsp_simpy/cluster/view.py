@@ -6,21 +6,18 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from math import nan
-from operator import attrgetter, index, itemgetter
+from operator import index, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import COLUMNS, Floats, Ints, Row, gpus_told
-from cgrsp_simpy.cluster.placement import Held, Nodes, Place
+from cgrsp_simpy.cluster.jobs import COLUMNS, Floats, Ints, Row, gpus_text
+from cgrsp_simpy.cluster.placement import HeldBits, Nodes, Place
+from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.engine.view import SealedDict, SealedList, shown
 from cgrsp_simpy.model.policy import PlaceError
-from cgrsp_simpy.model.sealed import SealedDict, SealedList
-
-
-def _shown(name: str) -> Any:
-    return property(attrgetter(name))
 
 
 def _column(name: str) -> Any:
@@ -64,8 +61,7 @@ class Arrived:
         for job, time_s in self._ended:
             values[job] = time_s
         self._ended.clear()
-        shown: Floats = self._sealed(values)
-        return shown
+        return np.asarray(self._sealed(values))
 
     def _column(self, name: str) -> Any:
         place = self._places.get(name)
@@ -106,7 +102,7 @@ class Running(NamedTuple):
     end_s: float
 
 
-class View:
+class View(view.View):
     """What a scheduler sees at a decision; read only. Jobs go by their index, in order of arrival.
 
     Attributes
@@ -139,32 +135,31 @@ class View:
             "_held",
             "_left",
         ),
-        *("_luck", "_nodes", "_now_s", "_running", "_waiting"),
+        *("_nodes", "_running"),
     )
 
     def __init__(self, run: Simulation, nodes: Nodes, columns: Sequence[str]) -> None:
-        self._luck, self._waiting = run.luck, run.waiting
+        super().__init__(run)
         self._left: Any = run.free  # what the engine counts, by node
-        self._now_s, self._nodes, self._free = 0.0, nodes, nodes.all
+        self._nodes, self._free = nodes, nodes.all
         self._gpus, self._estimate_s, self._ends = SealedList(), SealedList(), SealedList()
         self._running: dict[int, Running] = SealedDict()
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, HeldBits] = {}
         self._first = 0  # no job before it waits
         self._by_width: dict[int, dict[int, None]] = {}  # the jobs that wait, by GPUs
         self._arrived = Arrived(columns)
 
-    now_s: float = _shown("_now_s")
-    nodes: Nodes = _shown("_nodes")
-    sizes: tuple[int, ...] = _shown("_nodes.sizes")
-    free: int = _shown("_free")
-    gpus: list[int] = _shown("_gpus")
-    estimate_s: list[float] = _shown("_estimate_s")
-    running: dict[int, Running] = _shown("_running")
-    ends: list[tuple[float, int]] = _shown("_ends")
-    jobs: Arrived = _shown("_arrived")
+    nodes: Nodes = shown("_nodes")
+    sizes: tuple[int, ...] = shown("_nodes.sizes")
+    free: int = shown("_free")  # type: ignore[assignment]
+    gpus: list[int] = shown("_gpus")
+    estimate_s: list[float] = shown("_estimate_s")
+    running: dict[int, Running] = shown("_running")  # type: ignore[assignment]
+    ends: list[tuple[float, int]] = shown("_ends")
+    jobs: Arrived = shown("_arrived")
 
     @property
-    def queue(self) -> list[int]:
+    def queue(self) -> list[int]:  # type: ignore[override]
         """The jobs that wait, oldest first."""
         return sorted(chain.from_iterable(self._by_width.values()))
 
@@ -180,7 +175,7 @@ class View:
         self._first = first
         return None
 
-    def room(self, gpus: int) -> Place | None:
+    def room(self, gpus: int) -> Place | None:  # type: ignore[override]
         """Where a job of so many GPUs could go now: pairs of node and GPUs; None if it does not
         fit.
         """
@@ -207,18 +202,13 @@ class View:
     # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
-        """What a listing says of a decision."""
         idle, every = self._free.bit_count(), self._nodes.all.bit_count()
-        return f"{len(self._waiting)} waiting, {idle} of {every} GPUs idle"
-
-    def decides(self, now_s: float) -> None:
-        """A decision begins."""
-        self._now_s = now_s
+        return f"{len(self._run.waiting)} waiting, {idle} of {every} GPUs idle"
 
     def joined(self, job: int) -> None:
         """A job waits: one that arrives, or, where a life claims again, one that has waited."""
         if job == len(self._gpus):
-            told = self._luck[job]
+            told = self._run.luck[job]
             self._arrived._rows.append((*told[:2], *told[3:]))  # without its duration
             list.append(self._gpus, told[1])
             list.append(self._estimate_s, told[3])
@@ -232,9 +222,9 @@ class View:
         if job in self._running:
             self._count(self._running[job].place)
 
-    def opened(self, node: int) -> None:
+    def opened(self, number: int) -> None:
         """A node is up, or down."""
-        self._count(((node, 0),))
+        self._count(((number, 0),))
 
     closed = opened
 
@@ -254,7 +244,7 @@ class View:
             if gpus > self._left[node]:
                 raise PlaceError(claim.run.places[node].lacks(self._left[node], gpus))
         if (total := sum(gpus for _, gpus in place)) != self._gpus[job]:
-            raise PlaceError(f"{gpus_told(total)}; it needs {self._gpus[job]}")
+            raise PlaceError(f"{gpus_text(total)}; it needs {self._gpus[job]}")
         end_s = self._now_s + self._estimate_s[job]
         self._held[job] = self._nodes.held(place)
         dict.__setitem__(self._running, job, Running(job, place, self._now_s, end_s))

@@ -8,57 +8,42 @@ for GPU-Based Neural Network Training via Hybrid Reinforcement Learning and Meta
 Optimization", cited as worl-rtgs.txt.
 """
 
-from typing import TYPE_CHECKING
-
-from cgrsp_simpy.dag.bounds import lower_bound_s
-from cgrsp_simpy.dag.distance import correlate
-from cgrsp_simpy.dag.generate import erdos_renyi, star
-from cgrsp_simpy.dag.graph import Graph, Node
-from cgrsp_simpy.dag.heft import ORDERS, run_order
-from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
+from cgrsp_simpy.dag.generate import training_graph
+from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.listing import run_order
 from cgrsp_simpy.dag.platform import Platform, Servers
-from cgrsp_simpy.dag.platform_files import read_platform
-from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
-from cgrsp_simpy.dag.ranking import ranks
-from cgrsp_simpy.dag.recursion import makespans
-from cgrsp_simpy.dag.scenario import METRICS, Scenario, read_graph, schedule_of, simulate
-from cgrsp_simpy.dag.schedulers import SCHEDULERS, find
-from cgrsp_simpy.dag.search import Budget, Found
-from cgrsp_simpy.dag.training import training_graph
+from cgrsp_simpy.dag.policies import SCHEDULERS, find
+from cgrsp_simpy.dag.problem import Plan, Problem, lower_bound_s, makespans
+from cgrsp_simpy.dag.scenario import Scenario, read_graph, schedule_of
+from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.dag.view import View
-from cgrsp_simpy.model.renamed import renamed
+from cgrsp_simpy.model.checks import renamed
 
 __all__ = [
-    "METRICS",
-    "ORDERS",
     "SCHEDULERS",
     "Budget",
-    "Found",
     "Graph",
-    "Node",
     "Plan",
     "Platform",
     "Problem",
     "Scenario",
-    "Schedule",
     "Servers",
     "View",
-    "correlate",
-    "erdos_renyi",
     "find",
     "lower_bound_s",
     "makespans",
-    "ranks",
-    "read_alibaba",
     "read_graph",
-    "read_platform",
-    "read_wfformat",
     "run_order",
     "schedule_of",
-    "simulate",
-    "star",
     "training_graph",
 ]
 
-if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
-    __getattr__ = renamed(globals(), {"Setting": "Scenario", "Ready": "View"})
+# by its text: else a checker takes every misspelt name for one that is there
+globals()["__getattr__"] = renamed(
+    globals(),
+    {"Setting": "Scenario", "Ready": "View", "Found": "Solution"},
+    "dag.generate.erdos_renyi dag.generate.star dag.graph.Node dag.listing.ORDERS "
+    "dag.logs.read_alibaba dag.logs.read_wfformat dag.paper.distance.correlate "
+    "dag.paper.ranking.ranks dag.platform.read_platform dag.problem.Schedule "
+    "dag.scenario.METRICS dag.scenario.simulate dag.search.Solution",
+)

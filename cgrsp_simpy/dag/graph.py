@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from heapq import heapify, heappop, heappush
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.model.checks import InputError, check_entries, require, set_columns
 
 Floats = npt.NDArray[np.float64]  # an array of floats
 Ints = npt.NDArray[np.int64]  # an array of whole numbers
@@ -89,79 +89,43 @@ class Graph:
     tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
-        for column in ("work_tflop", "data_gb"):
-            object.__setattr__(self, column, np.array(getattr(self, column), dtype=np.float64))
-        require(self.work_tflop.ndim == 1, "shape of work_tflop", self.work_tflop.shape, "(nodes,)")
-        require(self.nodes > 0, "nodes of the graph", self.nodes, "at least one")
-        names = self.names or tuple(str(node) for node in range(self.nodes))
-        require(
-            len(names) == self.nodes, "number of names", len(names), f"{self.nodes}, one a node"
-        )
-        object.__setattr__(self, "names", tuple(names))
-        self.tags.check(self.nodes)
-        edges = np.array(self.edges)
-        require(edges.shape in ((0,), (len(edges), 2)), "shape of edges", edges.shape, "(edges, 2)")
-        self._check_numbers()
-        for column in ("memory_mb", "unit"):
-            object.__setattr__(self, column, self._whole(column))
-        with np.errstate(invalid="ignore"):  # what is no number is told below
-            object.__setattr__(self, "edges", edges.reshape(-1, 2).astype(np.int64))
-        object.__setattr__(
-            self, "unit", np.unique(self.unit, return_inverse=True)[1].astype(np.int64)
-        )
-        self._check_edges(edges)
+        nodes = np.size(self.work_tflop)
+        require(nodes > 0, "nodes of the graph", nodes, "at least one")
+        names = tuple(self.names) or tuple(map(str, range(nodes)))
+        require(len(names) == nodes, "number of names", len(names), f"{nodes}, one a node")
+        object.__setattr__(self, "names", names)
+        if not len(self.unit):
+            object.__setattr__(self, "unit", np.arange(nodes))
+        numbers = dict.fromkeys(("work_tflop", "memory_mb", "unit"), "f8")
+        set_columns(self, numbers, "node")
+        for column in numbers:
+            whole = column != "work_tflop"
+            check_entries(
+                column, getattr(self, column), lambda n: f"node {names[n - 1]}", whole=whole
+            )
+        set_columns(self, {"memory_mb": "i8"}, "node")
+        object.__setattr__(self, "unit", np.unique(self.unit, return_inverse=True)[1])
+        self.tags.check(nodes)
+        self._check_edges()
         _ = self.order  # names a cycle
 
-    def _whole(self, column: str) -> Ints:
-        if column == "unit" and not len(self.unit):
-            return np.arange(self.nodes)
-        values = np.array(getattr(self, column), dtype=np.float64)
-        require(
-            values.shape == (self.nodes,),
-            f"shape of {column}",
-            values.shape,
-            f"({self.nodes},), one a node",
-        )
-        for node in np.flatnonzero(
-            ~((values == np.floor(values)) & (values >= 0) & (values < 2**53))
-        )[:1]:
-            require(
-                False,
-                f"{column} of node {self.names[node]}",
-                values[node].item(),
-                "a whole number >= 0",
-            )
-        return values.astype(np.int64)
-
-    def _check_numbers(self) -> None:
-        for node in np.flatnonzero(~(np.isfinite(self.work_tflop) & (self.work_tflop >= 0)))[:1]:
-            require(
-                False,
-                f"work_tflop of node {self.names[node]}",
-                self.work_tflop[node].item(),
-                "a number >= 0",
-            )
-        require(
-            self.data_gb.shape == (len(self.edges),),
-            "shape of data_gb",
-            self.data_gb.shape,
-            f"({len(self.edges)},), one an edge",
-        )
-        for edge in np.flatnonzero(~(np.isfinite(self.data_gb) & (self.data_gb >= 0)))[:1]:
-            require(False, f"data_gb of edge {edge}", self.data_gb[edge].item(), "a number >= 0")
-
-    def _check_edges(self, given: npt.NDArray[Any]) -> None:
-        known = (
-            (given == self.edges) & (self.edges >= 0) & (self.edges < self.nodes)
-            if len(given)
-            else np.empty((0, 2), dtype=bool)
-        )
+    def _check_edges(self) -> None:
+        """Make edges and their data arrays of pairs of nodes that are there, each once."""
+        given = np.array(self.edges)
+        require(given.shape in ((0,), (len(given), 2)), "shape of edges", given.shape, "(edges, 2)")
+        given = given.reshape(-1, 2)
+        known = np.isin(given, np.arange(self.nodes))
         for edge, end in np.argwhere(~known)[:1].tolist():
             node, (one, other) = given[edge, end].item(), given[edge].tolist()
             raise InputError(
                 f"edge {edge} ({one} to {other}): there is no node {node} (allowed:"
                 f" 0 to {self.nodes - 1})"
             )
+        object.__setattr__(self, "edges", given.astype(np.int64))
+        object.__setattr__(self, "data_gb", np.array(self.data_gb, np.float64))
+        shape, edges = self.data_gb.shape, len(self.edges)
+        require(shape == (edges,), "shape of data_gb", shape, f"({edges},), one an edge")
+        check_entries("data_gb", self.data_gb, lambda n: f"edge {n - 1}")
         pairs, first, times = np.unique(
             self.edges @ [self.nodes, 1], return_index=True, return_counts=True
         )

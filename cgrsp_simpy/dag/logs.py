@@ -17,11 +17,11 @@ import numpy as np
 
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.logs import Log, Tags, read_log
+from cgrsp_simpy.logs.fields import faults_of
 from cgrsp_simpy.logs.formats import TASK
 from cgrsp_simpy.logs.log import Fault
-from cgrsp_simpy.logs.text import faults_of
 from cgrsp_simpy.model.checks import InputError, check_bool
-from cgrsp_simpy.model.reading import listed, note
+from cgrsp_simpy.model.files import listed, note
 
 log = logging.getLogger(__name__)
 BYTES_PER_GB, BYTES_PER_MB = 1 << 30, 10**6

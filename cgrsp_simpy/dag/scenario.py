@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
 from typing import Any, ClassVar, NamedTuple
@@ -12,15 +12,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import simpy
 
-from cgrsp_simpy.dag.bounds import lower_bound_s
-from cgrsp_simpy.dag.generate import erdos_renyi, star
+from cgrsp_simpy.dag.generate import erdos_renyi, star, training_graph
 from cgrsp_simpy.dag.graph import Graph, Node
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
 from cgrsp_simpy.dag.platform import BUSY, IDLE, Platform, Servers
-from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
-from cgrsp_simpy.dag.schedulers import COMPARED, POLICIES, SEARCHES, Planner
-from cgrsp_simpy.dag.search import Budget, Found
-from cgrsp_simpy.dag.training import training_graph
+from cgrsp_simpy.dag.policies import COMPARED, POLICIES, SEARCHES, Planner
+from cgrsp_simpy.dag.problem import Plan, Problem, Schedule, lower_bound_s
+from cgrsp_simpy.dag.search import Budget, Solution
 from cgrsp_simpy.dag.view import InTurn, OwnPolicy, View
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.events import Listener
@@ -29,9 +27,8 @@ from cgrsp_simpy.engine.places import Place, pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
-from cgrsp_simpy.model.model import Metric
-from cgrsp_simpy.model.parameters import parameters
-from cgrsp_simpy.model.policy import Named
+from cgrsp_simpy.model.metric import Metric
+from cgrsp_simpy.model.policy import Named, parameters
 from cgrsp_simpy.model.streams import Draw, stream
 from cgrsp_simpy.model.timeline import Timeline
 
@@ -66,12 +63,12 @@ Edge = tuple[simpy.Event, Node, float]  # the end of a predecessor, which it is,
 class Planned(NamedTuple):
     """What there is before a run, as its `plan`.
 
-    problem: the graph and its GPUs. found: the plan, and what finding it took; None where a policy
-    decides as it goes.
+    problem: the graph and its GPUs. solution: the plan, and what finding it took; None where a
+    policy decides as it goes.
     """
 
     problem: Problem
-    found: Found | None = None
+    solution: Solution | None = None
 
 
 @dataclass(frozen=True)
@@ -174,18 +171,18 @@ class Scenario(Model):
         GPU when it has them. Else its GPU is known, and they are sent, once a policy has granted
         it.
         """
-        problem, found = run.plan
+        problem, solution = run.plan
         edges = [(run.ended(each), each, gb) for each, gb in problem.graph.sent[node.id]]
-        if found is None:
+        if solution is None:
             yield run.env.all_of([ended for ended, *_ in edges])
         else:
-            yield self._data(run, edges, node, found.plan.gpu.item(node.id))  # Equation 1
+            yield self._data(run, edges, node, solution.plan.gpu.item(node.id))  # Equation 1
         ready_s = run.now_s
 
         with run.claim(node, start=False) as claim:
             yield claim  # Equation 4
             gpu, _ = claim.parts[0]
-            if found is None:
+            if solution is None:
                 run.tell("dispatch", claim, f"node {node.name}")
                 yield self._data(run, edges, node, gpu)
                 if run.now_s > claim.granted_s:
@@ -234,12 +231,12 @@ class Scenario(Model):
 
     def summary(self, run: Run) -> dict[str, float]:
         """The figures of METRICS, by name."""
-        (problem, found), makespan_s = run.plan, run.tally.end_s
+        (problem, solution), makespan_s = run.plan, run.tally.end_s
         bound_s = lower_bound_s(problem)
         # a graph without work ends when its data have arrived
         over = makespan_s / bound_s if bound_s else 1.0
         figures = {"makespan_s": makespan_s, "bound_s": bound_s, "over_bound": over}
-        evaluations, seconds = (found.evaluations, found.seconds) if found else (0, 0.0)
+        evaluations, seconds = (solution.evaluations, solution.seconds) if solution else (0, 0.0)
         return {**figures, "evaluations": float(evaluations), "seconds": seconds}
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -256,14 +253,9 @@ class Scenario(Model):
     def tags(self) -> Any:
         return getattr(self.graph, "tags", {})
 
-    def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a node: its name, unit and GPU, when it ran, seconds, and a log's own
-        columns.
-        """
-        names, tags = ("node", "unit", "gpu", "start_s", "finish_s"), run.plan.problem.graph.tags
-        rows = run.jobs[["name", *names[1:]]].tolist()
-        told = [dict(zip(names, row)) for row in rows]
-        return [{**row, **tags.of(node, row)} for node, row in enumerate(told)]
+    def row_columns(self, run: Run) -> dict[str, Any]:
+        names = ("unit", "gpu", "start_s", "finish_s")
+        return {"node": run.jobs["name"], **{name: run.jobs[name] for name in names}}
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         graph, platform = run.plan.problem.graph, run.plan.problem.platform
@@ -292,17 +284,21 @@ class Scenario(Model):
         records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
-        """As of `Model`; a plan is found first."""
-        problem, found = self.draw(seed) if drawn is None else drawn, None
+        """As of `Model`; a plan is solution first."""
+        problem, solution = self.draw(seed) if drawn is None else drawn, None
         if isinstance(policy, Plan):
-            found = Found(policy, math.nan, 0)
+            solution = Solution(policy, math.nan, 0)
         elif isinstance(policy, Planner):
-            found = policy(problem, self.budget, seed)
-        made: Any = policy if found is None else InTurn(problem, found.plan)
-        nodes, plan = zip(repeat(0.0), problem.graph.jobs), Planned(problem, found)
+            solution = policy(problem, self.budget, seed)
+        made: Any = policy if solution is None else InTurn(problem, solution.plan)
+        nodes, plan = zip(repeat(0.0), problem.graph.jobs), Planned(problem, solution)
         return Simulation(
             self, made, seed, drawn=nodes, records=records, listener=listener, plan=plan
         )
+
+    @property
+    def parts(self) -> dict[str, Servers]:
+        return {"platform": self.platform} if isinstance(self.platform, Servers) else {}
 
     def varied(self, **parameters: Any) -> Scenario:
         """The scenario with other parameters: its own (budget: a Budget, or a number of
@@ -310,17 +306,15 @@ class Scenario(Model):
         """
         if isinstance(parameters.get("budget"), int):
             parameters["budget"] = Budget(evaluations=parameters["budget"])
-        servers = isinstance(self.platform, Servers)
-        names = [item.name for item in fields(Servers)] if servers else []
-        return self._varied(parameters, "platform", self.platform, names)
+        return super().varied(**parameters)
 
 
 def schedule_of(run: Run) -> Schedule:
     """The schedule that was measured in a run of a `Scenario`."""
-    (problem, found), jobs = run.plan, run.jobs
+    (problem, solution), jobs = run.plan, run.jobs
     times_s = jobs["start_s"], jobs["finish_s"]
-    if found is not None:
-        return Schedule(problem, found.plan, *times_s, found.evaluations, found.seconds)
+    if solution is not None:
+        return Schedule(problem, solution.plan, *times_s, solution.evaluations, solution.seconds)
     # of those that start at once, first what takes no time
     order = np.lexsort((np.argsort(problem.graph.order), *times_s[::-1]))
     return Schedule(problem, Plan(jobs["gpu"], order, run.policy), *times_s)

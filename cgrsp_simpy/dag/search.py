@@ -13,11 +13,8 @@ import numpy as np
 from numpy.random import Generator
 
 from cgrsp_simpy.dag.graph import Floats, Ints
-from cgrsp_simpy.dag.problem import Plan, Problem
-from cgrsp_simpy.dag.recursion import makespans
+from cgrsp_simpy.dag.problem import Plan, Problem, makespans
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole
-
-__all__ = ["Budget", "Found", "Search", "of_parts", "random_units"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class Budget:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Solution:
     """What a scheduler found.
 
     Attributes
@@ -127,10 +124,10 @@ class Search:
         self.evaluations += len(counted)
         return answer
 
-    def found(self) -> Found:
+    def found(self) -> Solution:
         """The answer of the search."""
         plan = Plan(self.best[self.problem.graph.unit], self.order, self.scheduler)
-        return Found(plan, self.best_s, self.evaluations, self.seconds, tuple(self.history))
+        return Solution(plan, self.best_s, self.evaluations, self.seconds, tuple(self.history))
 
 
 def random_units(problem: Problem, plans: int, generator: Generator) -> Ints:
@@ -143,7 +140,7 @@ def random_units(problem: Problem, plans: int, generator: Generator) -> Ints:
     return np.asarray(np.where(fits, generator.random((plans, *fits.shape)), -1.0).argmax(axis=2))
 
 
-def of_parts(search: Callable[..., Found]) -> Callable[..., Found]:
+def of_parts(search: Callable[..., Solution]) -> Callable[..., Solution]:
     """A search that is given the fields of its parts, as a text names them, in place of these.
 
     A part is a parameter whose default is a dataclass.
@@ -154,7 +151,7 @@ def of_parts(search: Callable[..., Found]) -> Callable[..., Found]:
     }
 
     @wraps(search)
-    def flat(*given: Any, **named: Any) -> Found:
+    def flat(*given: Any, **named: Any) -> Solution:
         for name, part in parts.items():
             changed = {
                 item.name: named.pop(item.name) for item in fields(part) if item.name in named

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,8 +18,8 @@ from cgrsp_simpy.engine.run import Run, Tally
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import View, first_come
 from cgrsp_simpy.model.checks import InputError, check_one_of
-from cgrsp_simpy.model.model import Metric
-from cgrsp_simpy.model.parameters import chosen
+from cgrsp_simpy.model.metric import Metric
+from cgrsp_simpy.model.policy import chosen
 from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.model.timeline import VISIT, Timeline
 
@@ -54,7 +55,8 @@ class Model:
     is_random : bool
         Whether seeds differ; of a log without luck, one run is all there is.
     keeps_jobs : bool
-        Whether the figures need the row of every job, also of a run without records.
+        Whether the figures need every job, and who held what: no run is without
+        records.
     pace_per_s : float
         How many jobs a second one process simulates in a study, roughly: by that a
         command tells beforehand how long it will take.
@@ -153,27 +155,37 @@ class Model:
 
     @property
     def tags(self) -> Any:
-        """Columns of a log that its jobs have beside: a mapping with report(column,
-        figures).
+        """Columns of the log that jobs are from, as of `cgrsp_simpy.logs.Tags`; those
+        of `source`, if the model has one.
         """
-        return {}
+        return getattr(getattr(self, "source", None), "tags", {})
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a job, for files: the columns of `Run.jobs`, and the places of its
+        """One dict a job, for files: `row_columns`, and a log's own columns."""
+        columns, tags = self.row_columns(run), self.tags
+        values = [
+            getattr(each, "tolist", lambda each=each: each)()
+            for each in columns.values()
+        ]
+        rows = [dict(zip(columns, row)) for row in zip(*values)]
+        return [row | tags.of(n, row) for n, row in enumerate(rows)] if tags else rows
+
+    def row_columns(self, run: Run) -> Mapping[str, Any]:
+        """Columns of `rows`, by name: those of `Run.jobs`, and the places of each job's
         last claim as text, with the amount where that is not one: "0 3", or "2:4".
         """
-        held = {
-            job: " ".join(
+        jobs, held = run.jobs, run.parts()
+        places = [
+            " ".join(
                 f"{number}" if amount == 1 else f"{number}:{amount:g}"
-                for number, amount in parts
+                for number, amount in held.get(job, ())
             )
-            for job, parts in run.parts().items()
-        }
-        names = run.jobs.dtype.names or ()
-        return [
-            {**dict(zip(names, row)), "places": held.get(row[0], "")}
-            for row in run.jobs.tolist()
+            for job in jobs["job"].tolist()
         ]
+        return {
+            **{name: jobs[name] for name in jobs.dtype.names or ()},
+            "places": places,
+        }
 
     def kinds(self, run: Run, by: str) -> dict[int, str]:
         """By job the kind by which it is coloured, from a column of `Run.jobs`."""
@@ -196,7 +208,7 @@ class Model:
         ):
             visits[name] = jobs[column] if column in names else np.nan
         told = {
-            "noun": places[0].noun,
+            "noun": places[0].noun if places else "place",
             "places": tuple(str(place.index) for place in places),
             "sizes": tuple(place.size for place in places),
             "claims": run.claims,
@@ -284,32 +296,35 @@ class Model:
         """The figures by name, from what a study has kept of a run."""
         return dict(outcome)
 
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """Field -> its value, a dataclass whose fields are parameters, too."""
+        return {}
+
     def varied(self, **parameters: Any) -> Self:
         """The model with other parameters, for sweeps.
 
         Raises InputError for a name that is no parameter, or a value that is not
         allowed.
         """
-        return self._varied(parameters)
-
-    def _varied(
-        self,
-        parameters: Mapping[str, Any],
-        part: str = "",
-        value: Any = None,
-        names: Sequence[str] = (),
-    ) -> Self:
-        """The model with other parameters: its own, and those `names` of its part
-        `part`, which is `value` now.
-        """
         if not is_dataclass(self):
             raise InputError(
                 f"{type(self).__name__} has no parameters that a sweep could vary"
             )
+        inner = {part: _names(value) for part, value in self.parts.items()}
         for name in parameters:
-            mine = [each.name for each in fields(self) if each.init]
-            check_one_of("parameter", name, [*mine, *names])
-        changed = {name: each for name, each in parameters.items() if name not in names}
-        if own := {name: each for name, each in parameters.items() if name in names}:
-            changed[part] = replace(changed.get(part, value), **own)
-        return replace(self, **changed)
+            check_one_of("parameter", name, [*_names(self), *chain(*inner.values())])
+        left = dict(parameters)
+        changed = {
+            part: {name: left.pop(name) for name in names if name in left}
+            for part, names in inner.items()
+        }
+        for part, own in changed.items():
+            if own:
+                left[part] = replace(left.get(part, self.parts[part]), **own)
+        return replace(self, **left)
+
+
+def _names(made: Any) -> list[str]:
+    """The names with which a dataclass is made."""
+    return [item.name for item in fields(made) if item.init]

@@ -13,8 +13,7 @@ import numpy as np
 
 from cgrsp_simpy.engine.claim import Held, Part, claims_table
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
-from cgrsp_simpy.model.shown import ShownRun
-from cgrsp_simpy.model.table import to_pandas, write_csv
+from cgrsp_simpy.model.table import Table, figure_text, to_pandas, visible, write_csv
 from cgrsp_simpy.model.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -130,8 +129,9 @@ def _values(jobs: Sequence[Any], names: Sequence[str]) -> list[list[Any]]:
     return [[getattr(job, name, job) for job in jobs] for name in names]
 
 
-class Run(ShownRun):
-    """One simulated run, of any model.
+class Run:
+    """One simulated run, of any model; it shows itself in one line, and in a notebook
+    as a table of its figures.
 
     Attributes
     ----------
@@ -230,6 +230,13 @@ class Run(ShownRun):
     def summary(self) -> Mapping[str, Any]:
         """The figures by name; the scenario's `metrics` say what they are."""
         return self.scenario.summary(self)
+
+    def __repr__(self) -> str:
+        return visible(f"<{type(self).__name__} of {self.title}>")
+
+    def _repr_html_(self) -> str:
+        rows = [[name, figure_text(value)] for name, value in self.summary().items()]
+        return Table(self.title, [["figure", "value"], *rows]).html()
 
     def by(self, column: str) -> list[dict[str, Any]]:
         """The figures of the jobs of each value of a column of `rows()`, or of a log's.

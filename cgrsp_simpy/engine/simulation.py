@@ -18,13 +18,16 @@ import simpy
 
 from cgrsp_simpy.engine.answers import Answers
 from cgrsp_simpy.engine.claim import Claim, Held
-from cgrsp_simpy.engine.events import Event, Listener, job_id, policy_name
-from cgrsp_simpy.engine.instant import (
+from cgrsp_simpy.engine.events import (
     AFTER_ALL_ELSE,
     Alarm,
     Bell,
+    Event,
+    Listener,
     Patience,
     delay_until,
+    job_id,
+    policy_name,
 )
 from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.engine.run import Records, Run
@@ -139,8 +142,9 @@ class Simulation:
         self.held_s = [0.0] * len(
             self.places
         )  # amount x seconds for which each was held
-        self.log: list[Held] | None = [] if records else None
-        self.records = Records(model, records or model.keeps_jobs)
+        keep = records or model.keeps_jobs
+        self.log: list[Held] | None = [] if keep else None
+        self.records = Records(model, keep)
         self._noted = len(self.records.blank)
         self.downs: dict[
             int, list[float]

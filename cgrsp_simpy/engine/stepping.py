@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import simpy
 from simpy.core import Infinity
 
-from cgrsp_simpy.engine.events import Event, Listener, job_id
-from cgrsp_simpy.engine.instant import Bell, Patience
+from cgrsp_simpy.engine.events import Bell, Event, Listener, Patience, job_id
 from cgrsp_simpy.engine.simulation import Life, Simulation
 
 SHOWN = 12  # places; of more, only those that are held are shown

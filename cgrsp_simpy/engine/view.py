@@ -1,15 +1,67 @@
-"""What a policy sees at a decision, unless a model shows more."""
+"""What a policy sees at a decision, unless a model shows more; read only, as are the
+lists and dicts in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.places import Place, Places
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PlaceError
+
+Kind = TypeVar("Kind", bound=type)
+
+
+def _sealed(*names: str) -> Callable[[Kind], Kind]:
+    """Refuse the methods that change; who keeps it true calls those of the built-in
+    type, `list.append(view.queue, job)`.
+    """
+
+    def refused(self: Any, *_: Any, **__: Any) -> NoReturn:
+        plain = type(self).__mro__[1].__name__
+        raise TypeError(f"a view is read only: change a copy, {plain}(...)")
+
+    def plain(self: Any) -> Any:
+        kind = type(self)
+        return kind, (kind.__mro__[1](self),)
+
+    def seal(kind: Kind) -> Kind:
+        kind.__reduce__ = plain  # type: ignore[assignment]  # copies are made at once
+        for name in names:
+            setattr(kind, name, refused)
+        return kind
+
+    return seal
+
+
+@_sealed(
+    *"append extend insert remove pop clear sort reverse".split(),
+    *"__setitem__ __delitem__ __iadd__ __imul__".split(),
+)
+class SealedList(list[Any]):
+    """A list that is read at the speed of one."""
+
+    __slots__ = ()
+
+
+@_sealed(
+    *"clear pop popitem setdefault update __setitem__ __delitem__ __ior__".split(),
+)
+class SealedDict(dict[Any, Any]):
+    """A dict that is read at the speed of one."""
+
+    __slots__ = ()
+
+
+def shown(name: str, doc: str | None = None) -> Any:
+    """A property that shows an attribute of a view, or one of its parts "_a.b"."""
+    return property(attrgetter(name), doc=doc)
+
 
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.simulation import Simulation
@@ -30,10 +82,7 @@ class View:
         self._queue: tuple[Any, ...] | None = None
         self._numbers = {place: number for number, place in enumerate(run.declared)}
 
-    @property
-    def now_s(self) -> float:
-        """The clock, seconds."""
-        return self._now_s
+    now_s: float = shown("_now_s", "The clock, seconds.")
 
     @property
     def queue(self) -> tuple[Any, ...]:

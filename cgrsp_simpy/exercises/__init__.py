@@ -12,11 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from cgrsp_simpy.exercises import basics, inputs, methods, studies
-from cgrsp_simpy.exercises.claims import ClaimError, claim
-from cgrsp_simpy.exercises.exercise import Exercise, Verdict
+from cgrsp_simpy.exercises.exercise import Exercise, Verdict, claim
 from cgrsp_simpy.model.checks import check_one_of
 
-__all__ = ["EXERCISES", "ClaimError", "Exercise", "Verdict", "check", "claim"]
+__all__ = ["EXERCISES", "check", "claim"]
 
 # Number of lecture and exercise -> exercise.
 EXERCISES: dict[str, Exercise] = {

@@ -16,10 +16,9 @@ from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
 from cgrsp_simpy.model.policy import PolicyError, Wake
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
-from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Market
 from cgrsp_simpy.rental.scenario import Scenario, day
-from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.view import Assignment, Policy, View
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload, Workload
 from cgrsp_simpy.studies.compare import compare

@@ -15,9 +15,9 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import batch_means, holm, mean, replications_needed
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
 from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.market import Market
 from cgrsp_simpy.rental.scenario import Scenario, day
-from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.workload import PoissonWorkload
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate

@@ -134,8 +134,7 @@ def _prices(instance: Instance, models: list[_Model], edges_s: Floats, every: in
             found.message,
         )
         return None
-    prices: Floats = np.maximum(0.0, -found.ineqlin.marginals).reshape(len(models), -1)
-    return prices
+    return np.asarray(np.maximum(0.0, -found.ineqlin.marginals).reshape(len(models), -1))
 
 
 def _along_lines(
@@ -205,8 +204,7 @@ def _least(
     start_s = np.maximum(arrival_s, corners_s)
     finish_s = start_s + run_s
     price = np.interp(finish_s, edges_s, paid) - np.interp(start_s, edges_s, paid)
-    cost: Floats = (weight * np.maximum(0.0, finish_s - deadline_s) + price).min(axis=1)
-    return cost
+    return np.asarray((weight * np.maximum(0.0, finish_s - deadline_s) + price).min(axis=1))
 
 
 def _matrix(

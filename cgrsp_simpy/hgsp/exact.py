@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
 from itertools import combinations, permutations
 
 import numpy as np
@@ -16,40 +15,22 @@ from cgrsp_simpy.analysis.solver import LIMIT, SOLVED, tried_twice
 from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.instance import Floats, Instance
-from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences
+from cgrsp_simpy.hgsp.schedule import Schedule, Solution, from_sequences
 from cgrsp_simpy.model.checks import check_number, require
-
-__all__ = ["Exact", "solve_exact"]
-
 
 log = logging.getLogger(__name__)
 
 START_MOVES = 10_000
 
 
-@dataclass(frozen=True)
-class Exact:
-    """What the solver found.
-
-    lower_bound: proven. optimal: whether the schedule is proven to be the best.
-
-    failure: what the solver says of why it stopped without an answer, "" if it did not; the
-    schedule is then the annealing's, and the bound that of `cgrsp_simpy.hgsp.bounds.lower_bound`.
-    """
-
-    schedule: Schedule
-    lower_bound: float
-    optimal: bool
-    failure: str = ""
-
-
-def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Exact:
+def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
     """The best schedule of a small instance (up to ten tasks or so), or what was found
     within the limit.
 
     An annealing's schedule bounds the search, and is the answer where nothing better was found
     in time. Where the solver fails with its presolve, it is tried without; if it fails again, the
-    answer says so, and a warning is logged. Raises InputError for a limit of 0 or less.
+    answer says so, and a warning is logged; its bound is then that of
+    `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises InputError for a limit of 0 or less.
     """
     check_number("time_limit_s", time_limit_s, above=0)
     require(
@@ -60,18 +41,18 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Exact:
     )
     known, _ = anneal(instance, moves=START_MOVES)
     if known.weighted_tardiness == 0:
-        return Exact(known, 0.0, True)
+        return Solution(known, optimal=True)
     model, least = _Model(instance, known.weighted_tardiness), lower_bound(instance)
     found = _solved(model, time_limit_s)
     if found.status not in (SOLVED, LIMIT):
         log.warning(
             "%s: the solver failed, with presolve and without: %s", instance.name, found.message
         )
-        return Exact(known, least, False, str(found.message))
+        return Solution(known, bound=least, failure=str(found.message))
     schedules = [known] if found.x is None else [known, model.schedule(found.x)]
     best = min(schedules, key=lambda schedule: schedule.weighted_tardiness)
     bound = least if found.mip_dual_bound is None else max(least, float(found.mip_dual_bound))
-    return Exact(best, min(bound, best.weighted_tardiness), found.status == SOLVED)
+    return Solution(best, bound=min(bound, best.weighted_tardiness), optimal=found.status == SOLVED)
 
 
 def _solved(model: _Model, time_limit_s: float) -> scipy.optimize.OptimizeResult:
@@ -130,8 +111,7 @@ class _Model:
         left = known * (1 + 1e-9) - (alone.sum() - alone)
         allowed_s = left / np.where(jobs.weight > 0, jobs.weight, 1e-12)
         last_s = float(jobs.arrival_s.max() + self._times_s.max(axis=1).sum())
-        latest_s: Floats = np.minimum(last_s, jobs.deadline_s + allowed_s)
-        return latest_s
+        return np.asarray(np.minimum(last_s, jobs.deadline_s + allowed_s))
 
     def _x(self, i: int, j: int) -> int:
         return i * len(self.instance.gpus) + j

@@ -4,10 +4,8 @@ which (hgsp.txt Section I).
 
 from __future__ import annotations
 
-import csv
 import logging
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,16 +17,27 @@ import numpy.typing as npt
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import (
     InputError,
+    check_entries,
     check_number,
     check_one_of,
     check_whole,
     entries_of,
+    order_columns,
     require,
+    set_columns,
 )
-from cgrsp_simpy.model.files import text_of, write_whole
-from cgrsp_simpy.model.reading import csv_faults, listed
+from cgrsp_simpy.model.files import (
+    check_keys,
+    csv_faults,
+    csv_rows,
+    entries,
+    listed,
+    make,
+    read_toml,
+    text_of,
+    write_whole,
+)
 from cgrsp_simpy.model.table import csv_text, from_cell
-from cgrsp_simpy.model.toml import check_keys, entries, make, read_toml
 
 log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
@@ -132,8 +141,7 @@ class Instance:
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs"))
         require(len(self.gpus) > 0, "gpus", self.gpus, "at least one GPU")
-        for column in COLUMNS:
-            object.__setattr__(self, column, np.array(getattr(self, column), dtype=np.float64))
+        set_columns(self, dict.fromkeys(COLUMNS, "f8"), "task")
         if self.tasks == 0:
             raise InputError(f"{self.name} holds no task")
         object.__setattr__(
@@ -141,19 +149,13 @@ class Instance:
         )
         self._check_names()
         for column in COLUMNS:
-            self._check(column, getattr(self, column))
+            above = 0 if column == "workload" else None
+            check_entries(column, getattr(self, column), self._called, above=above)
         self._check_fit()
         self._check_free()
         self._warn_of_late()
-        order = np.argsort(self.arrival_s, kind="stable")
-        for column in COLUMNS:
-            object.__setattr__(self, column, getattr(self, column)[order])
-        for own in ("task_names", "lines"):
-            object.__setattr__(
-                self, own, tuple(getattr(self, own)[index] for index in order if getattr(self, own))
-            )
-        self.tags.check(self.tasks)
-        object.__setattr__(self, "tags", self.tags.chosen(order))
+        listed = ("task_names", *(("lines",) if self.lines else ()))
+        order_columns(self, (*COLUMNS, *listed), np.argsort(self.arrival_s, kind="stable"))
 
     def _warn_of_late(self) -> None:
         late = np.flatnonzero(self.deadline_s < self.arrival_s)
@@ -163,14 +165,13 @@ class Instance:
                 "%s: %s, the first of them %s; they count as late",
                 self.name,
                 many,
-                self._called(late[0]),
+                self._called(late[0] + 1),
             )
 
-    def _called(self, index: int) -> str:
-        """What messages call a task, while tasks are in the order given."""
-        return f"task {self.task_names[index]}" + (
-            f" (line {self.lines[index]})" if self.lines else ""
-        )
+    def _called(self, number: int) -> str:
+        """What messages call a task, by its number from 1 in the order given."""
+        line = f" (line {self.lines[number - 1]})" if self.lines else ""
+        return f"task {self.task_names[number - 1]}{line}"
 
     def _check_names(self) -> None:
         names = self.task_names
@@ -194,42 +195,19 @@ class Instance:
                 times == 1, "name of a task", name, f"the name of one task alone; {times} have it"
             )
 
-    def _check(self, column: str, values: Floats) -> None:
-        require(
-            values.shape == (self.tasks,),
-            f"shape of {column}",
-            values.shape,
-            f"({self.tasks},), one a task",
-        )
-        bad = ~(np.isfinite(values) & (values >= 0))
-        if column == "workload":
-            bad |= values == 0
-        for index in np.flatnonzero(bad)[:1]:
-            allowed = "a number > 0" if column == "workload" else "a number >= 0"
-            require(False, f"{column} of {self._called(index)}", values[index].item(), allowed)
-
     def _check_fit(self) -> None:
         most = max(gpu.memory_gb for gpu in self.gpus)
         for index in np.flatnonzero(self.memory_gb > most)[:1]:
             raise InputError(
-                f"memory_gb of {self._called(index)}(={self.memory_gb[index].item()!r}) fits on"
+                f"memory_gb of {self._called(index + 1)}(={self.memory_gb[index].item()!r}) fits on"
                 f" no GPU; the largest has {most:g} GB"
             )
 
     def _check_free(self) -> None:
-        free_s = (
-            np.array(self.free_s, dtype=np.float64)
-            if len(self.free_s)
-            else np.zeros(len(self.gpus))
-        )
-        require(
-            free_s.shape == (len(self.gpus),),
-            "shape of free_s",
-            free_s.shape,
-            f"({len(self.gpus)},), one a GPU",
-        )
-        for j, value in enumerate(free_s.tolist()):
-            check_number(f"free_s of GPU {j + 1}", value, least=0)
+        free_s, gpus = np.array(self.free_s, np.float64), len(self.gpus)
+        free_s = free_s if free_s.size else np.zeros(gpus)
+        require(free_s.shape == (gpus,), "shape of free_s", free_s.shape, f"({gpus},), one a GPU")
+        check_entries("free_s", free_s, "GPU {}".format)
         object.__setattr__(self, "free_s", free_s)
 
     @property
@@ -282,27 +260,19 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
     """
     path = Path(path)
     with csv_faults(path):
-        gpus = (
-            _gpus_of_toml(path)
-            if path.suffix == ".toml"
-            else [_gpu(line, row) for line, row in _table(path, GPU_COLUMNS)]
-        )
+        if path.suffix == ".toml":
+            table = read_toml(path)
+            check_keys("the file", table, ("gpu",))
+            gpus = [make(Gpu, entry, "[[gpu]]") for entry in entries(table, "gpu")]
+        else:
+            gpus = [_gpu(line, row) for line, row in csv_rows(path, GPU_COLUMNS)]
     require(len(gpus) > 0, f"{path}: GPUs", 0, "at least one")
     return tuple(gpus)
 
 
-def _gpus_of_toml(path: Path) -> list[Gpu]:
-    table = read_toml(path)
-    check_keys("the file", table, ("gpu",))
-    return [make(Gpu, entry, "[[gpu]]") for entry in entries(table, "gpu")]
-
-
 def _gpu(line: int, row: dict[str, str]) -> Gpu:
-    numbers = [_number(line, column, row[column]) for column in GPU_COLUMNS[1:]]
-    try:
-        return Gpu(row["name"], *numbers)
-    except InputError as error:
-        raise InputError(f"line {line}: {error}") from None
+    numbers = {column: _number(line, column, row[column]) for column in GPU_COLUMNS[1:]}
+    return make(Gpu, {"name": row["name"], **numbers}, f"line {line}")
 
 
 def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False) -> Instance:
@@ -320,7 +290,7 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     with csv_faults(path):
         rows = [
             _row(line, number, row)
-            for number, (line, row) in enumerate(_table(path, COLUMNS), start=1)
+            for number, (line, row) in enumerate(csv_rows(path, COLUMNS), start=1)
         ]
         if skip_unfit:
             rows = _fitting(path, rows, max(gpu.memory_gb for gpu in gpus))
@@ -330,20 +300,6 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
         tags = Tags({name: [row.others[name] for row in rows] for name in others})
         own = {"name": path.stem, "task_names": names, "lines": lines, "tags": tags}
         return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, **own)  # type: ignore[arg-type]
-
-
-def _table(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
-    """The rows of a CSV file that must have some columns, with their lines."""
-    with text_of(path) as file:
-        table = csv.DictReader(file)
-        missing = [column for column in columns if column not in (table.fieldnames or ())]
-        require(
-            not missing,
-            "columns",
-            ",".join(table.fieldnames or ()),
-            f"among others {','.join(columns)}",
-        )
-        return [(table.line_num, row) for row in table]
 
 
 class _Row(NamedTuple):
@@ -436,5 +392,5 @@ def _refuse_to_guess(path: str | Path, numbers: int) -> NoReturn:
     could = f" ({' or '.join(fitting)} would fit)" if fitting else ""
     raise InputError(
         f"{path}: {numbers} numbers do not tell how many tasks an instance has{could};"
-        " give it (--size)"
+        " give it (tasks=N)"
     )

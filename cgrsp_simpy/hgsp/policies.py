@@ -1,20 +1,28 @@
-"""Policies for HGSP tasks: a plan made ahead and carried out, a plan made anew from time to time,
-and rules asked online.
+"""Schedulers of HGSP tasks, from an instance, and what a search may spend, to a plan; and how they
+meet reality: a plan made ahead and carried out, a plan made anew from time to time, rules asked
+online.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.hgsp.annealing import anneal, greedy_as_they_arrive, sagreedy
+from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
-from cgrsp_simpy.hgsp.rules import Priority, decide
-from cgrsp_simpy.hgsp.schedule import Schedule
+from cgrsp_simpy.hgsp.rules import RULES, Priority, decide, dispatch
+from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.view import Task, View
-from cgrsp_simpy.model.checks import check_number
+from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_whole, require
 from cgrsp_simpy.model.policy import Wake
 
 Answer = Iterator[tuple[Task, Place] | Wake]
@@ -121,3 +129,182 @@ class Replan:
             [queue[index] for index in reversed(sequence)]
             for sequence in self._plan(instance).sequences()
         ]
+
+
+ANNEALING_S, MILP_S = 10.0, 60.0
+
+
+Scheduler = Callable[[Instance, int, int | None, float | None], Solution]
+"""From an instance, a seed, and what a search may spend (moves, seconds; None: as much as it does
+unless told) to a schedule. With moves and no seconds, an annealing's answer is the same each time.
+"""
+
+
+def _annealing(instance: Instance, seed: int, moves: int | None, seconds: float | None) -> Solution:
+    budget_s = seconds if moves or seconds else ANNEALING_S
+    return Solution(*anneal(instance, seed, moves=moves, time_budget_s=budget_s))
+
+
+def _by_rule(priority: Priority) -> Scheduler:
+    return lambda instance, *_: Solution(dispatch(instance, priority))
+
+
+SEEDED = ("sagreedy", "sagreedy-arrived", "annealing")  # whose answer depends on the seed
+
+# Name -> scheduler, in the order of hgsp.txt Section III, then the others.
+SCHEDULERS: dict[str, Scheduler] = {
+    "fifo": lambda instance, *_: Solution(
+        greedy_assignment(instance, range(instance.tasks), least_start=True)
+    ),
+    "greedy": lambda instance, *_: Solution(greedy_assignment(instance, range(instance.tasks))),
+    "sagreedy": lambda instance, seed, *_: Solution(*sagreedy(instance, seed)),
+    "sagreedy-arrived": lambda instance, seed, *_: Solution(
+        *sagreedy(instance, seed, assign=greedy_as_they_arrive)
+    ),
+    "annealing": _annealing,
+    **{name: _by_rule(priority) for name, priority in RULES.items()},
+    "milp": lambda instance, _, __, seconds: solve_exact(instance, seconds or MILP_S),
+}
+
+
+MOST_PLANS = 100_000  # within the time of the first
+
+OWNERS = {
+    "online": tuple(RULES),
+    "replan_s": tuple(name for name in SCHEDULERS if name != "milp"),  # which takes too long
+    "moves": ("annealing",),
+    "seconds": ("annealing", "milp"),
+}
+"""Parameter -> the schedulers that have it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a scheduler has planned ahead of a run.
+
+    Attributes
+    ----------
+    planner : Planner
+        Whose it is.
+    instance : Instance
+        The tasks of the run, and its GPUs.
+    solution : Solution, optional
+        Schedule, bound and course; None of a policy of one's own, which plans nothing ahead.
+    seconds : float
+        That it took, on the clock of this computer.
+    """
+
+    planner: Planner
+    instance: Instance
+    solution: Solution | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Planner:
+    """A scheduler, and when it plans.
+
+    Unless it is asked online or plans anew, its plan is frozen: it is made ahead, with every
+    arrival known, and its order is carried out.
+
+    Parameters
+    ----------
+    scheduler : str or callable
+        A name of SCHEDULERS, or a policy of one's own, which is asked as tasks arrive.
+    online : bool
+        A rule (wspt, edd, atc) is asked whenever a GPU is idle and tasks wait.
+    replan_s : float
+        It plans anew every so many seconds what has arrived and not started; 0: it does not.
+    moves : int
+        Of the annealing; 0: as the scenario says.
+    seconds : float
+        That the annealing or the MILP may take; 0: as the scenario says.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed, or what the scheduler does not have.
+    """
+
+    scheduler: str | TaskPolicy
+    online: bool = False
+    replan_s: float = 0.0
+    moves: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_bool("online", self.online)
+        check_number("replan_s", self.replan_s, least=0)
+        check_whole("moves", self.moves, least=0)
+        check_number("seconds", self.seconds, least=0)
+        require(
+            not (self.online and self.replan_s),
+            "replan_s",
+            self.replan_s,
+            "0 for a rule that is asked online",
+        )
+        for name, owners in OWNERS.items():
+            if getattr(self, name) and self.scheduler not in owners:
+                raise InputError(
+                    f"{self.scheduler} has no {name}; it goes with {' or '.join(owners)}"
+                )
+
+    @property
+    def name(self) -> str:
+        """Its text, such as "atc:online=true", or the name of the function."""
+        if not isinstance(self.scheduler, str):
+            return policy_name(self.scheduler)
+        given = {name: getattr(self, name) for name in OWNERS if getattr(self, name)}
+        told = ",".join(
+            f"{name}={'true' if value is True else f'{value:.12g}'}"
+            for name, value in given.items()
+        )
+        return f"{self.scheduler}:{told}" if told else self.scheduler
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it is a plan made ahead whose order is carried out."""
+        return isinstance(self.scheduler, str) and not (self.online or self.replan_s)
+
+    def within(self, moves: int | None, seconds: float | None) -> Planner:
+        """The same with a scenario's limits, None or 0 for none, where it has none of its own."""
+        if self.moves or self.seconds:
+            return self
+        limits: dict[str, Any] = {"moves": moves or 0, "seconds": seconds or 0}
+        own = {name: limit for name, limit in limits.items() if self.scheduler in OWNERS[name]}
+        return replace(self, **own)
+
+    def plan(self, instance: Instance, seed: int) -> Plan:
+        """What it plans ahead of a run; seed: of its search."""
+        begin_s = time.perf_counter()
+        solution = self._solution(instance, seed) if isinstance(self.scheduler, str) else None
+        return Plan(self, instance, solution, time.perf_counter() - begin_s)
+
+    def _solution(self, instance: Instance, seed: int) -> Solution:
+        return SCHEDULERS[str(self.scheduler)](
+            instance, seed, self.moves or None, self.seconds or None
+        )
+
+    def policy(self, plan: Plan, seed: int) -> TaskPolicy:
+        """The policy that carries its plan out.
+
+        Raises InputError if plans would be made so often that the run takes for ever.
+        """
+        if plan.solution is None or not isinstance(self.scheduler, str):
+            assert callable(self.scheduler)
+            return self.scheduler
+        if self.online:
+            return Online(RULES[self.scheduler], self.name)
+        if not self.replan_s:
+            return Follow(plan.solution.schedule, self.name)
+        end_s = float(plan.solution.schedule.finish_s.max())
+        least_s = end_s / MOST_PLANS
+        allowed = f"at least {least_s:g} for a plan of {end_s:g} s"
+        require(self.replan_s >= least_s, "replan_s", self.replan_s, allowed)
+        return Replan(
+            lambda instance: self._solution(instance, seed).schedule, self.replan_s, self.name
+        )
+
+
+POLICIES = {name: partial(Planner, name) for name in SCHEDULERS}
+"""Name -> its planner, with the parameters of `Planner`."""

@@ -18,21 +18,25 @@ from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import COLUMNS, Floats, Instance
-from cgrsp_simpy.hgsp.policies import TaskPolicy
-from cgrsp_simpy.hgsp.reality import POLICIES, Plan, Way
+from cgrsp_simpy.hgsp.policies import POLICIES, Plan, Planner, TaskPolicy
 from cgrsp_simpy.hgsp.rules import RULES
 from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.hgsp.schedulers import Limits
 from cgrsp_simpy.hgsp.view import Task, View
-from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, require
-from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_bool,
+    check_number,
+    check_one_of,
+    check_whole,
+    require,
+)
+from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.streams import Draw, stream
 from cgrsp_simpy.model.timeline import Timeline
 
 MOST_NOISE = 100  # a hundred times the mean
 ROUNDING = 1e-12  # of times that a plan and a simulation add up
 PLANNED = ("gpu_number", "start_s", "finish_s")
-OF_LEVEL = ("tasks", "cluster", "load", "slack")
 
 # what the figures of a run are
 METRICS = {
@@ -67,7 +71,7 @@ class Scenario(Model):
     unknown_arrivals : bool
         Tasks are known when they arrive: no plan is frozen, a rule is asked online.
     replan_s : float, optional
-        Plan anew every so many seconds, unless a scheduler's text says how it meets reality.
+        Plan anew every so many seconds, unless a scheduler's text says when it plans.
     moves : int, optional
         Of an annealing whose text gives no limit.
     seconds : float, optional
@@ -111,7 +115,10 @@ class Scenario(Model):
         check_bool("unknown_arrivals", self.unknown_arrivals)
         if self.replan_s is not None:
             check_number("replan_s", self.replan_s, above=0)
-        Limits(0, self.moves, self.seconds)
+        if self.moves is not None:
+            check_whole("moves", self.moves, least=1)
+        if self.seconds is not None:
+            check_number("seconds", self.seconds, above=0)
 
     @property
     def name(self) -> str:
@@ -161,11 +168,9 @@ class Scenario(Model):
     def _arriving(self, instance: Instance, seed: int) -> Iterator[tuple[float, Task, float]]:
         """The tasks with what no plan knows: service time over planned time."""
         columns = [getattr(instance, column).tolist() for column in COLUMNS]
-        factors = luck(self.noise, seed, instance.tasks).tolist()
-        rows = zip(instance.task_names, *columns, factors)
+        rows = zip(instance.task_names, *columns, luck(self.noise, seed, instance.tasks).tolist())
         for id, (name, workload, memory_gb, due_s, weight, arrival_s, factor) in enumerate(rows, 1):
-            task = Task(id, name, arrival_s, due_s, weight, workload, memory_gb)
-            yield arrival_s, task, factor
+            yield arrival_s, Task(id, name, arrival_s, due_s, weight, workload, memory_gb), factor
 
     def life(self, run: Simulation, task: Task) -> Process:
         with run.claim(task, start=False) as claim:
@@ -209,13 +214,13 @@ class Scenario(Model):
         what reaches 0 is optimal all the same, and its gap is 0.
         """
         figures, plan = schedule_of(run).metrics, run.plan
-        if not self.is_certain or plan.way.replan_s:
+        if not self.is_certain or plan.planner.replan_s:
             figures["planned_weighted_tardiness"] = plan_of(run).weighted_tardiness
         if self.noise:
             return figures
         bound = lower_bound(plan.instance)
-        if plan.found is not None:
-            bound = max(plan.found.bound, bound)
+        if plan.solution is not None:
+            bound = max(plan.solution.bound, bound)
         value, gap = figures["weighted_tardiness"], math.nan
         if value == 0 or bound > 0:
             gap = 100 * max(0.0, value - bound) / value if value else 0.0
@@ -223,10 +228,6 @@ class Scenario(Model):
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
         return {"jobs": int(chosen.sum()), **schedule_of(run).of_tasks(chosen)}
-
-    @property
-    def tags(self) -> Any:
-        return getattr(self.source, "tags", {})
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
         """One dict a task, as of `Schedule.rows`, and what was planned under
@@ -247,32 +248,37 @@ class Scenario(Model):
         limited = self.moves is not None or self.seconds is not None
         return tuple(name.partition(":")[0] if limited else name for name in self.compared)
 
-    def make_policy(self, policy: Any) -> Way:
-        """A scheduler from its text, or a policy, and how it meets this reality.
+    def make_policy(self, policy: Any) -> Planner:
+        """A scheduler from its text, or a policy, and when it plans.
 
-        Raises InputError also for a scheduler to which no way is open.
+        Raises InputError also for a scheduler to which no such plan is open.
         """
         made: Any = super().make_policy(policy)
-        way = made.within(self.moves, self.seconds) if isinstance(made, Way) else Way(made)
-        if way.is_frozen and self.replan_s is not None:
-            way = replace(way, replan_s=self.replan_s)
-        elif way.is_frozen and self.unknown_arrivals:
-            if way.scheduler not in RULES:
+        own = made if isinstance(made, Planner) else Planner(made)
+        planner = own.within(self.moves, self.seconds)
+        if planner.is_frozen and self.replan_s is not None:
+            planner = replace(planner, replan_s=self.replan_s)
+        elif planner.is_frozen and self.unknown_arrivals:
+            if planner.scheduler not in RULES:
                 raise InputError(
-                    f"{way.name} plans ahead, which unknown arrivals do not allow; have it plan"
+                    f"{planner.name} plans ahead, which unknown arrivals do not allow; have it plan"
                     f" anew (replan_s), or use a rule ({', '.join(RULES)})"
                 )
-            way = replace(way, online=True)
-        if way.scheduler == "annealing" and way.replan_s and not (way.moves or way.seconds):
+            planner = replace(planner, online=True)
+        if (
+            planner.scheduler == "annealing"
+            and planner.replan_s
+            and not (planner.moves or planner.seconds)
+        ):
             raise InputError(
                 "annealing plans anew (replan_s) with few moves; give their number"
                 " (moves) or seconds"
             )
-        return way
+        return planner
 
     def simulation(
         self,
-        policy: Way,
+        policy: Planner,
         seed: int,
         *,
         drawn: Instance | None = None,
@@ -286,17 +292,15 @@ class Scenario(Model):
         run.plan = plan
         return run
 
-    def varied(self, **parameters: Any) -> Scenario:
-        level = self._level
-        names = OF_LEVEL if isinstance(level, Level) else ()
-        return self._varied(parameters, "source", level, names)
+    @property
+    def parts(self) -> dict[str, Level]:
+        return {"source": self._level} if isinstance(self._level, Level) else {}
 
 
 def luck(noise: float, seed: int, tasks: int) -> Floats:
     """Service time over planned time of each task, in order of arrival."""
     variance = math.log1p(noise**2)
-    draws = stream(seed, "service noise")
-    return draws.lognormal(-variance / 2, math.sqrt(variance), tasks)
+    return stream(seed, "service noise").lognormal(-variance / 2, math.sqrt(variance), tasks)
 
 
 def schedule_of(run: Run) -> Schedule:
@@ -309,9 +313,9 @@ def schedule_of(run: Run) -> Schedule:
     start_s, finish_s, granted_s = (jobs[name] for name in ("start_s", "finish_s", "dispatch_s"))
     gpu = jobs["gpu_number"] - 1
     measured = Schedule(plan.instance, gpu, start_s, finish_s, granted_s, run.policy)
-    if run.scenario.is_certain and plan.way.is_frozen:
-        assert plan.found is not None
-        own = plan.found.schedule
+    if run.scenario.is_certain and plan.planner.is_frozen:
+        assert plan.solution is not None
+        own = plan.solution.schedule
         same = np.array_equal(measured.gpu, own.gpu)
         if not (same and np.allclose(measured.finish_s, own.finish_s, rtol=ROUNDING, atol=0)):
             raise RuntimeError(f"{plan.instance.name}: the run did not come out as planned")
@@ -323,11 +327,11 @@ def plan_of(run: Run) -> Schedule:
     one's own, what it does where all is certain.
     """
     plan: Plan = run.plan
-    if plan.found is not None:
-        return replace(plan.found.schedule, policy=plan.way.name)
+    if plan.solution is not None:
+        return replace(plan.solution.schedule, policy=plan.planner.name)
     if run.scenario.is_certain:
         return schedule_of(run)
-    return schedule_of(Scenario(plan.instance).run(plan.way.scheduler, run.seed))
+    return schedule_of(Scenario(plan.instance).run(plan.planner.scheduler, run.seed))
 
 
 def solve(
@@ -342,7 +346,6 @@ def solve(
     `run.plan` what was planned, and `run.summary()` says how far from the best it can be.
 
     scheduler: as of `Scenario.make_policy`. seed: of the searches, SEEDED. moves, seconds: what a
-    search may spend, as of `Limits`.
+    search may spend, as of `Scenario`.
     """
-    run: Run = Scenario(instance, moves=moves, seconds=seconds).run(scheduler, seed)
-    return run
+    return Scenario(instance, moves=moves, seconds=seconds).run(scheduler, seed)

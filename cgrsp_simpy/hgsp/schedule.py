@@ -182,6 +182,22 @@ class Schedule:
         return ""
 
 
+@dataclass(frozen=True)
+class Solution:
+    """What a scheduler answers.
+
+    course: of a search, step by step. bound: a lower bound that it has proven, if any. optimal:
+    whether the schedule is proven to be the best. failure: what a solver says of why it stopped
+    without an answer, "" if it did not.
+    """
+
+    schedule: Schedule
+    course: Sequence[Any] = ()
+    bound: float = 0.0
+    optimal: bool = False
+    failure: str = ""
+
+
 def weighted_tardiness(instance: Instance, finish_s: Sequence[float]) -> float:
     """Eq. 1 of completion times of shape (tasks,)."""
     return float(instance.weight @ np.maximum(0.0, np.asarray(finish_s) - instance.deadline_s))

@@ -5,10 +5,9 @@ ids, tags and columns.
 jobs of its own.
 """
 
-from cgrsp_simpy.logs.formats import FORMATS, STEPS_PER_S, format_of, philly
+from cgrsp_simpy.logs.formats import FORMATS, STEPS_PER_S, format_of, philly, swf_text
 from cgrsp_simpy.logs.log import COLUMNS, NO_TIME, Log, Report, Tags
 from cgrsp_simpy.logs.reading import read_log
-from cgrsp_simpy.logs.swf import swf_text
 
 __all__ = [
     "COLUMNS",

@@ -13,13 +13,27 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from cgrsp_simpy.logs.fields import TEXT, TIME, Array, Clock, Field, of_unix, seconds_between
-from cgrsp_simpy.logs.format import Format, Made, Raw
+from cgrsp_simpy.logs.fields import (
+    TEXT,
+    TIME,
+    Array,
+    Clock,
+    Field,
+    Format,
+    Made,
+    Raw,
+    Rows,
+    comma_rows,
+    faults_of,
+    of_unix,
+    opened,
+    parted_by,
+    seconds_between,
+)
 from cgrsp_simpy.logs.formats import FORMATS, format_of
 from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
-from cgrsp_simpy.logs.text import Rows, comma_rows, faults_of, opened, parted_by
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
-from cgrsp_simpy.model.reading import listed, note, timestamp
+from cgrsp_simpy.model.files import listed, note, timestamp
 
 log = logging.getLogger(__name__)
 ROWS = 1 << 10  # that are read before they are checked together

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from cgrsp_simpy.logs.fields import Floats
-from cgrsp_simpy.logs.format import Format
+from cgrsp_simpy.logs.fields import Floats, Format
 from cgrsp_simpy.logs.log import Tags
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 

@@ -1,17 +1,20 @@
-"""The checks that every input passes, and the one error that they raise."""
+"""The checks that every input passes, the one error they raise, and names of the last release."""
 
 from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
+from importlib import import_module
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 BILLION = 10**9
+MOST_WHOLE = 1e15  # of a column: up to here floats are exact
 MOST_SHOWN = 400  # characters of a value in a message
 
 
@@ -103,6 +106,49 @@ def python_numbers(made: Any) -> None:
             object.__setattr__(made, item.name, value.item())
 
 
+def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
+    """Make columns of a frozen dataclass arrays of their kinds, each as long as the first; row:
+    what an entry is of.
+    """
+    number = np.size(getattr(made, next(iter(kinds))))
+    for name, kind in kinds.items():
+        values = np.array(getattr(made, name), kind)
+        allowed = f"({number},), one a {row}"
+        require(values.shape == (number,), f"shape of {name}", values.shape, allowed)
+        object.__setattr__(made, name, values)
+
+
+def order_columns(made: Any, names: Iterable[str], order: np.ndarray[Any, Any]) -> None:
+    """Put columns of a frozen dataclass, arrays or tuples, in an order, and its tags with them."""
+    for name in names:
+        column = getattr(made, name)
+        ordered = tuple([column[place] for place in order]) if type(column) is tuple else None
+        object.__setattr__(made, name, column[order] if ordered is None else ordered)
+    made.tags.check(len(order))
+    object.__setattr__(made, "tags", made.tags.chosen(order))
+
+
+def check_entries(
+    name: str,
+    values: np.ndarray[Any, Any],
+    called: Callable[[int], str] = "job {}".format,
+    *,
+    above: float | None = None,
+    least: float = 0,
+    whole: bool = False,
+) -> None:
+    """Each entry of a column, floats that may have to be whole numbers; called: what an entry is
+    of, by its number from 1.
+    """
+    right = np.isfinite(values) & (values >= least if above is None else values > above)
+    allowed = f"a number >= {least}" if above is None else f"a number > {above}"
+    if whole:
+        right &= (values == np.floor(values)) & (values <= MOST_WHOLE)
+        allowed = f"a whole number from {least} to {MOST_WHOLE:g}"
+    for place in np.flatnonzero(~right)[:1].tolist():
+        require(False, f"{name} of {called(place + 1)}", values[place].item(), allowed)
+
+
 def check_shares(name: str, shares: Sequence[object]) -> None:
     """Numbers from 0 to 1 that sum to one."""
     for share in shares:
@@ -124,3 +170,27 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
     """The end of a message that offers the nearest of the names `allowed`, if one is near."""
     near = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def renamed(
+    module: Mapping[str, Any], names: Mapping[str, str], moved: str = ""
+) -> Callable[[str], Any]:
+    """A `__getattr__` of a module, by which names of the last release are those of today, with a
+    warning.
+
+    names: old -> new, of the module, or, with dots, of another of the package ("llm.Scenario").
+    moved: names that stand in their own file alone, with its path ("cluster.metrics.jain").
+    """
+    own = module["__name__"]
+    now = {path.rpartition(".")[2]: path for path in moved.split()} | dict(names)
+
+    def getattr_(name: str) -> Any:
+        if name not in now:
+            raise AttributeError(f"module {own!r} has no attribute {name!r}")
+        above = own.partition(".")[0] if "." in now[name] else own
+        room, _, last = f"{above}.{now[name]}".rpartition(".")
+        told = f"{own}.{name} is called {room}.{last} now"
+        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        return getattr(import_module(room), last)
+
+    return getattr_

@@ -1,18 +1,26 @@
-"""Files that appear whole or not at all, and what of the files of others is read: none where a
-text that is not the user's own names it, and none without end.
+"""Files: they appear whole or not at all; of the files of others none is read where a text that is
+not the user's own names it, and none without end; CSV and TOML files, with what is wrong told by
+its line or key.
 """
 
 from __future__ import annotations
 
+import csv
+import json
+import logging
 import os
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import fields
+from datetime import UTC, datetime
+from inspect import Parameter, signature
 from io import BufferedReader, RawIOBase, TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import InputError, check_one_of, python_number, require
 
 MOST_BYTES = 1 << 28  # of a file that is read, unpacked
 MOST_LINES = 2_000_000  # of one, likewise
@@ -152,3 +160,167 @@ def write_whole(path: Path, content: bytes) -> None:
         with suppress(OSError):
             part.unlink()
         raise InputError(f"{path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def csv_faults(path: str | Path) -> Iterator[None]:
+    """Tell whatever goes wrong with a CSV file as an InputError with its name."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"{path}: not a CSV file") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def csv_rows(path: str | Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a CSV file that must have some columns, with their lines."""
+    with text_of(path) as file:
+        table = csv.DictReader(file)
+        header, allowed = table.fieldnames or (), f"among others {','.join(columns)}"
+        require(not {*columns}.difference(header), "columns", ",".join(header), allowed)
+        return [(table.line_num, row) for row in table]
+
+
+def timestamp(text: str) -> datetime:
+    """A timestamp without zone, one with a zone in UTC; ValueError, of one line, if it is none."""
+    return zoned(text)[0]
+
+
+def zoned(text: str) -> tuple[datetime, bool]:
+    """What `timestamp` gives, and whether the text has a zone."""
+    try:
+        stamp = datetime.fromisoformat(text)
+        if stamp.tzinfo is None:
+            return stamp, False
+        return stamp.astimezone(UTC).replace(tzinfo=None), True
+    except (ValueError, OverflowError):
+        raise ValueError(f"timestamp(={text!r}) must be of the form YYYY-MM-DD HH:MM:SS") from None
+
+
+class Zones:
+    """Holds the times of a file to having a zone all, or none."""
+
+    def __init__(self) -> None:
+        self.first: dict[bool, int] = {}
+
+    def see(self, line: int, has: bool) -> None:
+        """A time in a line has a zone, or has none."""
+        self.first[has] = min(line, self.first.get(has, line))
+
+    def check(self) -> None:
+        """Raise InputError, with the first line that differs, if some have one and others none."""
+        if len(self.first) < 2:
+            return
+        (before, had), (line, has) = sorted((line, has) for has, line in self.first.items())
+        told = {True: "with a zone", False: "without a zone"}
+        raise InputError(
+            f"line {line}: a time {told[has]}, where line {before} has one {told[had]}: all times"
+            " of a file must have one, or none"
+        )
+
+
+def listed(bad: list[str], most: int = 10) -> str:
+    """What is wrong with the first bad rows, how many more there are, and the first lines of these.
+
+    most: rows of each kind.
+    """
+    more = len(bad) - most
+    if more <= 0:
+        return "; ".join(bad)
+    lines = [fault.partition(":")[0].removeprefix("line ") for fault in bad[most : 2 * most]]
+    others = f"{', '.join(lines)}{', ...' * (more > most)}"
+    return f"{'; '.join(bad[:most])}; and {more} more, at line{'s' * (more > 1)} {others}"
+
+
+def note(log: logging.Logger, path: Path, strict: bool, what: str, remedy: str) -> None:
+    """Log what is wrong with a file and what was done about it; being strict, refuse the file."""
+    if strict:
+        raise InputError(f"{what} (refused, being strict)")
+    log.warning("%s: %s (%s)", path, what, remedy)
+
+
+T = TypeVar("T")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; InputError if it is none, OSError if it cannot be read."""
+    try:
+        check_named(path)
+        check_size(path.stat().st_size)
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
+    except InputError:
+        raise
+    except RecursionError:
+        raise InputError("not TOML (nested too deeply)") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"not TOML ({error})") from None
+    except ValueError:  # Python reads no whole number of more than 4,300 digits
+        raise InputError("not TOML (a number of thousands of digits)") from None
+
+
+def table_of(made: Any) -> dict[str, Any]:
+    """The fields of a dataclass with which it can be made again."""
+    return {item.name: getattr(made, item.name) for item in fields(made) if item.init}
+
+
+def toml_text(tables: dict[str, Any], path: str = "") -> str:
+    """TOML text: the values first, then the tables.
+
+    JSON's values of the kinds used here are TOML's.
+    """
+    lines, below = [], []
+    for key, value in tables.items():
+        name = f"{path}{key}"
+        if isinstance(value, dict):
+            below.append(f"\n[{name}]\n" + toml_text(value, f"{name}."))
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            below += [f"\n[[{name}]]\n" + toml_text(entry, f"{name}.") for entry in value]
+        else:
+            lines.append(f"{key} = {_json(value)}\n")
+    return "".join(lines + below)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=python_number)
+
+
+def check_keys(where: str, table: Any, allowed: Iterable[str]) -> None:
+    """Refuse a key that is not allowed, with the nearest that is."""
+    for key in mapping(where, table):
+        check_one_of(f"key in {where}", key, allowed)
+
+
+def mapping(where: str, table: Any) -> dict[str, Any]:
+    """Refuse what is not a table."""
+    if not isinstance(table, dict):
+        raise InputError(f"{where}(={table!r}) must be a table")
+    return table
+
+
+def entries(table: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """The tables of a list of tables; none if it is not there."""
+    found = table.get(key, [])
+    require(isinstance(found, list), f"[[{key}]]", found, "a list of tables")
+    return list(found)
+
+
+def make(cls: type[T], table: Any, where: str) -> T:
+    """An object of a class from a table of its arguments, with an error that names the table, the
+    key and the value.
+    """
+    own = signature(cls).parameters
+    check_keys(where, table, own)
+    missing = [
+        name for name, item in own.items() if item.default is Parameter.empty and name not in table
+    ]
+    if missing:
+        raise InputError(f"{where} lacks {', '.join(missing)}")
+    try:
+        return cls(**table)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where}: a value of the wrong kind ({error})") from None

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from numpy.random import PCG64, Generator, SeedSequence
 
-__all__ = ["Draw", "stream", "uniforms"]
-
 
 def stream(seed: int, name: str, *numbers: int) -> Generator:
     """The stream `name` of a seed. It depends on these alone, never on the order of calls.

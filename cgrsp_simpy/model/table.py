@@ -1,15 +1,19 @@
-"""Rows of figures to CSV and pandas, and figures to JSON."""
+"""Results to read and to keep: rows of figures to CSV and pandas, figures to JSON, tables of text
+and of HTML in notebooks; and how work shows its progress.
+"""
 
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pandas
@@ -109,3 +113,61 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 def half(metric: str) -> str:
     """The column with the half widths of the intervals of a metric."""
     return f"{metric}_half_width_95"
+
+
+class Table(NamedTuple):
+    """A table to be read.
+
+    title: what stands above it. rows: the first holds the names of the columns. note: what stands
+    below it, if anything.
+    """
+
+    title: str
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def text(self) -> str:
+        """Lines for a terminal, columns aligned."""
+        title, note = (visible(text, "\n") for text in (self.title, self.note))
+        return "\n".join([title, *aligned(self.rows), *([note] if note else [])])
+
+    def html(self) -> str:
+        """The same for a notebook."""
+        head, *body = [[html.escape(cell.strip()) for cell in row] for row in self.rows]
+        lines = ["".join(f"<td>{cell}</td>" for cell in row) for row in body]
+        return (
+            f'<table><caption style="text-align: left">{html.escape(self.title)}</caption>'
+            f"<thead><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr></thead>"
+            f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
+            + (f"<p>{html.escape(self.note)}</p>" if self.note else "")
+        )
+
+
+def figure_text(value: Any) -> str:
+    """A figure as text: what is not known is a dash."""
+    if value is None or value != value:
+        return "-"
+    return f"{value:z,{digits(value)}}" if isinstance(value, float) else str(value)
+
+
+def digits(size: float) -> str:
+    """The format of a number: two decimals, or as many as show two digits of one of this size that
+    they would tell as 0.
+    """
+    small = abs(size)
+    if not 0 < small < 0.005:
+        return ".2f"
+    return f".{1 - math.floor(math.log10(small))}f" if small >= 1e-6 else ".1e"
+
+
+def progress(things: Iterable[Any] | None = None, **how: Any) -> Any:
+    """A bar of progress for what takes longer than a second, on a terminal or in a notebook.
+
+    things: counted as they are taken; else the bar is updated by hand. how: parameters of tqdm:
+    total, unit, and so on.
+    """
+    with warnings.catch_warnings():
+        # a notebook without ipywidgets
+        warnings.filterwarnings("ignore", "IProgress not found")
+        from tqdm.auto import tqdm  # here, since it takes asyncio
+    return tqdm(things, **{"delay": 1, "disable": None, "leave": False, **how})

@@ -110,8 +110,7 @@ def published_vs_reproduced(report: Report, ax: Axes | None = None, **style: Any
     )
     if not counted:
         say(ax, "no counted cells")
-    ax.set_xlabel("published in the thesis")
-    ax.set_ylabel("reproduced, with 95 % interval")
+    ax.set(xlabel="published in the thesis", ylabel="reproduced, with 95 % interval")
     _explain(ax, counted)
     return ax
 

@@ -131,10 +131,12 @@ class _Scene:
         colour = colour_of(timeline.policy) or "black"
         (self._line,) = top.plot([], [], drawstyle="steps-post", color=colour)
         (self._now,) = top.plot([], [], "o", color=colour)
-        top.set_xlim(0, timeline.end_s / self._unit[0])
-        top.set_ylim(0, max(1.0, 1.05 * float(self._waiting.max())))
-        top.set_xlabel(f"time ({self._unit[1]})")
-        top.set_ylabel("waiting jobs")
+        top.set(
+            xlim=(0, timeline.end_s / self._unit[0]),
+            ylim=(0, max(1.0, 1.05 * float(self._waiting.max()))),
+            xlabel=f"time ({self._unit[1]})",
+            ylabel="waiting jobs",
+        )
         whole_numbers(top.yaxis)
         self._title = top.set_title(" ", loc="left")
         self._boxes = _Boxes(timeline, bottom)
@@ -191,8 +193,7 @@ class _Boxes:
             ncols=len(handles),
             frameon=False,
         )
-        ax.set_xlim(0, columns)
-        ax.set_ylim(-math.ceil(number / columns), 0)
+        ax.set(xlim=(0, columns), ylim=(-math.ceil(number / columns), 0))
         ax.set_axis_off()
 
     def _text(self, ax: Axes, place: int, name: str) -> tuple[Text, Text]:

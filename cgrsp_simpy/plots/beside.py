@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib import rcParams
@@ -68,17 +68,14 @@ def label_marks(
     labels = []
     for (name, mark), colour in zip(marks.items(), colours):
         leader = {**LEADER, "color": colour, "shrinkB": 2}
-        place: dict[str, Any] = {
-            "xytext": (0, 0),
-            "textcoords": "offset pixels",
-            "ha": "center",
-            "va": "center",
-        }
         labels.append(
             ax.annotate(
                 name,
                 tuple(mark.anchors[0]),
-                **place,
+                xytext=(0, 0),
+                textcoords="offset pixels",
+                ha="center",
+                va="center",
                 color=ink(colour),
                 fontsize="small",
                 arrowprops=leader,

@@ -11,9 +11,8 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_one_of, require
-from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.timeline import Timed, Timeline, check_run
-from cgrsp_simpy.rental.record import METRICS
 
 PARAMETERS = {
     "name": "day",
@@ -73,8 +72,8 @@ def axis(name: str, study: Study | Month | None = None) -> str:
 
 
 def metrics_of(study: Any) -> Mapping[str, Metric]:
-    """What the figures of a study are; of one that does not say, those of the thesis's model."""
-    return getattr(study, "metrics", METRICS)
+    """What the figures of a study are, where it says."""
+    return getattr(study, "metrics", {})
 
 
 def replications(study: Study) -> str:

@@ -76,12 +76,13 @@ def labels_at_ends(
     labels = []
     for (name, end), colour in zip(ends.items(), colours):
         leader = {**LEADER, "color": colour, "shrinkB": 3, "relpos": (0, 0.5)}
-        place: dict[str, Any] = {"xytext": (1.0, end[1]), "textcoords": right, "va": "center"}
         labels.append(
             ax.annotate(
                 name,
                 end,
-                **place,
+                xytext=(1.0, end[1]),
+                textcoords=right,
+                va="center",
                 color=ink(colour),
                 fontsize="small",
                 arrowprops=leader,

@@ -59,8 +59,7 @@ def daily(
         by_day = {row["day"]: row.get(metric, np.nan) for row in rows if row["policy"] == policy}
         series[policy] = ([by_day[day] for day in kinds], [np.nan] * len(kinds))
     lines(ax, list(kinds), series, **style)
-    ax.set_xlabel(f"day (replication {replication})")
-    ax.set_ylabel(axis(metric, month))
+    ax.set(xlabel=f"day (replication {replication})", ylabel=axis(metric, month))
     legend_above(ax, handles)
     return ax
 

@@ -97,8 +97,18 @@ def intervals(
     thin = 0.8 * rcParams["lines.linewidth"]
     caps_pt = 0.5 * rcParams["lines.markersize"] if caps else 0.0
     # above bars, below lines
-    own: dict[str, Any] = {"fmt": "none", "capsize": caps_pt, "zorder": 1.9}
-    ax.errorbar(x, y, y_half, x_half, ecolor=colour, elinewidth=thin, capthick=thin, **own)
+    ax.errorbar(
+        x,
+        y,
+        y_half,
+        x_half,
+        ecolor=colour,
+        elinewidth=thin,
+        capthick=thin,
+        fmt="none",
+        capsize=caps_pt,
+        zorder=1.9,
+    )
     halves = (
         np.nan_to_num(np.zeros(len(x)) if half is None else np.asarray(half, float))
         for half in (x_half, y_half)
@@ -145,12 +155,14 @@ class _Arrowheads(Artist):
     def draw(self, renderer: RendererBase) -> None:
         """Draw them."""
         for place, marker in self.places():
-            own: dict[str, Any] = {
-                "color": self.colour,
-                "markeredgewidth": 0,
-                "markersize": rcParams["lines.markersize"],
-            }
-            head = Line2D(*place[:, None], marker=marker, transform=IdentityTransform(), **own)
+            head = Line2D(
+                *place[:, None],
+                marker=marker,
+                transform=IdentityTransform(),
+                color=self.colour,
+                markeredgewidth=0,
+                markersize=rcParams["lines.markersize"],
+            )
             assert self.axes is not None
             head.set_figure(self.axes.figure)
             head.draw(renderer)

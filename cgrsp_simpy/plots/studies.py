@@ -164,8 +164,7 @@ def sweep_lines(
         policy: [row.get(value, np.nan) for value in x] for policy, row in (published or {}).items()
     }
     marks.lines(ax, x, series, theirs, styles, **style)
-    ax.set_xlabel(axis(over))
-    ax.set_ylabel(axis(metric, points[0][1]))
+    ax.set(xlabel=axis(over), ylabel=axis(metric, points[0][1]))
     _explain(ax, [study for _, study in points], published)
     return ax
 
@@ -222,8 +221,7 @@ def pareto(
     less = [name not in metrics or metrics[name].better != "more" for name in (x, y)]
     theirs = ([pair[0] for pair in pairs], [pair[1] for pair in pairs]) if published else None
     marks.points(ax, policies, values[x], values[y], theirs, front=less, **style)
-    ax.set_xlabel(axis(x, study))
-    ax.set_ylabel(axis(y, study))
+    ax.set(xlabel=axis(x, study), ylabel=axis(y, study))
     _explain(ax, [study], published, front=True)
     return ax
 

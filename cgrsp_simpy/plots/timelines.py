@@ -56,10 +56,12 @@ def queue_length(runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style:
         times, lengths = [0, *times_s / unit, timeline.end_s / unit], [0, *waiting, 0]
         drawn += ax.plot(times, lengths, **merged(own, style, Line2D))
     any_jobs = any(len(timeline.visits) for timeline in timelines)
-    ax.set_xlabel(f"time ({unit_name})")
-    ax.set_ylabel("waiting jobs")
-    ax.set_xlim(0, None if any_jobs else 1)
-    ax.set_ylim(0, max(1.0, ax.get_ylim()[1]))
+    ax.set(
+        xlabel=f"time ({unit_name})",
+        ylabel="waiting jobs",
+        xlim=(0, None if any_jobs else 1),
+        ylim=(0, max(1.0, ax.get_ylim()[1])),
+    )
     whole_numbers(ax.yaxis)
     if not any_jobs:
         say(ax, "no jobs")
@@ -112,12 +114,14 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
         ax.fill_between(edges / unit, bottom, top, **merged(own, style, PolyCollection))
         handles.append(Patch(facecolor=colour, edgecolor="0.6", linewidth=0.5, label=phase))
         low = high
-    ax.set_xlabel(f"time ({unit_name})")
-    ax.set_ylabel(
-        f"{timeline.noun}s, mean over {_told(edges[1])}" if averaged else f"{timeline.noun}s"
+    ax.set(
+        xlabel=f"time ({unit_name})",
+        ylabel=f"{timeline.noun}s, mean over {_text(edges[1])}"
+        if averaged
+        else f"{timeline.noun}s",
+        xlim=(0, edges[-1] / unit or 1),
+        ylim=(0, places),
     )
-    ax.set_xlim(0, edges[-1] / unit or 1)
-    ax.set_ylim(0, places)
     whole_numbers(ax.yaxis)
     if not len(timeline.visits):
         say(ax, "no jobs")
@@ -152,6 +156,6 @@ def _span_s(end_s: float) -> float:
     )
 
 
-def _told(seconds: float) -> str:
+def _text(seconds: float) -> str:
     unit, name = next(each for each in ((3600, "h"), (60, "min"), (1, "s")) if seconds >= each[0])
     return f"{seconds / unit:g} {name}"

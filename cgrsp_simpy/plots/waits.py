@@ -55,10 +55,12 @@ def wait_histogram(runs: Run | Iterable[Run], ax: Axes | None = None, **style: A
             clip_on=False,
             zorder=4,
         )
-    ax.set_xlabel("wait (min), means marked")
-    ax.set_ylabel(f"jobs (%) in each {width:g} min")
-    ax.set_xlim(0, edges[-1])
-    ax.set_ylim(bottom=0)
+    ax.set(
+        xlabel="wait (min), means marked",
+        ylabel=f"jobs (%) in each {width:g} min",
+        xlim=(0, edges[-1]),
+        ylim=(0, None),
+    )
     if not drawn:
         say(ax, "no jobs")
     name_lines(ax, drawn)

@@ -1,14 +1,26 @@
-"""The life of a job on rented GPUs."""
+"""The life of a job on rented GPUs: under the thesis's terms, and under others, where instances are
+refused, kept warm, billed and taken back, and jobs are suspended.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
+import simpy
+from numpy.random import Generator
+
+from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.model.policy import Suspend
+from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.instances import Instance, Renting
 from cgrsp_simpy.rental.job import Draws, Job
-from cgrsp_simpy.rental.market import Status
+from cgrsp_simpy.rental.market import HIGH, LOW, Status
 from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.terms import PARTS
 
 
 def life(run: Simulation, job: Job) -> Process:
@@ -50,3 +62,240 @@ def provisioning(
         status = max(status, stock.status(gpu, time_s, draws.status))
     delay_s = stock.market.provisioning_s(status, draws.delay)  # thesis Eq. 3.2
     return status, delay_s
+
+
+COUNTED = (
+    "refusals",
+    "warm_starts",
+    "preemptions",
+    "suspensions",
+    "lost_s",
+    "restarting_s",
+    "checkpoints_s",
+    "away_s",
+)  # columns of a record beside the parts of its cost
+
+
+def renting_life(run: Simulation, job: Job) -> Process:
+    """A job: as `process.life`, from the queue on again when it is refused, suspended, or
+    loses an instance; until its last bill is paid.
+    """
+    tenant = Tenant(run.renting, job, run.luck[job])
+    while not tenant.done:
+        with run.claim(job, start=False) as claim:
+            yield claim
+            delay_s = tenant.rent(claim)
+            if delay_s is not None:
+                try:
+                    yield run.timeout(delay_s, ("start", job.id))
+                    claim.start()
+                    yield run.timeout(tenant.start(), ("finish", job.id))
+                except simpy.Interrupt as interrupt:
+                    tenant.stop(interrupt.cause)
+                else:
+                    tenant.finish()
+        if delay_s is None:
+            yield run.timeout(tenant.run.terms.retry_s or 0.0, ("retry", job.id))
+    run.finished(job)
+    yield tenant.paid
+
+
+class Tenant:
+    """A job with what is left of it, what it has met, and what it pays.
+
+    kept: seconds of work that count, by the mean execution time on where they were done.
+    done: whether it has ended. begun: whether it has ever started. bill: by column of its
+    record. open: number of instances that it pays for. delay_s, service_s:
+    provisioning and execution so far. first_s: of its dispatch. draws: its luck at the
+    first dispatch. paid: happens with the last bill.
+    """
+
+    _luck: Generator | None
+    claim: Claim
+    gpus: list[GpuType]
+    mean_s: float
+
+    def __init__(self, run: Renting, job: Job, draws: Draws) -> None:
+        self.run, self.job, self.draws = run, job, draws
+        self.kept: dict[float, float] = {}
+        self.done, self.begun = False, False
+        self.bill = dict.fromkeys(COUNTED, 0.0)
+        self.bill |= dict.fromkeys([f"{part}_usd" for part in PARTS], 0.0)
+        self.instances: list[Instance] = []
+        self.open, self.paid = 0, run.env.event()
+        self.delay_s, self.service_s = 0.0, 0.0
+        self.first_s = math.nan
+        self._tried, self._luck = False, None
+
+    # ---- from dispatch to start ----
+
+    def rent(self, claim: Claim) -> float | None:
+        """Rent the instances of the slots of a claim: the provisioning delay in seconds,
+        or None if they are refused.
+        """
+        run, now_s = self.run, self.run.env.now
+        self.claim, (self.gpus, self.mean_s) = claim, claim.terms
+        slots = [(slot, gpu) for (slot, _), gpu in zip(claim.parts, self.gpus)]
+        cold = [gpu for slot, gpu in slots if not run.is_warm(slot, gpu)]
+        status, self.planned_s = self._stock(cold, now_s)
+        names = "+".join(gpu.name for gpu in self.gpus)
+        met = f"{status.name.title()} stock" if cold else "warm"
+        if run.terms.retry_s is not None and status == LOW:
+            self.bill["refusals"] += 1
+            run.tell("refuse", self.job, f"{names}, {met}")
+            return None
+        self.status = status
+        self.bill["warm_starts"] += not cold
+        self.instances = [run.instance(slot, gpu, self) for slot, gpu in slots]
+        self.open += len(slots)
+        self.price_usd_per_h = sum(gpu.price_usd_per_h for gpu in self.gpus)
+        self.dispatch_s, self.start_s = now_s, math.nan
+        self.first_s = now_s if math.isnan(self.first_s) else self.first_s
+        run.tell("dispatch", claim, f"{names}, {met}")
+        return self.planned_s
+
+    def _stock(self, cold: list[GpuType], now_s: float) -> tuple[Status, float]:
+        """Status and delay of the instances that have to come; each time with luck of
+        its own.
+        """
+        if not cold:
+            return HIGH, 0.0
+        draws = self.draws
+        if self._tried:
+            self._luck = self._luck or stream(self.run.seed, "attempts", self.job.id)
+            status, delay = self._luck.random(2).tolist()
+            draws = draws._replace(status=status, delay=delay)
+        self._tried = True
+        return provisioning(self.run.stock, cold, now_s, draws)
+
+    def start(self) -> float:
+        """All instances have come; seconds until the job ends, if it is not stopped."""
+        now_s, terms = self.run.env.now, self.run.terms
+        self._provisioned(now_s, self.planned_s)
+        for instance in self.instances:
+            if not instance.up:
+                instance.come()
+        self.start_s = now_s
+        self.restart_s = terms.restart_s if self.begun else 0.0
+        self.begun = True
+        self.work_s = self._work_left_s()
+        self.writes = 0
+        if terms.checkpoint_s is not None:  # none at the end
+            self.writes = max(0, math.ceil(self.work_s / terms.checkpoint_s) - 1)
+        return self.restart_s + self.work_s + self.writes * terms.checkpoint_cost_s
+
+    def _work_left_s(self) -> float:
+        """Seconds of work left, on the types of the slots that the job has."""
+        service, elsewhere = self.draws.service, 0.0
+        for mean_s, kept_s in self.kept.items():
+            if mean_s != self.mean_s:
+                elsewhere += kept_s / (mean_s * service)
+        whole_s = self.mean_s * service * (1.0 - elsewhere)  # thesis Eq. 3.12
+        return max(0.0, whole_s - self.kept.get(self.mean_s, 0.0))
+
+    def _provisioned(self, now_s: float, delay_s: float) -> None:
+        """Provisioning has ended, or been broken off; a warm instance has waited for
+        the others.
+        """
+        self.delay_s += delay_s
+        for instance in self.instances:
+            usd_per_h = instance.gpu.price_usd_per_h
+            if instance.up:
+                self.pay("idle", delay_s, usd_per_h)
+            elif self.run.terms.billed_from == "provisioning":
+                self.pay("provisioning", delay_s, usd_per_h)
+
+    # ---- the end of a stay ----
+
+    def finish(self) -> None:
+        """The job has ended; so has its use of the instances."""
+        now_s = self.run.env.now
+        writing_s = self.writes * self.run.terms.checkpoint_cost_s
+        self._executed(now_s, self.restart_s, self.work_s, writing_s, 0.0)
+        self.finish_s, self.done = now_s, True
+        for instance in self.instances:
+            instance.leave()
+
+    def stop(self, cause: Any) -> None:
+        """The job loses its slots: suspended, it keeps what it has done; with an
+        instance that is taken, what its last checkpoint has.
+        """
+        now_s, suspended = self.run.env.now, isinstance(cause, Suspend)
+        kind, column = ("suspend", "suspensions") if suspended else ("preempt", "preemptions")
+        self.bill[column] += 1
+        kept_s = 0.0
+        if math.isnan(self.start_s):
+            self._provisioned(now_s, now_s - self.dispatch_s)
+        else:
+            restarting_s = min(self.restart_s, now_s - self.start_s)
+            ran_s = max(0.0, now_s - self.start_s - self.restart_s)
+            kept_s, writing_s = self._kept(ran_s, suspended)
+            lost_s = ran_s - kept_s - writing_s
+            self._executed(now_s, restarting_s, kept_s, writing_s, lost_s)
+            self.kept[self.mean_s] = self.kept.get(self.mean_s, 0.0) + kept_s
+            shares = [kept_s / mean_s for mean_s, kept_s in self.kept.items()]
+            self.run.view._done[self.job] = sum(shares)
+        self.run.tell(kind, self.claim, f"{kept_s:.2f} s of execution are kept")
+        for instance in self.instances:
+            if suspended or (isinstance(cause, Instance) and instance is not cause):
+                instance.leave()
+            else:
+                instance.give_back()
+
+    def _kept(self, ran_s: float, suspended: bool) -> tuple[float, float]:
+        """Seconds of work that count, and of writing checkpoints, of those for which the
+        job has run.
+        """
+        every_s, cost_s = self.run.terms.checkpoint_s, self.run.terms.checkpoint_cost_s
+        if every_s is None:
+            return (ran_s, 0.0) if suspended else (0.0, 0.0)
+        written = min(self.writes, math.floor(ran_s / (every_s + cost_s)))
+        kept_s = written * every_s
+        if not suspended:
+            return kept_s, written * cost_s
+        kept_s += min(ran_s - written * (every_s + cost_s), every_s)
+        return kept_s, ran_s - kept_s
+
+    def _executed(
+        self,
+        now_s: float,
+        restarting_s: float,
+        work_s: float,
+        writing_s: float,
+        lost_s: float,
+    ) -> None:
+        """Pay for a stay, by what its seconds went to."""
+        self.service_s += work_s + writing_s + lost_s
+        self.bill["restarting_s"] += restarting_s
+        self.bill["checkpoints_s"] += writing_s
+        self.bill["lost_s"] += lost_s
+        begin_s = self.start_s + restarting_s
+        if restarting_s:
+            self.claim.phase("restarting", self.start_s)
+            self.claim.phase("executing", begin_s)
+        self.pay("executing", work_s, self.price_usd_per_h)
+        self.pay("checkpoints", writing_s, self.price_usd_per_h)
+        self.pay("wasted", restarting_s + lost_s, self.price_usd_per_h)
+
+    # ---- the bill ----
+
+    def pay(self, part: str, seconds: float, price_usd_per_h: float) -> None:
+        """Pay for seconds of an instance, or of several together."""
+        cost_usd = seconds * price_usd_per_h / 3600.0  # thesis Eq. 3.11
+        self.bill[f"{part}_usd"] += cost_usd
+        self.run.spend(cost_usd)
+
+    def closed(self) -> None:
+        """The job pays no longer for an instance; for the last, its record is taken."""
+        self.open -= 1
+        if self.open or not self.done:
+            return
+        slot, gpu = self.claim.parts[0][0], self.run.gpu_index[self.gpus[0].name]
+        if self.bill["preemptions"] or self.bill["suspensions"]:
+            held_s = self.delay_s + self.service_s + self.bill["restarting_s"]
+            self.bill["away_s"] = max(0.0, self.finish_s - self.first_s - held_s)
+        cost_usd = math.fsum(self.bill[f"{part}_usd"] for part in PARTS)
+        met = self.status, self.delay_s, self.service_s, cost_usd
+        more = [self.bill[name] for name in self.run.terms.columns]
+        self.run.live.note(self.job, slot, gpu, *met, *more)
+        self.paid.succeed()

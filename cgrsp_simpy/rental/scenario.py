@@ -27,10 +27,7 @@ from cgrsp_simpy.model.checks import (
     entries_of,
     require,
 )
-from cgrsp_simpy.model.model import foreign_part
-from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.model.timeline import Timeline
-from cgrsp_simpy.model.toml import (
+from cgrsp_simpy.model.files import (
     check_keys,
     entries,
     make,
@@ -39,15 +36,17 @@ from cgrsp_simpy.model.toml import (
     table_of,
     toml_text,
 )
+from cgrsp_simpy.model.metric import users_part
+from cgrsp_simpy.model.streams import Draw
+from cgrsp_simpy.model.timeline import Timeline
 from cgrsp_simpy.rental.arrivals import ArrivalRates
-from cgrsp_simpy.rental.budget import Budget
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.rental.instances import Renting
-from cgrsp_simpy.rental.job import Draws, Job, check_class, check_job
+from cgrsp_simpy.rental.instances import Budget, Renting
+from cgrsp_simpy.rental.job import Draws, Job, Service, check_class, check_job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
-from cgrsp_simpy.rental.process import life
+from cgrsp_simpy.rental.process import life, renting_life
 from cgrsp_simpy.rental.record import (
     GAPS,
     KINDS,
@@ -59,11 +58,8 @@ from cgrsp_simpy.rental.record import (
     is_count,
     metrics_of,
 )
-from cgrsp_simpy.rental.renting import renting_life
-from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.terms import Preemption, Terms
-from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import Known, View
 from cgrsp_simpy.rental.workload import (
     DAYS,
@@ -72,6 +68,7 @@ from cgrsp_simpy.rental.workload import (
     LoggedWorkload,
     PoissonWorkload,
     Workload,
+    read_log,
 )
 
 THESIS_TERMS = Terms()
@@ -671,7 +668,7 @@ def _started(clock: Clock, workload: Workload) -> Clock:
 
 def _tables(scenario: Scenario) -> dict[str, Any]:
     """Every parameter of a scenario, as the tables of its TOML file."""
-    foreign = foreign_part(scenario)
+    foreign = users_part(scenario)
     if foreign is not None:
         raise InputError(
             f"{type(foreign).__qualname__} cannot be written to TOML: it is not a class"
@@ -685,19 +682,19 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
         "service": table_of(scenario.service),
         "market": {
             **table_of(market),
-            "stock": [_told(each) for each in market.stock],
-            "series": [_told(each) for each in market.series],
+            "stock": [_plain(each) for each in market.stock],
+            "series": [_plain(each) for each in market.series],
             "clock": table_of(clock),
         },
         "terms": {
-            **_told(scenario.terms),
+            **_plain(scenario.terms),
             "preemption": [table_of(each) for each in scenario.terms.preemption],
         },
         "gpu": [table_of(gpu) for gpu in scenario.gpus],
     }
 
 
-def _told(part: Any) -> dict[str, Any]:
+def _plain(part: Any) -> dict[str, Any]:
     """The fields of a part that are given: TOML knows no None."""
     return {name: value for name, value in table_of(part).items() if value is not None}
 
@@ -722,7 +719,7 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
             own["rates"] = table_of(workload.rates)
     if isinstance(workload.deadlines, DeadlineClasses):
         return {**own, **table_of(workload.deadlines)}
-    return {**own, "class": [_told(each) for each in workload.deadlines]}
+    return {**own, "class": [_plain(each) for each in workload.deadlines]}
 
 
 def _scenario(found: dict[str, Any], path: Path) -> Scenario:

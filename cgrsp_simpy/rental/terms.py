@@ -18,7 +18,7 @@ from cgrsp_simpy.model.checks import (
     python_numbers,
     require,
 )
-from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.rental.market import Market
 
 BILLED_FROM = ("execution", "provisioning")  # what an instance may be paid from

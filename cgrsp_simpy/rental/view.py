@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.places import Places, lowest
+from cgrsp_simpy.engine.view import SealedDict, SealedList
 from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
-from cgrsp_simpy.model.sealed import SealedDict, SealedList
 from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass
@@ -57,7 +57,7 @@ class Running(NamedTuple):
     Attributes
     ----------
     job : Job
-        The job.
+        Which has been dispatched, and has not ended.
     slots : tuple of int
         Indices of its slots.
     since_s : float

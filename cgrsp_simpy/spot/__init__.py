@@ -12,45 +12,30 @@ POLICIES, or any function of a `View`.
 Source: Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.
 """
 
-from typing import TYPE_CHECKING
-
-from cgrsp_simpy.logs.series import Series, read_series
-from cgrsp_simpy.model.renamed import renamed
-from cgrsp_simpy.spot.market import Job, Stretch, Traces, TwoState, Zone, read_traces
-from cgrsp_simpy.spot.metrics import METRICS, Stay, stays
-from cgrsp_simpy.spot.optimum import Held, Market, Optimum, optimum
-from cgrsp_simpy.spot.policies import COMPARED, POLICIES, make_policy
-from cgrsp_simpy.spot.rules import Choice, Oracle, Ruled
+from cgrsp_simpy.model.checks import renamed
+from cgrsp_simpy.spot.market import Traces, TwoState, read_traces
+from cgrsp_simpy.spot.optimum import optimum
+from cgrsp_simpy.spot.policies import POLICIES
 from cgrsp_simpy.spot.scenario import Scenario
-from cgrsp_simpy.spot.view import Policy, View, ZoneView
+from cgrsp_simpy.spot.view import View
 
 __all__ = [
-    "COMPARED",
-    "METRICS",
     "POLICIES",
-    "Choice",
-    "Held",
-    "Job",
-    "Market",
-    "Optimum",
-    "Oracle",
-    "Policy",
-    "Ruled",
     "Scenario",
-    "Series",
-    "Stay",
-    "Stretch",
     "Traces",
     "TwoState",
     "View",
-    "Zone",
-    "ZoneView",
-    "make_policy",
     "optimum",
-    "read_series",
     "read_traces",
-    "stays",
 ]
 
-if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
-    __getattr__ = renamed(globals(), {"Setting": "Scenario", "SpotView": "View"})
+# by its text: else a checker takes every misspelt name for one that is there
+globals()["__getattr__"] = renamed(
+    globals(),
+    {"Setting": "Scenario", "SpotView": "View", "Held": "Stay"},
+    "logs.market.Series logs.market.read_series spot.market.Job spot.market.Stay "
+    "spot.market.Stretch spot.market.Zone spot.optimum.Market spot.optimum.Optimum "
+    "spot.policies.COMPARED spot.policies.make_policy spot.scenario.METRICS "
+    "spot.scenario.stays spot.view.Choice spot.view.Oracle spot.view.Policy spot.view.Ruled "
+    "spot.view.ZoneView",
+)

@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from cgrsp_simpy.logs.series import Series
+from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot.market import HOUR_S, Job
-from cgrsp_simpy.spot.rules import Choice
-from cgrsp_simpy.spot.view import View
+from cgrsp_simpy.spot.view import Choice, View
 
 Floats = npt.NDArray[np.float64]
 STEPS = 600  # of the time until the deadline
@@ -59,8 +58,7 @@ def classes_of(histories: Sequence[Series]) -> tuple[float, ...]:
         total = 0.0
         for history, up in product(histories, (False, True)):
             (ends, risk_h), rates = exposure(history, up, ages_h), hazards(history, up, ages_h)
-            likelihood = np.sum(ends * np.log(rates) - rates * risk_h)
-            total += 2 * len(ages_h) - 2 * float(likelihood)
+            total += 2 * len(ages_h) - 2 * float(np.sum(ends * np.log(rates) - rates * risk_h))
         return total
 
     one, *more = AGES_H
@@ -88,8 +86,7 @@ def transitions(history: Series, ages_h: tuple[float, ...], step_h: float) -> Fl
 def expected_cost(view: View) -> Choice:
     """The place of least expected cost from now on; asked again after each step of the program."""
     plan = _plan(view.job, tuple(zone.history for zone in view.zones))
-    place = plan.best(view)
-    return Choice(place, view.now_s + plan.step_s)
+    return Choice(plan.best(view), view.now_s + plan.step_s)
 
 
 @lru_cache(maxsize=8)
@@ -117,8 +114,7 @@ class _Plan:
         states = list(product(range(2 * classes), repeat=zones))
         self.up = np.array([[state[zone] >= classes for state in states] for zone in range(zones)])
         self.start = job.overhead_s / self.step_s  # in steps
-        slack_s = job.deadline_s - job.work_s
-        self.slack = np.arange(int(slack_s // self.step_s) + 2)
+        self.slack = np.arange(int((job.deadline_s - job.work_s) // self.step_s) + 2)
         self.late = self.slack <= 2 * self.start
         self.usd = self.step_s / HOUR_S * np.array([job.on_demand_usd_per_h, job.spot_usd_per_h])
         self.choices = self.solved()

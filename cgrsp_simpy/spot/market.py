@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.logs.series import Series, read_series
+from cgrsp_simpy.logs.market import Series, read_series
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, entries_of, require
 from cgrsp_simpy.model.streams import stream
 
@@ -45,6 +45,29 @@ class Job(NamedTuple):
     overhead_s: float
     spot_usd_per_h: float
     on_demand_usd_per_h: float
+
+
+class Stay(NamedTuple):
+    """The job on one instance.
+
+    Attributes
+    ----------
+    place : int
+        The zone's number, or that of on demand.
+    from_s, to_s : float
+        From its start, with the changeover, until it ended; seconds.
+    end : str
+        done, taken (by the market) or left (by the policy); "" of one that is planned.
+    """
+
+    place: int
+    from_s: float
+    to_s: float
+    end: str = ""
+
+    def wasted(self, overhead_s: float) -> bool:
+        """Whether it ended before its changeover did."""
+        return self.end != "done" and self.to_s <= self.from_s + overhead_s
 
 
 class Stretch(NamedTuple):
@@ -239,8 +262,7 @@ class TwoState:
         found = []
         for zone in range(zones):
             series = self._series(zone, before + wanted, seed)
-            polls = before + np.arange(wanted)
-            found.append(_zone(series, polls, before, series.first(before)))
+            found.append(_zone(series, before + np.arange(wanted), before, series.first(before)))
         return tuple(found)
 
     def _series(self, zone: int, steps: int, seed: int) -> Series:

@@ -25,25 +25,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from cgrsp_simpy.spot.market import HOUR_S, Job, Stretch, Zone
+from cgrsp_simpy.spot.market import HOUR_S, Job, Stay, Stretch, Zone
 
 Floats = npt.NDArray[np.float64]
-
-
-class Held(NamedTuple):
-    """An instance of a plan.
-
-    Attributes
-    ----------
-    place : int
-        A zone's index, or that of on demand.
-    from_s, to_s : float
-        When it begins and ends, seconds.
-    """
-
-    place: int
-    from_s: float
-    to_s: float
 
 
 class Optimum(NamedTuple):
@@ -52,13 +36,13 @@ class Optimum(NamedTuple):
     Attributes
     ----------
     cost_usd : float
-        USD.
-    plan : tuple of Held
+        Of all instances of the plan.
+    plan : tuple of Stay
         Instances that cost that.
     """
 
     cost_usd: float
-    plan: tuple[Held, ...]
+    plan: tuple[Stay, ...]
 
 
 class Cell(NamedTuple):
@@ -94,7 +78,7 @@ class Market:
         """The least cost of who knows all that is to come, found when first asked for."""
         return optimum(self.job, self.zones)
 
-    def told(self, place: int) -> str:
+    def place_name(self, place: int) -> str:
         """What a listing calls a place."""
         return f"spot in {self.zones[place].name}" if place < len(self.zones) else "on demand"
 
@@ -174,7 +158,7 @@ class _Program:
 
     # ---- a plan ----
 
-    def plan(self, values: Sequence[Floats]) -> Iterator[Held]:
+    def plan(self, values: Sequence[Floats]) -> Iterator[Stay]:
         """Instances that cost the least, from the values at the start of each cell."""
         place, left, held = self.idle, self.work, None
         for cell, after in zip(self.cells, values[1:]):
@@ -186,7 +170,7 @@ class _Program:
                 held = None
             if step.length:
                 from_s = held.from_s if held else cell.from_s
-                held = Held(step.place, from_s, cell.from_s + step.length * self.unit)
+                held = Stay(step.place, from_s, cell.from_s + step.length * self.unit)
             place, left = (step.place if step.goes_on else self.idle), step.left
             if held is not None and not step.goes_on:
                 yield held

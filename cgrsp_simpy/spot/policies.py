@@ -11,13 +11,11 @@ from math import floor
 from typing import Any
 
 from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.parameters import chosen
-from cgrsp_simpy.model.policy import Wake
+from cgrsp_simpy.model.policy import Wake, chosen
 from cgrsp_simpy.spot.expected import expected_cost
 from cgrsp_simpy.spot.market import Stretch, Zone
 from cgrsp_simpy.spot.optimum import Market
-from cgrsp_simpy.spot.rules import ROUNDING_S, Choice, Oracle, Ruled
-from cgrsp_simpy.spot.view import Policy, View
+from cgrsp_simpy.spot.view import ROUNDING_S, Choice, Oracle, Policy, Ruled, View
 
 
 def on_demand_only(view: View) -> Choice:
@@ -141,7 +139,12 @@ class Omniscient(Oracle):
             place = now[0].place if now else None
             if place != view.on:
                 yield view.job, place
-            later = [time_s for held in plan for time_s in held[1:] if time_s > view.now_s]
+            later = [
+                time_s
+                for held in plan
+                for time_s in (held.from_s, held.to_s)
+                if time_s > view.now_s
+            ]
             if later:
                 yield Wake(min(later))
 

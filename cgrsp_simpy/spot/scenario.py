@@ -1,27 +1,28 @@
-"""One long job under a deadline, and a market: what policies are simulated, compared and swept
-on.
+"""One long job under a deadline, and a market: what policies are simulated, compared and swept on,
+and the figures of a run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
+from math import nan
+from typing import Any, NamedTuple
 
 import numpy as np
 import simpy
 
 from cgrsp_simpy.engine.claim import Claim, Interrupt
-from cgrsp_simpy.engine.instant import delay_until
+from cgrsp_simpy.engine.events import delay_until
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.model.timeline import Timeline
-from cgrsp_simpy.spot.market import HOUR_S, MOST_HOURS, Job, Stretch, Traces, TwoState
-from cgrsp_simpy.spot.metrics import METRICS, Course, Stay, figures
+from cgrsp_simpy.spot.market import HOUR_S, MOST_HOURS, Job, Stay, Stretch, Traces, TwoState
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import COMPARED, POLICIES
 from cgrsp_simpy.spot.view import View
@@ -29,6 +30,31 @@ from cgrsp_simpy.spot.view import View
 MOST_ZONES = 8
 WORK = 500  # a run takes about as long as so many jobs of the thesis's model
 ROUNDING_S = 1e-6  # computing below this is done: sums of doubles
+LATE_S = 1e-3  # who ends later than the deadline by less is in time: sums of doubles
+
+METRICS = {
+    "cost_usd": Metric("cost", "USD"),
+    "cost_pct": Metric("cost, of on demand only", "%"),
+    "saving_pct": Metric("saving, of the omniscient optimum's", "%", "more"),
+    "missed": Metric("deadlines missed"),
+    "finish_h": Metric("end of the job", "h", ""),
+    "restarts": Metric("restarts"),
+    "taken": Metric("instances taken away"),
+    "spot_h": Metric("time on spot", "h", ""),
+    "on_demand_h": Metric("time on demand", "h", ""),
+    "idle_h": Metric("time without an instance", "h", ""),
+    "executing_usd": Metric("cost while executing", "USD", ""),
+    "changeover_usd": Metric("cost of changeovers", "USD"),
+    "wasted_usd": Metric("cost of changeovers cut short", "USD"),
+}
+"""What the figures of a run are."""
+
+
+class Course(NamedTuple):
+    """What became of the job on its market: the instances that it had, in order."""
+
+    market: Market
+    stays: list[Stay]
 
 
 @dataclass(frozen=True)
@@ -126,7 +152,7 @@ class Scenario(Model):
         instance is taken, or left. Whether it is done.
         """
         (market, held), job, end = run.plan, stay.job, "done"
-        run.tell("dispatch", stay, market.told(stay.granted))
+        run.tell("dispatch", stay, market.place_name(stay.granted))
         try:
             yield run.timeout(job.overhead_s)
             stay.start()
@@ -136,8 +162,7 @@ class Scenario(Model):
                 end = "taken" if gone.cause == "taken" else "left"
             run.tell("finish" if end == "done" else end, stay, self.says(end, stay))
         held.append(Stay(stay.granted, stay.granted_s, run.now_s, end))
-        wasted = held[-1].wasted(job.overhead_s)
-        stay.phase("wasted" if wasted else "changeover", stay.granted_s)
+        stay.phase("wasted" if held[-1].wasted(job.overhead_s) else "changeover", stay.granted_s)
         return end == "done"
 
     def zone(self, run: Simulation, number: int, stretches: Sequence[Stretch]) -> Process:
@@ -207,9 +232,57 @@ class Scenario(Model):
         prices = self.spot_usd_per_h, self.on_demand_usd_per_h
         return Job(0, work_s, deadline_s, overhead_s, *prices)
 
-    def varied(self, **parameters: Any) -> Scenario:
-        """As of `Model`; parameters of its source, such as up_h of a made-up market or history of
-        traces, too.
-        """
-        names = [item.name for item in fields(self.source)]
-        return self._varied(parameters, "source", self.source, names)
+    @property
+    def parts(self) -> dict[str, Traces | TwoState]:
+        return {"source": self.source}
+
+
+def stays(run: Run) -> tuple[Stay, ...]:
+    """The instances that the job of a run had, in order."""
+    return tuple(run.plan.stays)
+
+
+def figures(course: Course) -> dict[str, float]:
+    """The figures of a run, by name; labels and units stand in METRICS.
+
+    An instance costs from its start until it ends, by the second, the changeover included; a job
+    without an instance costs nothing. On demand only costs its price for the work and one
+    changeover. A changeover cut short, since the instance was taken or left, has brought nothing:
+    that is what is wasted, since the job keeps all its progress.
+    """
+    (market, held), finish_s = course, course.stays[-1].to_s
+    job, zones = market.job, len(market.zones)
+    split: dict[str, float] = dict.fromkeys(("executing", "changeover", "wasted"), 0)
+
+    def usd(place: int, length_s: float) -> float:
+        per_h = job.spot_usd_per_h if place < zones else job.on_demand_usd_per_h
+        return length_s / HOUR_S * per_h
+
+    for stay in held:
+        place, from_s, to_s, _ = stay
+        if stay.wasted(job.overhead_s):
+            split["wasted"] += usd(place, to_s - from_s)
+        else:
+            ready_s = from_s + job.overhead_s
+            split["changeover"] += usd(place, ready_s - from_s)
+            split["executing"] += usd(place, to_s - ready_s)
+    only_usd = usd(zones, job.work_s + job.overhead_s)
+    cost_usd = sum(usd(stay.place, stay.to_s - stay.from_s) for stay in held)
+    most_usd = only_usd - market.optimum.cost_usd
+    held_h = [
+        sum(stay.to_s - stay.from_s for stay in held if (stay.place < zones) == spot) / HOUR_S
+        for spot in (True, False)
+    ]
+    return {
+        "cost_usd": cost_usd,
+        "cost_pct": 100 * cost_usd / only_usd,
+        "saving_pct": 100 * (only_usd - cost_usd) / most_usd if most_usd > 1e-9 else nan,
+        "missed": float(finish_s > job.deadline_s + LATE_S),
+        "finish_h": finish_s / HOUR_S,
+        "restarts": len(held) - 1,
+        "taken": sum(stay.end == "taken" for stay in held),
+        "spot_h": held_h[0],
+        "on_demand_h": held_h[1],
+        "idle_h": finish_s / HOUR_S - sum(held_h),
+        **{f"{phase}_usd": amount for phase, amount in split.items()},
+    }

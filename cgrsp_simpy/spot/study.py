@@ -21,9 +21,6 @@ from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.sweep import sweep
 
-__all__ = ["DEADLINES_H", "OVERHEADS_H", "DeadlineStudy", "deadline_study"]
-
-
 DEADLINES_H = (52.0, 70.0)  # deadlines that are studied unless told, hours
 OVERHEADS_H = (0.05, 0.2)  # changeover delays that are studied unless told, hours
 Floats = npt.NDArray[np.float64]

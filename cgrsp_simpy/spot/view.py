@@ -1,16 +1,31 @@
-"""What a policy sees of a job and its market."""
+"""What a policy sees of a job and its market, and the rules that all policies here share ("Can't Be
+Late", NSDI 2024).
+
+Thrifty: nothing is rented once the job is done; the model sees to that. Exploitation: who has a
+spot instance stays on it until it is taken. Safety net: without a spot instance, and with R(t) <=
+C(t) + 2 d, on demand to the end. R(t) is the time left, C(t) the computing left, d the overhead of
+a start.
+
+With the safety net no deadline is missed. A spot instance is begun with a slack R - C > 2 d only.
+Its changeover takes at most d of the slack, and while it computes the slack stays; so there is at
+least d when it is taken, enough for the changeover on demand, which nobody takes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import nan
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, nan
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.logs.series import Series
-from cgrsp_simpy.model.policy import PlaceError
+from cgrsp_simpy.engine.view import shown
+from cgrsp_simpy.logs.market import Series
+from cgrsp_simpy.model.policy import PlaceError, Wake
 from cgrsp_simpy.spot.market import Job, Stretch
 from cgrsp_simpy.spot.optimum import Market
 
@@ -36,11 +51,7 @@ class ZoneView(NamedTuple):
     history: Series
 
 
-def _shown(name: str) -> Any:
-    return property(attrgetter(name))
-
-
-class View:
+class View(view.View):
     """The job and its market now, read only; nothing of what is to come.
 
     Attributes
@@ -59,23 +70,24 @@ class View:
     """
 
     __slots__ = (
-        *("_claim", "_env", "_left_s", "_luck", "_market", "_moved_s"),
+        *("_claim", "_left_s", "_market", "_moved_s"),
         *("_on", "_on_demand", "_ready_s", "_zones"),
     )
     _market: Market  # with what is to come
 
     def __init__(self, run: Simulation) -> None:
-        self._env, self._luck, self._zones = run.env, run.luck, list[ZoneView]()
+        super().__init__(run)
+        self._zones = list[ZoneView]()
         self._claim: Claim | None = None  # of the instance that it has
         self._on: int | None = None
         # left: at its last move
         self._left_s, self._ready_s, self._moved_s, self._on_demand = nan, nan, -1.0, 0
 
-    now_s: float = _shown("_env._now")
-    job: Job = _shown("_market.job")
-    on: int | None = _shown("_on")
-    ready_s: float = _shown("_ready_s")
-    on_demand: int = _shown("_on_demand")
+    now_s: float = shown("_run.env._now")  # zones ask, too
+    job: Job = shown("_market.job")
+    on: int | None = shown("_on")
+    ready_s: float = shown("_ready_s")
+    on_demand: int = shown("_on_demand")
 
     @property
     def zones(self) -> tuple[ZoneView, ...]:
@@ -113,7 +125,6 @@ class View:
     # ---- what the engine and the zones tell ----
 
     def summary(self) -> str:
-        """What a listing says of a decision."""
         up = [zone.name for zone, now in zip(self._market.zones, self._zones) if now.up]
         return f"spot in {', '.join(up)}" if up else "no spot instance to be had"
 
@@ -124,8 +135,9 @@ class View:
 
     def joined(self, job: Job) -> None:
         """The job may be moved; at first it comes, and its market with it."""
+        super().joined(job)
         if not self._zones:
-            self._market, self._left_s = self._luck[job], job.work_s
+            self._market, self._left_s = self._run.luck[job], job.work_s
             for number, zone in enumerate(self._market.zones):
                 since_s, up = zone.stretches[0]
                 self._zones.append(ZoneView(number, up, since_s, zone.history))
@@ -156,11 +168,78 @@ class View:
         if claim is self._claim:
             self._left_s, self._on, self._ready_s = self.left_s, None, nan
 
-    def _nothing(self, _: Any) -> None:
-        """What else the engine tells changes nothing that is shown."""
-
-    decides = left = closed = opened = _nothing
-
 
 Policy = Callable[[View], Any]
 """A policy: a function of a view that yields pairs (view.job, place) and Wakes."""
+
+
+ROUNDING_S = 1e-6  # a rule holds from a time on although its sum of doubles is below by so much
+
+
+class Choice(NamedTuple):
+    """Where the job should be, and until when that holds if nothing changes.
+
+    Attributes
+    ----------
+    place : int or None
+        A zone's index, the view's `on_demand`, or None.
+    until_s : float
+        On the clock of the run, seconds.
+    """
+
+    place: int | None
+    until_s: float = inf
+
+
+def is_late(view: View) -> bool:
+    """Whether the safety net holds: the slack is worth two starts, or less."""
+    return view.slack_s <= 2 * view.job.overhead_s + ROUNDING_S
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """A policy: what a function chooses, under exploitation and the safety net.
+
+    Parameters
+    ----------
+    name : str
+        Of the policy.
+    choose : callable
+        A Choice for a view without a spot instance, while the safety net does not hold.
+    """
+
+    name: str
+    choose: Callable[[View], Choice]
+
+    def __call__(self, view: View) -> Iterator[Any]:
+        """Where the job goes now."""
+        if view.on_spot:
+            return  # exploitation
+        place, until_s = Choice(view.on_demand) if is_late(view) else self.choose(view)
+        if place != view.on:
+            yield view.job, place
+        if place is None:
+            net_s = view.now_s + view.slack_s - 2 * view.job.overhead_s
+            yield Wake(min(max(until_s, view.now_s + ROUNDING_S), net_s))
+        elif place == view.on_demand and until_s < inf:
+            yield Wake(max(until_s, view.now_s + ROUNDING_S))
+
+
+class Oracle(ABC):
+    """A policy that is told what is to come: a bound for those that are not.
+
+    name: of the policy.
+    """
+
+    name: str
+    _told: Policy | None = None
+
+    @abstractmethod
+    def sees(self, market: Market) -> Policy:
+        """The policy, told what the market will do."""
+
+    def __call__(self, view: View) -> Any:
+        """Where the job goes now; a run asks a copy, which is told at first."""
+        if self._told is None:
+            self._told = self.sees(view._market)
+        return self._told(view)

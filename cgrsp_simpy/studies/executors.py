@@ -64,10 +64,10 @@ def as_they_come(
     if isinstance(failure, InputError):
         raise failure
     if failure is not None:
-        raise WorkerError(_told(failure)) from failure
+        raise WorkerError(_message(failure)) from failure
 
 
-def _told(failure: Exception) -> str:
+def _message(failure: Exception) -> str:
     if isinstance(failure, BrokenProcessPool):
         return "a worker process died"
     return f"the executor failed: {type(failure).__name__}: {failure}"

@@ -15,9 +15,9 @@ from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.model.checks import check_whole, entries_of, require
-from cgrsp_simpy.model.model import foreign_part
+from cgrsp_simpy.model.metric import users_part
 from cgrsp_simpy.model.policy import Named
-from cgrsp_simpy.model.shown import progress
+from cgrsp_simpy.model.table import progress
 from cgrsp_simpy.studies.executors import WorkerError, as_they_come, check_sendable
 from cgrsp_simpy.studies.store import Store
 
@@ -40,7 +40,7 @@ def simulate(
     ----------
     scenario : Model
         Of any module: a `Scenario` of rented slots, `waiting.Scenario`, `hgsp.Scenario`,
-        `hgsp.Requests`, `cluster.Scenario`, `dag.Scenario`, `spot.Scenario`.
+        `llm.Scenario`, `cluster.Scenario`, `dag.Scenario`, `spot.Scenario`.
     policy : str or callable
         A name with parameters ("rh", "rh:reserve=2"), a function in a file
         ("own.py:youngest_first"), or a function of a view.
@@ -129,7 +129,7 @@ def checked_model(made: Model) -> Model:
     return made
 
 
-class Wanted(NamedTuple):
+class Replications(NamedTuple):
     """Runs that are wanted: each of some policies on each of some seeds."""
 
     scenario: Model
@@ -137,7 +137,7 @@ class Wanted(NamedTuple):
     seeds: Iterable[int]
 
 
-class Unit(NamedTuple):
+class Block(NamedTuple):
     """A seed of a scenario, and the policies that meet its jobs."""
 
     scenario: Model
@@ -160,31 +160,33 @@ class Runs:
         outcome = self.outcome(scenario, policy, seed)
         return {"error": outcome} if isinstance(outcome, str) else scenario.figures(outcome)
 
-    def take(self, unit: Unit, outcomes: Sequence[Outcome]) -> None:
-        """Add the outcomes of a unit."""
-        for policy, outcome in zip(unit.policies, outcomes):
-            self._outcomes[_key(unit.scenario), label(policy), unit.seed] = outcome
+    def take(self, block: Block, outcomes: Sequence[Outcome]) -> None:
+        """Add the outcomes of a block."""
+        for policy, outcome in zip(block.policies, outcomes):
+            self._outcomes[_key(block.scenario), label(policy), block.seed] = outcome
 
 
 def replicate(
-    wanted: Iterable[Wanted], executor: Executor | int | None = None, store: Store | None = None
+    wanted: Iterable[Replications],
+    executor: Executor | int | None = None,
+    store: Store | None = None,
 ) -> Runs:
     """Carry out all runs that are wanted, each once, however often it is wanted.
 
     executor: None runs here, a number in as many processes, or any concurrent.futures.Executor.
     store: keeps what is done, and gives back what it has.
     """
-    tasks = list(_tasks(_units(wanted)))
+    tasks = list(_tasks(_blocks(wanted)))
     if isinstance(executor, int):
         check_sendable(
-            {label(policy): policy for task in tasks for unit in task for policy in unit.policies}
+            {label(policy): policy for task in tasks for block in task for policy in block.policies}
         )
-    shapes = [[len(unit.policies) for unit in task] for task in tasks]
+    shapes = [[len(block.policies) for block in task] for task in tasks]
     done = carried_out(_carry_out, tasks, shapes, [_work(task) for task in tasks], executor, store)
     runs = Runs()
     for task, outcomes in zip(tasks, done):
-        for unit, by_policy in zip(task, outcomes):
-            runs.take(unit, by_policy)
+        for block, by_policy in zip(task, outcomes):
+            runs.take(block, by_policy)
     return runs
 
 
@@ -196,10 +198,10 @@ def carried_out(
     executor: Executor | int | None,
     store: Store | None,
 ) -> list[list[list[Any]]]:
-    """What a function makes of each task: the outcomes of its units; those that the store has are
+    """What a function makes of each task: the outcomes of its blocks; those that the store has are
     not made again.
 
-    shapes: the number of outcomes of each unit of each task. jobs: that each task simulates, for
+    shapes: the number of outcomes of each block of each task. jobs: that each task simulates, for
     the progress bar, which shows on a terminal or in a notebook.
     """
     first = store.take_numbers(len(tasks)) if store else 0
@@ -224,8 +226,8 @@ def carried_out(
     return [done[number] for number in range(len(tasks))]
 
 
-def _units(wanted: Iterable[Wanted]) -> list[Unit]:
-    """A unit a scenario and seed, with all policies that are wanted there, so that its jobs
+def _blocks(wanted: Iterable[Replications]) -> list[Block]:
+    """A block a scenario and seed, with all policies that are wanted there, so that its jobs
     are made once.
     """
     groups: dict[tuple[Hashable, int], tuple[Model, dict[str, Any]]] = {}
@@ -235,7 +237,7 @@ def _units(wanted: Iterable[Wanted]) -> list[Unit]:
             _, named = groups.setdefault((key, seed), (scenario, {}))
             named.update((label(policy), policy) for policy in policies)
     return [
-        Unit(scenario, seed, tuple(named.values()))
+        Block(scenario, seed, tuple(named.values()))
         for (_, seed), (scenario, named) in groups.items()
     ]
 
@@ -248,23 +250,23 @@ def _key(scenario: Model) -> Hashable:
         hash(scenario)
     except TypeError:
         return id(scenario)
-    return scenario if foreign_part(scenario) is None else id(scenario)
+    return scenario if users_part(scenario) is None else id(scenario)
 
 
-def _work(units: Sequence[Unit]) -> int:
-    return sum(unit.scenario.work * len(unit.policies) for unit in units)
+def _work(blocks: Sequence[Block]) -> int:
+    return sum(block.scenario.work * len(block.policies) for block in blocks)
 
 
-def _tasks(units: Iterable[Unit]) -> Iterator[list[Unit]]:
-    """Units in tasks of half a second of work or more; one with very many jobs becomes
+def _tasks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """Blocks in tasks of half a second of work or more; one with very many jobs becomes
     a task a policy.
     """
-    task: list[Unit] = []
-    for unit in units:
-        if unit.scenario.work > JOBS_PER_TASK:
-            yield from ([unit._replace(policies=(policy,))] for policy in unit.policies)
+    task: list[Block] = []
+    for block in blocks:
+        if block.scenario.work > JOBS_PER_TASK:
+            yield from ([block._replace(policies=(policy,))] for policy in block.policies)
             continue
-        task.append(unit)
+        task.append(block)
         if _work(task) >= JOBS_PER_TASK:
             yield task
             task = []
@@ -272,19 +274,19 @@ def _tasks(units: Iterable[Unit]) -> Iterator[list[Unit]]:
         yield task
 
 
-def _carry_out(task: Sequence[Unit]) -> list[list[Outcome]]:
-    """The outcomes of each unit, by policy."""
-    return [_outcomes(unit) for unit in task]
+def _carry_out(task: Sequence[Block]) -> list[list[Outcome]]:
+    """The outcomes of each block, by policy."""
+    return [_outcomes(block) for block in task]
 
 
-def _outcomes(unit: Unit) -> list[Outcome]:
-    scenario, seed, policies = unit
+def _outcomes(block: Block) -> list[Outcome]:
+    scenario, seed, policies = block
     try:
         drawn = scenario.draw(seed) if len(policies) > 1 else None
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return [_told(error)] * len(policies)
+        return [_message(error)] * len(policies)
 
     def outcome(policy: Any) -> Outcome:
         try:
@@ -293,10 +295,10 @@ def _outcomes(unit: Unit) -> list[Outcome]:
             raise
         except BaseException as error:
             # whatever a policy may raise, SystemExit, too: the other runs go on
-            return _told(error)
+            return _message(error)
 
     return [outcome(policy) for policy in policies]
 
 
-def _told(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())

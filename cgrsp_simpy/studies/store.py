@@ -1,14 +1,5 @@
-"""A results directory: finished work is kept as it comes, and a study that was interrupted goes on
-where it stopped.
-
-    configuration.json   what is run: scenarios, policies, seeds, and digests of a user's own code
-    data/0123...f.json   the long lists that the configuration names by their digests
-    manifest.json        with what it is run: versions, a digest of this package's source, seeds,
-                         command line, which nothing reads
-    chunks/000000.json   outcomes, a file a task, with a checksum
-    ...                  the study's own files, written at its end
-
-Each file appears whole or not at all. What is read is read as JSON; nothing there is carried out.
+"""A results directory: what identifies its study; finished work is kept as it comes, and a study
+that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -32,7 +23,7 @@ from typing import Any
 from cgrsp_simpy.model.checks import InputError, check_whole
 from cgrsp_simpy.model.files import check_size, write_whole
 from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.studies.identity import digest
+from cgrsp_simpy.studies.identity import Identity, digest
 
 Outcome = list[Any] | dict[str, Any] | str
 """What a model keeps of a run, as plain values; a text is the error that ended it."""
@@ -137,7 +128,7 @@ class Store:
             if not strangers:
                 (self.path / "chunks").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise _told(self.path, error) from None
+            raise _fault(self.path, error) from None
         if strangers:
             raise InputError(
                 f"{self.path} holds files ({min(strangers)}, ...) but no configuration.json;"
@@ -234,7 +225,7 @@ def kept_json(path: Path) -> Any:
         check_size(path.stat().st_size)
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise _told(path, error) from None
+        raise _fault(path, error) from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except (ValueError, RecursionError):
@@ -263,7 +254,7 @@ def _check_no_links(path: Path) -> None:
                     f"{entry.path} is a link, or no file: a results directory holds its own files"
                 )
     except OSError as error:
-        raise _told(path, error) from None
+        raise _fault(path, error) from None
 
 
 # what an interrupted beginning leaves
@@ -283,9 +274,7 @@ def source_digest(package: Path = Path(__file__).parents[1]) -> str:
     files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
     aside = ("cli", "plots", "lectures")
     run = [
-        path
-        for path in files
-        if path.parts[0] not in aside and path.name not in ("figures.py", "panels.py")
+        path for path in files if path.parts[0] not in aside and not path.stem.endswith("figures")
     ]
     return digest(
         b"".join(path.as_posix().encode() + (package / path).read_bytes() for path in run)
@@ -328,7 +317,7 @@ def _outcome(kept: Any) -> Any:
     return [_outcome(value) for value in kept] if isinstance(kept, list) else kept
 
 
-def _told(path: Path, error: OSError) -> InputError:
+def _fault(path: Path, error: OSError) -> InputError:
     return InputError(f"{path}: {error.strerror or error}")
 
 
@@ -359,3 +348,24 @@ def _short(value: Any) -> str:
         if isinstance(value, list)
         else f"{text[:60]}..."
     )
+
+
+def open_store(
+    out: str | Path | None,
+    kind: str,
+    policies: Mapping[str, Any],
+    seeds: Sequence[int],
+    **more: Any,
+) -> Store | None:
+    """The results directory of a study, identified by its kind, policies, seeds and what else it
+    depends on, code included.
+
+    policies: by their labels; texts or functions.
+    """
+    if out is None:
+        return None
+    identity = Identity()
+    told = {"study": kind, **identity.of(more)}
+    data = dict(identity.data)  # a user's own code may hold more, which is not kept
+    told["policies"] = {name: identity.policy(policy) for name, policy in policies.items()}
+    return Store(out, {**told, "code": dict(sorted(identity.code.items()))}, seeds, data)

@@ -20,9 +20,17 @@ from cgrsp_simpy.analysis.statistics import (
     paired_test,
 )
 from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.model.model import Metric
-from cgrsp_simpy.model.shown import Table, digits
-from cgrsp_simpy.model.table import csv_text, json_text, or_none, to_pandas, visible, write_csv
+from cgrsp_simpy.model.metric import Metric
+from cgrsp_simpy.model.table import (
+    Table,
+    csv_text,
+    digits,
+    json_text,
+    or_none,
+    to_pandas,
+    visible,
+    write_csv,
+)
 from cgrsp_simpy.studies.store import Store
 
 if TYPE_CHECKING:
@@ -32,7 +40,7 @@ Row = dict[str, Any]
 Value = TypeVar("Value")
 
 
-class Tidy(Protocol):
+class Results(Protocol):
     """What every study can do with its rows."""
 
     @property
@@ -101,7 +109,7 @@ class Tidy(Protocol):
             store.write("summary.json", self.json())
 
 
-class Study(Tidy):
+class Study(Results):
     """Figures of several policies on the same seeds.
 
     The first policy is the one that the others are tested against.
@@ -357,7 +365,7 @@ def many(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def failures_told(study: Tidy) -> list[str]:
+def failures_told(study: Results) -> list[str]:
     """A line on the runs that failed, with the first error."""
     failures = study.failures
     if not failures:
@@ -367,7 +375,7 @@ def failures_told(study: Tidy) -> list[str]:
     return [f"{_failed(study)}; the first: {where}: {first['error']}"]
 
 
-def _failed(study: Tidy) -> str:
+def _failed(study: Results) -> str:
     return f"{len(study.failures)} of {len(study.rows)} runs failed"
 
 

@@ -19,18 +19,18 @@ from cgrsp_simpy.model.checks import (
     python_number,
     require,
 )
-from cgrsp_simpy.model.shown import Table
+from cgrsp_simpy.model.table import Table
 from cgrsp_simpy.studies.compare import Comparison
-from cgrsp_simpy.studies.configuration import open_store
 from cgrsp_simpy.studies.replicate import (
-    Wanted,
+    Replications,
     check_policies,
     check_seeds,
     checked_model,
     label,
     replicate,
 )
-from cgrsp_simpy.studies.study import Row, Tidy, counted, interval, many, mean_of
+from cgrsp_simpy.studies.store import open_store
+from cgrsp_simpy.studies.study import Results, Row, counted, interval, many, mean_of
 
 Point = dict[str, Any]
 
@@ -98,7 +98,7 @@ def sweep(
         out, "sweep", named, seeds, points=[(point, place) for point, place, _ in made]
     )
     runs = replicate(
-        [Wanted(place, list(own.values()), seeds) for _, place, own in made], executor, store
+        [Replications(place, list(own.values()), seeds) for _, place, own in made], executor, store
     )
     studies = []
     for _, place, own in made:
@@ -205,7 +205,7 @@ def _policies(point: Point, named: Mapping[str, Any], scenario: Model) -> dict[s
 
 
 @dataclass(frozen=True, repr=False)
-class Sweep(Tidy):
+class Sweep(Results):
     """A comparison at every point of a grid.
 
     Attributes

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cgrsp_simpy.rental.gpu import GpuType, round_robin
-from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Clock, Market
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, cheapest, fastest
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.view import SlotView, View
 from cgrsp_simpy.rental.workload import JobList
 

@@ -17,25 +17,6 @@ from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.thesis.published import PRINTED
 
-__all__ = [
-    "COUNTED",
-    "FIGURES",
-    "HECTIC",
-    "MONTH",
-    "NAMES",
-    "TABLES",
-    "Cell",
-    "Excess",
-    "Measure",
-    "Source",
-    "Statistic",
-    "Table",
-    "composites",
-    "pooled_d",
-    "tables_of",
-]
-
-
 # of arrays of figures whose last axis is the seeds; that axis goes
 Statistic = Callable[..., np.ndarray]
 

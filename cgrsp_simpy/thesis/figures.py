@@ -1,235 +1,201 @@
-"""The thesis's figures, drawn from this package's own runs: the data of each as CSV, and the
-picture as PNG and SVG.
-"""
+"""The thesis's figures, drawn from this package's own runs."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import FancyBboxPatch
 
-from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.shown import progress
-from cgrsp_simpy.plots import STYLE
-from cgrsp_simpy.plots.gallery import write_figure
-from cgrsp_simpy.thesis import figure_data as data
-from cgrsp_simpy.thesis import panels
-from cgrsp_simpy.thesis.experiments import COUNTED
+from cgrsp_simpy.engine.places import Slot
+from cgrsp_simpy.engine.run import Records, Run
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.plots.figure import (
+    Figure,
+    Figures,
+    Gallery,
+    Row,
+    where,
+)
+from cgrsp_simpy.rental.gpu import THESIS_GPUS
+from cgrsp_simpy.rental.market import Market
+from cgrsp_simpy.rental.view import Policy, View
+from cgrsp_simpy.rental.workload import PoissonWorkload
+from cgrsp_simpy.thesis import day_figures, example_figures, table_figures
 from cgrsp_simpy.thesis.report import IDS, run_tables
 from cgrsp_simpy.thesis.runs import Results, known_directory
-from cgrsp_simpy.thesis.seen import seen_decision, seen_front
 
-Row = dict[str, Any]
+QUEUE = "event queue"
+PARTS: dict[str, tuple[tuple[Any, ...], str]] = {  # as in Section 4.1: who carries it out, and what
+    QUEUE: (("simpy.Environment",), "submit, start and finish of each job, by time"),
+    "Job Generator": ((PoissonWorkload,), "jobs with draws of their own"),
+    "DES Core": ((Simulation,), "a job's life; one decision an instant"),
+    "Scheduler": ((Policy, View), "a function of what may be seen"),
+    "Fleet Manager": ((Slot, Market), "who holds a slot; stock and delay"),
+    "Metrics Collector": ((Records, Run), "a row a job; means by class"),
+}
+MESSAGES = (  # from, to, what is said
+    ("Job Generator", QUEUE, "arrivals"),
+    (QUEUE, "DES Core", "next event"),
+    ("DES Core", QUEUE, "start, finish"),
+    ("DES Core", "Scheduler", "View"),
+    ("Scheduler", "DES Core", "(job, slot)"),
+    ("Scheduler", "Fleet Manager", "idle slots?"),
+    ("DES Core", "Fleet Manager", "claim, release"),
+    ("DES Core", "Metrics Collector", "records"),
+)
+PLACES = {  # of Figure 5.2: left, low, width, height
+    "event queue": (0.0, 6.6, 12.0, 1.15),
+    "Job Generator": (0.0, 3.9, 3.3, 1.6),
+    "DES Core": (4.1, 3.9, 3.7, 1.6),
+    "Metrics Collector": (8.9, 3.9, 3.1, 1.6),
+    "Scheduler": (1.6, 1.0, 3.5, 1.6),
+    "Fleet Manager": (7.6, 1.0, 3.5, 1.6),
+}
+COMPONENTS = ("Job Generator", "DES Core", "Scheduler", "Fleet Manager")  # of Section 4.1
+# from and to in Figure 5.2, and where its label begins; by the order of the messages
+ARROWS = (
+    ((1.65, 5.5), (1.65, 6.6), (1.8, 6.05)),
+    ((5.3, 6.6), (5.3, 5.5), (5.15, 6.05)),
+    ((6.6, 5.5), (6.6, 6.6), (6.75, 6.05)),
+    ((4.4, 3.9), (4.4, 2.6), (4.25, 3.25)),
+    ((4.9, 2.6), (4.9, 3.9), (5.05, 3.25)),
+    ((5.1, 1.8), (7.6, 1.8), (6.35, 2.05)),
+    ((7.5, 3.9), (8.4, 2.6), (8.15, 3.3)),
+    ((7.8, 4.7), (8.9, 4.7), (8.35, 4.92)),
+)
+ROUND = "round,pad=0.02,rounding_size=0.12"
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure.
+ARCHITECTURE = Figures("figure_")
 
-    id: the thesis's number, or a name of ours. title: what it shows. size: inches, in print.
 
-    tables: those whose runs it needs. rows: what is plotted, from these runs. draw: draws the rows
-    on a canvas. seen: what is seen in its rows, as read from their file, for the index.
+@ARCHITECTURE.add(
+    "5.2",
+    ("The four components and the event queue, with the names that carry them out"),
+    (6.3, 4.6),
+)
+def architecture(_results: Results | None) -> list[Row]:
+    """The components of Section 4.1 with the names that carry them out here, what they
+    send each other, and the types of the fleet.
     """
-
-    id: str
-    title: str
-    size: tuple[float, float]
-    rows: Callable[[Results], list[Row]]
-    draw: Callable[[Canvas, list[Row]], None]
-    tables: tuple[str, ...] = ()
-    seen: Callable[[list[dict[str, str]]], str] = lambda _: ""
-
-    @property
-    def stem(self) -> str:
-        """The name of its files, without the ending."""
-        return f"figure_{self.id.replace('.', '_')}"
-
-
-def _of_table(id: str) -> Callable[[Results], list[Row]]:
-    return lambda results: data.table_rows(id, results)
-
-
-def _reservations(results: Results) -> list[Row]:
-    return [row for row in data.table_rows("5.10", results) if row["row"].startswith("surge")]
-
-
-def _thresholds(results: Results) -> list[Row]:
-    return [{"table": id, **row} for id in ("5.8", "5.9") for row in data.table_rows(id, results)]
-
-
-def _cells(results: Results) -> list[Row]:
-    return [
-        {"table": id, **row}
-        for id in COUNTED
-        for row in data.table_rows(id, results)
-        if row["counted"]
+    found: list[Row] = [
+        {"what": "part", "name": part, "to": "", "names": " ".join(_named(by)), "text": does}
+        for part, (by, does) in PARTS.items()
+    ]
+    found += [
+        {"what": "message", "name": one, "to": other, "names": "", "text": said}
+        for one, other, said in MESSAGES
+    ]
+    return found + [
+        {"what": "type", "name": gpu.name, "to": "Fleet Manager", "names": "GpuType", "text": ""}
+        for gpu in THESIS_GPUS
     ]
 
 
-def _alone(rows: Callable[[], list[Row]]) -> Callable[[Results], list[Row]]:
-    return lambda _: rows()
-
-
-FIGURES = {
-    figure.id: figure
-    for figure in (
-        Figure(
-            "3.1",
-            (
-                "The decision at one event: a tight job and two loose ones, simulated by the rule"
-                " of Section 3.7"
-            ),
-            (6.3, 3.2),
-            _alone(data.decision),
-            panels.decision,
-            seen=seen_decision,
-        ),
-        Figure(
-            "3.2",
-            "Three jobs: execution, deadlines and costs",
-            (6.3, 3.4),
-            _alone(data.three_jobs),
-            panels.three_jobs,
-        ),
-        Figure(
-            "4.1",
-            "Seven jobs on three nodes: FIFO, and SPT+Rescue that saves J6",
-            (6.3, 4.2),
-            _alone(data.seven_jobs),
-            panels.seven_jobs,
-        ),
-        Figure(
-            "5.1",
-            "Jobs by hour, and execution times by GPU type (generated data)",
-            (6.3, 3.0),
-            _alone(data.generated_jobs),
-            panels.data_set,
-        ),
-        Figure(
-            "5.2",
-            "The four components and the event queue, with the names that carry them out",
-            (6.3, 4.6),
-            _alone(data.architecture),
-            panels.architecture,
-        ),
-        Figure(
-            "5.3",
-            (
-                "The stock multiplier over the day, calibrated and printed, the snapshots, and"
-                " arrivals (generated data)"
-            ),
-            (6.3, 4.6),
-            _alone(data.multiplier),
-            panels.multiplier,
-        ),
-        Figure(
-            "5.4",
-            "Seven policies on a normal and on a hectic day",
-            (6.3, 5.6),
-            data.benchmark,
-            panels.benchmark,
-            ("5.2", "5.5"),
-        ),
-        Figure(
-            "5.5",
-            "Day types: wait and miss of ten policies",
-            (6.3, 7.8),
-            _of_table("5.5"),
-            panels.day_types,
-            ("5.5",),
-        ),
-        Figure(
-            "5.6",
-            "Missed deadlines by share of tight deadlines, surge day",
-            (6.3, 4.0),
-            _of_table("5.6"),
-            panels.tightness,
-            ("5.6",),
-        ),
-        Figure(
-            "5.7",
-            "The month: wait by day type, miss and wait by policy",
-            (6.3, 7.4),
-            data.month,
-            panels.month,
-            ("5.13",),
-        ),
-        Figure(
-            "5.8",
-            "The month: missed deadlines against tardiness, with the Pareto front",
-            (6.3, 4.2),
-            data.lateness,
-            panels.front,
-            ("5.13",),
-            seen_front,
-        ),
-        Figure(
-            "5.9",
-            "Missed deadlines day by day over one month",
-            (6.3, 3.6),
-            data.daily_rows,
-            panels.daily,
-            ("5.13",),
-        ),
-        Figure(
-            "slots",
-            "Wait and miss by number of slots, hectic day (Table 5.7)",
-            (6.3, 3.6),
-            _of_table("5.7"),
-            panels.slots,
-            ("5.7",),
-        ),
-        Figure(
-            "thresholds",
-            (
-                "Wait and miss by rescue threshold and by critical ratio, hectic day"
-                " (Tables 5.8 and 5.9)"
-            ),
-            (6.3, 4.4),
-            _thresholds,
-            panels.thresholds,
-            ("5.8", "5.9"),
-        ),
-        Figure(
-            "reservations",
-            "Slots reserved by RH, surge day (Table 5.10)",
-            (6.3, 3.2),
-            _reservations,
-            panels.reservations,
-            ("5.10",),
-        ),
-        Figure(
-            "stock",
-            "Stock status met at dispatch, by hour of the run",
-            (6.3, 3.4),
-            _alone(data.stock_over_the_day),
-            panels.stock,
-        ),
-        Figure(
-            "queue",
-            "Waiting jobs over the hectic day",
-            (6.3, 3.6),
-            _alone(data.queues),
-            panels.queues,
-        ),
-        Figure(
-            "cells",
-            "Every counted cell: published against reproduced",
-            (6.3, 5.0),
-            _cells,
-            panels.cells,
-            COUNTED,
-        ),
+@architecture.draws
+def _(canvas: Canvas, rows: list[Row]) -> None:
+    ax = canvas.add_subplot()
+    for row in where(rows, what="part"):
+        ours = row["name"] in COMPONENTS
+        _part(ax, row, PLACES[row["name"]], "#dbe9f6" if ours else "#f4f4f4")
+    for row, (begin, end, at) in zip(where(rows, what="message"), ARROWS):
+        ax.annotate("", end, begin, arrowprops={"arrowstyle": "-|>", "lw": 1.0, "color": "0.25"})
+        level = begin[1] == end[1]
+        side = "center" if level else "right" if at[0] < begin[0] else "left"
+        ax.text(*at, row["text"], ha=side, va="center", fontsize="x-small", style="italic")
+    left, low, width, _ = PLACES["Fleet Manager"]
+    ax.add_patch(
+        FancyBboxPatch(
+            (left - 0.9, -0.85),
+            width + 1.8,
+            1.15,
+            boxstyle=ROUND,
+            facecolor="none",
+            edgecolor="0.4",
+            linestyle="--",
+        )
     )
-}
-"""The thesis's figures by number."""
+    types = [row["name"].removeprefix("RTX ") for row in where(rows, what="type")]
+    text = f"GPU fleet: GpuType\n{', '.join(types)}"
+    ax.text(left + width / 2, -0.28, text, ha="center", va="center", fontsize="small")
+    ax.plot([left + width / 2] * 2, [0.3, low], color="0.4", lw=1.0, ls="--")
+    ax.text(-0.05, -0.3, "blue: the four components\nof Section 4.1", fontsize="small", va="center")
+    ax.set(xlim=(-0.15, 12.15), ylim=(-0.95, 7.85))
+    ax.axis("off")
+
+
+def _named(by: Iterable[Any]) -> list[str]:
+    """The names of classes and functions."""
+    return [each if isinstance(each, str) else each.__name__ for each in by]
+
+
+def _part(ax: Axes, row: Row, place: tuple[float, float, float, float], colour: str) -> None:
+    """A box: what it is, the names that carry it out, and what it does."""
+    left, low, width, height = place
+    ax.add_patch(
+        FancyBboxPatch(
+            (left, low),
+            width,
+            height,
+            boxstyle=ROUND,
+            facecolor=colour,
+            edgecolor="0.3",
+            linewidth=0.8,
+        )
+    )
+    names = row["names"].replace(" ", ", ")
+    middle, lines = (
+        left + width / 2,
+        (("bold", "medium"), ("normal", "small"), ("normal", "x-small")),
+    )
+    for text, (weight, size), share in zip(
+        (row["name"], names, row["text"]), lines, (0.8, 0.48, 0.18)
+    ):
+        family = "monospace" if text == names else None
+        ax.text(
+            middle,
+            low + share * height,
+            text,
+            ha="center",
+            va="center",
+            fontweight=weight,
+            fontsize=size,
+            family=family,
+        )
+
+
+_EVERY = ARCHITECTURE | example_figures.FIGURES | day_figures.FIGURES | table_figures.FIGURES
+FIGURES: dict[str, Figure] = dict(sorted(_EVERY.items()))
+for _id, _figure in FIGURES.items():
+    _figure.head = f"Figure {_id}" if _id[0].isdigit() else "More"
+
+
+def _intro(_: Results) -> list[str]:
+    return [
+        "# Figures of the thesis, drawn from this package's runs",
+        "Hollow marks and figures in italics are published values, below our bars or as rings"
+        " around our marks; bars and lines are ours, with their 95 % intervals. Each picture has"
+        " the CSV of what is plotted beside it."
+        " All of them: `cgrsp thesis figures --out figures`.",
+    ]
+
+
+def _results(
+    tables: Sequence[str], runs_from: str | Path | None, executor: Executor | int | None
+) -> Results:
+    """The runs behind tables, or those of a results directory."""
+    if runs_from is None:
+        return run_tables(tables, None, executor)[0]
+    ids, replications = known_directory(runs_from, IDS)
+    return run_tables(ids, replications, executor, runs_from)[0]
+
+
+GALLERY = Gallery("thesis", _results, FIGURES, _intro, "cgrsp thesis figure {id} --out figures")
 
 
 def draw_figures(
@@ -239,79 +205,12 @@ def draw_figures(
     style: str = "print",
     executor: Executor | int | None = None,
 ) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
-    and an index of all.
+    """Draw figures into a folder, as `Gallery.draw`.
 
     runs_from: a results directory of `cgrsp thesis tables --out`, whose runs are used; without one
-    those needed are carried out. style: a key of `plots.STYLE`.
-
-    Raises InputError for an unknown figure or style, or a directory of other runs.
+    those needed are carried out. Raises InputError for a directory of other runs, too.
     """
-    check_one_of("style", style, STYLE)
-    for id in ids:
-        check_one_of("figure", id, FIGURES)
-    chosen = [FIGURES[id] for id in ids]
-    if runs_from is not None:
-        tables, replications = known_directory(runs_from, IDS)
-        results, _ = run_tables(tables, replications, executor, runs_from)
-    else:
-        results, _ = run_tables(
-            list(dict.fromkeys(id for figure in chosen for id in figure.tables)), None, executor
-        )
-    paths = [
-        path
-        for figure in progress(chosen, unit=" figures")
-        for path in write_figure(
-            Path(folder) / figure.stem, figure.rows(results), figure.size, figure.draw, style
-        )
-    ]
-    if list(ids) == list(FIGURES):
-        paths.append(Path(folder) / "README.md")
-        write_whole(paths[-1], _index(Path(folder)).encode())
-    return paths
-
-
-def _index(folder: Path) -> str:
-    """All figures on one page to scroll."""
-    lines = [
-        "# Figures of the thesis, drawn from this package's runs",
-        "Hollow marks and figures in italics are published values, below our bars or as rings"
-        " around our marks; bars and lines are ours, with their 95 % intervals. Each picture has"
-        " the CSV of what is plotted beside it."
-        " All of them: `cgrsp thesis figures --out figures`.",
-    ]
-    for figure in FIGURES.values():
-        head = f"Figure {figure.id}" if figure.id[0].isdigit() else "More"
-        rows = list(
-            csv.DictReader((folder / f"{figure.stem}.csv").read_text(encoding="utf-8").splitlines())
-        )
-        links = f"[CSV]({figure.stem}.csv)"
-        lines += [f"## {head}. {figure.title}", f"![{figure.title}]({figure.stem}.png)"]
-        lines += [
-            (
-                f"{_compared(rows)}{figure.seen(rows)}`cgrsp thesis figure {figure.id} --out"
-                f" figures`; {links}"
-            )
-        ]
-    return "\n\n".join(lines) + "\n"
-
-
-def _compared(rows: list[dict[str, str]]) -> str:
-    """One sentence on published beside reproduced, where values are published and judged: how many
-    agree, and each that does not.
-    """
-    judged = [row for row in rows if row.get("verdict")]
-    if not judged:
-        return ""
-    differing = [row for row in judged if row["verdict"] != "agrees"]
-    but = f", all but {'; '.join(map(_differing, differing))}" if differing else ""
-    return (
-        f"{len(judged) - len(differing)} of {len(judged)} published values agree with ours within"
-        f" sampling noise{but}. "
+    needs = dict.fromkeys(table for id in ids if id in FIGURES for table in FIGURES[id].needs)
+    return GALLERY.draw(
+        folder, ids, style=style, executor=executor, tables=list(needs), runs_from=runs_from
     )
-
-
-def _differing(row: dict[str, str]) -> str:
-    name = ", ".join(row[key] for key in ("row", "column", "part") if row[key])
-    ours = f"{float(row['reproduced']):.2f} ± {float(row['half_width_95']):.2f}"
-    return f"{name} (published {row['published']}, ours {ours})"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CANNOT", "CHANCE", "KNOWN", "STANDARDISED", "STANDARDISED_NOTE", "TABLE_NOTES"]
-
-
 _COST = (
     "known: the printed mean of these 30 seeds lies about two standard errors below the"
     " long-run mean"

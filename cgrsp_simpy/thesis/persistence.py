@@ -11,15 +11,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.shown import digits
-from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
-from cgrsp_simpy.plots.parts import legend_outside
+from cgrsp_simpy.model.table import digits
+from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
 from cgrsp_simpy.plots.style import ink_on, looks
 from cgrsp_simpy.rental.measured import Measured, measured
 from cgrsp_simpy.rental.scenario import Scenario, day
@@ -38,7 +37,6 @@ from cgrsp_simpy.thesis.markets import (
 )
 from cgrsp_simpy.thesis.runs import Results, reproduce
 
-Row = dict[str, Any]
 POLICIES = ("fifo", "rh", "cadr", "triage", "watch")
 FIRST_SEED, SEEDS = 5000, 20
 TAUS_MIN = (5, 15, 30, 60, 102, 240)
@@ -105,11 +103,11 @@ class Runs:
         return reproduce(wanted, n, self._executor, market=put)
 
 
-def _rows(study: Comparison, **where: Any) -> list[Row]:
+def _rows(study: Comparison, **place: Any) -> list[Row]:
     """Means and half widths of the measures by policy, and what they differ from FIFO's."""
     found, tests = [], study.as_dict()["differences"]["policies"]
     for policy, row in study.means().items():
-        own = {**where, "policy": policy}
+        own = {**place, "policy": policy}
         for name in MEASURES:
             own[name], own[f"{name}_half_width"] = row[name].mean, row[name].half_width
             if policy in tests:
@@ -119,10 +117,17 @@ def _rows(study: Comparison, **where: Any) -> list[Row]:
     return found
 
 
-# ---- against persistence ----
+FIGURES = Figures("market_", columns=len(POLICIES))
 
 
-def _by_tau(runs: Runs) -> list[Row]:
+@FIGURES.add(
+    "persistence",
+    "Waits and misses against the persistence of stock, hectic day",
+    (6.3, 5.0),
+    note="hectic day, five slots of fixed types, 20 seeds, 95 % intervals",
+)
+def by_tau(runs: Runs) -> list[Row]:
+    """The hectic day by persistence, blind and seen."""
     found = []
     for seen, sight in SEEN.items():
         for tau_min in (0, *TAUS_MIN):
@@ -131,26 +136,24 @@ def _by_tau(runs: Runs) -> list[Row]:
     return found
 
 
-def _draw_by_tau(canvas: Figure, rows: list[Row], note: str) -> None:
+@by_tau.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
     grid, places = canvas.subplots(2, 2, sharex=True, sharey="col"), [0, *TAUS_MIN]
     for seen, line in zip(("blind", "seen"), grid):
-        own = [row for row in rows if row["seen"] == seen]
+        own = where(rows, seen=seen)
         for name, ax in zip(MEASURES, line):
             _lines(ax, own, [places.index(row["tau_min"]) for row in own], name)
             ax.set_title(f"stock {'not ' * (seen == 'blind')}seen", loc="left", fontsize="medium")
     for ax in grid[-1]:
         ax.set_xticks(range(len(places)), [str(tau_min) for tau_min in places])
         ax.set_xlabel("persistence (min); 0: the thesis")
-    _legend(canvas, grid[0][0], note)
+    return _legend(canvas, grid[0][0])
 
 
-def _seen_by_tau(rows: list[Row]) -> str:
+@by_tau.says
+def _(rows: list[Row]) -> str:
     def told(seen: str, tau_min: int, policy: str) -> str:
-        [row] = [
-            row
-            for row in rows
-            if (row["seen"], row["tau_min"], row["policy"]) == (seen, tau_min, policy)
-        ]
+        [row] = where(rows, seen=seen, tau_min=tau_min, policy=policy)
         return f"{row['wait_min']:.1f} min and {row['miss_pct']:.2f} %"
 
     return (
@@ -161,10 +164,14 @@ def _seen_by_tau(rows: list[Row]) -> str:
     )
 
 
-# ---- what seeing is worth ----
-
-
-def _by_sight(runs: Runs) -> list[Row]:
+@FIGURES.add(
+    "sight",
+    "What seeing the stock is worth, hectic day",
+    (6.3, 5.0),
+    note="hectic day, five slots, persistence 15 min, 20 seeds, 95 % intervals",
+)
+def by_sight(runs: Runs) -> list[Row]:
+    """The hectic day by how often the stock is looked at."""
     return [
         row
         for types in ("fixed", "free")
@@ -173,32 +180,38 @@ def _by_sight(runs: Runs) -> list[Row]:
     ]
 
 
-def _draw_by_sight(canvas: Figure, rows: list[Row], note: str) -> None:
+@by_sight.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
     grid, places = canvas.subplots(2, 2, sharex=True), list(LOOKS)
     for types, line in zip(("fixed", "free"), grid):
-        own = [row for row in rows if row["types"] == types]
+        own = where(rows, types=types)
         for name, ax in zip(MEASURES, line):
             _lines(ax, own, [places.index(row["look"]) for row in own], name)
             ax.set_title(f"{types} types", loc="left", fontsize="medium")
     for ax in grid[-1]:
         ax.set_xticks(range(len(places)), places)
         ax.set_xlabel("how often the stock is looked at")
-    _legend(canvas, grid[0][0], note)
+    return _legend(canvas, grid[0][0])
 
 
-def _seen_by_sight(rows: list[Row]) -> str:
+@by_sight.says
+def _(rows: list[Row]) -> str:
     def watch(types: str) -> str:
-        own = [row for row in rows if (row["types"], row["policy"]) == (types, "watch")]
+        own = where(rows, types=types, policy="watch")
         waits = ", ".join(f"{row['wait_min']:.1f} ({row['look']})" for row in own)
         return f"{waits} on {types} types"
 
     return f"Mean wait of watch, minutes, by how often it looks: {watch('fixed')}; {watch('free')}."
 
 
-# ---- the four days ----
-
-
-def _by_day(runs: Runs) -> list[Row]:
+@FIGURES.add(
+    "days",
+    "Four days on five markets",
+    (6.3, 5.0),
+    note="five slots of fixed types, 20 seeds, 95 % intervals; by how long stock persists",
+)
+def by_day(runs: Runs) -> list[Row]:
+    """Each day on each market."""
     return [
         row
         for name in DAYS
@@ -207,21 +220,22 @@ def _by_day(runs: Runs) -> list[Row]:
     ]
 
 
-def _draw_by_day(canvas: Figure, rows: list[Row], note: str) -> None:
+@by_day.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
     grid, places = canvas.subplots(2, len(DAYS), sharex=True), list(MARKETS)
     for name, line in zip(DAYS, grid.T):
-        own = [row for row in rows if row["day"] == name]
+        own = where(rows, day=name)
         x = [places.index(row["market"]) for row in own]
         for measure, ax in zip(MEASURES, line):
             _lines(ax, own, x, measure, joined=False)
             ax.set_ylabel(MEASURES[measure] if ax in grid[:, 0] else "")
         line[0].set_title(name, loc="left", fontsize="medium")
         line[1].set_xticks(range(len(places)), places, rotation=90)
-    _legend(canvas, grid[0][0], note)
+    return _legend(canvas, grid[0][0])
 
 
-def _table(rows: list[Row]) -> str:
-    """Every day, market and policy, with the tests against FIFO, in Markdown."""
+@by_day.tables
+def _(rows: list[Row]) -> str:
     head = "day | stock | policy | wait, min | from fifo | missed, % | from fifo"
     lines = [
         [
@@ -248,13 +262,14 @@ def _against(row: Row, name: str) -> str:
     return f"{row[f'{name}_from_fifo']:+.2f} {stars}".strip()
 
 
-def _seen_by_day(rows: list[Row]) -> str:
+@by_day.says
+def _(rows: list[Row]) -> str:
     seen = [row for row in rows if row["market"].endswith("seen")]
     least: dict[tuple[str, str], float] = {}
     for row in seen:
         key = row["day"], row["market"]
         least[key] = min(least.get(key, 100.0), row["miss_pct"])
-    watch = [row for row in seen if row["policy"] == "watch"]
+    watch = where(seen, policy="watch")
     won = sum(row["miss_pct"] <= least[row["day"], row["market"]] for row in watch)
     return (
         "Where the stock is seen, watch misses no more than any other of these policies in"
@@ -284,18 +299,12 @@ def _lines(
     ax.set_ylabel(MEASURES[name])
 
 
-def _legend(canvas: Figure, ax: Axes, note: str) -> None:
-    """The policies above all, with a note; every axis of values from 0 on."""
+def _legend(canvas: Canvas, ax: Axes) -> Handles:
+    """The policies, for a legend; every axis of values from 0 on."""
     for each in canvas.axes:
         each.set_ylim(0, max(1.0, each.get_ylim()[1]))
-    handles, labels = ax.get_legend_handles_labels()
-    above = canvas.legend(
-        handles, labels, ncols=len(labels), loc="outside upper left", title=note, frameon=False
-    )
-    above.set_alignment("left")
+    return cast(Handles, ax.get_legend_handles_labels()[0])
 
-
-# ---- the findings ----
 
 CELLS = {  # a verdict -> its colour and its sign
     HOLDS: ("#0072B2", "+"),
@@ -331,7 +340,20 @@ def _groups(rows: list[Row]) -> dict[str, list[str]]:
     return {group: list(markets) for group, markets in found.items()}
 
 
-def _draw_findings(canvas: Figure, rows: list[Row], note: str) -> None:
+findings = FIGURES.add(
+    "findings",
+    "The thesis's findings on other markets",
+    (6.3, 6.6),
+    note="by how long stock persists; as many seeds as behind the printed figures, 30 or 10;"
+    " in replays those\nthat begin on one day count once, and the months all together",
+    options=" --market FILE ...",
+    rows=Runs.judged,
+    legend={"columns": len(CELLS)},
+)
+
+
+@findings.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
     found, ax = _by_finding(rows), canvas.subplots()
     markets = list(next(iter(found.values())))
     firsts = [own[0] for own in _groups(rows).values()]
@@ -346,37 +368,27 @@ def _draw_findings(canvas: Figure, rows: list[Row], note: str) -> None:
     ax.set_yticks(range(len(texts)), texts, fontsize=6.5)
     ax.set_xticks(places, markets, rotation=90)
     ax.tick_params(length=0, labeltop=True, labelbottom=False)
-    ax.set_xlim(places[0] - 0.5, places[-1] + 0.5)
-    ax.set_ylim(len(texts) - 0.5, -0.5)
+    ax.set(xlim=(places[0] - 0.5, places[-1] + 0.5), ylim=(len(texts) - 0.5, -0.5))
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    handles = [
+    return [
         Patch(facecolor=colour, label=f"{sign} {verdict}", **EDGE)
         for verdict, (colour, sign) in CELLS.items()
         if any(verdict in verdicts.values() for verdicts in found.values())
     ]
-    legend_outside(canvas, handles, note, len(handles))
 
 
-def _findings_table(rows: list[Row]) -> str:
+@findings.tables
+def _(rows: list[Row]) -> str:
     """The verdicts by group of markets, each with its reasons, in Markdown; and what they mean."""
     groups = _groups(rows)
     lines = [
-        [where, sentence]
-        + [
-            _reasons(
-                [
-                    row
-                    for row in rows
-                    if (row["where"], row["sentence"], row["group"]) == (where, sentence, group)
-                ]
-            )
-            for group in groups
-        ]
-        for where, sentence in _by_finding(rows)
+        [place, sentence]
+        + [_reasons(where(rows, where=place, sentence=sentence, group=group)) for group in groups]
+        for place, sentence in _by_finding(rows)
     ]
     head = " | ".join(["where", "finding", *groups])
-    none = [row for row in rows if row["in_market"] == NO_MEANING]
+    none = where(rows, in_market=NO_MEANING)
     outside = [f"- {row['where']}: {row['sentence']}; {row['part']}." for row in none]
     return "\n\n".join(
         [
@@ -445,7 +457,8 @@ _RULES = (
 )
 
 
-def _seen_findings(rows: list[Row]) -> str:
+@findings.says
+def _(rows: list[Row]) -> str:
     found = _by_finding(rows)
     told = "; ".join(f"{group}: {_counted(rows, group)}" for group in _groups(rows))
     by_market = "; ".join(
@@ -470,68 +483,8 @@ def _counted(rows: list[Row], group: str) -> str:
     return ", ".join(f"{verdict} {counts[verdict]}" for verdict in verdicts)
 
 
-FIGURES = {
-    "persistence": Picture(
-        "market_persistence",
-        "Waits and misses against the persistence of stock, hectic day",
-        _by_tau,
-        _draw_by_tau,
-        _seen_by_tau,
-        "hectic day, five slots of fixed types, 20 seeds, 95 % intervals",
-        (6.3, 5.0),
-    ),
-    "sight": Picture(
-        "market_sight",
-        "What seeing the stock is worth, hectic day",
-        _by_sight,
-        _draw_by_sight,
-        _seen_by_sight,
-        "hectic day, five slots, persistence 15 min, 20 seeds, 95 % intervals",
-        (6.3, 5.0),
-    ),
-    "days": Picture(
-        "market_days",
-        "Four days on five markets",
-        _by_day,
-        _draw_by_day,
-        _seen_by_day,
-        "five slots of fixed types, 20 seeds, 95 % intervals; by how long stock persists",
-        (6.3, 5.0),
-        _table,
-    ),
-    "findings": Picture(
-        "market_findings",
-        "The thesis's findings on other markets",
-        Runs.judged,
-        _draw_findings,
-        _seen_findings,
-        "by how long stock persists; as many seeds as behind the printed figures, 30 or 10;"
-        " in replays those\nthat begin on one day count once, and the months all together",
-        (6.3, 6.6),
-        _findings_table,
-        options=" --market FILE ...",
-    ),
-}
-"""The figures by id."""
-
-
-def draw_figures(
-    folder: str | Path,
-    ids: Sequence[str] | None = None,
-    *,
-    style: str = "print",
-    executor: Executor | int | None = None,
-    market: Sequence[str | Path] = (),
-) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
-    and an index of all.
-
-    folder: made where it is not there. ids: names of FIGURES; all unless given. style: a key of
-    `plots.STYLE`. executor: as of `cg.compare`. market: files of `cg.measured`: a market whose
-    stock, replayed, is another of the findings' markets. Result: the files. Raises InputError for
-    an unknown figure or style, files of no market, or a file that cannot be written.
-    """
-    intro = [
+def _intro(_: Runs) -> list[str]:
+    return [
         "# The thesis's days on a market whose stock persists",
         "In the thesis every dispatch draws the stock that it meets anew. Here the variate of a"
         " type's stock is held, and drawn anew at the epochs of a Poisson process; the chances at"
@@ -542,7 +495,11 @@ def draw_figures(
         " are judged on a replayed market, too: the statuses of its types, in turn for the"
         " thesis's, whose prices and times remain.",
     ]
-    chosen = tuple(FIGURES) if ids is None else ids
-    replay = measured(*market) if market else None
-    runs, command = Runs(executor=executor, replay=replay), "cgrsp market figures"
-    return write_gallery(folder, FIGURES, chosen, runs, style, intro, command)
+
+
+def _runs(executor: Executor | int | None, market: Sequence[str | Path] = ()) -> Runs:
+    """The runs; with files of `cg.measured` the findings are judged on that market's stock, too."""
+    return Runs(executor=executor, replay=measured(*market) if market else None)
+
+
+draw_figures = Gallery("market", _runs, FIGURES, _intro).draw

@@ -34,9 +34,6 @@ from cgrsp_simpy.thesis.wording import (
     z_of,
 )
 
-__all__ = ["IDS", "Report", "make_report", "run_tables", "wanted_of"]
-
-
 FINDING_TABLES = ("5.14", "6.1")
 IDS = (INPUTS.id, *TABLES, *FINDING_TABLES)  # numbers of all tables of a report
 

@@ -10,28 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.decide.month import THESIS_MIX, day_rows, days_of, month_rows, wanted_days
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.scenario import Scenario, day
-from cgrsp_simpy.studies.configuration import open_store
-from cgrsp_simpy.studies.month import THESIS_MIX, day_rows, days_of, month_rows, wanted_days
-from cgrsp_simpy.studies.replicate import Runs, Wanted, replicate, simulate
-from cgrsp_simpy.studies.store import Store, kept_json
+from cgrsp_simpy.studies.replicate import Replications, Runs, replicate, simulate
+from cgrsp_simpy.studies.store import Store, kept_json, open_store
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source
-
-__all__ = [
-    "OF_RECORDS",
-    "Results",
-    "known_directory",
-    "reproduce",
-    "store_of",
-    "thesis_market",
-    "work_of",
-]
-
 
 LONG_QUEUE = 10  # jobs
 
@@ -112,7 +100,7 @@ def reproduce(
     """
     most = _most(measures)
     wanted = [
-        Wanted(market(scenario), [policy], range(n))
+        Replications(market(scenario), [policy], range(n))
         for (scenario, policy), n in most.items()
         if isinstance(scenario, Scenario)
     ]

@@ -32,19 +32,6 @@ from cgrsp_simpy.thesis.notes import CHANCE, KNOWN, STANDARDISED, STANDARDISED_N
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.thesis.runs import Results
 
-__all__ = [
-    "LIMIT",
-    "Judged",
-    "Tally",
-    "composite_error",
-    "deviation",
-    "half_width",
-    "inputs",
-    "judged",
-    "tally",
-]
-
-
 RESAMPLES = 1000  # of seeds, for the deviation of other statistics than means
 LIMIT = 2.045  # |z| of 95 % of the cells of a perfect model; t* of 30 seeds, thesis Section 5.1.3
 AGREES, DIFFERS, INPUT, SHOWN = "agrees", "differs", "inferred", ""

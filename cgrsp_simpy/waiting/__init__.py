@@ -10,25 +10,18 @@ waiting-policies.txt.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from cgrsp_simpy.model.renamed import renamed
+from cgrsp_simpy.model.checks import renamed
 from cgrsp_simpy.waiting.best import best_number
-from cgrsp_simpy.waiting.bursty import BurstyJobs
-from cgrsp_simpy.waiting.formulas import ClosedForm, analyze, closed_form, optimum
-from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs, scenario_jobs
-from cgrsp_simpy.waiting.logs import describe, read_jobs
-from cgrsp_simpy.waiting.machines import M5, Prices, Size, read_sizes
-from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, WaitingPolicy, waiting_policy
-from cgrsp_simpy.waiting.recursion import follow
+from cgrsp_simpy.waiting.formulas import analyze, optimum
+from cgrsp_simpy.waiting.jobs import BurstyJobs, ExponentialJobs, ListedJobs, read_jobs
+from cgrsp_simpy.waiting.machines import Prices, Size
+from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions
 from cgrsp_simpy.waiting.scenario import Scenario
 from cgrsp_simpy.waiting.view import View
 
 __all__ = [
-    "M5",
     "POLICIES",
     "BurstyJobs",
-    "ClosedForm",
     "ExponentialJobs",
     "ListedJobs",
     "Mispredictions",
@@ -36,18 +29,18 @@ __all__ = [
     "Scenario",
     "Size",
     "View",
-    "WaitingPolicy",
     "analyze",
     "best_number",
-    "closed_form",
-    "describe",
-    "follow",
     "optimum",
     "read_jobs",
-    "read_sizes",
-    "scenario_jobs",
-    "waiting_policy",
 ]
 
-if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
-    __getattr__ = renamed(globals(), {"Case": "Scenario", "WaitingView": "View"})
+# by its text: else a checker takes every misspelt name for one that is there
+globals()["__getattr__"] = renamed(
+    globals(),
+    {"Case": "Scenario", "WaitingView": "View"},
+    "waiting.formulas.ClosedForm waiting.formulas.closed_form waiting.jobs.describe "
+    "waiting.jobs.scenario_jobs waiting.machines.M5 waiting.machines.read_sizes "
+    "waiting.policies.WaitingPolicy waiting.policies.waiting_policy "
+    "waiting.recursion.follow",
+)

@@ -10,7 +10,7 @@ import numpy as np
 
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_one_of, require
-from cgrsp_simpy.model.shown import progress
+from cgrsp_simpy.model.table import progress
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, waited_s
 from cgrsp_simpy.waiting.jobs import JobSource
 from cgrsp_simpy.waiting.policies import njw

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
-from cgrsp_simpy.model.files import text_of
-from cgrsp_simpy.model.reading import csv_faults
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole
+from cgrsp_simpy.model.files import csv_faults, csv_rows
 from cgrsp_simpy.waiting.jobs import Floats, Ints
 
 
@@ -116,16 +114,9 @@ def read_sizes(path: str | Path) -> tuple[Size, ...]:
     path: a file with the columns name, cores, memory_gb, price_per_h. Result: in the order of the
     file. Raises InputError with the file's name, and the line where there is one.
     """
-    with csv_faults(path), text_of(path) as file:
-        table = csv.DictReader(file)
-        missing = {"name", "cores", "memory_gb", "price_per_h"} - set(table.fieldnames or ())
-        require(
-            not missing,
-            "columns",
-            ",".join(table.fieldnames or ()),
-            "name,cores,memory_gb,price_per_h",
-        )
-        sizes = tuple(_size(table.line_num, row) for row in table)
+    with csv_faults(path):
+        rows = csv_rows(path, ("name", "cores", "memory_gb", "price_per_h"))
+        sizes = tuple(_size(line, row) for line, row in rows)
     if not sizes:
         raise InputError(f"{path}: no size of machine")
     return sizes
@@ -138,14 +129,6 @@ def _size(line: int, row: dict[str, str]) -> Size:
         )
     except (TypeError, ValueError) as error:
         raise InputError(f"line {line}: {error}") from None
-
-
-def size_for(cores: int, memory_gb: float, sizes: Sequence[Size] = M5) -> Size | None:
-    """The cheapest size that a job fits on (waiting-policies.txt Section 5); None if
-    there is none.
-    """
-    sufficient = (size for size in sizes if size.cores >= cores and size.memory_gb >= memory_gb)
-    return min(sufficient, key=lambda size: (size.price_per_h, size.cores), default=None)
 
 
 def rent_per_h(cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5) -> Floats:

@@ -1,19 +1,28 @@
-"""The six waiting policies: each says which jobs wait for a fixed machine, and how long."""
+"""The six waiting policies: each says which jobs wait for a fixed machine, and how long; and in
+what order those that wait get one.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from inspect import signature
 
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.model.checks import check_fraction, check_number, check_one_of, require
-from cgrsp_simpy.model.parameters import parameters
+from cgrsp_simpy.model.checks import (
+    check_fields,
+    check_fraction,
+    check_number,
+    check_one_of,
+    require,
+)
+from cgrsp_simpy.model.policy import Wake, chosen, parameters
 from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.waiting.jobs import Chunk, JobSource
+from cgrsp_simpy.waiting.jobs import Chunk, Job, JobSource
+from cgrsp_simpy.waiting.view import View
 
 BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0  # b and t of waiting-policies.txt Sections 3 and 4
 
@@ -175,8 +184,7 @@ class Mispredictions:
     run_under: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("wait_over", "wait_under", "run_over", "run_under"):
-            check_fraction(name, getattr(self, name))
+        check_fields(self, check_fraction, "wait_over", "wait_under", "run_over", "run_under")
         both = self.wait_over + self.wait_under
         require(both <= 1, "wait_over + wait_under", both, "at most 1")
 
@@ -210,3 +218,43 @@ def foreseen(
                 short = np.where(short, draws >= errors.run_over, draws < errors.run_under)
             kinds[short] = GOES
         yield chunk, kinds
+
+
+Order = Callable[[View], Iterable["tuple[Job, int] | Wake"] | None]
+"""Answers with pairs of a job and the machine that it gets; a generator is asked for the next pair
+when the last has its own.
+"""
+
+
+def first_come(view: View) -> Iterator[tuple[Job, int]]:
+    """First come, first served: while the first finds no room, those behind it wait."""
+    while (job := view.first()) is not None and (machine := view.room(job)) is not None:
+        yield job, machine
+
+
+def shortest_first(view: View) -> Iterator[tuple[Job, int]]:
+    """The job of the shortest running time first of those that find room; of equals the first to
+    come.
+    """
+    place, line, refused = 0, view.by_time, set[tuple[int, float]]()  # needs that find no room now
+    while place < len(line) and not view.full:
+        job = line[place]
+        needs = (job.cores, job.memory_gb)
+        if needs not in refused and (machine := view.room(job)) is not None:
+            yield job, machine
+        else:
+            refused.add(needs)
+            place += 1
+
+
+ORDERS: dict[str, Order] = {"fcfs": first_come, "sjf": shortest_first}
+"""Orders of the waiting jobs by name."""
+
+
+def order_of(order: str | Order) -> Order:
+    """An order from its text, fcfs, sjf or "own.py:function"; a function of a View is passed
+    through.
+
+    Raises InputError for an unknown name or file, or what is neither text nor function.
+    """
+    return chosen("order", order, ORDERS)

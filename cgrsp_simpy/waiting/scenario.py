@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from itertools import chain, count
 from typing import Any, ClassVar
 
@@ -12,23 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.events import Listener, policy_name
-from cgrsp_simpy.engine.instant import delay_until
+from cgrsp_simpy.engine.events import Listener, delay_until, policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, python_numbers, require
-from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.policy import Named
 from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.model.timeline import Timeline
+from cgrsp_simpy.model.timeline import CLAIM, PHASES, Timeline
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Job, JobSource, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, exact_gb, rent_per_h
-from cgrsp_simpy.waiting.orders import Order, order_of
-from cgrsp_simpy.waiting.plans import Plan, plan_of
 from cgrsp_simpy.waiting.policies import (
     GOES,
     MISLED,
@@ -36,16 +32,15 @@ from cgrsp_simpy.waiting.policies import (
     POLICIES,
     Kinds,
     Mispredictions,
+    Order,
     WaitingPolicy,
     ajw,
     foreseen,
+    order_of,
 )
-from cgrsp_simpy.waiting.recursion import follow
-from cgrsp_simpy.waiting.tally import Tally
-from cgrsp_simpy.waiting.timeline import timeline_of
+from cgrsp_simpy.waiting.recursion import Plan, follow, plan_of
+from cgrsp_simpy.waiting.tally import Tally, most_at_once
 from cgrsp_simpy.waiting.view import SharedView, View, WholeView
-
-ROW = ("job", "submit_s", "run_s", "cores", "memory_gb", "start_s", "wait_s", "on_demand")
 
 
 @dataclass(frozen=True)
@@ -148,7 +143,8 @@ class Scenario(Model):
         whether it balks: if it finds no machine, it has rented one since it came.
         """
         numbers, balks = count(1), self.policy.balks
-        plan = plan_of(self.machines) if self._foresees else None
+        # whether a job knows its wait when it comes
+        plan = plan_of(self.machines) if balks and self.order == "fcfs" else None
         for chunk, kinds in self.foreseen(draw.seed):
             columns = (column.tolist() for column in (*chunk, kinds))
             for submit_s, run_s, cores, memory_gb, kind in zip(*columns):
@@ -252,20 +248,45 @@ class Scenario(Model):
             "on_demand_core_hours": float(core_h[jobs["on_demand"]].sum()),
         }
 
-    @property
-    def tags(self) -> Tags:
-        return self.source.tags if isinstance(self.source, ListedJobs) else Tags()
-
-    def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a job: what it needs, when it came and started, and a log's own columns."""
-        jobs, tags = run.jobs, self.tags
+    def row_columns(self, run: Run) -> dict[str, Any]:
+        jobs = run.jobs
         own = {"wait_s": jobs["start_s"] - jobs["submit_s"], "on_demand": jobs["on_demand"] + 0}
-        columns = (own[name] if name in own else jobs[name] for name in ROW)
-        rows = [dict(zip(ROW, row)) for row in zip(*(column.tolist() for column in columns))]
-        return [{**row, **tags.of(place, row)} for place, row in enumerate(rows)]
+        return {name: jobs[name] for name in ("job", *Chunk._fields, "start_s")} | own
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
-        return replace(timeline_of(run, self.machines), **parts)
+        """As of `Model`; what runs on demand is at a place of its own."""
+        jobs, claims, on_demand = run.jobs, run.claims, run.jobs["on_demand"]
+        names, sizes, amounts = list[str](), list[float](), np.ones(len(jobs))
+        if isinstance(self.machines, int):
+            names, sizes = [str(index) for index in range(self.machines)], [1.0] * self.machines
+        else:
+            names = [f"{index}  {size.name}" for index, size in enumerate(self.machines)]
+            sizes, amounts = [float(size.cores) for size in self.machines], jobs["cores"]
+            claims = claims[claims["place"] % 2 == 0]  # cores; those of its memory come behind
+            claims["place"] //= 2
+        columns = (jobs["job"], amounts, jobs["start_s"], jobs["finish_s"])
+        rows = zip(*(column[on_demand].tolist() for column in columns))
+        rented = np.array(
+            [(job, len(names), amount, PHASES[-1], *run_s) for job, amount, *run_s in rows], CLAIM
+        )
+        if on_demand.any():
+            rented = rented[rented["to_s"] > rented["from_s"]]
+            names.append("on demand")
+            sizes.append(most_at_once(rented))
+        claims = np.concatenate([claims, rented])
+        own = {
+            "noun": "machine",
+            "places": tuple(names),
+            "sizes": tuple(sizes),
+            "claims": claims[np.argsort(claims["from_s"], kind="stable")],
+            "kinds": {
+                job: "on demand" if rents else "fixed machine"
+                for job, rents in zip(jobs["job"].tolist(), on_demand.tolist())
+            },
+        }
+        made = super().timeline(run, **own | parts)
+        made.visits["granted_s"] = jobs["start_s"]
+        return made
 
     # ---- studies ----
 
@@ -277,7 +298,7 @@ class Scenario(Model):
         return f"{self.source}, {number} machine{'s' * (number != 1)}, {order}"
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The waiting policy's name, and that of an order other than first come, first served."""
         order = self.order if isinstance(self.order, str) else policy_name(self.order)
         return self.policy.name if order == "fcfs" else f"{self.policy.name}, {order}"
@@ -329,7 +350,7 @@ class Scenario(Model):
     ) -> Simulation:
         own = self.under(policy)
         run = Simulation(own, order_of(own.order), seed, records=records, listener=listener)
-        run.name = own.told
+        run.name = own.label
         lengths = (len(chunk.run_s) for chunk in self.source.chunks(seed))
         run.records.tally.chunks = filter(None, lengths)
         return run
@@ -349,24 +370,21 @@ class Scenario(Model):
         own = self.under(self.make_policy(policy))
         if own.recursive and not records and listener is None:
             return follow(own, seed)
-        run: Run = super().run(policy, seed, drawn=drawn, records=records, listener=listener)
-        return run
+        return super().run(policy, seed, drawn=drawn, records=records, listener=listener)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        made = {"prices": self.prices, "errors": self.errors}
+        return made | ({"source": self.source} if is_dataclass(self.source) else {})
 
     def varied(self, **parameters: Any) -> Scenario:
         """With other parameters: its own (machines, where they are shared also as a number), those
         of its source (jobs, rate_per_s, service_s), prices (fixed, on_demand) and errors
         (wait_over, wait_under, run_over, run_under).
         """
-        own, changed = dict(parameters), self
-        for part in ("source", "prices", "errors"):
-            held = getattr(self, part)
-            names = [item.name for item in fields(held) if item.name in own]
-            inner = {name: own.pop(name) for name in names}
-            if inner:
-                changed = replace(changed, **{part: replace(held, **inner)})
-        if isinstance(own.get("machines"), int) and not isinstance(self.machines, int):
-            own["machines"] = self.machines[:1] * own["machines"]
-        return super(Scenario, changed).varied(**own)
+        if isinstance(parameters.get("machines"), int) and not isinstance(self.machines, int):
+            parameters["machines"] = self.machines[:1] * parameters["machines"]
+        return super().varied(**parameters)
 
     # ---- what it is ----
 
@@ -462,11 +480,6 @@ class Scenario(Model):
                 kinds[:] = GOES
             yield chunk, kinds
             first += len(kinds)
-
-    @property
-    def _foresees(self) -> bool:
-        """Whether a job knows its wait when it comes."""
-        return self.policy.balks and self.order == "fcfs"
 
     def _patience_s(self, plan: Plan | None, job: Job, kind: int) -> float:
         """How long a job stays in the queue, at most."""

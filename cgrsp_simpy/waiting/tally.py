@@ -173,3 +173,11 @@ def batched(values: Sequence[float] | Floats) -> Mean:
     return replace(
         found, mean=centre, low=centre - found.half_width, high=centre + found.half_width
     )
+
+
+def most_at_once(claims: npt.NDArray[Any]) -> float:
+    """The greatest sum of amounts at a time; 1 where nothing took time."""
+    times_s = np.concatenate([claims["from_s"], claims["to_s"]])
+    changes = np.concatenate([claims["amount"], -claims["amount"]])
+    running = np.cumsum(changes[np.lexsort((changes, times_s))])  # of one instant, first what ends
+    return float(running.max(initial=1.0))

@@ -5,18 +5,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.places import Place, Places
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.engine.view import SealedList
 from cgrsp_simpy.model.policy import PlaceError
-from cgrsp_simpy.model.sealed import SealedList
 from cgrsp_simpy.waiting.jobs import Job
 from cgrsp_simpy.waiting.machines import Room, Size
-
-if TYPE_CHECKING:
-    from cgrsp_simpy.engine.simulation import Simulation
 
 
 class View(view.View):
@@ -161,8 +159,7 @@ class SharedView(View):
     def closed(self, number: int) -> None:
         self._stale.add(number // 2)
 
-    def opened(self, number: int) -> None:
-        self._stale.add(number // 2)
+    opened = closed
 
     def room(self, job: Any) -> Any:
         if type(job) is Place:

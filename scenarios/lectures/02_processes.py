@@ -17,7 +17,7 @@ import simpy
 from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.engine.instant import delay_until  # submit_s - now, safe from rounding
+from cgrsp_simpy.engine.events import delay_until  # submit_s - now, safe from rounding
 from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.plots.style import EXECUTING, PROVISIONING
 

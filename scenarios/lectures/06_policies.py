@@ -153,7 +153,7 @@ print(claim(said, less_fifo("hectic", "submission", "best stocked"), above=-5, b
 # seen.
 #
 # So "EDF waits as long as FIFO" and "EDF waits less than FIFO" are both half true. Say
-# which part of a policy you mean. `cgrsp_simpy.studies.order_place` makes such a grid
+# which part of a policy you mean. `cgrsp_simpy.decide.order_place` makes such a grid
 # of any orders and placements, and splits a difference into its two parts.
 #
 # ## Rescue and rolling horizon

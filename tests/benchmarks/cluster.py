@@ -18,11 +18,10 @@ import numpy as np
 import simpy
 from skeleton import beside, parser_of, run
 
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs, Mix, generate
 from cgrsp_simpy.cluster.logs import read_jobs
-from cgrsp_simpy.cluster.mix import Mix, generate
+from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
-from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 
 
 def bare(sizes: tuple[int, ...], jobs: list[tuple[float, int, float]]) -> int:

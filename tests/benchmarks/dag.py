@@ -18,12 +18,11 @@ import time
 
 import numpy as np
 
-from cgrsp_simpy.dag.distance import correlate
+from cgrsp_simpy.dag.paper.distance import correlate
 from cgrsp_simpy.dag.platform import Servers
-from cgrsp_simpy.dag.problem import Plan
-from cgrsp_simpy.dag.recursion import makespans
+from cgrsp_simpy.dag.policies import CONSTRUCTIVE, SEARCHES, find
+from cgrsp_simpy.dag.problem import Plan, makespans
 from cgrsp_simpy.dag.scenario import Scenario, simulate
-from cgrsp_simpy.dag.schedulers import CONSTRUCTIVE, SEARCHES, find
 from cgrsp_simpy.dag.search import Budget, random_units
 
 

@@ -18,15 +18,14 @@ from __future__ import annotations
 import numpy as np
 from skeleton import beside, cpu_s, parser_of, skeleton
 
-from cgrsp_simpy.hgsp.annealing import anneal
+from cgrsp_simpy.hgsp.annealing import anneal, sagreedy
 from cgrsp_simpy.hgsp.generate import generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
-from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, RequestList
 from cgrsp_simpy.hgsp.policies import Follow
-from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
-from cgrsp_simpy.hgsp.serving import Requests
+from cgrsp_simpy.llm.requests import QWEN3, LlmCluster, RequestList
+from cgrsp_simpy.llm.scenario import Scenario as Requests
 
 
 def tell(what, number, unit, seconds, ratio="", reference=""):

@@ -22,7 +22,7 @@ import time
 from skeleton import skeleton
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.studies.month import THESIS_MIX
+from cgrsp_simpy.decide.month import THESIS_MIX
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES
 
 SEEDS = 3

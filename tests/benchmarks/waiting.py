@@ -23,6 +23,9 @@ import numpy as np
 import simpy
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.waiting.formulas import closed_form
+from cgrsp_simpy.waiting.policies import waiting_policy
+from cgrsp_simpy.waiting.recursion import follow
 
 w = cg.waiting
 SERVERS = 108
@@ -87,9 +90,9 @@ def speeds(jobs, repeats):
     listed = list(zip(np.diff(submit_s, prepend=0).tolist(), run_s.tolist()))
     calls = {"bare SimPy": lambda: bare(listed)}
     for name in w.POLICIES:
-        scenario = w.Scenario(source, w.waiting_policy(name), SERVERS)
+        scenario = w.Scenario(source, waiting_policy(name), SERVERS)
         calls[f"simulate {name}"] = lambda scenario=scenario: simulate(scenario)
-        calls[f"follow {name}"] = lambda scenario=scenario: w.follow(scenario)
+        calls[f"follow {name}"] = lambda scenario=scenario: follow(scenario)
     if other := ciw_model(jobs):
         calls["Ciw M/M/108"] = other
     times = {
@@ -115,16 +118,16 @@ def formulas():
     servers = np.arange(1, 2001)
     for name in w.POLICIES:
         seconds = min(
-            cpu_s(lambda name=name: w.closed_form(w.waiting_policy(name), 0.2, 500.0, servers))
+            cpu_s(lambda name=name: closed_form(waiting_policy(name), 0.2, 500.0, servers))
             for _ in range(5)
         )
         print(f"{name:9} formula for 1 to 2000 servers {1000 * seconds:5.1f} ms")
 
 
 def memory():
-    for jobs, run in ((2_000_000, simulate), (14_000_000, w.follow)):
+    for jobs, run in ((2_000_000, simulate), (14_000_000, follow)):
         begin = time.perf_counter()
-        run(w.Scenario(w.ExponentialJobs(jobs), w.waiting_policy("compound"), SERVERS))
+        run(w.Scenario(w.ExponentialJobs(jobs), waiting_policy("compound"), SERVERS))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
             (

@@ -16,6 +16,7 @@ from support import several
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.view import SlotView
 
 QUICK = settings(max_examples=25)
 any_scenario = scenarios() | scenarios(gangs=True)
@@ -32,9 +33,9 @@ class Decision:
 
     now_s: float
     queue: tuple[cg.Job, ...]
-    slots: tuple[cg.SlotView, ...]
-    idle: tuple[cg.SlotView, ...]
-    answer: list[tuple[cg.Job, tuple[cg.SlotView, ...]]]
+    slots: tuple[SlotView, ...]
+    idle: tuple[SlotView, ...]
+    answer: list[tuple[cg.Job, tuple[SlotView, ...]]]
 
     @property
     def left_idle(self):

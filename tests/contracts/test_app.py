@@ -16,7 +16,8 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.app import SCRIPT
 from cgrsp_simpy.cli import app as command
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.model.shown import figure_text
+from cgrsp_simpy.model.table import figure_text
+from cgrsp_simpy.waiting.policies import waiting_policy
 
 PAGES = ["A day", "Compare policies", "Own or rent", "Advice on a log", "A cluster"]
 with_streamlit = pytest.mark.skipif(
@@ -122,7 +123,7 @@ def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
     assert policies == list(beside["policy"]) == list(case.compared)
     study = cg.compare(case, policies, range(5))
     for row in beside.to_dict("records"):
-        form = case.under(cg.waiting.waiting_policy(row["policy"])).formula()
+        form = case.under(waiting_policy(row["policy"])).formula()
         found = study.means()[row["policy"]]["wait_s"]
         assert row["mean wait, s: formula"] == f"{form['wait_s']:,.4g}"
         assert row["mean wait, s: simulation"] == f"{found.mean:,.4g} ± {found.half_width:.2g}"
@@ -144,8 +145,8 @@ def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
         press="Advise",
     )
     (tmp_path / "jobs.csv").write_text(LOG, encoding="utf-8")
-    from cgrsp_simpy.studies.advice import markdown
-    from cgrsp_simpy.studies.recommend import Prices
+    from cgrsp_simpy.decide.advice import markdown
+    from cgrsp_simpy.decide.recommend import Prices
 
     found = cg.advise(
         cg.trace(tmp_path / "jobs.csv", slots=2),

@@ -11,18 +11,19 @@ import pytest
 import cgrsp_simpy
 
 PACKAGE = Path(cgrsp_simpy.__file__).parent
-SCENARIO_MODULES = {"waiting", "hgsp", "cluster", "dag", "spot"}
+SCENARIO_MODULES = {"waiting", "hgsp", "llm", "cluster", "dag", "spot"}
 BELOW_SCENARIOS = {"engine", "analysis", "logs", "model", "studies", "plots"}
-BELOW_THESIS = BELOW_SCENARIOS | SCENARIO_MODULES | {"rental"}
+BELOW_THESIS = BELOW_SCENARIOS | SCENARIO_MODULES | {"rental", "decide"}
 ARROWS = {
     "model": set(),
     "logs": {"model"},
     "engine": {"model"},
     "analysis": {"model"},
     "rental": {"engine", "analysis", "logs", "model"},
-    "studies": {"rental", "engine", "analysis", "model"},
-    "plots": {"rental", "engine", "analysis", "model"},
+    "studies": {"engine", "analysis", "model"},
+    "plots": {"engine", "analysis", "model"},
     **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS),
+    "decide": BELOW_SCENARIOS | {"rental"},
     "thesis": BELOW_THESIS | {"__init__"},
     "exercises": BELOW_THESIS | {"__init__"},
     "app": BELOW_THESIS,
@@ -142,7 +143,7 @@ def test_simpy_only_in_the_engine_and_the_scenario_modules(module, tree):
 
 @every_module
 def test_matplotlib_only_where_figures_are_drawn(module, tree):
-    drawing = room_of(module) in {"plots", "thesis"} or Path(module).stem in ("figures", "panels")
+    drawing = room_of(module) in {"plots", "thesis"} or Path(module).stem.endswith("figures")
     assert not {"matplotlib", "mpl_toolkits"} & outsiders(module, tree) or drawing
 
 

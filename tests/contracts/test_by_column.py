@@ -2,8 +2,6 @@
 whole, and each row of a schedule carries its own texts.
 """
 
-import csv
-import io
 import json
 import re
 from dataclasses import replace
@@ -11,9 +9,12 @@ from random import Random
 
 import numpy as np
 import pytest
+from support import csv_rows
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.dag.logs import read_alibaba
+from cgrsp_simpy.hgsp.instance import cluster, write_instance
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.table import csv_text
 
@@ -89,7 +90,7 @@ def adds_up(report, whole, sums, means=()):
 @pytest.mark.parametrize("seed", range(3))
 def test_tasks_of_a_file_are_reported_by_their_customers(file, seed):
     rows = tasks(Random(seed))
-    instance = cg.hgsp.read_instance(file(rows), cg.hgsp.cluster("small"))
+    instance = cg.hgsp.read_instance(file(rows), cluster("small"))
     run = cg.simulate(cg.hgsp.Scenario(instance, noise=0.3), "atc", seed)
     report, whole = run.by("customer"), run.summary()
     sums, means = ("weighted_tardiness", "twct", "dmc"), ("act_s", "dmr_pct")
@@ -106,9 +107,9 @@ def test_tasks_of_a_file_are_reported_by_their_customers(file, seed):
 
 
 def test_tasks_that_are_written_and_read_again_keep_their_columns(file, tmp_path):
-    gpus = cg.hgsp.cluster("small")
+    gpus = cluster("small")
     instance = cg.hgsp.read_instance(file(tasks(Random(4))), gpus)
-    cg.hgsp.write_instance(instance, tmp_path / "again.csv")
+    write_instance(instance, tmp_path / "again.csv")
     again = cg.hgsp.read_instance(tmp_path / "again.csv", gpus)
     assert again.tags == instance.tags
     assert again.task_names == instance.task_names
@@ -117,8 +118,8 @@ def test_tasks_that_are_written_and_read_again_keep_their_columns(file, tmp_path
 @pytest.mark.parametrize("seed", range(3))
 def test_requests_of_a_log_are_reported_by_their_customers(file, seed):
     rows = requests(Random(seed))
-    source = cg.hgsp.read_requests(file(rows), weight="short")
-    run = cg.simulate(cg.hgsp.Requests(source, cg.hgsp.LlmCluster(gpus=4)), "wsrpt")
+    source = cg.llm.read_requests(file(rows), weight="short")
+    run = cg.simulate(cg.llm.Scenario(source, cg.llm.LlmCluster(gpus=4)), "wsrpt")
     report = run.by("customer")
     means = ("mean_response_s", "mean_wait_s")
     assert adds_up(report, run.summary(), ("weighted_response",), means) == len(rows)
@@ -154,10 +155,10 @@ def test_nodes_of_a_graph_are_reported_by_a_column_of_their_log(file, scheduler)
     ("rows", "words", "policies", "column"),
     [
         (tasks, "hgsp {} --instance FILE --noise 0.2", "atc:online=true,greedy", "customer"),
-        (requests, "llm {} --trace FILE --gpus 4", "wsrpt,fifo", "customer"),
+        (requests, "llm {} --trace FILE --cluster gpus=4", "wsrpt,fifo", "customer"),
         pytest.param(
             nodes,
-            "dag {} --graph FILE:j_1 --gpus 2",
+            "dag {} --graph FILE:j_1 --platform gpus=2",
             "heft,rtgs",
             "task_type",
             marks=pytest.mark.slow,
@@ -175,7 +176,7 @@ def test_the_commands_report_by_a_column(file, capsys, rows, words, policies, co
 
     first = policies.split(",")[0]
     status, out, _ = told("run", "--policy", first, "--by", column, "--format", "csv")
-    alone = list(csv.DictReader(io.StringIO(out)))
+    alone = csv_rows(out)
     assert (status, {row["by"] for row in alone}) == (0, {column})
     status, out, _ = told("compare", "--policies", policies, "--by", column, "--format", "json")
     found = json.loads(out)["rows"]
@@ -201,16 +202,16 @@ def test_a_comparison_gives_means_over_its_seeds_by_a_column(file):
 
 
 def test_a_column_has_a_text_for_every_job(file):
-    instance = cg.hgsp.read_instance(file(tasks(Random(8))), cg.hgsp.cluster("small"))
-    source, short = cg.hgsp.read_requests(file(requests(Random(8)))), Tags({"who": "ab"})
-    graph = cg.dag.read_alibaba(file(nodes(Random(8)), header=False), "j_1")
+    instance = cg.hgsp.read_instance(file(tasks(Random(8))), cluster("small"))
+    source, short = cg.llm.read_requests(file(requests(Random(8)))), Tags({"who": "ab"})
+    graph = read_alibaba(file(nodes(Random(8)), header=False), "j_1")
     for each in (instance, source, graph):
         with pytest.raises(cg.InputError, match=r"texts of tag who\(=2\) must be [36]0, one a job"):
             replace(each, tags=short)
 
 
 def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
-    instance = cg.hgsp.read_instance(file(tasks(Random(9))), cg.hgsp.cluster("small"))
+    instance = cg.hgsp.read_instance(file(tasks(Random(9))), cluster("small"))
     other = replace(instance, tags=Tags({"customer": ["zoe"] * instance.tasks}))
     cg.compare(cg.hgsp.Scenario(instance), ["atc"], [0], out=tmp_path / "out")
     with pytest.raises(cg.InputError, match="use another directory"):
@@ -222,7 +223,7 @@ def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
     [
         lambda: cg.day("quiet"),
         lambda: cg.hgsp.Scenario("tasks1"),
-        lambda: cg.hgsp.Requests(),
+        lambda: cg.llm.Scenario(),
         lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9)),
         lambda: cg.dag.Scenario("er:n=9"),
         lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),

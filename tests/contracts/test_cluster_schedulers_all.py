@@ -10,13 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import placed
 
-from cgrsp_simpy.cluster.backfilling import Conservative, shadow
-from cgrsp_simpy.cluster.jobs import Cluster, Jobs
-from cgrsp_simpy.cluster.mix import Mix, generate
+from cgrsp_simpy.cluster.backfilling import Conservative, Profile, Reservation, shadow
+from cgrsp_simpy.cluster.jobs import Cluster, Jobs, Mix, generate
 from cgrsp_simpy.cluster.placement import PLACEMENTS, Nodes, best_fit
-from cgrsp_simpy.cluster.profile import Profile, Reservation
+from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
-from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 
 QUICK = settings(max_examples=12)
 MANY = settings(QUICK, max_examples=60)

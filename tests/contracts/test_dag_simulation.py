@@ -7,15 +7,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgrsp_simpy.dag.annealing import STARTS, anneal
-from cgrsp_simpy.dag.bounds import lower_bound_s
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.heft import ORDERS, cpop, heft, upward_rank_s
-from cgrsp_simpy.dag.listing import Draft, by_priority, by_work, min_min, random_plan, round_robin
+from cgrsp_simpy.dag.listing import (
+    ORDERS,
+    Draft,
+    by_priority,
+    by_work,
+    cpop,
+    heft,
+    min_min,
+    random_plan,
+    round_robin,
+    upward_rank_s,
+)
 from cgrsp_simpy.dag.platform import Platform
-from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
-from cgrsp_simpy.dag.random_search import random_search
-from cgrsp_simpy.dag.recursion import FEW, carried_out, makespans
+from cgrsp_simpy.dag.policies import STARTS, anneal, random_search
+from cgrsp_simpy.dag.problem import (
+    FEW,
+    READINGS,
+    Plan,
+    Problem,
+    carried_out,
+    lower_bound_s,
+    makespans,
+)
 from cgrsp_simpy.dag.scenario import schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget, random_units
 from cgrsp_simpy.model.checks import InputError

@@ -5,6 +5,7 @@ classes, their methods, the entries of registries such as POLICIES, and the pack
 any of these answer with. A method that overrides another may leave its docstring to that one.
 """
 
+import ast
 import builtins
 import dataclasses
 import inspect
@@ -13,6 +14,7 @@ import sys
 import typing
 from enum import Enum
 from functools import cache, cached_property
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -24,6 +26,7 @@ import cgrsp_simpy.rental.policies
 ROOTS = [
     cg,
     cg.hgsp,
+    cg.llm,
     cg.cluster,
     cg.dag,
     cg.spot,
@@ -213,6 +216,55 @@ def faults_of_raises(thing, said):
     ]
 
 
+# ---- entries that say no more than the signature ----
+
+EMPTY = {*"a an the of or and to be it its this that is are as in for with".split()}
+SECTION_ENTRY = re.compile(r"^( *)([\w*, ]+?)(?: : (.+))?\n\1    (.+(?:\n\1    .+)*)", re.MULTILINE)
+LINE_ENTRY = re.compile(r"(?:^|[.:] |\n *)([a-z_]\w*(?:, \w+)*)(: )([^.:]+)\.")
+
+
+def words(text):
+    """The words of a text, or of names in it, each without the s of a plural."""
+    apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower()
+    return {word.rstrip("s") for word in re.findall(r"[a-z]+", apart)}
+
+
+def repeats(text):
+    """The entries of a docstring whose words are those of the name and its type; one with a number
+    or a sign tells what is allowed.
+    """
+    found = [match.groups()[-3:] for match in SECTION_ENTRY.finditer(text)]
+    found += [match.groups() for match in LINE_ENTRY.finditer(text)]
+    return [
+        name
+        for name, kind, told in found
+        if words(told) - EMPTY <= words(f"{name} {kind or ''}") and not re.search(r"[\d<>=]", told)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Sum.\n\nParameters\n----------\njob : Job\n    The job.", ["job"]),
+        ("Sum.\n\nParameters\n----------\njob : Job\n    To be sent.", []),
+        ("Sum.\n\nseeds: the seeds. jobs: their number.", ["seeds"]),
+        ("Sum.\n\ndelay_s: seconds.", []),
+    ],
+)
+def test_an_entry_that_repeats_the_signature_is_told(text, names):
+    assert repeats(text) == names
+
+
+def test_no_entry_repeats_the_signature():
+    found = {}
+    for path in sorted(Path(cg.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            documented = isinstance(node, ast.FunctionDef | ast.ClassDef)
+            if documented and (again := repeats(ast.get_docstring(node) or "")):
+                found[f"{path.stem}.{node.name}"] = again
+    assert not found
+
+
 # ---- tests ----
 
 
@@ -220,6 +272,11 @@ def test_public_docstrings_agree_with_their_signatures():
     wrong = {name: found for name, thing in public().items() if (found := faults(thing))}
     lines = [f"{name}: {'; '.join(found)}" for name, found in wrong.items()]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(public())}:", *lines])
+
+
+def test_a_reader_meets_at_most_150_names():
+    modules = (cg, cg.hgsp, cg.llm, cg.cluster, cg.dag, cg.spot, cg.waiting, cg.plots, cg.exercises)
+    assert sum(len(module.__all__) for module in modules) <= 150
 
 
 def test_public_things_are_found_where_they_are_shown():

@@ -2,9 +2,8 @@
 the command line.
 """
 
-import csv
-import io
 import json
+import operator
 import os
 import signal
 import subprocess
@@ -14,10 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support import CGRSP
+from support import CGRSP, csv_rows
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.hgsp.generate import LEVELS
 
 
 class Case(NamedTuple):
@@ -43,7 +43,7 @@ CASES = {
     "rental": lambda: Case(
         cg.day("normal", jobs=30),
         (),
-        "--day normal --jobs-per-day 30",
+        "--day normal --jobs 30",
         ("edf", "fifo"),
         "rh:reserve=2",
         "def oldest(view):\n    return list(zip(view.queue, view.idle))\n",
@@ -53,7 +53,7 @@ CASES = {
     "waiting": lambda: Case(
         cg.waiting.Scenario(cg.waiting.ExponentialJobs(400, 0.02, 500.0), machines=8),
         ("waiting",),
-        "--jobs 400 --rate 0.02 --service 500 --servers 8",
+        "--jobs 400 --rate-per-s 0.02 --service-s 500 --machines 8",
         ("ajw-t", "njw"),
         "sww:wait_s=60",
         "def oldest(view):\n"
@@ -63,9 +63,9 @@ CASES = {
         "ajw-tt",
     ),
     "hgsp": lambda: Case(
-        cg.hgsp.Scenario(cg.hgsp.Level(**{**vars(cg.hgsp.LEVELS["tasks1"]), "tasks": 30})),
+        cg.hgsp.Scenario(cg.hgsp.Level(**{**vars(LEVELS["tasks1"]), "tasks": 30})),
         ("hgsp",),
-        "--level tasks1 --tasks 30",
+        "--level tasks1:tasks=30",
         ("atc", "greedy"),
         "annealing:moves=50",
         "def oldest(view):\n"
@@ -78,9 +78,9 @@ CASES = {
         "att",
     ),
     "llm": lambda: Case(
-        cg.hgsp.Requests(cluster=cg.hgsp.LlmCluster(gpus=6)),
+        cg.llm.Scenario(cluster=cg.llm.LlmCluster(gpus=6)),
         ("llm",),
-        "--gpus 6",
+        "--cluster gpus=6",
         ("wsrpt", "fifo"),
         "fifo",
         (
@@ -109,7 +109,7 @@ CASES = {
     "dag": lambda: Case(
         cg.dag.Scenario("er:n=20", cg.dag.Servers(3), budget=cg.dag.Budget(50)),
         ("dag",),
-        "--graph er:n=20 --gpus 3",
+        "--graph er:n=20 --platform gpus=3",
         ("heft", "rtgs"),
         "rtgs:b=0.5",
         (
@@ -162,10 +162,16 @@ def own_file(tmp_path):
 
 def beside(case):
     """The options that may stand beside the sweep's grid: those of other parameters."""
-    taken = {"servers" if name == "machines" else name for name in case.grid}
+    taken = [f"{name}=" for name in case.grid]
     words = case.options.split()
-    pairs = zip(words[::2], words[1::2], strict=True)
-    return [word for option, value in pairs if option[2:] not in taken for word in (option, value)]
+    given = [f"{option[2:]}= {value}" for option, value in zip(words[::2], words[1::2])]
+    pairs = zip(words[::2], words[1::2], given)
+    return [
+        word
+        for option, value, text in pairs
+        if not any(name in text for name in taken)
+        for word in (option, value)
+    ]
 
 
 def namespace(case):
@@ -256,7 +262,7 @@ def test_rows_go_to_csv_and_json(case, tmp_path):
     case = case()
     study = cg.compare(case.scenario, case.policies, range(2))
     study.to_csv(tmp_path / "rows.csv")
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "rows.csv").read_text())))
+    rows = csv_rows((tmp_path / "rows.csv").read_text())
     assert len(rows) == len(study.rows)
     found = json.loads(study.json())["policies"][case.policies[0]][case.scenario.precise]
     assert set(found) == {"mean", "ci95", "n"}
@@ -310,8 +316,9 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     case = case()
     monkeypatch.chdir(tmp_path)
     text, _ = own_file(case)
+    seeds = ["--seeds", "2"] if case.scenario.is_random else []
     words = [*case.command, "run", *case.options.split()]
-    assert main([*words, "--policy", case.policies[0], "--events"]) == 0
+    assert main([*words, "--policy", case.policies[0], "--show", "events"]) == 0
     listed = capsys.readouterr().out.splitlines()
     # some jobs of waiting policies go elsewhere
     assert sum(" start " in line for line in listed) > case.scenario.jobs / 2
@@ -323,8 +330,7 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
         *case.options.split(),
         "--policies",
         ",".join(case.policies),
-        "--seeds",
-        "2",
+        *seeds,
     ]
     assert main([*words, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -343,13 +349,12 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
         *beside(case),
         "--policies",
         case.policies[0],
-        "--seeds",
-        "2",
+        *seeds,
     ]
     assert main([*words, "--format", "csv"]) == 0
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    seeds = 2 if case.scenario.is_random else 1
-    assert [row[name] for row in rows] == [str(value) for value in values for _ in range(seeds)]
+    rows = csv_rows(capsys.readouterr().out)
+    each = 2 if case.scenario.is_random else 1
+    assert [row[name] for row in rows] == [str(value) for value in values for _ in range(each)]
 
 
 @pytest.mark.slow
@@ -357,8 +362,16 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
 def test_a_command_draws_the_run_that_it_lists(case, tmp_path, monkeypatch):
     case = case()
     monkeypatch.chdir(tmp_path)
-    words = [*case.command, "run", *case.options.split(), "--policy", case.policies[0], "--events"]
-    assert main([*words, "--gantt", "a.svg", "--animate", "a.html"]) == 0
+    words = [
+        *case.command,
+        "run",
+        *case.options.split(),
+        "--policy",
+        case.policies[0],
+        "--show",
+        "events",
+    ]
+    assert main([*words, "--show", "a.svg", "--show", "a.html"]) == 0
     assert {"a.svg", "a.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
@@ -396,19 +409,15 @@ def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
         one, other = ((tmp_path / folder / name).read_bytes() for folder in ("a", "b"))
         if "seconds" not in case.scenario.metrics:
             assert one == other, name
-    one, other = (csv_rows(tmp_path / folder / "rows.csv") for folder in ("a", "b"))
+    one, other = (csv_rows((tmp_path / folder / "rows.csv").read_text()) for folder in ("a", "b"))
     assert len(one) > 20
     assert same(one, other)  # of searches all but the wall time
-
-
-def csv_rows(path):
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
 
 
 RENAMED = {
     "waiting": {"Case": "Scenario", "WaitingView": "View"},
     "cluster": {"Setting": "Scenario", "ClusterView": "View"},
-    "hgsp": {"Setting": "Scenario", "TaskView": "View", "RequestState": "RequestView"},
+    "hgsp": {"Setting": "Scenario", "TaskView": "View", "Requests": "llm.Scenario"},
     "dag": {"Setting": "Scenario", "Ready": "View"},
     "spot": {"Setting": "Scenario", "SpotView": "View"},
 }
@@ -418,7 +427,8 @@ RENAMED = {
 def test_names_of_the_last_release_warn_and_say_the_new_one(name):
     module = getattr(cg, name)
     for old, new in RENAMED[name].items():
-        with pytest.warns(DeprecationWarning, match=f"{name}.{old} is called .*{name}.{new} now"):
-            assert getattr(module, old) is getattr(module, new)
+        place = new if "." in new else f"{name}.{new}"
+        with pytest.warns(DeprecationWarning, match=f"{name}.{old} is called .*{place} now"):
+            assert getattr(module, old) is operator.attrgetter(place)(cg)
     with pytest.raises(AttributeError, match="no attribute 'Settings'"):
         _ = module.Settings

@@ -9,9 +9,7 @@ panels, legends, ticks, intervals and colours are looked at.
 """
 
 import argparse
-import csv
 import re
-from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -21,17 +19,17 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter
 
-from cgrsp_simpy.cli.options import add_style
-from cgrsp_simpy.cluster import figures as cluster
-from cgrsp_simpy.dag import figures as dag
-from cgrsp_simpy.hgsp import figures as hgsp
+from cgrsp_simpy.cli.options import add_gallery
+from cgrsp_simpy.cluster.paper import figures as cluster
+from cgrsp_simpy.dag.paper import figures as dag
+from cgrsp_simpy.hgsp.paper import figures as hgsp
+from cgrsp_simpy.llm import figures as llm
 from cgrsp_simpy.plots import marks, styled
-from cgrsp_simpy.plots.gallery import drawn, write_figure
 from cgrsp_simpy.plots.style import COLUMNS_MM, LOOKS, STYLE, ink
-from cgrsp_simpy.spot import figures as spot
+from cgrsp_simpy.spot.paper import figures as spot
 from cgrsp_simpy.thesis import figures as thesis
 from cgrsp_simpy.thesis import persistence as market
-from cgrsp_simpy.waiting import figures as waiting
+from cgrsp_simpy.waiting.paper import figures as waiting
 
 FOLDER = Path(__file__).parents[2] / "figures"
 pytestmark = pytest.mark.skipif(
@@ -41,6 +39,7 @@ GALLERIES = {
     "cluster": cluster.FIGURES,
     "dag": dag.FIGURES,
     "hgsp": hgsp.FIGURES,
+    "llm": llm.FIGURES,
     "market": market.FIGURES,
     "spot": spot.FIGURES,
     "thesis": thesis.FIGURES,
@@ -49,7 +48,7 @@ GALLERIES = {
 QUICK = {
     ("cluster", "claims"),
     ("dag", "order"),
-    ("hgsp", "table2"),
+    ("llm", "table2"),
     ("spot", "course"),
     ("thesis", "5.3"),
     ("thesis", "5.8"),
@@ -59,59 +58,16 @@ QUICK = {
 LETTERS = {("thesis", "5.5"): "ab", ("thesis", "5.7"): "abc"}
 
 
-def number(text):
-    try:
-        return float(text) if "." in text or "e" in text or text in ("nan", "inf") else int(text)
-    except ValueError:
-        return text == "True" if text in ("True", "False") else text
-
-
-def number_or_none(text):
-    return float(text) if text else None
-
-
-def number_or_empty(text):
-    return number(text) if text else ""
-
-
-# columns whose cells are no plain numbers, or are kept where they are empty
-TEXTS = dict.fromkeys(("row", "column", "part", "table"), str)
-OWN = {
-    "cluster_waits": {"gpus": str},
-    "dag_ablation": dict.fromkeys(("published_low_pct", "published_high_pct"), number_or_empty),
-    "dag_gantt": {"name": str},
-    "dag_placement": {"name": str, "to": str},
-    "dag_sensitivity": {"value": str},
-    "hgsp_table2": {"step_s": number_or_none},
-    "spot_course": {"cost_pct": number_or_empty},
-}
-
-
-def rows_of(path):
-    """The rows of a figure as they were before they were written."""
-    kinds = TEXTS | OWN.get(path.stem, {})
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            {
-                name: kinds[name](text) if name in kinds else number(text)
-                for name, text in row.items()
-                if text or name in kinds
-            }
-            for row in csv.DictReader(file)
-        ]
+def path_of(module, id):
+    """The committed rows of a figure."""
+    return FOLDER / ("" if module == "thesis" else module) / f"{GALLERIES[module][id].stem}.csv"
 
 
 @cache
 def canvas_of(module, id, style="print"):
     """A figure as its command draws it, from the committed rows."""
-    figure = GALLERIES[module][id]
-    rows = rows_of(FOLDER / ("" if module == "thesis" else module) / f"{figure.stem}.csv")
-
-    def draw(canvas, rows):
-        figure.draw(canvas, rows, *(() if module == "thesis" else (figure.note,)))
-
     with styled(style):
-        canvas = drawn(rows, figure.size, draw, style)
+        canvas = GALLERIES[module][id].redraw(path_of(module, id), style)
         canvas.canvas.draw()
     return canvas
 
@@ -143,16 +99,11 @@ every_figure = pytest.mark.parametrize(
 )
 def test_the_index_says_what_the_rows_say(module, id):
     """The sentence below a figure, and its table, are those of its CSV."""
-    folder = FOLDER / ("" if module == "thesis" else module)
-    figure, told = GALLERIES[module][id], (folder / "README.md").read_text(encoding="utf-8")
-    path = folder / f"{figure.stem}.csv"
-    if module == "thesis":
-        with path.open(encoding="utf-8", newline="") as file:
-            assert figure.seen(list(csv.DictReader(file))) in told
-        return
-    rows = [defaultdict(lambda: None, row) for row in rows_of(path)]
+    figure, path = GALLERIES[module][id], path_of(module, id)
+    told = (path.parent / "README.md").read_text(encoding="utf-8")
+    rows = figure.read(path.read_text(encoding="utf-8"))
     assert figure.seen(rows) in told
-    assert figure.table is None or figure.table(rows) in told
+    assert figure.table(rows) in told
 
 
 def panels_of(canvas):
@@ -361,18 +312,14 @@ def test_a_journal_s_figure_is_as_wide_as_a_column_that_holds_it(module, id, sty
 @pytest.mark.slow
 def test_a_journal_s_files_are_vectors_too_and_the_same_each_time(tmp_path):
     figure = GALLERIES["waiting"]["6"]
-    rows = rows_of(FOLDER / "waiting" / f"{figure.stem}.csv")
-
-    def draw(canvas, rows):
-        figure.draw(canvas, rows, figure.note)
-
+    rows = figure.read(path_of("waiting", "6").read_text(encoding="utf-8"))
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-        paths = write_figure(tmp_path / folder / "figure", rows, figure.size, draw, "single")
+        paths = figure.write(tmp_path / folder, rows, "single")
         assert [path.suffix for path in paths] == [".csv", ".png", ".svg", ".pdf"]
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
-    pdf = (tmp_path / "one" / "figure.pdf").read_bytes()
+    pdf = (tmp_path / "one" / f"{figure.stem}.pdf").read_bytes()
     assert b"/Type3" not in pdf  # letters are letters
     width_pt = float(re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", pdf)[1])
     assert width_pt / 72 * 25.4 == pytest.approx(88, abs=0.1)
@@ -380,7 +327,7 @@ def test_a_journal_s_files_are_vectors_too_and_the_same_each_time(tmp_path):
 
 def test_the_styles_of_the_command_are_those_that_there_are():
     parser = argparse.ArgumentParser()
-    add_style(parser)
+    add_gallery(parser, "figures")
     (style,) = (action for action in parser._actions if action.dest == "style")
     assert tuple(style.choices) == tuple(STYLE)
     assert [STYLE[name]["font.size"] for name in COLUMNS_MM] == [8, 8]

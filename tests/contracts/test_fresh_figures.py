@@ -13,26 +13,23 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from support import csv_rows
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.cluster import figure_data as cluster_data
-from cgrsp_simpy.cluster import figures as cluster
-from cgrsp_simpy.dag import figure_data as dag_data
-from cgrsp_simpy.dag import figures as dag
-from cgrsp_simpy.hgsp import figure_data as hgsp_data
-from cgrsp_simpy.hgsp import figures as hgsp
+from cgrsp_simpy.cluster.paper import figures as cluster
+from cgrsp_simpy.dag.paper import figures as dag
+from cgrsp_simpy.decide import advice
+from cgrsp_simpy.decide.advice import slot_hours
+from cgrsp_simpy.hgsp.paper import figures as hgsp
+from cgrsp_simpy.llm import figures as llm
 from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.rental.metrics import slot_hours
 from cgrsp_simpy.rental.policies.later import LooseLater
-from cgrsp_simpy.spot import figure_data as spot_data
-from cgrsp_simpy.spot import figures as spot
-from cgrsp_simpy.studies import advice
+from cgrsp_simpy.spot.paper import figures as spot
 from cgrsp_simpy.thesis import figures as thesis
 from cgrsp_simpy.thesis import persistence as market
 from cgrsp_simpy.thesis.report import run_tables
-from cgrsp_simpy.waiting import figure_data as waiting_data
-from cgrsp_simpy.waiting import figures as waiting
+from cgrsp_simpy.waiting.paper import figures as waiting
 
 FOLDER = Path(__file__).parents[2] / "figures"
 pytestmark = pytest.mark.skipif(
@@ -41,18 +38,19 @@ pytestmark = pytest.mark.skipif(
 
 RECORDED = sorted((Path(__file__).parents[3] / "shared/data/gpu_market").glob("*.gz"))[::-1]
 RUNS = {
-    "cluster": cache(lambda: cluster_data.Runs(10, 1000, 2)),
-    "dag": cache(lambda: dag_data.Runs(20, 300, 1000, 2)),
-    "hgsp": cache(lambda: hgsp_data.Runs(10, hgsp_data.MOVES, 2)),
-    "spot": cache(lambda: spot_data.Runs(20, 2)),
-    "market": cache(
-        lambda: market.Runs(executor=2, replay=cg.measured(*RECORDED) if RECORDED else None)
-    ),
+    "cluster": cache(lambda: cluster.Runs(executor=2)),
+    "dag": cache(lambda: dag.Runs(executor=2)),
+    "hgsp": cache(lambda: hgsp.Runs(executor=2)),
+    "spot": cache(lambda: spot.Runs(executor=2)),
+    "llm": lambda: None,
+    "market": cache(lambda: market._runs(2, RECORDED)),
+    "waiting": cache(lambda: waiting.Runs(executor=2)),
 }
 FAST = {
     "cluster": ("gantt", "course", "aging"),
     "dag": ("gantt", "placement"),
-    "hgsp": ("gantt", "table2"),
+    "hgsp": ("gantt",),
+    "llm": ("table2",),
     "spot": ("course",),
     "market": (),
     "waiting": ("table1",),
@@ -62,6 +60,7 @@ GALLERIES = {
     "cluster": cluster.FIGURES,
     "dag": dag.FIGURES,
     "hgsp": hgsp.FIGURES,
+    "llm": llm.FIGURES,
     "spot": spot.FIGURES,
     "market": market.FIGURES,
     "waiting": waiting.FIGURES,
@@ -73,13 +72,7 @@ def made(module, id):
     """The rows of a figure, made anew as its command makes them."""
     if module == "thesis":
         figure = thesis.FIGURES[id]
-        return figure.rows(run_tables(list(figure.tables), None, 2)[0])
-    if module == "waiting":
-        runs = waiting_data.Runs(400_000, 5)
-        waiting.FIGURES[id].rows(runs)
-        while runs.carry_out(2):
-            waiting.FIGURES[id].rows(runs)
-        return waiting.FIGURES[id].rows(runs)
+        return figure.rows(run_tables(list(figure.needs), None, 2)[0])
     return GALLERIES[module][id].rows(RUNS[module]())
 
 
@@ -126,9 +119,19 @@ def test_the_advice_is_what_the_package_gives():
 @pytest.mark.long
 def test_the_frontier_is_what_the_package_gives(capsys):
     """That of `cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report figures/frontier`."""
-    options = ("--frontier", "--seeds", "10", "--bin", "10", "--workers", "2", "--format", "csv")
+    options = (
+        "--frontier",
+        "--seeds",
+        "10",
+        "--bin",
+        "10",
+        "--workers",
+        "2",
+        "--format",
+        "csv",
+    )
     assert main(["bound", "--day", "hectic", *options]) == 0
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    rows = csv_rows(capsys.readouterr().out)
     assert not stale(rows, FOLDER / "frontier" / "frontier.csv")
 
 

@@ -143,29 +143,29 @@ CASES = [
     ("hourly.toml", HOURLY, "run hourly.toml --policy cadr"),
     ("log.toml", '[workload]\ntrace = "jobs.csv"\nwindow = "0:50"\n', "run log.toml"),
     ("jobs.csv", JOBS, "run --trace jobs.csv --policy spt --by user"),
-    ("jobs.csv", JOBS, "waiting run --trace jobs.csv --whole --servers 1 --format json"),
+    ("jobs.csv", JOBS, "waiting run --trace jobs.csv --machine whole --machines 1 --format json"),
     ("jobs.csv", JOBS, "cluster compare --trace jobs.csv --seeds 1 --format json"),
-    ("stamps.csv", STAMPS, "run --trace stamps.csv --window 2024-11-20:2024-11-22"),
+    ("stamps.csv", STAMPS, "run --trace stamps.csv --log window=2024-11-20:2024-11-22"),
     ("log.swf", SWF, "cluster run --trace log.swf --policy easy"),
     ("log.swf", SWF, "cluster run --trace log.swf --policy conservative --swf out.swf"),
-    ("log.swf", SWF, "waiting compare --trace log.swf --servers 2 --whole --seeds 1"),
-    ("log.trace", PHILLY, "cluster run --trace log.trace --trace-format philly"),
-    ("log.txt", SACCT, "cluster run --trace log.txt --trace-format sacct --policy easy"),
-    ("llm.csv", AZURE, "hgsp llm --trace llm.csv --format json"),
+    ("log.swf", SWF, "waiting compare --trace log.swf --machines 2 --machine whole --seeds 1"),
+    ("log.trace", PHILLY, "cluster run --trace log.trace --log format=philly"),
+    ("log.txt", SACCT, "cluster run --trace log.txt --log format=sacct --policy easy"),
+    ("llm.csv", AZURE, "llm table --trace llm.csv --format json"),
     ("tasks.csv", TASKS, "hgsp run --instance tasks.csv --policy greedy"),
-    ("tasks.csv", TASKS, "hgsp solve --instance tasks.csv --scheduler atc --format json"),
-    ("cluster.toml", CLUSTER, "hgsp run --cluster cluster.toml --tasks 5"),
-    ("wt.txt", NUMBERED, "hgsp run --orlib wt.txt --size 2 --policy wspt"),
-    ("flow.json", FLOW, "dag run --graph flow.json --gpus 2 --format json"),
-    ("batch.csv", BATCH, "dag run --graph batch.csv:j_1 --gpus 2"),
+    ("tasks.csv", TASKS, "hgsp solve --instance tasks.csv --policy atc --format json"),
+    ("cluster.toml", CLUSTER, "hgsp run --level tasks1:cluster=cluster.toml,tasks=5"),
+    ("wt.txt", NUMBERED, "hgsp run --orlib wt.txt:tasks=2 --policy wspt"),
+    ("flow.json", FLOW, "dag run --graph flow.json --platform gpus=2 --format json"),
+    ("batch.csv", BATCH, "dag run --graph batch.csv:j_1 --platform gpus=2"),
     ("gpus.toml", LINKS, "dag run --graph er:n=8 --platform gpus.toml"),
     ("gpus.csv", LINKED, "dag run --graph er:n=8 --platform gpus.csv"),
     (
         "prices.csv",
         PRICES,
-        "waiting run --trace log.swf --servers 1 --policy compound --prices prices.csv",
+        "waiting run --trace log.swf --machines 1 --policy compound --sizes prices.csv",
     ),
-    ("own.py", OWN, "run --day quiet --jobs-per-day 4 --policy own.py:first"),
+    ("own.py", OWN, "run --day quiet --jobs 4 --policy own.py:first"),
 ]
 
 
@@ -288,10 +288,10 @@ def test_altered_files_are_read_or_refused_in_order(tmp_path, seed):
 
 
 STUDIES = [
-    "compare --day quiet --jobs-per-day 5 --policies fifo,spt --seeds 3 --out out",
-    "sweep slots=1,2 --day quiet --jobs-per-day 5 --policies fifo --seeds 2 --out out",
-    "month --days 2 --replications 2 --policies fifo,spt --out out",
-    "dag compare --graph er:n=8 --gpus 2 --evaluations 20 --seeds 2 --out out",
+    "compare --day quiet --jobs 5 --policies fifo,spt --seeds 3 --out out",
+    "sweep slots=1,2 --day quiet --jobs 5 --policies fifo --seeds 2 --out out",
+    "month --days 2 --seeds 2 --policies fifo,spt --out out",
+    "dag compare --graph er:n=8 --platform gpus=2 --budget evaluations=20 --seeds 2 --out out",
 ]
 
 

@@ -31,68 +31,68 @@ LIKELY = {
     " sww ajw greedy heft annealing:moves=5 rh:gate=nan",
     "policies": "fifo fifo,spt rh:reserve=1,gate=nan own.py:first,fifo easy,fifo ajw,njw sww"
     " heft,round-robin atc,wspt own.py:leaves,fifo =x fifo,fifo",
-    "scheduler": "fifo wspt atc greedy heft easy own.py:first",
     "day": "quiet normal hectic surge Quiet",
-    "clock": "calibrated printed x",
-    "trace_format": "csv swf gentd26 philly slurm azure_llm alibaba",
-    "window": "0:10 0: :5 2024-01-01:2024-01-02 10:0 nan:1 1e400:1e401",
-    "columns": "submit=submit_s service=service_s,service=x submit=service_s =,=",
+    "log": "format=csv format=swf,strict=yes window=0:10 window=0: window=nan:1 submit=submit_s"
+    " service=x skip_wide=yes weight=short,gpus=1 needed=2 needed=0 history=nan format=azure_llm",
+    "terms": "warm_s=5 retry_s=60,warm_s=1 warm_s=nan restart_s=3 suspension=yes billed_from=x"
+    " preemption_per_h=2,checkpoint_s=9 budget_usd_per_day=1e-320",
+    "market": "clock=printed sight=now,persistence_s=60 persistence_s=nan up_h=1,down_h=2 up_h=0"
+    " sight=poll:5 RTX=x jobs.csv",
+    "prices": "fixed=1 fixed=0,on_demand=1 on_demand=nan price_miss=1e307 price_slot=0",
+    "errors": "wait_over=.1 run_over=.2,run_under=.2 wait_over=nan wait_over=2 wait_under=.5",
+    "machine": "whole cores=4 cores=4,memory_gb=16 cores=0 memory_gb=nan",
+    "spot": "share=.4,per_h=.2 share=2,per_h=1 share=.4",
+    "seeds": "1 2 0:2 5:3 0 -1 x 1000000000000",
+    "budget": "evaluations=5 evaluations=0 seconds=0.2 evaluations=x",
+    "show": "events step g.png g.svg a.html /nowhere/g.png g.xyz folder /dev/full.png",
+    "instance": "tasks.csv:skip_unfit=yes tasks.csv:cluster=large tasks.csv:cluster=x none.csv:x=",
+    "orlib": "log.swf:index=0 jobs.csv:tasks=5 tasks.csv:machines=0",
     "grid": "slots=1,2 jobs=5 load=0.5,1e308 noise=0,nan tasks=5,6 rate=1 slots=1000000000000"
     " fifo:x=1 rh:reserve=0,1 machines=1,2 graph=er:n=5 name=quiet name=quiet,surge slots="
     + "9"
     * 5000,
-    "mix": "quiet=1 quiet=0.5,hectic=0.5 quiet=nan quiet=1e-320,surge=1 quiet=2",
-    "nodes": "8x8 1x1 0x0 1000000x8 1x1000000000000 4x8,2x4 x 8x 100000x1000000000",
+    "mix": "quiet=1 quiet=0.5,hectic=0.5 quiet=nan quiet=1e-320,surge=1 quiet=2 overestimate=1 overestimate=nan users=0 kind_shares=1:0:0",
     "placement": "best first worst x",
     "loads": "0.5 0.6,0.9 1e-300 nan 1e308 0.5,0.5",
     "graph": "er:n=8 er:n=0 er:n=1000000000000 er:n=5,degree=nan chain:n=5 flow.json er:n=x er"
     " er:n=5,degree=1e308 layered:n=9 er:n=6,n=7 whale:",
-    "platform": "gpus.toml x.csv none.toml",
-    "tflops": "1 1,2,3 nan 0 1e308 1e-320",
-    "slack": "1:2 2:1 nan:1 0:1e308 1:1",
-    "level": "tasks1 tasks2 x",
-    "cluster": "small large gpus.toml x.csv",
+    "platform": "gpus.toml x.csv none.toml gpus=3 gpus=0 tflops=1:2 tflops=nan inter_gb_per_s=0",
+    "level": "tasks1:tasks=9 tasks2:tasks=9,load=0.5 x tasks1:slack=2:1 tasks1:tasks=0 tasks1:x=1",
+    "cluster": "8x8 1x1 0x0 1000000x8 4x8,2x4 x gpus=4 gpus=0,memory_gb=1 decode_tokens_per_s=nan",
     "precision": "0.5 0.9 nan tight_miss_pct=0.9 1e-300 wait_min=5",
     "by": "user job_id x price load delay",
     "objective": "wait mix tight_misses x",
     "order": "fcfs sjf own.py:first",
-    "keep": "none all jobs",
     "try_slots": "1 2,3 0 1000000000000 1,1 x",
-    "weight": "equal x output",
     "id": "2.9 9.9 x",
     "runs": "folder nowhere",
     "directory": "folder . nowhere jobs.csv",
     "only": "x",
     "swf": "s.swf /nowhere/s.swf folder",
-    "gantt": "g.png g.svg /nowhere/g.png g.xyz folder /dev/full.png",
-    "animate": "a.html /nowhere/a.html a.xyz /dev/full.html",
     "out": "out out2 folder jobs.csv /nowhere/x /proc/x",
     "report": "report folder jobs.csv /proc/x",
     "copy": "copied folder jobs.csv",
 }
-NAMES_FILES = ("scenario", "trace", "instance", "orlib", "prices", "platform", "cluster", "graph")
+NAMES_FILES = ("scenario", "trace", "instance", "orlib", "sizes", "platform", "graph")
 # what keeps the work small, where the option is not drawn
 SMALL = {
     "--seeds": "1",
     "--days": "2",
-    "--replications": "1",
     "--bound-seeds": "1",
     "--moves": "20",
-    "--evaluations": "20",
+    "--budget": "evaluations=20",
     "--pairs": "5",
     "--only": "none",
-    "--trials": "1",
     "--seconds": "0.2",
     "--graph": "er:n=8",
 }
 SMALL_UNLESS = {
-    "--jobs-per-day": ("9", "--trace"),
     "--loads": ("0.6",),
     "--jobs": ("30", "--trace"),
-    "--tasks": ("12", "--instance", "--orlib"),
+    "--level": ("tasks1:tasks=12", "--instance", "--orlib"),
 }
 SELDOM = {("cluster", "table"): 0.2, ("advise",): 0.5, ("bound",): 0.5}  # take seconds
-LEFT_OUT = {"--yes", "--help", "--long"}
+LEFT_OUT = {"--help"}
 # they run for minutes
 UNTRIED = {
     *("thesis tables", "thesis check", "thesis figures", "thesis table", "thesis figure"),
@@ -155,11 +155,7 @@ def drawn_command(draw, commands):
     for name, (value, *unless) in {**{n: (v,) for n, v in SMALL.items()}, **SMALL_UNLESS}.items():
         if name in known and not given & {name, *unless}:
             words += [name, value]
-    if (
-        not any(word in given for word in ("--format",))
-        and "--format" in known
-        and draw.random() < 0.5
-    ):
+    if commands[path].get_default("formats") and draw.random() < 0.5:
         words += ["--format", draw.choice(["csv", "json"])]
     return words
 

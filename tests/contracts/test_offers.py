@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.view import View
+from cgrsp_simpy.rental.view import SlotView, View
 
 every_policy = pytest.mark.parametrize("policy", [*cg.POLICIES, "rh:reserve=2,gate=100"])
 
@@ -38,7 +38,7 @@ def all_offers(view):
     """Every idle slot; with free types, as every type."""
     gpus = view.known.gpus
     return (
-        [cg.SlotView(slot.index, gpu) for slot in view.idle for gpu in gpus]
+        [SlotView(slot.index, gpu) for slot in view.idle for gpu in gpus]
         if view.known.free_types
         else list(view.idle)
     )

@@ -2,7 +2,6 @@
 every use that a model has.
 """
 
-import csv
 import json
 import math
 import sys
@@ -14,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import simpy
+from support import csv_rows
 
 import cgrsp_simpy as cg
 
@@ -69,7 +69,7 @@ def test_a_model_of_ones_own_has_every_use_of_a_model(made, grid, tmp_path):
     assert run.claims["to_s"].max() <= run.jobs["finish_s"].max()
     run.to_csv(tmp_path / "run.csv")
     text = (tmp_path / "run.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
+    rows = csv_rows(text)
     assert [int(row["job"]) for row in rows] == run.jobs["job"].tolist()
     steps = list(cg.step_through(model, policies[0], 1))
     assert sum(step.event.kind == "start" for step in steps) >= model.jobs

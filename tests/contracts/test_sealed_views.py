@@ -10,7 +10,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import policy_name
-from cgrsp_simpy.waiting.orders import first_come, shortest_first
+from cgrsp_simpy.waiting.policies import first_come, shortest_first, waiting_policy
 
 HALF = cg.waiting.Size("half", 4, 16.0, 0.0)
 LEVEL = cg.hgsp.Level(40, "small", 3.0, (1.0, 2.0))
@@ -21,7 +21,7 @@ def waiting(order, machines, name="compound"):
     rng = np.random.default_rng(1)
     times_s = np.cumsum(rng.integers(0, 20, 200)), rng.integers(0, 90, 200)
     jobs = cg.waiting.ListedJobs(*times_s, rng.integers(1, 5, 200), rng.integers(0, 5, 200))
-    return cg.waiting.Scenario(jobs, cg.waiting.waiting_policy(name, 40, 20), machines), order
+    return cg.waiting.Scenario(jobs, waiting_policy(name, 40, 20), machines), order
 
 
 def first_room(view):
@@ -53,8 +53,8 @@ CASES = {  # scenario, and a policy that is asked with jobs waiting and running
     "waiting, fcfs": lambda: waiting(first_come, 3),
     "waiting, sjf": lambda: waiting(shortest_first, 3, "ajw-t"),
     "waiting, shared": lambda: waiting(shortest_first, (HALF, HALF), "ajw"),
-    "llm": lambda: (cg.hgsp.Requests(cluster=cg.hgsp.LlmCluster(4)), "wsrpt"),
-    "llm, in waves": lambda: (cg.hgsp.Requests(waves=True, step_s=0.01), "fifo"),
+    "llm": lambda: (cg.llm.Scenario(cluster=cg.llm.LlmCluster(4)), "wsrpt"),
+    "llm, in waves": lambda: (cg.llm.Scenario(waves=True, step_s=0.01), "fifo"),
     "spot": lambda: (cg.spot.Scenario(hours=8.0, deadline=10.0, zones=2), "uniform-progress"),
     "spot, oracle": lambda: (cg.spot.Scenario(hours=8.0, deadline=10.0), "next-spot"),
 }

@@ -7,14 +7,14 @@ import simpy
 
 from cgrsp_simpy.cli import main
 
-WAITING = "--policy ajw-t --servers 101 --jobs 200"
-DAG = "--graph er:n=12 --gpus 3"
+LOAD = "--machines 101 --jobs 200"
+DAG = "--graph er:n=12 --platform gpus=3"
 RUNS = {
-    f"waiting simulate {WAITING} --trials 3": 3,
-    f"waiting simulate {WAITING} --trials 3 --recursion": 0,
-    f"waiting run {WAITING}": 1,
-    f"dag solve {DAG} --scheduler heft,cpop,work": 3,
-    f"dag run {DAG} --scheduler heft": 1,
+    f"waiting compare {LOAD} --order sjf --policies ajw-t --seeds 3": 3,
+    f"waiting compare {LOAD} --policies ajw-t --seeds 3": 0,  # by the recursion
+    f"waiting run {LOAD} --policy ajw-t": 1,
+    f"dag solve {DAG} --policies heft,cpop,work": 3,
+    f"dag run {DAG} --policy heft": 1,
 }
 
 

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgrsp_simpy.logs.series import Series
+from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.market import Job, Stretch, Zone
-from cgrsp_simpy.spot.metrics import stays
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import POLICIES
-from cgrsp_simpy.spot.scenario import Scenario
+from cgrsp_simpy.spot.scenario import Scenario, stays
 
 CALLED = [*POLICIES, "time-sliced:slices=1", "time-sliced:slices=37"]
 
@@ -109,7 +108,7 @@ def test_taken_during_the_changeover_with_two_overheads_left(policy):
 
 
 def test_without_the_factor_of_two_a_deadline_would_be_missed(monkeypatch):
-    import cgrsp_simpy.spot.rules as rules
+    import cgrsp_simpy.spot.view as rules
 
     monkeypatch.setattr(rules, "is_late", lambda view: view.slack_s <= 0.5 * view.job.overhead_s)
     job = Job(0, 1000.0, 1120.0, 100.0, 1.0, 3.0)

@@ -11,6 +11,7 @@ from random_scenarios import scenarios
 from support import drawn
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.rental.policies import PREEMPTIVE
 
 QUICK = settings(max_examples=40)
 seconds = st.sampled_from([0.0, 1.0, 60.0, 77.7, 3600.0])
@@ -146,11 +147,11 @@ def test_a_job_that_is_stopped_at_any_time_is_not_lost(
     per_h=st.sampled_from([0.5, 5.0]),
     warm_s=seconds,
     suspension=st.booleans(),
-    policy=st.sampled_from([*cg.POLICIES, *cg.PREEMPTIVE]),
+    policy=st.sampled_from([*cg.POLICIES, *PREEMPTIVE]),
     seed=st.integers(0, 99),
 )
 def test_on_spot_every_policy_completes_all_jobs(scenario, per_h, warm_s, suspension, policy, seed):
-    allowed = suspension or policy in cg.PREEMPTIVE
+    allowed = suspension or policy in PREEMPTIVE
     terms = cg.Terms(preemption_per_h=per_h, warm_s=warm_s, checkpoint_s=20.0, suspension=allowed)
     scenario = under(scenario, terms)
     run = cg.simulate(scenario, policy, seed)

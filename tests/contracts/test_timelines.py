@@ -16,14 +16,12 @@ from matplotlib.figure import Figure
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.cluster.backfilling import easy
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
-from cgrsp_simpy.cluster.mix import Mix
-from cgrsp_simpy.cluster.mix import generate as generate_cluster
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Mix
+from cgrsp_simpy.cluster.jobs import generate as generate_cluster
 from cgrsp_simpy.cluster.scenario import Scenario as ClusterScenario
 from cgrsp_simpy.cluster.single import fifo_skip
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.heft import heft
-from cgrsp_simpy.dag.listing import round_robin
+from cgrsp_simpy.dag.listing import heft, round_robin
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.scenario import Scenario as GraphScenario
 from cgrsp_simpy.engine.stepping import steps

@@ -14,9 +14,10 @@ import pytest
 from support import CGRSP, process
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.decide.month import Month
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.studies import replicate as module
-from cgrsp_simpy.studies.replicate import Wanted, replicate
+from cgrsp_simpy.studies.replicate import Replications, replicate
 from cgrsp_simpy.studies.store import Store
 
 JOBS = 60  # of a task, at least
@@ -83,7 +84,7 @@ each_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
 def text(study):
     """Every figure of every row in full, and what the study says of them."""
-    days = csv_text(study.days) if isinstance(study, cg.Month) else ""
+    days = csv_text(study.days) if isinstance(study, Month) else ""
     return "\n".join([csv_text(study.rows), days, study.json(), str(study)])
 
 
@@ -215,16 +216,16 @@ def test_the_list_policy_of_the_readme_goes_to_other_processes():
 
 
 def tasks_of(wanted):
-    return list(module._tasks(module._units(wanted)))
+    return list(module._tasks(module._blocks(wanted)))
 
 
 MIXED = [
     # A day of thousands of jobs among small ones, and runs that are wanted twice.
-    Wanted(quiet, ["fifo"], range(13)),
-    Wanted(cg.day("normal", jobs=JOBS), ["fifo", "spt"], range(2)),
-    Wanted(cg.day("surge", jobs=JOBS + 1), ["fifo", "spt", "rh"], range(2)),
-    Wanted(quiet, ["spt"], range(8, 20)),
-    Wanted(cg.day("normal", jobs=1), ["edf"], range(3)),
+    Replications(quiet, ["fifo"], range(13)),
+    Replications(cg.day("normal", jobs=JOBS), ["fifo", "spt"], range(2)),
+    Replications(cg.day("surge", jobs=JOBS + 1), ["fifo", "spt", "rh"], range(2)),
+    Replications(quiet, ["spt"], range(8, 20)),
+    Replications(cg.day("normal", jobs=1), ["edf"], range(3)),
 ]
 
 
@@ -259,7 +260,10 @@ def test_a_scenario_with_very_many_jobs_is_a_task_a_policy(small_tasks):
 
 def test_a_seed_of_a_scenario_makes_its_jobs_once(small_tasks):
     [[unit], *_] = tasks_of(
-        [Wanted(normal, ["fifo"], [3]), Wanted(cg.day("normal", jobs=40), ["spt", "fifo"], [3])]
+        [
+            Replications(normal, ["fifo"], [3]),
+            Replications(cg.day("normal", jobs=40), ["spt", "fifo"], [3]),
+        ]
     )
     assert unit == (normal, 3, ("fifo", "spt"))
 
@@ -276,8 +280,8 @@ def test_a_run_wanted_twice_is_run_once(small_tasks, monkeypatch):
     assert again is not normal
     runs = replicate(
         [
-            Wanted(normal, [first_in_first_out, shortest], [0, 1]),
-            Wanted(again, [first_in_first_out], [1, 2, 1]),
+            Replications(normal, [first_in_first_out, shortest], [0, 1]),
+            Replications(again, [first_in_first_out], [1, 2, 1]),
         ]
     )
     assert Counter(carried_out) == Counter(
@@ -293,7 +297,7 @@ def test_scenarios_that_differ_in_what_cannot_be_hashed_are_kept_apart(small_tas
         path = tmp_path / f"{deadline}.csv"
         path.write_text(f"submit_s,service_s,deadline_s\n0,5,{deadline}\n1,6,{deadline}\n")
         logs.append(cg.trace(path, slots=1))
-    runs = replicate([Wanted(log, ["fifo"], range(4)) for log in logs])
+    runs = replicate([Replications(log, ["fifo"], range(4)) for log in logs])
     for log in logs:
         assert [runs.figures(log, "fifo", seed) for seed in range(4)] == [
             cg.simulate(log, "fifo", seed).summary() for seed in range(4)

@@ -1,28 +1,36 @@
-"""Numbers that the papers print, beside the places that hold them; every other number that a user
-does not give; and what exercises take for the right answer and for usual mistakes: `python
-tests/pins/test_constants.py` writes the last two anew.
+"""Numbers that the papers print, beside the places that hold them; numbers that no other test
+notices, by their names, whichever file holds them; and what exercises take for the right answer and
+for usual mistakes. `python tests/pins/test_constants.py` writes the last two anew; names behind it
+are pinned from then on.
 """
 
 import importlib
 import inspect
 import json
 import pkgutil
+import sys
 from dataclasses import fields, is_dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.cluster.jobs import Mix
 from cgrsp_simpy.cluster.metrics import STARVED_S
-from cgrsp_simpy.cluster.mix import Mix
 from cgrsp_simpy.dag import generate as dag_generate
-from cgrsp_simpy.dag import network
+from cgrsp_simpy.dag.paper import learning as network
+from cgrsp_simpy.decide.month import THESIS_MIX
 from cgrsp_simpy.exercises import EXERCISES
-from cgrsp_simpy.hgsp import llm_policies, llm_requests, sagreedy
+from cgrsp_simpy.hgsp import annealing
+from cgrsp_simpy.hgsp.generate import LEVELS
+from cgrsp_simpy.hgsp.instance import CLUSTERS
+from cgrsp_simpy.llm import policies as llm_policies
+from cgrsp_simpy.llm import requests as llm_requests
 from cgrsp_simpy.rental import workload
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.policies import classic, rules
 from cgrsp_simpy.rental.policies.rolling_horizon import (
     COST_WEIGHT,
@@ -31,13 +39,13 @@ from cgrsp_simpy.rental.policies.rolling_horizon import (
     WAIT_WEIGHT,
 )
 from cgrsp_simpy.thesis import findings, verdict
-from cgrsp_simpy.waiting import figure_data as waiting_figures
 from cgrsp_simpy.waiting.machines import Prices
+from cgrsp_simpy.waiting.paper import runs as waiting_figures
 
 DEFAULTS = Path(__file__).with_name("constants.json")
 ANSWERS = Path(__file__).with_name("answers.json")
 PLACES_ON_PAPER = ("plots", "app")
-DRAWN = ("figures", "panels", "figure_data", "page")
+DRAWN = ("figures", "page", "paper.runs")
 
 
 def default(function, name):
@@ -67,11 +75,11 @@ THESIS = {  # papers/thesis.txt, read as calibration.md says
     ),
     "delays, s, Eq. 3.2": (cg.Market().delay_s, ((0, 10), (30, 120), (600, 7200))),
     "multipliers, Section 3.2": (
-        sorted(multiplier for _, multiplier in cg.CLOCKS["printed"].bands),
+        sorted(multiplier for _, multiplier in CLOCKS["printed"].bands),
         [0.5, 0.9, 1.0, 1.3],
     ),
     "calibrated hours": (
-        (cg.CLOCKS["calibrated"].bands, cg.CLOCKS["calibrated"].start_h),
+        (CLOCKS["calibrated"].bands, CLOCKS["calibrated"].start_h),
         (((0, 1.3), (8, 0.9), (12, 0.5), (18, 1.0)), 8),
     ),
     "days, Section 5.1.1": (
@@ -110,7 +118,7 @@ THESIS = {  # papers/thesis.txt, read as calibration.md says
         [3, 3],
     ),
     "mix of days, Phase 4": (
-        cg.THESIS_MIX,
+        THESIS_MIX,
         {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10},
     ),
     "t* of 30 seeds, Section 5.1.3": (verdict.LIMIT, 2.045),
@@ -118,20 +126,20 @@ THESIS = {  # papers/thesis.txt, read as calibration.md says
 }
 HGSP = {  # papers/hgsp.txt
     "T, alpha, K of SAGreedy, Section IV.A": (
-        [sagreedy.INITIAL, sagreedy.COOLING, sagreedy.ITERATIONS],
+        [annealing.INITIAL, annealing.COOLING, annealing.ITERATIONS],
         [1000, 0.95, 100],
     ),
-    "priority ratio, Eq. 15": ((sagreedy.LEAST_RATIO, sagreedy.MOST_RATIO), (0.1, 0.8)),
+    "priority ratio, Eq. 15": ((annealing.LEAST_RATIO, annealing.MOST_RATIO), (0.1, 0.8)),
     "small cluster, Section IV": (
-        [(gpu.name, gpu.memory_gb, gpu.speed) for gpu in cg.hgsp.CLUSTERS["small"]],
+        [(gpu.name, gpu.memory_gb, gpu.speed) for gpu in CLUSTERS["small"]],
         [("A100", 80, 57.0), ("A30", 24, 30.0), ("L40", 48, 55.5)],
     ),
     "sizes of the clusters": (
-        {name: len(gpus) for name, gpus in cg.hgsp.CLUSTERS.items()},
+        {name: len(gpus) for name, gpus in CLUSTERS.items()},
         {"small": 3, "medium": 6, "large": 9},
     ),
     "tasks of the levels": (
-        {name: level.tasks for name, level in cg.hgsp.LEVELS.items()},
+        {name: level.tasks for name, level in LEVELS.items()},
         {"tasks1": 1000, "tasks2": 2000, "tasks3": 1000, "tasks4": 2000},
     ),
     "step, s, Section VI.D": (llm_policies.STEP_S, 0.01),
@@ -217,9 +225,7 @@ def plain(value):
 
 
 def owned(module):
-    """Names of numbers, and of defaults of public functions and classes, that a module defines; and
-    whether its dataclasses are frozen.
-    """
+    """Names of numbers, and of defaults of public functions and classes, that a module defines."""
     for name, value in vars(module).items():
         if name.strip("_").isupper() and name != "TYPE_CHECKING":
             yield name, value
@@ -229,31 +235,52 @@ def owned(module):
             for each, parameter in inspect.signature(value).parameters.items():
                 yield f"{name}.{each}", parameter.default
         elif is_dataclass(value) and inspect.isclass(value):
-            yield f"{name}, frozen", value.__dataclass_params__.frozen
             for field in fields(value):
                 yield f"{name}.{field.name}", field.default
 
 
-def all_defaults():
-    found = {}
+@cache
+def modules():
+    """All modules but those of drawings and pages."""
+    found = []
     for room in pkgutil.iter_modules(cg.__path__, "cgrsp_simpy."):
-        if not room.ispkg or room.name.rpartition(".")[2] in PLACES_ON_PAPER:
-            continue
-        package = importlib.import_module(room.name)
-        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-            if info.name.rpartition(".")[2] not in DRAWN:
-                for name, value in owned(importlib.import_module(info.name)):
-                    if plain(value):
-                        told = f"{info.name.partition('.')[2]}: {name}"
-                        found[told] = json.loads(json.dumps(value, default=np.ndarray.tolist))
-    return dict(sorted(found.items()))
+        if room.ispkg and room.name.rpartition(".")[2] not in PLACES_ON_PAPER:
+            path = importlib.import_module(room.name).__path__
+            found += [
+                importlib.import_module(info.name)
+                for info in pkgutil.walk_packages(path, room.name + ".")
+                if not info.name.endswith(DRAWN)
+            ]
+    return found
 
 
-def test_every_other_number_is_the_pinned_one():
-    pinned, found = json.loads(DEFAULTS.read_text(encoding="utf-8")), all_defaults()
-    now = {name: value for name, value in found.items() if pinned.get(name) != value}
-    before = {name: value for name, value in pinned.items() if found.get(name) != value}
-    assert now == before, "if it is meant, run python tests/pins/test_constants.py"
+def numbers():
+    """Name -> the values that it has in the package, whichever file holds it."""
+    found = {}
+    for module in modules():
+        for name, value in owned(module):
+            if plain(value):
+                found.setdefault(name, set()).add(json.dumps(value, default=np.ndarray.tolist))
+    return {name: list(map(json.loads, sorted(found[name]))) for name in sorted(found)}
+
+
+def test_what_no_paper_prints_and_no_other_test_notices_is_the_pinned_one():
+    pinned, found = json.loads(DEFAULTS.read_text(encoding="utf-8")), numbers()
+    now = {name: found.get(name) for name in pinned}
+    assert now == pinned, "if it is meant, run python tests/pins/test_constants.py"
+
+
+def test_data_classes_are_frozen_but_for_these():
+    loose = {
+        value.__name__
+        for module in modules()
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and is_dataclass(value)
+        and not value.__dataclass_params__.frozen
+    }
+    assert loose == set("Checked LooseLater Tally Totals _Found".split())
 
 
 # ---- exercises ----
@@ -288,5 +315,6 @@ def written(path, table):
 
 
 if __name__ == "__main__":
-    written(DEFAULTS, all_defaults())
+    kept, found = [*json.loads(DEFAULTS.read_text(encoding="utf-8")), *sys.argv[1:]], numbers()
+    written(DEFAULTS, {name: found[name] for name in sorted({*kept}) if name in found})
     written(ANSWERS, {exercise: judged(exercise) for exercise in EXERCISES})

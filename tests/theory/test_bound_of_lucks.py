@@ -15,19 +15,17 @@ from support import DATA
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved, lower_bound
+from cgrsp_simpy.decide.clairvoyant import optimum
+from cgrsp_simpy.decide.figures import policies_and_frontier
+from cgrsp_simpy.decide.gaps import Frontier, frontier, over_lucks
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.plots.frontier import policies_and_frontier
-from cgrsp_simpy.rental.bounds import OBJECTIVES, Weights, check_proved, lower_bound
-from cgrsp_simpy.rental.clairvoyant import optimum
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.gpu import GpuType
-from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Clock, HourlyStock, Market
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload, PoissonWorkload
-from cgrsp_simpy.studies.frontier import Frontier, frontier
-from cgrsp_simpy.studies.gaps import over_lucks
 
 POLICIES = ("fifo", "spt", "edf", "rh", "cadr", "triage")
 FIGURES = ("wait_min", "miss_pct", "tardiness_min")
@@ -74,7 +72,7 @@ def reached(scenario, policy, seed, lucks=LUCKS):
 
 
 def assert_none_is_below(scenario, seed, policies, bin_s):
-    bounds = {name: lower_bound(scenario, name, seed, bin_s).value for name in OBJECTIVES}
+    bounds = {name: lower_bound(scenario, seed, name, bin_s).value for name in OBJECTIVES}
     for policy in policies:
         for name, (value, error) in reached(scenario, policy, seed).items():
             if value == 0 and name in ("miss", "tardiness"):
@@ -123,10 +121,10 @@ def test_the_bound_of_measured_times_is_that_of_certain_ones():
     one = GpuType("one", 0.1, (1.0,), 0.5)
     log = LoggedWorkload((0.0, 0.0), (60.0, 60.0), (80.0, 80.0), (1, 1), (1.0, 1.0))
     scenario = Scenario("log", log, (one,), (one,), market=certain)
-    assert lower_bound(scenario, "miss", bin_s=10).value == pytest.approx(50, abs=1)
+    assert lower_bound(scenario, objective="miss", bin_s=10).value == pytest.approx(50, abs=1)
     due = replace(log, deadline_s=(70.0, 500.0))
     scenario = Scenario("log", due, (one,), (one,), market=certain)
-    assert lower_bound(scenario, "miss", bin_s=10).value == pytest.approx(50, abs=1)
+    assert lower_bound(scenario, objective="miss", bin_s=10).value == pytest.approx(50, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +152,7 @@ def test_no_policy_has_less_than_the_bound_of_measured_times(seed):
 @pytest.mark.long
 def test_no_policy_has_less_than_the_bound_of_a_real_log():
     scenario = cg.trace(LOG, format="gentd26", window="2024-11-20:2024-11-21")
-    bound = lower_bound(scenario, "wait", 0).value
+    bound = lower_bound(scenario, 0, "wait").value
     for policy in ("spt", "cadr"):
         value, error = reached(scenario, policy, 0, 10)["wait"]
         assert 0 < bound < value + 4 * error
@@ -196,11 +194,14 @@ def test_a_part_that_the_proof_does_not_know_is_refused_unless_it_is_left_out():
 )
 def test_weights_are_checked(weights, message):
     with pytest.raises(InputError, match=message):
-        lower_bound(odd(0), weights)
+        lower_bound(odd(0), objective=weights)
 
 
 def test_own_weights_are_those_of_the_names():
-    assert lower_bound(odd(2), Weights(1, 1, 1)).value == lower_bound(odd(2), "mix").value
+    assert (
+        lower_bound(odd(2), objective=Weights(1, 1, 1)).value
+        == lower_bound(odd(2), objective="mix").value
+    )
 
 
 # ---- the frontier ----
@@ -239,7 +240,7 @@ def test_the_frontier_is_the_bounds_at_its_prices():
     found = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=1800)
     assert (found.seeds, found.bin_s) == ((0, 1), 1800)
     assert found.least == {
-        price: [lower_bound(odd(0), weights, seed, 1800).value for seed in (0, 1)]
+        price: [lower_bound(odd(0), seed, weights, 1800).value for seed in (0, 1)]
         for price, weights in prices.items()
     }
 
@@ -290,13 +291,13 @@ def test_an_hour_of_bounds_is_told_before_it_starts(capsys, line, jobs):
 
 
 def test_a_bound_that_is_refused_is_refused_before_the_comparison(capsys, tmp_path):
-    options = ("--gap", "--seeds", "2", "--warm-s", "5", "--out", str(tmp_path / "out"))
+    options = ("--gap", "--seeds", "2", "--terms", "warm_s=5", "--out", str(tmp_path / "out"))
     assert main(["compare", "--day", "hectic", "--policies", "fifo", *options]) == 2
     assert "for a bound" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-SMALL = ("bound", "--day", "quiet", "--jobs-per-day", "3", "--seeds", "2")
+SMALL = ("bound", "--day", "quiet", "--jobs", "3", "--seeds", "2")
 
 
 def test_the_frontier_of_one_seed_is_drawn_without_an_interval():
@@ -352,7 +353,7 @@ def test_the_clairvoyant_is_told(capsys):
         (("--report", "x"), "--report goes with --frontier"),
         (("--frontier", "--objective", "miss"), "--objective"),
         (("--clairvoyant", "--bin", "5"), "--bin"),
-        (("--clairvoyant", "--jobs-per-day", "13"), "at most 12 for an exact optimum"),
+        (("--clairvoyant", "--jobs", "13"), "at most 12 for an exact optimum"),
     ],
 )
 def test_options_that_do_not_go_together_are_one_line(capsys, options, message):

@@ -3,7 +3,6 @@ width of its bins.
 """
 
 import json
-from argparse import ArgumentParser
 from dataclasses import replace
 from functools import cache
 from math import inf
@@ -15,16 +14,16 @@ from support import drawn
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import bound as verb
+from cgrsp_simpy.cli import make_parser
+from cgrsp_simpy.decide.bounds import OBJECTIVES, Bound, _Program, lower_bound
+from cgrsp_simpy.decide.gaps import Frontier
+from cgrsp_simpy.decide.occupation import Laws, levels_of
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, _Program, lower_bound
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType
-from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Clock, Market
-from cgrsp_simpy.rental.occupation import Laws, levels_of
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.workload import DeadlineClasses, JobList, PoissonWorkload
-from cgrsp_simpy.studies.frontier import Frontier
 
 FIGURES = {"wait": "wait_min", "miss": "miss_pct", "tardiness": "tardiness_min"}
 MINUTE = GpuType("minute", 0.1, (60.0, 120.0), 0.5)
@@ -46,7 +45,7 @@ def listed(*rows, slots=1, market=CERTAIN, sigma=0.0, **other):
 
 
 def value(scenario, objective, bin_s=10.0):
-    return lower_bound(scenario, objective, bin_s=bin_s).value
+    return lower_bound(scenario, objective=objective, bin_s=bin_s).value
 
 
 def test_a_job_alone_waits_for_its_delay_and_is_late_by_what_it_must_be():
@@ -245,7 +244,7 @@ def busy(free_types=False):
 
 @cache
 def found(objective, bin_min=10, seed=0, free_types=False):
-    return lower_bound(busy(free_types), objective, seed, bin_min * 60)
+    return lower_bound(busy(free_types), seed, objective, bin_min * 60)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +328,7 @@ def test_the_limits_of_the_thesis_days(day, free_types, objective, expected, err
     errors of ten seeds.
     """
     scenario = cg.day(day, free_types=free_types)
-    values = [lower_bound(scenario, objective, seed, bin_s=1200).value for seed in range(10)]
+    values = [lower_bound(scenario, seed, objective, bin_s=1200).value for seed in range(10)]
     assert np.mean(values) == pytest.approx(expected, abs=error)
 
 
@@ -353,11 +352,11 @@ def test_bad_input_is_one_line(given, message):
 
 
 def test_bins_too_narrow_for_the_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.rental.bounds.MOST_CELLS", 1e4)
+    monkeypatch.setattr("cgrsp_simpy.decide.bounds.MOST_CELLS", 1e4)
     later = listed((0, 100, 1), (3600, 3700, 1))
-    assert lower_bound(later, "wait", bin_s=600).value > 0
+    assert lower_bound(later, objective="wait", bin_s=600).value > 0
     with pytest.raises(InputError, match=r"bin_s.* must be wider for a horizon of 1\.0 h"):
-        lower_bound(later, "wait", bin_s=20)
+        lower_bound(later, objective="wait", bin_s=20)
 
 
 def test_jobs_of_several_gpus_are_refused():
@@ -366,22 +365,22 @@ def test_jobs_of_several_gpus_are_refused():
 
 
 def answered(line):
-    parser = ArgumentParser()
-    verb.add_arguments(parser)
-    return verb.carry_out(parser.parse_args(line.split())).text
+    given = make_parser("bound").parse_args(["bound", *line.split()])
+    given.format = given.format or "table"
+    return verb.carry_out(given).text
 
 
 @pytest.mark.slow
 def test_the_command_tells_each_seed_and_the_mean():
-    line = "--day quiet --objective wait --first-seed 3 --bin 30 --jobs-per-day 3"
-    told = json.loads(answered(f"{line} --seeds 2 --format json"))
-    own = lower_bound(cg.day("quiet", jobs=3), "wait", 3, 1800).value
+    line = "--day quiet --objective wait --bin 30 --jobs 3"
+    told = json.loads(answered(f"{line} --seeds 3:5 --format json"))
+    own = lower_bound(cg.day("quiet", jobs=3), 3, "wait", 1800).value
     assert [row["seed"] for row in told["seeds"]] == [3, 4]
     assert told["seeds"][0]["value"] == own
     assert told["bound"]["mean"] == pytest.approx(np.mean([row["value"] for row in told["seeds"]]))
-    assert answered(f"{line} --seeds 1 --format csv").splitlines()[1].startswith(f"3,{own}")
+    assert answered(f"{line} --seeds 3:4 --format csv").splitlines()[1].startswith(f"3,{own}")
     assert f"no policy has less than {own:.2f} minutes of mean wait" in answered(
-        f"{line} --seeds 1"
+        f"{line} --seeds 3:4"
     )
     for wrong in ("0", "1441"):
         with pytest.raises(InputError, match="--bin"):

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.decide.clairvoyant import MOST_JOBS, optimum
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.rental.clairvoyant import MOST_JOBS, optimum
 from cgrsp_simpy.rental.gpu import GpuType
-from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Clock, Market
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.workload import JobList
 
 MINUTE = GpuType("minute", 0.1, (60.0, 120.0), 1.0)

@@ -9,8 +9,8 @@ from support import waited
 from cgrsp_simpy.analysis import queueing
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.placement import PLACEMENTS
+from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
-from cgrsp_simpy.cluster.schedulers import make_scheduler
 from cgrsp_simpy.model.streams import stream
 
 

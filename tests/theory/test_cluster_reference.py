@@ -15,8 +15,8 @@ import pytest
 from cgrsp_simpy.cluster.backfilling import shadow
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import metrics
+from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
-from cgrsp_simpy.cluster.schedulers import make_scheduler
 
 LUBLIN = Path(__file__).resolve().parents[3] / "shared" / "data" / "swf" / "lublin_256.swf"
 GPUS = 256

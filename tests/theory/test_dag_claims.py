@@ -13,20 +13,18 @@ import numpy as np
 import pytest
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.dag import figure_data as data
-from cgrsp_simpy.dag.figure_data import ORDERED
-from cgrsp_simpy.dag.figures import FIGURES, _intro
-from cgrsp_simpy.dag.findings import over_heft
 from cgrsp_simpy.dag.generate import erdos_renyi
-from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
-from cgrsp_simpy.dag.learning import ddqn
+from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
+from cgrsp_simpy.dag.paper.figures import FIGURES, _intro
+from cgrsp_simpy.dag.paper.learning import ddqn
+from cgrsp_simpy.dag.paper.rank_figures import SENSITIVITY
+from cgrsp_simpy.dag.paper.search_figures import ORDERED, Runs, over_heft
+from cgrsp_simpy.dag.paper.whales import worl_rtgs
 from cgrsp_simpy.dag.platform import Servers
-from cgrsp_simpy.dag.problem import Problem
-from cgrsp_simpy.dag.recursion import carried_out, makespans
+from cgrsp_simpy.dag.policies import find
+from cgrsp_simpy.dag.problem import Problem, carried_out, makespans
 from cgrsp_simpy.dag.scenario import Scenario
-from cgrsp_simpy.dag.schedulers import find
 from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.dag.whales import worl_rtgs
 from cgrsp_simpy.studies.compare import compare
 
 ROOT = Path(__file__).parents[2]
@@ -80,7 +78,7 @@ def test_captions_say_what_their_rows_do(id):
 
 
 def test_the_introduction_names_the_papers_budget_and_ours():
-    assert "\n\n".join(_intro(data.Runs())) in FIGURES_README
+    assert "\n\n".join(_intro(Runs())) in FIGURES_README
     paper = inspect.signature(worl_rtgs).parameters | {
         "episodes": inspect.signature(ddqn).parameters["episodes"]
     }
@@ -95,11 +93,12 @@ def test_the_introduction_names_the_papers_budget_and_ours():
 def test_no_difference_shown_is_said_with_the_values_the_graphs_and_the_budget():
     caption = FIGURES["sensitivity"].seen(rows_of("sensitivity"))
     assert caption.startswith(
-        "On 20 graphs of 100 nodes, 500 plans evaluated by each search: episodes from 1 to 10: p = "
+        "On 20 graphs of a third of the nodes, with half of the plans evaluated: episodes from 1 to"
+        " 10: p = "
     )
     assert all(
         f"{name} from {values[0]} to {values[-1]}: p = " in caption
-        for name, values in data.SENSITIVITY.items()
+        for name, values in SENSITIVITY.items()
     )
     assert "Of larger budgets and graphs this says nothing." in caption
     assert {row["seed"] for row in rows_of("sensitivity")} == set(range(20))

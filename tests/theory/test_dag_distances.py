@@ -5,9 +5,14 @@ and as a correlation.
 import numpy as np
 import pytest
 
-from cgrsp_simpy.dag.distance import correlate, finish_time_gap_s, node_loads_s, plan_distance_s
 from cgrsp_simpy.dag.generate import star
 from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.paper.distance import (
+    correlate,
+    finish_time_gap_s,
+    node_loads_s,
+    plan_distance_s,
+)
 from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.scenario import Scenario

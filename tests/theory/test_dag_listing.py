@@ -7,23 +7,32 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from cgrsp_simpy.dag.annealing import STARTS, anneal
-from cgrsp_simpy.dag.bounds import capacity_s, critical_path_s, lower_bound_s
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.heft import (
+from cgrsp_simpy.dag.listing import (
     ORDERS,
+    by_work,
     cpop,
     critical_path,
     downward_rank_s,
     heft,
+    min_min,
+    random_plan,
+    round_robin,
     run_order,
     upward_rank_s,
 )
-from cgrsp_simpy.dag.listing import by_work, min_min, random_plan, round_robin
 from cgrsp_simpy.dag.platform import Platform, Servers
-from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
-from cgrsp_simpy.dag.random_search import random_search
-from cgrsp_simpy.dag.recursion import carried_out, makespans
+from cgrsp_simpy.dag.policies import STARTS, anneal, random_search
+from cgrsp_simpy.dag.problem import (
+    READINGS,
+    Plan,
+    Problem,
+    capacity_s,
+    carried_out,
+    critical_path_s,
+    lower_bound_s,
+    makespans,
+)
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.model.checks import InputError
 

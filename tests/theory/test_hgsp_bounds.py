@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_hgsp_exact import brute_force
+from support import brute_force
 
 from cgrsp_simpy.hgsp.bounds import _least, _models, _span, _worth, alone, by_capacity, lower_bound
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
+from cgrsp_simpy.hgsp.policies import SCHEDULERS
 from cgrsp_simpy.hgsp.scenario import schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import from_sequences
-from cgrsp_simpy.hgsp.schedulers import SCHEDULERS
 
 FAST, SLOW = Gpu("A100", 80, 57.0), Gpu("A30", 24, 30.0)
 

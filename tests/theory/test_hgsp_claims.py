@@ -2,17 +2,17 @@
 paired by instance.
 """
 
-import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support import csv_rows
 
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
-from cgrsp_simpy.hgsp.figure_data import READINGS
+from cgrsp_simpy.hgsp.annealing import greedy_as_they_arrive, sagreedy
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
+from cgrsp_simpy.hgsp.paper.level_figures import READINGS
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
-from cgrsp_simpy.hgsp.sagreedy import greedy_as_they_arrive, sagreedy
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 
 ROOT = Path(__file__).parents[2]
@@ -107,7 +107,7 @@ def howto():
 def test_what_the_howto_says_of_high_load():
     """Of the ten instances behind Table I, whose CSV is held to what the package gives."""
     table = (ROOT / "figures" / "hgsp" / "hgsp_table1.csv").read_text(encoding="utf-8")
-    rows = [row for row in csv.DictReader(table.splitlines()) if row["level"] == "tasks3"]
+    rows = [row for row in csv_rows(table) if row["level"] == "tasks3"]
     late = {row["scheduler"]: float(row["weighted_tardiness"]) for row in rows}
     off = {name: f"{100 * (1 - own / late['fifo']):.0f} %" for name, own in late.items()}
     (gap_pct,) = (float(row["gap_pct"]) for row in rows if row["scheduler"] == "wspt")

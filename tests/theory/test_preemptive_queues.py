@@ -12,7 +12,8 @@ from scipy.integrate import quad
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.queueing import mg1, mg1_preemptive, mg1_ps, mg1_srpt
-from cgrsp_simpy.rental.policies.preemptive import Preemptive
+from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.policies.classic import Preemptive
 
 AT_ONCE = cg.Market(delay_s=((0, 0),) * 3)
 SUSPENSION = cg.Terms(suspension=True)
@@ -33,7 +34,7 @@ def machine(times_s, shares, load, service, jobs, terms=SUSPENSION, tight=0.0):
     """Poisson arrivals at one machine, without delays."""
     gpu = cg.GpuType("machine", 1.0, times_s, 1.0)
     rate = load / float(np.dot(times_s, shares))
-    work = cg.PoissonWorkload(jobs, rate, shares, cg.DeadlineClasses(tight, 1e4, 1e4))
+    work = cg.PoissonWorkload(jobs, rate, shares, DeadlineClasses(tight, 1e4, 1e4))
     return cg.Scenario("machine", work, (gpu,), (gpu,), False, AT_ONCE, service, terms)
 
 

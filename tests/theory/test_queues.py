@@ -12,7 +12,7 @@ from scipy import stats
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import littles_law, queue_length, time_average
-from cgrsp_simpy.rental.metrics import utilisation
+from cgrsp_simpy.decide.advice import utilisation
 from cgrsp_simpy.rental.workload import DAYS
 
 MOST = 4  # standard errors

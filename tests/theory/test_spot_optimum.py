@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cgrsp_simpy.logs.series import Series
+from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.market import Job, Stretch, Zone
 from cgrsp_simpy.spot.optimum import Market, optimum

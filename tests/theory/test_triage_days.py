@@ -10,8 +10,9 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean as statistics_mean
 from cgrsp_simpy.analysis.statistics import paired_difference
-from cgrsp_simpy.rental.bounds import lower_bound
-from cgrsp_simpy.studies.judge import judge
+from cgrsp_simpy.decide.bounds import lower_bound
+from cgrsp_simpy.decide.judge import judge
+from cgrsp_simpy.rental.deadlines import DeadlineClasses
 
 LOSES = Path(__file__).parents[2] / "scenarios" / "where_triage_loses.py"
 FRESH = range(5000, 5200)  # the rules and their numbers were chosen on seeds below 1000
@@ -68,7 +69,7 @@ def test_where_stock_is_never_low_nothing_is_lost_against_cadr():
 def test_where_stock_is_always_low_it_is_not_shown_to_cost_more_than_the_best_of_the_thesis():
     dry = cg.Scenario("dry", cg.day("hectic").workload, market=cg.Market(cg.Clock(((0, 0.5),))))
     study = judge([dry], ["rh", "cadr", "edf", "triage"], range(5000, 5008))
-    [beside] = study.beside("triage")
+    [beside] = study.against_best("triage")
     assert beside.difference.low < 0
 
 
@@ -80,7 +81,7 @@ def test_where_half_of_the_jobs_are_tight_and_scarcity_is_long_the_doomed_yield_
         cg.GpuType("RTX A5000", 0.27, (60.9, 69.7, 99.6), 0.65),
     )
     clock = cg.Clock(((0, 1.0), (3, 0.5), (9, 0.4), (12, 0.6), (15, 1.0)))
-    load = cg.PoissonWorkload(950, 0.033, deadlines=cg.DeadlineClasses(tight_fraction=0.5))
+    load = cg.PoissonWorkload(950, 0.033, deadlines=DeadlineClasses(tight_fraction=0.5))
     day = cg.Scenario("long", load, cg.round_robin(6, gpus), gpus, market=cg.Market(clock))
     study = cg.compare(day, ["triage", "cadr", "triage:yielding=false"], SHOWN)
     for other in ("cadr", "triage:yielding=false"):
@@ -148,7 +149,7 @@ def test_the_readme_compares_misses_of_triage_and_cadr_on_the_hectic_day():
 
 @pytest.mark.long
 def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
-    bounds = [lower_bound(cg.day("hectic"), "wait", seed, 1800).value for seed in SHOWN]
+    bounds = [lower_bound(cg.day("hectic"), seed, "wait", 1800).value for seed in SHOWN]
     fixed = cg.compare(cg.day("hectic"), ["triage"], SHOWN).values("triage", "wait_min")
     free = cg.compare(cg.day("hectic", free_types=True), ["triage", "cadr"], SHOWN)
     above, below = (

@@ -11,6 +11,7 @@ from support import several
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import paired_difference
+from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.market import LOW
 from cgrsp_simpy.rental.policies.scarcity import law_of
 
@@ -42,7 +43,7 @@ def scenario(number):
     ) / len(slots)
     rate_per_s = draw.uniform(0.3, 0.9) * len(slots) / work_s
     tight = draw.choice([0.1, 0.2, 0.3, 0.5, 0.8])
-    load = cg.PoissonWorkload(400, rate_per_s, deadlines=cg.DeadlineClasses(tight))
+    load = cg.PoissonWorkload(400, rate_per_s, deadlines=DeadlineClasses(tight))
     return cg.Scenario(f"mixed {number}", load, slots, gpus, free_types, cg.Market(cg.Clock(bands)))
 
 
@@ -155,7 +156,7 @@ def fast_and_plentiful_or_slow_and_scarce():
         cg.GpuType("fast", 0.5, (60.0,) * 3, 0.93),
         cg.GpuType("slow", 0.5, (240.0,) * 3, 0.35),
     )
-    load = cg.PoissonWorkload(600, 0.03, deadlines=cg.DeadlineClasses(0.8))
+    load = cg.PoissonWorkload(600, 0.03, deadlines=DeadlineClasses(0.8))
     return cg.Scenario("two types", load, (fast, slow, fast), (fast, slow), free_types=True)
 
 

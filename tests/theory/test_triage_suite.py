@@ -11,8 +11,8 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean as statistics_mean
 from cgrsp_simpy.analysis.statistics import paired_difference
-from cgrsp_simpy.studies.judge import judge
-from cgrsp_simpy.studies.suite import TEST, TRAIN, scenario
+from cgrsp_simpy.decide.judge import judge
+from cgrsp_simpy.decide.suite import TEST, TRAIN, scenario
 
 FRESH = range(9000, 9200)
 
@@ -50,14 +50,14 @@ def test_on_the_test_scenarios_triage_costs_least():
 @pytest.mark.long
 def test_where_it_is_behind_triage_is_on_other_seeds_too_but_not_shown_by_a_point():
     study = judge([scenario(5088), scenario(5032)], ["edf", "triage"], range(1000, 1060), 2)
-    first, other = study.beside("triage", "miss_pct")
+    first, other = study.against_best("triage", "miss_pct")
     assert 0 < first.difference.low < 1 and 0 < other.difference.low < 1
     assert (
         f"triage misses {shown(first, 1)} points more than EDF in scenario 5088,"
         f" and {shown(other, 1)} in 5032" in HOWTO
     )
-    first, other = study.beside("triage", "wait_min")
-    less, more = study.beside("triage")
+    first, other = study.against_best("triage", "wait_min")
+    less, more = study.against_best("triage")
     assert less.difference.high < 0 < more.difference.mean
     assert (
         f"In 5088 triage waits {shown(first, -1)} min less than EDF for that, and costs"
@@ -75,7 +75,7 @@ def test_on_two_hundred_more_scenarios_triage_costs_least_and_is_behind_in_two()
     study = judge(more, ["edf", "cadr", "triage"], range(4), 2)
     cents = {row["policy"]: 100 * row["usd_per_job"] for row in study.table()}
     study = judge([scenario(5218), scenario(5112)], ["edf", "triage"], range(1000, 1060), 2)
-    first, other = study.beside("triage", "miss_pct")
+    first, other = study.against_best("triage", "miss_pct")
     assert first.difference.low > 1 and other.difference.low > 1
     assert (
         f"5100 to 5299, triage costs {cents['triage']:.1f} US cents a job,"
@@ -106,7 +106,7 @@ RULES = {rule: "triage" if rule == "all rules" else f"triage:{rule}" for rule, *
 def worth(study, policy):
     """US cents a job, and in how many scenarios it misses over a point more than the best."""
     usd = [np.mean(study.values(scenario, policy)) for scenario in study.scenarios]
-    beside = study.beside(policy, "miss_pct", OTHERS)
+    beside = study.against_best(policy, "miss_pct", OTHERS)
     return f"{100 * np.mean(usd):.2f}", str(sum(each.difference.mean > 1 for each in beside))
 
 
@@ -193,9 +193,9 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_where_the_first_edition_lost_triage_costs_no_more_than_the_best_of_four(case):
     study = judge([CASES[case]()], [*THESIS, "triage"], range(9000, 9020))
-    [beside] = study.beside("triage")
+    [beside] = study.against_best("triage")
     assert beside.difference.low < 0.005
-    [missed] = study.beside("triage", "miss_pct")
+    [missed] = study.against_best("triage", "miss_pct")
     assert missed.difference.low < 1
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.waiting.bursty import BurstyJobs
-from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs
+from cgrsp_simpy.waiting.jobs import BurstyJobs, Chunk, ExponentialJobs
 from cgrsp_simpy.waiting.machines import M5, rent_per_h
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
@@ -66,8 +65,8 @@ def test_the_rate_allows_for_the_time_within_arrays(monkeypatch):
     """To 4 standard errors, 20 %, with days of 10 minutes, so that there are many; without regard
     to it, 44 % too low.
     """
-    monkeypatch.setattr("cgrsp_simpy.waiting.bursty.DAY_S", 600.0)
-    monkeypatch.setattr("cgrsp_simpy.waiting.bursty.PAUSE_S", (1.0, 100.0))
+    monkeypatch.setattr("cgrsp_simpy.waiting.jobs.DAY_S", 600.0)
+    monkeypatch.setattr("cgrsp_simpy.waiting.jobs.PAUSE_S", (1.0, 100.0))
     source = BurstyJobs(2 * MILLION, rate_per_s=5.0)
     span_s = span(source)
     assert source.jobs / span_s == pytest.approx(source.rate_per_s, rel=4 / math.sqrt(span_s / 610))

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cgrsp_simpy.model.parameters import chosen
-from cgrsp_simpy.rental.policies.classic import balanced, edf, fifo, lcf, random, spt
+from cgrsp_simpy.model.policy import chosen
+from cgrsp_simpy.rental.policies.classic import (
+    balanced,
+    edf,
+    edf_p,
+    fifo,
+    lcf,
+    random,
+    spt,
+    srpt,
+)
 from cgrsp_simpy.rental.policies.hybrid import (
     adaptive,
     cadr,
     cadr_order_only,
     spt_rescue,
 )
-from cgrsp_simpy.rental.policies.preemptive import edf_p, srpt
 from cgrsp_simpy.rental.policies.rolling_horizon import rolling_horizon
 from cgrsp_simpy.rental.policies.rules import ListPolicy
 from cgrsp_simpy.rental.policies.triage import triage

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from cgrsp_simpy.model.parameters import chosen
-from cgrsp_simpy.model.policy import Suspend, Wake
+from cgrsp_simpy.model.policy import Suspend, Wake, chosen
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.view import Assignment, Known, Policy, View

@@ -1,0 +1,195 @@
+"""Options made from the parameters of classes and functions: name, kind, default and help are
+theirs. A parameter that is a dataclass itself is one option of pairs: --terms warm_s=60,retry_s=30.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import is_dataclass
+from functools import partial
+from types import UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin
+
+from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.policy import READERS
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(map(float, text.split(":")))
+
+
+# Kind -> what reads it from a text, and what is allowed.
+KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
+    **READERS,
+    bool: ({"yes": True, "no": False, "true": True, "false": False}.__getitem__, "yes or no"),
+    tuple: (_numbers, "numbers, such as 1:2"),
+}
+METAVARS = {int: "N", float: "X", str: "NAME", tuple: "X:X,"}
+
+
+class Field(NamedTuple):
+    """A parameter: what its docstring tells of it, and of which of KINDS, or which dataclass, it
+    is.
+    """
+
+    name: str
+    kind: Any
+    told: str = ""
+    default: Any = None
+
+    @property
+    def help(self) -> str:
+        """What is told, with the default unless that is nothing."""
+        plain = isinstance(self.default, int | float | str) and not isinstance(self.default, bool)
+        shown = f"{self.default:g}" if isinstance(self.default, float) else self.default
+        return f"{self.told}{f' (default: {shown})' if plain and shown != '' else ''}"
+
+
+def fields_of(made: Callable[..., Any], *names: str) -> dict[str, Field]:
+    """The parameters of a class or a function that a text can give; some of them, if named."""
+    told, found = _told_of(made), {}
+    for name, item in inspect.signature(made, eval_str=True).parameters.items():
+        if (kind := _kind(item.annotation)) and (name in names or not names):
+            default = None if item.default is item.empty else item.default
+            found[name] = Field(name, kind, told.get(name, ""), default)
+    return found
+
+
+def _kind(hint: Any) -> Any:
+    """The first of a union that a text can give."""
+    if hint in READERS or is_dataclass(hint):
+        return hint
+    if get_origin(hint) is tuple:
+        return tuple if get_args(hint)[0] is float else None
+    inner = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()
+    return next(filter(None, map(_kind, inner)), None)
+
+
+def _told_of(made: Callable[..., Any]) -> dict[str, str]:
+    """By name what a docstring has in its section of parameters, in one line each."""
+    _, _, section = (inspect.getdoc(made) or "").partition("\nParameters\n----------\n")
+    section = re.split(r"\n\n?\w+\n-+\n", section)[0]
+    entries = re.findall(r"^(\w[^:\n]*)(?: :.*)?\n((?:(?: .*)?(?:\n|\Z))+)", section, re.M)
+    return {name: " ".join(text.split()) for names, text in entries for name in names.split(", ")}
+
+
+def flag(option: str) -> str:
+    """An option as it is given on the command line."""
+    return f"--{option.replace('_', '-')}"
+
+
+def add_fields(
+    parser: argparse._ActionsContainer,
+    made: Callable[..., Any],
+    *names: str,
+    **more: str | Iterable[str],
+) -> None:
+    """Add an option for each of these parameters; it is None where it is not given.
+
+    more: by parameter what the help says beside, or the names to choose from.
+    """
+    for name, item in fields_of(made, *names).items():
+        beside = more.get(name, "")
+        text = beside if isinstance(beside, str) else ", ".join(beside)
+        told = item.told.rstrip(".")
+        told = f"{told}{' ' if text.startswith('(') else '; '}{text}" if text and told else told
+        add_field(parser, item._replace(told=told))
+
+
+def add_field(parser: argparse._ActionsContainer, item: Field) -> None:
+    """Add the option of a parameter."""
+    if is_dataclass(item.kind):
+        kind: Any = item.kind
+        add_pairs(parser, item.name, fields_of(kind), item.told)
+        return
+    own: dict[str, Any] = {"help": item.help.replace("%", "%%"), "default": None}
+    if item.kind is bool:
+        parser.add_argument(flag(item.name), action="store_const", const=True, **own)
+        return
+    kind = checked(KINDS[tuple][0]) if item.kind is tuple else item.kind
+    parser.add_argument(flag(item.name), type=kind, metavar=METAVARS[item.kind], **own)
+
+
+def add_pairs(
+    parser: argparse._ActionsContainer,
+    option: str,
+    known: Mapping[str, Field],
+    told: str = "",
+    read: Callable[[str], Any] | None = None,
+) -> None:
+    """Add an option of pairs, which gives a dict.
+
+    told: what the help says behind their names. read: what reads the text, unless that is
+    `pairs_of`.
+    """
+    text = f"{'; '.join([', '.join(known), *filter(None, [told])])}\n{parts_told(known)}"
+    parser.add_argument(
+        flag(option),
+        type=checked(read or partial(pairs_of, known)),
+        action=Pairs,
+        metavar="A=X,B=Y",
+        help=text.replace("%", "%%"),
+    )
+
+
+class Pairs(argparse.Action):
+    """Keeps the pairs of an option, which may be given again for others."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        held = getattr(namespace, self.dest) or {}
+        both = isinstance(values, dict) and isinstance(held, dict)
+        if held and (not both or held.keys() & values):
+            raise argparse.ArgumentError(self, f"{values} is given twice, beside {held}")
+        setattr(namespace, self.dest, {**held, **values} if both else values)
+
+
+def parts_told(known: Mapping[str, Field]) -> str:
+    """What a help says of pairs, a line each."""
+    return "\n".join(f"  {item.name}: {item.help}" for item in known.values())
+
+
+def pairs_of(known: Mapping[str, Field], text: str) -> dict[str, Any]:
+    """The values by name in "warm_s=60,retry_s=30", each of its kind."""
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if not equals or not value:
+            such = next(iter(known))
+            raise InputError(f"{part!r} must be of the form name=value, such as {such}=...")
+        check_one_of("name", name, known)
+        if name in found:
+            raise InputError(f"{name} is given twice")
+        read, allowed = KINDS[known[name].kind]
+        try:
+            found[name] = read(value)
+        except (KeyError, ValueError):
+            raise InputError(f"{name}(={value!r}) must be {allowed}") from None
+    return found
+
+
+def named_pairs(known: Mapping[str, Field], text: str) -> tuple[str, dict[str, Any]]:
+    """A name, or a file, and the pairs behind it: "tasks1:tasks=9,load=0.8"."""
+    name, pairs = re.fullmatch(r"(.*?)(?::(\w+=.*))?", text, re.S).groups()  # type: ignore[union-attr]
+    return name, pairs_of(known, pairs) if pairs else {}
+
+
+def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """What reads an option's text, with errors as argparse tells them."""
+
+    def one(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return one
+
+
+def given_of(given: argparse.Namespace, *options: str, **renamed: str) -> dict[str, Any]:
+    """The values of those of the options that are given. renamed: option -> the value's name."""
+    names = {**{option: option for option in options}, **renamed}
+    values = {name: getattr(given, option, None) for option, name in names.items()}
+    return {name: value for name, value in values.items() if value is not None}

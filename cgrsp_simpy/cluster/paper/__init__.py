@@ -1,0 +1,1 @@
+"""What reproduces the paper on clusters: its table and its figures."""

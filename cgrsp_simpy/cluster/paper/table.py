@@ -1,0 +1,183 @@
+"""Table II and the static figures of the text, published beside reproduced, over offered loads;
+the paper's claims, tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.analysis.statistics import Mean, paired_difference
+from cgrsp_simpy.cluster.jobs import (
+    PAPER_CLUSTER,
+    Mix,
+    Offered,
+    least_gpu_hours,
+    least_of_any_law,
+    mean_gpu_hours,
+    most_jobs_per_hour,
+)
+from cgrsp_simpy.cluster.metrics import STARVED_S
+from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.studies.compare import Comparison, compare
+
+STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")  # the paper's static schedulers
+DYNAMIC = ("hps", "pbs", "sbs")  # the paper's dynamic schedulers
+LOADS = (0.4, 0.6, 0.8, 0.9, 1.0, 1.2, 1.4)  # the paper gives no rate of arrivals
+JOBS = 1000
+FIGURES = ("throughput_per_h", "utilisation_pct", "wait_s", "wait_variance_s2", "starved")
+
+# cluster-schedulers.txt Table II, and Section VI.A and VI.B for the static ones. The unit of the
+# variance is not printed.
+PUBLISHED: dict[str, dict[str, float]] = {
+    "fifo": {"throughput_per_h": 12.5, "utilisation_pct": 45.2, "wait_variance_s2": 126.0},
+    "sjf": {"utilisation_pct": 67.4, "wait_variance_s2": 2847.0, "starved": 156.0},
+    "shortest": {"wait_variance_s2": 1957.0, "starved": 89.0},
+    "shortest-gpu": {"wait_variance_s2": 1678.0, "starved": 67.0},
+    "hps": dict(zip(FIGURES, (25.8, 78.2, 757.0, 457.0, 12.0))),
+    "pbs": dict(zip(FIGURES, (24.3, 76.1, 823.0, 524.0, 18.0))),
+    "sbs": dict(zip(FIGURES, (23.7, 74.6, 891.0, 679.0, 25.0))),
+}
+# What "dynamic beats static" means: the figure, and whether more of it is better.
+CLAIMS = {"throughput_per_h": True, "starved": False, "wait_variance_s2": False}
+
+
+def studies(
+    loads: Sequence[float] = LOADS,
+    seeds: Iterable[int] = range(10),
+    jobs: int = JOBS,
+    executor: Executor | int | None = None,
+) -> dict[float, Comparison]:
+    """The seven schedulers of the paper on the same jobs, at each offered load."""
+    seeds = list(seeds)
+    return {
+        load: compare(Scenario(Offered(jobs=jobs, load=load)), STATIC + DYNAMIC, seeds, executor)
+        for load in loads
+    }
+
+
+def rows(found: Mapping[float, Comparison]) -> list[dict[str, Any]]:
+    """One dict a scheduler and load: each figure's mean and half width, the published beside;
+    `closest` marks the load.
+
+    closest: of a scheduler's loads the one whose utilisation is closest to the published one.
+    """
+    table = []
+    for name, published in PUBLISHED.items():
+        values = {load: study.means()[name] for load, study in found.items()}
+        wanted = published.get("utilisation_pct")
+        closest = (
+            min(values, key=lambda load: abs(values[load]["utilisation_pct"].mean - wanted))
+            if wanted
+            else None
+        )
+        for load, known in values.items():
+            row: dict[str, Any] = {"scheduler": name, "load": load, "closest": load == closest}
+            for figure in FIGURES:
+                row |= {
+                    figure: known[figure].mean,
+                    f"{figure}_half_width_95": known[figure].half_width,
+                }
+                row[f"published_{figure}"] = published.get(figure)
+            table.append(row)
+    return table
+
+
+def claims(found: Mapping[float, Comparison]) -> list[dict[str, Any]]:
+    """One dict a claim and load: dynamic minus static, paired by seed.
+
+    mean: of the means of each group; best: the worst dynamic scheduler against the best static one,
+    as "consistently outperform" says. Each with its 95 % interval and whether it holds: "yes", "no"
+    (the contrary is significant), or "open".
+    """
+    table = []
+    for figure, more_is_better in CLAIMS.items():
+        for load, study in found.items():
+            static, dynamic = (
+                np.array([study.values(name, figure) for name in group])
+                for group in (STATIC, DYNAMIC)
+            )
+            best, worst = (np.max, np.min) if more_is_better else (np.min, np.max)
+            row: dict[str, Any] = {"figure": figure, "load": load}
+            for kind, one, other in (
+                ("mean", dynamic.mean(axis=0), static.mean(axis=0)),
+                ("best", worst(dynamic, axis=0), best(static, axis=0)),
+            ):
+                difference = paired_difference(one.tolist(), other.tolist())
+                row |= {kind: difference.mean, f"{kind}_half_width_95": difference.half_width}
+                row[f"{kind}_holds"] = _holds(difference, more_is_better)
+            table.append(row)
+    return table
+
+
+def _holds(difference: Mean, more_is_better: bool) -> str:
+    if difference.low > 0 or difference.high < 0:
+        return "yes" if (difference.mean > 0) == more_is_better else "no"
+    return "open"
+
+
+def verdict(tested: Sequence[Mapping[str, Any]], figure: str, kind: str) -> str:
+    """Of a claim over all loads: "holds", "holds at no load", or at which loads it does."""
+    own = {row["load"]: row[f"{kind}_holds"] for row in tested if row["figure"] == figure}
+    yes = [f"{load:g}" for load, answer in own.items() if answer == "yes"]
+    if len(yes) == len(own):
+        return "holds"
+    return f"depends on the load: holds at {', '.join(yes)}" if yes else "holds at no load"
+
+
+def implied() -> list[str]:
+    """What follows from the paper's mix and from what it prints of the schedulers, and what
+    that cannot be.
+    """
+    mix, gpus = Mix(), PAPER_CLUSTER.gpus
+    pairs = {
+        name: row
+        for name, row in PUBLISHED.items()
+        if {"throughput_per_h", "utilisation_pct"} <= row.keys()
+    }
+    hours = ", ".join(f"{gpu_hours(row):.2f} ({name})" for name, row in pairs.items())
+    lines = [
+        f"The mean job of the mix has at least {least_gpu_hours(mix):.2f} GPU-hours if its GPUs"
+        " and its duration are independent, as they are here (all durations at the lower ends"
+        f" of their classes; {mean_gpu_hours(mix):.2f} with durations log-uniform within them),"
+        f" and at least {least_of_any_law(mix):.2f} if the widest jobs are the shortest.",
+        f"The printed pairs of throughput and utilisation imply {hours} GPU-hours a job:"
+        " less than GPUs and duration that are independent allow, possible if wide jobs are short."
+        " The paper does not say which.",
+    ]
+    for name, row in pairs.items():
+        most = most_jobs_per_hour(mix, PAPER_CLUSTER, row["utilisation_pct"] / 100)
+        lines.append(
+            f"{name}: if GPUs and duration are independent, {row['utilisation_pct']} % of"
+            f" {gpus} GPUs allow at most {most:.1f} jobs an hour, not {row['throughput_per_h']}."
+        )
+    for name in DYNAMIC:
+        row = PUBLISHED[name]
+        lines.append(
+            f"{name}: {row['starved']:.0f} waits of more than {STARVED_S:g} s among {JOBS} around a"
+            f" mean of {row['wait_s']:.0f} s have a variance of at least {least_variance(row):,.0f}"
+            f" s^2, not {row['wait_variance_s2']:.0f} (in min^2 it could be)."
+        )
+    return lines
+
+
+def gpu_hours(row: Mapping[str, float]) -> float:
+    """GPU-hours of the mean job that a throughput and a utilisation of the paper's cluster over
+    the same time imply.
+    """
+    return row["utilisation_pct"] / 100 * PAPER_CLUSTER.gpus / row["throughput_per_h"]
+
+
+def least_variance(row: Mapping[str, float]) -> float:
+    """The least variance, s^2, of waits with the mean row["wait_s"] of which row["starved"] are
+    longer than the limit.
+
+    It is reached where those are just at the limit, and all others are equal.
+    """
+    starved = row["starved"]
+    rest_s = (JOBS * row["wait_s"] - starved * STARVED_S) / (JOBS - starved)
+    waits_s = np.repeat([STARVED_S, rest_s], [int(starved), JOBS - int(starved)])
+    return float(waits_s.var())

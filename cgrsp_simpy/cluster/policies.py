@@ -1,0 +1,359 @@
+"""The schedulers by name, and from text such as "hps:monotone=true": those that weigh several
+things at once, HPS, and the adaptive one that the paper gave up (cluster-schedulers.txt Sections
+III.D and V.A), the predictive PBS (V.B), and the smart batch scheduler SBS (V.C).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from cgrsp_simpy.cluster.backfilling import Conservative, easy
+from cgrsp_simpy.cluster.jobs import Floats, Ints, known
+from cgrsp_simpy.cluster.single import (
+    LeastAttained,
+    fifo,
+    fifo_skip,
+    fitting,
+    named,
+    shortest,
+    shortest_gpu,
+    sjf,
+    start_by,
+    start_chosen,
+    start_in_order,
+)
+from cgrsp_simpy.cluster.view import Arrived, Scheduler, Starts, View
+from cgrsp_simpy.model.checks import (
+    check_bool,
+    check_fraction,
+    check_number,
+    check_one_of,
+    check_whole,
+)
+from cgrsp_simpy.model.policy import chosen
+
+BATCHES = (3, 4, 5)  # jobs, by the authors' program
+
+
+def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3600.0) -> Scheduler:
+    """Smart batch: the first job of the best batch of those that fit; without a batch, the best job
+    by itself.
+
+    A batch is 3 to 5 jobs of a family that follow each other in the queue. It is feasible if the
+    sum of g is at most `capacity` and its similarity, 1 / (1 + Var t + Var g), at least
+    `least_similarity`; its score is efficiency x similarity, with efficiency = sum of iterations /
+    (sum of g x max t). A job by itself: efficiency / (1 + g / 4) / (1 + t / 3600).
+
+    capacity: the most GPUs of a batch. least_similarity: the least similarity of a batch, 0 to 1.
+    time_unit_s: of t in its variance, seconds. By seconds, 1.0, as in the authors' program, hardly
+    any batch reaches 0.8 (the program itself does not look at the threshold: least_similarity=0);
+    hours are ours. cluster-schedulers.txt Section V.C.
+    """
+    check_whole("capacity", capacity, least=1)
+    check_fraction("least_similarity", least_similarity)
+    check_number("time_unit_s", time_unit_s, above=0)
+
+    @named("sbs", "iterations", "family")
+    def schedule(view: View) -> Starts:
+        jobs = view.jobs
+
+        def choose(fits: Ints) -> int:
+            batch = best_batch(jobs, fits, capacity, least_similarity, time_unit_s)
+            return best_alone(jobs, fits) if batch is None else int(batch[0])
+
+        return start_chosen(view, choose)
+
+    return schedule
+
+
+def best_batch(
+    jobs: Arrived, queue: Ints, capacity: int, least_similarity: float, time_unit_s: float
+) -> Ints | None:
+    """The feasible batch of best score, or None."""
+    family, iterations = known(jobs.family), known(jobs.iterations)
+    by_family = queue[np.argsort(family[queue], kind="stable")]
+    best, best_score = None, 0.0
+    for size in BATCHES:
+        if size > len(queue):
+            break
+        batches = sliding_window_view(by_family, size)
+        batches = batches[family[batches[:, 0]] == family[batches[:, -1]]]
+        gpus, time_s = jobs.gpus[batches], jobs.estimate_s[batches]
+        efficiency = iterations[batches].sum(axis=1) / (gpus.sum(axis=1) * time_s.max(axis=1))
+        similarity = 1 / (1 + (time_s / time_unit_s).var(axis=1) + gpus.var(axis=1))
+        feasible = (gpus.sum(axis=1) <= capacity) & (similarity >= least_similarity)
+        score = np.where(feasible, efficiency * similarity, 0.0)
+        if score.max(initial=0.0) > best_score:
+            best, best_score = batches[np.argmax(score)], score.max()
+    return best
+
+
+def best_alone(jobs: Arrived, queue: Ints) -> int:
+    """The job of best score by itself."""
+    gpus, time_s = jobs.gpus[queue], jobs.estimate_s[queue]
+    score = known(jobs.iterations)[queue] / (gpus * time_s) / (1 + gpus / 4) / (1 + time_s / 3600)
+    return int(queue[np.argmax(score)])
+
+
+def hps(
+    aging_threshold_s: float = 300.0,
+    aging_boost: float = 2.0,
+    max_wait_s: float = 1800.0,
+    monotone: bool = False,
+) -> Scheduler:
+    """Hybrid priority: the largest score first, score = Base x Aging x Penalty.
+
+    Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging is at most
+    the boost, and nothing is kept for a job that does not fit: so no wait is bounded, although the
+    paper says so (tests: test_aging_does_not_bound_a_wait).
+
+    aging_threshold_s: the wait from which on aging acts, seconds. aging_boost: the most that aging
+    raises a score, >= 1. max_wait_s: the wait at which it does, seconds, above the threshold.
+    monotone: aging that never falls, ours. cluster-schedulers.txt Section V.A; formulas: authors'
+    program.
+    """
+    check_number("aging_threshold_s", aging_threshold_s, least=0)
+    check_number("aging_boost", aging_boost, least=1)
+    check_number("max_wait_s", max_wait_s, above=aging_threshold_s)
+    check_bool("monotone", monotone)
+
+    @named("hps")
+    def schedule(view: View) -> Starts:
+        columns = view.jobs
+
+        def score(jobs: Ints) -> Floats:
+            base = 1 / (1 + columns.estimate_s[jobs] / 3600)
+            aging = hps_aging(
+                view.now_s - columns.arrival_s[jobs],
+                aging_threshold_s,
+                aging_boost,
+                max_wait_s,
+                monotone,
+            )
+            return np.asarray(base * aging / (1 + columns.gpus[jobs] / 4))
+
+        return start_by(view, lambda jobs: -score(jobs))
+
+    return schedule
+
+
+def hps_aging(
+    wait_s: Floats, threshold_s: float, boost: float, max_wait_s: float, monotone: bool
+) -> Floats:
+    """How much a wait w raises a job: 1 up to the threshold, then boost x min(w / max_wait, 1).
+
+    Just past the threshold that is below 1 (0.33 by default), and a job falls back until
+    w = max_wait / boost. The monotone form, ours, rises from 1 at the threshold to boost at
+    max_wait in a straight line.
+    """
+    if monotone:
+        return 1 + (boost - 1) * np.clip((wait_s - threshold_s) / (max_wait_s - threshold_s), 0, 1)
+    return np.where(wait_s > threshold_s, boost * np.minimum(wait_s / max_wait_s, 1), 1.0)
+
+
+def adaptive(
+    efficiency: float = 0.4,
+    fairness: float = 0.3,
+    resources: float = 0.3,
+    short_queue: int = 5,
+    long_queue: int = 20,
+    shift: float = 2.0,
+) -> Scheduler:
+    """The multi-factor scheduler that failed: the largest weighted sum of three scores first.
+
+    The paper prints no formula: all numbers are ours.
+
+    efficiency, fairness, resources: weights of the `scores_of_queue`, >= 0. short_queue,
+    long_queue: while more than `long_queue` jobs wait, efficiency counts `shift` times as much;
+    while at most `short_queue` wait, fairness does. shift: at least 1. cluster-schedulers.txt
+    Section III.D.
+    """
+    for name, weight in (
+        ("efficiency", efficiency),
+        ("fairness", fairness),
+        ("resources", resources),
+    ):
+        check_number(name, weight, least=0)
+    check_whole("short_queue", short_queue, least=0)
+    check_whole("long_queue", long_queue, least=short_queue)
+    check_number("shift", shift, least=1)
+
+    @named("adaptive")
+    def schedule(view: View) -> Starts:
+        weights = np.array((efficiency, fairness, resources))
+        queue = view.queue
+        if len(queue) > long_queue:
+            weights[0] *= shift
+        elif len(queue) <= short_queue:
+            weights[1] *= shift
+        return start_by(view, lambda fits: (-weights @ scores_of_queue(view))[np.isin(queue, fits)])
+
+    return schedule
+
+
+def scores_of_queue(view: View) -> Floats:
+    """Efficiency, fairness and resource score of the waiting jobs, each from 0 (worst in the queue)
+    to 1 (best); (3, waiting).
+
+    Efficiency: little GPU-time t g. Fairness: a long wait. Resources: few GPUs that leave
+    little free on their nodes, g (1 + left). What they weigh is the paper's (Section III.D), the
+    formulas are ours.
+    """
+    jobs, waiting = view.jobs, view.queue
+    gpus = jobs.gpus[waiting]
+    left = {width: _left(view, width) for width in set(gpus.tolist())}
+    cost = jobs.estimate_s[waiting] * gpus
+    wait_s = view.now_s - jobs.arrival_s[waiting]
+    room = gpus * (1 + np.array([left[width] for width in gpus.tolist()]))
+    return np.array([_normalised(-cost), _normalised(wait_s), _normalised(-room)])
+
+
+def _left(view: View, gpus: int) -> int:
+    """What a job of so many GPUs would leave free on its nodes; if it does not fit, as much as the
+    largest node has.
+    """
+    place = view.room(gpus)
+    if place is None:
+        return max(view.sizes)
+    return sum(view.nodes.count(view.free, node) - taken for node, taken in place)
+
+
+def _normalised(values: Floats) -> Floats:
+    """From 0 for the least to 1 for the greatest; 0 if all are equal."""
+    least, greatest = values.min(), values.max()
+    return np.asarray((values - least) / (greatest - least or 1.0))
+
+
+def pbs(
+    mode: str = "program",
+    pairs: bool = False,
+    threshold: float = 0.1,
+    small_gpus: int = 2,
+    medium_s: float = 3600.0,
+    tolerance: float = 0.2,
+) -> Scheduler:
+    """Predictive backfill: of the jobs that fit, the most efficient if it stands out, else by the
+    next rule that finds one.
+
+    Efficiency is iterations / (g t). The rules after it: the shortest of those with at most
+    `small_gpus`; the fewest GPUs of those below `medium_s`; the shortest.
+
+    Parameters
+    ----------
+    mode : str
+        When the best stands out. "program": its efficiency exceeds `threshold`, as in the authors'
+        program; "text": it is at least `threshold` above the next best, as a share.
+    pairs : bool
+        First start the best pairs, see `best_pair`; the authors' program has such a function but
+        never calls it.
+    threshold : float
+        See mode.
+    small_gpus : int
+        The most GPUs of a small job.
+    medium_s : float
+        Jobs below it are of medium length, seconds.
+    tolerance : float
+        How far the times of a pair may differ, as a share of the longer, ours.
+
+    Returns
+    -------
+    Scheduler
+        A function of a View.
+
+    References
+    ----------
+    cluster-schedulers.txt Section V.B; numbers: authors' program.
+    """
+    check_one_of("mode of pbs", mode, ("program", "text"))
+    check_bool("pairs", pairs)
+    check_number("threshold", threshold, least=0)
+    check_whole("small_gpus", small_gpus, least=1)
+    check_number("medium_s", medium_s, least=0)
+    check_number("tolerance", tolerance, least=0)
+
+    @named("pbs", "iterations")
+    def schedule(view: View) -> Starts:
+        jobs = view.jobs
+        while pairs and (pair := best_pair(view, tolerance)):
+            yield from start_in_order(view, pair)
+        yield from start_chosen(view, lambda fits: int(fits[choose(jobs, fits)]))
+
+    def choose(jobs: Arrived, fits: Ints) -> np.intp:
+        gpus, time_s = jobs.gpus[fits], jobs.estimate_s[fits]
+        efficiency = known(jobs.iterations)[fits] / (gpus * time_s)
+        if stands_out(efficiency):
+            return np.argmax(efficiency)
+        if (small := gpus <= small_gpus).any():
+            return np.argmin(np.where(small, time_s, np.inf))
+        if (medium := time_s < medium_s).any():
+            return np.argmin(np.where(medium, gpus, np.inf))
+        return np.argmin(time_s)
+
+    def stands_out(efficiency: Floats) -> bool:
+        if mode == "program":
+            return bool(efficiency.max() > threshold)
+        *_, second, best = 0.0, *np.sort(efficiency)
+        return bool(best >= (1 + threshold) * second)
+
+    return schedule
+
+
+def best_pair(view: View, tolerance: float) -> tuple[int, int] | None:
+    """The waiting jobs, oldest first, that together are most efficient: (it1 + it2) / (g1 t1 + g2
+    t2); None if no pair will do.
+
+    A pair will do if one node has room for both now and |t1 - t2| <= tolerance x max(t1, t2)
+    (Section V.B; tolerance: ours).
+    """
+    room = max(view.idle())
+    fits = fitting(view)
+    fits = fits[view.jobs.gpus[fits] < room]
+    gpus, time_s, work = (
+        view.jobs.gpus[fits],
+        view.jobs.estimate_s[fits],
+        known(view.jobs.iterations)[fits],
+    )
+    first, second = np.triu_indices(len(fits), 1)
+    longer_s = np.maximum(time_s[first], time_s[second])
+    will_do = (gpus[first] + gpus[second] <= room) & (
+        np.abs(time_s[first] - time_s[second]) <= tolerance * longer_s
+    )
+    if not will_do.any():
+        return None
+    first, second, gpu_s = first[will_do], second[will_do], gpus * time_s
+    best = np.argmax((work[first] + work[second]) / (gpu_s[first] + gpu_s[second]))
+    return int(fits[first[best]]), int(fits[second[best]])
+
+
+# Schedulers, and factories of those that have parameters or remember.
+SCHEDULERS: dict[str, Callable[..., Any]] = {
+    "fifo": fifo,
+    "fifo-skip": fifo_skip,
+    "sjf": sjf,
+    "shortest": shortest,
+    "shortest-gpu": shortest_gpu,
+    "adaptive": adaptive,
+    "hps": hps,
+    "pbs": pbs,
+    "sbs": sbs,
+    "easy": easy,
+    "conservative": Conservative,
+    "las": LeastAttained,
+}
+
+COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "easy")
+"""Names of the schedulers that are compared unless told."""
+
+
+def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
+    """A scheduler from its text.
+
+    scheduler: "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a callable is
+    passed through. Raises InputError for an unknown name, parameter or file, or a value that a
+    parameter cannot have.
+    """
+    return chosen("scheduler", scheduler, SCHEDULERS)

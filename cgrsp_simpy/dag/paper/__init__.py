@@ -1,0 +1,1 @@
+"""What reproduces the paper on training graphs: its searches, distances and figures."""

@@ -1,0 +1,163 @@
+"""How far plans are from each other, by load and by finish time, and how the two distances go
+together (worl-rtgs.txt 4.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy
+from numpy.random import Generator
+
+from cgrsp_simpy.dag.graph import Floats, Ints
+from cgrsp_simpy.dag.problem import Problem, makespans
+from cgrsp_simpy.dag.search import random_units
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.model.streams import stream
+
+# pairs that are evaluated at once: what a thousand plans of ten thousand nodes take in memory
+TOGETHER = 200
+
+
+def node_loads_s(problem: Problem, gpu: Ints) -> Floats:
+    """For each node the execution times of all nodes on its GPU, seconds; gpu: shape (plans,
+    nodes), as is the answer.
+    """
+    plans, gpus = len(gpu), problem.platform.gpus
+    place = gpu + gpus * np.arange(plans)[:, None]  # of a plan's GPU among those of all plans
+    time_s = problem.time_s[np.arange(problem.graph.nodes), gpu]
+    return np.asarray(np.bincount(place.ravel(), time_s.ravel(), plans * gpus)[place])
+
+
+def plan_distance_s(problem: Problem, one: Ints, other: Ints) -> Floats:
+    """Scheduling plan distance SPD between the rows of two arrays of plans, seconds, shape (plans,)
+    (Equation 26).
+    """
+    difference_s = node_loads_s(problem, one) - node_loads_s(problem, other)
+    return np.asarray(np.abs(difference_s).mean(axis=1))
+
+
+def finish_time_gap_s(problem: Problem, one: Ints, other: Ints) -> Floats:
+    """Finish time gap FTG between the rows of two arrays of plans, seconds, shape (plans,)
+    (Equation 25).
+    """
+    return np.abs(makespans(problem, one) - makespans(problem, other))
+
+
+@dataclass(frozen=True, eq=False)
+class Correlation:
+    """How SPD and FTG of random pairs of plans go together.
+
+    spd_s, ftg_s: seconds, shape (pairs,). pearson, spearman: coefficients, -1 to 1. pearson_ci95,
+    spearman_ci95: their 95 % intervals by Fisher's transformation, for Spearman's after Bonett and
+    Wright. Bonett and Wright (2000), Psychometrika 65, 23-28.
+    """
+
+    spd_s: Floats = field(repr=False)
+    ftg_s: Floats = field(repr=False)
+    pearson: float
+    spearman: float
+    pearson_ci95: tuple[float, float]
+    spearman_ci95: tuple[float, float]
+
+
+def correlate(
+    problem: Problem, pairs: int = 1000, seed: int = 0, concentration: float | None = None
+) -> Correlation:
+    """Correlation of SPD and FTG over pairs of random plans.
+
+    Parameters
+    ----------
+    problem : Problem
+        A graph and its GPUs.
+    pairs : int
+        Number of pairs, >= 4.
+    seed : int
+        Of the plans.
+    concentration : float, optional
+        None: a unit goes to any GPU that has the memory, all equally likely. A number > 0: with
+        probabilities that are drawn anew for each plan from a symmetric Dirichlet law, the more
+        uneven the smaller it is (ours: the paper only says that plans are random, and even ones do
+        not give its coefficients).
+
+    Returns
+    -------
+    Correlation
+        Coefficients and their intervals.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed, and where all pairs have the same distance.
+
+    References
+    ----------
+    worl-rtgs.txt Section 4.2.
+    """
+    check_whole("pairs", pairs, least=4)
+    if concentration is not None:
+        check_number("concentration", concentration, above=0)
+        require(1e-6 <= concentration <= 1e6, "concentration", concentration, "from 1e-6 to 1e6")
+    generator, spd_s, ftg_s = stream(seed, "plan pairs"), np.empty(pairs), np.empty(pairs)
+    for first in range(0, pairs, TOGETHER):
+        now = slice(first, min(first + TOGETHER, pairs))
+        plans = 2 * (now.stop - now.start)
+        if concentration is None:
+            units = random_units(problem, plans, generator)
+        else:
+            units = _uneven(problem, plans, concentration, generator)
+        both = units[:, problem.graph.unit]
+        one, other = both[::2], both[1::2]
+        spd_s[now], ftg_s[now] = (
+            plan_distance_s(problem, one, other),
+            finish_time_gap_s(problem, one, other),
+        )
+    for name, values in (("SPD", spd_s), ("FTG", ftg_s)):
+        if np.ptp(values) == 0:
+            raise InputError(
+                f"{name} is {values[0]:g} s for all {pairs} pairs of plans: there is no correlation"
+            )
+    from scipy import stats  # it takes long to load: only where it is needed
+
+    pearson, spearman = (
+        _coefficient(way, spd_s, ftg_s) for way in (stats.pearsonr, stats.spearmanr)
+    )
+    wider = np.sqrt(1 + spearman**2 / 2)
+    return Correlation(
+        spd_s,
+        ftg_s,
+        pearson,
+        spearman,
+        _interval(pearson, pairs, 1.0),
+        _interval(spearman, pairs, wider),
+    )
+
+
+def _uneven(problem: Problem, plans: int, concentration: float, generator: Generator) -> Ints:
+    """Random plans, shape (plans, units), each with its own probabilities of GPUs; what does not
+    fit is drawn again.
+    """
+    fits, (units, gpus) = problem.fits, problem.fits.shape
+    answer = np.empty((plans, units), dtype=np.int64)
+    for plan, share in enumerate(generator.dirichlet(np.full(gpus, concentration), plans)):
+        gpu = np.asarray(generator.choice(gpus, units, p=share))
+        wrong = np.flatnonzero(~fits[np.arange(units), gpu])
+        with np.errstate(divide="ignore"):
+            # the largest is drawn by the shares
+            key = np.log(share) + generator.gumbel(size=(len(wrong), gpus))
+        gpu[wrong] = np.where(fits[wrong], key, -np.inf).argmax(axis=1)
+        answer[plan] = gpu
+    return answer
+
+
+def _coefficient(way: object, one: Floats, other: Floats) -> float:
+    assert callable(way)
+    return float(way(one, other).statistic)
+
+
+def _interval(coefficient: float, pairs: int, wider: float) -> tuple[float, float]:
+    half = float(scipy.special.ndtri(0.975)) * wider / np.sqrt(pairs - 3)
+    with np.errstate(divide="ignore"):  # a coefficient of 1
+        low, high = np.tanh(np.arctanh(coefficient) + half * np.array([-1, 1]))
+    return float(low), float(high)

@@ -1,0 +1,221 @@
+"""The schedulers by name, from text such as "worl-rtgs:b=1.5", and what each finds; annealing and
+random search, for comparison.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from cgrsp_simpy.dag.graph import Ints
+from cgrsp_simpy.dag.listing import (
+    ORDERS,
+    by_work,
+    cpop,
+    heft,
+    min_min,
+    random_plan,
+    round_robin,
+    run_order,
+)
+from cgrsp_simpy.dag.paper.learning import ddqn
+from cgrsp_simpy.dag.paper.whales import rtgs, woa, worl_rtgs
+from cgrsp_simpy.dag.problem import Plan, Problem, carried_out
+from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
+from cgrsp_simpy.model.checks import check_number, check_one_of
+from cgrsp_simpy.model.policy import made
+from cgrsp_simpy.model.streams import stream
+
+STARTS = ("heft", "random")  # plans that annealing starts from; see `anneal`
+SWAP = 0.5  # share of the moves in which two units change places
+
+
+def anneal(
+    problem: Problem,
+    budget: Budget,
+    seed: int = 0,
+    order: str = "heft",
+    hot: float = 0.001,
+    cold: float = 0.0001,
+    start: str = "heft",
+) -> Solution:
+    """Simulated annealing, unless told otherwise from HEFT's plan: a unit moves to another GPU, or
+    two units change places.
+
+    Parameters
+    ----------
+    problem : Problem
+        A graph and its GPUs.
+    budget : Budget
+        When the search ends.
+    seed : int
+        Of its random numbers.
+    order : str
+        In which the nodes run: "heft", that of HEFT's plan, or one of `run_order`.
+    hot, cold : float
+        First and last temperature, > 0, as multiples of the best makespan so far; geometric in
+        between, by the share of the budget that is spent.
+    start : str
+        "heft", its placement, which in the order "heft" no answer is worse than; or "random", each
+        unit on one of the GPUs that have the memory, as whales start.
+
+    Returns
+    -------
+    Solution
+        The best plan.
+
+    Raises
+    ------
+    InputError
+        For another order or start, or a temperature that is not above 0.
+
+    References
+    ----------
+    Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; moves, order, start and
+    temperatures are ours.
+    """
+    check_one_of("order", order, ("heft", *ORDERS))
+    check_one_of("start", start, STARTS)
+    check_number("hot", hot, above=0)
+    check_number("cold", cold, above=0)
+    plan, generator = heft(problem), stream(seed, "dag annealing")
+    search = Search(
+        problem, budget, "annealing", plan.order if order == "heft" else run_order(problem, order)
+    )
+    now = (
+        _of_units(problem, plan.gpu) if start == "heft" else random_units(problem, 1, generator)[0]
+    )
+    now_s = float(search.evaluate(now[None])[0])
+    hosts = [np.flatnonzero(fits) for fits in problem.fits]
+    movable = np.flatnonzero(problem.fits.sum(axis=1) > 1)
+    while len(movable) and search.best_s > 0 and not search.over:
+        new = _neighbour(now, movable, hosts, generator)
+        new_s = float(search.evaluate(new[None])[0])
+        temperature_s = search.best_s * hot * (cold / hot) ** search.spent
+        if new_s <= now_s or generator.random() < math.exp((now_s - new_s) / temperature_s):
+            now, now_s = new, new_s
+    return search.found()
+
+
+def _of_units(problem: Problem, gpu: Ints) -> Ints:
+    """The GPU of each unit, shape (units,), from those of the nodes."""
+    answer = np.zeros(problem.graph.units, dtype=np.int64)
+    answer[problem.graph.unit] = gpu
+    return answer
+
+
+def _neighbour(now: Ints, movable: Ints, hosts: Sequence[Ints], generator: Generator) -> Ints:
+    """A plan in which two units have changed places, or one, drawn from those that
+    can, has moved.
+    """
+    new = now.copy()
+    one, other = movable[generator.integers(len(movable), size=2)]
+    if (
+        generator.random() < SWAP
+        and now[one] != now[other]
+        and now[other] in hosts[one]
+        and now[one] in hosts[other]
+    ):
+        new[one], new[other] = now[other], now[one]
+    else:
+        drawn = hosts[one][generator.integers(len(hosts[one]) - 1)]
+        # each of the others is equally likely
+        new[one] = drawn if drawn != now[one] else hosts[one][-1]
+    return new
+
+
+def random_search(
+    problem: Problem, budget: Budget, seed: int = 0, order: str = "graph"
+) -> Solution:
+    """The best of as many random plans as the budget has: each unit on one of the GPUs that have
+    the memory, all equally likely.
+
+    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers. order:
+    in which the nodes run, as of `run_order`. Result: the best plan.
+    """
+    search, generator = (
+        Search(problem, budget, "random-search", run_order(problem, order)),
+        stream(seed, "random search"),
+    )
+    while not search.over:
+        search.evaluate(random_units(problem, 1, generator))
+    return search.found()
+
+
+CONSTRUCTIVE: dict[str, Callable[..., Plan]] = {
+    "random": random_plan,
+    "round-robin": round_robin,
+    "min-min": min_min,
+    "heft": heft,
+    "cpop": cpop,
+    "work": by_work,
+}
+"""By name, the schedulers that make one plan."""
+SEARCHES: dict[str, Callable[..., Solution]] = {
+    "annealing": anneal,
+    "random-search": random_search,
+    "woa": woa,
+    "rtgs": rtgs,
+    "ddqn": ddqn,
+    "worl-rtgs": worl_rtgs,
+}
+"""By name, the schedulers that try many plans within a budget."""
+SCHEDULERS: dict[str, Callable[..., Plan | Solution]] = {**CONSTRUCTIVE, **SEARCHES}
+"""All schedulers by name."""
+COMPARED = ("heft", "round-robin", "annealing", "random-search", "rtgs", "worl-rtgs")
+"""Names of those that are compared unless told."""
+GIVEN = ("problem", "budget", "seed")  # what a text does not give
+
+
+@dataclass(frozen=True)
+class Planner:
+    """A scheduler that knows the whole graph, with its parameters.
+
+    name: of SCHEDULERS. given: its parameters, but for those that keep their defaults.
+    """
+
+    name: str
+    given: Mapping[str, Any]
+
+    def __call__(self, problem: Problem, budget: Budget, seed: int = 0) -> Solution:
+        """What it finds; one that constructs a plan takes a single evaluation,
+        whatever the budget.
+        """
+        if self.name in SEARCHES:
+            return SEARCHES[self.name](problem, budget, seed, **self.given)
+        begin = time.perf_counter()
+        plan = CONSTRUCTIVE[self.name](problem, seed, **self.given)
+        makespan_s, seconds = carried_out(problem, plan).makespan_s, time.perf_counter() - begin
+        return Solution(plan, makespan_s, 1, seconds, ((1, seconds, makespan_s),))
+
+
+def _factory(name: str) -> Callable[..., Planner]:
+    def planner(**given: Any) -> Planner:
+        return Planner(name, given)
+
+    own = signature(SCHEDULERS[name])
+    taken = [each for each in own.parameters.values() if each.name not in GIVEN]
+    planner.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
+    return planner
+
+
+POLICIES = {name: _factory(name) for name in SCHEDULERS}
+"""Name -> its planner, with the parameters of the scheduler."""
+
+
+def find(problem: Problem, scheduler: str, budget: Budget, seed: int = 0) -> Solution:
+    """What a scheduler finds, such as "heft" or "worl-rtgs:b=1.5,order=rank"; one that constructs a
+    plan takes a single evaluation, whatever the budget.
+
+    seed: of its random numbers. Raises InputError for an unknown scheduler or parameter, or a value
+    that a parameter cannot have.
+    """
+    planner: Planner = made("scheduler", scheduler, POLICIES)
+    return planner(problem, budget, seed)

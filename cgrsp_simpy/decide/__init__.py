@@ -1,0 +1,1 @@
+"""Decisions on rented GPUs: advice, bounds, suites of scenarios, months."""

@@ -1,0 +1,237 @@
+"""The best schedule of a small instance for one who knows every draw: what not knowing
+costs (ours).
+
+With the draws known, a job's delay on a type changes only where the multiplier of the clock does,
+or stock that persists.
+Between two such instants an earlier dispatch is an earlier start, and nothing gained by waiting; so
+a job starts earliest if it is dispatched as soon as it is there and the slot is free, or at a later
+change from which its delay is shorter. An earlier start is never worse, for the job or
+for those after it. So an order of jobs on a slot has one best schedule, and no time is discretised.
+
+For each set of jobs on a slot of each type, all orders are searched at once: of two orders of the
+same jobs, one that ends later and costs more is dropped (dynamic programming over sets of jobs).
+Then the jobs are divided among the slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved
+from cgrsp_simpy.model.checks import check_one_of, check_whole, require
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.rental.market import Status
+from cgrsp_simpy.rental.record import JobRecord, Totals, figures
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.stock import Stock
+
+MOST_JOBS = 12  # jobs that are solved for, at most
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best that can be reached on a seed's draws.
+
+    Attributes
+    ----------
+    value : float
+        The least value of the objective: minutes, per cent, or their sum.
+    wait_min, miss_pct, tardiness_min : float
+        As in `Run.summary`: minutes, per cent, minutes.
+    schedule : tuple of JobRecord
+        A record a job, by job.
+    """
+
+    value: float
+    wait_min: float
+    miss_pct: float
+    tardiness_min: float
+    schedule: tuple[JobRecord, ...]
+
+
+class _Order(NamedTuple):
+    """Jobs on a slot, one after the other: what they cost, when the last one ends, what happens to
+    it, and those before it.
+    """
+
+    cost: float
+    end_s: float
+    last: _Step | None = None
+    before: _Order | None = None
+
+
+class _Step(NamedTuple):
+    """A job on a type, dispatched at a time, in seconds."""
+
+    job: Job
+    draws: Draws
+    gpu: GpuType
+    dispatch_s: float
+    status: Status
+    delay_s: float
+
+    @property
+    def start_s(self) -> float:
+        return self.dispatch_s + self.delay_s
+
+    @property
+    def service_s(self) -> float:
+        # thesis Eq. 3.12
+        return self.gpu.mean_execution_s[self.job.complexity - 1] * self.draws.service
+
+
+Table = list[list[_Order]]
+"""By set of jobs, as a bit mask: its orders of which none costs no more and ends no later than
+another, cheapest first.
+"""
+
+Division = list[tuple[float, tuple[_Order, ...]]]
+"""By set of jobs, as a bit mask: the least cost of having them on the slots so far, and
+the order on each.
+"""
+
+
+def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimum:
+    """The least value of an objective with all arrivals and draws of a seed known.
+
+    By a search over sets of jobs (ours), which the module's docstring describes. The schedule may
+    keep a slot for a job that is still to come.
+
+    scenario: at most MOST_JOBS jobs, of one GPU each. seed: of the draws, >= 0. objective: "wait"
+    (min), "miss" (%), "tardiness" (min), or "mix", their sum. Result: the value and a schedule that
+    reaches it. Raises InputError for an unknown objective, a seed that is not allowed, more than
+    MOST_JOBS jobs, a job of several GPUs, or other terms of renting than the thesis's.
+    """
+    check_one_of("objective", objective, OBJECTIVES)
+    check_whole("seed", seed, least=0)
+    check_proved(scenario, "an exact optimum", known=("persistence_s", "sight", "series"))
+    number = scenario.workload.jobs
+    require(number <= MOST_JOBS, "jobs", number, f"at most {MOST_JOBS} for an exact optimum")
+    jobs = list(scenario.workload.generate(seed, scenario.service))
+    widest = max((job for job, _ in jobs), key=lambda job: job.gpus)
+    require(widest.gpus == 1, f"gpus of job {widest.id}", widest.gpus, "1 for an exact optimum")
+    weights, stock = OBJECTIVES[objective], Stock(scenario.market, seed)
+    tables: dict[tuple[GpuType, ...], Table] = {}
+    division: Division = [(inf if mask else 0.0, ()) for mask in range(2**number)]
+    for gpu in scenario.slots:
+        choices = scenario.gpus if scenario.free_types else (gpu,)
+        if choices not in tables:
+            tables[choices] = _table(stock, jobs, choices, weights)
+        division = _divided(
+            division, tables[choices], only_all=len(division[0][1]) == len(scenario.slots) - 1
+        )
+    return _optimum(scenario, division[-1][1], weights)
+
+
+def _divided(division: Division, table: Table, only_all: bool) -> Division:
+    """With one slot more; for the last slot the set of all jobs is enough."""
+    best: Division = [(inf, ())] * len(division)
+    for mask in [len(division) - 1] if only_all else range(len(division)):
+        own = min(_subsets(mask), key=lambda own: division[mask ^ own][0] + table[own][0].cost)
+        cost, orders = division[mask ^ own]
+        best[mask] = (cost + table[own][0].cost, (*orders, table[own][0]))
+    return best
+
+
+def _subsets(mask: int) -> Iterator[int]:
+    """All subsets of a set of bits, itself and the empty one among them."""
+    own = mask
+    while own:
+        yield own
+        own = (own - 1) & mask
+    yield 0
+
+
+def _table(
+    stock: Stock, jobs: Sequence[tuple[Job, Draws]], choices: Sequence[GpuType], weights: Weights
+) -> Table:
+    """The best orders of every set of jobs on a slot that can be provisioned as the
+    types of `choices`.
+    """
+    table: Table = [[_Order(0.0, 0.0)]]
+    for mask in range(1, 2 ** len(jobs)):
+        table.append(
+            _undominated(
+                _followed(stock, order, job, draws, gpu, weights)
+                for index, (job, draws) in enumerate(jobs)
+                if mask >> index & 1
+                for order in table[mask ^ (1 << index)]
+                for gpu in choices
+            )
+        )
+    return table
+
+
+def _followed(
+    stock: Stock, order: _Order, job: Job, draws: Draws, gpu: GpuType, weights: Weights
+) -> _Order:
+    """An order and one more job, which starts as early as it can."""
+    step = _earliest(stock, max(order.end_s, job.submit_s), job, draws, gpu)
+    end_s = step.start_s + step.service_s
+    late_s = max(0.0, end_s - job.deadline_s)
+    cost = (
+        weights.wait * (step.start_s - job.submit_s) / 60
+        + weights.miss * 100 * (late_s > 0)
+        + weights.tardiness * late_s / 60
+    )
+    return _Order(order.cost + cost, end_s, step, order)
+
+
+def _earliest(stock: Stock, ready_s: float, job: Job, draws: Draws, gpu: GpuType) -> _Step:
+    """The dispatch of earliest start: now, or at a change of the stock that comes
+    before this start.
+    """
+
+    def dispatched(at_s: float) -> _Step:
+        status = stock.status(gpu, at_s, draws.status)  # thesis Eq. 3.1
+        # thesis Eq. 3.2
+        delay_s = stock.market.provisioning_s(status, draws.delay)
+        return _Step(job, draws, gpu, at_s, status, delay_s)
+
+    now = dispatched(ready_s)
+    later = map(dispatched, stock.changes_s(gpu, ready_s, now.start_s))
+    return min([now, *later], key=lambda step: step.start_s)
+
+
+def _undominated(orders: Iterable[_Order]) -> list[_Order]:
+    """Those of which no other costs no more and ends no later; cheapest first."""
+    kept: list[_Order] = []
+    for order in sorted(orders, key=lambda order: order[:2]):
+        if not kept or order.end_s < kept[-1].end_s:
+            kept.append(order)
+    return kept
+
+
+def _optimum(scenario: Scenario, orders: Sequence[_Order], weights: Weights) -> Optimum:
+    """The schedule that orders of jobs on slots stand for, and its figures."""
+    records: list[JobRecord] = []
+    names = [gpu.name for gpu in scenario.gpus]
+    for slot, order in enumerate(orders):
+        while order.last and order.before:
+            records.append(_record(order.last, slot, names))
+            order = order.before
+    records.sort()
+    columns = {name: np.array(column) for name, column in zip(JobRecord._fields, zip(*records))}
+    totals = Totals()
+    totals.add(columns)
+    found = figures(totals, len(records), 1.0)
+    wait_min, miss_pct, tardiness_min = (
+        found[name] for name in ("wait_min", "miss_pct", "tardiness_min")
+    )
+    value = weights.wait * wait_min + weights.miss * miss_pct + weights.tardiness * tardiness_min
+    return Optimum(value, wait_min, miss_pct, tardiness_min, tuple(records))
+
+
+def _record(step: _Step, slot: int, names: Sequence[str]) -> JobRecord:
+    cost_usd = step.service_s * step.gpu.price_usd_per_h / 3600  # thesis Eq. 3.11
+    times = (step.dispatch_s, step.start_s, step.start_s + step.service_s)
+    gpu = names.index(step.gpu.name)
+    return JobRecord(
+        *step.job, *times, slot, gpu, int(step.status), step.delay_s, step.service_s, cost_usd
+    )

@@ -1,0 +1,251 @@
+"""How far policies are from what no policy can do better than, seed by seed; and what wait and
+misses can be had together.
+
+A bound is on an expectation over the draws, given the arrivals of a seed. It is compared with a
+policy's mean over many draws of the same arrivals, never with one run of them.
+
+The frontier is a lower bound on every mix of wait and misses at once (ours). For each price w of a
+per cent missed, in minutes of mean wait, the linear program gives b(w): no policy has less of wait
++ w misses. So for a policy of mean wait x, misses are at least the greatest (b(w) - x) / w over the
+prices. Each b is a mean over the same seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.analysis.statistics import Mean, mean
+from cgrsp_simpy.decide.bounds import Bound, Weights, lower_bound
+from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, require
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.model.table import progress
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.workload import LoggedWorkload, redrawn
+from cgrsp_simpy.studies.compare import Comparison
+from cgrsp_simpy.studies.executors import as_they_come
+from cgrsp_simpy.studies.replicate import check_seeds
+
+LUCKS = 20  # draws of a seed's arrivals, which a policy's figures are averaged over
+BIN_S = 600.0  # wider than a bound's default: here there are many
+OBJECTIVES = {"wait_min": "wait", "miss_pct": "miss"}  # figure -> objective of its bound
+GAPS = {"wait_min": "wait_gap_min", "miss_pct": "miss_gap_pct"}
+
+
+def lower_bounds(
+    scenario: Scenario,
+    objectives: Sequence[str | Weights],
+    seeds: Sequence[int],
+    executor: Executor | int | None = None,
+    bin_s: float = BIN_S,
+) -> list[list[Bound]]:
+    """Lower bounds by objective and seed, with a bar of progress; tens of seconds each."""
+    tasks = [(objective, seed) for objective in objectives for seed in seeds]
+    work = partial(_bound, scenario, bin_s)
+    done: dict[int, Bound] = {}
+    with progress(total=len(tasks), unit=" bounds", delay=0) as bar:
+        for number, bound in as_they_come(work, dict(enumerate(tasks)), executor):
+            done[number] = bound
+            bar.update()
+    return [
+        [done[place * len(seeds) + number] for number in range(len(seeds))]
+        for place in range(len(objectives))
+    ]
+
+
+def _bound(scenario: Scenario, bin_s: float, task: tuple[str | Weights, int]) -> Bound:
+    objective, seed = task
+    return lower_bound(scenario, seed, objective, bin_s)
+
+
+def bounds_of(
+    scenario: Scenario, seeds: Sequence[int], executor: Executor | int | None = None
+) -> dict[str, list[float]]:
+    """Lower bounds by figure, one a seed, of wait_min and miss_pct; tens of seconds each."""
+    found = lower_bounds(scenario, list(OBJECTIVES.values()), seeds, executor)
+    return {figure: [bound.value for bound in own] for figure, own in zip(OBJECTIVES, found)}
+
+
+def over_lucks(scenario: Scenario, policy: Any, seed: int, lucks: int) -> list[dict[str, float]]:
+    """The figures of a policy on the arrivals of a seed, one run for each of so many draws.
+
+    The seeds of the draws are drawn of the stream "lucks"; also statuses that a policy sees, and
+    its own random numbers, are of these seeds.
+    """
+    check_whole("lucks", lucks, least=1)
+    drawn = list(scenario.workload.generate(seed, scenario.service))
+    measured = isinstance(scenario.workload, LoggedWorkload)
+    found = []
+    for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
+        jobs = redrawn(drawn, own, scenario.service, measured)
+        arrivals = [(job.submit_s, job, draws) for job, draws in jobs]
+        run = scenario.run(policy, own, drawn=arrivals, records=False)
+        found.append(scenario.figures(scenario.outcome(run)))
+    return found
+
+
+def expected(
+    scenario: Scenario,
+    policies: Mapping[str, Any],
+    seeds: Sequence[int],
+    executor: Executor | int | None = None,
+    lucks: int = LUCKS,
+) -> dict[tuple[str, str, int], float]:
+    """The means over draws of wait_min, miss_pct and tardiness_min by policy, figure and seed."""
+    keys = [(name, seed) for name in policies for seed in seeds]
+    tasks = {place: (policies[name], seed) for place, (name, seed) in enumerate(keys)}
+    found: dict[tuple[str, str, int], float] = {}
+    for place, runs in as_they_come(partial(_lucks, scenario, lucks), tasks, executor):
+        name, seed = keys[place]
+        for figure in ("wait_min", "miss_pct", "tardiness_min"):
+            found[name, figure, seed] = mean([run[figure] for run in runs]).mean
+    return found
+
+
+def _lucks(scenario: Scenario, lucks: int, task: tuple[Any, int]) -> list[dict[str, float]]:
+    return over_lucks(scenario, *task, lucks)
+
+
+def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comparison:
+    """The comparison with two figures more: wait_gap_min and miss_gap_pct, what the mean over
+    LUCKS draws of a seed's arrivals is above the lower bound of that seed.
+
+    Gap and bound are of the same arrivals and of expectations, but that a mean over LUCKS draws
+    still has luck: a gap can be below 0 by that.
+    """
+    scenario = study.scenario
+    require(
+        isinstance(scenario, Scenario),
+        "scenario",
+        scenario,
+        "one of rented slots: of others no bound is known",
+    )
+    assert isinstance(scenario, Scenario)
+    bounds = bounds_of(scenario, study.seeds, executor)
+    by_seed = {figure: dict(zip(study.seeds, values)) for figure, values in bounds.items()}
+    done = [row for row in study.rows if "error" not in row]
+    means: dict[tuple[str, str, int], float] = {}
+    for policy in dict.fromkeys(row["policy"] for row in done):
+        seeds = [row["seed"] for row in done if row["policy"] == policy]
+        means |= expected(scenario, {policy: study.named[policy]}, seeds, executor)
+    rows = [
+        row
+        | {
+            GAPS[figure]: means[row["policy"], figure, row["seed"]] - own[row["seed"]]
+            for figure, own in by_seed.items()
+            if figure in row
+        }
+        for row in study.rows
+    ]
+    return replace(study, _rows=rows)
+
+
+PRICES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, inf)
+"""Of a per cent missed, minutes of mean wait; infinity: misses alone."""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Half planes of wait and misses that every policy lies in.
+
+    scenario: of which it is. seeds: of the arrivals. bin_s: seconds between knots of the prices.
+    least: price of a per cent missed, in minutes -> the least wait + price x misses, minutes, one a
+    seed; at price infinity the least misses, per cent.
+    """
+
+    scenario: Scenario
+    seeds: tuple[int, ...]
+    bin_s: float
+    least: dict[float, list[float]]
+
+    @property
+    def means(self) -> dict[float, Mean]:
+        """The means over the seeds, with their intervals."""
+        return {price: mean(values) for price, values in self.least.items()}
+
+    @property
+    def corners(self) -> dict[str, list[tuple[float, float]]]:
+        """Wait in minutes and misses in per cent at which the bound turns, shortest wait first: of
+        the means, and of the low and the high ends of their 95 % intervals.
+        """
+        means = self.means
+        return {
+            "bound": _corners({price: own.mean for price, own in means.items()}),
+            "low": _corners({price: max(0.0, own.low) for price, own in means.items()}),
+            "high": _corners({price: own.high for price, own in means.items()}),
+        }
+
+    def miss_pct(self, wait_min: float) -> float:
+        """The least misses of a policy of such a mean wait.
+
+        wait_min: minutes. Result: per cent; infinite where no policy waits so little.
+        """
+        found = 0.0
+        for price, value in ((price, mean(own).mean) for price, own in self.least.items()):
+            if price == 0:
+                found = inf if wait_min < value else found
+            else:
+                found = max(found, value if price == inf else (value - wait_min) / price)
+        return found
+
+
+def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
+    lines = [_line(price, value) for price, value in least.items()] + [(0.0, 1.0, 0.0)]
+    meets = [_meet(one, other) for one, other in combinations(lines, 2)]
+    found: list[tuple[float, float]] = []
+    for corner in sorted(each for each in meets if each is not None and _allowed(each, lines)):
+        if not found or not np.allclose(corner, found[-1], rtol=1e-9, atol=1e-9):
+            found.append(corner)  # where three lines meet, one corner
+    return found
+
+
+Line = tuple[float, float, float]
+"""a, b and c of a half plane, a wait + b misses >= c."""
+
+
+def _line(price: float, least: float) -> Line:
+    return (0.0, 1.0, least) if price == inf else (1.0, price, least)
+
+
+def _meet(one: Line, other: Line) -> tuple[float, float] | None:
+    (a, b, c), (d, e, f) = one, other
+    steep = a * e - b * d
+    return None if steep == 0 else ((c * e - b * f) / steep, (a * f - c * d) / steep)
+
+
+def _allowed(point: tuple[float, float], lines: Sequence[Line]) -> bool:
+    return all(a * point[0] + b * point[1] >= c - 1e-9 * max(1.0, c) for a, b, c in lines)
+
+
+def frontier(
+    scenario: Scenario,
+    seeds: Iterable[int],
+    executor: Executor | int | None = None,
+    *,
+    prices: Sequence[float] = PRICES,
+    bin_s: float = BIN_S,
+) -> Frontier:
+    """The least misses at every mean wait, that no policy can be below.
+
+    scenario: as of `lower_bound`. seeds, executor: as of `compare`. prices: of a per cent missed,
+    in minutes of mean wait, >= 0, each once; infinity for misses alone. bin_s: as of `lower_bound`.
+    Result: from a bound a price and seed, of which each takes seconds to minutes. Raises InputError
+    for what is not allowed, or a scenario that has no bound.
+    """
+    numbers = entries_of("prices", prices, "a list of numbers")
+    for price in numbers:
+        if price != inf:
+            check_number("price", price, least=0)
+    require(len(numbers) == len(set(numbers)) > 0, "prices", numbers, "several, each once")
+    chosen = check_seeds(seeds)
+    objectives = [Weights(miss=1) if price == inf else Weights(1, price) for price in numbers]
+    found = lower_bounds(scenario, objectives, chosen, executor, bin_s)
+    values = [[bound.value for bound in own] for own in found]
+    return Frontier(scenario, tuple(chosen), bin_s, dict(zip(numbers, values)))

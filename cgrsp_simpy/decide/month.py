@@ -1,0 +1,278 @@
+"""Months: days drawn from a mix of day types, each a run of its own (thesis Section 5.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.model.checks import check_one_of, check_shares, check_whole, require
+from cgrsp_simpy.model.metric import Metric
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.rental.record import Totals, figures
+from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.view import Policy
+from cgrsp_simpy.studies.replicate import (
+    Replications,
+    Runs,
+    check_policies,
+    check_seeds,
+    replicate,
+    simulate,
+)
+from cgrsp_simpy.studies.store import Store, open_store
+from cgrsp_simpy.studies.study import Row, Study
+
+# inferred: the thesis does not print it
+THESIS_MIX = {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10}
+
+
+class Day(NamedTuple):
+    """A day of a month.
+
+    replication: the month's seed. number: from 1. kind: a name of the mix. seed: of the day's run.
+    """
+
+    replication: int
+    number: int
+    kind: str
+    seed: int
+
+
+def days_of(mix: Mapping[str, float], days: int, replication: int) -> list[Day]:
+    """The days of one month, each of a kind drawn from the mix, with a seed of its own."""
+    rng = stream(replication, "days")
+    kinds = rng.choice(list(mix), size=days, p=list(mix.values()))
+    seeds = rng.integers(2**48, size=days)
+    return [
+        Day(replication, number, str(kind), int(seed))
+        for number, (kind, seed) in enumerate(zip(kinds, seeds), start=1)
+    ]
+
+
+def month(
+    mix: Mapping[str, float] = THESIS_MIX,
+    policies: Sequence[str | Policy] = ("fifo", "spt", "edf", "rh", "cadr"),
+    days: int = 30,
+    replications: int = 10,
+    first_seed: int = 0,
+    scenario: Callable[[str], Scenario] = day,
+    executor: Executor | int | None = None,
+    *,
+    out: str | Path | None = None,
+) -> Month:
+    """Months of days drawn at random from a mix of day types; every day starts empty at its own
+    time 0.
+
+    Parameters
+    ----------
+    mix : mapping
+        Name of a day type -> probability.
+    policies : sequence of str or Policy
+        As of `compare`.
+    days : int
+        Of a month, >= 1.
+    replications : int
+        Number of months, >= 1, with the seeds first_seed, first_seed + 1, ...
+    first_seed : int
+        At least 0.
+    scenario : callable
+        Makes the scenario of a day type from its name.
+    executor, out
+        As of `compare`.
+
+    Returns
+    -------
+    Month
+        Its rows, days, means, tests and table.
+
+    Raises
+    ------
+    WorkerError
+        If the executor dies.
+
+    References
+    ----------
+    Thesis Section 5.6.
+    """
+    named = check_policies(policies, day("quiet"))
+    require(
+        isinstance(mix, Mapping) and len(mix) > 0,
+        "mix",
+        mix,
+        "a mapping from day types to probabilities",
+    )
+    for kind in mix:
+        require(isinstance(kind, str), "day type in the mix", kind, "a text")
+    check_shares("mix", list(mix.values()))
+    for name, number, least in (
+        ("days", days, 1),
+        ("replications", replications, 1),
+        ("first_seed", first_seed, 0),
+    ):
+        check_whole(name, number, least=least)
+    seeds = check_seeds(range(first_seed, first_seed + replications))
+    scenarios = {kind: _checked(scenario(kind)) for kind in mix}
+    calendar = [each for seed in seeds for each in days_of(mix, days, seed)]
+    store = open_store(out, "month", named, seeds, mix=dict(mix), days=days, scenarios=scenarios)
+    runs = replicate(wanted_days(calendar, scenarios, list(named.values())), executor, store)
+    rows = month_rows(calendar, scenarios, named, runs)
+    study = Month(scenarios, named, rows, day_rows(calendar, scenarios, named, runs), dict(mix))
+    study.keep(store)
+    return study
+
+
+def _checked(made: Any) -> Scenario:
+    require(isinstance(made, Scenario), "scenario", made, "a Scenario")
+    return made  # type: ignore[no-any-return]
+
+
+def wanted_days(
+    calendar: Sequence[Day], scenarios: Mapping[str, Scenario], policies: Sequence[str | Policy]
+) -> list[Replications]:
+    """The runs of the days of a calendar."""
+    return [Replications(scenarios[each.kind], policies, [each.seed]) for each in calendar]
+
+
+def month_rows(
+    calendar: Sequence[Day],
+    scenarios: Mapping[str, Scenario],
+    named: Mapping[str, str | Policy],
+    runs: Runs,
+) -> list[Row]:
+    """One row a policy and replication: figures over all jobs of the month, and
+    the sum of costs.
+    """
+    months: dict[int, list[Day]] = {}
+    for each in calendar:
+        months.setdefault(each.replication, []).append(each)
+    return [
+        {"policy": name, "seed": replication, **_month_figures(days, scenarios, policy, runs)}
+        for name, policy in named.items()
+        for replication, days in months.items()
+    ]
+
+
+def _month_figures(
+    days: Sequence[Day], scenarios: Mapping[str, Scenario], policy: str | Policy, runs: Runs
+) -> dict[str, Any]:
+    sums, capacity_s = [], 0.0
+    for each in days:
+        outcome = runs.outcome(scenarios[each.kind], policy, each.seed)
+        if isinstance(outcome, str):
+            return {"error": f"day {each.number} ({each.kind}, seed {each.seed}): {outcome}"}
+        sums.append(Totals(*outcome))
+        capacity_s += len(scenarios[each.kind].slots) * sums[-1].end_s
+    return figures(
+        reduce(add, sums), sum(scenarios[each.kind].workload.jobs for each in days), capacity_s
+    )
+
+
+def day_rows(
+    calendar: Sequence[Day],
+    scenarios: Mapping[str, Scenario],
+    named: Mapping[str, str | Policy],
+    runs: Runs,
+) -> list[Row]:
+    """One row a policy and day: replication, day, kind, seed and the figures of its run."""
+    return [
+        {
+            "policy": name,
+            "replication": each.replication,
+            "day": each.number,
+            "kind": each.kind,
+            "seed": each.seed,
+            **runs.figures(scenarios[each.kind], policy, each.seed),
+        }
+        for name, policy in named.items()
+        for each in calendar
+    ]
+
+
+@dataclass(frozen=True, repr=False)
+class Month(Study):
+    """Figures of several policies over the same months.
+
+    Its rows are dicts, one a policy and replication (the key seed); means over the month's jobs,
+    costs summed.
+
+    Attributes
+    ----------
+    days : list of dict
+        One dict a policy and day: replication, day, kind, seed, and the figures of `Run.summary`.
+    mix : dict
+        Name of a day type -> probability.
+    """
+
+    _scenarios: dict[str, Scenario]
+    _named: dict[str, str | Policy]
+    _rows: list[Row]
+    days: list[Row]
+    mix: dict[str, float]
+
+    @property
+    def title(self) -> str:
+        """The length of the month and its mix."""
+        number = max(row["day"] for row in self.days)
+        return f"{number} days of " + ", ".join(
+            f"{kind} {share:g}" for kind, share in self.mix.items()
+        )
+
+    @property
+    def common(self) -> str:
+        """The record, where a market is replayed: every month takes its days from the same one."""
+        return "record" if any(each.common for each in self._scenarios.values()) else ""
+
+    @property
+    def clusters(self) -> list[int]:
+        """The seeds, or one for all where a market is replayed."""
+        return [0] * len(self.seeds) if self.common else self.seeds
+
+    @property
+    def noun(self) -> str:
+        """What a policy is called."""
+        return Scenario.noun
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """What the figures are."""
+        return Scenario.metrics
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The figures of the table."""
+        return Scenario.shown
+
+    @property
+    def tested(self) -> Sequence[str]:
+        """The figures that are compared."""
+        return Scenario.tested
+
+    def run(self, policy: str, replication: int, day: int) -> Run:
+        """The run of one day, with its per-job records: simulated again, equal to the bit.
+
+        policy: as it is called in the table. replication: the month's seed. day: of the month, as
+        in `days`. Result: as from `simulate`. Raises InputError for a policy or day that is not of
+        this study.
+        """
+        check_one_of("policy", policy, self._named)
+        key = {"policy": policy, "replication": replication, "day": day}
+        row = next((row for row in self.days if key.items() <= row.items()), None)
+        require(row is not None, "day", (replication, day), "a replication and day of this study")
+        assert row is not None
+        return simulate(self._scenarios[row["kind"]], self._named[policy], row["seed"])
+
+    def keep(self, store: Store | None) -> None:
+        """Write rows, days and summary into a results directory.
+
+        store: none writes nothing.
+        """
+        super().keep(store)
+        if store:
+            store.write("days.csv", csv_text(self.days))

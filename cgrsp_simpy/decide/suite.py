@@ -1,0 +1,172 @@
+"""A suite of scenarios, drawn by a documented law, on which policies are judged.
+
+A policy that is tuned on the thesis's four days may be caught out on others. `scenario` draws one
+by its seed: slots, types, prices, stock over the day, delays, deadlines and load, and beyond the
+thesis how long stock lasts and who sees it, warm instances and logs, each as its function here
+says. These come from streams of their own ("suite sight", "suite terms", "suite log"), so that the
+rest of a scenario does not depend on them. Nothing is read from a file. Seeds of TRAIN are for
+making policies, those of TEST for judging them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import nan
+
+import numpy as np
+from numpy.random import Generator
+
+from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
+from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.workload import COMPLEXITY_MIX, LoggedWorkload, PoissonWorkload, Workload
+
+TRAIN = range(100)  # seeds of scenarios on which policies are made
+TEST = range(5000, 5100)  # seeds of scenarios on which policies are judged
+HARMLESS_S = ((0.0, 10.0), (30.0, 120.0), (120.0, 600.0))  # Low stock that blocks nothing
+
+
+def scenario(seed: int) -> Scenario:
+    """The scenario of a seed.
+
+    seed: names the scenario; the runs in it have seeds of their own. Result: two to twelve slots,
+    or fifty in one of ten; half of them on the thesis's types; free choice of type in three of ten;
+    200 to 900 jobs, twice as many on fifty slots; offered load from .5 to 2 by execution time
+    alone, from second 0 to the last submission. The jobs are those of a log in one of five.
+    """
+    check_whole("seed", seed, least=0)
+    rng = stream(seed, "suite")
+    gpus = _gpus(rng)
+    number = 50 if rng.random() < 0.1 else int(rng.integers(2, 13))
+    market = _market(rng, gpus)
+    deadlines = _deadlines(rng)
+    slots = round_robin(number, gpus)
+    jobs = int(rng.integers(200, 901)) * (2 if number == 50 else 1)
+    load, free_types = float(rng.uniform(0.5, 2.0)), bool(rng.random() < 0.3)
+    return Scenario(
+        f"suite {seed}",
+        _workload(stream(seed, "suite log"), jobs, load, deadlines, slots),
+        slots,
+        gpus,
+        free_types=free_types,
+        market=_persistent(stream(seed, "suite sight"), market),
+        terms=_terms(stream(seed, "suite terms")),
+    )
+
+
+def _gpus(rng: Generator) -> tuple[GpuType, ...]:
+    """The thesis's types, or two to four of 20 to 240 s, .2 to 5 USD/h and beta .35 to .95."""
+    if rng.random() < 0.5:
+        return THESIS_GPUS
+    made: list[GpuType] = []
+    for index in range(int(rng.integers(2, 5))):
+        base_s = float(20 * 12 ** rng.random())
+        times_s = (round(base_s, 1), round(1.15 * base_s, 1), round(1.6 * base_s, 1))
+        price = round(float(0.2 * 25 ** rng.random()), 2)
+        beta = round(rng.uniform(0.35, 0.95), 2)
+        speed = made[0].mean_execution_s[0] / times_s[0] if made else 1.0
+        made.append(GpuType(f"type {index + 1}", price, times_s, beta, speed))
+    return tuple(made)
+
+
+def _market(rng: Generator, gpus: Sequence[GpuType]) -> Market:
+    """The calibrated day, one of own bands, one that is always the same, or hours a type.
+
+    Delays are the thesis's, but Low stock is harmless in one of five.
+    """
+    start_h = float(rng.integers(0, 24))
+    kind = rng.choice(["calibrated", "bands", "constant", "hourly"], p=[0.3, 0.35, 0.15, 0.2])
+    bands: tuple[tuple[float, float], ...] = CLOCKS["calibrated"].bands
+    if kind == "bands":
+        hours = [0, *sorted(rng.choice(range(1, 24), size=int(rng.integers(1, 5)), replace=False))]
+        bands = tuple((float(hour), round(rng.uniform(0.4, 1.3), 2)) for hour in hours)
+    elif kind == "constant":
+        bands = ((0.0, round(rng.uniform(0.4, 1.3), 2)),)
+    stock = tuple(_hourly(rng, gpu.name) for gpu in gpus) if kind == "hourly" else ()
+    delay_s = HARMLESS_S if rng.random() < 0.2 else Market().delay_s
+    return Market(Clock(bands, 8.0 if kind == "calibrated" else start_h), delay_s, stock=stock)
+
+
+def _persistent(rng: Generator, market: Market) -> Market:
+    """In three of ten stock lasts for 5 minutes to 4 hours; in a third of these it is seen now, in
+    a third every 1 to 30 minutes, and in the others never.
+    """
+    if rng.random() >= 0.3:
+        return market
+    persistence_s = round(300 * 48 ** rng.random())
+    poll_s = round(60 * 30 ** rng.random())
+    sight = str(rng.choice(["none", "now", f"poll:{poll_s}"]))
+    return replace(market, persistence_s=persistence_s, sight=sight)
+
+
+def _hourly(rng: Generator, name: str) -> HourlyStock:
+    """One spell of two to ten hours in which Low stock has a chance of up to a half."""
+    first, length = int(rng.integers(0, 24)), int(rng.integers(2, 11))
+    scarce, high = round(rng.uniform(0.05, 0.5), 2), round(rng.uniform(0.3, 1), 2)
+    chances = []
+    for hour in range(24):
+        low = scarce if (hour - first) % 24 < length else 0.0
+        chances.append(((1 - low) * high, (1 - low) * (1 - high), low))
+    return HourlyStock(name, tuple(chances))
+
+
+def _deadlines(rng: Generator) -> Deadlines:
+    """A share of 0 to 1 has half an hour to two hours, the others four to twelve; in one of four
+    the others are halved, and one half has a time between.
+    """
+    tight, tight_s = round(rng.uniform(0, 1), 2), round(rng.uniform(1800, 7200))
+    loose_s = round(rng.uniform(4, 12) * 3600)
+    if rng.random() < 0.75:
+        return DeadlineClasses(tight, tight_s, loose_s)
+    middle = round((1 - tight) / 2, 4)
+    return (
+        DeadlineClass("rush", tight, tight_s, tight=True),
+        DeadlineClass("today", middle, round((tight_s + loose_s) / 2)),
+        DeadlineClass("later", 1 - tight - middle, loose_s),
+    )
+
+
+def _terms(rng: Generator) -> Terms:
+    """In one of five an instance is kept for 1 to 15 minutes after its job, and paid while idle; in
+    half of these its provisioning is paid, too.
+    """
+    if rng.random() >= 0.2:
+        return Terms()
+    warm_s = round(60 * 15 ** rng.random())
+    return Terms(warm_s=warm_s, billed_from=str(rng.choice(["execution", "provisioning"])))
+
+
+def _workload(
+    rng: Generator, jobs: int, load: float, deadlines: Deadlines, slots: Sequence[GpuType]
+) -> Workload:
+    """Poisson arrivals, or in one of five a log, the same jobs in each run: batches of one to six
+    jobs in the mean, with lognormal seconds, of which half of the variance is the batch's.
+    """
+    if rng.random() >= 0.2:
+        work_s = sum(
+            share * sum(gpu.mean_execution_s[level] for gpu in slots) / len(slots)
+            for level, share in enumerate(COMPLEXITY_MIX)
+        )
+        return PoissonWorkload(jobs, load * len(slots) / work_s, deadlines=deadlines)
+    first = slots[0]  # the one whose speed is 1
+    mean_s = float(np.dot(COMPLEXITY_MIX, first.mean_execution_s))
+    sigma, size = rng.uniform(0.3, 1.3), rng.uniform(1, 6)
+    batch = np.cumsum(rng.random(jobs) < 1 / size)
+    own, common = rng.standard_normal(jobs), rng.standard_normal(jobs + 1)[batch]
+    service_s = mean_s * np.exp(sigma * np.sqrt(0.5) * (own + common) - sigma**2 / 2)
+    submit_s = rng.exponential(1.0, jobs + 1).cumsum()[batch]
+    work_s = float(service_s.mean()) * sum(1 / gpu.speed for gpu in slots) / len(slots)
+    last_s = jobs * work_s / (load * len(slots))
+    return LoggedWorkload(
+        submit_s=tuple((submit_s * last_s / submit_s[-1]).tolist()),
+        service_s=tuple(service_s.tolist()),
+        deadline_s=(nan,) * jobs,
+        gpus=(1,) * jobs,
+        weight=(1,) * jobs,
+        deadlines=deadlines,
+    )

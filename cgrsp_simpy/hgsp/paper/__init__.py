@@ -1,0 +1,1 @@
+"""What reproduces the paper on HGSP: its figures."""

@@ -1,0 +1,244 @@
+"""The figures of jobs on spot instances, from runs on a made-up market."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Patch
+
+from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown
+from cgrsp_simpy.spot.market import HOUR_S, TwoState
+from cgrsp_simpy.spot.policies import COMPARED
+from cgrsp_simpy.spot.scenario import Scenario
+from cgrsp_simpy.spot.study import deadline_study
+from cgrsp_simpy.studies.replicate import simulate
+
+# mean times up and down of the zone us-east-1f, V100, February 2023, in SkyPilot's spot traces
+MARKET = TwoState(up_h=2.3, down_h=1.6)
+DEADLINES_H = (50.0, 52.0, 56.0, 62.0, 70.0)  # deadlines of the figure of costs, hours
+OVERHEADS_H = (0.05, 0.2)  # changeover delays of the figure of costs, hours
+DRAWN = ("greedy", "uniform-progress", "expected-cost", "optimum")
+"""Policies whose courses are drawn."""
+COLUMNS = (
+    "deadline_h",
+    "overhead_h",
+    "policy",
+    "cost_pct",
+    "cost_pct_half",
+    "saving_pct",
+    "saving_pct_half",
+    "missed",
+)
+SEED = 1  # of the one run of each that is drawn
+
+
+COLOURS = {  # told apart by the colour-blind, and in grey
+    "market": "#c7e9c0",
+    "spot": "#41ab5d",
+    "on demand": "#08519c",
+    "changeover": "#7f7f7f",
+    "wasted": "#000000",
+}
+NAMES = {
+    "market": "spot to be had",
+    "spot": "computes on spot",
+    "on demand": "computes on demand",
+    "changeover": "changeover",
+    "wasted": "changeover cut short",
+}
+MADE_UP = (
+    f"made-up market of one zone: up {MARKET.up_h:g} h, down {MARKET.down_h:g} h on average,\n"
+    "geometric, as long as those of us-east-1f (V100, February 2023) in SkyPilot's spot traces"
+)
+
+
+class Runs:
+    """What the figures share.
+
+    seeds: how many, from 0.
+    """
+
+    def __init__(self, seeds: int = 20, executor: Executor | int | None = None) -> None:
+        check_whole("seeds", seeds, least=2)
+        self.seeds, self.executor = seeds, executor
+
+
+FIGURES = Figures("spot_", Runs)
+
+
+@FIGURES.add(
+    "course",
+    "One job, four policies",
+    (6.3, 3.8),
+    note="48 h of computing within 52 h, 12 min of overhead a start; below each name its cost,\n"
+    f"% of on demand only; one seed; a {MADE_UP}",
+    legend={"columns": 3},
+)
+def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
+    """Where one job is, and when, under some policies; and when there are spot instances. Hours."""
+    scenario = Scenario(MARKET, deadline=52.0, overhead=0.2)
+    found = [simulate(scenario, name, SEED) for name in DRAWN]
+    market = found[0].plan.market
+    [zone] = market.zones
+    ends = [stretch.from_s for stretch in (*zone.stretches[1:], market.end)]
+    rows: list[Row] = [
+        _row("market", 0, "spot to be had", max(stretch.from_s, 0.0), to_s, None)
+        for stretch, to_s in zip(zone.stretches, ends)
+        if stretch.up
+    ]
+    for name, run in zip(DRAWN, found):
+        cost_pct = run.summary()["cost_pct"]
+        rows += [
+            _row(name, place, phase, from_s, to_s, cost_pct)
+            for _, place, _, phase, from_s, to_s in run.claims.tolist()
+        ]
+    return rows
+
+
+@course.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """A line a policy: where the job is over time; on top, when there are spot instances."""
+    ax = canvas.add_subplot()
+    lanes = ["market", *DRAWN]
+    there = set()
+    for row in rows:
+        what = "market" if row["policy"] == "market" else row["place"]
+        what = row["phase"] if row["phase"] in ("changeover", "wasted") else what
+        there.add(what)
+        ax.barh(
+            lanes.index(row["policy"]),
+            row["to_h"] - row["from_h"],
+            left=row["from_h"],
+            height=0.66,
+            color=COLOURS[what],
+        )
+    cost_pct = {row["policy"]: row.get("cost_pct") for row in rows}
+    names = [f"{name}\n{cost_pct[name]:.0f} %" for name in DRAWN]
+    ax.set_yticks(range(len(lanes)), ["market", *names])
+    ax.axvline(52, color="0.3", linewidth=1, linestyle=":")
+    ax.annotate(
+        "deadline",
+        (52, -0.45),
+        xytext=(-3, 0),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize="small",
+    )
+    ax.set(xlabel="time since the start (h)", xlim=(0, 52.6), ylim=(len(lanes) - 0.5, -0.75))
+    return [Patch(color=COLOURS[what], label=NAMES[what]) for what in COLOURS if what in there]
+
+
+@course.says
+def _(rows: list[Row]) -> str:
+    cost_pct = {row["policy"]: row["cost_pct"] for row in rows if row["policy"] != "market"}
+    told = ", ".join(f"{name} {value:.0f}" for name, value in cost_pct.items())
+    return f"Cost, % of on demand only: {told}."
+
+
+def _row(
+    policy: str, place: int, phase: str, from_s: float, to_s: float, cost_pct: float | None
+) -> Row:
+    return {
+        "policy": policy,
+        "place": ("spot", "on demand")[place],
+        "phase": phase,
+        "from_h": from_s / HOUR_S,
+        "to_h": to_s / HOUR_S,
+        "cost_pct": cost_pct,
+    }
+
+
+@FIGURES.add(
+    "costs",
+    "What waiting for spot instances costs, by deadline and overhead",
+    (6.3, 3.8),
+    note=lambda runs: (
+        f"48 h of computing, 0.97 USD/h on spot, 3.06 on demand; {runs.seeds} seeds, 95 %"
+        f" intervals;\n{MADE_UP}"
+    ),
+)
+def costs(runs: Runs) -> list[Row]:
+    """The cost of each policy by deadline and overhead, percent of on demand only."""
+    study = deadline_study(
+        {"made up": MARKET},
+        DEADLINES_H,
+        OVERHEADS_H,
+        [name for name in COMPARED if name != "on-demand"],
+        range(runs.seeds),
+        executor=runs.executor,
+    )
+    return [{name: row[name] for name in COLUMNS} for row in study.rows() if row["market"] == "all"]
+
+
+@costs.draws
+def _(canvas: Canvas, rows: list[Row]) -> None:
+    """A panel an overhead: cost by deadline, a line a policy."""
+    overheads = list(dict.fromkeys(row["overhead_h"] for row in rows))
+    axes = canvas.subplots(1, len(overheads), sharey=True)
+    for ax, overhead in zip(axes, overheads):
+        own = [row for row in rows if row["overhead_h"] == overhead]
+        deadlines = list(dict.fromkeys(row["deadline_h"] for row in own))
+        series = {
+            name: tuple(
+                [row[column] for row in own if row["policy"] == name]
+                for column in ("cost_pct", "cost_pct_half")
+            )
+            for name in dict.fromkeys(row["policy"] for row in own)
+        }
+        marks.lines(ax, deadlines, series)  # type: ignore[arg-type]
+        ax.set_title(f"overhead {60 * overhead:g} min", loc="left", fontsize="medium")
+        ax.set(xlabel="deadline (h), for 48 h of computing")
+    axes[0].set_ylabel("cost (% of on demand only)")
+
+
+@costs.says
+def _(rows: list[Row]) -> str:
+    missed = sum(row["missed"] for row in rows)
+    parts = []
+    for overhead in OVERHEADS_H:
+        for deadline in (DEADLINES_H[1], DEADLINES_H[-1]):
+            own = {
+                row["policy"]: row["saving_pct"]
+                for row in rows
+                if (row["deadline_h"], row["overhead_h"]) == (deadline, overhead)
+            }
+            names = ("greedy", "uniform-progress", "expected-cost")
+            told = ", ".join(f"{name} {own[name]:.0f}" for name in names)
+            parts.append(f"deadline {deadline:g} h and overhead {60 * overhead:g} min: {told}")
+    return f"Share of the optimum's saving, %: {'; '.join(parts)}. Deadlines missed: {missed:g}."
+
+
+@costs.tables
+def _(rows: list[Row]) -> str:
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    terms = list(dict.fromkeys((row["overhead_h"], row["deadline_h"]) for row in rows))
+    lines = []
+    for overhead, deadline in sorted(terms):
+        own = {
+            row["policy"]: f"{row['cost_pct']:.1f} ± {row['cost_pct_half']:.1f}"
+            for row in rows
+            if (row["overhead_h"], row["deadline_h"]) == (overhead, deadline)
+        }
+        lines.append([f"{overhead:g}", f"{deadline:g}", *(own[name] for name in policies)])
+    return markdown(" | ".join(("overhead, h", "deadline, h", *policies)), 0, lines)
+
+
+def _intro(runs: Runs) -> list[str]:
+    return [
+        "# Figures of jobs on spot instances, drawn from this package's runs",
+        "After Wu et al., “Can't Be Late: Optimizing Spot Instance Savings under Deadlines” (NSDI"
+        f" 2024): one job of 48 h under a deadline, {runs.seeds} seeds. Its traces are not part of"
+        f" this package; the market here is made up: a zone that is up for {MARKET.up_h:g} h and"
+        f" down for {MARKET.down_h:g} h on average, geometric in steps of {MARKET.step_s // 60}"
+        " min, the mean times of one of those traces. next-spot and optimum know what is to come;"
+        " expected-cost is ours, and learns the law from two weeks before each run. With files of"
+        " zones: `cgrsp spot compare --trace FILE`. Each picture has the CSV of what is plotted"
+        " beside it. All of them: `cgrsp spot figures --out figures/spot`.",
+    ]
+
+
+draw_figures = Gallery("spot", Runs, FIGURES, _intro).draw

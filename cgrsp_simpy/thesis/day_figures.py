@@ -1,0 +1,316 @@
+"""The thesis's figures of its data, here generated, and of single days."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from cgrsp_simpy.analysis.metrics import queue_length
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.figure import (
+    Figures,
+    Handles,
+    Row,
+    numbers,
+    where,
+)
+from cgrsp_simpy.plots.parts import beside_point
+from cgrsp_simpy.plots.style import COMPLEXITY, POLICY, STATUS
+from cgrsp_simpy.rental.gpu import THESIS_GPUS
+from cgrsp_simpy.rental.market import CLOCKS, Status
+from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.rental.scenario import day
+from cgrsp_simpy.studies.replicate import simulate
+from cgrsp_simpy.thesis.runs import Results
+from cgrsp_simpy.thesis.table_figures import log_ticks
+
+SEEDS = 10  # of the runs behind the two figures below
+SNAPSHOTS, WINDOWS_H = 77, ((1, 2), (18, 19))  # Section 5.1.1, Figure 5.3
+# jobs, Section 5.1.1
+COUNTS = {"RTX 3090": 1119, "RTX A5000": 4916, "RTX A4000": 257, "RTX A4500": 335}
+# Table 4.1
+AVERAGES_S = {"RTX 3090": 78.1, "RTX A5000": 74.0, "RTX A4000": 97.9, "RTX A4500": 86.0}
+RANGE_S = (30.0, 352.0)  # Section 5.1.1
+SIGMA = (0.04, 0.11, 0.23)  # log-space, by complexity
+RARE = 0.008  # share of jobs drawn over the whole printed range: the tails
+MORNING = range(6, 9)  # hours of the printed peak
+PEAK = 3.0  # arrivals in a peak hour over those in another
+GENERATED = "generated data: follows the printed counts, means and range; not measured"
+# of the printed clock, by multiplier: name and colour, as in the thesis's figure
+BANDS = {
+    1.0: ("evening", "#a9cbe8"),
+    0.9: ("morning", "#f6c667"),
+    0.5: ("peak", "#e79a86"),
+    1.3: ("off-peak", "#b5dcae"),
+}
+
+
+FIGURES = Figures("figure_")
+
+
+@FIGURES.add(
+    "5.1",
+    ("Jobs by hour, and execution times by GPU type (generated data)"),
+    (6.3, 3.0),
+    note=GENERATED,
+)
+def generated_jobs(_results: Results | None) -> list[Row]:
+    """6,627 jobs whose counts and means by type, dispersion and range follow the printed
+    statistics; not the studio's data.
+    """
+    rng = stream(0, "generated")
+    weights = np.array([PEAK if hour in MORNING else 1.0 for hour in range(24)])
+    found = []
+    for gpu in THESIS_GPUS:
+        number, average = COUNTS[gpu.name], AVERAGES_S[gpu.name]
+        low, middle, high = gpu.mean_execution_s
+        below = middle if gpu.name in ("RTX A4500", "RTX A4000") else (low + middle) / 2
+        # of complexity 3, so that the mean comes out
+        share = min(1.0, (average - below) / (high - below))
+        mix = (
+            (0.0, 1 - share, share)
+            if below == middle
+            else ((1 - share) / 2, (1 - share) / 2, share)
+        )
+        level = rng.choice(3, size=number, p=mix)
+        sigma = np.array(SIGMA)[level]
+        seconds = np.array([low, middle, high])[level] * np.exp(
+            sigma * rng.standard_normal(number) - sigma**2 / 2
+        )
+        rare = rng.random(number) < RARE
+        seconds[rare] = np.exp(
+            rng.uniform(math.log(RANGE_S[0]), math.log(RANGE_S[1]), int(rare.sum()))
+        )
+        seconds[~rare] *= (average * number - seconds[rare].sum()) / seconds[~rare].sum()
+        seconds = np.clip(seconds, *RANGE_S)
+        hours = rng.choice(24, size=number, p=weights / weights.sum())
+        found += [
+            {"gpu": gpu.name, "hour": int(hour), "execution_s": float(each)}
+            for hour, each in zip(hours, seconds)
+        ]
+    return found
+
+
+@generated_jobs.draws
+def _(canvas: Canvas, rows: list[Row]) -> None:
+    left, right = canvas.subplots(1, 2)
+    hours = np.bincount([row["hour"] for row in rows], minlength=24)
+    red, peak = "#b03a2e", "peak from 6 to 9,\nas in the text"
+    colours = [red if 6 <= hour < 9 else "0.65" for hour in range(24)]
+    left.bar(np.arange(24) + 0.5, hours, 0.9, color=colours)
+    left.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 6))
+    left.text(9.3, hours.max(), peak, color=red, fontsize="small", va="top")
+    gpus = list(dict.fromkeys(row["gpu"] for row in rows))
+    boxes = [[row["execution_s"] for row in rows if row["gpu"] == gpu] for gpu in gpus]
+    names = [f"{gpu.removeprefix('RTX ')}\n{len(box)} jobs" for gpu, box in zip(gpus, boxes)]
+    small = {"markersize": 1.5, "markeredgewidth": 0.3}
+    drawn = right.boxplot(boxes, patch_artist=True, flierprops=small, widths=0.6)
+    for box in drawn["boxes"]:
+        box.set_facecolor(COMPLEXITY[0])
+    for line in drawn["medians"]:
+        line.set_color("black")
+    right.set_xticks(range(1, len(gpus) + 1), names, fontsize="small")
+    right.set_ylabel("execution time (s)")
+    log_ticks(right, (30, 60, 120, 240))
+    for ax, letter in ((left, "(a)"), (right, "(b)")):
+        ax.set_title(letter, loc="left", fontsize="medium")
+
+
+@FIGURES.add(
+    "5.3",
+    (
+        "The stock multiplier over the day, calibrated and printed, the snapshots, and"
+        " arrivals (generated data)"
+    ),
+    (6.3, 4.6),
+    note=f"(b): {GENERATED}",
+)
+def multiplier(_results: Results | None) -> list[Row]:
+    """The stock multiplier by hour of day, calibrated and printed, the two windows in
+    which most of the snapshots of prices and stock lie, whose times are not printed, and arrivals
+    by hour of the generated data.
+    """
+    found: list[Row] = []
+    for name, clock in CLOCKS.items():
+        edges = [*(hour for hour, _ in clock.bands), 24.0]
+        for (_, value), begin, end in zip(clock.bands, edges, edges[1:]):
+            found.append(
+                {
+                    "what": name,
+                    "from_h": begin,
+                    "to_h": end,
+                    "value": value,
+                    "run_starts_h": clock.start_h,
+                }
+            )
+    found += [
+        {"what": "snapshots", "from_h": begin, "to_h": end, "value": SNAPSHOTS, "run_starts_h": 0}
+        for begin, end in WINDOWS_H
+    ]
+    hours = np.bincount([row["hour"] for row in generated_jobs.rows(None)], minlength=24).tolist()
+    return found + [
+        {"what": "arrivals", "from_h": hour, "to_h": hour + 1, "value": jobs, "run_starts_h": 0}
+        for hour, jobs in enumerate(hours)
+    ]
+
+
+@multiplier.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    above, below = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    printed, calibrated = where(rows, what="printed"), where(rows, what="calibrated")
+    for row in printed:
+        name, colour = BANDS[row["value"]]
+        above.bar(
+            height=row["value"],
+            color=colour,
+            x=row["from_h"],
+            width=row["to_h"] - row["from_h"],
+            align="edge",
+        )
+        middle = (row["from_h"] + row["to_h"]) / 2
+        above.text(
+            middle, 0.27, f"{name}\n× {row['value']:g}", ha="center", va="center", fontsize="small"
+        )
+    edges = [*numbers(calibrated, "from_h"), 24.0]
+    own: dict[str, Any] = {"color": "black", "lw": 1.6, "label": "calibrated: as in the runs"}
+    above.stairs(numbers(calibrated, "value"), edges, baseline=None, **own)
+    snapshots = where(rows, what="snapshots")
+    rug: dict[str, Any] = {"color": "black", "linewidth": 4, "solid_capstyle": "butt"}
+    for row in snapshots:
+        above.plot([row["from_h"], row["to_h"]], [0.02, 0.02], clip_on=False, **rug)
+    start = calibrated[0]["run_starts_h"]
+    above.axvline(start, ymin=0.6, color="0.4", lw=0.8)
+    beside_point(above, "runs start here", (start, 1.42), (4, 0), va="center")
+    above.set(ylabel="stock multiplier m(t)", ylim=(0, 1.5))
+    above.set_title("(a)", loc="left", fontsize="medium")
+    arrivals = where(rows, what="arrivals")
+    for row in arrivals:
+        (band,) = (each for each in printed if each["from_h"] <= row["from_h"] < each["to_h"])
+        below.bar(row["from_h"] + 0.5, row["value"], 0.9, color=BANDS[band["value"]][1])
+    below.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 3))
+    below.set_title("(b)", loc="left", fontsize="medium")
+    seen = f"{snapshots[0]['value']} snapshots, most here; times not printed"
+    return [
+        Patch(color=BANDS[0.5][1], label="bands as printed"),
+        Line2D([], [], **own),
+        Line2D([], [], label=seen, **rug),
+    ]
+
+
+@FIGURES.add("stock", ("Stock status met at dispatch, by hour of the run"), (6.3, 3.4))
+def stock_over_the_day(
+    _results: Results | None, days: Iterable[str] = ("normal", "surge")
+) -> list[Row]:
+    """Share of dispatches by the stock status met, by hour of the run, under FIFO."""
+    found = []
+    for name in days:
+        runs = [simulate(day(name), make_policy("fifo"), seed).jobs for seed in range(SEEDS)]
+        jobs = np.concatenate(runs)
+        hours = (jobs["dispatch_s"] // 3600).astype(int)
+        for hour in range(int(hours.max()) + 1):
+            met = jobs["status"][hours == hour]
+            shares = {
+                f"{status.name.lower()}_pct": 100 * float(np.mean(met == status))
+                if len(met)
+                else 0.0
+                for status in Status
+            }
+            found.append({"day": name, "hour": hour, "dispatches": len(met), **shares})
+    return found
+
+
+@stock_over_the_day.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    days = list(dict.fromkeys(row["day"] for row in rows))
+    axes = canvas.subplots(1, len(days), sharey=True)
+    for ax, name in zip(axes, days):
+        chosen = where(rows, day=name)
+        hours, bottom = np.array(numbers(chosen, "hour")), np.zeros(len(chosen))
+        for status, colour in zip(("high", "medium", "low"), STATUS):
+            share = np.array(numbers(chosen, f"{status}_pct"))
+            ax.bar(
+                hours + 0.5,
+                share,
+                1.0,
+                bottom=bottom,
+                color=colour,
+                edgecolor="white",
+                linewidth=0.4,
+            )
+            bottom += share
+        ax.set_title(f"{name} day", loc="left", fontsize="medium")
+        ax.set(
+            xlabel="time (h)",
+            xlim=(0, hours.max() + 1),
+            ylim=(0, 100),
+            xticks=range(0, int(hours.max()) + 2, 3),
+        )
+    axes[0].set_ylabel("dispatches (%), FIFO, 10 seeds")
+    return [
+        Patch(color=colour, label=f"{name} stock")
+        for name, colour in zip(("High", "Medium", "Low"), STATUS)
+    ]
+
+
+@FIGURES.add("queue", ("Waiting jobs over the hectic day"), (6.3, 3.6))
+def queues(
+    _results: Results | None,
+    policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr"),
+    step_s: float = 300.0,
+) -> list[Row]:
+    """Waiting jobs over the hectic day by policy: the mean over seeds, every five minutes."""
+    times_s = np.arange(0, 12 * 3600 + step_s, step_s)
+    found: list[Row] = []
+    for policy in policies:
+        lengths = []
+        for seed in range(SEEDS):
+            at_s, jobs = queue_length(simulate(day("hectic"), make_policy(policy), seed))
+            place = np.searchsorted(at_s, times_s, "right") - 1
+            lengths.append(np.where(place >= 0, jobs[place], 0))
+        for hour, waiting in zip(times_s / 3600, np.array(lengths).T):
+            average = mean(waiting)
+            half = average.half_width
+            found.append(
+                {
+                    "policy": policy,
+                    "time_h": float(hour),
+                    "waiting": average.mean,
+                    "half_width_95": half,
+                }
+            )
+    return found
+
+
+@queues.draws
+def _(canvas: Canvas, rows: list[Row]) -> None:
+    ax = canvas.add_subplot()
+    ax.axvspan(4, 10, color="#fff3cd", zorder=0)
+    ends, colours = {}, []
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        chosen = where(rows, policy=policy)
+        hours, waiting = np.array(numbers(chosen, "time_h")), np.array(numbers(chosen, "waiting"))
+        half = np.array(numbers(chosen, "half_width_95"))
+        ax.fill_between(
+            hours, waiting - half, waiting + half, color=POLICY[policy], alpha=0.12, linewidth=0
+        )
+        ax.plot(hours, waiting, color=POLICY[policy])
+        at = int(np.searchsorted(hours, 9.5))
+        ends[policy] = (float(hours[at]), float(waiting[at]))
+        colours.append(POLICY[policy])
+    ax.set(xlim=(0, 12), ylim=(0, None))
+    marks.labels_at_ends(ax, ends, colours)
+    ax.text(
+        4.1, 0.97, "scarce stock", fontsize="small", transform=ax.get_xaxis_transform(), va="top"
+    )
+    ax.set(
+        xlabel="time (h); 950 jobs arrive in the first 2.6 h; mean of 10 seeds, 95 % interval",
+        ylabel="waiting jobs",
+    )

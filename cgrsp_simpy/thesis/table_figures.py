@@ -1,0 +1,521 @@
+"""The thesis's figures of its tables, and its tables drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+
+from cgrsp_simpy.analysis.statistics import mean, paired_difference
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.agreement import published_vs_reproduced
+from cgrsp_simpy.plots.figure import (
+    Figures,
+    Handles,
+    Row,
+    numbers,
+    where,
+)
+from cgrsp_simpy.plots.month import daily as daily_lines
+from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, TABLES, Source
+from cgrsp_simpy.thesis.experiments import FIGURES as MEASURED
+from cgrsp_simpy.thesis.published import PRINTED
+from cgrsp_simpy.thesis.runs import Results
+from cgrsp_simpy.thesis.verdict import Judged, judged
+
+
+class _Days:
+    """What `daily` asks of a month."""
+
+    def __init__(self, days: list[Row]) -> None:
+        self.days = days
+
+
+class _Cell:
+    """What `published_vs_reproduced` asks of a cell."""
+
+    def __init__(self, row: Row) -> None:
+        self.table, self.row = row["table"], row["row"]
+        self.column, self.part = row["column"], row["part"]
+        self.printed, self.ours = f"{row['published']!r}", f"{row['reproduced']!r}"
+        self.half_width, self.verdict = row["half_width_95"], row["verdict"]
+        self.counted = row["counted"]
+
+
+class _Report:
+    def __init__(self, rows: list[Row]) -> None:
+        self.cells = [_Cell(row) for row in rows]
+
+
+MISS, LATE = "miss, %", "tardiness, min"
+FEWER = ("fewer", "more")
+
+
+FIGURES = Figures("figure_")
+
+
+def compared(rows: Sequence[Row]) -> str:
+    """One sentence on published beside reproduced, where values are published and judged: how many
+    agree, and each that does not.
+    """
+    judged = [row for row in rows if row.get("verdict")]
+    if not judged:
+        return ""
+    differing = [row for row in judged if row["verdict"] != "agrees"]
+    but = f", all but {'; '.join(map(_differing, differing))}" if differing else ""
+    return (
+        f"{len(judged) - len(differing)} of {len(judged)} published values agree with ours within"
+        f" sampling noise{but}."
+    )
+
+
+def _differing(row: Row) -> str:
+    name = ", ".join(row[key] for key in ("row", "column", "part") if row[key])
+    ours = f"{row['reproduced']:.2f} ± {row['half_width_95']:.2f}"
+    return f"{name} (published {row['published']}, ours {ours})"
+
+
+def _row(each: Judged) -> Row:
+    return {
+        "row": each.row,
+        "column": each.column,
+        "part": each.part,
+        "published": float(each.printed.split()[0]),
+        "reproduced": each.value,
+        "half_width_95": each.half_width,
+        "n": each.n,
+        "verdict": each.verdict,
+        "counted": each.counted,
+    }
+
+
+def table_rows(id: str, results: Results) -> list[Row]:
+    """A table's figures: published, reproduced and half width, by row and column."""
+    return [_row(each) for each in judged(TABLES[id], results)]
+
+
+@FIGURES.add(
+    "5.4",
+    ("Seven policies on a normal and on a hectic day"),
+    (6.3, 5.6),
+    needs=("5.2", "5.5"),
+    seen=compared,
+)
+def benchmark(results: Results) -> list[Row]:
+    """Seven policies on the normal and the hectic day; published are 30 seeds, and one
+    for the hectic day.
+    """
+    found = []
+    for name, policy in NAMES.items():
+        if name not in PRINTED["5.1"].rows:
+            continue
+        of_types = judged(TABLES["5.5"], results)
+        normal = [each for each in of_types if (each.row, each.column) == ("normal", name)]
+        hectic = [each for each in judged(TABLES["5.2"], results) if each.row == name]
+        single = dict(zip(PRINTED["5.1"].columns, PRINTED["5.1"].rows[name]))
+        for figure in ("wait, min", "miss, %"):
+            (one,) = [each for each in normal if each.part == figure]
+            (other,) = [each for each in hectic if each.column == figure]
+            found.append({**_row(one), "row": "normal", "column": policy, "part": figure})
+            place = {"row": "hectic", "column": policy, "part": figure}
+            found.append({**_row(other), **place, "published": float(single[figure])})
+    return found
+
+
+@benchmark.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    axes = canvas.subplots(2, 2)
+    for line, name in zip(axes, ("normal", "hectic")):
+        for ax, part, label in zip(
+            line, ("wait, min", "miss, %"), ("mean wait (min)", "missed deadlines (%)")
+        ):
+            chosen = where(rows, row=name, part=part)
+            _bars(ax, chosen, [row["column"] for row in chosen], label)
+        line[0].set_title(f"{name} day", loc="left", fontsize="medium")
+        seeds = "published: one seed" if name == "hectic" else "published: 30 seeds"
+        line[1].set_title(seeds, loc="right", fontsize="small")
+        _no_names(line[1])
+    return [marks.published()]
+
+
+def _bars(ax: Axes, rows: Sequence[Row], names: Sequence[str], label: str) -> None:
+    """Bars with intervals and published marks, a policy a row."""
+    columns = ("reproduced", "half_width_95", "published")
+    ours, halves, published = (numbers(rows, column) for column in columns)
+    marks.bars(ax, names, ours, halves, published)
+    ax.set_xlabel(label)
+    ax.xaxis.set_major_formatter("{x:g}")
+
+
+def _no_names(ax: Axes) -> None:
+    ax.tick_params(labelleft=False)
+
+
+day_types = FIGURES.add(
+    "5.5",
+    ("Day types: wait and miss of ten policies"),
+    (6.3, 7.8),
+    needs=("5.5",),
+    seen=compared,
+    rows=partial(table_rows, "5.5"),
+)
+
+
+@day_types.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    kinds = ("quiet", "normal", "surge", "hectic")
+    axes = canvas.subplots(2, len(kinds))
+    parts = (("(a)", "wait, min", "mean wait (min)"), ("(b)", "miss, %", "missed (%)"))
+    for line, (letter, part, label) in zip(axes, parts):
+        for ax, kind in zip(line, kinds):
+            own = where(rows, row=kind, part=part)
+            chosen = sorted(own, key=lambda row: list(NAMES).index(row["column"]))
+            _bars(ax, chosen, [NAMES[row["column"]] for row in chosen], label)
+            title = f"{letter} {kind} day" if ax is line[0] else f"{kind} day"
+            ax.set_title(title, loc="left", fontsize="medium")
+            if ax is not line[0]:
+                _no_names(ax)
+    return [marks.published()]
+
+
+tightness = FIGURES.add(
+    "5.6",
+    ("Missed deadlines by share of tight deadlines, surge day"),
+    (6.3, 4.0),
+    needs=("5.6",),
+    seen=compared,
+    rows=partial(table_rows, "5.6"),
+)
+
+
+@tightness.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    ax = canvas.add_subplot()
+    _lines(ax, rows, "column", _numbers(rows))
+    ax.set(xlabel="share of tight deadlines (%)", ylabel="missed deadlines (%)")
+    return [marks.published(_names(rows))]
+
+
+def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> None:
+    """A line a value of the column `by`, over the rows of the table; published marks hollow."""
+    names = list(dict.fromkeys(row[by] for row in rows))
+    series, published = {}, {}
+    for name in names:
+        chosen = [row for row in rows if row[by] == name]
+        label = NAMES.get(name, name)
+        series[label] = (numbers(chosen, "reproduced"), numbers(chosen, "half_width_95"))
+        published[label] = numbers(chosen, "published")
+    marks.lines(ax, list(x.values()), series, published)
+
+
+def _numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """The number in each row's name, in the order of the rows."""
+    names = list(dict.fromkeys(row["row"] for row in rows))
+    return {
+        name: float("".join(part for part in name if part.isdigit() or part == "."))
+        for name in names
+    }
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    """The policies of the columns."""
+    return [NAMES[name] for name in dict.fromkeys(row["column"] for row in rows)]
+
+
+@FIGURES.add(
+    "5.7", ("The month: wait by day type, miss and wait by policy"), (6.3, 7.4), needs=("5.13",)
+)
+def month(results: Results) -> list[Row]:
+    """Waits by kind of day, and the month's wait and miss beside the published ones."""
+    shown = [
+        row for row in table_rows("5.13", results) if row["column"] in ("wait, min", "miss, %")
+    ]
+    whole = [{"kind": "month", "policy": NAMES[row["row"]], **row} for row in shown]
+    kinds = [
+        {"kind": row["kind"], "policy": row["policy"], "column": "wait, min", **_reproduced(row)}
+        for row in kinds_of_days(results)
+    ]
+    keys = ("kind", "policy", "column", "published", "reproduced", "half_width_95", "n")
+    return [{key: row.get(key, math.nan) for key in keys} for row in [*kinds, *whole]]
+
+
+@month.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    above, below = list(canvas.subfigures(2, 1, height_ratios=(4, 5)))  # type: ignore[arg-type]
+    kinds = ("quiet", "normal", "surge", "hectic")
+    axes = above.subplots(1, len(kinds))
+    for ax, kind in zip(axes, kinds):
+        chosen = where(rows, kind=kind)
+        _bars(ax, chosen, [row["policy"] for row in chosen], "mean wait (min)")
+        title = f"(a) {kind} days" if ax is axes[0] else f"{kind} days"
+        ax.set_title(title, loc="left", fontsize="medium")
+        if ax is not axes[0]:
+            _no_names(ax)
+    axes = below.subplots(1, 2)
+    parts = (("(b)", "miss, %", "missed deadlines (%)"), ("(c)", "wait, min", "mean wait (min)"))
+    for ax, (letter, column, label) in zip(axes, parts):
+        chosen = where(rows, kind="month", column=column)
+        _bars(ax, chosen, [row["policy"] for row in chosen], label)
+        ax.set_title(f"{letter} the whole month", loc="left", fontsize="medium")
+    _no_names(axes[1])
+    return [marks.published()]
+
+
+def kinds_of_days(results: Results) -> list[Row]:
+    """The mean wait over the months' days of a kind, by policy; the interval is
+    over replications.
+    """
+    found = []
+    for kind in ("quiet", "normal", "surge", "hectic"):
+        for policy in dict.fromkeys(row["policy"] for row in results.days):
+            months: dict[int, list[float]] = {}
+            for row in results.days:
+                if (row["kind"], row["policy"]) == (kind, policy):
+                    months.setdefault(row["replication"], []).append(row["wait_min"])
+            wait = mean([float(np.mean(waits)) for waits in months.values()])
+            found.append(
+                {
+                    "kind": kind,
+                    "policy": policy,
+                    "wait_min": wait.mean,
+                    "half_width_95": wait.half_width,
+                    "months": wait.n,
+                }
+            )
+    return found
+
+
+def _reproduced(row: Row) -> Row:
+    return {
+        "reproduced": row["wait_min"],
+        "half_width_95": row["half_width_95"],
+        "n": row["months"],
+    }
+
+
+@FIGURES.add(
+    "5.8",
+    ("The month: missed deadlines against tardiness, with the Pareto front"),
+    (6.3, 4.2),
+    needs=("5.13",),
+)
+def lateness(results: Results) -> list[Row]:
+    """Misses and tardiness of the month, and how Adaptive differs from CADR in
+    the same months.
+    """
+    found = [
+        row for row in table_rows("5.13", results) if row["column"] in ("miss, %", "tardiness, min")
+    ]
+    for figure in ("miss, %", "tardiness, min"):
+        one, other = (
+            next(row for row in found if (row["row"], row["column"]) == (name, figure))
+            for name in ("Adaptive", "CADR")
+        )
+        mine, its = (
+            results.values(Source(MONTH, policy, MEASURED[figure]), one["n"])
+            for policy in ("adaptive", "cadr")
+        )
+        ours = paired_difference(mine, its)
+        published = one["published"] - other["published"]
+        found.append(
+            {
+                **one,
+                "row": "Adaptive - CADR",
+                "part": "paired difference",
+                "published": published,
+                "verdict": "",
+            }
+        )
+        found[-1] |= {"reproduced": ours.mean, "half_width_95": ours.half_width, "counted": False}
+    return found
+
+
+@lateness.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    ax = canvas.add_subplot()
+    miss, late = (where(rows, column=column, part="") for column in ("miss, %", "tardiness, min"))
+    names = [NAMES[row["row"]] for row in miss]
+    x, y = ((numbers(each, "reproduced"), numbers(each, "half_width_95")) for each in (miss, late))
+    published = (numbers(miss, "published"), numbers(late, "published"))
+    marks.points(ax, names, x, y, published, front=(True, True))
+    ax.set(xlabel="missed deadlines (%)", ylabel="mean tardiness (min)")
+    bound = Line2D([], [], label="Pareto front of ours", **marks.FRONT)
+    return [marks.published(names), bound]
+
+
+@lateness.says
+def _(rows: Sequence[Row]) -> str:
+    ours, theirs = (", ".join(_front(rows, column)) for column in ("reproduced", "published"))
+    return (
+        f"{compared(rows)} On the Pareto front of ours lie {ours};"
+        f" on that of the published values {theirs}. Here Adaptive"
+        f" {_beside(rows, MISS, 'misses', FEWER, 'deadlines than CADR', '%', 'points')},"
+        f" and {_beside(rows, LATE, 'is', ('less', 'more'), 'late than CADR', 'min', 'min')}."
+    ).lstrip()
+
+
+def _front(rows: Sequence[Row], column: str) -> list[str]:
+    """The policies that no other is at least as good as on both figures, and better on one."""
+    miss, late = (
+        {
+            row["row"]: float(row[column])
+            for row in rows
+            if (row["column"], row["part"]) == (name, "")
+        }
+        for name in (MISS, LATE)
+    )
+    points = {name: (miss[name], late[name]) for name in miss}
+    return [
+        name
+        for name, (x, y) in points.items()
+        if not any(a <= x and b <= y and (a, b) != (x, y) for a, b in points.values())
+    ]
+
+
+def _beside(
+    rows: Sequence[Row],
+    column: str,
+    verb: str,
+    words: tuple[str, str],
+    what: str,
+    unit: str,
+    unit_of_difference: str,
+) -> str:
+    """One figure of both policies, and their difference over the same months with its interval."""
+    one, other, paired = (
+        next(row for row in rows if (row["row"], row["column"]) == (name, column))
+        for name in ("Adaptive", "CADR", "Adaptive - CADR")
+    )
+    difference, half = float(paired["reproduced"]), float(paired["half_width_95"])
+    doubt = (
+        "" if abs(difference) > half else f", which {paired['n']} months cannot tell from chance"
+    )
+    return (
+        f"{verb} {words[difference > 0]} {what}: {float(one['reproduced']):.2f}"
+        f" against {float(other['reproduced']):.2f} {unit}, paired difference"
+        f" {difference:+.2f} ± {half:.2f} {unit_of_difference}{doubt}"
+    )
+
+
+@FIGURES.add("5.9", ("Missed deadlines day by day over one month"), (6.3, 3.6), needs=("5.13",))
+def daily_rows(
+    results: Results, policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr")
+) -> list[Row]:
+    """The share of missed deadlines by day of the first replication."""
+    keys = ("policy", "replication", "day", "kind", "seed", "miss_pct")
+    chosen = list(policies)
+    return [
+        {key: row[key] for key in keys}
+        for row in results.days
+        if row["policy"] in chosen and row["replication"] == 0
+    ]
+
+
+@daily_rows.draws
+def _(canvas: Canvas, rows: list[Row]) -> None:
+    daily_lines(_Days(rows), ax=canvas.add_subplot())
+
+
+slots = FIGURES.add(
+    "slots",
+    ("Wait and miss by number of slots, hectic day (Table 5.7)"),
+    (6.3, 3.6),
+    needs=("5.7",),
+    seen=compared,
+    rows=partial(table_rows, "5.7"),
+)
+
+
+@slots.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    axes = canvas.subplots(1, 2)
+    for ax, part, label in zip(
+        axes, ("wait, min", "miss, %"), ("mean wait (min)", "missed deadlines (%)")
+    ):
+        chosen = where(rows, part=part)
+        _lines(ax, chosen, "column", _numbers(chosen))
+        ax.set(xlabel="slots (C_max)", ylabel=label, xticks=(3, 5, 7, 10))
+    log_ticks(axes[0], (5, 10, 20, 50, 100, 200, 400))
+    return [marks.published(_names(rows))]
+
+
+@FIGURES.add(
+    "thresholds",
+    ("Wait and miss by rescue threshold and by critical ratio, hectic day (Tables 5.8 and 5.9)"),
+    (6.3, 4.4),
+    needs=("5.8", "5.9"),
+    seen=compared,
+)
+def thresholds(results: Results) -> list[Row]:
+    """Tables 5.8 and 5.9."""
+    return [{"table": id, **row} for id in ("5.8", "5.9") for row in table_rows(id, results)]
+
+
+@thresholds.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    axes = canvas.subplots(2, 2)
+    places = (("5.8", "SPT+Rescue", "rescue threshold (s)"), ("5.9", "CADR", "critical ratio"))
+    for line, (table, name, label) in zip(axes, places):
+        for ax, column, metric in zip(
+            line, ("wait, min", "miss, %"), ("mean wait (min)", "missed deadlines (%)")
+        ):
+            chosen = [{**row, "column": name} for row in where(rows, table=table, column=column)]
+            _lines(ax, chosen, "column", _numbers(chosen))
+            ax.set(xlabel=label, ylabel=metric, xlim=(0, None), ylim=(0, None))
+    return [marks.published([NAMES[name] for _, name, _ in places])]
+
+
+@FIGURES.add(
+    "reservations",
+    ("Slots reserved by RH, surge day (Table 5.10)"),
+    (6.3, 3.2),
+    needs=("5.10",),
+    seen=compared,
+)
+def reservations(results: Results) -> list[Row]:
+    """The surge day of Table 5.10."""
+    return [row for row in table_rows("5.10", results) if row["row"].startswith("surge")]
+
+
+@reservations.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    left, right = canvas.subplots(1, 2)
+    reserved = _numbers(rows)
+    waits = [{**row, "column": "all jobs"} for row in where(rows, column="wait, min")]
+    _lines(left, waits, "column", reserved)
+    left.set(xlabel="slots reserved by RH", ylabel="mean wait (min)", ylim=(0, None))
+    missed = {"miss, %": "all jobs", "tight miss, %": "tight", "loose miss, %": "loose"}
+    named = [{**row, "column": missed[row["column"]]} for row in rows if row["column"] in missed]
+    _lines(right, named, "column", reserved)
+    right.set(xlabel="slots reserved by RH", ylabel="missed deadlines (%)")
+    return [marks.published(list(missed.values()))]
+
+
+@FIGURES.add(
+    "cells",
+    ("Every counted cell: published against reproduced"),
+    (6.3, 5.0),
+    needs=COUNTED,
+    seen=compared,
+)
+def cells(results: Results) -> list[Row]:
+    """Every counted cell."""
+    return [
+        {"table": id, **row} for id in COUNTED for row in table_rows(id, results) if row["counted"]
+    ]
+
+
+@cells.draws
+def _(canvas: Canvas, rows: list[Row]) -> None:
+    published_vs_reproduced(_Report(rows), ax=canvas.add_subplot())
+
+
+def log_ticks(ax: Axes, ticks: Sequence[int]) -> None:
+    """A logarithmic y axis with these ticks alone."""
+    ax.set(yscale="log", yticks=ticks, yticklabels=list(map(str, ticks)))
+    ax.minorticks_off()

@@ -1,0 +1,1 @@
+"""What reproduces the paper on waiting policies: its table and its figures."""

@@ -1,0 +1,255 @@
+"""`cgrsp cluster`, its study and the paper's table: answers, resumption, real logs, bad input."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from support import outcome, swf_of_three
+
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Mix, Offered, generate
+from cgrsp_simpy.cluster.metrics import metrics
+from cgrsp_simpy.cluster.paper import table
+from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.studies.compare import compare
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+PHILLY = DATA / "gavel_philly" / "0e4a51.trace"
+
+
+def said(capsys, *arguments, status=0):
+    ended, out, err = outcome(capsys, "cluster", *arguments)
+    assert ended == status
+    return out if status == 0 else err.strip()
+
+
+def test_a_study_holds_the_figures_of_single_runs():
+    study = compare(Scenario(Offered(jobs=60, load=1.0)), ["fifo", "hps:monotone=true"], range(2))
+    jobs = generate(Mix(), 60, 1.0, PAPER_CLUSTER, 1)
+    row = next(
+        row for row in study.rows if row["policy"] == "hps:monotone=true" and row["seed"] == 1
+    )
+    assert row == {
+        "policy": "hps:monotone=true",
+        "seed": 1,
+        **metrics(simulate(jobs, PAPER_CLUSTER, make_scheduler("hps:monotone=true"))),
+    }
+    assert study.title == "60 jobs of the mix, offered load 1, 64 GPUs on 8 nodes"
+
+
+@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
+def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers, monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 80)  # a task a seed
+    setting, names = Scenario(Offered(jobs=40)), ["fifo", "easy"]
+    expected = compare(setting, names, range(3)).rows
+    assert (
+        compare(setting, names, range(3), executor=workers, out=tmp_path / "out").rows == expected
+    )
+    chunks = sorted((tmp_path / "out" / "chunks").iterdir())
+    chunks[1].unlink()  # as if it had been interrupted
+    assert compare(setting, names, range(3), out=tmp_path / "out").rows == expected
+    with pytest.raises(InputError, match=r"was made with scenario.source.load 0\.9, not 0\.8"):
+        compare(Scenario(Offered(jobs=40, load=0.8)), names, range(3), out=tmp_path / "out")
+
+
+def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
+    def leaves(moment):
+        raise SystemExit(0)
+
+    monkeypatch.setitem(SCHEDULERS, "leaves", lambda: leaves)
+    study = compare(Scenario(Offered(jobs=20)), ["fifo", "leaves"], range(2))
+    assert [
+        row["policy"] for row in study.failures if "raised SystemExit: 0 (" in row["error"]
+    ] == ["leaves"] * 2
+
+
+def test_compare_prints_the_same_forms_as_cgrsp_compare(capsys):
+    options = ("compare", "--policies", "fifo,hps:monotone=true", "--jobs", 40, "--seeds", 3)
+    found = json.loads(said(capsys, *options, "--format", "json"))
+    assert list(found["policies"]) == ["fifo", "hps:monotone=true"]
+    assert set(found["policies"]["fifo"]["wait_s"]) >= {"mean", "ci95", "n"}
+    assert said(capsys, *options, "--format", "csv").count("\n") == 1 + 2 * 3
+    assert "difference from fifo, paired by seed" in said(capsys, *options)
+
+
+def test_jobs_that_arrive_at_once_have_no_throughput_in_any_format(tmp_path, capsys):
+    log = tmp_path / "once.swf"
+    log.write_text(
+        "".join(f"{job} 7 -1 60 8 -1 -1 8 60 -1 1 1 1 1 -1 -1 -1 -1\n" for job in range(2))
+    )
+    assert re.search(r"^throughput_per_h +-$", said(capsys, "run", "--trace", log), re.MULTILINE)
+    text = said(capsys, "run", "--trace", log, "--format", "json")
+    assert json.loads(text, parse_constant=pytest.fail)["summary"]["throughput_per_h"] is None
+    found = json.loads(
+        said(capsys, "compare", "--trace", log, "--format", "json"), parse_constant=pytest.fail
+    )
+    assert found["policies"]["fifo"]["utilisation_pct"]["mean"] is None
+
+
+def test_run_prints_figures_classes_and_jobs(capsys):
+    options = ("run", "--policy", "sjf", "--jobs", 30, "--seed", 2, "--cluster", "2x8,4x4")
+    text = said(capsys, *options)
+    assert "32 GPUs on 6 nodes, sjf" in text
+    assert "inference" in text
+    found = json.loads(said(capsys, *options, "--format", "json"))
+    jobs = generate(Mix(), 30, 0.9, Cluster((8, 8, 4, 4, 4, 4)), 2)
+    assert found["summary"] == metrics(
+        simulate(jobs, Cluster((8, 8, 4, 4, 4, 4)), make_scheduler("sjf"))
+    )
+    rows = said(capsys, *options, "--format", "csv").splitlines()
+    assert rows[0] == (
+        "job,submit_s,dispatch_s,start_s,finish_s,gpus,duration_s,estimate_s,iterations,kind,family,"
+        "user,killed,nodes"
+    )
+    assert len(rows) == 31
+
+
+@pytest.mark.slow
+def test_the_table_stars_the_closest_load_and_says_what_cannot_be(capsys):
+    text = said(capsys, "table", "--loads", "0.5,0.9", "--seeds", 2)
+    assert "at least 3.56 GPU-hours if its GPUs and its duration are independent" in text
+    assert "at least 1.10 if the widest jobs are the shortest" in text
+    assert "imply 2.31 (fifo), 1.94 (hps), 2.00 (pbs), 2.01 (sbs) GPU-hours a job" in text
+    assert (
+        "hps: if GPUs and duration are independent, 78.2 % of 64 GPUs allow at most 14.1 jobs"
+        " an hour, not 25.8"
+    ) in text
+    hps = [line for line in text.splitlines() if line.startswith("hps ")]
+    assert len(hps) == 2 and sum("*" in line for line in hps) == 1
+    assert text.count("independent") == 2 + 4  # nothing is called impossible without the condition
+    assert text.count("dynamic beats static on") == 3
+
+
+def test_least_variance_is_that_of_such_waits():
+    """12 of 1000 waits of 1800 s, the others equal, around a mean of 757 s: 12 x 988 / 1000 ^ 2 x
+    (1800 - rest) ^ 2.
+    """
+    rest_s = (757_000 - 12 * 1800) / 988
+    assert table.least_variance(table.PUBLISHED["hps"]) == pytest.approx(
+        12 * 988 / 1e6 * (1800 - rest_s) ** 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "static", "expected"),
+    [(5.0, 1.0, "yes"), (1.0, 5.0, "no"), (3.0, 3.0, "open")],
+    ids=["better", "worse", "same"],
+)
+def test_claims_are_decided_by_the_interval(dynamic, static, expected):
+    class Made:
+        def values(self, name, figure):
+            return [
+                (dynamic if name in table.DYNAMIC else static) + noise for noise in (0.0, 0.3, -0.1)
+            ]
+
+    found = {(row["figure"], row["load"]): row for row in table.claims({0.5: Made(), 0.9: Made()})}
+    assert found["throughput_per_h", 0.5]["mean_holds"] == expected
+    against = {"yes": "no", "no": "yes", "open": "open"}[expected]
+    assert found["starved", 0.9]["best_holds"] == against
+    verdict = table.verdict(list(found.values()), "throughput_per_h", "mean")
+    assert verdict == ("holds" if expected == "yes" else "holds at no load")
+
+
+@pytest.mark.skipif(not PHILLY.is_file(), reason="the log is not here")
+def test_a_philly_log_runs_under_every_scheduler(capsys):
+    found = json.loads(
+        said(
+            capsys,
+            "compare",
+            "--trace",
+            PHILLY,
+            "--jobs",
+            300,
+            "--format",
+            "json",
+            "--cluster",
+            "20x8",
+            "--seeds",
+            1,
+        )
+    )
+    assert all(row["throughput_per_h"]["mean"] > 0 for row in found["policies"].values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "--policy", "nope"), "unknown scheduler 'nope'"),
+        (("run", "--placement", "nope"), "unknown placement 'nope'"),
+        (("run", "--cluster", "8"), "cluster(='8') must be nodes x GPUs, such as 8x8 or 4x8,2x4"),
+        (("run", "--cluster", "0x8"), "sizes(=()) must be at least one node"),
+        (
+            ("run", "--cluster", "2x4"),
+            "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster",
+        ),
+        (
+            ("compare", "--cluster", "2x4"),
+            "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster",
+        ),
+        (
+            ("sweep", "load=0.5,0.9", "--cluster", "2x4"),
+            "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster",
+        ),
+        (("sweep", "kill_at_limit=2"), "kill_at_limit(=2) must be true or false"),
+        (("run", "--load", "0"), "load(=0.0) must be a number >= 1e-06"),
+        (("run", "--jobs", "0"), "--jobs(=0) must be a whole number >= 1"),
+        (("run", "--mix", "overestimate=-1"), "overestimate(=-1.0) must be a number >= 0"),
+        (("run", "--log", "strict=yes"), "--log(={'strict': True}) must be given with --trace"),
+        (
+            ("compare", "--policies", "fifo,fifo"),
+            "policies(=['fifo', 'fifo']) must be names that differ",
+        ),
+        (("compare", "--policies", "hps:aging_boost=x"), "aging_boost(='x') must be a number"),
+        (("table", "--loads", "0.5,a"), "--loads(='0.5,a') must be numbers > 0, such as 0.6,0.9"),
+        (("table", "--out", "kept"), "unrecognized arguments: --out kept"),
+        (("run", "--trace", "none.trace"), "none.trace"),
+        (
+            ("run", "--trace", "jobs.txt"),
+            "jobs.txt: No such file or directory",
+        ),
+        (("figures", "--only", "nope"), "unknown figure 'nope'"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, arguments, message):
+    error = said(capsys, *arguments, status=2)
+    assert message in error
+    assert "\n" not in error
+
+
+def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refused_by_name(
+    tmp_path, capsys, caplog
+):
+    log = tmp_path / "three.swf"
+    log.write_text(
+        "".join(
+            f"{job} 0 -1 {run} 8 -1 -1 8 7200 -1 1 -1 1 -1 -1 -1 -1 -1\n"
+            for job, run in enumerate((60, 7000, 60))
+        )
+    )
+    found = json.loads(said(capsys, "compare", "--trace", log, "--format", "json"))
+    assert list(found["policies"]) == ["fifo", "sjf", "shortest", "shortest-gpu", "hps", "easy"]
+    (told,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert told == (
+        "three.swf does not tell what these schedulers look at; they are left out:"
+        " pbs (needs iterations), sbs (needs iterations and family)"
+    )
+    for name, needs in (
+        ("pbs", "the work of each job (iterations)"),
+        ("las", "jobs of at least two users"),
+    ):
+        for action in (("run", "--policy", name), ("compare", "--policies", f"fifo,{name}")):
+            error = said(capsys, *action, "--trace", log, status=2)
+            assert error.endswith(
+                f"cgrsp cluster: scheduler {name} needs {needs}, which three.swf does not tell"
+            )
+
+
+def test_estimates_shorter_than_the_run_are_counted(tmp_path, capsys):
+    log = swf_of_three(tmp_path)
+    told = said(capsys, "run", "--trace", log, "--policy", "easy")
+    assert "2 jobs run longer than their estimates: easy expects such a job to end at once" in told
+    assert "longer than their estimates" not in said(
+        capsys, "run", "--jobs", "20", "--policy", "easy"
+    )

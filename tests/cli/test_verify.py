@@ -1,0 +1,294 @@
+"""Results directories that are checked by running a sample of their tasks again."""
+
+import json
+import os
+import shlex
+import shutil
+
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.model import files as files_module
+from cgrsp_simpy.studies import store
+from cgrsp_simpy.studies.store import verifying
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """A directory of a command, of several tasks."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 20)
+    assert main("compare --day quiet --policies fifo,rh --seeds 9 --out out".split()) == 0
+    return tmp_path / "out"
+
+
+def altered(folder, number):
+    """Change an outcome, with a checksum that fits."""
+    path = folder / "chunks" / f"{number:06}.json"
+    found = json.loads(path.read_text())
+    found["outcomes"][0][0][4] += 1e-9
+    there = store.Store.__new__(store.Store)
+    there._study = store.digest(
+        json.dumps(json.loads((folder / "configuration.json").read_text())).encode()
+    )
+    found["sha256"] = there._sum(number, found["outcomes"])
+    path.write_text(json.dumps(found))
+
+
+def files(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")}
+
+
+def test_a_sound_directory_is_told_so_and_stays_as_it_is(made, capsys):
+    before = files(made)
+    assert len(before) > 5
+    assert main(["verify", "out", "--sample", "2"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "out: 2 tasks run again, all as they are kept, to the bit\n"
+    )
+    assert files(made) == before
+
+
+def test_an_outcome_that_was_altered_is_found_although_its_checksum_fits(made, capsys):
+    altered(made, 1)
+    assert main(["verify", "out", "--sample", "100"]) == 1
+    assert "task 1 came out otherwise (1 of " in capsys.readouterr().out
+
+
+def test_an_unfinished_directory_is_not_called_altered(made, capsys):
+    (made / "chunks" / "000001.json").unlink()
+    assert main(["verify", "out", "--sample", "1"]) == 2
+    assert "is not finished" in capsys.readouterr().err
+
+
+def test_a_study_of_a_script_is_checked_there(tmp_path):
+    def study():
+        return cg.compare(cg.day("quiet"), ["fifo"], range(3), out=tmp_path / "a")
+
+    study()
+    with verifying(5) as found:
+        study()
+    assert (found.tasks, found.differing) == ([0], [])
+
+
+LOG = "time,seconds\n" + "".join(f"{60 * job},{30 + job % 7}\n" for job in range(150))
+MARKET = "time,type,status\n" + "".join(
+    f"{1800 * n},G,{('high', 'low')[n % 2]}\n" for n in range(100)
+)
+SMALL = "--day quiet --jobs 30 --policies fifo,spt --seeds 2"
+OF_LOG = "--trace log.csv --log submit=time,service=seconds"
+COMMANDS = (  # all that make results directories, and the sources of their scenarios
+    f"compare {SMALL} --precision .5",
+    f"compare {OF_LOG} --policies fifo --seeds 2",
+    f"compare {SMALL} --market market.csv --market 'RTX 3090=G' --market sight=now",
+    f"sweep slots=5,6 {SMALL}",
+    "sweep name=quiet,hectic jobs=20,30 rh:reserve=1,2 --policies fifo,rh --seeds 2",
+    "month --days 1 --seeds 1 --policies fifo",
+    pytest.param(
+        f"advise {SMALL} --bound-seeds 0 --spot share=.4,per_h=.2", marks=pytest.mark.slow
+    ),
+    pytest.param("thesis table 5.2 --seeds 2 --workers 1", marks=pytest.mark.slow),
+    "cluster compare --jobs 20 --seeds 2",
+    "cluster sweep placement=best,first --jobs 20 --policies fifo --seeds 2",
+    "dag compare --graph er:n=9 --policies heft --seeds 2",
+    pytest.param(
+        "hgsp compare --level tasks1:tasks=5 --policies fifo --seeds 2", marks=pytest.mark.slow
+    ),
+    "llm compare --policies fifo",
+    "spot compare --policies greedy --seeds 2",
+    "waiting compare --machines 3 --jobs 50 --seeds 2",
+)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_configuration_alone_tells_what_to_run_again(tmp_path, monkeypatch, capsys, line):
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("log.csv", LOG), ("market.csv", MARKET)):
+        (tmp_path / name).write_text(text)
+    assert main([*shlex.split(line), "--out", "made"]) == 0
+    (tmp_path / "made").rename(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "manifest.json").write_text(
+        json.dumps(
+            {
+                **json.loads((tmp_path / "elsewhere" / "manifest.json").read_text()),
+                "command": "cgrsp compare --out taken --policies hostile.py:f",
+            }
+        )
+    )
+    (tmp_path / "log.csv").unlink()
+    (tmp_path / "market.csv").unlink()
+    before = files(tmp_path)
+    assert main(["verify", "elsewhere"]) == 0
+    assert "all as they are kept, to the bit" in capsys.readouterr().out
+    assert files(tmp_path) == before
+
+
+OWN = """
+from pathlib import Path
+Path(__file__).with_name("was_run").touch()
+def f(view):
+    return zip(view.queue, view.idle)
+"""
+
+
+def of_code(folder):
+    """Its policy is a function of a file."""
+    change(folder, lambda told: told["policies"].update(fifo=["hostile/own.py:f", "x"]))
+
+
+def of_code_by_text(folder):
+    change(folder, lambda told: told["policies"].update(fifo="hostile/own.py:f"))
+
+
+def of_code_in_a_name(folder):
+    change(folder, lambda told: told["scenario"].update(name="hostile/own.py:f"))
+
+
+def of_code_in_an_order(folder):
+    case = {"class": "cgrsp_simpy.waiting.scenario:Scenario", "order": "hostile/own.py:f"}
+    source = {"class": "cgrsp_simpy.waiting.jobs:ExponentialJobs", "jobs": 9}
+    change(folder, lambda told: told.update(scenario={**case, "source": source}))
+
+
+def of_another_class(folder):
+    popen = {"class": "subprocess:Popen", "args": ["touch", "was_run"]}
+    change(folder, lambda told: told.update(scenario=popen))
+
+
+def of_a_file_outside(folder):
+    graph = {"class": "cgrsp_simpy.dag.scenario:Scenario", "graph": "../secret.json"}
+    change(folder, lambda told: told.update(scenario=graph))
+
+
+def of_data_outside(folder):
+    slots = {"list": 1, "data": "../../secret"}
+    change(folder, lambda told: told["scenario"].update(slots=slots))
+
+
+def of_a_link(folder):
+    outside = folder.parent / "outside"
+    shutil.move(folder / "chunks", outside)
+    (folder / "chunks").symlink_to(outside)
+
+
+def of_a_link_to_be_written(folder):
+    (folder / "rows.csv.part").symlink_to(folder.parent / "secret.json")
+
+
+def of_a_pipe(folder):
+    (folder / "chunks" / "000000.json").unlink()
+    os.mkfifo(folder / "chunks" / "000000.json")
+
+
+def of_half_a_file(folder):
+    path = folder / "configuration.json"
+    path.write_text(path.read_text()[:200])
+
+
+def of_deep_lists(folder):
+    (folder / "configuration.json").write_text("[" * 100_000)
+
+
+def of_another_form(folder):
+    change(folder, lambda told: told.update(policies=[1], scenario={"class": {}}))
+
+
+def of_an_enormous_file(folder):
+    with (folder / "chunks" / "000000.json").open("r+b") as file:
+        file.truncate(files_module.MOST_BYTES + 1)
+
+
+def of_an_enormous_configuration(folder):
+    with (folder / "configuration.json").open("r+b") as file:
+        file.truncate(files_module.MOST_BYTES + 1)
+
+
+def of_an_enormous_grid(folder):
+    points = [[{f"x{k}": n for k in range(9)}, {}] for n in range(9)]
+    change(folder, lambda told: told.update(study="sweep", points=points))
+
+
+def change(folder, how):
+    path = folder / "configuration.json"
+    told = json.loads(path.read_text())
+    how(told)
+    path.write_text(json.dumps(told))
+
+
+HOSTILE = {
+    of_code: "only with --run-code",
+    of_code_by_text: "only with --run-code",
+    of_code_in_a_name: "",
+    of_code_in_an_order: "only with --run-code",
+    of_another_class: "'subprocess:Popen', which only the script that made it can make",
+    of_a_file_outside: "'../secret.json', which is opened only with --run-code",
+    of_data_outside: "'../../secret' is no digest",
+    of_a_link: "chunks is a link",
+    of_a_link_to_be_written: "rows.csv.part is a link",
+    of_a_pipe: "000000.json is a link, or no file",
+    of_half_a_file: "configuration.json is damaged",
+    of_deep_lists: "configuration.json is damaged",
+    of_another_form: "configuration.json is damaged",
+    of_an_enormous_file: "000000.json: more than 268,435,456 bytes",
+    of_an_enormous_configuration: "configuration.json: more than 268,435,456 bytes",
+    of_an_enormous_grid: "points(=9) must be",
+}
+
+
+@pytest.mark.parametrize("spoilt", HOSTILE, ids=lambda spoilt: spoilt.__name__)
+def test_a_hostile_folder_is_one_line_and_nothing_of_it_runs(made, capsys, spoilt):
+    (made.parent / "hostile").mkdir()
+    (made.parent / "hostile" / "own.py").write_text(OWN)
+    (made.parent / "secret.json").write_text("[1, 2]")
+    spoilt(made)
+    before = sorted(path for path in made.parent.rglob("*"))
+    capsys.readouterr()
+    assert main(["verify", "out", "--sample", "1"]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+    assert HOSTILE[spoilt] in told.err
+    assert "[1, 2]" not in told.err
+    assert sorted(path for path in made.parent.rglob("*")) == before
+    assert not (made.parent / "hostile" / "was_run").exists()
+
+
+@pytest.mark.parametrize("spoilt", HOSTILE, ids=lambda spoilt: spoilt.__name__)
+def test_going_on_with_a_hostile_folder_runs_nothing_of_it(made, capsys, spoilt):
+    (made.parent / "hostile").mkdir()
+    (made.parent / "hostile" / "own.py").write_text(OWN)
+    secret = made.parent / "secret.json"
+    secret.write_text("[1, 2]")
+    spoilt(made)
+    assert main("compare --day quiet --policies fifo,rh --seeds 9 --out out".split()) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert secret.read_text() == "[1, 2]"
+    assert not (made.parent / "hostile" / "was_run").exists()
+
+
+def test_policies_of_files_are_run_again_where_that_is_allowed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+    line = "compare --day quiet --jobs 30 --policies own.py:f,fifo --seeds 2 --out out"
+    assert main(line.split()) == 0
+    (tmp_path / "was_run").unlink()
+    assert main(["verify", "out"]) == 2
+    assert "'own.py', which is opened only with --run-code" in capsys.readouterr().err
+    assert not (tmp_path / "was_run").exists()
+    assert main(["verify", "out", "--run-code"]) == 0
+    assert (tmp_path / "was_run").exists()
+
+
+def test_a_name_that_looks_like_a_policy_of_a_file_is_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+    named = cg.day("quiet", jobs=30).varied(name="own.py:f")
+    cg.compare(named, ["fifo"], range(2), out="out")
+    assert not (tmp_path / "was_run").exists()
+
+
+@pytest.mark.parametrize("name", ["none", "."])
+def test_another_directory_is_one_line(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    assert main(["verify", name]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,390 @@
+"""The figures of GPU clusters: what is plotted is what the runs say, and the files are the
+same each time.
+"""
+
+import csv
+import inspect
+import re
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+
+import matplotlib.colors
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+from support import check_index, check_lecture, check_same_files, placed, waited
+
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs, Mix, generate
+from cgrsp_simpy.cluster.metrics import metrics
+from cgrsp_simpy.cluster.paper.figures import FIGURES, METRICS, WAITS, draw_figures
+from cgrsp_simpy.cluster.paper.run_figures import (
+    AGED,
+    COURSE,
+    GANTT,
+    GANTT_H,
+    HPS,
+    SPAN_S,
+    WIDTH_COLOURS,
+    WIDTHS,
+)
+from cgrsp_simpy.cluster.paper.runs import LOAD, Runs
+from cgrsp_simpy.cluster.paper.table import CLAIMS, DYNAMIC, LOADS, PUBLISHED, STATIC
+from cgrsp_simpy.cluster.paper.table_figures import HOLDS, UNITS
+from cgrsp_simpy.cluster.policies import SCHEDULERS, hps, make_scheduler
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.plots.style import LOOKS
+from cgrsp_simpy.studies.compare import Comparison
+
+SMALL = {"seeds": 2, "jobs": 60}
+
+
+def rows_of(folder, id):
+    return list(
+        csv.DictReader((folder / f"cluster_{id}.csv").read_text(encoding="utf-8").splitlines())
+    )
+
+
+def plotted(folder, id):
+    """The rows of a figure as they were before they were written."""
+    return [{name: number(text) for name, text in row.items()} for row in rows_of(folder, id)]
+
+
+def number(text):
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text or None
+
+
+@cache
+def outcome(scheduler, seed=0, load=LOAD):
+    return simulate(
+        generate(Mix(), SMALL["jobs"], load, PAPER_CLUSTER, seed),
+        PAPER_CLUSTER,
+        make_scheduler(scheduler),
+    )
+
+
+def drawn(id, rows):
+    """A figure on a canvas, laid out."""
+    canvas = Canvas(figsize=(6.3, 5), layout="constrained")
+    FigureCanvasAgg(canvas)
+    FIGURES[id].draw(canvas, rows)
+    canvas.canvas.draw()
+    return canvas
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("figures")
+    draw_figures(place, **SMALL)
+    return place
+
+
+@pytest.mark.slow
+def test_every_figure_is_drawn_with_an_index(folder):
+    assert "nan" not in check_index(folder, "cluster", FIGURES)
+
+
+@pytest.mark.slow
+def test_the_index_tables_every_scheduler_and_says_what_table_two_cannot_be(folder):
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    names = Counter(
+        line.split(" | ")[0][2:] for line in index.splitlines() if line.startswith("| ")
+    )
+    assert {name: names[name] for name in SCHEDULERS} == {
+        name: 1 + (name in PUBLISHED) for name in SCHEDULERS
+    }
+    assert "78.2 % of 64 GPUs allow at most 14.1 jobs an hour, not 25.8" in index
+
+
+# ---- all seeds, one load ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fifo", "hps", "easy", "las"])
+def test_the_metrics_are_the_means_of_the_runs(folder, name):
+    (row,) = (row for row in rows_of(folder, "metrics") if row["scheduler"] == name)
+    found = [metrics(outcome(name, seed)) for seed in range(2)]
+    for metric in METRICS:
+        values = np.array([each[metric] for each in found])
+        assert float(row[metric]) == pytest.approx(values.mean())
+        student_t = 12.7062  # of two seeds, 95 %
+        assert float(row[f"{metric}_half_width_95"]) == pytest.approx(
+            student_t * values.std(ddof=1) / 2**0.5, rel=1e-4
+        )
+
+
+def test_paired_differences_decide_which_schedulers_are_not_shown_to_differ_from_the_least():
+    """Intervals of all three overlap; seed by seed hps always is more than easy."""
+    known = {"fifo": [11, 4, 6, 8], "hps": [3, 6, 7, 10], "easy": [2, 4, 6, 8]}
+    rows = [
+        {"policy": name, "seed": seed, **dict.fromkeys(METRICS, value)}
+        for name, values in known.items()
+        for seed, value in enumerate(values)
+    ]
+    runs = Runs(seeds=4, jobs=60)
+    runs.compared = Comparison(Scenario(), known, rows)
+    found = FIGURES["metrics"].rows(runs)
+    told = FIGURES["metrics"].seen(found)
+    assert (
+        "Fewest jobs starve under easy, 5 ± 4 (not shown to differ, paired by seed: fifo);" in told
+    )
+    (row,) = (row for row in found if row["scheduler"] == "hps")
+    assert row["wait_s_above_least"] == 1.5 > row["wait_s_above_least_half_width_95"]
+
+
+@pytest.mark.slow
+def test_bars_and_points_stand_where_the_rows_say_in_the_units_of_their_axes(folder):
+    rows = plotted(folder, "metrics")
+    by_label = {ax.get_xlabel(): ax for ax in drawn("metrics", rows).axes}
+    widths = [bar.get_width() for bar in by_label["starved (jobs of 60)"].patches]
+    assert widths == [row["starved"] for row in rows]
+    ax = by_label["mean wait (h)"]
+    at = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
+    assert at == pytest.approx([row["wait_s"] / 3600 for row in rows])
+    at = [
+        line.get_xdata()[0]
+        for line in by_label["wait variance (1000 min²)"].lines
+        if line.get_marker() == "o"
+    ]
+    assert at == pytest.approx([row["wait_variance_min2"] / 1000 for row in rows])
+
+
+@pytest.mark.slow
+def test_waits_are_quantiles_over_the_jobs_of_all_seeds(folder):
+    rows = rows_of(folder, "waits")
+    assert {row["scheduler"] for row in rows} == set(WAITS)
+    for row in rows:
+        runs = [outcome(row["scheduler"], seed) for seed in range(2)]
+        fits = {"1": (1,), "2": (2,), "4": (4,), "8": (8,), "16+": (16, 24, 32)}[row["gpus"]]
+        wait_s = np.concatenate([waited(run)[np.isin(run.jobs["gpus"], fits)] for run in runs])
+        assert int(row["jobs"]) == len(wait_s)
+        assert float(row["p50_s"]) == pytest.approx(np.median(wait_s))
+        assert float(row["p95_s"]) == pytest.approx(np.percentile(wait_s, 95))
+        assert float(row["longest_s"]) == wait_s.max()
+    assert Counter(row["scheduler"] for row in rows)["hps"] == len(WIDTHS)
+
+
+# ---- one run ----
+
+
+@pytest.mark.slow
+def test_the_course_holds_the_work_and_the_waits_of_all_jobs(folder):
+    """GPU-seconds of the jobs are the area below the utilisation, seconds of waiting that below
+    the queue (Little).
+    """
+    rows = plotted(folder, "course")
+    for name in COURSE:
+        own, run = [row for row in rows if row["scheduler"] == name], outcome(name)
+        span_s = 3600 * np.array([row["to_h"] - row["from_h"] for row in own])
+        busy = np.array([row["utilisation_pct"] for row in own]) / 100 * PAPER_CLUSTER.gpus
+        assert busy @ span_s == pytest.approx(run.jobs["gpus"] @ run.jobs["duration_s"])
+        assert np.array([row["waiting"] for row in own]) @ span_s == pytest.approx(
+            waited(run).sum()
+        )
+        assert span_s[:-1] == pytest.approx(SPAN_S)
+        assert own[-1]["to_h"] == pytest.approx(run.jobs["finish_s"].max() / 3600)
+
+
+@pytest.mark.slow
+def test_the_gantt_chart_gives_each_job_its_gpus_and_no_gpu_to_two(folder):
+    rows = plotted(folder, "gantt")
+    for name in GANTT:
+        run, own = outcome(name), [row for row in rows if row["scheduler"] == name]
+        begin_s = 3600 * own[0]["begin_h"]
+        there = np.flatnonzero(
+            (run.jobs["start_s"] < begin_s + 3600 * GANTT_H) & (run.jobs["finish_s"] > begin_s)
+        )
+        blocks = {job: [row for row in own if row["job"] == job] for job in there}
+        assert sum(map(len, blocks.values())) == len(own)
+        for job, mine in blocks.items():
+            gpus = np.concatenate(
+                [np.arange(row["gpu"], row["gpu"] + row["gpus"]) for row in mine]
+            ).astype(int)
+            assert Counter((gpus // 8).tolist()) == dict(placed(run)[job])  # nodes of 8 GPUs
+            times_h = np.unique([(row["start_h"], row["finish_h"]) for row in mine], axis=0)
+            assert times_h * 3600 == pytest.approx(
+                np.array([[run.jobs["start_s"][job], run.jobs["finish_s"][job]]])
+            )
+        for gpu in range(PAPER_CLUSTER.gpus):
+            spans = sorted(
+                (row["start_h"], row["finish_h"])
+                for row in own
+                if row["gpu"] <= gpu < row["gpu"] + row["gpus"]
+            )
+            assert all(before[1] <= after[0] for before, after in pairwise(spans))
+
+
+@pytest.mark.slow
+def test_blocks_have_the_colour_of_the_jobs_gpus(folder):
+    rows = plotted(folder, "gantt")
+    ax = drawn("gantt", rows).axes[0]
+    own = [row for row in rows if row["scheduler"] == GANTT[0]]
+    for block, row in zip(ax.patches, own, strict=True):
+        colour = WIDTH_COLOURS[
+            ["1", "2", "4", "8"].index(f"{row['job_gpus']:g}") if row["job_gpus"] <= 8 else 4
+        ]
+        assert matplotlib.colors.to_hex(block.get_facecolor()) == colour
+        assert (block.get_y(), block.get_height()) == (row["gpu"], row["gpus"])
+
+
+# ---- HPS ----
+
+
+@pytest.mark.slow
+def test_the_program_s_aging_drops_just_past_the_threshold_and_the_monotone_one_never(folder):
+    by_default = [each.default for each in inspect.signature(hps).parameters.values()]
+    assert tuple(by_default[:3]) == HPS
+    rows = plotted(folder, "aging")
+    factor = {(row["form"], row["wait_s"]): row["aging"] for row in rows}
+    assert (factor["program", 300.0], factor["program", 900.0], factor["program", 1800.0]) == (
+        1.0,
+        1.0,
+        2.0,
+    )
+    just_past = np.nextafter(300.0, np.inf)
+    assert factor["program", just_past] == pytest.approx(1 / 3)
+    assert factor["monotone", just_past] == pytest.approx(1.0)
+    for gpus, _ in AGED:
+        own = [row["score"] for row in rows if (row["form"], row["gpus"]) == ("monotone", gpus)]
+        assert (np.diff(own) >= 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("form", "text"), [("program", "hps"), ("monotone", "hps:monotone=true")])
+def test_the_scores_are_those_by_which_hps_starts_jobs(folder, form, text):
+    """All jobs of the figure wait together, and there is room for all: the scheduler starts them
+    by their scores.
+    """
+    rows = [
+        row for row in plotted(folder, "aging") if row["form"] == form and row["wait_s"] % 30 == 0
+    ]
+    wait_s, gpus, time_s, score = (
+        np.array([row[name] for row in rows]) for name in ("wait_s", "gpus", "time_s", "score")
+    )
+    rest = {name: np.zeros(len(rows)) for name in ("kind", "family", "user")}
+    jobs = Jobs(3000 - wait_s, gpus, time_s, time_s, np.ones(len(rows)), **rest)
+    by_arrival = score[np.argsort(-wait_s, kind="stable")]
+    view = Scenario(jobs, Cluster((10_000,))).moment(3000.0)
+    started = by_arrival[[job for job, _ in make_scheduler(text)(view)]]
+    assert len(started) == len(rows)
+    assert (np.diff(started) < 1e-12).all()
+
+
+# ---- Table II ----
+
+
+@pytest.mark.slow
+def test_table_two_is_published_beside_reproduced_at_every_load(folder):
+    rows = plotted(folder, "table2")
+    assert {(row["scheduler"], row["load"]) for row in rows} == {
+        (name, load) for name in PUBLISHED for load in LOADS
+    }
+    for row in rows:
+        assert {figure: row[f"published_{figure}"] for figure in UNITS} == {
+            figure: PUBLISHED[row["scheduler"]].get(figure) for figure in UNITS
+        }
+    # LOAD is that of the figures that show one load, whose runs are shared
+    for load in (0.4, LOAD):
+        (row,) = (row for row in rows if (row["scheduler"], row["load"]) == ("pbs", load))
+        values = [metrics(outcome("pbs", seed, load))["wait_s"] for seed in range(2)]
+        assert row["wait_s"] == pytest.approx(np.mean(values))
+
+
+@pytest.mark.slow
+def test_published_values_are_hollow_and_stand_beyond_the_loads(folder):
+    canvas = drawn("table2", plotted(folder, "table2"))
+    for ax, figure in zip(canvas.axes, UNITS):
+        hollow = [line for line in ax.lines if line.get_markerfacecolor() == "none"]
+        assert [line.get_ydata()[0] for line in hollow] == pytest.approx(
+            [PUBLISHED[name].get(figure, np.nan) for name in PUBLISHED], nan_ok=True
+        )
+        assert [line.get_color() for line in hollow] == [LOOKS[name].colour for name in PUBLISHED]
+        assert min(line.get_xdata()[0] for line in hollow) > max(LOADS)
+
+
+@pytest.mark.slow
+def test_claims_are_coloured_by_whether_they_hold(folder):
+    rows = plotted(folder, "claims")
+    canvas = drawn("claims", rows)
+    for place, figure in enumerate(CLAIMS):
+        for ax, kind in ((canvas.axes[place], "mean"), (canvas.axes[len(CLAIMS) + place], "best")):
+            own = [row for row in rows if row["figure"] == figure]
+            points = [
+                line
+                for line in ax.lines
+                if line.get_marker() in "osX" and len(line.get_xdata()) == 1
+            ]
+            assert [line.get_color() for line in points] == [
+                HOLDS[row[f"{kind}_holds"]][0] for row in own
+            ]
+            assert [line.get_ydata()[0] for line in points] == pytest.approx(
+                [row[kind] * UNITS[figure][1] for row in own]
+            )
+
+
+@pytest.mark.slow
+def test_a_claim_is_dynamic_minus_static(folder):
+    (row,) = (
+        row
+        for row in plotted(folder, "claims")
+        if (row["figure"], row["load"]) == ("starved", LOAD)
+    )
+    found = {
+        name: [metrics(outcome(name, seed))["starved"] for seed in range(2)]
+        for name in STATIC + DYNAMIC
+    }
+    means = [np.mean([found[name] for name in group]) for group in (DYNAMIC, STATIC)]
+    assert row["mean"] == pytest.approx(means[0] - means[1])
+    worst, best = (
+        np.max([found[name] for name in DYNAMIC], axis=0),
+        np.min([found[name] for name in STATIC], axis=0),
+    )
+    assert row["best"] == pytest.approx(np.mean(worst - best))
+
+
+# ---- files ----
+
+
+@pytest.mark.slow
+def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(folder, tmp_path):
+    with ThreadPoolExecutor(2) as two:
+        paths = draw_figures(tmp_path, ("waits",), **SMALL, executor=two)
+    check_same_files(paths, folder)
+
+
+def test_a_picture_for_a_lecture(tmp_path):
+    draw_figures(tmp_path, ("aging",), style="lecture")
+    check_lecture(tmp_path / "cluster_aging.png")
+
+
+@pytest.mark.parametrize("id", list(FIGURES))
+def test_notes_are_short_enough_for_a_lecture(id):
+    note = FIGURES[id].note
+    lines = (note if isinstance(note, str) else note(Runs())).split("\n")
+    assert max(map(len, lines)) <= 95
+    assert not re.search(r"[{}]", "".join(lines))
+
+
+@pytest.mark.slow
+def test_runs_in_which_no_job_waits_can_be_drawn():
+    rows = FIGURES["metrics"].rows(Runs(seeds=1, jobs=2))
+    assert {row["wait_s"] for row in rows} == {0.0}
+    drawn("metrics", rows)
+
+
+def test_what_is_not_allowed_is_refused_before_anything_is_written(tmp_path):
+    for ids, options, words in (
+        (("gantt", "table3"), {}, "unknown figure 'table3'"),
+        (("gantt",), {"style": "poster"}, "unknown style 'poster'"),
+        (("gantt",), {"jobs": 1}, "jobs"),
+        (("table2",), {"seeds": 0}, "seeds"),
+    ):
+        with pytest.raises(InputError, match=words):
+            draw_figures(tmp_path, ids, **options)
+    assert list(tmp_path.iterdir()) == []

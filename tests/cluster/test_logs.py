@@ -1,0 +1,477 @@
+"""Logs of clusters: which lines become which jobs, what is left out and counted,
+what is refused.
+"""
+
+import gzip
+import logging
+from functools import partial
+
+import numpy as np
+import pytest
+from support import DATA, messages
+
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
+from cgrsp_simpy.cluster.logs import read_jobs
+from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.logs import STEPS_PER_S, philly
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.sweep import sweep
+
+read_philly, read_openb, read_swf = (
+    partial(read_jobs, format=name) for name in ("philly", "openb", "swf")
+)
+TRACE, PODS = (
+    DATA / "gavel_philly" / "ee9e8c.trace",
+    DATA / "alibaba_gpu_v2023" / "openb_pod_list_default.csv",
+)
+NASA = DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="the folder of real data is absent")
+POD_HEAD = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+    "deletion_time,scheduled_time\n"
+)
+
+
+def gavel(job_type="ResNet-18 (batch size 128)", steps="2000", arrival="0.000000", gpus="1"):
+    return "\t".join([job_type, "python3 main.py", "--num_steps", "1", steps, arrival, gpus]) + "\n"
+
+
+def pod(gpus="1", milli="1000", qos="LS", created="0", deleted="100", scheduled="0", cpu="4000"):
+    return f"pod,{cpu},8192,{gpus},{milli},,{qos},Running,{created},{deleted},{scheduled}\n"
+
+
+def batch(submit=0, run=60, allocated=1, requested=-1, limit=-1, status=1, user=3, application=2):
+    return (
+        f"7 {submit} -1 {run} {allocated} -1 -1 {requested} {limit} -1 {status} {user} 1"
+        f" {application} -1 -1 -1 -1\n"
+    )
+
+
+# ---- Philly traces ----
+
+
+def test_steps_become_seconds_by_the_rate_of_the_type(file):
+    jobs = read_philly(
+        file(
+            gavel(steps="2000")
+            + gavel("A3C", "440", "5", "4")
+            + gavel("ResNet-18 (batch size 256)", "85", "7")
+        )
+    )
+    assert jobs.duration_s.tolist() == pytest.approx([2000 / 20, 440 / 4.4, 85 / 8.5])
+    assert (
+        jobs.iterations.tolist() == [2000, 440, 85]
+        and jobs.estimate_s.tolist() == jobs.duration_s.tolist()
+    )
+    assert jobs.arrival_s.tolist() == [0, 5, 7] and jobs.gpus.tolist() == [1, 4, 1]
+    assert jobs.family.tolist() == [0, 1, 0]  # both ResNet-18, whatever the batch size
+    assert set(jobs.kind) == {1} and jobs.user is None and jobs.name == "log"
+
+
+def test_rates_of_ones_own(file):
+    assert read_jobs(file(gavel("Mamba", "10")), philly({"Mamba": 0.5})).duration_s.tolist() == [20]
+    with pytest.raises(InputError, match=r"steps_per_s of Mamba\(=0\) must be a number > 0"):
+        read_jobs(file(gavel("Mamba", "10")), philly({"Mamba": 0}))
+
+
+def test_the_first_arrival_is_time_zero(file):
+    assert read_philly(file(gavel(arrival="50") + gavel(arrival="70.5"))).arrival_s.tolist() == [
+        0,
+        20.5,
+    ]
+
+
+@needs_data
+def test_real_philly_trace(caplog):
+    """2000 lines; 975 jobs of one GPU; a mean step count per type that a wrong column
+    would not give.
+    """
+    with caplog.at_level(logging.INFO):
+        jobs = read_philly(TRACE, strict=True)
+    assert jobs.jobs == 2000 and np.sum(jobs.gpus == 1) == 975 and jobs.gpus.max() == 32
+    assert jobs.arrival_s[-1] == 4_508_448 and len(set(jobs.family)) == 7
+    assert jobs.duration_s.min() > 1800 and jobs.duration_s.max() < 77 * 86400
+    assert messages(caplog, logging.INFO) == [
+        f"{TRACE}: 2000 jobs read; GPUs of a job 4.29 on average, at most 32; "
+        "estimates shorter than the run: 0, equal to it: 2000; not told: user; "
+        f"offered load {jobs.load(PAPER_CLUSTER):.3g} of 64 GPUs"
+    ]
+
+
+@needs_data
+def test_the_shortest_job_of_every_type_takes_half_an_hour_to_an_hour():
+    """What the default rates are chosen by, over the four traces."""
+    shortest_h = dict.fromkeys(STEPS_PER_S, np.inf)
+    for path in TRACE.parent.glob("*.trace"):
+        for line in path.read_text().splitlines():
+            job_type, steps = line.split("\t")[0], float(line.split("\t")[4])
+            shortest_h[job_type] = min(shortest_h[job_type], steps / STEPS_PER_S[job_type] / 3600)
+    assert min(shortest_h.values()) > 0.5 and max(shortest_h.values()) < 1
+
+
+# ---- openb ----
+
+
+def test_pods_become_jobs(file):
+    rows = pod(created="10", scheduled="30", deleted="130") + pod(
+        "8", qos="BE", created="20", scheduled="", deleted="70", cpu="1"
+    )
+    jobs = read_openb(file(POD_HEAD + rows))
+    # 50 s: from creation, never scheduled
+    assert jobs.arrival_s.tolist() == [0, 10] and jobs.duration_s.tolist() == [100, 50]
+    assert (
+        jobs.gpus.tolist() == [1, 8]
+        and jobs.kind.tolist() == [0, 1]
+        and jobs.family.tolist() == [0, 1]
+    )
+    assert jobs.iterations is jobs.user is None
+
+
+def test_latency_sensitive_pods_are_inference_all_others_training(file):
+    rows = "".join(pod(qos=qos) for qos in ("LS", "BE", "Burstable", "Guaranteed"))
+    assert read_openb(file(POD_HEAD + rows)).kind.tolist() == [0, 1, 1, 1]
+
+
+def test_a_share_of_a_gpu_takes_the_whole(file):
+    jobs = read_openb(file(POD_HEAD + pod(milli="460") + pod("2", milli="250")))
+    assert jobs.gpus.tolist() == [1, 2]
+
+
+def test_pods_that_cannot_run_are_counted(file, caplog):
+    with caplog.at_level(logging.INFO):
+        jobs = read_openb(
+            file(
+                POD_HEAD + pod() + 2 * pod("0", "0") + pod(created="5", scheduled="7", deleted="7")
+            )
+        )
+    assert jobs.jobs == 1
+    assert messages(caplog, logging.INFO)[-2].endswith(
+        "log: rows left out: 2 of no GPU, 1 of run time 0"
+    )
+
+
+@needs_data
+def test_real_pods(caplog):
+    """8152 pods, of which 1088 have no GPU; one of the others has no time; 44 have 8 GPUs."""
+    with caplog.at_level(logging.INFO):
+        jobs = read_openb(PODS, strict=True)
+    assert (
+        jobs.jobs == 8152 - 1088 - 1 and np.sum(jobs.gpus == 8) == 44 and np.sum(jobs.gpus > 8) == 0
+    )
+    assert messages(caplog, logging.INFO)[0].endswith(
+        "rows left out: 1088 of no GPU, 1 of run time 0"
+    )
+
+
+# ---- SWF ----
+
+
+def test_lines_of_swf_become_jobs(file):
+    text = (
+        "; Version: 2.2\n\n"
+        + batch(5, 60, 4, limit=90, user=7, application=1)
+        + batch(6, 10, -1, requested=2, user=9)
+    )
+    jobs = read_swf(file(text))
+    assert (
+        jobs.arrival_s.tolist() == [0, 1]
+        and jobs.duration_s.tolist() == [60, 10]
+        and jobs.gpus.tolist() == [4, 2]
+    )
+    assert jobs.estimate_s.tolist() == [90, 10] and jobs.iterations is None
+    assert jobs.user.tolist() == [0, 1] and jobs.family.tolist() == [0, 1] and set(jobs.kind) == {1}
+
+
+def test_lines_of_swf_that_cannot_run_are_counted(file, caplog):
+    unfit = [
+        batch(status=2),
+        batch(status=5, run=0),
+        batch(run=0),
+        batch(run=-1),
+        batch(submit=-1),
+        batch(allocated=0),
+    ]
+    with caplog.at_level(logging.INFO):
+        assert (
+            read_swf(file(batch(status=0) + batch(status=5) + "".join(unfit)), strict=True).jobs
+            == 2
+        )
+    reasons = (
+        "1 of part of a job, 1 of cancelled before it ran, 1 of no run time, 1 of no submit time,"
+        " 1 of no processors"
+    )
+    assert messages(caplog, logging.INFO)[-2].endswith(f"left out: {reasons}, 1 of run time 0")
+
+
+@pytest.mark.slow
+@needs_data
+def test_real_swf(caplog):
+    """18239 jobs, of which 173 ran 0 s, on 128 processors."""
+    with caplog.at_level(logging.INFO):
+        jobs = read_swf(NASA, cluster=Cluster((8,) * 16), strict=True)
+    assert jobs.jobs == 18239 - 173 and jobs.gpus.max() == 128
+    with pytest.raises(
+        InputError, match=r"line 33: the job needs 128 GPUs; the cluster has 64 \(skip_wide leaves"
+    ):
+        read_swf(NASA)
+    assert read_swf(NASA, skip_wide=True).gpus.max() == 64
+
+
+def test_nothing_that_a_scheduler_may_look_at_is_made_of_the_run_time_where_limits_are_told(file):
+    def told(runs):
+        jobs = read_swf(
+            file(
+                "".join(
+                    batch(at, run, 8, limit=7200, user=at, application=at)
+                    for at, run in enumerate(runs)
+                )
+            )
+        )
+        return {
+            column: getattr(jobs, column).tolist()
+            for column in jobs.columns
+            if column != "duration_s"
+        }
+
+    assert told((60, 7000, 60)) == told((7000, 60, 1))
+
+
+SLURM = (  # limit in either column, in seconds
+    ("90", "90", 5400),
+    ("1-00:00:00", "1440", 86400),
+    ("02:30:30", "150.5", 9030),
+    ("30:30", "30.5", 1830),
+    ("1-06", "1800", 108000),
+    ("1-06:30", "1830", 109800),
+)
+
+
+@pytest.mark.parametrize("column", ["Timelimit", "TimelimitRaw"])
+def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(file, column):
+    def read(limits):
+        head = f"JobID|Submit|Start|End|{column}|AllocTRES\n"
+        at = "2024-03-01T10:00:00|2024-03-01T10:05:00|2024-03-01T11:05:00"
+        rows = (f"{job}|{at}|{limit}|gres/gpu=2\n" for job, limit in enumerate(limits))
+        return read_jobs(file(head + "".join(rows)), "sacct")
+
+    def told(jobs):
+        study = compare(Scenario(jobs), ["fifo", "easy"], range(1))
+        note = study.tables[0].note
+        assert note in str(study) and note in str(sweep(Scenario(jobs), {}, ["easy"], range(1)))
+        return note
+
+    limits = [row[column == "TimelimitRaw"] for row in SLURM]
+    jobs = read(limits)
+    assert jobs.estimate_s.tolist() == [row[-1] for row in SLURM] and told(jobs) == ""
+    some = read([*limits, "UNLIMITED", "Partition_Limit"])
+    assert some.estimate_s.tolist()[-2:] == [3600, 3600]
+    assert told(some) == (
+        "log tells no limit of 2 of 8 jobs: schedulers that look at limits see their run times"
+    )
+    assert told(some.chosen(range(5), "log")) == ""
+    assert told(read(["UNLIMITED"])) == (
+        "log tells no limits: schedulers that look at limits see the run times"
+    )
+    with pytest.raises(InputError, match=r"\(='2 hours'\) must be minutes, or \[days-\]hours:min"):
+        read(["2 hours"])
+
+
+@pytest.mark.parametrize(
+    ("marks", "family", "user"),
+    [
+        (((-1, -1), (-1, -1)), None, None),
+        (((4, -1), (4, -1)), [0, 0], None),  # one family is a family
+        (((4, 7), (-1, 7)), [0, 1], None),  # one user tells nothing apart
+        (((4, 7), (4, -1)), [0, 0], None),
+        (((4, 7), (5, 9)), [0, 1], [0, 1]),
+    ],
+)
+def test_families_and_users_that_are_not_told_are_none(file, marks, family, user):
+    jobs = read_swf(file("".join(batch(application=one, user=other) for one, other in marks)))
+    assert [None if column is None else column.tolist() for column in (jobs.family, jobs.user)] == [
+        family,
+        user,
+    ]
+    assert jobs.chosen([0], "one").columns == jobs.columns
+
+
+LIMITED = batch(0, 100, 8, limit=100) + "".join(
+    batch(1, run, 8, limit=7200) for run in (60, 7000, 60)
+)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "needs"),
+    [
+        ("pbs", r"the work of each job \(iterations\)"),
+        ("pbs:mode=text,pairs=true", r"the work of each job \(iterations\)"),
+        ("sbs", r"the work of each job \(iterations\)"),
+        ("las", "jobs of at least two users"),
+    ],
+)
+def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(file, scheduler, needs):
+    """Three jobs of one limit wait, of 60, 7000 and 60 s: nothing that is known
+    tells them apart.
+    """
+    jobs = read_swf(file(LIMITED))
+    message = rf"scheduler {scheduler.partition(':')[0]} needs {needs}, which log does not tell"
+    with pytest.raises(InputError, match=message):
+        simulate(jobs, Cluster((8,)), make_scheduler(scheduler))
+    with pytest.raises(InputError, match=message):
+        compare(Scenario(jobs, Cluster((8,))), ["fifo", scheduler], range(1))
+
+
+def test_all_others_take_any_log(file):
+    jobs = read_swf(file(LIMITED))
+    for name in SCHEDULERS.keys() - {"pbs", "sbs", "las"}:
+        assert simulate(jobs, Cluster((8,)), make_scheduler(name)).jobs["start_s"][:2].tolist() == [
+            0,
+            100,
+        ], name
+
+
+# ---- all readers ----
+
+READERS = {
+    "philly": (read_philly, "", gavel),
+    "openb": (read_openb, POD_HEAD, pod),
+    "swf": (read_swf, "; Version: 2.2\n", batch),
+}
+WIDE = {"philly": {"gpus": "65"}, "openb": {"gpus": "65"}, "swf": {"allocated": 65}}
+LATE = {
+    "philly": {"arrival": "9"},
+    "openb": {"created": "9", "scheduled": "9"},
+    "swf": {"submit": 9},
+}
+
+
+@pytest.fixture(params=READERS)
+def name(request):
+    return request.param
+
+
+def test_a_gzipped_file_is_read_alike(name, file):
+    read, head, row = READERS[name]
+    text = head + row() + row()
+    assert (
+        read(file(gzip.compress(text.encode(), mtime=0))).duration_s.tolist()
+        == read(file(text)).duration_s.tolist()
+    )
+
+
+def test_windows_line_ends_and_a_byte_order_mark_do_no_harm(name, file):
+    read, head, row = READERS[name]
+    assert (
+        read(file(("\ufeff" + head + row() + row()).replace("\n", "\r\n")), strict=True).jobs == 2
+    )
+
+
+def test_a_job_that_is_too_wide_is_refused_or_left_out(name, file, caplog):
+    read, head, row = READERS[name]
+    path = file(head + row() + row(**WIDE[name]))
+    with pytest.raises(
+        InputError, match=rf"line {2 + (head != '')}: the job needs 65 GPUs; the cluster has 64 "
+    ):
+        read(path)
+    with caplog.at_level(logging.INFO):
+        assert read(path, skip_wide=True).jobs == 1
+    assert "left out: 1 of wider than the cluster" in "".join(messages(caplog, logging.INFO))
+    assert read(path, cluster=Cluster((8,) * 9)).jobs == 2
+
+
+def test_a_log_that_is_out_of_order_is_sorted_or_refused(name, file, caplog):
+    read, head, row = READERS[name]
+    path = file(head + row(**LATE[name]) + row())
+    assert read(path).arrival_s.tolist() == [0, 9]
+    assert (
+        f"out of order, first at line {2 + (head != '')} (sorted)"
+        in messages(caplog, logging.WARNING)[0]
+    )
+    with pytest.raises(
+        InputError, match=r"out of order, first at line . \(refused, being strict\)"
+    ):
+        read(path, strict=True)
+
+
+@pytest.mark.parametrize(
+    "name, changes, fault",
+    [
+        ("philly", {"steps": "many"}, r"steps\(='many'\) must be a number"),
+        ("philly", {"steps": "0"}, r"steps\(='0'\) must be a number >= 1"),
+        ("philly", {"steps": "nan"}, r"steps\(='nan'\)"),
+        ("philly", {"arrival": "-5"}, r"arrival\(='-5'\)"),
+        ("philly", {"gpus": "1.5"}, r"gpus\(='1.5'\) must be a whole number"),
+        ("philly", {"gpus": "0"}, r"gpus\(='0'\) must be a whole number >= 1"),
+        (
+            "philly",
+            {"job_type": "Mamba"},
+            r"job_type\(='Mamba'\) must be one whose steps per second are given",
+        ),
+        ("philly", {"gpus": "1\t2"}, r"8 fields, not 7"),
+        ("openb", {"gpus": "x"}, r"num_gpu\(='x'\)"),
+        ("openb", {"milli": "0"}, r"gpu_milli\(='0'\) must be a number > 0, at most 1000"),
+        ("openb", {"milli": "1001"}, r"gpu_milli\(='1001'\)"),
+        ("openb", {"deleted": "inf"}, r"deletion_time\(='inf'\)"),
+        ("openb", {"qos": "LS,LS"}, r"12 fields, not 11"),
+        ("swf", {"run": "long"}, r"run time\(='long'\)"),
+        (
+            "swf",
+            {"submit": -2},
+            r"submit time\(='-2'\) must be a number >= 0 and at most 1e\+15, or -1 if missing",
+        ),
+        ("swf", {"allocated": 1.5}, r"allocated processors\(='1.5'\) must be a whole number"),
+        ("swf", {"application": "2 2"}, r"19 fields, not 18"),
+    ],
+)
+def test_a_bad_line_is_left_out_and_told_or_refused(name, changes, fault, file, caplog):
+    read, head, row = READERS[name]
+    path = file(head + row() + row(**changes))
+    with caplog.at_level(logging.INFO):
+        assert read(path).jobs == 1
+    assert "1 bad row: line" in messages(caplog, logging.WARNING)[0]
+    with pytest.raises(InputError, match=f"line {2 + (head != '')}: {fault}"):
+        read(path, strict=True)
+
+
+@pytest.mark.parametrize(
+    "name, text, message",
+    [
+        ("philly", "", "the file is empty"),
+        ("openb", "", "the file is empty"),
+        ("swf", "", "the file is empty"),
+        ("philly", "\n\n", "no usable job"),
+        ("openb", POD_HEAD, r"no usable job \(bad rows: 0; left out: none\)"),
+        ("openb", POD_HEAD + pod("0", "0"), r"left out: 1 of no GPU\)"),
+        ("swf", "; Version: 2.2\n", "no usable job"),
+        ("philly", "a,b,c\n", r"line 1: not a row of the format philly.*\(1 fields"),
+        (
+            "openb",
+            POD_HEAD.replace("num_gpu", "gpus"),
+            r"line 1: no column num_gpu \(columns: 'name,",
+        ),
+        ("openb", POD_HEAD + 'pod,"' + pod(), "line 2: not CSV"),
+        (
+            "swf",
+            "a b c\n",
+            r"line 1: not a row of the format swf, the Standard Workload Format.* \(3 fields",
+        ),
+        ("swf", gzip.compress(batch().encode(), mtime=0)[:-9], "damaged gzip file"),
+    ],
+)
+def test_a_file_that_is_none_is_told_in_one_line(name, text, message, file):
+    with pytest.raises(InputError, match=message) as error:
+        READERS[name][0](file(text))
+    assert "\n" not in str(error.value) and str(error.value).count("log: ") == 1
+
+
+def test_a_file_that_is_not_there_is_told(name, tmp_path):
+    with pytest.raises(InputError, match=r"none\.log: No such file"):
+        READERS[name][0](tmp_path / "none.log")
+
+
+@pytest.mark.parametrize("option", ["strict", "skip_wide"])
+def test_options_are_true_or_false(name, option, file):
+    with pytest.raises(InputError, match=rf"{option}\(='yes'\) must be true or false"):
+        READERS[name][0](file(""), **{option: "yes"})

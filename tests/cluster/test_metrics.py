@@ -1,0 +1,317 @@
+"""Metrics of a cluster run: by hand on small examples, and what must hold of every run."""
+
+import numpy as np
+import pytest
+from cluster.cases import jobs_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import placed, waited
+
+from cgrsp_simpy.analysis.statistics import paired_difference
+from cgrsp_simpy.cluster.jobs import Cluster, Offered
+from cgrsp_simpy.cluster.metrics import by_class, course, fragmentation, jain, metrics, moves
+from cgrsp_simpy.cluster.placement import Nodes, best_fit, spread
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.cluster.single import fifo
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.studies.compare import compare
+
+
+@pytest.fixture
+def three():
+    """Two nodes of two GPUs.
+
+    Spread, jobs 1 and 2 take a GPU of each; job 3 comes at 10 and needs a whole node, free at 100.
+    """
+    return simulate(jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, spread)
+
+
+def test_all_metrics_of_three_jobs_by_hand(three):
+    """Waits 0, 0, 90; completions 100, 200, 160; slowdowns 1, 1, 2.5; jobs arrive for 10 s, in
+    which 2 of 4 GPUs are in use.
+    """
+    assert metrics(three) == pytest.approx(
+        {
+            "throughput_per_h": 0.0,
+            "utilisation_pct": 50.0,
+            "makespan_s": 200.0,
+            "wait_s": 30.0,
+            "jct_s": 150.0,
+            "starved": 0.0,
+            "starved_pct": 0.0,
+            "wait_min_s": 0.0,
+            "wait_p50_s": 0.0,
+            "wait_p95_s": 81.0,
+            "wait_max_s": 90.0,
+            "wait_variance_s2": 1800.0,
+            "wait_variance_min2": 0.5,
+            "bounded_slowdown": 1.5,
+            "jain": 4.5**2 / (3 * (1 + 1 + 2.5**2)),
+            "success_pct": 0.0,
+            "fragmentation_pct": 100.0,
+            "node_fragmentation_pct": 100.0,
+            "consolidation_pct": 100.0,  # one of the two that run, to the other's node
+            "moves": 1.0,
+            "killed": 0.0,
+        }
+    )
+
+
+def test_the_course_of_three_jobs_by_hand(three):
+    columns = {name: values.tolist() for name, values in course(three).items()}
+    assert columns == {
+        "time_s": [0, 10, 100, 160, 200],
+        "waiting": [0, 1, 0, 0, 0],
+        "busy": [2, 2, 3, 1, 0],
+        "fragmentation": [0, 1, 0, 0, 0],
+        "unplaced": [0, 1, 0, 0, 0],
+        "moves": [0, 1, 0, 0, 0],
+    }
+
+
+def test_jobs_packed_on_one_node_leave_no_fragment():
+    packed = simulate(
+        jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, best_fit
+    )
+    found = metrics(packed)
+    assert (found["wait_max_s"], found["fragmentation_pct"], found["node_fragmentation_pct"]) == (
+        0,
+        0,
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    "free, held, gpus, number",
+    [
+        ([2, 2], [[2], [2]], 4, 1),
+        ([2, 2], [[1, 1], [2]], 4, 2),  # both of node 0, which comes first
+        ([3, 1], [[1], [1, 1, 1]], 4, 1),  # the emptier node
+        ([2, 1], [[2], [3]], 3, None),  # one GPU is free elsewhere, and the job to be moved has two
+        ([2, 2], [[], [2]], 3, 1),  # on node 0 is a part of a job on several nodes, which stays
+        ([2, 2], [[], []], 3, None),
+        ([3, 3, 1], [[1], [1], [3]], 8, None),  # one node can be emptied, not two
+        ([3, 3, 2], [[1], [1], [2]], 8, 2),
+        ([0, 0], [[4], [4]], 1, None),
+    ],
+)
+def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
+    assert moves(free, Nodes((4,) * len(free)), held, gpus) == number
+
+
+def test_throughput_and_utilisation_are_measured_from_the_first_submission_to_the_last():
+    """Two GPUs, jobs from 100 s to 200 s.
+
+    Complete by then are two; in use are 20 + 10 + 60 and, at the last, 0 GPU-seconds.
+
+    The third runs from 140 to 640 and the fourth from 640 to 1200; what is after 200
+    does not count.
+    """
+    run = simulate(
+        jobs_of((100, 2, 10), (110, 1, 10), (140, 1, 500), (200, 2, 560)), Cluster((2,)), fifo
+    )
+    assert run.jobs["finish_s"].tolist() == [110, 120, 640, 1200]
+    found = metrics(run)
+    assert found["throughput_per_h"] == pytest.approx(2 / 100 * 3600)
+    assert found["utilisation_pct"] == pytest.approx(100 * 90 / 200)
+
+
+def test_a_job_that_completes_with_the_last_submission_is_counted():
+    found = metrics(simulate(jobs_of((0, 1, 100), (100, 1, 50)), Cluster((2,)), fifo))
+    assert (found["throughput_per_h"], found["utilisation_pct"]) == (36, 50)
+
+
+def test_jobs_that_all_arrive_at_one_time_have_neither():
+    found = metrics(simulate(jobs_of((5, 1, 100), (5, 1, 50)), Cluster((2,)), fifo))
+    assert np.isnan([found["throughput_per_h"], found["utilisation_pct"]]).all()
+
+
+def test_what_remains_when_the_last_job_has_come_does_not_change_throughput_and_utilisation():
+    """Of the last job, the one that the drain waits for, neither length nor width counts."""
+    rows = [(at, 2, 30) for at in range(0, 100, 10)]
+    short, long = (
+        metrics(simulate(jobs_of(*rows, (100, 4, run)), Cluster((4,)), fifo))
+        for run in (1, 100_000)
+    )
+    assert short["makespan_s"] < long["makespan_s"]
+    assert all(short[name] == long[name] for name in ("throughput_per_h", "utilisation_pct"))
+
+
+def test_under_overload_hps_completes_more_jobs_per_hour_than_easy_and_uses_fewer_gpus():
+    """At a load of 1.4, paired by seed; over the makespan it is the other way round, for HPS leaves
+    wide jobs to the end.
+    """
+    study = compare(Scenario(Offered(load=1.4)), ["easy", "hps"], range(100, 105))
+    difference = study.differences()["hps"]["throughput_per_h"]
+    assert difference.low > 0
+    used = paired_difference(*(study.values(name, "utilisation_pct") for name in ("hps", "easy")))
+    assert used.high < 0
+    per_h = [1000 * 3600 / np.array(study.values(name, "makespan_s")) for name in ("hps", "easy")]
+    assert paired_difference(*per_h).high < 0
+
+
+@pytest.mark.parametrize("horizon_s, share", [(99, 0), (100, 1 / 3), (160, 2 / 3), (1000, 1)])
+def test_success_is_the_share_complete_at_the_horizon(three, horizon_s, share):
+    assert metrics(three, horizon_s)["success_pct"] == pytest.approx(100 * share)
+
+
+def test_the_horizon_is_the_last_arrival_unless_given():
+    run = simulate(jobs_of((0, 1, 100), (150, 1, 50)), Cluster((2,)), fifo)
+    assert metrics(run)["success_pct"] == 50.0
+
+
+def test_a_horizon_that_is_none_is_refused(three):
+    with pytest.raises(InputError, match=r"horizon_s\(=-1\) must be a number >= 0"):
+        metrics(three, -1)
+
+
+def test_fragmentation_is_averaged_over_the_time_in_which_jobs_wait():
+    """One node of 4.
+
+    From 50 to 100 one GPU is free that the job of 4 cannot use; from 100 to 150 one waits
+    and none is free.
+    """
+    found = metrics(simulate(jobs_of((0, 3, 100), (50, 4, 50), (100, 1, 10)), Cluster((4,)), fifo))
+    assert found["fragmentation_pct"] == pytest.approx(50.0)
+    # one GPU is fewer than four, however it is placed
+    assert found["node_fragmentation_pct"] == 0.0
+
+
+def test_the_largest_waiting_job_counts():
+    """One node of 4 has one GPU idle; a job of 4 heads the queue, to which it is useless, and one
+    of 1 waits behind.
+    """
+    run = simulate(jobs_of((0, 3, 100), (10, 4, 50), (20, 1, 10)), Cluster((4,)), fifo)
+    columns = course(run)
+    assert columns["fragmentation"][columns["time_s"] == 20] == 1.0
+
+
+@pytest.mark.parametrize(
+    "free, sizes, gpus, share",
+    [
+        ([3, 1, 4], [4, 4, 4], 1, 0),
+        ([3, 1, 4], [4, 4, 4], 2, 1 / 8),  # the node with one
+        ([3, 1, 4], [4, 4, 4], 4, 4 / 8),
+        ([3, 1, 4], [4, 4, 4], 8, 4 / 8),  # wider than a node: whole nodes are of use
+        ([4, 6], [4, 8], 6, 4 / 10),  # a node that is all free but too small
+        ([4, 6], [4, 8], 12, 6 / 10),
+        ([0, 0], [4, 4], 1, 0),  # nothing is free, so nothing is in fragments
+    ],
+)
+def test_fragmentation_by_hand(free, sizes, gpus, share):
+    assert fragmentation(np.array(free), np.array(sizes), gpus) == pytest.approx(share)
+
+
+def test_a_job_starves_that_waits_more_than_half_an_hour():
+    run = simulate(jobs_of((0, 1, 1800), (0, 1, 60), (0, 1, 60)), Cluster((1,)), fifo)
+    assert waited(run).tolist() == [0, 1800, 1860]
+    found = metrics(run)
+    assert (found["starved"], found["starved_pct"]) == (1, pytest.approx(100 / 3))
+
+
+def test_jains_index_is_one_for_equals_and_one_nth_for_one_who_has_all():
+    assert jain(np.full(5, 3.0)) == pytest.approx(1)
+    assert jain(np.array([1e9, 1, 1, 1])) == pytest.approx(1 / 4)
+
+
+def test_waits_by_class():
+    """One node of 16: the jobs of 16 and 7 GPUs wait for those before them, 100 and 200 s."""
+    run = simulate(
+        jobs_of((0, 1, 100), (0, 16, 100), (0, 7, 50), (0, 3, 50), kind=[0, 1, 1, 0]),
+        Cluster((16,)),
+        fifo,
+    )
+    rows = [
+        (row["by"], row["value"], row["jobs"], row["wait_s"], row["jct_s"], row["starved"])
+        for row in by_class(run)
+    ]
+    assert rows == [
+        ("kind", "inference", 2, 100, 175, 0),
+        ("kind", "training", 2, 150, 225, 0),
+        ("GPUs", "1", 1, 0, 100, 0),
+        ("GPUs", "3-4", 1, 200, 250, 0),
+        ("GPUs", "5-8", 1, 200, 250, 0),
+        ("GPUs", "9+", 1, 100, 200, 0),
+    ]
+
+
+WORKLOADS = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(1, 12), st.integers(1, 40)), min_size=1, max_size=25
+)  # arrival, GPUs, duration
+CLUSTERS = st.sampled_from(
+    [Cluster((4, 4, 4)), Cluster((8, 4)), Cluster((2, 6, 4)), Cluster((12,))]
+)
+
+
+@settings(max_examples=60)
+@given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
+def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
+    """Little's law: jobs in the queue over time are the waits of all jobs; likewise GPUs in use are
+    the GPU-seconds.
+    """
+    run = simulate(jobs_of(*rows), cluster, fifo, placement)
+    columns = course(run)
+    length_s = np.diff(columns["time_s"])
+    assert columns["waiting"][:-1] @ length_s == pytest.approx(waited(run).sum())
+    assert columns["busy"][:-1] @ length_s == pytest.approx(
+        run.jobs["gpus"] @ run.jobs["duration_s"]
+    )
+    assert columns["waiting"][-1] == columns["busy"][-1] == 0
+
+
+@settings(max_examples=60)
+@given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
+def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placement):
+    """The other route: count who waits and who runs in the middle of each interval."""
+    run, nodes = simulate(jobs_of(*rows), cluster, fifo, placement), Nodes(cluster.sizes)
+    columns = course(run)
+    for index, now in enumerate((columns["time_s"][1:] + columns["time_s"][:-1]) / 2):
+        waits = (run.jobs["submit_s"] <= now) & (now < run.jobs["start_s"])
+        free = np.array(cluster.sizes)
+        for job in np.flatnonzero((run.jobs["start_s"] <= now) & (now < run.jobs["finish_s"])):
+            for node, gpus in placed(run)[job]:
+                free[node] -= gpus
+        largest = int(max(run.jobs["gpus"][waits], default=0))
+        assert columns["waiting"][index] == waits.sum()
+        assert columns["busy"][index] == cluster.gpus - free.sum()
+        assert columns["fragmentation"][index] == (
+            fragmentation(free, np.array(cluster.sizes), largest) if largest else 0
+        )
+        blocked = (
+            largest > 0
+            and free.sum() >= largest
+            and nodes.room(nodes.packed(free.tolist()), largest) is None
+        )
+        assert columns["unplaced"][index] == blocked
+
+
+@settings(max_examples=60)
+@given(WORKLOADS, CLUSTERS)
+def test_metrics_are_within_their_bounds(rows, cluster):
+    run = simulate(jobs_of(*rows), cluster, fifo)
+    found = metrics(run)
+    known = {
+        name: value
+        for name, value in found.items()
+        if name != "utilisation_pct" or run.jobs["submit_s"][-1] > run.jobs["submit_s"][0]
+    }
+    for name in known.keys() & {
+        "utilisation_pct",
+        "starved_pct",
+        "success_pct",
+        "fragmentation_pct",
+        "node_fragmentation_pct",
+    }:
+        assert 0 <= found[name] <= 100 + 1e-9, name
+    assert 1 / len(rows) - 1e-9 <= found["jain"] <= 1 + 1e-9
+    assert found["wait_min_s"] <= found["wait_p50_s"] <= found["wait_p95_s"] <= found["wait_max_s"]
+    assert found["jct_s"] == pytest.approx(found["wait_s"] + run.jobs["duration_s"].mean())
+    assert sum(row["jobs"] for row in by_class(run)) == 2 * len(rows)
+    assert sum(row["starved"] for row in by_class(run)) == 2 * found["starved"]
+
+
+def test_a_job_that_the_clock_does_not_see_run_holds_nothing():
+    """At 1e18 s the next time that a clock can show is 128 s later."""
+    run = simulate(jobs_of((1e18, 2, 10.0)), Cluster((4,)), fifo)
+    assert run.jobs["start_s"][0] == run.jobs["finish_s"][0]
+    assert course(run)["busy"].tolist() == [0]

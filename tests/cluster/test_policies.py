@@ -1,0 +1,395 @@
+"""The cluster's schedulers, each against small cases worked out by hand; and the four failures of
+the adaptive one.
+"""
+
+import numpy as np
+import pytest
+from cluster.cases import ONE_NODE, TWO_NODES, grant, jobs_of, starts, view_of
+from support import waited
+
+from cgrsp_simpy.cluster.jobs import Cluster
+from cgrsp_simpy.cluster.policies import SCHEDULERS, hps_aging, make_scheduler, scores_of_queue
+from cgrsp_simpy.cluster.scenario import simulate
+from cgrsp_simpy.model.checks import InputError
+
+HOUR = 3600.0
+
+
+def started(scheduler, view):
+    """The jobs that are started, each granted before the next is asked for."""
+    order = []
+    for job, place in make_scheduler(scheduler)(view):
+        grant(view, job, place)
+        order.append(job)
+    return order
+
+
+def first(scheduler, jobs, now_s=0.0):
+    """The job that is started first."""
+    return started(scheduler, view_of(jobs, Cluster((64,)), now_s))[0]
+
+
+# ---- one objective ----
+
+MIXED = jobs_of((0, 4, 100), (0, 1, 300), (0, 2, 400), (0, 4, 50), (0, 1, 300))
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "order"),
+    [
+        ("fifo", [0, 1, 2, 3, 4]),
+        ("fifo-skip", [0, 1, 2, 3, 4]),
+        ("sjf", [1, 4, 2, 0, 3]),  # GPUs 1 1 2 4 4
+        ("shortest", [3, 0, 1, 4, 2]),  # seconds 50 100 300 300 400
+        ("shortest-gpu", [3, 1, 4, 0, 2]),  # GPU-seconds 200 300 300 400 800
+        ("las", [0, 1, 2, 3, 4]),  # nobody has received anything
+    ],
+)
+def test_orders_of_a_queue_for_which_there_is_room(scheduler, order):
+    assert started(scheduler, view_of(MIXED, TWO_NODES)) == order
+
+
+def test_only_strict_fifo_lets_the_first_hold_up_the_others():
+    jobs = jobs_of((0, 8, 10), (0, 2, 10), (0, 4, 10), (0, 2, 10))
+    assert started("fifo", view_of(jobs, free=[5])) == []
+    assert started("fifo-skip", view_of(jobs, free=[5])) == [1, 3]
+    assert started("sjf", view_of(jobs, free=[5])) == [1, 3]
+
+
+def test_least_attained_service_puts_the_user_first_who_has_received_least():
+    """User 0 has had 8 GPUs for 10 s, user 1 4 of them for 10 s, user 2 nothing; user 1's job
+    still runs at 20 s.
+    """
+    jobs = jobs_of((0, 8, 10), (0, 4, 15), (1, 8, 5), (2, 8, 5), (3, 8, 5), user=[0, 1, 0, 1, 2])
+    assert starts("las", jobs) == [0, 10, 35, 30, 25]
+    assert starts("fifo", jobs) == [0, 10, 25, 30, 35]
+
+
+def test_least_attained_service_counts_what_ended_while_nobody_waited():
+    """User 0's first job ends at 4 s, seen only at 20 s: it has received 8 x 4 GPU-seconds, not 8
+    x 20; user 1 40.
+    """
+    jobs = jobs_of((0, 8, 4), (6, 4, 10), (20, 8, 5), (20, 8, 5), user=[0, 1, 1, 0])
+    assert starts("las", jobs) == [0, 6, 25, 20]
+
+
+def test_least_attained_service_counts_running_jobs_from_their_start():
+    """At 20 s user 0 has had 2 GPUs for 20 s, user 1 4 for 2 s."""
+    jobs = jobs_of((0, 2, 100), (18, 4, 100), (20, 2, 5), (20, 2, 5), user=[0, 1, 0, 1])
+    assert starts("las", jobs) == [0, 18, 25, 20]
+
+
+@pytest.mark.parametrize("scheduler", ["sjf", "shortest-gpu", "hps", "adaptive"])
+def test_equal_jobs_go_by_arrival(scheduler):
+    jobs = jobs_of(*((0, 1 + job % 2, 60) for job in range(100)))
+    assert started(scheduler, view_of(jobs, Cluster((150,)))) == [
+        *range(0, 100, 2),
+        *range(1, 100, 2),
+    ]
+
+
+# ---- HPS ----
+
+
+def test_aging_of_the_authors_drops_past_the_threshold_and_is_back_at_900_s():
+    wait_s = np.array([0, 300, 301, 600, 900, 1800, 9999.0])
+    expected = [1, 1, 2 * 301 / 1800, 2 / 3, 1, 2, 2]
+    assert hps_aging(wait_s, 300, 2, 1800, monotone=False) == pytest.approx(expected)
+
+
+def test_monotone_aging_never_falls():
+    wait_s = np.array([0, 300, 1050, 1800, 9999.0])
+    assert hps_aging(wait_s, 300, 2, 1800, monotone=True) == pytest.approx([1, 1, 1.5, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "now_s", "expected"),
+    [
+        ("hps", 200, 1),  # 1/(1+0.5)/(1+8/4) = 0.222 against 1/(1+1)/(1+4/4) = 0.25
+        ("hps", 1100, 0),  # x 1.22 = 0.272
+        ("hps:monotone=true", 1100, 0),
+        ("hps:aging_threshold_s=1200", 1100, 1),
+        ("hps:aging_boost=1", 1100, 1),
+        ("hps:max_wait_s=3600", 1100, 1),  # x 0.61
+    ],
+)
+def test_hps_weighs_time_waiting_and_gpus(scheduler, now_s, expected):
+    """Half an hour on 8 GPUs that waits since 0 s, an hour on 4 that has just arrived."""
+    assert first(scheduler, jobs_of((0, 8, 1800), (now_s, 4, 3600)), now_s) == expected
+
+
+def test_a_job_falls_behind_by_waiting_unless_aging_is_monotone():
+    """The first is the better one, until at 301 s its aging is 0.33."""
+    jobs = jobs_of((0, 1, 1800), (301, 1, 2000))
+    assert first("hps", jobs, 301) == 1
+    assert first("hps:monotone=true", jobs, 301) == 0
+
+
+# ---- the adaptive scheduler, and how it failed (Section III.D) ----
+
+
+def crowd(jobs):
+    """Each job arrives a second after the one before it and is a second shorter: old jobs are
+    the long ones.
+    """
+    return jobs_of(*((second, 1, 500 - second) for second in range(jobs)))
+
+
+def test_scores_are_of_the_queue():
+    """GPU-seconds 800, 400, 200; waits 10, 5, 0 s; g (1 + left) with 4 free: 8 GPUs do not fit and
+    count 8 as left.
+    """
+    view = view_of(jobs_of((0, 8, 100), (5, 4, 100), (10, 2, 100)), now_s=10, free=[4])
+    expected = [[0, 400 / 600, 1], [1, 0.5, 0], [0, (72 - 4) / (72 - 4), (72 - 6) / (72 - 4)]]
+    assert scores_of_queue(view) == pytest.approx(np.array(expected))
+
+
+def test_objective_interference_a_hundredth_of_weight_turns_the_whole_queue_round():
+    views = [view_of(crowd(10), Cluster((64,)), now_s=9) for _ in range(2)]
+    found = [
+        started(f"adaptive:fairness=0.4,efficiency={weight}", m)
+        for weight, m in zip((0.39, 0.41), views)
+    ]
+    assert found == [list(range(10)), list(range(10))[::-1]]
+
+
+def test_normalisation_a_long_job_is_more_efficient_than_a_short_one():
+    assert scores_of_queue(view_of(jobs_of((0, 1, 8 * HOUR), (0, 8, 2 * HOUR))))[0].tolist() == [
+        1,
+        0,
+    ]
+
+
+def test_normalisation_the_same_job_is_the_least_efficient_and_then_nearly_the_most():
+    jobs = jobs_of((0, 1, HOUR), (0, 1, 2 * HOUR), (0, 1, 101 * HOUR))
+    assert scores_of_queue(view_of(jobs.chosen([0, 1], "two")))[0].tolist() == [1, 0]
+    assert scores_of_queue(view_of(jobs))[0].tolist() == pytest.approx([1, 0.99, 0])
+
+
+def test_threshold_one_more_job_in_the_queue_turns_the_order_of_all_others_round():
+    few, more = (
+        started("adaptive", view_of(crowd(jobs), Cluster((64,)), now_s=30)) for jobs in (5, 6)
+    )
+    assert (few, more) == (list(range(5)), list(range(6))[::-1])  # fairness counts twice up to 5
+    many, beyond = (
+        started("adaptive:fairness=0.5", view_of(crowd(n), Cluster((64,)), now_s=30))
+        for n in (20, 21)
+    )
+    # efficiency counts twice beyond 20
+    assert (many, beyond) == (list(range(20)), list(range(21))[::-1])
+
+
+def test_maintenance_which_of_two_jobs_goes_first_depends_on_a_third_but_not_under_hps():
+    """The old long job against the new short one; a third one is much longer, so that the two seem
+    equally efficient.
+    """
+    jobs = jobs_of((0, 1, 2 * HOUR), (60, 1, HOUR), (60, 1, 99 * HOUR))
+    two, three = (
+        view_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs)
+    )
+    assert started("adaptive:short_queue=0", two) == [1, 0]
+    assert started("adaptive:short_queue=0", three) == [0, 1, 2]
+    two, three = (
+        view_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs)
+    )
+    assert started("hps", two) == [1, 0]
+    assert started("hps", three) == [1, 0, 2]
+
+
+# ---- PBS ----
+
+RULES = jobs_of((0, 4, 2000), (0, 2, 9000), (0, 1, 8000), (0, 4, 1000), iterations=[4000, 18, 8, 4])
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "jobs", "expected"),
+    [
+        ("pbs", RULES, 0),  # efficiency 0.5 > 0.1
+        ("pbs:threshold=0.5", RULES, 2),  # not above 0.5: the shortest of the small
+        ("pbs:threshold=0.5,small_gpus=4", RULES, 3),
+        ("pbs", RULES.chosen([1, 2, 3], "none above 0.1"), 1),
+        ("pbs:mode=text", RULES, 0),
+        # 9 % above the next is not enough
+        ("pbs:mode=text", jobs_of((0, 1, 100), (0, 1, 50), iterations=[109, 50]), 1),
+        ("pbs:mode=text", jobs_of((0, 1, 100), (0, 1, 50), iterations=[110, 50]), 0),
+        ("pbs:mode=text", jobs_of((0, 1, 9), iterations=[1]), 0),  # there is no next
+        # the fewest GPUs of those below an hour
+        ("pbs", jobs_of((0, 8, 500), (0, 4, 3599), (0, 3, 3600)), 1),
+        ("pbs:medium_s=600", jobs_of((0, 8, 500), (0, 4, 3599), (0, 3, 3600)), 0),
+        ("pbs", jobs_of((0, 8, 5000), (0, 4, 4000), (0, 3, 6000)), 1),  # the shortest
+    ],
+)
+def test_rules_of_pbs(scheduler, jobs, expected):
+    assert first(scheduler, jobs) == expected
+
+
+def test_pbs_looks_only_at_what_fits():
+    assert started("pbs", view_of(RULES, free=[3])) == [2, 1]
+
+
+PAIRS = jobs_of((0, 4, 100), (0, 4, 70), (0, 4, 95), (0, 8, 70), iterations=[400, 4000, 200, 1])
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "free", "expected"),
+    [
+        ("pbs", [8, 0], [1, 0]),
+        # the only two whose times are within 20 % of the longer
+        ("pbs:pairs=true", [8, 0], [0, 2]),
+        ("pbs:pairs=true,tolerance=0.3", [8, 0], [0, 1]),  # 4400/680; 4200/660 and 600/780 are less
+        ("pbs:pairs=true", [7, 4], [1, 0]),  # no node has room for a pair: by efficiency
+        ("pbs:pairs=true", [8, 7], [0, 2, 1]),  # and so when a pair has started
+    ],
+)
+def test_pbs_starts_the_best_pair_that_one_node_has_room_for(scheduler, free, expected):
+    assert started(scheduler, view_of(PAIRS, TWO_NODES, free=free)) == expected
+
+
+def test_pbs_prefers_the_pair_that_does_most_a_gpu_second_to_the_one_that_does_most():
+    """Iterations a GPU second: 700/800, 600/500, 500/500."""
+    three = jobs_of((0, 4, 100), (0, 4, 100), (0, 1, 100), iterations=[400, 300, 200])
+    assert started("pbs:pairs=true", view_of(three, TWO_NODES, free=[8, 0])) == [0, 2]
+    # of times that differ: 200/200, 160/110, 160/110
+    three = jobs_of((0, 1, 100), (0, 1, 100), (0, 1, 10), iterations=[100, 100, 60])
+    view = view_of(three, TWO_NODES, free=[2, 0])
+    assert started("pbs:pairs=true,tolerance=1", view) == [0, 2]
+
+
+# ---- SBS ----
+
+FAMILIES = jobs_of(  # three alike of family 1 among others
+    *(
+        (0, 1, HOUR),
+        (0, 1, 2 * HOUR),
+        (0, 1, HOUR / 4),
+        (0, 1, 2 * HOUR),
+        (0, 1, 2 * HOUR),
+        (0, 1, HOUR),
+    ),
+    family=[0, 1, 2, 1, 1, 0],
+)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "jobs", "expected"),
+    [
+        ("sbs", FAMILIES, 1),
+        ("sbs:capacity=2", FAMILIES, 2),  # 3 GPUs are too many; by itself the shortest
+        ("sbs", FAMILIES.chosen([0, 1, 2, 3, 5], "two of each"), 2),
+        ("sbs", jobs_of(*((0, 1, hours * HOUR) for hours in (3, 2, 1))), 2),  # 1/(1 + 2/3) < 0.8
+        ("sbs:least_similarity=0.6", jobs_of(*((0, 1, hours * HOUR) for hours in (3, 2, 1))), 0),
+        ("sbs:time_unit_s=1", jobs_of(*((0, 1, second) for second in (102, 101, 100))), 2),
+        ("sbs", jobs_of(*((0, 1, second) for second in (102, 101, 100))), 0),
+        ("sbs", jobs_of(*((0, gpus, HOUR) for gpus in (3, 2, 1))), 2),  # the GPUs vary as much
+        # the best three in a row, not 1 to 5
+        ("sbs", jobs_of(*((0, 1, HOUR),) * 6, iterations=[1, 1, 5, 6, 5, 1]), 2),
+        (
+            "sbs",
+            jobs_of(
+                *((0, 1, HOUR * (1 + (n == 5))) for n in range(6)), iterations=[1, 1, 1, 9, 1, 1]
+            ),
+            1,
+        ),
+        # 8/4 is more than 5/3 and 9/5
+        ("sbs", jobs_of(*((0, 1, HOUR),) * 5, iterations=[1, 3, 1, 1, 3]), 1),
+        # 9/5 is more than 5/3 and 6/4
+        ("sbs", jobs_of(*((0, 1, HOUR),) * 6, iterations=[1, 3, 1, 1, 1, 3]), 1),
+        (  # 6.6/(3 x 2 h) x 0.82 is less than 3/(3 x 1 h) x 1
+            "sbs",
+            jobs_of(
+                *((0, 1, hours * HOUR) for hours in (1, 1, 2, 1, 1, 1)),
+                family=[0] * 3 + [1] * 3,
+                iterations=[2.2] * 3 + [1] * 3,
+            ),
+            3,
+        ),
+    ],
+)
+def test_sbs_starts_the_first_job_of_the_best_batch(scheduler, jobs, expected):
+    assert first(scheduler, jobs) == expected
+
+
+def test_sbs_without_a_batch_weighs_efficiency_gpus_and_time():
+    """By GPU-hours 1.5, 1.4, 1.1, over 3, 2, 1.5; then 1 and 1.5, over 2 and 4."""
+    jobs = jobs_of(
+        (0, 8, HOUR), (0, 4, HOUR), (0, 2, HOUR), family=[0, 1, 2], iterations=[12, 5.6, 2.2]
+    )
+    assert started("sbs", view_of(jobs, TWO_NODES)) == [2, 1, 0]
+    assert started(
+        "sbs", view_of(jobs_of((0, 1, 3 * HOUR), (0, 1, HOUR), iterations=[4.5, 1]))
+    ) == [1, 0]
+
+
+@pytest.mark.parametrize("name", ["conservative", "las"])
+def test_schedulers_that_remember_are_fresh_for_every_run(name):
+    scheduler, jobs = (
+        make_scheduler(name),
+        jobs_of((0, 8, 4), (1, 4, 9), (2, 6, 5), (2, 8, 5), user=[0, 1, 0, 1]),
+    )
+    assert np.array_equal(*(simulate(jobs, ONE_NODE, scheduler).jobs["start_s"] for _ in range(2)))
+
+
+# ---- by name ----
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_a_run_names_its_scheduler(name):
+    assert simulate(jobs_of((0, 1, 1)), ONE_NODE, make_scheduler(name)).policy == name
+
+
+def test_a_scheduler_of_ones_own_is_passed_through():
+    def own(view):
+        pass
+
+    assert make_scheduler(own) is own
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hsp", "unknown scheduler 'hsp'; did you mean 'hps'?"),
+        (7, r"scheduler\(=7\) must be a name or a function of a view"),
+        ("fifo:monotone=true", r"scheduler\(='fifo:monotone=true'\) must be fifo, which has no"),
+        ("hps:monoton=true", "did you mean 'monotone'"),
+        ("hps:monotone", "'monotone' must be of the form parameter=value"),
+        ("hps:monotone=1", r"monotone\(='1'\) must be true or false"),
+        ("hps:aging_boost=much", r"aging_boost\(='much'\) must be a number"),
+        ("hps:aging_boost=2,aging_boost=3", "aging_boost is given twice"),
+        ("hps:aging_boost=0.5", r"aging_boost\(=0.5\) must be a number >= 1"),
+        ("hps:aging_threshold_s=-1", "aging_threshold_s"),
+        ("hps:max_wait_s=300", "max_wait_s.* must be a number > 300"),
+        ("pbs:mode=printed", "unknown mode of pbs 'printed'"),
+        ("pbs:small_gpus=1.5", "small_gpus.* must be a whole number"),
+        ("pbs:small_gpus=0", "small_gpus"),
+        ("pbs:threshold=nan", "threshold"),
+        ("pbs:medium_s=-1", "medium_s"),
+        ("pbs:tolerance=-1", "tolerance"),
+        ("sbs:capacity=0", "capacity"),
+        ("sbs:least_similarity=1.5", "least_similarity"),
+        ("sbs:time_unit_s=0", "time_unit_s"),
+        ("adaptive:fairness=-1", "fairness"),
+        ("adaptive:short_queue=-1", "short_queue"),
+        ("adaptive:short_queue=30", r"long_queue\(=20\) must be a whole number >= 30"),
+        ("adaptive:shift=0.5", "shift"),
+    ],
+)
+def test_a_wrong_text_says_what_is_allowed(text, message):
+    with pytest.raises(InputError, match=message):
+        make_scheduler(text)
+
+
+@pytest.mark.parametrize("monotone", ["false", "true"])
+@pytest.mark.parametrize("hours", [4, 12])
+def test_aging_does_not_bound_a_wait(hours, monotone):
+    """A job of 8 GPUs and 2 h waits as long as half nodes of 10 min keep coming: at most 2 x 0.33 x
+    0.33 against 0.86 x 0.5.
+
+    The paper says that aging keeps jobs from starving (Section V.A); its boost is at most 2,
+    whatever the wait.
+    """
+    small = [(minute * 60, 4, 600) for minute in range(0, 60 * hours, 5)]
+    jobs = jobs_of(*small, (1, 8, 7200))
+    found = simulate(jobs, ONE_NODE, make_scheduler(f"hps:monotone={monotone}"))
+    wide = int(np.argmax(jobs.gpus))
+    assert waited(found)[wide] >= (hours * 60 - 5) * 60
+    assert waited(found)[jobs.gpus == 4].max() == 0

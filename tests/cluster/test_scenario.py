@@ -1,0 +1,381 @@
+"""A cluster as a model: schedulers and placements of one's own, sweeps, limits that kill, claims, steps."""
+
+import subprocess
+import sys
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from cluster.cases import SMALL_NODES, jobs_of
+from support import swf_of_three, waited
+
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.cluster.backfilling import Conservative
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs, Mix, Offered, generate
+from cgrsp_simpy.cluster.metrics import metrics, run_s
+from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.replicate import step_through
+from cgrsp_simpy.studies.sweep import sweep
+
+
+def widest_first(view):
+    """A scheduler of one's own: the widest job that fits, again and again."""
+    while jobs := view.fitting():
+        job = max(jobs, key=lambda job: view.gpus[job])
+        yield job, view.room(view.gpus[job])
+
+
+def test_pairs_may_come_in_a_list_or_one_by_one():
+    rng = np.random.default_rng(0)
+    jobs = jobs_of(*zip(np.sort(rng.uniform(0, 100, 80)), np.ones(80), rng.uniform(5, 15, 80)))
+
+    def listed(view):
+        return [(job, ((0, 1),)) for job in view.queue[: view.idle()[0]]]
+
+    found = [
+        simulate(jobs, Cluster((8,)), scheduler).jobs["start_s"]
+        for scheduler in (listed, make_scheduler("fifo"))
+    ]
+    assert np.array_equal(*found)
+    assert (found[0] > jobs.arrival_s).sum() > 20
+
+
+# ---- schedulers of one's own, by function and by file ----
+
+OWN = '''
+def widest_first(view):
+    """The widest job that fits, again and again."""
+    while jobs := view.fitting():
+        job = max(jobs, key=lambda job: view.gpus[job])
+        yield job, view.room(view.gpus[job])
+
+
+def overfull(view):
+    return [(view.head, ((0, 99),))]
+'''
+
+
+@pytest.fixture
+def own(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    return f"{tmp_path / 'own.py'}:widest_first"
+
+
+@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
+    study = compare(
+        Scenario(Offered(jobs=60)), ["fifo", own, widest_first], range(2), executor=workers
+    )
+    by_name = defaultdict(list)
+    for row in study.rows:
+        by_name[row["policy"]].append(row["wait_s"])
+    assert list(by_name) == ["fifo", own, "widest_first"]
+    assert by_name[own] == by_name["widest_first"] != by_name["fifo"]
+
+
+@pytest.mark.slow
+def test_a_function_without_a_name_runs_in_other_processes_as_well():
+    found = compare(
+        Scenario(Offered(jobs=20)),
+        [widest_first, lambda view: widest_first(view)],
+        range(2),
+        executor=2,
+    )
+    assert found.values("<lambda>", "wait_s") == found.values("widest_first", "wait_s")
+
+
+@pytest.mark.parametrize("action", [("run", "--policy"), ("compare", "--seeds", "2", "--policies")])
+def test_own_schedulers_on_the_command_line(own, action, capsys):
+    assert main(["cluster", *action, own, "--jobs", "20"]) == 0
+    assert own in capsys.readouterr().out
+    assert main(["cluster", *action, own[:-1], "--jobs", "20"]) == 2
+    assert "did you mean 'widest_first'?" in capsys.readouterr().err
+
+
+def test_a_wrong_answer_on_the_command_line_is_one_line(own, capsys):
+    assert (
+        main(
+            [
+                "cluster",
+                "run",
+                "--policy",
+                own.replace("widest_first", "overfull"),
+                "--jobs",
+                "20",
+            ]
+        )
+        != 0
+    )
+    error = capsys.readouterr().err.strip()
+    assert "policy 'overfull' at t = " in error and "GPUs free; it needs 99" in error
+    assert "\n" not in error
+
+
+# ---- placements of one's own ----
+
+
+def last_fit(size, free):
+    """As much room as there is."""
+    return -free
+
+
+def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
+    spread, own = (Scenario(Offered(jobs=40), placement=each) for each in ("spread", last_fit))
+    expected = compare(spread, ["fifo"], range(2)).rows
+    assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
+    assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
+    with pytest.raises(InputError, match=r"was made with scenario\.placement"):
+        compare(spread, ["fifo"], range(2), out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        ("source", "a log", r"source\(='a log'\) must be an Offered, or Jobs"),
+        ("mix", "wide", r"mix\(='wide'\) must be a Mix"),
+        ("cluster", "8x8", r"cluster\(='8x8'\) must be a Cluster"),
+        ("cluster", SMALL_NODES, r"widest job of the mix\(=32\) must be at most 8 GPUs"),
+        ("placement", "bst", r"unknown placement 'bst'; did you mean 'best'"),
+        ("kill_at_limit", 2, r"kill_at_limit\(=2\) must be true or false"),
+        ("lod", 1.0, "unknown parameter 'lod'"),
+        ("load", 0.0, r"load\(=0.0\) must be a number >= 1e-06"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_line_before_the_first_run(name, wrong, message):
+    with pytest.raises(InputError, match=message):
+        sweep(Scenario(), {name: [wrong]}, ["fifo"], range(2))
+
+
+def test_a_sweep_varies_the_mix_and_the_cluster():
+    """Each point holds the figures of the setting that is meant."""
+    found = sweep(
+        Scenario(),
+        {"load": [0.5, 1.0], "jobs": 30, "cluster": [Cluster((8,) * 4), Cluster((4,) * 16)]},
+        ["easy"],
+        range(2),
+    )
+    assert len(found.studies) == 4
+    meant = Scenario(Offered(jobs=30, load=1.0), Cluster((4,) * 16))
+    expected = [
+        {"policy": "easy", "seed": seed, **meant.run("easy", seed).summary()} for seed in range(2)
+    ]
+    assert found.at(load=1.0, cluster=Cluster((4,) * 16)).rows == expected
+
+
+def test_a_sweep_varies_a_switch_of_a_scheduler():
+    setting = Scenario(Offered(jobs=200, load=1.2))
+    found = sweep(setting, {"hps:monotone": [False, True]}, ["hps"], range(2))
+    for monotone in (False, True):
+        meant = compare(setting, [f"hps:monotone={str(monotone).lower()}"], range(2))
+        assert found.at(**{"hps:monotone": monotone}).values("hps", "wait_s") == meant.values(
+            meant.policies[0], "wait_s"
+        )
+    assert len({tuple(study.values("hps", "wait_s")) for study in found.studies}) == 2
+
+
+# ---- names for scripts ----
+
+
+def test_the_names_are_there_and_load_nothing_heavy():
+    code = (
+        "import sys; from cgrsp_simpy import cluster; print([name for name in cluster.__all__"
+        " if not hasattr(cluster, name)], {'matplotlib', 'pandas', 'scipy.stats'} &"
+        " set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "set()"]
+
+
+# ---- reservations ----
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_conservative_gives_every_job_its_reservation_at_its_arrival_and_none_starts_later(seed):
+    """Also while no GPU is idle; estimates are up to three times too long, so that
+    reservations move.
+    """
+    cluster, scheduler, promised, while_full = Cluster((8,) * 4), Conservative(), {}, []
+
+    def promising(view):
+        if not view.free:
+            while_full.extend(job for job in view.queue if job not in promised)
+        for job, place in scheduler(view):
+            promised.setdefault(job, (view.now_s, view.now_s))
+            yield job, place
+        for job in view.queue:
+            promised.setdefault(job, (view.now_s, scheduler.reserved[job].start_s))
+
+    promising.asks_on_arrival = scheduler.asks_on_arrival
+    jobs = generate(Mix(overestimate=2.0), 200, 1.3, cluster, seed)
+    run = simulate(jobs, cluster, promising)
+    assert np.array_equal(
+        run.jobs["start_s"], simulate(jobs, cluster, make_scheduler("conservative")).jobs["start_s"]
+    )
+    when_s, start_s = np.array([promised[job] for job in range(200)]).T
+    assert np.array_equal(when_s, jobs.arrival_s)
+    assert (run.jobs["start_s"] <= start_s).all() and (run.jobs["start_s"] < start_s).any()
+    assert len(while_full) > 5
+
+
+# ---- limits ----
+
+
+def test_a_job_past_its_limit_is_ended_at_it():
+    jobs = jobs_of((0, 4, 100), (1, 4, 10), (2, 4, 10), estimate_s=[30, 10, 20])
+    run = simulate(jobs, Cluster((4,)), make_scheduler("fifo"), kill_at_limit=True)
+    assert (run.jobs["start_s"].tolist(), run.jobs["finish_s"].tolist()) == (
+        [0, 30, 40],
+        [30, 40, 50],
+    )
+    assert (run.jobs["killed"].tolist(), run_s(run.jobs).tolist()) == (
+        [True, False, False],
+        [30, 10, 10],
+    )
+    assert metrics(run)["killed"] == 1
+    let = simulate(jobs, Cluster((4,)), make_scheduler("fifo"))
+    assert let.jobs["finish_s"].tolist() == [100, 110, 120]
+    assert metrics(let)["killed"] == 0
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
+    rng = np.random.default_rng(1)
+    jobs = generate(Mix(), 150, 1.1, PAPER_CLUSTER, 3)
+    columns = {
+        each: getattr(jobs, each)
+        for each in ("arrival_s", "gpus", "iterations", "kind", "family", "user")
+    }
+    limit_s = jobs.duration_s * rng.choice([0.5, 1.0, 2.0], jobs.jobs)
+    long = Jobs(**columns, duration_s=jobs.duration_s, estimate_s=limit_s)
+    cut = Jobs(**columns, duration_s=np.minimum(jobs.duration_s, limit_s), estimate_s=limit_s)
+    killed = simulate(long, PAPER_CLUSTER, make_scheduler(name), kill_at_limit=True)
+    shorter = simulate(cut, PAPER_CLUSTER, make_scheduler(name))
+    assert np.array_equal(killed.jobs["start_s"], shorter.jobs["start_s"])
+    assert np.array_equal(killed.jobs["finish_s"], shorter.jobs["finish_s"])
+    assert killed.jobs["killed"].sum() == (limit_s < jobs.duration_s).sum() > 0
+
+
+def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
+    log = swf_of_three(tmp_path)
+    assert main(["cluster", "run", "--trace", str(log), "--kill-at-limit", "--cluster", "1x8"]) == 0
+    told = capsys.readouterr().out
+    figures = dict(line.split() for line in told.split("\n\n")[0].splitlines()[1:])
+    assert (figures["killed"], figures["makespan_s"]) == (
+        "2.00",
+        "200.00",
+    ) and "longer than their estimates" not in told
+    rows = compare(Scenario(Offered(Mix(), 40), kill_at_limit=True), ["fifo"], range(2)).rows
+    assert [row["killed"] for row in rows] == [0, 0]  # the mix's estimates are never too short
+
+
+# ---- claims, timeline, listing ----
+
+
+@pytest.mark.parametrize("name", ["fifo", "easy", "sjf"])
+def test_claims_are_the_work_and_never_more_than_a_node_has(name):
+    cluster = Cluster((8, 8, 4, 4, 16))
+    jobs = generate(Mix(), 150, 1.0, cluster, 1)
+    run = simulate(jobs, cluster, make_scheduler(name))
+    claims = run.claims
+    assert (claims["amount"] * (claims["to_s"] - claims["from_s"])).sum() == pytest.approx(
+        jobs.gpus @ jobs.duration_s
+    )
+    assert (np.diff(claims["job"]) >= 0).all()
+    for node, size in enumerate(cluster.sizes):
+        own = claims[claims["place"] == node]
+        for at_s in own["from_s"]:
+            assert own["amount"][(own["from_s"] <= at_s) & (at_s < own["to_s"])].sum() <= size
+    line = run.timeline
+    assert (line.noun, line.sizes, line.places[4]) == ("node", cluster.sizes, "4  16 GPUs")
+    assert np.array_equal(line.visits["granted_s"] - line.visits["ready_s"], waited(run))
+    assert set(line.kinds.values()) == {"inference", "training", "research"}
+
+
+LISTING = """\
+      0.00  submit    job 0              6 GPUs, limit 10.00 s
+      0.00  decide                       1 waiting, 8 of 8 GPUs idle
+      0.00  start     job 0     node 0,1  6 GPUs, 0.00 s of wait
+      1.00  submit    job 1              4 GPUs, limit 2.50 s
+      1.00  decide                       1 waiting, 2 of 8 GPUs idle
+     10.00  finish    job 0     node 0,1  10.00 s of execution
+     10.00  decide                       1 waiting, 8 of 8 GPUs idle
+     10.00  start     job 1     node 0   4 GPUs, 9.00 s of wait
+     12.50  finish    job 1     node 0   2.50 s of execution, killed at its limit
+"""
+
+
+def test_a_listing_speaks_of_gpus_limits_and_nodes():
+    jobs, heard = jobs_of((0, 6, 10), (1, 4, 5), estimate_s=[10, 2.5]), []
+    simulate(jobs, SMALL_NODES, make_scheduler("fifo"), kill_at_limit=True, listener=heard.append)
+    assert "\n".join(map(str, heard)) + "\n" == LISTING
+
+
+def test_a_run_is_walked_through_step_by_step():
+    jobs = jobs_of((0, 6, 10), (1, 4, 5))
+    walk = list(step_through(Scenario(jobs, SMALL_NODES), "fifo"))
+    started = str(walk[2]).splitlines()
+    assert started[1:] == [
+        "            queue: -",
+        "            nodes: 0(4) 0(2)",
+        "            to come: 1.00 submit 1, 10.00 finish 0",
+    ]
+
+
+@pytest.mark.slow
+def test_the_command_lists_steps_and_draws(tmp_path, capsys, monkeypatch):
+    chart, film = tmp_path / "run.svg", tmp_path / "run.html"
+    options = ["cluster", "run", "--jobs", "8", "--cluster", "4x8"]
+    assert main([*options, "--show", "events", "--show", str(chart), "--show", str(film)]) == 0
+    told = capsys.readouterr().out
+    assert told.count("  submit  ") == told.count("  start  ") == told.count("  finish  ") == 8
+    assert "throughput_per_h" in told
+    assert chart.stat().st_size > 1000 and film.stat().st_size > 1000
+    monkeypatch.setattr("sys.stdin", __import__("io").StringIO(""))
+    assert main([*options, "--show", "step"]) == 0
+    assert "to come: " in capsys.readouterr().out
+    assert main([*options, "--show", "run.txt"]) == 2
+    assert (
+        "--show(='run.txt') must be events, step, or a file that ends in" in capsys.readouterr().err
+    )
+
+
+# ---- lives of one's own ----
+
+
+class Frail(Scenario):
+    """A cluster whose first node is down from 5 s to 20 s; who ran there goes on later."""
+
+    def life(self, run, job):
+        yield from run.resumed(job, self.time_s(run.luck[job]))
+        run.note(job, *run.luck[job][1:], False)
+
+    def processes(self, run):
+        def down():
+            yield run.timeout(5)
+            with run.down(run.places[0]):
+                yield run.timeout(15)
+
+        return [down()]
+
+
+def test_a_node_that_is_down_is_not_shown_and_its_jobs_begin_again_when_there_is_room():
+    seen = []
+
+    def look(view):
+        seen.append((view.now_s, view.idle(), view.queue))
+        yield from make_scheduler("easy")(view)
+
+    jobs = jobs_of((0, 4, 10), (0, 2, 8), (1, 2, 30), (12, 4, 3))
+    run = Frail(jobs, SMALL_NODES).run(look)
+    assert seen == [
+        (0, [4, 4], [0, 1]),
+        (1, [0, 2], [2]),
+        (8, [0, 2], [0]),
+        (12, [0, 2], [0, 3]),
+        (20, [4, 2], [0, 3]),
+        (25, [4, 2], [3]),
+    ]
+    assert run.jobs["finish_s"].tolist() == [25, 8, 31, 28]

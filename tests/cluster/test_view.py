@@ -1,0 +1,177 @@
+"""What a scheduler of a cluster sees, and what it may answer."""
+
+import gc
+import types
+
+import numpy as np
+import pytest
+from cluster.cases import SMALL_NODES, jobs_of
+
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs, Mix, generate
+from cgrsp_simpy.cluster.policies import make_scheduler
+from cgrsp_simpy.cluster.scenario import simulate
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.model.policy import PolicyError
+
+# ---- what is seen ----
+
+
+def reached(start):
+    """All objects that can be reached from one, but for code, and all that is only
+    reached through code.
+    """
+    found, front = {}, [start]
+    while front:
+        each = front.pop()
+        if id(each) not in found and not isinstance(
+            each, type | types.ModuleType | types.FunctionType | types.CodeType
+        ):
+            found[id(each)] = each
+            front += gc.get_referents(each)
+            if isinstance(each, np.ndarray) and each.base is not None:
+                front.append(each.base)
+    return list(found.values())
+
+
+def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_what_a_view_shows():
+    """Five jobs on a pool of four GPUs; every duration and every arrival is a number
+    that occurs once.
+    """
+    rows = [
+        (0.125, 4, 10.5),
+        (1.25, 2, 20.75),
+        (2.375, 2, 30.875),
+        (12.0625, 1, 40.5625),
+        (100.03125, 1, 50.0625),
+    ]
+    jobs = jobs_of(*rows, estimate_s=[60.0, 61.0, 62.0, 63.0, 64.0])
+    looks = []
+
+    def look(view):
+        names = [name for name in dir(view) if not name.startswith("_")]
+        shown = [each for name in names if not callable(each := getattr(view, name))]
+        assert len(shown) == 12
+        every = reached((shown, view.fitting(), view.idle()))
+        assert not [
+            each for each in every if isinstance(each, Jobs | Simulation | types.GeneratorType)
+        ]
+        numbers = {each for each in every if isinstance(each, float)}
+        numbers |= {
+            number for each in every if isinstance(each, np.ndarray) for number in each.tolist()
+        }
+        for job, (arrival_s, _, duration_s) in enumerate(rows):
+            assert (arrival_s in numbers) == (arrival_s <= view.now_s)
+            ended = job < len(view.gpus) and view.jobs.run_s[job] == duration_s
+            assert (duration_s in numbers) == ended
+        looks.append([job for job in range(len(view.gpus)) if view.jobs.run_s[job] > 0])
+        yield from make_scheduler("fifo")(view)
+
+    simulate(jobs, Cluster((4,)), look)
+    assert looks == [[], [0], [0, 1], [0, 1, 2, 3]]  # nobody is asked while all GPUs are busy
+
+
+def test_a_view_has_no_column_of_durations_and_is_no_longer_than_what_has_arrived():
+    seen = []
+
+    def look(view):
+        assert not hasattr(view.jobs, "duration_s")
+        seen.append((len(view.jobs.gpus), len(view.gpus), view.jobs.arrival_s.max() <= view.now_s))
+        yield from make_scheduler("sjf")(view)
+
+    jobs = generate(Mix(), 200, 1.0, PAPER_CLUSTER, 0)
+    simulate(jobs, PAPER_CLUSTER, look)
+    assert all(columns == lists and past for columns, lists, past in seen)
+    assert len({columns for columns, _, _ in seen}) > 150
+
+
+def test_columns_that_jobs_lack_are_none():
+    def look(view):
+        assert (view.jobs.iterations, view.jobs.user) == (None, None)
+        assert view.jobs.family.tolist() == [3]
+        return make_scheduler("fifo")(view)
+
+    simulate(Jobs([0], [1], [5], [5], None, [0], [3], None), Cluster((1,)), look)
+
+
+# ---- what may be answered ----
+
+ANSWERS = {
+    "a job that runs": (lambda view: [(0, ((1, 1),))], 1.0, "assigned job 0, which is not waiting"),
+    "a job that has not arrived": (
+        lambda view: [(2, ((0, 1),))],
+        0.0,
+        "assigned job 2, which is not waiting",
+    ),
+    "a job that there is not": (
+        lambda view: [(-1, ((0, 1),))],
+        0.0,
+        "assigned job -1, which is not waiting",
+    ),
+    "no job": (lambda view: [("first", ((0, 1),))], 0.0, "assigned 'first', which is not a job"),
+    "no pair": (
+        lambda view: [0],
+        0.0,
+        "answered 0, which is neither a pair (job, places) nor a Wake",
+    ),
+    "twice": (
+        lambda view: [(0, ((0, 2),)), (0, ((1, 2),))],
+        0.0,
+        "assigned job 0, which is not waiting",
+    ),
+    "an overfull node": (
+        lambda view: [(1, ((0, 4),))],
+        1.0,
+        "sent job 1 to node 0, which has 2 GPUs free; it needs 4",
+    ),
+    "a node that there is not": (
+        lambda view: [(1, ((2, 4),))],
+        1.0,
+        "sent job 1 to node 2, which is none of the 2 of the cluster",
+    ),
+    "a negative node": (
+        lambda view: [(1, ((-1, 4),))],
+        1.0,
+        "sent job 1 to node -1, which is none of the 2 of the cluster",
+    ),
+    "too few GPUs": (lambda view: [(1, ((1, 3),))], 1.0, "sent job 1 to 3 GPUs; it needs 4"),
+    "a negative number": (
+        lambda view: [(1, ((1, 5), (0, -1)))],
+        1.0,
+        "sent job 1 to node 0 for -1 GPUs; that must be at least one",
+    ),
+    "half a GPU": (
+        lambda view: [(1, ((1, 3.5),))],
+        1.0,
+        "sent job 1 to ((1, 3.5),), which is not pairs (node, GPUs)",
+    ),
+    "no place": (
+        lambda view: [(1, None)],
+        1.0,
+        "sent job 1 to None, which is not pairs (node, GPUs)",
+    ),
+    "a slip": (
+        lambda view: [(view.queue[7], ())],
+        0.0,
+        "raised IndexError: list index out of range",
+    ),
+}
+
+
+@pytest.mark.parametrize(("wrong", "at_s", "message"), ANSWERS.values(), ids=ANSWERS)
+def test_a_wrong_answer_is_one_message_that_names_policy_time_job_and_node(wrong, at_s, message):
+    """Job 0 takes two GPUs of node 0 at 0 s; job 1, of four, arrives at 1 s, job 2 at 9 s."""
+
+    def own(view):
+        return wrong(view) if view.now_s == at_s else make_scheduler("fifo")(view)
+
+    with pytest.raises(PolicyError) as caught:
+        simulate(jobs_of((0, 2, 100), (1, 4, 100), (9, 1, 1)), SMALL_NODES, own)
+    assert str(caught.value).startswith(f"policy 'own' at t = {at_s:g} s {message}")
+
+
+def test_a_scheduler_that_starts_nobody_is_told_who_waits():
+    with pytest.raises(
+        PolicyError,
+        match=r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes idle",
+    ):
+        simulate(jobs_of((0, 2, 5)), SMALL_NODES, lambda view: None)

@@ -1,0 +1,245 @@
+"""A name has one colour in every figure of every module, and names that are drawn together are told
+apart by everybody.
+"""
+
+import csv
+import itertools
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+
+import cgrsp_simpy as cg
+from cgrsp_simpy import plots
+from cgrsp_simpy.analysis.statistics import Mean
+from cgrsp_simpy.cluster.paper import figures as cluster
+from cgrsp_simpy.cluster.paper.run_figures import COURSE
+from cgrsp_simpy.cluster.paper.table import PUBLISHED
+from cgrsp_simpy.cluster.policies import SCHEDULERS as CLUSTER
+from cgrsp_simpy.dag.paper import figures as dag
+from cgrsp_simpy.dag.policies import SCHEDULERS as DAG
+from cgrsp_simpy.hgsp.paper import figures as hgsp
+from cgrsp_simpy.hgsp.paper.level_figures import COMPARED
+from cgrsp_simpy.hgsp.policies import SCHEDULERS as HGSP
+from cgrsp_simpy.plots.style import _OWN, LOOKS, POLICY, colour_of, looks
+from cgrsp_simpy.spot.policies import POLICIES as SPOT
+from cgrsp_simpy.waiting.paper import figures as waiting
+from cgrsp_simpy.waiting.policies import POLICIES as WAITING
+
+MODULES = {
+    "policies": cg.POLICIES,
+    "cluster": CLUSTER,
+    "hgsp": HGSP,
+    "dag": DAG,
+    "spot": SPOT,
+    "waiting": WAITING,
+}
+FIGURES = Path(__file__).parents[2] / "figures"
+
+# On linear RGB, severity 1.0: Machado, Oliveira and Fernandes (2009), IEEE Transactions on
+# Visualization and Computer Graphics 15(6), 1291-1298, Table 1.
+SEEN = {
+    "normal": np.eye(3),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "tritanopia": np.array(
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
+    ),
+}
+XYZ = np.array(
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+)
+
+
+def lab(colour, seen):
+    """CIE L*a*b* of an sRGB colour (D65), as it is seen."""
+    rgb = np.array(to_rgb(colour))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    # the linear part near black is of no matter
+    x, y, z = np.cbrt(XYZ @ np.clip(SEEN[seen] @ linear, 0, 1) / XYZ.sum(axis=1))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def told_apart(one, other, seen):
+    return np.linalg.norm(lab(one, seen) - lab(other, seen)) > 11  # CIE76; 2.3 is just noticeable
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_name_has_a_look_and_no_two_of_a_module_share_colour_or_marker(module):
+    names = list(MODULES[module])
+    assert set(names) <= LOOKS.keys()
+    for part in ("colour", "marker"):
+        assert len({getattr(LOOKS[name], part) for name in names}) == len(names)
+    for name in names:
+        assert (colour_of(name), *looks([name])[0][1:]) == LOOKS[name]
+
+
+@pytest.mark.parametrize("seen", SEEN)
+@pytest.mark.parametrize("module", MODULES)
+def test_any_two_names_of_a_module_are_told_apart(module, seen):
+    pairs = itertools.combinations(MODULES[module], 2)
+    assert [
+        pair for pair in pairs if not told_apart(*(LOOKS[name].colour for name in pair), seen)
+    ] == []
+
+
+@pytest.mark.parametrize("seen", SEEN)
+def test_a_user_s_policies_are_told_apart_from_each_other_and_from_ours(seen):
+    pairs = [*itertools.combinations([look.colour for look in _OWN], 2)]
+    pairs += itertools.product([look.colour for look in _OWN], POLICY.values())
+    assert [pair for pair in pairs if not told_apart(*pair, seen)] == []
+    assert not {look.colour for look in _OWN} & {look.colour for look in LOOKS.values()}
+
+
+# ---- what is drawn ----
+
+
+def named_colours(axes):
+    """Name and colour of each labelled line, and of each bar beside a name."""
+    for ax in axes:
+        for line in ax.lines:
+            yield line.get_label(), to_hex(line.get_color())
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        if len(names) == len(ax.patches):
+            yield from zip(names, (to_hex(patch.get_facecolor()) for patch in ax.patches))
+
+
+def check(axes, names):
+    found = [(name, colour) for name, colour in named_colours(axes) if name in LOOKS]
+    assert {name for name, _ in found} == set(names)
+    assert [(name, colour) for name, colour in found if colour != LOOKS[name].colour.lower()] == []
+
+
+def study_of(names, scale=1.0):
+    means = {
+        name: {
+            metric: Mean(value, value - 0.1, value + 0.1, 9)
+            for metric in ("miss_pct", "tardiness_min")
+        }
+        for name, value in zip(names, scale * np.arange(1.0, 1 + len(names)))
+    }
+    return SimpleNamespace(
+        title="made up", policies=list(names), seeds=range(9), means=lambda: means
+    )
+
+
+def blank():
+    canvas = Figure(figsize=(6.3, 5), layout="constrained")
+    FigureCanvasAgg(canvas)
+    return canvas
+
+
+@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda names, ax: plots.policy_bars(study_of(names), "miss_pct", ax=ax),
+        lambda names, ax: plots.pareto(study_of(names), ax=ax),
+        lambda names, ax: plots.sweep_lines(
+            [({"slots": x}, study_of(names, x)) for x in (1, 2)], "miss_pct", ax=ax
+        ),
+    ],
+    ids=["policy_bars", "pareto", "sweep_lines"],
+)
+def test_studies_draw_each_name_in_its_colour(module, draw):
+    check([draw(list(MODULES[module]), blank().add_subplot())], MODULES[module])
+
+
+def test_a_name_keeps_its_colour_with_parameters_and_whatever_stands_beside_it():
+    assert [look.colour for look in looks(["mine", "hps:monotone=true", "easy"])][1:] == [
+        LOOKS["hps"].colour,
+        LOOKS["easy"].colour,
+    ]
+    assert LOOKS["hps"].colour != LOOKS["easy"].colour
+
+
+def value(text):
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def rows_of(name):
+    """The rows of a figure that is kept, without what is empty in them."""
+    with (FIGURES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return [
+            {key: value(text) for key, text in row.items() if text} for row in csv.DictReader(file)
+        ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("figure", "name", "names"),
+    [
+        (cluster.FIGURES["metrics"], "cluster/cluster_metrics", CLUSTER),
+        (cluster.FIGURES["course"], "cluster/cluster_course", COURSE),
+        (hgsp.FIGURES["comparison"], "hgsp/hgsp_comparison", COMPARED),
+        (hgsp.FIGURES["table1"], "hgsp/hgsp_table1", COMPARED),
+    ],
+    ids=["cluster metrics", "cluster course", "hgsp comparison", "hgsp table 1"],
+)
+def test_the_figures_of_modules_draw_each_name_in_its_colour(figure, name, names):
+    canvas = figure.redraw(FIGURES / f"{name}.csv")
+    canvas.canvas.draw()
+    check(canvas.axes, names)
+
+
+@pytest.mark.parametrize(
+    ("figure", "name", "column"),
+    [
+        (dag.FIGURES["convergence"], "dag/dag_convergence", "scheduler"),
+        (waiting.FIGURES["6"], "waiting/waiting_figure_6", "line"),
+    ],
+    ids=["dag convergence", "waiting curves"],
+)
+def test_legends_of_modules_have_each_name_in_its_colour(figure, name, column):
+    canvas, rows = figure.redraw(FIGURES / f"{name}.csv"), rows_of(name)
+    found = {
+        line.get_label(): to_hex(line.get_color())
+        for legend in canvas.legends
+        for line in legend.get_lines()
+    }
+    assert found == {name: LOOKS[name].colour.lower() for name in {row[column] for row in rows}}
+
+
+def test_critical_differences_are_drawn_in_the_colours_of_the_names():
+    canvas, rows = blank(), rows_of("dag/dag_ranks")
+    dag.FIGURES["ranks"].draw(canvas, rows)
+    found = {
+        float(line.get_xdata()[0]): to_hex(line.get_color())
+        for line in canvas.axes[0].lines
+        if len(line.get_xdata()) == 3
+    }
+    assert found == {row["rank"]: LOOKS[row["scheduler"]].colour.lower() for row in rows}
+
+
+@pytest.mark.slow
+def test_table_two_of_the_cluster_has_a_line_a_scheduler_in_its_colour():
+    canvas = blank()
+    cluster.FIGURES["table2"].draw(canvas, rows_of("cluster/cluster_table2"))
+    check(canvas.axes, PUBLISHED)

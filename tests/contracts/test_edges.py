@@ -1,0 +1,367 @@
+"""Edges: numbers without end, work without end, files that are no files, policies that leave; each
+ends soon, with one line.
+"""
+
+import gzip
+import json
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+from support import csv_rows, outcome
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, read_instance, write_instance
+from cgrsp_simpy.model import files
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole
+from cgrsp_simpy.model.table import csv_text, from_cell
+
+ENDLESS = "9" * 400
+
+
+@pytest.fixture
+def ended(tmp_path, monkeypatch, capsys):
+    """Run a command in an empty directory; its status, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    return lambda line: outcome(capsys, *line.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("compare --seeds 1000000000000", "1,000,000,000"),
+        ("compare --workers 1000000 --seeds 2", "1,024"),
+        ("month --days 1000000000000", "--yes"),
+        ("month --days 0", "days"),
+        ("cluster run --jobs 1000000000000", "1,000,000,000"),
+        ("cluster run --jobs 900000000", "--yes"),
+        ("cluster run --load 1e-300", "load"),
+        ("cluster run --cluster 1000000x8", "nodes"),
+        ("waiting run --policy ajw --machines 1000000000000", "1,000,000,000"),
+        ("waiting compare --machines 105 --jobs 900000000", "--yes"),
+        ("waiting compare --machines 105 --seeds 900000", "--yes"),
+        ("waiting run --machines 5 --jobs 900000000", "--yes"),
+        ("waiting optimize --service-s 1e18", "1,000,000 machines"),
+        ("waiting optimize --policies sww:wait_s=1e300", "out of range"),
+        ("waiting analyze --policy ajw --service-s 1e308", "1,000,000 machines"),
+        ("waiting optimize --policies=--", "expected one argument"),
+        ("bound --day quiet --seeds 1 --bin 1e-9", "--bin(=1e-09)"),
+        ("bound --day quiet --seeds 1000000", "--yes"),
+        (f"hgsp generate --out x.csv --level tasks1:tasks={ENDLESS}", "tasks"),
+        (f"hgsp generate --out x.csv --level tasks1:tasks={'9' * 5000}", "tasks"),
+        ("hgsp solve --policy wspt --level tasks1:tasks=900000000", "--yes"),
+        ("run --slots 1000000000000", "slots"),
+        ("run --jobs 900000000", "--yes"),
+        ("dag run --platform gpus=1000000", "gpus"),
+        ("dag correlate --graph er:n=8 --concentration 1e308", "concentration"),
+        ("thesis check --seeds 1000000", "10,000"),
+        ("sweep slots=1000000000000 --day quiet", "slots"),
+    ],
+)
+def test_what_has_no_end_is_one_line(ended, line, word):
+    status, out, err = ended(line)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert word in err
+
+
+def test_work_of_more_than_a_minute_is_told_before_it_starts(ended, caplog, monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.cli.pattern.compare", lambda *_, **__: pytest.skip("begun"))
+    with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
+        ended("compare --day quiet --policies fifo,spt --seeds 200000 --jobs 9")
+    assert [record.getMessage() for record in caplog.records] == [
+        "3,600,000 jobs are to be simulated, 2 minutes or so"
+    ]
+    caplog.clear()
+    with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
+        ended("compare --day quiet --policies fifo,spt --seeds 120000 --jobs 9")
+    assert [record.getMessage() for record in caplog.records] == [
+        "2,160,000 jobs are to be simulated, a minute or so"
+    ]
+
+
+def test_numbers_without_end_are_refused_in_python_with_a_short_message():
+    for number in (10**400, 10**5000, -(10**400)):
+        with pytest.raises(InputError) as caught:
+            check_number("rate", number, above=0)
+        assert len(str(caught.value)) < 500
+    with pytest.raises(InputError, match="jobs"):
+        check_whole("jobs", 10**5000, least=1)
+
+
+# ---- files ----
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("x.toml", f"[workload]\njobs = {'9' * 5000}\n", "run x.toml"),
+        ("x.toml", f"[workload]\njobs = {ENDLESS}\nrate_per_s = 1", "run x.toml"),
+        ("x.toml", f"[workload]\njobs = 3\nrate_per_s = {ENDLESS}", "run x.toml"),
+        ("x.toml", "a = " + "[" * 100_000, "run x.toml"),
+        ("x.toml", "a = " + "[" * 100_000, "dag run --platform x.toml"),
+        ("x.toml", f"a = {'9' * 5000}", "hgsp run --level tasks1:cluster=x.toml"),
+        ("x.toml", "a = " + "[" * 100_000, "hgsp run --level tasks1:cluster=x.toml"),
+        ("x.json", "[" * 100_000, "dag run --graph x.json"),
+        ("x.csv", f"submit_s,service_s,{'x' * 140_000}\n0,5,1\n", "run --trace x.csv"),
+        (
+            "x.csv",
+            f"name,memory_gb,{'x' * 140_000}\n0,5,1\n",
+            "hgsp run --level tasks1:cluster=x.csv",
+        ),
+        ("x.csv", f"submit_s,{'x' * 140_000}\n", "hgsp run --instance x.csv"),
+        ("x.csv", f"name,cores,{'x' * 140_000}\n", "waiting optimize --trace x.csv --sizes x.csv"),
+        ("x.swf", "1 0 0 10 2\n", "run --trace x.swf --log submit=service_s"),
+    ],
+)
+def test_a_file_without_end_is_one_line(ended, tmp_path, name, text, line):
+    (tmp_path / name).write_text(text)
+    status, out, err = ended(line)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert name in err
+    assert len(err) < 1000
+
+
+@pytest.mark.parametrize("text", ["root:x:0:0:root:/root:/bin/sh\n", "hunter2\n", "KEY=a,TOP=b\n"])
+def test_a_file_that_is_no_log_is_not_told(ended, tmp_path, text):
+    (tmp_path / "secret").write_text(text)
+    (tmp_path / "x.toml").write_text('[workload]\ntrace = "secret"\n')
+    status, _, err = ended("run x.toml")
+    assert (status, err) == (
+        2,
+        "cgrsp run: x.toml: secret: line 1: no column submit_s or timestamp or time\n",
+    )
+
+
+# ---- policies ----
+
+LEAVING = """import sys
+class Own(BaseException): pass
+def leaves(view):
+    sys.exit(0)
+def closes(view):
+    raise GeneratorExit
+def own(view):
+    raise Own("enough")
+def late(view):
+    for pair in zip(view.queue, view.idle):
+        yield pair
+    sys.exit(0)
+def interrupts(view):
+    raise KeyboardInterrupt
+"""
+
+
+@pytest.fixture
+def leaving(tmp_path):
+    (tmp_path / "own.py").write_text(LEAVING)
+
+
+@pytest.mark.usefixtures("leaving")
+@pytest.mark.parametrize("name", ["leaves", "closes", "own", "late"])
+def test_a_policy_that_leaves_is_one_line_or_a_failed_run(ended, name):
+    day = "--day quiet --jobs 9"
+    status, out, err = ended(f"run {day} --policy own.py:{name}")
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert f"policy {name!r} at t = " in err
+    assert " raised " in err
+    status, out, _ = ended(f"compare {day} --policies own.py:{name},fifo --seeds 2 --format json")
+    found = json.loads(out)
+    assert status == 1
+    assert found["policies"]["fifo"]["wait_min"]["n"] == 2
+
+
+@pytest.mark.usefixtures("leaving")
+def test_a_file_that_leaves_when_it_is_loaded_is_one_line(ended, tmp_path):
+    for text in ("import sys; sys.exit(0)", "raise GeneratorExit"):
+        (tmp_path / "own.py").write_text(text)
+        status, out, err = ended("compare --policies own.py:leaves --seeds 1")
+        assert (status, out, len(err.splitlines())) == (2, "", 1)
+        assert "cannot be loaded" in err
+
+
+@pytest.mark.usefixtures("leaving")
+def test_an_interrupt_ends_the_command_wherever_it_comes(ended):
+    status, out, err = ended("compare --day quiet --policies fifo,own.py:interrupts --seeds 2")
+    assert (status, out, err) == (130, "", "cgrsp compare: interrupted\n")
+
+
+@pytest.mark.usefixtures("leaving")
+def test_advice_over_runs_that_failed_is_refused(ended):
+    line = "--day quiet --jobs 9 --policies fifo,own.py:leaves --seeds 1 --bound-seeds 0"
+    status, out, err = ended(f"advise {line} --try-slots 2")
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert "runs failed; the first: policy own.py:leaves" in err
+
+
+# ---- CSV ----
+
+
+def test_a_text_in_a_csv_is_no_formula_and_a_number_stays_one():
+    formulas = ["=1+1", "+x", "-x", "@sum", "\tx", "-"]
+    plain = ["-1", "+1.5", "-inf", "-1e-9", "x=1", "", "'", "fifo"]
+    text = csv_text([{"name": name, "value": -1.5} for name in formulas + plain])
+    cells = [row["name"] for row in csv_rows(text)]
+    assert cells == [f"'{name}" for name in formulas] + plain
+    assert [from_cell(cell) for cell in cells] == formulas + plain
+    assert text.count(",-1.5\n") == len(formulas + plain)
+
+
+def test_the_name_of_a_policy_is_no_formula(ended, tmp_path):
+    (tmp_path / "=own.py").write_text("def first(view):\n    return zip(view.queue, view.idle)\n")
+    status, out, _ = ended("compare --day quiet --policies =own.py:first --seeds 1 --format csv")
+    assert status == 0
+    assert out.splitlines()[1].startswith("'=own.py:first,0,")
+
+
+def test_names_of_tasks_are_read_as_they_were_written(tmp_path):
+    names = ("=a", "'b", "-1", "c")
+    ones = [1.0] * 4
+    made = Instance(ones, ones, ones, ones, ones, gpus=CLUSTERS["small"], task_names=names)
+    write_instance(made, tmp_path / "tasks.csv")
+    assert read_instance(tmp_path / "tasks.csv", CLUSTERS["small"]).task_names == names
+
+
+# ---- results directories ----
+
+
+def test_two_processes_in_one_results_directory_give_the_files_of_one(tmp_path):
+    line = "compare --day quiet --policies fifo,spt --seeds 12 --out"
+    command = [sys.executable, "-m", "cgrsp_simpy", *line.split()]
+    both = [
+        subprocess.Popen(
+            [*command, "both"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    ends = [(*process.communicate(timeout=120), process.returncode) for process in both]
+    assert [end[1:] for end in ends] == [("cgrsp: results are in both\n", 0)] * 2
+    assert ends[0] == ends[1]
+    cg.compare(cg.day("quiet"), ["fifo", "spt"], range(12), out=tmp_path / "one")
+    there = {path.name for path in (tmp_path / "both").rglob("*")}
+    assert there == {path.name for path in (tmp_path / "one").rglob("*")}
+    for name in ("rows.csv", "chunks/000000.json"):
+        assert (tmp_path / "both" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "configuration.json", "chunks/000000.json"])
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 500 + "1" + "}" * 500, "3", '{"x": 1}'])
+def test_a_results_directory_nested_deeply_is_one_line(ended, tmp_path, name, text):
+    line = "compare --day quiet --policies fifo --seeds 2 --jobs 9 --out out"
+    assert ended(line)[0] == 0
+    (tmp_path / "out" / name).write_text(text)
+    status, out, err = ended(line)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert len(err) < 1000
+
+
+# ---- files without end ----
+
+LONG_FILES = {  # a file of ten lines or more, and the command that reads it
+    "log.csv": (
+        "submit_s,service_s\n" + "1,1\n" * 20,
+        "compare --trace {} --policies fifo --seeds 1",
+    ),
+    "log.swf": ("1 0 0 5 1 -1 -1 1 9 -1 1 1 1 -1 1 -1 -1 -1\n" * 20, "cluster run --trace {}"),
+    "market.csv": (
+        "time,type,status\n" + "".join(f"{1800 * n},G,high\n" for n in range(200)),
+        "market report {}",
+    ),
+    "series.csv": (
+        "time,status\n" + "".join(f"{600 * n},up\n" for n in range(700)),
+        "spot run --trace {} --policy greedy --hours 2 --deadline 3",
+    ),
+    "tasks.csv": (
+        "workload,memory_gb,deadline_s,weight,arrival_s\n" + "9,1,99,1,0\n" * 20,
+        "hgsp solve --policy fifo --instance {}",
+    ),
+    "sizes.csv": (
+        "name,cores,memory_gb,price_per_h\n" + "a,4,16,1\n" * 20,
+        "waiting run --trace small.csv --machines 1 --machine cores=4 --machine memory_gb=16"
+        " --sizes {}",
+    ),
+    "platform.csv": (
+        "server,tflops,memory_gb\n" + "1,9,9\n" * 20,
+        "dag compare --graph er:n=9 --policies heft --platform {} --seeds 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", LONG_FILES)
+@pytest.mark.parametrize(
+    ("limit", "told"), [("MOST_LINES", "10 lines"), ("MOST_BYTES", "10 bytes")]
+)
+def test_a_file_beyond_the_limit_is_refused_unless_told(
+    ended, tmp_path, monkeypatch, name, limit, told, packed
+):
+    text, line = LONG_FILES[name]
+    if packed and not name.startswith(("log", "market", "series")):
+        pytest.skip("read as it is")
+    (tmp_path / "small.csv").write_text("submit_s,service_s,cores,memory_gb\n1,1,1,1\n")
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    line = line.format(name)
+    before = ended(line)
+    assert before[0] == 0, before
+    monkeypatch.setattr(files, limit, 10)
+    status, out, err = ended(line)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert f": more than {told}" in err
+    assert "--large-files" in err
+    assert ended(f"{line} --large-files")[0] == 0
+
+
+# ---- names that are no names ----
+
+ESCAPES = "\x1b]0;own\x07\x1b[31mred\x9b2J\u202e"
+
+
+def raw(text):
+    """Control characters that a terminal would obey."""
+    return [char for char in text if char != "\n" and unicodedata.category(char) in ("Cc", "Cf")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compare --trace log.csv --policies fifo --seeds 1 --by user",
+        "compare --trace log.csv --policies fifo --seeds 1 --by user --format csv",
+        "compare --trace log.csv --policies fifo --by user\x1b[31m",
+        "compare --trace log.csv --policies fifo,\x1b[31m.py:f",
+        "compare --trace none\x1b[31m.csv --policies fifo",
+        "compare escapes.toml --policies fifo --seeds 2",
+        "run escapes.toml --policy fifo",
+        "cluster run --trace log.csv --by user",
+        "verify escapes\x1b[31m",
+    ],
+)
+def test_names_are_printed_visibly(ended, tmp_path, line):
+    (tmp_path / "log.csv").write_text(f"submit_s,service_s,gpus,user\n1,1,1,u{ESCAPES}\n")
+    named = cg.day("quiet", jobs=9).varied(name=f"day {ESCAPES}")
+    named.to_toml(tmp_path / "escapes.toml")
+    _, out, err = ended(line)
+    assert raw(out + err) == []
+    assert "\\x1b" in out + err
+
+
+def test_logged_lines_name_files_visibly(tmp_path):
+    (tmp_path / f"a{ESCAPES}.csv").write_text("submit_s,service_s\n1,1\n")
+    line = ["run", "--trace", f"a{ESCAPES}.csv", "--policy", "fifo"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "cgrsp_simpy", *line], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (ran.returncode, raw(ran.stdout + ran.stderr)) == (0, [])
+    assert r"cgrsp: a\x1b]0;own\x07" in ran.stderr
+
+
+def test_a_study_in_a_script_is_printed_visibly():
+    named = cg.day("quiet", jobs=9).varied(name=f"day {ESCAPES}")
+    study = cg.compare(named, ["fifo"], range(2))
+    run = cg.simulate(named, "fifo")
+    assert raw(str(study) + repr(study) + repr(run)) == []
+    assert r"\x1b]0;own\x07\x1b[31mred\x9b2J\u202e" in str(study)

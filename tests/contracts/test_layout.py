@@ -1,0 +1,86 @@
+"""Tests are found by path: those of cgrsp_simpy/<room>/<file>.py stand in tests/<room>/test_<file>.py,
+those of a room as a whole in tests/<room>/test_<room>.py.
+"""
+
+import ast
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+PACKAGE = TESTS.parent / "cgrsp_simpy"
+BESIDE = ("contracts", "docs", "pins", "theory")  # of several files: they name what they test
+SMALL = 30  # statements
+ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and why
+    "__init__.py": "contracts/test_docstrings.py",  # each public name
+    "app": "contracts/test_app.py",  # starts every page
+    "cli": "contracts/test_every_module.py",  # runs every command
+    "cluster/paper": "cluster/paper/test_figures.py",  # a figure's parts are one declaration
+    "dag/paper/distance_figures.py": "dag/paper/test_figures.py",
+    "engine/claim.py": "engine/test_run.py",  # no claim without a run
+    "engine/model.py": "engine/test_run.py",
+    "engine/places.py": "engine/test_run.py",
+    "exercises": "docs/test_lectures.py",  # each exercise with its lecture
+    "hgsp/view.py": "hgsp/test_policies.py",  # what a policy is shown
+    "logs": "logs/test_formats.py",  # the same rules for every format
+    "model/policy.py": "engine/test_answers.py",  # errors of policies
+    "plots": "plots/test_plots.py",  # draws each plot
+    "rental/arrivals.py": "theory/test_arrival_rates.py",
+    "studies/executors.py": "contracts/test_workers.py",
+    "thesis/day_figures.py": "thesis/test_figures.py",
+    "thesis/page.py": "thesis/test_report.py",
+    "thesis/table_figures.py": "thesis/test_figures.py",
+    "thesis/wording.py": "thesis/test_markets.py",
+    "waiting/paper": "waiting/paper/test_figures.py",
+    "waiting/view.py": "waiting/test_scenario.py",
+}
+
+
+def statements(path):
+    """How many a file has, docstrings apart."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    told = [
+        each
+        for each in nodes
+        if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
+    ]
+    return sum(isinstance(each, ast.stmt) for each in nodes) - len(told)
+
+
+def named(path):
+    """The modules that a test imports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+
+
+def own(file):
+    """Where the tests of a file of the package stand."""
+    name = file.parent.name if file.stem == "__init__" else file.stem
+    return TESTS / file.parent / f"test_{name}.py"
+
+
+def test_each_file_of_the_package_has_its_tests():
+    files = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
+    by_name = {
+        name for room in BESIDE for path in (TESTS / room).glob("*.py") for name in named(path)
+    }
+    without = [
+        file
+        for file in files
+        if statements(PACKAGE / file) > SMALL
+        and not own(file).exists()
+        and ".".join((PACKAGE.name, *file.with_suffix("").parts)) not in by_name
+    ]
+    left = {file: {str(file), str(file.parent)} & ELSEWHERE.keys() for file in without}
+    assert not [str(file) for file, places in left.items() if not places]
+    assert set().union(*left.values()) == ELSEWHERE.keys()
+    assert all((TESTS / test).exists() for test in ELSEWHERE.values())
+
+
+def test_each_test_of_a_room_has_its_file_of_the_package():
+    tests = {
+        path
+        for path in TESTS.rglob("test_*.py")
+        if path.parent.relative_to(TESTS).parts[0] not in BESIDE
+    }
+    assert not tests - {own(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py")}

@@ -1,0 +1,334 @@
+"""Inputs that nobody would call wrong, and some that are: taken right, or told in one line."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support import outcome
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.decide.judge import judge
+from cgrsp_simpy.decide.recommend import Prices, Spot, numbers_around
+from cgrsp_simpy.logs import read_log
+from cgrsp_simpy.logs.market import Snapshots
+from cgrsp_simpy.rental.gpu import GPUS_2025
+
+# ---- tables ----
+
+
+@pytest.mark.parametrize(("sign", "named"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+@pytest.mark.parametrize("read", [read_log, cg.read_market])
+def test_a_table_whose_cells_are_parted_otherwise_is_told_so(read, sign, named, tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text(f"time{sign}status{sign}submit_s{sign}service_s\n0{sign}low{sign}0,5{sign}10\n")
+    with pytest.raises(cg.InputError) as error:
+        read(path)
+    assert f"its cells are parted by {named}, where commas are needed" in str(error.value)
+
+
+def snapshots(status, time_s):
+    price = np.full(len(status), np.nan)
+    return Snapshots("A", np.array(time_s, float), np.array(status), price)
+
+
+def test_a_series_with_a_gap_of_ages_is_refused_and_not_laid_out():
+    with pytest.raises(cg.InputError) as error:
+        cg.fit_stock(snapshots([0] * 500, [*range(0, 299_400, 600), 1e12]))
+    assert "seconds that the series of A spans(=1000000000000.0) must be at most" in str(
+        error.value
+    )
+
+
+def test_a_series_of_which_nothing_was_fetched_is_not_called_short():
+    with pytest.raises(cg.InputError) as error:
+        cg.fit_stock(snapshots([-1] * 500, np.arange(500) * 600.0))
+    assert str(error.value) == "snapshots of A that were fetched(=0) must be at least one"
+
+
+def test_a_report_on_a_series_of_which_nothing_was_fetched_has_dashes(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("time,status\n" + "".join(f"{600 * step},\n" for step in range(9)))
+    assert main(["market", "report", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[-11:] == ["-"] * 11
+
+
+# ---- numbers of NumPy ----
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    plain = cg.day("hectic", slots=4, jobs=30, persistence_s=600.0, terms=cg.Terms(warm_s=60.0))
+    terms = cg.Terms(warm_s=np.int64(60))
+    own = cg.day(
+        "hectic",
+        slots=np.int64(4),
+        jobs=np.int64(30),
+        tight_fraction=np.float32(0.25),
+        persistence_s=np.int16(600),
+        terms=terms,
+    )
+    assert own == plain.varied(tight_fraction=0.25)
+    assert all(type(value) is float for value in cg.Preemption("A", np.full(24, 0.5)).per_h)
+    assert type(terms.warm_s) is int
+    own.to_toml(tmp_path / "own.toml")
+    assert cg.Scenario.from_toml(tmp_path / "own.toml") == own
+    listed = dataclasses.replace(
+        plain, workload=cg.JobList([cg.Job(np.int64(0), np.int64(0), np.int64(90))])
+    )
+    listed.to_toml(tmp_path / "listed.toml")
+    assert cg.Scenario.from_toml(tmp_path / "listed.toml") == listed
+    assert Prices(np.int64(2)) == Prices(2) and Spot(np.float32(0.5), np.int64(1)) == Spot(0.5, 1)
+    with pytest.raises(cg.InputError, match="warm_s"):
+        cg.Terms(warm_s=np.int64(-1))
+
+
+# ---- advice ----
+
+
+def test_advice_takes_what_a_comparison_takes():
+    scenario = cg.day("normal", jobs=10)
+    found = cg.advise(
+        scenario,
+        (name for name in ("fifo", "spt")),
+        np.array([5, 6]),
+        (seed for seed in range(2)),
+        bound_seeds=0,
+    )
+    assert {option.slots for option in found.options} == {5, 6}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "policies", "seeds", "told"),
+    [
+        (cg.day("normal"), "fifo", range(2), "policies(='fifo') must be a list of policies"),
+        (cg.day("normal"), ["fifo"], 2, "seeds(=2) must be several whole numbers"),
+        (cg.day("normal"), [], range(2), "policies(=[]) must be at least one policy"),
+        (cg.spot.Scenario(hours=9, deadline=12), ["fifo"], range(2), "must be one of rented slots"),
+    ],
+)
+def test_what_is_wrong_with_the_arguments_of_advice_is_told(scenario, policies, seeds, told):
+    with pytest.raises(cg.InputError) as error:
+        cg.advise(scenario, policies, [5], seeds)
+    assert told in str(error.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "terms",
+    [
+        ("--terms", "preemption_per_h=2"),
+        (
+            "--terms",
+            "suspension=yes",
+        ),
+    ],
+)
+def test_advice_has_a_report_where_jobs_are_stopped(terms, tmp_path, capsys, caplog):
+    line = ("advise", "--jobs", "12", "--seeds", "2", "--bound-seeds", "0", *terms)
+    more = ("--policies", "fifo,spt", "--try-slots", "5", "--report", str(tmp_path))
+    with caplog.at_level("INFO"):
+        assert main([*line, *more]) == 0
+    assert "there is no figure of where the slots' hours go" in caplog.text
+    assert (tmp_path / "advice.html").exists() and not list(tmp_path.glob("advice_hours*"))
+
+
+# ---- runs that fail ----
+
+
+def small_fleets_only(view):
+    if len(view.known.fleet) > 2:
+        raise ValueError("too many slots")
+    return list(zip(view.queue, view.idle))
+
+
+def test_a_judgement_with_failed_runs_does_not_depend_on_the_order_of_the_policies():
+    scenarios = [
+        dataclasses.replace(cg.day("hectic", slots=slots, jobs=30), name=f"{slots} slots")
+        for slots in (2, 3)
+    ]
+    found = [
+        judge(scenarios, policies, range(2))
+        for policies in (
+            [small_fleets_only, "fifo", "spt"],
+            ["fifo", small_fleets_only, "spt"],
+            ["spt", "fifo", small_fleets_only],
+        )
+    ]
+    name = "small_fleets_only"
+    for study in found:
+        table = {row["policy"]: row for row in study.table()}
+        assert np.isnan([table[name]["usd_per_job"], table[name]["regret_usd"]]).all()
+        for policy in ("fifo", "spt"):
+            assert table[policy] == {row["policy"]: row for row in found[0].table()}[policy]
+            assert [each.other for each in study.against_best(policy)][1] != name
+            assert np.isfinite([each.difference.mean for each in study.against_best(policy)]).all()
+        assert [each.scenario for each in study.worst(name)] == ["2 slots"]
+        assert not study.tables[1].title.startswith(name) and "nan" not in str(study)
+    with pytest.raises(cg.InputError, match="others"):
+        found[0].against_best("fifo", others=[])
+
+
+# ---- terms ----
+
+
+def test_stock_that_is_replayed_and_always_low_cannot_be_asked_for_again():
+    low = cg.StockSeries("RTX 3090", (0.0,), (2,), 86400.0)
+    with pytest.raises(cg.InputError, match=r"retry_s.*RTX 3090 is out of stock at every hour"):
+        cg.Scenario(
+            "low",
+            cg.PoissonWorkload(2, 0.01),
+            slots=cg.round_robin(["RTX 3090"]),
+            market=cg.Market(series=(low,)),
+            terms=cg.Terms(retry_s=60.0),
+        )
+
+
+def test_an_instance_that_was_used_is_billed_for_an_increment_at_least():
+    assert cg.Terms(increment_s=3600.0).rounding_s(1e-6) == 3600.0 - 1e-6
+
+
+# ---- formulas ----
+
+
+@pytest.mark.parametrize("times_s", [[-1.0], [np.nan], [np.inf]])
+def test_a_service_time_that_is_none_has_no_response_time(times_s):
+    with pytest.raises(cg.InputError, match="times_s"):
+        cg.queueing.mg1_ps(0.01, 50.0, times_s)
+
+
+# ---- texts that are empty, as of a variable of a shell that is not set ----
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("run", "--day", ""),
+        ("compare", "--policies", ""),
+        ("compare", "--market", "laws.toml", "--market", "sight="),
+        ("bound", "--frontier", "--policies", ""),
+        ("advise", "--try-slots", ""),
+        ("advise", "--spot", "share="),
+        ("hgsp", "run", "--level", ""),
+        ("hgsp", "run", "--instance", "instance.csv:cluster="),
+        ("llm", "run", "--trace", "log.csv", "--log", "weight="),
+        ("llm", "run", "--trace", "log.csv", "--log", "format="),
+    ],
+)
+def test_an_empty_text_is_no_text_that_is_left_out(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "laws.toml").write_text(
+        f"[[stock]]\ngpu = 'RTX 3090'\nchances = {[[0.5, 0.25, 0.25]] * 24}\npersistence_s = 600\n"
+    )
+    (tmp_path / "instance.csv").write_text("task\n")
+    (tmp_path / "log.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n0,9,9\n")
+    status, _, err = outcome(capsys, *line)
+    assert (status, err.count("\n")) == (2, 1)
+
+
+# ---- logs whose clock does not begin with their jobs ----
+
+
+def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
+    """The time before the first job is of no day that the jobs' cost is divided by."""
+    at_s = [900 * job for job in range(200)]
+    found = []
+    for lead_s in (0, 10_000_000):
+        path = tmp_path / f"{lead_s}.csv"
+        rows = [f"{lead_s + each},{300 + each % 700}" for each in at_s]
+        path.write_text("\n".join(["submit_s,service_s", *rows, ""]))
+        found.append(cg.trace(path))
+    early, late = found
+    assert late.workload.rate_per_s == early.workload.rate_per_s == 200 / (199 * 900)
+    assert late.known().offered_load == early.known().offered_load
+    advice = [cg.advise(each, ["fifo"], [5], range(2), bound_seeds=0) for each in found]
+    assert advice[1].days == advice[0].days == pytest.approx(199 * 900 / 86400)
+    with caplog.at_level("INFO"):
+        assert main(["run", "--trace", str(tmp_path / "10000000.csv"), "--policy", "fifo"]) == 0
+    assert "over 49.8 h, 4.0 an hour, the first 2,777.8 h after time 0;" in caplog.text
+
+
+# ---- parts of a scenario that are none ----
+
+CASE = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "name", "value"),
+    [
+        *((cg.day("hectic"), name, 1) for name in ("gpus", "market", "service")),
+        *((cg.day("hectic"), name, "abc") for name in ("workload", "gpus", "terms")),
+        (cg.day("hectic"), "retry_s", 1e308),
+        (CASE, "source", 1),
+        (CASE, "machines", [1]),
+        (cg.hgsp.Scenario("tasks1"), "cluster", 1),
+        (cg.hgsp.Scenario("tasks1"), "cluster", []),
+        (cg.hgsp.Scenario("tasks1"), "cluster", [1]),
+        (cg.hgsp.Scenario("tasks1"), "slack", 1),
+        (cg.hgsp.Scenario("tasks1"), "slack", (1, 2, 3)),
+        (cg.llm.Scenario(), "source", 1),
+        (cg.llm.Scenario(), "cluster", 1),
+        (cg.dag.Scenario("er:n=10"), "memory_gb", 1e308),
+        *((cg.spot.Scenario(), name, 1e308) for name in ("hours", "deadline", "overhead")),
+        (cg.spot.Scenario(), "history_h", 1e308),
+    ],
+)
+def test_a_part_that_is_none_is_named(scenario, name, value):
+    with pytest.raises(cg.InputError) as error:
+        scenario.varied(**{name: value})
+    assert name in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["submit_s", "service_s", "weight"])
+def test_a_column_of_a_log_is_a_list(name):
+    columns = dict.fromkeys(("submit_s", "service_s", "deadline_s"), (1.0,))
+    with pytest.raises(cg.InputError, match=name):
+        cg.LoggedWorkload(**{**columns, "gpus": (1,), "weight": (1,), name: 1})
+
+
+def test_a_number_of_machines_may_be_numpy_s():
+    assert dataclasses.replace(CASE, machines=np.int64(20)) == CASE
+
+
+@pytest.mark.parametrize(
+    ("grid", "told"),
+    [
+        (("name=hectic", "jobs=abc"), "jobs(='abc') must be a whole number >= 1"),
+        (("gpus=2025",), "gpus(=2025) must be a list of GpuType"),
+        (("market=1",), "market(=1) must be a Market"),
+        (("restart_s=1,2",), "restart_s goes with preemption_per_h or"),
+        (("checkpoint_cost_s=1,2",), "checkpoint_cost_s goes with checkpoint_s"),
+    ],
+)
+def test_a_grid_of_what_cannot_be_is_told_in_one_line(grid, told, capsys):
+    assert main(["sweep", *grid, "--policies", "fifo", "--seeds", "2"]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_catalogue_is_named_by_its_year_in_a_grid():
+    found = cg.sweep(cg.day, {"name": "hectic", "jobs": 5, "gpus": ["thesis", 2025]}, ["fifo"], [0])
+    assert [study.scenario.gpus for study in found.studies] == [cg.THESIS_GPUS, GPUS_2025]
+
+
+# ---- a job as wide as the fleet ----
+
+
+def test_advice_tries_no_fleet_on_which_a_job_does_not_fit(tmp_path, capsys):
+    path = tmp_path / "wide.csv"
+    rows = [f"{400 * job},300,{3 if job % 5 == 0 else 1}" for job in range(12)]
+    path.write_text("\n".join(["submit_s,service_s,gpus", *rows, ""]))
+    assert numbers_around(cg.trace(path, slots=3)) == [3, 4, 5]
+    assert numbers_around(cg.trace(path, slots=4)) == [3, 4, 5, 6]
+    assert numbers_around(cg.day("hectic", slots=1)) == [1, 2, 3]
+    line = ("advise", "--trace", str(path), "--slots", "3", "--policies", "fifo", "--seeds", "2")
+    assert main(list(line)) == 0
+    assert "cgrsp bound tells it, or why there is none" in capsys.readouterr().out
+
+
+# ---- listings ----
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_events_are_not_listed_into_json_or_csv(form, capsys):
+    assert main(["run", "--jobs", "2", "--show", "events", "--format", form]) == 2
+    told = capsys.readouterr()
+    assert not told.out and "must be left out beside --show events" in told.err

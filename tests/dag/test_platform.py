@@ -1,0 +1,290 @@
+"""Platforms from files: speeds, memory, links with bandwidth and latency; a worked example; what is
+wrong with a file.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import check_bad_input, csv_rows, outcome
+
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.listing import upward_rank_s
+from cgrsp_simpy.dag.platform import BUSY, Servers, read_platform
+from cgrsp_simpy.dag.problem import READINGS, Plan, Problem, carried_out, makespans
+from cgrsp_simpy.dag.scenario import Scenario, simulate
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.streams import stream
+
+HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "dag.md"
+TOML = """
+[[gpu]]
+name = "a"
+server = "left"
+tflops = 2
+memory_gb = 0.01
+
+[[gpu]]
+name = "b"
+server = "left"
+tflops = 1.0
+memory_gb = 0.01
+
+[[gpu]]
+name = "c"
+server = "right"
+tflops = 4
+memory_gb = 0.005
+
+[[link]]
+one_end = "left"
+other_end = "left"
+gb_per_s = 2
+latency_s = 0.25
+
+[[link]]
+one_end = "left"
+other_end = "right"
+gb_per_s = 1
+latency_s = 0.5
+
+[[link]]  # the last that tells of b and c
+one_end = "b"
+other_end = "right"
+gb_per_s = 4
+latency_s = 1
+"""
+CSV = """name,server,tflops,memory_gb,one_end,other_end,gb_per_s,latency_s
+a,left,2,0.01
+b,left,1.0,0.01
+c,right,4,0.005
+,,,,left,left,2,0.25
+,,,,left,right,1,0.5
+,,,,b,right,4,1
+"""
+
+
+@pytest.fixture(params=["toml", "csv"])
+def lab(request, tmp_path):
+    path = tmp_path / f"lab.{request.param}"
+    path.write_text({"toml": TOML, "csv": CSV}[request.param], encoding="utf-8")
+    return path
+
+
+def example(path, reading="exclusive"):
+    """Node x sends 2 GB to y, 1 GB to z, and nothing to w, which waits for it all the same; y
+    sends 1 GB to v.
+    """
+    edges, data_gb = [(0, 1), (0, 2), (0, 3), (1, 4)], [2, 1, 0, 1]
+    graph = Graph([4, 6, 8, 1, 4], [3, 2, 5, 0, 1], edges, data_gb, names=("x", "y", "z", "w", "v"))
+    return Problem(graph, read_platform(path), reading)
+
+
+def test_a_file_tells_of_gpus_and_links(lab):
+    found = read_platform(lab)
+    assert found.name == "lab, 3 GPUs" and found.names == ("a", "b", "c")
+    assert found.tflops.tolist() == [2, 1, 4] and found.memory_mb.tolist() == [10, 10, 5]
+    assert found.server.tolist() == [0, 0, 1]
+    assert found.bandwidth_gb_per_s.tolist() == [[2, 2, 1], [2, 2, 4], [1, 4, 0]]
+    assert found.latency_s.tolist() == [[0.25, 0.25, 0.5], [0.25, 0.25, 1], [0.5, 1, 0]]
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_latency_by_hand(lab, reading):
+    """Node x on a until 2; y on b from 2 + 0.25 + 2/2, z on c from 2 + 0.5 + 1/1, v there from
+    9.25 + 1 + 1/4.
+
+    Node w has no data from x: no transfer, so no latency.
+    """
+    problem = example(lab, reading)
+    plan = Plan(np.array([0, 1, 2, 2, 2]), np.array([0, 1, 3, 2, 4]))
+    run = simulate(problem, plan)
+    assert run.jobs["start_s"].tolist() == [0, 3.25, 3.5, 2, 10.5]
+    assert run.jobs["finish_s"].tolist() == [2, 9.25, 5.5, 2.25, 11.5]
+    assert carried_out(problem, plan).finish_s.tolist() == run.jobs["finish_s"].tolist()
+    every = np.tile(plan.gpu, (40, 1))  # so many are computed at once
+    assert makespans(problem, every, plan.order).tolist() == [11.5] * 40
+    assert run.timeline.places == ("0  a", "1  b", "2  c")
+
+
+def test_a_policy_waits_for_latency_as_well(lab):
+    problem = example(lab)
+    gpus = dict(zip("xyzwv", (0, 1, 2, 1, 2)))
+    seen = {}
+
+    def by_name(view):
+        for node in view.queue:
+            gpu = view.places[gpus[node.name]]
+            if view.room(gpu) >= view.need(node):
+                seen[node.name] = view.data_s(node, gpu)
+                yield node, gpu
+
+    run = simulate(problem, by_name)
+    assert seen == {"x": 0, "y": 1.25, "z": 1.5, "w": 0, "v": 1.25}
+    assert run.jobs["start_s"].tolist() == [0, 3.25, 3.5, 9.25, 10.5]
+
+
+def test_hefts_ranks_have_the_mean_latency(lab):
+    problem = example(lab)
+    per_gb, latency_s, per_tflop = 3 / (2 + 1 + 4), (0.25 + 0.5 + 1) / 3, (1 / 2 + 1 + 1 / 4) / 3
+    v = 4 * per_tflop
+    y = 6 * per_tflop + latency_s + per_gb + v
+    z, w = 8 * per_tflop, per_tflop
+    x = 4 * per_tflop + max(latency_s + 2 * per_gb + y, latency_s + per_gb + z, w)
+    assert upward_rank_s(problem) == pytest.approx([x, y, z, w, v])
+
+
+def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(tmp_path):
+    path = tmp_path / "rack.toml"
+    path.write_text(
+        "[[gpu]]\n"
+        "server = 0\n"
+        "tflops = 1\n"
+        "memory_gb = 8\n"
+        "count = 2\n"
+        "[[gpu]]\n"
+        "server = 1\n"
+        "tflops = 3\n"
+        "memory_gb = 8\n"
+    )
+    found = read_platform(path)
+    assert (
+        found.tflops.tolist() == [1, 1, 3]
+        and found.names == ()
+        and not found.bandwidth_gb_per_s.any()
+    )
+
+
+def test_the_file_in_the_howto_is_one(tmp_path):
+    path = tmp_path / "lab.toml"
+    path.write_text(
+        HOWTO.read_text(encoding="utf-8")
+        .split("```toml\n[[gpu]]", 1)[1]
+        .split("```")[0]
+        .join(["[[gpu]]", ""])
+    )
+    found = read_platform(path)
+    assert found.gpus == 5 and found.bandwidth_gb_per_s[0].tolist() == [300, 300, 300, 300, 25]
+    assert found.latency_s[4].tolist() == [1e-5, 1e-5, 1e-5, 1e-5, 0]
+
+
+def test_what_others_use_is_drawn_by_the_seed_for_a_file_too(lab):
+    for platform, own in (
+        (Servers(3), Servers(3).platform()),
+        (read_platform(lab), read_platform(lab)),
+    ):
+        found = Scenario("star:n=3", platform, "busy").draw(5).platform
+        assert (
+            found.tflops.tolist()
+            == (own.tflops * (1 - stream(5, "in use").uniform(*BUSY, 3))).tolist()
+        )
+        assert found.latency_s.tolist() == own.latency_s.tolist()
+
+
+# ---- the command ----
+
+
+def test_the_command_takes_a_file(capsys, lab):
+    arguments = ["--graph", "star:n=5", "--platform", str(lab)]
+    assert main(["dag", "run", *arguments, "--policy", "heft", "--format", "csv"]) == 0
+    rows = csv_rows(capsys.readouterr().out)
+    scenario = Scenario("star:n=5", read_platform(lab))
+    assert [float(row["finish_s"]) for row in rows] == scenario.run("heft").jobs[
+        "finish_s"
+    ].tolist()
+    assert main(["dag", "solve", *arguments, "--policies", "heft", "--format", "json"]) == 0
+    assert (
+        json.loads(capsys.readouterr().out)["setting"] == "star:n=5 on lab, 3 GPUs, free, exclusive"
+    )
+
+
+def test_servers_beside_a_file_are_an_error(capsys, lab):
+    words = ["dag", "compare", "--platform", str(lab), "--platform", "gpus=3"]
+    check_bad_input(outcome(capsys, *words), ["--platform", "given twice"])
+
+
+GPU = "[[gpu]]\nserver = 0\ntflops = 1\nmemory_gb = 1\n"
+BAD = {
+    ".toml": [
+        ("", "GPUs(=0) must be at least one"),
+        ("[[gpu]", "not TOML (Expected ']]' at the end of an array declaration"),
+        ("speed = 1\n" + GPU, "unknown key in the file 'speed'"),
+        ("gpu = 3", "[[gpu]](=3) must be a list of tables"),
+        ("gpu = [3]", "[[gpu]] 1(=3) must be a table"),
+        ("[[gpu]]\nserver = 0\ntflops = 1\n", "[[gpu]] 1 lacks memory_gb"),
+        (GPU + "tflop = 3\n", "unknown key in [[gpu]] 1 'tflop'; did you mean 'tflops'?"),
+        (GPU.replace("tflops = 1", "tflops = 0"), "[[gpu]] 1: tflops(=0) must be a number > 0"),
+        (GPU.replace("tflops = 1", "tflops = '1'"), "[[gpu]] 1: tflops(='1') must be a number > 0"),
+        (GPU.replace("tflops = 1", "tflops = inf"), "[[gpu]] 1: tflops(=inf) must be a number > 0"),
+        (
+            GPU.replace("memory_gb = 1", "memory_gb = 0"),
+            "[[gpu]] 1: memory_gb(=0) must be a number >= 0.001",
+        ),
+        (
+            GPU.replace("server = 0", "server = true"),
+            "[[gpu]] 1: server(=True) must be a name or a whole number",
+        ),
+        (GPU + "count = 0\n", "[[gpu]] 1: count(=0) must be a whole number >= 1"),
+        (GPU + "name = 7\n", "[[gpu]] 1: name(=7) must be a text"),
+        (GPU + "name = '0'\n", "name(='0') must be another than those of the servers"),
+        (
+            GPU + "[[link]]\none_end = 0\nother_end = 1\ngb_per_s = 1\n",
+            "unknown end of the link in [[link]] 1 '1' (allowed: 0)",
+        ),
+        (GPU + "[[link]]\none_end = 0\ngb_per_s = 1\n", "[[link]] 1 lacks other_end"),
+        (
+            GPU + "[[link]]\none_end = 0\nother_end = 0\ngb_per_s = 0\n",
+            "[[link]] 1: gb_per_s(=0) must be a number > 0",
+        ),
+        (
+            GPU + "[[link]]\none_end = 0\nother_end = 0\ngb_per_s = 1\nlatency_s = -1\n",
+            "latency_s(=-1) must be a number >= 0",
+        ),
+    ],
+    ".csv": [
+        ("", "GPUs(=0) must be at least one"),
+        ("server,speed\n0,1\n", "unknown key in the header 'speed'"),
+        ("server,server\n0,1\n", "the header(='server,server') must be columns that differ"),
+        ("server,tflops,memory_gb\n0,fast,1\n", "line 2: tflops(='fast') must be a number > 0"),
+        ("server,tflops,memory_gb\n0,1,1\n0,1\n", "line 3 lacks memory_gb"),
+        (
+            "server,tflops,memory_gb\n0,1,1,5\n",
+            "line 2(=['5']) must be a row of no more fields than the header",
+        ),
+        (
+            "server,tflops,memory_gb,one_end,other_end,gb_per_s\n0,1,1\n,,,0,5,1\n",
+            "unknown end of the link in line 3 '5'",
+        ),
+        (
+            "server,tflops,memory_gb,one_end,other_end,gb_per_s\n0,1,1\n,,,0,,1\n",
+            "line 3 lacks other_end",
+        ),
+        (
+            "server,tflops,memory_gb,one_end,other_end,gb_per_s\n0,1,1,0,0,1\n",
+            "unknown key in line 2 'server'",
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("ending", "text", "message"), [(ending, *row) for ending, rows in BAD.items() for row in rows]
+)
+def test_a_bad_file_is_one_line_with_its_name(capsys, tmp_path, ending, text, message):
+    path = tmp_path / f"bad{ending}"
+    path.write_text(text, encoding="utf-8")
+    assert main(["dag", "solve", "--platform", str(path), "--policies", "heft"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"cgrsp dag: {path}: ") and message in line
+
+
+def test_a_file_that_is_not_there_and_one_of_another_ending(tmp_path):
+    with pytest.raises(InputError, match=r"none.toml: No such file or directory"):
+        read_platform(tmp_path / "none.toml")
+    with pytest.raises(InputError, match=r"must be a file that ends in .toml or .csv"):
+        read_platform(tmp_path / "lab.json")
+    (tmp_path / "x.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match=r"x.csv: not a CSV file"):
+        read_platform(tmp_path / "x.csv")

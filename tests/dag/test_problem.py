@@ -1,0 +1,276 @@
+"""Plans of DAGs on GPUs worked out by hand: every start and finish, simulated and computed; and
+what is not allowed.
+"""
+
+import numpy as np
+import pytest
+
+from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.platform import Platform, Servers
+from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, makespans
+from cgrsp_simpy.dag.scenario import schedule_of, simulate
+from cgrsp_simpy.model.checks import InputError
+
+# a sends to b and c, both send to d, c also to e
+FIVE = Graph(
+    [4, 6, 2, 3, 2],
+    [1] * 5,
+    [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4)],
+    [6, 3, 6, 3, 5],
+    names=tuple("abcde"),
+)
+# GPU 0 (2 TFLOPS) and GPU 1 (1 TFLOPS) on a server, GPU 2 (2 TFLOPS) on another; 3 GB/s within,
+# 1 GB/s between
+THREE = Platform([2, 1, 2], [10, 10, 10], [0, 0, 1], [[0, 3, 1], [3, 0, 1], [1, 1, 0]])
+ONE = Platform([1], [10], [0], [[0]])
+
+
+def times(problem, gpu, order=None):
+    """Starts and finishes, the same by both routes."""
+    plan = Plan(np.array(gpu), None if order is None else np.array(order))
+    simulated, computed = schedule_of(simulate(problem, plan)), carried_out(problem, plan)
+    assert np.array_equal(simulated.start_s, computed.start_s)
+    assert np.array_equal(simulated.finish_s, computed.finish_s)
+    if order is None:
+        assert makespans(problem, plan.gpu[None]) == [simulated.makespan_s]
+    return simulated.start_s.tolist(), simulated.finish_s.tolist()
+
+
+both = pytest.mark.parametrize("reading", ["exclusive", "shared"])
+
+# ---- transfers ----
+
+
+@both
+def test_data_that_move_within_a_server(reading):
+    """Node c waits 3 GB / 3 GB/s, d the same for the data of c; e is where c was and
+    waits for nothing.
+    """
+    found = times(Problem(FIVE, THREE, reading), [0, 0, 1, 0, 1])
+    assert found == ([0, 2, 3, 6, 5], [2, 5, 5, 7.5, 7])
+
+
+@both
+def test_data_that_move_between_servers(reading):
+    """Node b waits 6 GB / 1 GB/s."""
+    found = times(Problem(FIVE, THREE, reading), [0, 2, 0, 2, 0])
+    assert found == ([0, 8, 2, 11, 3], [2, 11, 3, 12.5, 4])
+
+
+def test_arrivals_are_finishes_and_transfers():
+    schedule = carried_out(Problem(FIVE, THREE), Plan(np.array([0, 2, 0, 2, 0])))
+    assert schedule.arrivals_s().tolist() == [8, 2, 11, 6, 3]
+    assert schedule.makespan_s == 12.5
+
+
+# ---- the two readings ----
+
+
+def test_one_gpu_runs_one_node_at_a_time():
+    assert times(Problem(FIVE, THREE), [0] * 5) == ([0, 2, 5, 6, 7.5], [2, 5, 6, 7.5, 8.5])
+
+
+def test_in_the_order_of_the_plan():
+    assert times(Problem(FIVE, THREE), [0] * 5, [0, 2, 4, 1, 3]) == (
+        [0, 4, 2, 7, 3],
+        [2, 7, 3, 8.5, 4],
+    )
+
+
+def test_or_runs_all_that_are_ready_each_at_full_speed():
+    assert times(Problem(FIVE, THREE, "shared"), [0] * 5) == ([0, 2, 2, 5, 3], [2, 5, 3, 6.5, 4])
+
+
+def test_a_node_whose_turn_has_not_come_waits_for_one_whose_data_have_not():
+    """With a on GPU 1, the data of c are on GPU 0 at 5, those of b, before it in
+    the order, at 6.
+    """
+    gpu = [1, 0, 0, 0, 0]
+    assert times(Problem(FIVE, THREE), gpu) == ([0, 6, 9, 10, 11.5], [4, 9, 10, 11.5, 12.5])
+    assert times(Problem(FIVE, THREE, "shared"), gpu) == ([0, 6, 5, 9, 6], [4, 9, 6, 10.5, 7])
+
+
+# ---- memory ----
+
+FOUR = Graph([3, 5, 2, 1], [6, 4, 7, 3], [], [], names=tuple("wxyz"))
+
+
+def test_what_fits_exactly_starts_and_a_smaller_node_passes_one_that_waits():
+    """10 MB: w and x fill it; at 3, when w ends, y lacks 1 MB and z passes; y waits for x.
+
+    Equation 4 prints > where x needs just what is left; >= is ours, or no node could have a GPU's
+    memory for itself.
+    """
+    assert times(Problem(FOUR, ONE, "shared"), [0] * 4) == ([0, 0, 5, 3], [3, 5, 7, 4])
+
+
+def test_those_that_wait_for_memory_are_let_in_by_the_order_of_the_plan():
+    assert times(Problem(FOUR, ONE, "shared"), [0] * 4, [2, 0, 1, 3]) == (
+        [2, 2, 0, 0],
+        [5, 7, 2, 1],
+    )
+
+
+def test_one_node_at_a_time_never_waits_for_memory():
+    assert times(Problem(FOUR, ONE), [0] * 4) == ([0, 3, 8, 10], [3, 8, 10, 11])
+
+
+def test_memory_released_in_an_instant_is_there_for_what_starts_in_it():
+    """Node q is ready at 3, from another GPU, just when w ends and leaves it the whole memory;
+    n takes no time.
+    """
+    graph = Graph([3, 3, 2, 0], [6, 1, 10, 8], [(1, 2)], [0], names=tuple("wpqn"))
+    two = Platform([1, 1], [10, 10], [0, 0], [[0, 1], [1, 0]])
+    assert times(Problem(graph, two, "shared"), [0, 1, 0, 0]) == ([0, 0, 3, 5], [3, 3, 5, 5])
+    assert times(Problem(graph, two, "shared"), [0, 1, 0, 0], [0, 1, 3, 2]) == (
+        [0, 0, 3, 3],
+        [3, 3, 5, 3],
+    )
+
+
+def test_blocking_delays_what_comes_after():
+    """Eight nodes, two GPUs of 10 MB: c waits for b on GPU 0, so its data reach f late; g and
+    h end the graph.
+    """
+    graph = Graph(
+        [2, 4, 1, 2, 3, 1, 2, 1],
+        [5, 5, 6, 4, 10, 2, 3, 1],
+        [(0, 2), (1, 3), (2, 5), (3, 6), (4, 5), (5, 7), (6, 7)],
+        [0, 4, 2, 0, 0, 0, 2],
+        names=tuple("abcdefgh"),
+    )
+    two = Platform([1, 1], [10, 10], [0, 1], [[0, 2], [2, 0]])
+    found = times(Problem(graph, two, "shared"), [0, 0, 0, 1, 1, 1, 0, 1])
+    # a and b fill GPU 0; c (6 MB) is ready at 2, but 5 MB are free until 4. Data reach d at
+    # 4 + 4/2, f at 5 + 2/2, h at 10 + 2/2.
+    assert found == ([0, 0, 4, 6, 0, 6, 8, 11], [2, 4, 5, 8, 3, 7, 10, 12])
+
+
+# ---- what is not allowed ----
+
+UNITS = Graph(
+    [1] * 4,
+    [2, 2, 12, 2],
+    [(0, 1), (1, 2), (2, 3)],
+    [1, 1, 1],
+    unit=[0, 1, 2, 1],
+    names=tuple("abcd"),
+)
+APART = Platform([1, 1, 1], [10, 20, 20], [0, 1, 2], [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+
+BAD_PLANS = [
+    ([1, 1, 1], None, "shape of gpu(=(3,)) must be (4,), one a node"),
+    ([1, 1, 1, 3], None, "GPU of node d(=3) must be 0 to 2"),
+    ([-1, 1, 1, 1], None, "GPU of node a(=-1) must be 0 to 2"),
+    ([1, 1, 1, 2], None, "node b is not on the GPU of its unit"),
+    ([1, 1, 0, 1], None, "node c or its unit does not fit on GPU 0"),
+    ([1, 1, 1, 1], [0, 2, 1, 3], "order: node c comes before b, whose data it needs"),
+    ([1, 1, 1, 1], [0, 1, 2, 2], "order must hold each of the 4 nodes once"),
+    ([1, 1, 1, 1], [0, 1, 2, -1], "order must hold each of the 4 nodes once"),
+    ([1, 1, 1, 1], [0, 5], "order must hold each of the 4 nodes once"),
+    ([1, 1, 1, 1], [0, 1, 2], "order must hold each of the 4 nodes once"),
+]
+
+
+@pytest.mark.parametrize("carry_out", [simulate, carried_out])
+@pytest.mark.parametrize(("gpu", "order", "message"), BAD_PLANS)
+def test_plans_that_are_not_allowed_are_named(carry_out, gpu, order, message):
+    with pytest.raises(InputError) as error:
+        carry_out(
+            Problem(UNITS, APART), Plan(np.array(gpu), None if order is None else np.array(order))
+        )
+    assert message in str(error.value)
+
+
+def test_data_without_a_connection_are_named_and_take_for_ever():
+    problem, plan = Problem(UNITS, APART), Plan(np.array([0, 2, 1, 2]))
+    with pytest.raises(
+        InputError,
+        match="node a on GPU 0 sends data to b on GPU 2, between which there is no bandwidth",
+    ):
+        simulate(problem, plan)
+    assert makespans(problem, plan.gpu[None]) == [np.inf]
+    assert carried_out(problem, plan).start_s.tolist() == [0, np.inf, np.inf, np.inf]
+
+
+@both
+def test_an_edge_without_data_needs_no_connection(reading):
+    graph = Graph([1, 1], [1, 1], [(0, 1)], [0])
+    assert times(Problem(graph, APART, reading), [0, 2]) == ([0, 1], [1, 2])
+
+
+def test_a_problem_whose_unit_fits_nowhere_names_it():
+    with pytest.raises(InputError, match="node c needs 12 MB; the largest GPU has 10 MB"):
+        Problem(UNITS, ONE)
+    with pytest.raises(
+        InputError, match="node y, of a unit of 2 nodes, needs 7 MB; the largest GPU has 5 MB"
+    ):
+        Problem(
+            Graph([1, 1], [1, 7], [], [], unit=[3, 3], names=("x", "y")),
+            Platform([1], [5], [0], [[0]]),
+        )
+    with pytest.raises(InputError, match="unknown reading 'exclusiv'; did you mean 'exclusive'"):
+        Problem(FOUR, ONE, "exclusiv")
+
+
+BAD_PLATFORMS = [
+    (([], [], [], np.empty((0, 0))), "GPUs(=0) must be at least one"),
+    (([1, 0], [9, 9], [0, 0], np.ones((2, 2))), "tflops of GPU 1(=0.0) must be a number > 0"),
+    (([1, np.inf], [9, 9], [0, 0], np.ones((2, 2))), "tflops of GPU 1(=inf) must be a number > 0"),
+    (
+        ([1, 1], [9, 0], [0, 0], np.ones((2, 2))),
+        "memory_mb of GPU 1(=0) must be a whole number >= 1",
+    ),
+    (([1, 1], [9], [0, 0], np.ones((2, 2))), "number of memory_mb(=1) must be 2, one a GPU"),
+    (([1, 1], [9, 9], [0], np.ones((2, 2))), "number of server(=1) must be 2, one a GPU"),
+    (
+        ([1, 1], [9, 9], [0, 0], np.ones((2, 3))),
+        "shape of bandwidth_gb_per_s(=(2, 3)) must be (2, 2)",
+    ),
+    (
+        ([1, 1], [9, 9], [0, 0], [[1, -1], [1, 1]]),
+        "bandwidth_gb_per_s from GPU 0 to GPU 1(=-1.0) must be a number >= 0",
+    ),
+    (
+        ([1, 1], [9, 9], [0, 0], [[1, 1], [np.nan, 1]]),
+        "bandwidth_gb_per_s from GPU 1 to GPU 0(=nan) must be a number >= 0",
+    ),
+    (
+        ([1, 1], [9, 9], [0, 0], np.ones((2, 2)), [[0, 1]]),
+        "shape of latency_s(=(1, 2)) must be (2, 2)",
+    ),
+    (
+        ([1, 1], [9, 9], [0, 0], np.ones((2, 2)), [[0, -1], [0, 0]]),
+        "latency_s from GPU 0 to GPU 1(=-1.0) must be a number >= 0",
+    ),
+    (
+        ([1, 1], [9, 9], [0, 0], np.ones((2, 2)), [[0, 0], [np.inf, 0]]),
+        "latency_s from GPU 1 to GPU 0(=inf) must be a number",
+    ),
+    (
+        ([1, 1], [9, 9], [0, 0], np.ones((2, 2)), (), ("a",)),
+        "number of names(=1) must be 2, one a GPU",
+    ),
+]
+
+
+@pytest.mark.parametrize(("columns", "message"), BAD_PLATFORMS)
+def test_platforms_that_cannot_be_are_named(columns, message):
+    with pytest.raises(InputError) as error:
+        Platform(*columns)
+    assert message in str(error.value)
+
+
+def test_servers_deal_speeds_in_turn_and_connect_gpus():
+    found = Servers(
+        5, per_server=2, tflops=(1.0, 2.0), memory_gb=0.5, intra_gb_per_s=8, inter_gb_per_s=1
+    ).platform()
+    assert found.tflops.tolist() == [1, 2, 1, 2, 1]
+    assert found.server.tolist() == [0, 0, 1, 1, 2]
+    assert found.memory_mb.tolist() == [500] * 5
+    assert found.bandwidth_gb_per_s[0, 1:].tolist() == [8, 1, 1, 1]
+    assert found.in_use(np.array([0, 0, 0.5, 0.75, 0])).tflops.tolist() == [1, 2, 0.5, 0.5, 1]
+    with pytest.raises(
+        InputError, match=r"share in use of GPU 1\(=1.0\) must be at least 0 and below 1"
+    ):
+        found.in_use(np.array([0.0, 1.0, 0.0, 0.0, 0.0]))

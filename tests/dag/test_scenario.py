@@ -1,0 +1,191 @@
+"""A graph on GPUs as a model: own policies, memory of policies, parameters of sweeps, ranks."""
+
+import json
+
+import numpy as np
+import pytest
+from support import check_bad_input, outcome, output
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.dag.paper.ranking import ranks, ranks_told
+from cgrsp_simpy.dag.paper.search_figures import Runs
+from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS
+from cgrsp_simpy.dag.scenario import METRICS
+from cgrsp_simpy.model.checks import InputError
+
+SMALL = cg.dag.Scenario("er:n=12,degree=2", cg.dag.Servers(3), budget=cg.dag.Budget(20))
+
+
+class InTurn:
+    """A policy with memory: GPUs in turn, over all nodes that it has put."""
+
+    name = "in turn"
+
+    def __init__(self):
+        self.put = 0
+
+    def __call__(self, view):
+        for node in view.queue:
+            if gpus := view.rooms(node):
+                self.put += 1
+                yield node, gpus[self.put % len(gpus)]
+
+
+def test_what_a_run_took_is_in_its_figures():
+    run = cg.simulate(SMALL, "rtgs", 3)
+    found = cg.dag.find(SMALL.draw(3), "rtgs", cg.dag.Budget(20), 3)
+    figures = run.summary()
+    assert list(figures) == list(METRICS)
+    assert (figures["makespan_s"], figures["evaluations"]) == (found.makespan_s, 20)
+    assert figures["bound_s"] == cg.dag.lower_bound_s(SMALL.draw(3)) and figures["seconds"] > 0
+    own = cg.simulate(SMALL, InTurn(), 3).summary()
+    assert (own["evaluations"], own["seconds"]) == (0, 0)
+
+
+def test_a_policy_with_memory_is_fresh_for_every_run():
+    policy = InTurn()
+    first, again = (cg.simulate(SMALL, policy, 1) for _ in range(2))
+    assert policy.put == 0 and first.jobs.tolist() == again.jobs.tolist()
+    study = cg.compare(SMALL, ["heft", policy], range(3))
+    assert study.policies == ["heft", "in turn"]
+    assert study.values("in turn", "makespan_s") == [
+        cg.simulate(SMALL, InTurn(), seed).summary()["makespan_s"] for seed in range(3)
+    ]
+
+
+def test_a_plan_that_is_there_is_a_policy_too():
+    plan = cg.dag.find(SMALL.draw(3), "cpop", cg.dag.Budget(1)).plan
+    run, own = cg.simulate(SMALL, plan, 3), cg.simulate(SMALL, "cpop", 3)
+    assert run.jobs.tolist() == own.jobs.tolist() and run.policy == own.policy == "cpop"
+    assert run.summary()["evaluations"] == 0 and own.summary()["evaluations"] == 1
+    study = cg.compare(SMALL, {"mine": plan, "heft": "heft"}, [3])
+    assert study.values("mine", "makespan_s") == [run.summary()["makespan_s"]]
+
+
+@pytest.mark.parametrize("scheduler", ["heft", InTurn()])
+def test_the_schedule_of_a_run_is_what_was_measured(scheduler):
+    run = cg.simulate(SMALL, scheduler, 3)
+    found = cg.dag.schedule_of(run)
+    assert found.makespan_s == run.summary()["makespan_s"] == run.timeline.end_s
+    assert found.plan.gpu.tolist() == run.jobs["gpu"].tolist()
+    assert found.plan.scheduler == run.policy
+    found.plan.check(found.problem)
+
+
+def test_schedulers_of_a_comparison_are_names_that_there_are():
+    assert SMALL.default_policies() == COMPARED and set(COMPARED) < set(SCHEDULERS)
+
+
+def test_a_study_is_divided_by_what_searches_cost():
+    assert SMALL.jobs == 12 and SMALL.work == 240
+    assert SMALL.varied(budget=cg.dag.Budget(seconds=1.0)).work == 12_000
+
+
+def test_parameters_of_the_scenario_of_its_servers_and_of_a_budget():
+    found = SMALL.varied(gpus=2, budget=7, reading="shared", graph="star:n=4")
+    own = cg.dag.Scenario("star:n=4", cg.dag.Servers(2), reading="shared", budget=cg.dag.Budget(7))
+    assert found == own and hash(found) == hash(own)
+    with pytest.raises(InputError, match=r"unknown parameter 'gpu'; did you mean 'gpus'\?"):
+        SMALL.varied(gpu=2)
+    with pytest.raises(InputError, match=r"unknown parameter 'gpus'"):
+        SMALL.varied(platform=cg.dag.Servers(2).platform()).varied(gpus=2)
+    with pytest.raises(InputError, match=r"evaluations\(=0\) must be a whole number >= 1"):
+        SMALL.varied(budget=0)
+
+
+WRONG = [
+    ({"graph": "tree"}, "unknown graph 'tree'"),
+    ({"graph": 7}, r"graph\(=7\) must be a text or a Graph"),
+    ({"graph": "er:n=9,degree=5"}, r"degree\(=5.0\) must be at most 4"),
+    ({"platform": 7}, r"platform\(=7\) must be Servers or a Platform"),
+    ({"budget": 7}, r"budget\(=7\) must be a Budget"),
+    ({"state": "full"}, "unknown state 'full'"),
+    ({"reading": "both"}, "unknown reading 'both'"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), WRONG)
+def test_a_wrong_scenario_is_an_error_when_it_is_made(given, message):
+    with pytest.raises(InputError, match=message):
+        cg.dag.Scenario(**given)
+
+
+def test_a_sweep_has_a_comparison_at_each_point():
+    sweep = cg.sweep(SMALL, {"gpus": [2, 3], "budget": [5, 20]}, ["heft", "rtgs"], range(2))
+    assert sweep.at(gpus=3, budget=20).rows[2:] != [] and len(sweep.studies) == 4
+    one = sweep.at(gpus=2, budget=5)
+    own = cg.compare(SMALL.varied(gpus=2, budget=5), ["heft", "rtgs"], range(2))
+    for name in ("makespan_s", "evaluations"):
+        assert one.values("rtgs", name) == own.values("rtgs", name)
+
+
+# ---- ranks ----
+
+
+def test_ranks_are_of_makespans_on_the_same_graphs():
+    study = cg.compare(SMALL, ["heft", "round-robin", "random"], range(6))
+    table = np.array([study.values(name, "makespan_s") for name in study.policies])
+    below, equal = (table[:, None] > table).sum(axis=1), (table[:, None] == table).sum(axis=1)
+    assert ranks(study).mean.tolist() == pytest.approx(
+        (below + (equal + 1) / 2).mean(axis=1).tolist()
+    )
+    assert "Friedman chi-square" in ranks_told(study)
+
+
+def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
+    """Ten times the same makespans are one block, not ten: a test of them would show
+    what is not there.
+    """
+    graph = SMALL.draw(0).graph
+    scenario = cg.dag.Scenario(graph, cg.dag.Servers(3))
+    study = cg.compare(scenario, ["heft", "round-robin", "work"], range(10))
+    assert ranks(study).p < 0.01 and ranks_told(study) == ""
+    assert ranks_told(cg.compare(SMALL, ["heft", "work"], range(3))) == ""
+    searched = cg.compare(scenario.varied(budget=10), ["heft", "random-search", "rtgs"], range(4))
+    assert "Friedman" in ranks_told(searched)
+
+
+def test_the_runs_of_the_figures_have_their_budgets():
+    runs = Runs(2, 30, 11)
+    assert (runs.scenario.budget.evaluations, runs.small.budget.evaluations) == (11, 6)
+
+
+@pytest.mark.parametrize(
+    ("options", "schedulers", "seeds"),
+    [
+        ("--graph star:n=5", "heft,random", 4),
+        ("--graph star:n=5 --budget evaluations=9", "heft,rtgs:b=0.5", 4),
+        ("--graph star:n=5 --state busy", "heft,work", 4),
+        ("--graph er:n=9", "heft,work", 4),
+    ],
+)
+def test_seeds_are_taken_where_they_draw_something(capsys, options, schedulers, seeds):
+    assert (
+        main(
+            [
+                "dag",
+                "compare",
+                *options.split(),
+                "--policies",
+                schedulers,
+                "--seeds",
+                "4",
+                "--format",
+                "json",
+            ]
+        )
+        == 0
+    )
+    assert len(json.loads(capsys.readouterr().out)["seeds"]) == seeds
+
+
+def test_one_run_is_all_there_is_where_the_seed_draws_nothing(capsys):
+    """One makespan repeated has no interval, and a test of its differences would show
+    what is not there.
+    """
+    words = "dag compare --graph star:n=5 --policies heft,work --format json".split()
+    assert len(json.loads(output(capsys, *words))["seeds"]) == 1
+    check_bad_input(
+        outcome(capsys, *words, "--seeds", "4"), ["--seeds(='0:4')", "nothing is drawn"]
+    )

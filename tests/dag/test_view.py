@@ -1,0 +1,310 @@
+"""One run of a graph: its events in the module's words, claims and timeline, policies of one's own,
+and the command.
+"""
+
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+import support
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import csv_rows, output
+
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.listing import heft
+from cgrsp_simpy.dag.platform import Platform, Servers
+from cgrsp_simpy.dag.problem import READINGS, Plan, Problem, carried_out
+from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
+from cgrsp_simpy.engine.stepping import steps
+from cgrsp_simpy.model.policy import PolicyError
+
+
+def fork(reading="exclusive", unit=(), memory=(10, 4), bandwidth=1.0):
+    """Node a sends 2 GB to b and 1 GB to c; GPU 1 is twice as fast as GPU 0."""
+    graph = Graph([4, 6, 8], [3, 2, 5], [(0, 1), (0, 2)], [2, 1], unit, ("a", "b", "c"))
+    return Problem(
+        graph, Platform([1, 2], memory, [0, 0], [[0, bandwidth], [bandwidth, 0]]), reading
+    )
+
+
+def set_up(problem, scheduler, listener=None):
+    scenario = Scenario(problem.graph, problem.platform, reading=problem.reading)
+    return scenario.simulation(scheduler, 0, listener=listener)
+
+
+def events_of(problem, scheduler):
+    return support.events_of(set_up, problem, scheduler)
+
+
+def soonest(view):
+    """Each node that is ready, where it ends first of the GPUs with room; a user's words."""
+    for node in view.queue:
+        if rooms := view.rooms(node):
+            ends_s = [view.data_s(node, gpu) + view.time_s(node, gpu) for gpu in rooms]
+            yield node, rooms[ends_s.index(min(ends_s))]
+
+
+def test_the_events_of_a_plan():
+    assert events_of(fork(memory=(10, 10)), Plan(np.array([1, 0, 1]))) == [
+        (0, "submit", 0, ()), (0, "start", 0, (1,)), (2, "finish", 0, (1,)),
+        (2, "submit", 2, ()), (2, "start", 2, (1,)),
+        (4, "data", 1, ()), (4, "submit", 1, ()), (4, "start", 1, (0,)),
+        (6, "finish", 2, (1,)), (10, "finish", 1, (0,)),
+    ]  # fmt: skip
+
+
+def test_the_events_of_a_policy_whose_nodes_hold_their_gpu_while_data_are_on_their_way():
+    problem = fork()  # c needs 5 MB, which GPU 1 has not
+    assert events_of(problem, soonest) == [
+        (0, "submit", 0, ()), (0, "dispatch", 0, (1,)), (0, "start", 0, (1,)),
+        (2, "finish", 0, (1,)),
+        (2, "submit", 1, ()), (2, "submit", 2, ()), (2, "dispatch", 1, (1,)),
+        (2, "dispatch", 2, (0,)),
+        (2, "start", 1, (1,)), (3, "data", 2, ()), (3, "start", 2, (0,)),
+        (5, "finish", 1, (1,)), (11, "finish", 2, (0,)),
+    ]  # fmt: skip
+    run = simulate(problem, soonest)
+    assert run.jobs["gpu"].tolist() == [1, 1, 0] and run.policy == "soonest"
+    assert run.claims[["job", "place", "amount", "phase", "from_s", "to_s"]].tolist() == [
+        (0, 1, 1.0, "executing", 0.0, 2.0),
+        (1, 1, 1.0, "executing", 2.0, 5.0),
+        (2, 0, 1.0, "data", 2.0, 3.0),
+        (2, 0, 1.0, "executing", 3.0, 11.0),
+    ]
+    assert run.timeline.visits[["ready_s", "granted_s", "end_s"]].tolist() == [
+        (0, 0, 2),
+        (2, 2, 5),
+        (2, 2, 11),
+    ]
+
+
+def test_a_listing_speaks_of_nodes_data_and_memory():
+    told = []
+    simulate(fork(), soonest, told.append)
+    assert {str(event)[40:].strip() for event in told if event.job == 2} == {
+        "node c is ready, 5 MB", "node c", "1 GB of node a for node c, GPU 1 to 0", "node c, 8 s"
+    }  # fmt: skip
+    walk = list(steps(lambda listener: set_up(fork(), soonest, listener)))
+    held = next(step for step in walk if step.event.kind == "dispatch" and step.event.job == 2)
+    assert "GPUs: 2… 1…" in str(held) and (3.0, "data", 2) not in held.future
+    assert (3.0, "data", 2) in next(
+        step for step in walk if step.event.kind == "start" and step.event.job == 1
+    ).future
+
+
+def test_a_policy_sees_only_nodes_that_are_ready():
+    seen = []
+
+    def policy(view):
+        seen.append(
+            (
+                view.now_s,
+                [node.name for node in view.queue],
+                [view.room(gpu) for gpu in view.free],
+                [view.node(number) and view.node(number).name for number in (-1, 0, 1, 2, 3)],
+                [[(gpu.index, gb) for gpu, gb in view.data(node)] for node in view.queue],
+            )
+        )
+        return soonest(view)
+
+    simulate(fork("shared"), policy)
+    assert seen == [
+        (0, ["a"], [10, 4], [None, "a", None, None, None], [[]]),
+        (2, ["b", "c"], [10, 4], [None, None, "b", "c", None], [[(1, 2.0)], [(1, 1.0)]]),
+    ]
+    for node, times_s in zip(fork().graph.jobs, ((4, 2), (6, 3), (8, 4))):
+        assert tuple(fork().time_s[node.id]) == times_s
+
+
+# ---- rules ----
+
+
+@st.composite
+def problems(draw):
+    """Up to ten nodes of few units, up to four GPUs, some too small for some; whole numbers, so
+    that much falls together.
+    """
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    nodes, gpus = draw(st.integers(1, 10)), draw(st.integers(1, 4))
+    pairs = np.argwhere(np.triu(rng.random((nodes, nodes)) < 0.3, 1))
+    unit = rng.integers(0, nodes, nodes) if draw(st.booleans()) else ()
+    work, memory_gb = rng.integers(0, 5, nodes), rng.integers(0, 13, nodes)
+    graph = Graph(work, memory_gb, pairs, rng.integers(0, 4, len(pairs)), unit)
+    memory = np.where(np.arange(gpus) == 0, 12, rng.integers(4, 13, gpus))
+    bandwidth, latency_s = (
+        rng.choice([1.0, 2.0, np.inf], (gpus, gpus)),
+        rng.choice([0.0, 1.0], (gpus, gpus)),
+    )
+    platform = Platform(rng.choice([1.0, 2.0], gpus), memory, np.zeros(gpus), bandwidth, latency_s)
+    return Problem(graph, platform, draw(st.sampled_from(READINGS)))
+
+
+def never_overbooked(run):
+    claims, sizes = run.claims, run.timeline.sizes
+    for at_s in claims["from_s"]:
+        holds = claims[(claims["from_s"] <= at_s) & (at_s < claims["to_s"])]
+        assert (np.bincount(holds["place"], holds["amount"], len(sizes)) <= sizes).all()
+
+
+@given(problems())
+@settings(max_examples=150)
+def test_a_policy_s_run_breaks_no_rule(problem):
+    run, graph = simulate(problem, soonest), problem.graph
+    found = schedule_of(run)
+    # units, memory, and an order in which data come before those that need them
+    found.plan.check(problem)
+    never_overbooked(run)
+    moved_s = np.zeros(graph.nodes)
+    before, after = graph.edges.T
+    gpu = found.plan.gpu
+    np.maximum.at(moved_s, after, problem.transfer_s(graph.data_gb, gpu[before], gpu[after]))
+    assert found.start_s.tolist() == (run.jobs["dispatch_s"] + moved_s).tolist()
+    assert (run.jobs["dispatch_s"][after] >= found.finish_s[before]).all()
+    assert (
+        found.finish_s.tolist()
+        == (found.start_s + problem.time_s[np.arange(graph.nodes), gpu]).tolist()
+    )
+    # who need not hold a GPU for its data ends no later, in the same order
+    if problem.reading == "exclusive":
+        assert carried_out(problem, found.plan).makespan_s <= found.makespan_s
+
+
+@given(problems())
+@settings(max_examples=100)
+def test_the_run_of_a_plan_is_what_is_computed(problem):
+    run = simulate(problem, heft(problem))
+    found, computed = schedule_of(run), carried_out(problem, heft(problem))
+    assert run.jobs["start_s"].tolist() == computed.start_s.tolist()
+    assert run.jobs["finish_s"].tolist() == computed.finish_s.tolist()
+    assert run.jobs["gpu"].tolist() == found.plan.gpu.tolist() == computed.plan.gpu.tolist()
+    ready_s = np.zeros(problem.graph.nodes)
+    np.maximum.at(ready_s, problem.graph.edges[:, 1], computed.arrivals_s())
+    assert run.jobs["ready_s"].tolist() == run.timeline.visits["ready_s"].tolist()
+    assert run.jobs["ready_s"].tolist() == ready_s.tolist()
+    assert set(run.claims["phase"]) <= {"executing"}
+    never_overbooked(run)
+
+
+# ---- wrong answers ----
+
+
+def first(gpu):
+    return lambda view: [(node, gpu) for node in view.queue[:1]]
+
+
+def all_to(gpu):
+    return lambda view: [(node, view.places[gpu]) for node in view.queue]
+
+
+def by_name(**gpus):
+    return lambda view: [
+        (node, gpu)
+        for node in view.queue
+        if view.room(gpu := view.places[gpus[node.name]]) >= view.need(node)
+    ]
+
+
+WRONG = {
+    "sent job 0 to 7, which is no place of the view": (fork(), first(7)),
+    r"sent job 0 to \(.*\), which is no place of the view": (
+        fork(),
+        lambda view: [(view.queue[0], ((view.places[0], 1),))],
+    ),
+    "sent job 2 to GPU 1, whose memory of 4 MB is too small for it or its unit": (
+        fork(),
+        by_name(a=0, b=0, c=1),
+    ),
+    "sent job 1 to GPU 0; its unit is on GPU 1": (fork(unit=(0, 0, 1)), by_name(a=1, b=0, c=0)),
+    "sent job 2 to GPU 1, to which its data have no connection": (
+        fork(bandwidth=0, memory=(9, 9)),
+        by_name(a=0, b=0, c=1),
+    ),
+    "sent job 2 to GPU 0, which is busy or given away already": (fork(), all_to(0)),
+    "sent job 2 to GPU 0, which has 4 MB free; it needs 5": (
+        fork("shared", memory=(6, 6)),
+        all_to(0),
+    ),
+    "answered 0, which is neither a pair": (fork(), lambda view: [0]),
+    "assigned 0, which is not a job": (fork(), lambda view: [(0, 0)]),
+    "raised IndexError": (fork(), lambda view: [(view.queue[3], 0)]),
+    r"left 1 jobs waiting, job 0 \(node a is ready, 3 MB\), with 2 of 2 GPUs idle": (
+        fork(),
+        lambda view: [],
+    ),
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_a_wrong_answer_is_one_line(words):
+    with pytest.raises(PolicyError, match=f"policy .* at t = [0-9.]+ s {words}"):
+        simulate(*WRONG[words])
+
+
+# ---- the command ----
+
+RUN = "dag run --graph er:n=12,degree=2 --platform gpus=3 --platform inter_gb_per_s=1 --platform intra_gb_per_s=2".split()
+OWN = (
+    "def soonest(view):\n"
+    "    for node in view.queue:\n"
+    "        for gpu in view.rooms(node)[:1]:\n"
+    "            yield node, gpu\n"
+)
+
+
+def said(capsys, *more):
+    return output(capsys, *RUN, *more)
+
+
+def without_wall_time(text):
+    return [line for line in text.splitlines() if not line.startswith("seconds ")]
+
+
+@pytest.mark.slow
+def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path):
+    plain = without_wall_time(said(capsys))
+    listed = said(capsys, "--show", "events")
+    assert listed.count(" start ") == listed.count(" finish ") == 12
+    assert without_wall_time(listed)[-len(plain) :] == plain and plain[1].startswith("makespan_s ")
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    stepped = without_wall_time(said(capsys, "--show", "step"))
+    assert [line for line in stepped if not line.startswith(" " * 12)] == without_wall_time(listed)
+    said(capsys, "--show", tmp_path / "run.svg", "--show", tmp_path / "run.html")
+    assert (
+        "TFLOP/s" in (tmp_path / "run.svg").read_text()
+        and (tmp_path / "run.html").stat().st_size > 10_000
+    )
+
+
+def test_the_command_runs_the_plan_of_a_scheduler(capsys):
+    rows = csv_rows(said(capsys, "--policy", "cpop", "--format", "csv"))
+    found = json.loads(said(capsys, "--policy", "cpop", "--format", "json"))
+    assert found["scheduler"] == "cpop" and len(rows) == 12
+    figures = found["summary"]
+    assert (
+        figures["makespan_s"] == max(float(row["finish_s"]) for row in rows) >= figures["bound_s"]
+    )
+
+
+def test_the_command_takes_a_policy_from_a_file(capsys, tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN, encoding="utf-8")
+    rows = csv_rows(said(capsys, "--policy", f"{path}:soonest", "--format", "csv"))
+    problem = Scenario("er:n=12,degree=2", Servers(3, intra_gb_per_s=2, inter_gb_per_s=1)).draw(0)
+
+    def same(view):
+        return ((node, gpu) for node in view.queue for gpu in view.rooms(node)[:1])
+
+    assert [float(row["start_s"]) for row in rows] == simulate(problem, same).jobs[
+        "start_s"
+    ].tolist()
+    path.write_text(OWN.replace("yield node, gpu", "yield node, 9"), encoding="utf-8")
+    assert main([*RUN, "--policy", f"{path}:soonest"]) == 2
+    assert (
+        capsys.readouterr()
+        .err.splitlines()[-1]
+        .endswith("sent job 5 to 9, which is no place of the view")
+    )

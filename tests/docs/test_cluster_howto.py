@@ -1,0 +1,70 @@
+"""What the how-to says of clusters is what the commands beside it print."""
+
+import re
+from pathlib import Path
+
+from cgrsp_simpy.cluster.jobs import Mix, least_gpu_hours, least_of_any_law
+from cgrsp_simpy.cluster.paper.table import PUBLISHED, gpu_hours, implied
+
+ROOT = Path(__file__).parents[2]
+SECTION = " ".join((ROOT / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8").split())
+
+
+def printed(name):
+    """Scheduler -> the numbers of its line in what a script prints; a test of the scripts holds it
+    to be what they print.
+    """
+    lines = (ROOT / "scenarios" / f"{name}.out").read_text(encoding="utf-8").splitlines()
+    rows = (line.split() for line in lines if re.fullmatch(r"[a-z][\w:=-]*(\s+\d+\.\d+)+", line))
+    return {scheduler: [float(number) for number in numbers] for scheduler, *numbers in rows}
+
+
+def test_who_waits_is_as_the_script_prints():
+    found = printed("who_starves_whom")
+    starved, wide_h, others_h = (
+        {name: row[place] for name, row in found.items()} for place in (4, 6, 7)
+    )
+    pair = ("hps", "shortest")
+    low, high = sorted(round(starved[name]) for name in pair)
+    assert (
+        f"hps and shortest let {low} to {high} % of the jobs of more than 8 GPUs wait for"
+        " over half an hour"
+    ) in SECTION
+    low, high = sorted(round(wide_h[name]) for name in pair)
+    told = (
+        f"the mean wait of these jobs is {low} to {high} hours, and {wide_h['easy']:.0f} under"
+        " EASY, where the others wait"
+    )
+    assert f"{told} {others_h['easy']:.1f} hours instead of a quarter of one" in SECTION
+    assert all(0.2 < others_h[name] < 0.3 for name in pair)
+    assert ".venv/bin/python scenarios/who_starves_whom.py" in SECTION
+
+
+def test_what_the_papers_table_implies_is_as_cluster_table_prints():
+    hours = [
+        gpu_hours(row)
+        for row in PUBLISHED.values()
+        if {"throughput_per_h", "utilisation_pct"} <= set(row)
+    ]
+    told = f"implies: {min(hours):.2f} to {max(hours):.2f} GPU-hours a job"
+    condition = "if a job's GPUs and its duration are independent"
+    least = (
+        f"has at least {least_gpu_hours(Mix()):.2f} {condition}, and {least_of_any_law(Mix()):.2f}"
+        " if wide jobs are short"
+    )
+    assert f"{told}, where its mix {least}" in SECTION
+    text = " ".join(implied())
+    assert all(
+        f"{number:.2f}" in text
+        for number in (min(hours), max(hours), least_gpu_hours(Mix()), least_of_any_law(Mix()))
+    )
+    assert ".venv/bin/cgrsp cluster table" in SECTION
+
+
+def test_on_the_philly_log_hps_waits_less_uses_less_and_somebody_waits_for_five_weeks():
+    """Columns: mean wait, 95 %, longest (hours), starved, used, fragmented (%)."""
+    found = printed("easy_or_hps")
+    for name in ("hps", "hps:monotone=true"):
+        assert found[name][0] < found["easy"][0] / 2
+        assert found[name][4] < found["easy"][4]
+        assert round(found[name][2] / (7 * 24)) == 5

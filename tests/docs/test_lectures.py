@@ -1,0 +1,307 @@
+"""Each lecture prints its .out file and draws its figure.
+
+`PYTHONPATH=tests python tests/docs/test_lectures.py` writes both anew.
+"""
+
+import ast
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tokenize
+from fractions import Fraction
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.testing.compare import compare_images
+from support import drawn_with
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.exercises import EXERCISES
+from cgrsp_simpy.exercises.exercise import Mistake
+from cgrsp_simpy.exercises.exercise import number as judge_of
+
+FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
+LECTURES = sorted(FOLDER.glob("[0-9]*.py"))
+LAB = FOLDER / "lab_own_log.py"
+ANSWERS = sorted((FOLDER / "answers").glob("*.py"))
+
+
+def lecture(script):
+    """The number of a lecture."""
+    return int(script.name[:2])
+
+
+def picture(script):
+    return f"lecture_{lecture(script)}.png"
+
+
+def output(script, folder):
+    environment = {
+        **os.environ,
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONWARNINGS": "error",
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+LONG = {3, 6}  # more than 8 s each
+
+
+def tiers(scripts, slow):
+    """The first is quick, the others up to a number slow, and long from there on."""
+    return [
+        pytest.param(
+            each,
+            id=each.stem,
+            marks=[
+                pytest.mark.slow
+                if lecture(each) <= slow and lecture(each) not in LONG
+                else pytest.mark.long
+            ]
+            * (lecture(each) != 1),
+        )
+        for each in scripts
+    ]
+
+
+def test_there_are_fourteen_each_with_answers():
+    assert [lecture(script) for script in LECTURES] == list(range(1, 15))
+    assert [script.name for script in ANSWERS] == [script.name for script in LECTURES]
+
+
+def is_as_before(drawn):
+    """Whether a picture is the one that the project carries, where the same Matplotlib drew that."""
+    if not drawn_with(FOLDER / drawn.name)[1]:
+        return True
+    expected = shutil.copy(FOLDER / drawn.name, drawn.parent / "expected.png")
+    return compare_images(str(expected), str(drawn), tol=5) is None
+
+
+@pytest.mark.parametrize("script", tiers(LECTURES, slow=8))
+def test_a_lecture_prints_its_out_file_and_draws_its_figure(script, tmp_path):
+    assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == [picture(script)]
+    assert is_as_before(tmp_path / picture(script))
+
+
+@pytest.mark.slow
+def test_the_lab_prints_its_out_file_on_its_sample(tmp_path):
+    assert output(LAB, tmp_path) == LAB.with_suffix(".out").read_text(encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["lab_own_log.png"]
+    assert is_as_before(tmp_path / "lab_own_log.png")
+
+
+@pytest.mark.slow
+def test_the_lab_runs_on_a_log_with_silent_hours_and_other_columns(tmp_path):
+    """Two days, a job every half hour from 9 to 17 o'clock."""
+    starts = [
+        f"2026-05-0{day} {hour:02}:{m}0" for day in "456" for hour in range(9, 17) for m in "03"
+    ]
+    rows = [f"{start}:00,{600 + 10 * n}" for n, start in enumerate(starts)]
+    (tmp_path / "mine.csv").write_text("\n".join(["when,took", *rows]) + "\n", encoding="utf-8")
+    text = LAB.read_text(encoding="utf-8")
+    for line, own in (
+        ("LOG = SAMPLE", 'LOG = "mine.csv"'),
+        ("COLUMNS = {}", 'COLUMNS = {"submit_s": "when", "service_s": "took"}'),
+    ):
+        assert text.count(f"\n{line}  #") == 1
+        text = text.replace(f"\n{line}  #", f"\n{own}  #")
+    (tmp_path / "lab.py").write_text(text, encoding="utf-8")
+    printed = output(tmp_path / "lab.py", tmp_path)
+    assert printed.startswith("48 jobs in 2.3 days\n")
+    assert "true rate" not in printed and "nan" not in printed
+    assert printed.count("  so ") == 2
+
+
+@pytest.mark.parametrize("script", LECTURES, ids=lambda script: script.stem)
+def test_a_lecture_is_short_and_has_its_parts(script):
+    text = script.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    logical = sum(
+        token.type == tokenize.NEWLINE
+        for token in tokenize.generate_tokens(StringIO(text).readline)
+    )
+    # the second has two parts: SimPy in small steps, and a whole model, broken three times; from
+    # the ninth on they make data, simulate and test
+    most = 110 if lecture(script) < 9 else 140
+    assert logical <= (260 if lecture(script) == 2 else most)
+    finds = ast.get_docstring(ast.parse(text)).splitlines()[0]
+    assert text.startswith('"""') and len(finds) > 40
+    assert text.count("# %% [markdown]") >= 2
+    assert sum(line == "# %%" or line.startswith("# %% ") for line in lines) >= 4
+    assert re.search(r"^# .*key points", text, re.IGNORECASE | re.MULTILINE)
+    for exercise in (1, 2):
+        assert f"{lecture(script)}.{exercise}" in text.split("ey points")[1]
+
+
+@pytest.mark.parametrize("script", tiers(ANSWERS, slow=4))
+def test_answers_are_right(script, tmp_path):
+    printed = output(script, tmp_path)
+    assert printed == script.with_suffix(".out").read_text(encoding="utf-8")
+    judged = [line for line in printed.splitlines() if line.endswith(": right")]
+    assert [line.split(":")[0] for line in judged] == [
+        f"{lecture(script)}.{exercise}" for exercise in (1, 2)
+    ]
+    assert not list(tmp_path.iterdir())
+
+
+# ---- exercises ----
+
+
+def test_every_lecture_has_two_exercises():
+    assert list(EXERCISES) == [
+        f"{number}.{exercise}" for number in range(1, 15) for exercise in (1, 2)
+    ]
+    for number, exercise in EXERCISES.items():
+        assert exercise.question.endswith(("?", ".")), number
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        # the right answer takes seconds
+        pytest.param(
+            each, marks=[pytest.mark.slow] * (each in ("4.2", "5.1", "6.1", "13.1", "13.2"))
+        )
+        for each in EXERCISES
+    ],
+)
+def test_wrong_answers_are_answered_alike_on_both_sides_and_no_number_given_away(number):
+    messages = {cg.exercises.check(number, answer).message for answer in (-1e9, -7.7, 1e8, 1e9)}
+    assert len(messages) == 1 or number in ("2.2", "6.2")  # which ask for a policy
+    assert not messages & {"", "right"}
+    assert not re.search(r"too (high|low)|more than|less than|fewer", " ".join(messages))
+
+
+@pytest.mark.parametrize("number", [each for each in EXERCISES if each not in ("2.2", "6.2")])
+def test_the_right_answer_is_taken_to_three_figures_or_more_and_another_is_not(number):
+    judge = EXERCISES[number].judge
+    held = dict(zip(judge.__code__.co_freevars, (c.cell_contents for c in judge.__closure__)))
+    exact = held["answer"]()
+    third = 10.0 ** (math.floor(math.log10(exact)) - 2)  # a unit of the third figure
+    for figures in (3, 4, 5, 6, 17):
+        assert cg.exercises.check(number, float(f"{exact:.{figures}g}"))
+    for wrong in (exact + third, exact - third):
+        assert bool(judge(wrong)) == (third > held["tolerance"] * exact), wrong
+
+
+NO_NUMBERS = (math.nan, math.inf, -math.inf, np.float32("nan"), 10**400, 10**5000, 1j, 3 + 0j)
+NO_NUMBERS += ("what?", "3.5", None, True, [1.0], np.array([1.0]))
+
+
+@pytest.mark.parametrize("answer", NO_NUMBERS, ids=lambda answer: f"{type(answer).__name__}")
+def test_what_is_no_number_is_said_to_be_none_in_one_line(answer):
+    verdict = cg.exercises.check(1.1, answer)
+    assert not verdict
+    assert verdict.message.startswith("answer(=")
+    assert verdict.message.endswith(") must be a number (s)")
+    assert "\n" not in verdict.message
+
+
+@pytest.mark.parametrize("answer", [np.float64(2.0), np.int64(2), 2, Fraction(4, 2)])
+def test_numbers_of_all_kinds_are_taken(answer):
+    assert cg.exercises.check(8.1, answer)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_no_answer_can_be_bisected(answer):
+    """Whatever is neither right nor a usual mistake gets one and the same message."""
+    judge = judge_of_four()
+    assert judge(answer) in ("", "half of that", "not yet (minutes, to 5 %): count them")
+    assert (judge(answer) == "") == (abs(answer - 4) <= 0.05 * 4)
+
+
+def judge_of_four():
+    twice = Mistake(lambda: 8.0, "half of that")
+    return judge_of(lambda: 4.0, "minutes", 0.05, twice, way="count them")
+
+
+def test_a_verdict_says_what_it_is():
+    right = cg.exercises.Verdict(True, "right")
+    assert right
+    assert str(right) == repr(right) == "right"
+    with pytest.raises(cg.InputError, match=r"unknown exercise '15\.1'"):
+        cg.exercises.check(15.1, 0)
+
+
+def test_a_usual_mistake_gets_its_hint():
+    judge = judge_of_four()
+    assert [judge(answer) for answer in (4.1, 8.2, 3.0, 5.0)] == [
+        "",
+        "half of that",
+        "not yet (minutes, to 5 %): count them",
+        "not yet (minutes, to 5 %): count them",
+    ]
+
+
+# ---- the command ----
+
+
+def test_the_command_lists_shows_and_copies(capsys, tmp_path):
+    assert main(["lectures"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == [*map(str, range(1, 15)), "lab"]
+    assert main(["lectures", "3"]) == 0
+    assert capsys.readouterr().out == LECTURES[2].read_text(encoding="utf-8")
+    assert main(["lectures", "3", "--copy", str(tmp_path / "mine")]) == 0
+    copied = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    assert all(
+        path.read_bytes() == (FOLDER / path.relative_to(tmp_path / "mine")).read_bytes()
+        for path in copied
+    )
+    assert [path.parent.name for path in copied] == ["mine"] * 3 + ["answers"] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x"], f"unknown lecture 'x' (allowed: {', '.join(map(str, range(1, 15)))}, lab)"),
+        (["--copy", "x"], "--copy(='x') must be given with the number of a lecture"),
+        (["--slides", "x"], "--slides(='x') must be given with the number of a lecture"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, arguments, message):
+    assert main(["lectures", *arguments]) == 2
+    assert capsys.readouterr().err.strip() == f"cgrsp lectures: {message}"
+
+
+def test_the_lab_is_copied_without_answers(capsys, tmp_path):
+    assert main(["lectures", "lab", "--copy", str(tmp_path)]) == 0
+    names = [Path(line).name for line in capsys.readouterr().out.splitlines()]
+    assert names == ["lab_own_log.py", "lab_own_log.out", "lab_own_log.png"]
+
+
+def test_a_students_copy_is_not_overwritten(capsys, tmp_path):
+    mine = tmp_path / LECTURES[0].name
+    mine.write_text("my notes", encoding="utf-8")
+    assert main(["lectures", "1", "--copy", str(tmp_path)]) == 2
+    assert LECTURES[0].name in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [mine.name]
+    assert mine.read_text(encoding="utf-8") == "my notes"
+
+
+if __name__ == "__main__":
+    for each in (*LECTURES, LAB, *ANSWERS):
+        with tempfile.TemporaryDirectory() as place:
+            each.with_suffix(".out").write_text(output(each, place), encoding="utf-8")
+            for drawn in Path(place).glob("*.png"):
+                shutil.copy(drawn, FOLDER / drawn.name)

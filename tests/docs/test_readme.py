@@ -1,0 +1,208 @@
+"""The README and the how-tos are true: their commands run, their scripts run, and what they show of
+the output is what is printed.
+"""
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from cgrsp_simpy.cli import make_parser
+from cgrsp_simpy.cli.parsing import COMMON
+
+ROOT = Path(__file__).parents[2]
+README, HOWTOS = ROOT / "README.md", sorted((ROOT / "docs" / "howto").glob("*.md"))
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (README, *HOWTOS)}
+BLOCKS = {
+    name: re.findall(r"^```(\w+)\n(.*?)^```", text, re.M | re.S) for name, text in PAGES.items()
+}
+COMMANDS = list(
+    dict.fromkeys(
+        line
+        for blocks in BLOCKS.values()
+        for kind, text in blocks
+        if kind == "sh"
+        for line in text.splitlines()
+    )
+)
+OF_SCENARIOS = {path.read_text(encoding="utf-8") for path in (ROOT / "scenarios").glob("*.py")}
+SCENARIOS = [line for line in COMMANDS if line.startswith(".venv/bin/python scenarios/")]
+SCRIPTS = [
+    pytest.param(text, id=f"{name}-{number}")
+    for name, blocks in BLOCKS.items()
+    for number, text in enumerate(text for kind, text in blocks if kind == "python")
+    if text not in OF_SCENARIOS  # test_scenarios.py runs them
+]
+SHOWN = {
+    text.strip(): after.strip()
+    for blocks in BLOCKS.values()
+    for (_, text), (kind, after) in pairwise(blocks)
+    if kind == "text"
+}
+QUICK = re.compile(  # a few of every kind; the others: pytest -m slow
+    r"cgrsp (waiting optimize|hgsp run|cluster run|dag correlate|lectures$|sample|run .*--(step|by))"
+)
+INSTALL = re.compile(r"pip install (\S+)")
+CALLED = re.compile(r"\bcgrsp ([a-z]+(?: (?:--)?[a-z-]+)*)")
+LONG = re.compile(r"cgrsp (advise|bound|compare) --day hectic .*--(try|bin|free-types)")  # minutes
+LOGS = ROOT.parent / "shared" / "data" / "alibaba_genai_2026"
+
+
+def run(arguments, folder):
+    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        arguments,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    return (done.stderr + done.stdout).strip()
+
+
+def tier(command):
+    return (
+        []
+        if QUICK.search(command)
+        else pytest.mark.long
+        if LONG.search(command)
+        else pytest.mark.slow
+    )
+
+
+def calls(command):
+    """What a command line calls after the set-up, for the Python that runs the tests."""
+    programs = {
+        ".venv/bin/cgrsp": [sys.executable, "-m", "cgrsp_simpy"],
+        ".venv/bin/python": [sys.executable],
+    }
+    lines = [shlex.split(part, comments=True) for part in command.split("&&")]
+    return [[*programs[words[0]], *words[1:]] for words in lines if words[0] in programs]
+
+
+def folder_of(command, place):
+    """Where a command finds what it reads; the files that a page makes before are made here."""
+    if "lora_request_trace.csv" in command:
+        return LOGS
+    if "studio.csv" in command and " sample " not in command:
+        run([sys.executable, "-m", "cgrsp_simpy", "sample", "studio.csv"], place)
+    if "own.toml" in command:
+        [script] = (text for _, text in BLOCKS["market"] if 'to_toml("own.toml")' in text)
+        run([sys.executable, "-c", script], place)
+    return place if re.search(r"--copy|studio\.csv|own\.toml", command) else ROOT
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(command, marks=tier(command))
+        for command in COMMANDS
+        if "pytest" not in command and command not in SCENARIOS
+    ],
+)
+def test_command(command, tmp_path):
+    if "lora_request_trace.csv" in command and not LOGS.is_dir():
+        pytest.skip("the log is not here")
+    folder = folder_of(command, tmp_path)
+    printed = [run(arguments, folder) for arguments in calls(command)]
+    assert all(printed) and printed
+    if command in SHOWN:
+        assert printed == [SHOWN[command]]
+
+
+def test_every_command_is_one_that_there_is():
+    checked = 0
+    for command in COMMANDS:
+        for words in calls(command):
+            if words[1:3] == ["-m", "cgrsp_simpy"]:
+                assert make_parser(words[3]).parse_args(words[3:]).verb == words[3]
+                checked += 1
+    assert checked >= 40
+    assert all((ROOT / words[-1]).is_file() for line in SCENARIOS for words in calls(line))
+
+
+def texts_of(path):
+    """The texts in a file, line by line, with {} for what is put in."""
+    return "\n".join(
+        "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        if isinstance(node, ast.JoinedStr)
+        else node.value
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.JoinedStr)
+        or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    )
+
+
+def test_what_messages_advise_can_be_done():
+    """Extras are those of pyproject.toml, installed from a clone, for the package has no other home;
+    commands and options of cgrsp are there.
+    """
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    text = "\n".join(map(texts_of, (ROOT / "cgrsp_simpy").rglob("*.py")))
+    installs = {re.fullmatch(r'"\.\[(\w+)\]"', name) for name in INSTALL.findall(text)}
+    assert None not in installs and {found[1] for found in installs} == {
+        *("app", "completion", "pandas", "teach"),
+    }
+    assert {found[1] for found in installs} <= extras.keys()
+    assert "cgrsp_simpy[" not in text
+    commands = {tuple(words.split()) for words in CALLED.findall(text)}
+    assert ("thesis", "tables", "--out") in commands and len(commands) > 10
+    for command in commands:
+        parser = make_parser(command[0])
+        for word in command:
+            actions = [each.choices for each in parser._actions if isinstance(each.choices, dict)]
+            if word.startswith("--"):
+                assert word in {**parser._option_string_actions, **COMMON}, command
+            elif actions:
+                assert word in actions[0], command
+                parser = actions[0][word]
+
+
+def test_set_up_commands_install_and_run_in_one_line():
+    comparison, tests = (
+        command for command in COMMANDS if command.startswith("python3 -m venv .venv && ")
+    )
+    assert "pip install -q . &&" in comparison
+    assert tests.endswith("-m pytest -q -n auto")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_script(script, tmp_path):
+    if "distributed" in script:
+        pytest.importorskip("distributed")
+    (tmp_path / "script.py").write_text(script, encoding="utf-8")
+    run([sys.executable, "script.py"], tmp_path)
+
+
+def test_scripts_are_those_of_the_scenarios():
+    study, policy = (
+        next(text for kind, text in BLOCKS[page] if kind == "python")
+        for page in ("studies", "policy")
+    )
+    assert study == (ROOT / "scenarios" / "hectic_day.py").read_text(encoding="utf-8")
+    assert policy in (ROOT / "scenarios" / "own_policy.py").read_text(encoding="utf-8")
+
+
+def test_outputs_are_shown_beside_their_commands():
+    assert len(SHOWN) == 4
+    assert all(SHOWN.values())
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere():
+    text = PAGES["README"]
+    assert len(text.splitlines()) <= 150
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if not link.startswith("http")]
+    assert len(links) > 15
+    assert [link for link in links if not (ROOT / link).exists()] == []

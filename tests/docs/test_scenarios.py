@@ -1,0 +1,95 @@
+"""Every script in scenarios/ prints what its .out file says; `python tests/docs/test_scenarios.py`
+writes these anew.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+DATA = Path(__file__).parents[3] / "shared" / "data"
+LOGS = {
+    "replay_month.py": [
+        DATA / "gpu_market" / f"{name}.jsonl.gz" for name in ("H100_80GB_SXM5", "A100_80GB_PCIe")
+    ],
+    "spot_replayed.py": DATA
+    / "spot_traces"
+    / "availability"
+    / "1-node"
+    / "aws-02-15-2023"
+    / "us-east-1f_v100_1.json",
+    "real_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
+    "rates_of_a_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
+    "easy_or_hps.py": DATA / "gavel_philly" / "0e4a51.trace",
+    "llm_requests.py": DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv",
+    "workflow_on_gpus.py": DATA / "pegasus" / "epigenomics-chameleon-hep-1seq-100k-001.json",
+    "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
+}
+SCRIPTS = sorted(SCENARIOS.glob("*.py"))
+QUICK = ("buy_or_rent", "own_policy")  # the others: pytest -m slow
+# about 8 s or more: pytest -m long
+LONG = (
+    "adaptive_fails",
+    "breakdowns",
+    "deadline_week",
+    "fixed_slots",
+    "hectic_day",
+    "how_many_slots",
+    "how_many_zones",
+    "order_or_place",
+    "rates_of_a_log",
+    "real_log",
+    "replay_month",
+    "waiting_on_a_log",
+    "workflow_on_gpus",
+)
+
+
+def tier(script):
+    return [] if script in QUICK else pytest.mark.long if script in LONG else pytest.mark.slow
+
+
+def logs_of(script):
+    """The files that a script is run on."""
+    found = LOGS.get(script.name, [])
+    return found if isinstance(found, list) else [found]
+
+
+def output(script, folder):
+    (Path(folder) / "figures").mkdir()
+    command = [
+        sys.executable,
+        str(script),
+        *map(str, logs_of(script)),
+    ]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONWARNINGS": "error"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(each, id=each.stem, marks=tier(each.stem)) for each in SCRIPTS],
+)
+def test_script_prints_its_out_file(script, tmp_path):
+    if not all(log.is_file() for log in logs_of(script)):
+        pytest.skip("the log is not here")
+    assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_first_line_says_what_it_finds(script):
+    assert script.read_text(encoding="utf-8").startswith('"""')
+
+
+if __name__ == "__main__":
+    for each in SCRIPTS:
+        with tempfile.TemporaryDirectory() as place:
+            each.with_suffix(".out").write_text(output(each, place), encoding="utf-8")

@@ -1,0 +1,63 @@
+"""A model of the smallest kind, whose whole log is asserted."""
+
+import math
+import weakref
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.engine.simulation import Simulation
+
+
+class Bench(cg.Model):
+    """A model of the smallest kind: jobs are numbers, and `log` takes down what happens."""
+
+    name = "bench"
+
+    def __init__(self, policy, *sizes, asks_on_arrival=False, stops=True):
+        self.sizes, self.stops, self.jobs, self.times = sizes, stops, [], {}
+        self.policy = cg.policy(asks_on_arrival=asks_on_arrival)(policy)
+        self.log, self.claims, self.beside = [], [], []
+
+    def job(self, number, at_s, run_s, setup_s=0.0, patience_s=math.inf, need=1):
+        self.jobs.append((at_s, number))
+        self.times[number] = run_s, setup_s, patience_s, need
+
+    def places(self):
+        pool = max(self.sizes) > 1
+        return cg.pools(self.sizes, "node", "GPUs") if pool else cg.slots(len(self.sizes))
+
+    def need(self, number):
+        return self.times[number][3]
+
+    def says(self, kind, claim):
+        return f"number {claim.job}"
+
+    def processes(self, run):
+        return [process(run) for process in self.beside]
+
+    def life(self, run, number):
+        run_s, setup_s, patience_s, _ = self.times[number]
+        with run.claim(number, patience_s, start=False) as claim:
+            self.claims.append(weakref.ref(claim))
+            if (yield claim) is None:
+                self.log.append((run.now_s, "leaves", number))
+                return
+            try:
+                yield run.timeout(setup_s)
+                claim.start()
+                self.log.append((run.now_s, "starts", number))
+                yield run.timeout(run_s)
+                self.log.append((run.now_s, "ends", number))
+            except cg.Interrupt as interrupt:
+                if not self.stops:
+                    raise
+                self.log.append((run.now_s, interrupt.cause, number))
+
+    def go(self):
+        self.simulation = Simulation(self, self.policy, drawn=self.jobs)
+        self.left = self.simulation.finish()
+        return self.log
+
+
+def one_each(view):
+    """First come, first served, a slot each; of free places the first."""
+    return list(zip(view.queue, view.free))

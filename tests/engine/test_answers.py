@@ -1,0 +1,118 @@
+"""Wrong answers of a policy, and errors in it: one line that names the place."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from engine.bench import Bench, one_each
+
+from cgrsp_simpy.engine import answers
+from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
+
+WRONG = {
+    "neither a pair": lambda view: [7],
+    r"answered \(\[\], 0\), which is neither a pair": lambda view: [([], 0)],  # no key
+    "assigned 'x', which is not a job": lambda view: [("x", view.free[0])],
+    "assigned job 9, which is not waiting": lambda view: [(9, view.free[0])],
+    "sent job 1 to node 0, which has 2 GPUs free; it needs 3": lambda view: [(1, view.free[0])],
+    "sent job 1 to 'nowhere', which is no place": lambda view: [(1, "nowhere")],
+    "raised ZeroDivisionError: division by zero": lambda view: (1 / 0 for _ in (1,)),
+    "a finite time after 0 s": lambda view: [Wake(0.0)],
+    r"answered None \(is a return missing\?\) and left 1 jobs waiting, job 1 \(number 1\), with 1 of"
+    " 1 nodes idle and nothing": lambda view: None,
+    "(?<=at t = 0 s )left 1 jobs waiting": lambda view: [],
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_a_wrong_answer_is_one_line(words):
+    bench = Bench(WRONG[words], 2)
+    bench.job(1, 0, 1, need=3)
+    with pytest.raises(PolicyError, match=f"at t = 0 s .*{words}"):
+        bench.go()
+
+
+def test_an_error_of_a_policys_own_names_the_line_of_its_file():
+    def share(nothing):
+        return 1 / nothing
+
+    def late(view):
+        yield Wake(3.0)
+        share(0)
+
+    first = share.__code__.co_firstlineno
+    for policy in (lambda view: share(0), late):
+        bench = Bench(policy, 2)
+        bench.job(1, 0, 1)
+        line = rf"division by zero \(test_answers\.py, line {first + 1}\)$"
+        with pytest.raises(PolicyError, match=line):
+            bench.go()
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """That nobody may change."""
+
+    value: int = 0
+
+
+def test_an_error_in_a_library_names_the_line_of_the_users_file():
+    def own(view):
+        json.loads("{")
+
+    def by_numpy(view):
+        np.linalg.inv(np.zeros((2, 2)))
+
+    def generated(view):
+        Fixed().value = 1
+
+    for policy in (own, by_numpy, generated):
+        bench = Bench(policy, 2)
+        bench.job(1, 0, 1)
+        first = policy.__code__.co_firstlineno
+        with pytest.raises(PolicyError, match=rf"\(test_answers\.py, line {first + 1}\)$"):
+            bench.go()
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (answers.PACKAGE / "own.py", r" \(own\.py, line 2\)$"),  # one of the package's own
+        (answers.PYTHON[0] / "own.py", r"\(char 1\)$"),
+        ("/venv/lib/site-packages/own.py", r"\(char 1\)$"),
+    ],
+)
+def test_an_error_within_a_library_names_the_packages_line_and_none_of_a_library(file, words):
+    names = {"__name__": "own", "__file__": str(file), "json": json}
+    exec(compile("def ask(view):\n    json.loads('{')", str(file), "exec"), names)
+    bench = Bench(names["ask"], 2)
+    bench.job(1, 0, 1)
+    with pytest.raises(PolicyError, match=f"JSONDecodeError: .*{words}"):
+        bench.go()
+
+
+def test_an_error_in_the_call_of_a_policy_names_no_line():
+    bench = Bench(lambda: None, 2)  # takes no view
+    bench.job(1, 0, 1)
+    with pytest.raises(PolicyError, match=r"raised TypeError: .* was given$"):
+        bench.go()
+
+
+SUSPENDED = {
+    "suspended job 1; this scenario allows no suspension": lambda view: (
+        [Suspend(1)] if 1 in view.running else one_each(view)
+    ),
+    "suspended job 7, which does not run": lambda view: [Suspend(7)],
+    r"suspended job \[\], which does not run": lambda view: [Suspend([])],
+    "suspended job 1 in the instant of its dispatch": lambda view: [*one_each(view), Suspend(1)],
+}
+
+
+@pytest.mark.parametrize("words", SUSPENDED)
+def test_what_cannot_be_suspended_is_one_line(words):
+    bench = Bench(SUSPENDED[words], 1, asks_on_arrival=True, stops=False)
+    bench.job(1, 0, 10)
+    bench.job(2, 4, 1)
+    with pytest.raises(PolicyError, match=f"policy .* at t = [04] s {words}"):
+        bench.go()

@@ -1,0 +1,555 @@
+"""Runs on rented slots: whole event logs of tiny models, and what happens within one instant."""
+
+import math
+
+import numpy as np
+import pytest
+import simpy
+from engine.jobs import AT_ONCE, DAY_S, HECTIC, jobs
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.engine.events import Event
+from cgrsp_simpy.rental.policies.rules import by_deadline, by_submission, first_idle
+from cgrsp_simpy.rental.view import SlotView
+
+# Types of which every status, delay and service time is certain: A is always High, B always Low.
+A = cg.GpuType("A", 3.60, (60, 100), 1.0)  # USD 0.001 a second
+B = cg.GpuType("B", 1.80, (90, 150), 0.0)
+
+
+def scenario(listed, slots, delay_s=AT_ONCE, **other):
+    """Jobs with certain times on slots of the types above."""
+    market = cg.Market(cg.Clock(((0, 1.0),)), delay_s=delay_s, high_cap=1.0)
+    return cg.Scenario(
+        "tiny",
+        cg.JobList(listed),
+        slots,
+        (A, B),
+        market=market,
+        service=cg.Service("lognormal", (0, 0)),
+        **other,
+    )
+
+
+def log_of(model, policy="fifo"):
+    """All events of a run."""
+    log = []
+    cg.simulate(model, policy, listener=log.append)
+    return log
+
+
+def watched(inner=None):
+    """A policy (first come, first served, if not given) and the list of what it sees: time, waiting
+    jobs, idle slots.
+    """
+    inner, seen = inner or cg.ListPolicy(by_submission, first_idle), []
+
+    def policy(view):
+        seen.append(
+            (view.now_s, [job.id for job in view.queue], [slot.index for slot in view.idle])
+        )
+        return inner(view)
+
+    return policy, seen
+
+
+def seen_by(model, inner=None):
+    """What a policy saw in a run, and the run."""
+    policy, seen = watched(inner)
+    return seen, cg.simulate(model, policy)
+
+
+# ---- the whole log ----
+
+
+def test_the_log_of_three_jobs_on_two_slots():
+    listed = [
+        cg.Job(0, 0, 100, tight=True),
+        cg.Job(1, 0, DAY_S, complexity=2),
+        cg.Job(2, 20, 150, tight=True),
+    ]
+    log = log_of(scenario(listed, (A, B), delay_s=((5, 5), (30, 30), (600, 600))))
+    assert log == [
+        Event(0, "submit", 0, (), "complexity 1, tight, due 100.00"),
+        Event(0, "submit", 1, (), "complexity 2, loose, due 86400.00"),
+        Event(0, "decide", None, (), "2 waiting, 2 idle"),
+        Event(0, "dispatch", 0, (0,), "A, High stock"),
+        Event(0, "dispatch", 1, (1,), "B, Low stock"),
+        Event(5, "start", 0, (0,), "5.00 s of provisioning, 5.00 s of wait in all"),
+        Event(20, "submit", 2, (), "complexity 1, tight, due 150.00"),
+        Event(65, "finish", 0, (0,), "60.00 s of execution, in time"),
+        Event(65, "decide", None, (), "1 waiting, 1 idle"),
+        Event(65, "dispatch", 2, (0,), "A, High stock"),
+        Event(70, "start", 2, (0,), "5.00 s of provisioning, 50.00 s of wait in all"),
+        Event(130, "finish", 2, (0,), "60.00 s of execution, in time"),
+        Event(600, "start", 1, (1,), "600.00 s of provisioning, 600.00 s of wait in all"),
+        Event(750, "finish", 1, (1,), "150.00 s of execution, in time"),
+    ]
+
+
+def test_a_line_of_the_listing():
+    assert list(map(str, log_of(scenario([cg.Job(0, 10, 50)], (A,))))) == [
+        "     10.00  submit    job 0              complexity 1, loose, due 50.00",
+        "     10.00  decide                       1 waiting, 1 idle",
+        "     10.00  dispatch  job 0     slot 0   A, High stock",
+        "     10.00  start     job 0     slot 0   0.00 s of provisioning, 0.00 s of wait in all",
+        "     70.00  finish    job 0     slot 0   60.00 s of execution, late",
+    ]
+
+
+def test_the_records_of_three_jobs_on_two_slots():
+    listed = [
+        cg.Job(0, 0, 100, tight=True),
+        cg.Job(1, 0, DAY_S, complexity=2),
+        cg.Job(2, 20, 100, tight=True),
+    ]
+    run = cg.simulate(scenario(listed, (A, B), delay_s=((5, 5), (30, 30), (600, 600))), "fifo")
+    assert run.jobs.tolist() == [
+        # job, submit, deadline, complexity, tight, gpus, weight, class, dispatch, start, finish,
+        # slot, gpu, status, delay, service, cost
+        # slot, gpu, status, delay, service, cost
+        (0, 0, 100, 1, True, 1, 1, 0, 0, 5, 65, 0, 0, 0, 5, 60, pytest.approx(0.060)),
+        (1, 0, DAY_S, 2, False, 1, 1, 1, 0, 600, 750, 1, 1, 2, 600, 150, pytest.approx(0.075)),
+        (2, 20, 100, 1, True, 1, 1, 0, 65, 70, 130, 0, 0, 0, 5, 60, pytest.approx(0.060)),
+    ]
+    assert run.held_s == (65 + 65, 750)
+    assert run.summary() == {
+        "jobs": 3,
+        "completed": 3,
+        "wait_min": pytest.approx((5 + 600 + 50) / 3 / 60),
+        "miss_pct": pytest.approx(100 / 3),
+        "tight_miss_pct": 50,
+        "loose_miss_pct": 0,
+        "tardiness_min": pytest.approx(30 / 3 / 60),
+        "cost_usd": pytest.approx(0.195),
+        "utilisation_pct": pytest.approx(100 * (65 + 65 + 750) / (2 * 750)),
+        "makespan_h": 750 / 3600,
+    }
+
+
+def test_a_job_that_ends_at_its_deadline_is_in_time():
+    run = cg.simulate(scenario([cg.Job(0, 0, 60), cg.Job(1, 0, 119.9)], (A,)), "fifo")
+    assert run.jobs["finish_s"].tolist() == [60, 120]
+    assert run.summary()["miss_pct"] == 50
+
+
+def test_a_slot_is_a_simpy_resource_of_capacity_1():
+    slots = scenario(jobs(0), (A, B)).simulation(cg.make_policy("fifo"), 0).places
+    assert len(slots) == 2
+    assert all(isinstance(slot, simpy.Resource) and slot.capacity == 1 for slot in slots)
+
+
+# ---- within one instant ----
+
+
+def test_twenty_jobs_at_time_0_are_one_decision():
+    seen, run = seen_by(scenario(jobs(*[0] * 20), (A,) * 20))
+    assert seen == [(0, list(range(20)), list(range(20)))]
+    assert run.decisions == 1
+
+
+def test_twenty_equal_jobs_at_time_0_on_three_slots_are_a_decision_a_round():
+    seen, run = seen_by(scenario(jobs(*[0] * 20), (A,) * 3))
+    assert [(now_s, len(waiting)) for now_s, waiting, _ in seen] == [
+        (60 * k, 20 - 3 * k) for k in range(7)
+    ]
+    assert run.decisions == 7
+
+
+@pytest.mark.parametrize(
+    "submit_s",
+    [(0, 60), (0, 30, 60)],
+    ids=["arrival scheduled first", "completion scheduled first"],
+)
+def test_a_completion_and_an_arrival_at_the_same_instant_are_one_decision_that_sees_both(submit_s):
+    seen, _ = seen_by(scenario(jobs(*submit_s), (A,)))
+    newest = len(submit_s) - 1
+    assert [entry for entry in seen if entry[0] == 60] == [(60, list(range(1, newest + 1)), [0])]
+
+
+def test_completions_of_several_jobs_at_the_same_instant_are_one_decision():
+    seen, _ = seen_by(scenario(jobs(0, 0, 0, 10), (A, A, A)))
+    assert seen[1:] == [(60, [3], [0, 1, 2])]
+
+
+def test_a_wake_and_an_arrival_at_the_same_instant_are_one_decision():
+    seen, _ = seen_by(scenario(jobs(0, 100), (A, A)), hold_until(100))
+    assert seen == [(0, [0], [0, 1]), (100, [0, 1], [0, 1])]
+
+
+def test_jobs_that_become_ready_one_by_one_within_an_instant_are_one_decision():
+    policy, seen = watched()
+
+    class Late(cg.Scenario):
+        def life(self, run, job):
+            for _ in range(job.id):
+                yield run.timeout(0)
+            yield from super().life(run, job)
+
+    cg.simulate(Late("late", cg.JobList(jobs(0, 0, 0)), (A,) * 3, (A,)), policy)
+    assert seen == [(0, [0, 1, 2], [0, 1, 2])]
+
+
+def test_jobs_that_arrive_together_queue_in_the_order_of_their_list():
+    seen, _ = seen_by(scenario(jobs(0, 5, 5, 5), (A,)))
+    assert seen[1] == (60, [1, 2, 3], [0])
+
+
+def test_without_an_idle_slot_an_arrival_is_no_decision():
+    seen, _ = seen_by(scenario(jobs(0, 10, 20), (A,)))
+    assert [now_s for now_s, _, _ in seen] == [0, 60, 120]
+
+
+def test_without_a_waiting_job_a_completion_is_no_decision():
+    seen, _ = seen_by(scenario(jobs(0, 100), (A,)))
+    assert [now_s for now_s, _, _ in seen] == [0, 100]
+
+
+# ---- slots ----
+
+
+def test_a_slot_under_provisioning_is_not_idle():
+    slow = ((30, 30),) * 3
+    seen, _ = seen_by(scenario(jobs(0, 10), (A, A), delay_s=slow))
+    assert seen == [(0, [0], [0, 1]), (10, [1], [1])]
+    seen, _ = seen_by(scenario(jobs(0, 10), (A,), delay_s=slow))
+    assert seen == [(0, [0], [0]), (90, [1], [0])]
+
+
+def test_a_busy_slot_is_expected_to_end_after_the_mean_execution_time_and_an_idle_one_at_no_time():
+    ends = []
+
+    def policy(view):
+        ends.append([slot.expected_end_s for slot in view.slots])
+        return zip(view.queue, view.idle)
+
+    cg.simulate(
+        scenario(jobs(0, 10, 20), (A, B, A), delay_s=((5, 5), (30, 30), (600, 600))), policy
+    )
+    # the delay is not known
+    assert ends == [[None, None, None], [60, None, None], [60, 10 + 90, None]]
+
+
+def test_idle_slots_are_shown_in_the_order_of_registration_whichever_came_back_first():
+    listed = [
+        cg.Job(0, 0, DAY_S, complexity=2),
+        cg.Job(1, 0, DAY_S),
+        cg.Job(2, 0, DAY_S, complexity=2),
+        cg.Job(3, 120, DAY_S),
+    ]
+    seen, _ = seen_by(scenario(listed, (A, A, A)))
+    assert seen[-1] == (120, [3], [0, 1, 2])
+
+
+# ---- jobs of several GPUs ----
+
+
+def test_a_job_of_two_gpus_takes_two_slots_at_once_and_starts_when_the_slower_is_provisioned():
+    model = scenario(
+        [cg.Job(0, 0, DAY_S, gpus=2), cg.Job(1, 1, DAY_S)],
+        (A, B),
+        delay_s=((5, 5), (30, 30), (600, 600)),
+    )
+    assert [(e.time_s, e.kind, e.job, e.slots) for e in log_of(model)] == [
+        (0, "submit", 0, ()),
+        (0, "decide", None, ()),
+        (0, "dispatch", 0, (0, 1)),
+        (1, "submit", 1, ()),
+        (600, "start", 0, (0, 1)),
+        (690, "finish", 0, (0, 1)),  # at the pace of the slower type
+        (690, "decide", None, ()),
+        (690, "dispatch", 1, (0,)),
+        (695, "start", 1, (0,)),
+        (755, "finish", 1, (0,)),
+    ]
+
+
+def test_a_job_of_two_gpus_pays_for_both_and_holds_both():
+    run = cg.simulate(
+        scenario([cg.Job(0, 0, DAY_S, gpus=2)], (A, B), delay_s=((5, 5), (30, 30), (600, 600))),
+        "fifo",
+    )
+    assert run.jobs["cost_usd"].tolist() == [pytest.approx(90 * (3.60 + 1.80) / 3600)]
+    assert run.jobs["gpus"].tolist() == [2]
+    assert run.held_s == (690, 690)
+    assert run.summary()["utilisation_pct"] == pytest.approx(100)
+
+
+@pytest.mark.parametrize("order", [by_submission, by_deadline])
+def test_a_job_of_two_gpus_is_not_overtaken_while_one_slot_is_idle(order):
+    listed = [
+        cg.Job(0, 0, DAY_S),
+        cg.Job(1, 10, DAY_S + 1, gpus=2),
+        cg.Job(2, 20, DAY_S + 2, complexity=2),
+    ]
+    seen, run = seen_by(scenario(listed, (A, A)), cg.ListPolicy(order, first_idle))
+    assert seen == [
+        (0, [0], [0, 1]),
+        (10, [1], [1]),
+        (20, [1, 2], [1]),
+        (60, [1, 2], [0, 1]),
+        (120, [2], [0, 1]),
+    ]
+    assert run.jobs["dispatch_s"].tolist() == [0, 60, 120]
+
+
+@pytest.mark.parametrize("policy", cg.POLICIES)
+def test_every_policy_runs_jobs_of_one_gpu_and_of_all(policy):
+    listed = [cg.Job(i, 500 * i, 500 * i + DAY_S, gpus=1 + i % 3) for i in range(12)]
+    run = cg.simulate(scenario(listed, (A, A, A)), policy)
+    assert run.summary()["completed"] == 12
+
+
+def test_a_job_of_more_gpus_than_there_are_slots_is_an_error_with_a_name():
+    with pytest.raises(cg.InputError, match=r"GPUs of job 0\(=3\) must be at most 2"):
+        scenario([cg.Job(0, 0, DAY_S, gpus=3)], (A, A))
+
+
+def test_a_policy_that_sends_nobody_is_an_error_with_a_name():
+    with pytest.raises(
+        cg.PolicyError,
+        match=r"'nobody' at t = 0 s .*left 1 jobs waiting, .* with 2 of 2 slots idle",
+    ):
+        cg.simulate(scenario([cg.Job(0, 0, DAY_S)], (A, A)), nobody)
+
+
+def nobody(view):
+    """Leave all jobs waiting."""
+    return []
+
+
+# ---- holding, and being woken ----
+
+
+def hold_until(at_s):
+    """First come, first served from a time on; until then nothing, and a Wake at that time."""
+
+    def policy(view):
+        return zip(view.queue, view.idle) if view.now_s >= at_s else [cg.Wake(at_s)]
+
+    return policy
+
+
+def script(**answers):
+    """Answers by decision time, at_0=..., as functions of a view; first come, first
+    served at any other.
+    """
+
+    def policy(view):
+        answer = answers.get(f"at_{view.now_s:g}")
+        return answer(view) if answer else zip(view.queue, view.idle)
+
+    return policy
+
+
+def start_one(view):
+    """The first waiting job on the first idle slot."""
+    return [(view.queue[0], view.idle[0])]
+
+
+def test_a_policy_that_holds_is_woken_at_the_time_it_asked_for():
+    seen, run = seen_by(scenario(jobs(0), (A,)), hold_until(100))
+    assert [now_s for now_s, _, _ in seen] == [0, 100]
+    assert run.jobs["dispatch_s"].tolist() == [100]
+
+
+def test_an_arrival_before_the_wake_is_a_decision_and_the_stale_wake_is_none():
+    policy = script(at_0=lambda view: [cg.Wake(100)], at_70=start_one)
+    seen, _ = seen_by(scenario(jobs(0, 70), (A, A)), policy)
+    # at 100 s job 1 waits and slot 1 is idle
+    assert seen == [(0, [0], [0, 1]), (70, [0, 1], [0, 1]), (130, [1], [0, 1])]
+
+
+def test_a_completion_before_the_wake_is_a_decision_and_the_stale_wake_is_none():
+    policy = script(at_0=lambda view: [*start_one(view), cg.Wake(100)], at_60=start_one)
+    seen, _ = seen_by(scenario(jobs(0, 0, 0), (A, A)), policy)
+    assert seen == [(0, [0, 1, 2], [0, 1]), (60, [1, 2], [0, 1]), (120, [2], [0, 1])]
+
+
+def test_a_new_wake_replaces_the_old_one_whether_it_is_earlier_or_later():
+    for new_s in (80, 130):
+        policy = script(
+            at_0=lambda view: [cg.Wake(100)], at_70=lambda view, at_s=new_s: [cg.Wake(at_s)]
+        )
+        seen, _ = seen_by(scenario(jobs(0, 70), (A, A)), policy)
+        assert [now_s for now_s, _, _ in seen] == [0, 70, new_s]
+
+
+def test_of_several_wakes_in_an_answer_the_first_to_come_counts():
+    policy = script(at_0=lambda view: [cg.Wake(90), cg.Wake(40), cg.Wake(70)])
+    seen, _ = seen_by(scenario(jobs(0), (A,)), policy)
+    assert [now_s for now_s, _, _ in seen] == [0, 40]
+
+
+# EARLY_S + (LATER_S - EARLY_S) rounds to below LATER_S
+EARLY_S, LATER_S = 3.711012679280552, 30.358353097512282
+
+
+def test_a_wake_never_comes_before_the_time_it_asked_for():
+    assert EARLY_S + (LATER_S - EARLY_S) < LATER_S
+    seen, _ = seen_by(scenario(jobs(EARLY_S), (A,)), hold_until(LATER_S))
+    assert len(seen) == 2
+    assert LATER_S <= seen[1][0] < LATER_S + 1e-9
+
+
+def test_a_job_never_comes_before_its_submission():
+    seen, _ = seen_by(scenario(jobs(EARLY_S, LATER_S), (A, A)))
+    assert LATER_S <= seen[1][0] < LATER_S + 1e-9
+
+
+def test_a_wake_that_finds_no_waiting_job_is_no_decision():
+    policy = script(at_0=lambda view: [*start_one(view), cg.Wake(30)])
+    seen, run = seen_by(scenario(jobs(0), (A, A)), policy)
+    assert [now_s for now_s, _, _ in seen] == [0]
+    assert run.decisions == 1
+
+
+@pytest.mark.parametrize("at_s", [-1, 0, float("inf"), float("nan"), "soon", None])
+def test_a_wake_must_lie_in_the_future(at_s):
+    with pytest.raises(
+        cg.PolicyError, match=r"asked to be woken at .*; that must be a finite time after 0 s"
+    ):
+        cg.simulate(scenario(jobs(0), (A,)), lambda view: [cg.Wake(at_s)])
+
+
+def test_a_policy_that_holds_for_ever_is_an_error_with_a_name():
+    def never(view):
+        """Hold."""
+
+    with pytest.raises(
+        cg.PolicyError,
+        match=r"policy 'never' at t = 3 s answered None .*left 2 jobs waiting, .* 1 of 1 slots",
+    ):
+        cg.simulate(scenario(jobs(0, 3), (A,)), never)
+
+
+def test_a_policy_that_only_ever_wants_to_be_woken_is_an_error_with_a_name(monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.engine.events.Alarm.most", 50)
+    with pytest.raises(
+        cg.PolicyError, match=r"has held 1 waiting jobs through 50 wake-ups in a row"
+    ):
+        cg.simulate(scenario(jobs(0), (A,)), lambda view: [cg.Wake(view.now_s + 1)])
+
+
+# ---- free choice of type ----
+
+
+def test_with_free_types_the_policy_chooses_the_type_and_the_record_shows_it():
+    chosen = []
+
+    def policy(view):
+        chosen.append([(slot.index, slot.gpu.name) for slot in view.slots])
+        return [(view.queue[0], next(offer for offer in view.offers() if offer.gpu is B))]
+
+    run = cg.simulate(
+        scenario(jobs(0, 10), (A, A), delay_s=((5, 5), (30, 30), (600, 600)), free_types=True),
+        policy,
+    )
+    assert chosen == [[(0, "A"), (1, "A")], [(0, "B"), (1, "A")]]
+    assert [run.scenario.gpus[index].name for index in run.jobs["gpu"]] == ["B", "B"]
+    assert run.jobs["status"].tolist() == [cg.Status.LOW] * 2
+    assert run.jobs["service_s"].tolist() == [90, 90]
+    assert run.jobs["cost_usd"].tolist() == [pytest.approx(90 * 1.80 / 3600)] * 2
+
+
+def test_with_free_types_every_idle_slot_is_offered_as_every_type():
+    model = scenario(jobs(0), (A, A), free_types=True)
+    view = model.moment(model.workload.listed, busy={0: 50.0})
+    assert [(offer.index, offer.gpu) for offer in view.offers()] == [(1, A), (1, B)]
+    assert view.fastest_s() == (60, 100)
+
+
+def test_with_fixed_types_a_slot_keeps_its_own():
+    model = scenario(jobs(0), (A, A))
+    view = model.moment(model.workload.listed, busy={0: 50.0})
+    assert view.offers() == list(view.idle) == [view.slots[1]]
+    with pytest.raises(
+        cg.PolicyError, match=r"sent job 0 to slot 0 as B, which the view did not offer"
+    ):
+        cg.simulate(model, lambda view: [(view.queue[0], SlotView(0, B))])
+
+
+@pytest.mark.parametrize("policy", cg.POLICIES)
+def test_the_same_seed_gives_the_same_records_to_the_bit(policy):
+    first, second = (cg.simulate(HECTIC, policy, seed=4) for _ in range(2))
+    assert np.array_equal(first.jobs, second.jobs)
+    assert first.held_s == second.held_s
+    assert not np.array_equal(first.jobs, cg.simulate(HECTIC, policy, seed=5).jobs)
+
+
+@pytest.mark.parametrize("policy", cg.POLICIES)
+def test_a_listener_changes_nothing(policy):
+    log = []
+    watched_run = cg.simulate(HECTIC, policy, seed=4, listener=log.append)
+    assert np.array_equal(watched_run.jobs, cg.simulate(HECTIC, policy, seed=4).jobs)
+    assert sum(event.kind == "decide" for event in log) == watched_run.decisions
+
+
+@pytest.mark.parametrize("policy", cg.POLICIES)
+def test_without_records_the_summary_is_the_same(policy):
+    lean = cg.simulate(HECTIC, policy, seed=4, records=False)
+    assert lean.summary() == cg.simulate(HECTIC, policy, seed=4).summary()
+    with pytest.raises(
+        cg.InputError, match=r"this run kept no records; simulate with records=True"
+    ):
+        lean.jobs  # noqa: B018
+
+
+def test_without_records_the_summary_of_more_jobs_than_a_block_is_the_same():
+    model = cg.day("normal", jobs=9000)
+    assert (
+        cg.simulate(model, "fifo", records=False).summary() == cg.simulate(model, "fifo").summary()
+    )
+
+
+def test_a_comparison_makes_the_runs_that_simulate_makes():
+    rows = cg.compare(HECTIC, ["random", "rh"], seeds=[4, 5]).rows
+    alone = [cg.simulate(HECTIC, row["policy"], row["seed"]).summary() for row in rows]
+    assert [{name: row[name] for name in summary} for row, summary in zip(rows, alone)] == alone
+
+
+class Turns:
+    """A policy with memory: slots in turn, whichever is idle."""
+
+    def __init__(self):
+        self.turn = 0
+
+    def __call__(self, view):
+        """One job to the next slot in turn."""
+        self.turn += 1
+        return [(view.queue[0], view.idle[self.turn % len(view.idle)])]
+
+
+def test_a_policy_with_memory_is_fresh_for_every_run():
+    policy = Turns()
+    model = scenario(jobs(*range(0, 105, 7)), (A, B, A))
+    first = cg.simulate(model, policy)
+    assert policy.turn == 0
+    assert np.array_equal(first.jobs, cg.simulate(model, policy).jobs)
+    rows = cg.compare(model, [policy], seeds=[0, 1]).rows
+    assert rows[0]["wait_min"] == rows[1]["wait_min"] == first.summary()["wait_min"]
+
+
+def test_every_policy_meets_the_same_jobs_with_the_same_luck():
+    own = ["job", "complexity", "tight", "submit_s", "deadline_s"]
+    factors = []
+    for policy in ("fifo", "edf", "random"):
+        run = cg.simulate(HECTIC, policy, seed=4)
+        mean_s = [
+            cg.THESIS_GPUS[gpu].mean_execution_s[level - 1]
+            for gpu, level in run.jobs[["gpu", "complexity"]].tolist()
+        ]
+        factors.append(run.jobs["service_s"] / mean_s)
+        assert np.array_equal(run.jobs[own], cg.simulate(HECTIC, "spt", seed=4).jobs[own])
+    np.testing.assert_allclose(factors[1:], [factors[0]] * 2, rtol=1e-12)
+
+
+def test_a_run_of_no_jobs_has_no_means():
+    run = cg.day("quiet").run("fifo", drawn=[])
+    assert len(run.jobs) == 0
+    figures = run.summary()
+    assert figures["completed"] == figures["cost_usd"] == figures["makespan_h"] == 0
+    assert all(
+        math.isnan(figures[name])
+        for name in ("wait_min", "miss_pct", "tardiness_min", "utilisation_pct")
+    )

@@ -1,0 +1,131 @@
+"""A run one event at a time: the same run, and after each event the state that must follow from
+what has happened so far.
+"""
+
+import io
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+
+
+def three_jobs(slots=1):
+    """Two jobs at the start and one later, on slots of known delays."""
+    market = cg.Market(delay_s=((10, 10), (10, 10), (10, 10)))
+    listed = [cg.Job(0, 0.0, 1000.0), cg.Job(1, 0.0, 1000.0), cg.Job(2, 30.0, 1000.0)]
+    return cg.Scenario("three", cg.JobList(listed), cg.round_robin(slots), market=market)
+
+
+def test_the_steps_of_three_jobs():
+    steps = list(cg.step_through(three_jobs(), "fifo"))
+    assert [(step.event.kind, step.event.job) for step in steps[:5]] == [
+        ("submit", 0),
+        ("submit", 1),
+        ("decide", None),
+        ("dispatch", 0),
+        ("start", 0),
+    ]
+    assert steps[0].waiting == (0,)
+    decided, sent, started = steps[2:5]
+    assert decided.waiting == (1,)
+    assert decided.slots == (None,)
+    assert decided.future == ((0.0, "dispatch", 0), (30.0, "submit", 2))
+    assert sent.slots == (0,)
+    assert sent.executing == (False,)
+    assert sent.future == ((10.0, "start", 0), (30.0, "submit", 2))
+    assert started.executing == (True,)
+    assert started.time_s == 10.0
+    assert [due.kind for due in started.future] == ["submit", "finish"]
+
+
+def test_a_step_prints_event_queue_slots_and_future():
+    sent = list(cg.step_through(three_jobs(), "fifo"))[3]
+    first, *rest = str(sent).splitlines()
+    assert first == str(sent.event)
+    assert [line.split(": ")[1] for line in rest] == ["1", "0…", "10.00 start 0, 30.00 submit 2"]
+
+
+def test_of_more_than_twelve_slots_those_that_are_held_are_shown():
+    few, many = (str(list(cg.step_through(three_jobs(slots), "fifo"))[3]) for slots in (12, 13))
+    assert f"slots: 0…{' -' * 11}\n" in few
+    assert "slots: 0:0…\n" in many
+
+
+@pytest.mark.parametrize("policy", ["fifo", "rh", "cadr"])
+def test_the_events_are_those_of_the_listing(policy):
+    day, told = cg.day("hectic", jobs=40), []
+    cg.simulate(day, policy, 3, listener=told.append)
+    assert [step.event for step in cg.step_through(day, policy, 3)] == told
+
+
+@given(st.sampled_from(["fifo", "edf", "spt-rescue", "rh"]), st.integers(0, 20), st.integers(1, 4))
+@settings(max_examples=25)
+def test_what_is_to_come_comes(policy, seed, slots):
+    """Dispatches, starts and finishes were announced, at their times; no clock goes back; a job
+    waits or holds a slot.
+    """
+    announced, clock_s = set(), 0.0
+    for step in cg.step_through(cg.day("hectic", jobs=15, slots=slots), policy, seed):
+        kind, job = step.event.kind, step.event.job
+        assert step.time_s >= clock_s
+        clock_s = step.time_s
+        if kind in ("dispatch", "start", "finish"):
+            assert (step.time_s, kind, job) in announced
+        announced |= set(step.future)
+        assert [due.time_s for due in step.future] == sorted(due.time_s for due in step.future)
+        assert job not in step.waiting or kind == "submit"
+        assert kind == "decide" or (job in step.slots) == (kind in ("dispatch", "start"))
+        held = [each for each in step.slots if each is not None]
+        assert not set(held) & set(step.waiting)
+    assert step.future == step.waiting == ()
+    assert set(step.slots) == {None}
+
+
+def test_a_policy_that_asks_to_be_woken_is_announced():
+    def later(view):
+        return zip(view.queue, view.idle) if view.now_s >= 500 else [cg.Wake(500.0)]
+
+    steps = list(cg.step_through(three_jobs(), later))
+    assert (500.0, "wake", None) in steps[2].future
+
+
+def test_a_wrong_policy_or_seed_is_an_error():
+    with pytest.raises(cg.InputError, match="unknown policy"):
+        cg.step_through(three_jobs(), "nope")
+    with pytest.raises(cg.InputError, match="seed"):
+        cg.step_through(three_jobs(), "fifo", -1)
+    with pytest.raises(cg.PolicyError, match="left 3 jobs waiting"):
+        list(cg.step_through(three_jobs(), lambda view: []))
+
+
+def stepped(capsys, monkeypatch, *options, typed="\n" * 1000):
+    keyboard = io.StringIO(typed)
+    monkeypatch.setattr(sys, "stdin", keyboard)
+    assert main(["run", "--day", "quiet", "--jobs", "3", *options]) == 0
+    return capsys.readouterr().out.splitlines(), keyboard.tell()
+
+
+def test_the_command_waits_for_enter_after_each_event(capsys, monkeypatch):
+    lines, read = stepped(capsys, monkeypatch, "--show", "step")
+    events, _ = stepped(capsys, monkeypatch, "--show", "events")
+    shown = [line for line in lines if not line.startswith(" " * 12)]
+    assert shown == events
+    assert read == sum(line.startswith(" " * 12 + "to come") for line in lines) == 15
+
+
+def test_without_more_input_the_command_goes_on(capsys, monkeypatch):
+    assert (
+        stepped(capsys, monkeypatch, "--show", "step", typed="")[0]
+        == stepped(capsys, monkeypatch, "--show", "step")[0]
+    )
+
+
+def test_a_stepped_run_leaves_the_same_records(capsys, monkeypatch):
+    rows = stepped(capsys, monkeypatch, "--format", "csv")[0]
+    assert (
+        stepped(capsys, monkeypatch, "--show", "step", "--format", "csv")[0][-len(rows) :] == rows
+    )

@@ -1,0 +1,148 @@
+"""What a policy sees of a run, and cannot change or find there."""
+
+from collections.abc import Collection, Mapping
+from random import Random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import simpy
+from engine.jobs import AT_ONCE, HECTIC, jobs
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.rental.job import Draws
+
+# ---- what a policy sees ----
+
+
+def busy_view():
+    """A view that a policy was shown in the middle of a run, with jobs waiting and slots busy."""
+    views = []
+
+    def policy(view):
+        if view.waiting < 3:
+            return zip(view.queue, view.idle)
+        views.append(view)
+        raise RuntimeError("seen enough")
+
+    with pytest.raises(cg.PolicyError, match="seen enough"):
+        cg.simulate(HECTIC, policy, seed=4)
+    return views[0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    (
+        "now_s queue slots idle idle_count next_end_s known rng classes waiting mean_s"
+        " offers anything"
+    ).split(),
+)
+def test_a_view_is_read_only(name):
+    with pytest.raises(AttributeError):
+        setattr(busy_view(), name, None)
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        ("queue", "deadline_s"),
+        ("queue", "new"),
+        ("slots", "expected_end_s"),
+        ("idle", "gpu"),
+        ("idle", "new"),
+    ],
+)
+def test_the_jobs_and_slots_of_a_view_are_read_only(part, name):
+    # a name that a frozen dataclass with slots lacks is a TypeError there
+    with pytest.raises((AttributeError, TypeError)):
+        setattr(getattr(busy_view(), part)[0], name, None)
+
+
+def test_what_the_operator_knows_is_read_only():
+    with pytest.raises(AttributeError):
+        busy_view().known.arrival_rate_per_s = 1.0
+
+
+def test_a_list_of_offers_is_the_policys_own():
+    view = busy_view()
+    view.offers().clear()
+    assert view.offers() == list(view.idle) != []
+
+
+def reachable(root):
+    """All objects to which a path of public attributes and items leads."""
+    found, todo = {}, [root]
+    while todo:
+        item = todo.pop()
+        if id(item) in found or isinstance(item, (str, int, float, Random, type)):
+            continue
+        found[id(item)] = item
+        todo += [
+            getattr(item, name)
+            for name in dir(item)
+            if not name.startswith("_") and not callable(getattr(item, name))
+        ]
+        todo += item.values() if isinstance(item, Mapping) else ()
+        todo += item if isinstance(item, Collection) else ()
+    return list(found.values())
+
+
+HIDDEN = (Draws, simpy.Environment, simpy.Event, simpy.Resource, Simulation)
+
+
+def test_no_path_from_a_view_leads_to_a_draw_or_into_the_simulation():
+    found = reachable(busy_view())
+    assert sum(isinstance(item, cg.Job) for item in found) >= 3
+    assert not [item for item in found if isinstance(item, HIDDEN)]
+
+
+def test_a_draw_in_a_container_or_behind_an_attribute_would_be_found():
+    draws, clock = Draws(0.1, 0.2, 1.0), simpy.Environment()
+    assert draws in reachable(SimpleNamespace(table={"job": [(1, draws)]}))
+    assert clock in reachable([simpy.Timeout(clock, 1)])
+
+
+def test_a_job_has_no_field_for_its_luck():
+    assert not {"status", "delay", "service", "draws"} & set(cg.Job.__slots__)
+
+
+@pytest.mark.parametrize("policy", cg.POLICIES)
+def test_a_view_holds_no_job_that_has_not_arrived_and_none_that_was_dispatched(policy):
+    inner, dispatched = cg.make_policy(policy), set()
+
+    def checked(view):
+        in_classes = {job for own in view.classes for job in own.jobs}
+        assert set(view.queue) == in_classes and view.waiting == len(view.queue) == len(in_classes)
+        assert all(job.submit_s <= view.now_s and job.id not in dispatched for job in view.queue)
+        assert list(view.queue) == sorted(view.queue, key=lambda job: job.id) and view.first(
+            2
+        ) == list(view.queue[:2])
+        answer = list(inner(view))
+        dispatched.update(job.id for job, _ in answer)
+        return answer
+
+    assert np.array_equal(
+        cg.simulate(HECTIC, checked, seed=4).jobs, cg.simulate(HECTIC, policy, seed=4).jobs
+    )
+
+
+def test_the_status_shown_is_independent_of_the_one_that_a_dispatch_meets():
+    shown = []
+
+    def policy(view):
+        shown.append(view.status(view.idle[0]))
+        assert view.status(view.idle[0]) == shown[-1]  # within a decision it stays
+        return zip(view.queue, view.idle)
+
+    number = 2000
+    even = cg.GpuType("even", 0.25, (60,), 0.5)  # High or Medium, by one half each
+    market = cg.Market(cg.Clock(((0, 1.0),)), delay_s=AT_ONCE)
+    model = cg.Scenario(
+        "even", cg.JobList(jobs(*range(0, 1000 * number, 1000))), (even,), (even,), market=market
+    )
+    met = cg.simulate(model, policy, seed=4).jobs["status"]
+    standard_error = (number / 4) ** 0.5
+    assert len(shown) == number
+    assert abs((met == shown).sum() - number / 2) < 4 * standard_error
+    assert abs(number - number / 2) > 4 * standard_error  # were the draw itself shown

@@ -1,0 +1,59 @@
+"""`claim`: a sentence stands or falls with what was found."""
+
+import math
+
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.exercises import claim
+from cgrsp_simpy.exercises.exercise import ClaimError
+
+LESS = cg.statistics.mean([-1.0, -1.2, -1.1, -1.3])
+AROUND_0 = cg.statistics.mean([-1.0, 1.2, -1.1, 1.3])
+
+
+@pytest.mark.parametrize(
+    ("found", "bounds"),
+    [
+        (LESS, {"below": 0}),
+        (LESS, {"above": -2, "below": -0.5}),
+        (AROUND_0, {"above": -5, "below": 5}),  # no difference that would matter
+        (8, {"equal": 8}),
+        (13.6, {"above": 13, "below": 15}),
+    ],
+)
+def test_what_is_so_is_said_with_its_number(found, bounds):
+    assert claim("it is so", found, **bounds).startswith("so: it is so (")
+
+
+@pytest.mark.parametrize(
+    ("found", "bounds"),
+    [
+        (LESS, {"above": 0}),  # the other sign
+        (LESS, {"below": -1.1}),  # the mean is, the interval is not
+        (AROUND_0, {"below": 1}),
+        (AROUND_0, {"above": 0}),
+        (cg.statistics.mean([0.0, 0.0]), {"below": 0}),  # the bound itself is excluded
+        (0.0, {"below": 0}),
+        (8, {"equal": 9}),
+        (math.nan, {"below": 1}),
+        (math.nan, {"equal": math.nan}),
+        (cg.statistics.mean([1.0]), {"above": 0}),  # no interval
+    ],
+)
+def test_what_is_not_so_is_an_error(found, bounds):
+    with pytest.raises(ClaimError, match=r"not so: it is so \("):
+        claim("it is so", found, **bounds)
+
+
+def test_the_line():
+    assert claim("EDF waits less", LESS, below=0) == "so: EDF waits less (-1.15 ± 0.21: below 0)"
+    assert claim("two", 2, above=1, below=3) == "so: two (2: above 1, below 3)"
+    assert claim("yes", True, equal=True) == "so: yes"
+    with pytest.raises(ClaimError, match=r"^not so: no$"):
+        claim("no", False, equal=True)
+
+
+def test_a_sentence_without_a_claim_is_none():
+    with pytest.raises(cg.InputError, match=r"claim\(='what\?'\) must be given with above, below"):
+        claim("what?", 1.0)

@@ -1,0 +1,48 @@
+"""Tasks that tests write row by row, and small instances at random."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from cgrsp_simpy.hgsp.instance import (
+    Gpu,
+    Instance,
+)
+from cgrsp_simpy.hgsp.policies import Follow
+from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
+
+FAST, SLOW = Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0)
+
+
+def instance_of(*rows, gpus=(FAST, SLOW)):
+    """Rows of workload, memory, deadline, weight, arrival."""
+    return Instance(*np.array(rows, dtype=float).T, gpus=gpus)
+
+
+def simulate(instance, policy):
+    return schedule_of(Scenario(instance).run(policy))
+
+
+def execute(plan):
+    return simulate(plan.instance, Follow(plan))
+
+
+# Two GPUs; the third task fits on the slow one alone. Worked out below.
+FOUR = instance_of((10, 5, 6, 1, 0), (8, 5, 5, 2, 0), (4, 20, 9, 3, 1), (2, 5, 4, 10, 2))
+
+
+@st.composite
+def instances(draw):
+    """Small instances in whole numbers, so that much falls on the same instant."""
+    number = draw(st.integers(1, 12))
+    row = st.tuples(
+        st.integers(1, 12),
+        st.sampled_from([0, 5, 20, 40]),
+        st.integers(0, 40),
+        st.integers(0, 5),
+        st.integers(0, 12),
+    )
+    rows = draw(st.lists(row, min_size=number, max_size=number))
+    gpus = draw(
+        st.lists(st.sampled_from([FAST, SLOW, Gpu("odd", 20, 1.5)]), min_size=0, max_size=3)
+    )
+    return instance_of(*rows, gpus=(SLOW, *gpus))

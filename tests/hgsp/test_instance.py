@@ -1,0 +1,220 @@
+"""Instances of HGSP: clusters, files, and what is refused."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hgsp.tasks import FAST, FOUR, SLOW, execute, instance_of
+
+from cgrsp_simpy.hgsp.generate import Level, generate
+from cgrsp_simpy.hgsp.instance import (
+    CLUSTERS,
+    Gpu,
+    Instance,
+    cluster,
+    read_instance,
+    read_orlib,
+    write_instance,
+)
+from cgrsp_simpy.hgsp.schedule import (
+    Schedule,
+    greedy_assignment,
+)
+from cgrsp_simpy.model.checks import InputError
+
+ORLIB = Path(__file__).parents[3] / "shared" / "data" / "orlib_wt" / "wt40.txt"
+
+
+def named(*names):
+    return Instance([1, 1], [1, 1], [1, 1], [1, 1], [0, 0], (FAST,), task_names=names)
+
+
+# ---- instances ----
+
+
+def test_the_printed_clusters():
+    """Section IV.A: 3, 6 and 9 GPUs, one, two and three of each model."""
+    assert [len(cluster(name)) for name in CLUSTERS] == [3, 6, 9]
+    assert cluster("small") == (Gpu("A100", 80, 57.0), Gpu("A30", 24, 30.0), Gpu("L40", 48, 55.5))
+    assert sorted(gpu.name for gpu in cluster("large")) == ["A100"] * 3 + ["A30"] * 3 + ["L40"] * 3
+
+
+def test_times_are_workload_over_speed_where_the_memory_suffices():
+    assert FOUR.times_s.tolist() == [[5, 10], [4, 8], [np.inf, 4], [1, 2]]
+    assert FOUR.least_time_s.tolist() == [5, 4, 4, 1]
+
+
+def test_tasks_are_put_in_order_of_arrival():
+    found = instance_of((1, 0, 9, 1, 5), (2, 0, 9, 1, 0), (3, 0, 9, 1, 5))
+    assert found.workload.tolist() == [2, 1, 3]
+
+
+def test_a_file_gives_back_what_was_written(tmp_path):
+    made = generate(Level(50, "small", 0.5, (1, 3)), seed=4)
+    write_instance(made, tmp_path / "tasks.csv")
+    found = read_instance(tmp_path / "tasks.csv", made.gpus)
+    for column in ("workload", "memory_gb", "deadline_s", "weight", "arrival_s"):
+        np.testing.assert_array_equal(getattr(found, column), getattr(made, column))
+
+
+@pytest.mark.skipif(not ORLIB.is_file(), reason="the instances are not here")
+def test_the_orlib_layout():
+    first = read_orlib(ORLIB, 1)
+    assert (first.tasks, first.workload[0], first.weight[0], first.deadline_s[0]) == (
+        40,
+        26,
+        1,
+        1588,
+    )
+    halved = read_orlib(ORLIB, 125, machines=2)
+    assert (len(halved.gpus), halved.deadline_s[0]) == (2, read_orlib(ORLIB, 125).deadline_s[0] / 2)
+
+
+def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
+    """Given in another order than that of arrival, and not numbered."""
+    gpus = (FAST, FAST, SLOW)
+    made = Instance(
+        [2, 4, 6], [5, 5, 20], [9, 9, 9], [1, 1, 1], [3, 0, 1], gpus, task_names=("z", "y", "x")
+    )
+    write_instance(made, tmp_path / "tasks.csv")
+    found = read_instance(tmp_path / "tasks.csv", gpus)
+    assert made.task_names == found.task_names == ("y", "x", "z")
+    rows = greedy_assignment(found, range(3)).rows()
+    assert [(row["task"], row["gpu_number"], row["gpu"]) for row in rows] == [
+        ("y", 1, "fast"),
+        ("x", 3, "slow"),
+        ("z", 1, "fast"),
+    ]
+    assert [(row["start_s"], row["finish_s"]) for row in rows] == [(0, 2), (1, 7), (3, 4)]
+    wrong = Schedule(found, np.array([0, 0, 0]), np.array([0.0, 2, 5]), np.array([2.0, 5, 6]))
+    assert wrong.fault() == "task x runs on a GPU whose memory it exceeds (Eq. 3)"
+    assert instance_of((1, 0, 9, 1, 5), (2, 0, 9, 1, 0)).task_names == ("2", "1")
+
+
+def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
+    late = instance_of((1, 0, 1, 1, 5))
+    assert (
+        "1 of 1 tasks have their deadline before they arrive, the first of them task 1;"
+        in caplog.text
+    )
+    assert greedy_assignment(late, [0]).metrics["dmc"] == 1
+    assert execute(greedy_assignment(late, [0])).metrics["weighted_tardiness"] == 4.5
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: instance_of((0, 1, 1, 1, 0)), ["workload of task 1(=0.0)", "> 0"]),
+        (lambda: instance_of((1, 1, 1, 1, 0), (1, 1, 1, -2, 0)), ["weight of task 2(=-2.0)"]),
+        (lambda: instance_of((1, 1, np.nan, 1, 0)), ["deadline_s of task 1(=nan)"]),
+        (lambda: instance_of((1, 50, 1, 1, 0)), ["memory_gb of task 1(=50.0)", "no GPU", "40 GB"]),
+        (lambda: Instance([], [], [], [], [], (FAST,)), ["no task"]),
+        (lambda: Instance([1], [1, 2], [1], [1], [1], (FAST,)), ["shape of memory_gb"]),
+        (lambda: instance_of((1, 1, 1, 1, 0), gpus=()), ["gpus"]),
+        (lambda: named("a", "a"), ["name of a task(='a')", "2 have it"]),
+        (lambda: named("a"), ["number of task_names(=1)", "2, one a task"]),
+        (lambda: named("a", ""), ["name of a task(='')"]),
+        (lambda: Gpu("none", 1, 0), ["speed of none(=0)"]),
+        (lambda: cluster("huge"), ["unknown cluster 'huge'"]),
+        (lambda: generate("tasks9"), ["unknown load level 'tasks9'", "tasks4"]),
+        (lambda: Level(10, "small", 0, (1, 2)), ["load(=0)"]),
+        (lambda: Level(10, "small", 1, (2, 1)), ["greatest slack(=1)"]),
+        (lambda: Level(0, "small", 1, (1, 2)), ["tasks(=0)"]),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(call, words):
+    with pytest.raises(InputError) as refused:
+        call()
+    assert all(word in str(refused.value) for word in words), refused.value
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("workload,memory_gb\n1,2\n", ["columns"]),
+        (
+            "workload,memory_gb,deadline_s,weight,arrival_s\n1,2,x,1,0\n",
+            ["line 2", "deadline_s(='x')"],
+        ),
+        ("workload,memory_gb,deadline_s,weight,arrival_s\n1,2,3\n", ["line 2", "weight"]),
+        ("workload,memory_gb,deadline_s,weight,arrival_s\n", ["no task"]),
+        ("workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n", ["task 1", "99", "40 GB"]),
+    ],
+)
+def test_a_wrong_file_is_refused_by_name(tmp_path, text, words):
+    path = tmp_path / "tasks.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        read_instance(path, (FAST, SLOW))
+    assert all(word in str(refused.value) for word in [str(path), *words]), refused.value
+
+
+def test_tasks_that_fit_nowhere_can_be_left_out(tmp_path, caplog):
+    path = tmp_path / "tasks.csv"
+    path.write_text(
+        "workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n1,9,3,1,0\n", encoding="utf-8"
+    )
+    assert read_instance(path, (FAST, SLOW), skip_unfit=True).tasks == 1
+    assert "1 tasks fit on no GPU and are left out: line 2: task 1" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "index", "tasks", "words"),
+    [
+        ("wt.txt", "1 2 3", 1, 40, ["numbers(=3)", "a multiple of 120"]),
+        ("wt40.txt", "1 " * 300, 1, None, ["numbers(=300)", "a multiple of 120"]),
+        ("wt.txt", "", 1, 40, ["numbers(=0)"]),
+        ("wt.txt", "1 " * 120, 2, 40, ["index(=2)", "from 1 to 1"]),
+        ("wt.txt", "a b", 1, 40, ["not a list of numbers"]),
+        (
+            "wt.txt",
+            "1 " * 15000,
+            1,
+            None,
+            ["125 instances of 40 or 100 instances of 50 or 50 instances of 100", "tasks=N"],
+        ),
+        (
+            "wt.txt",
+            "1 2 3",
+            1,
+            None,
+            ["3 numbers do not tell how many tasks an instance has; give it"],
+        ),
+        ("wt.txt", "1 2 3", 1, 0, ["tasks of an instance(=0)"]),
+    ],
+)
+def test_a_file_of_another_layout_is_refused(tmp_path, name, text, index, tasks, words):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        read_orlib(path, index, tasks=tasks)
+    assert all(word in str(refused.value) for word in words), refused.value
+
+
+def test_messages_on_a_file_name_task_and_line(tmp_path, caplog):
+    """Line 2 arrives after line 3; its deadline is before its arrival."""
+    path = tmp_path / "tasks.csv"
+    head = "task,workload,memory_gb,deadline_s,weight,arrival_s\n"
+    path.write_text(f"{head}b,1,9,3,1,5\na,1,9,3,1,0\n", encoding="utf-8")
+    found = read_instance(path, (FAST, SLOW))
+    assert (found.task_names, found.lines) == (("a", "b"), (3, 2))
+    assert (
+        "1 of 2 tasks have their deadline before they arrive, the first of them task b (line 2);"
+        in caplog.text
+    )
+    for row, said in (
+        ("c,0,9,3,1,0", "workload of task c (line 3)"),
+        ("c,1,99,3,1,0", "memory_gb of task c (line 3)"),
+    ):
+        path.write_text(f"{head}b,1,9,9,1,5\n{row}\n", encoding="utf-8")
+        with pytest.raises(InputError, match=re.escape(said)):
+            read_instance(path, (FAST, SLOW))
+
+
+@pytest.mark.parametrize(("name", "tasks"), [("wt40", 40), ("wt50", 50), ("wt100", 100)])
+def test_the_librarys_own_files_tell_their_size_by_name(tmp_path, name, tasks):
+    path = tmp_path / f"{name}.txt"
+    path.write_text("1 " * (2 * 3 * tasks), encoding="utf-8")
+    assert read_orlib(path, 2).tasks == tasks

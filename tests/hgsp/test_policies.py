@@ -1,0 +1,112 @@
+"""Policies of HGSP in the engine: plans are measured as planned, and what a policy sees."""
+
+import numpy as np
+import pytest
+from hgsp.tasks import FAST, SLOW, execute, instances, simulate
+from hypothesis import given, settings
+
+from cgrsp_simpy.hgsp.annealing import anneal, greedy_as_they_arrive, sagreedy
+from cgrsp_simpy.hgsp.instance import (
+    Instance,
+)
+from cgrsp_simpy.hgsp.policies import Online
+from cgrsp_simpy.hgsp.rules import RULES, columns_of, dispatch
+from cgrsp_simpy.hgsp.schedule import (
+    greedy_assignment,
+)
+from cgrsp_simpy.model.policy import PolicyError
+
+
+@given(instances())
+@settings(max_examples=60)
+def test_the_engine_measures_what_was_planned(instance):
+    plans = [greedy_assignment(instance, range(instance.tasks), least) for least in (True, False)]
+    plans += [
+        sagreedy(instance, iterations=10, assign=assign)[0]
+        for assign in (greedy_assignment, greedy_as_they_arrive)
+    ]
+    plans += [
+        anneal(instance, moves=500)[0],
+        *(dispatch(instance, rule) for rule in RULES.values()),
+    ]
+    for plan in plans:
+        assert plan.fault() == ""
+        measured = execute(plan)
+        np.testing.assert_array_equal(measured.gpu, plan.gpu)
+        np.testing.assert_array_equal(measured.start_s, plan.start_s)
+        np.testing.assert_array_equal(measured.finish_s, plan.finish_s)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@given(instance=instances())
+@settings(max_examples=30)
+def test_a_rule_is_the_same_online_when_tasks_are_revealed_as_they_arrive(rule, instance):
+    planned, online = dispatch(instance, rule), simulate(instance, Online(rule))
+    np.testing.assert_array_equal(online.gpu, planned.gpu)
+    np.testing.assert_array_equal(online.start_s, planned.start_s)
+
+
+def everywhere(view):
+    """Any task on any idle GPU, whatever its memory."""
+    return list(zip(view.queue, view.free))
+
+
+def first_gpu(view):
+    """The first task on the first GPU, idle or not."""
+    return [(view.queue[0], view.places[0])]
+
+
+def held(view):
+    """No answer at all."""
+
+
+# A policy, the third and fourth of FOUR under it, and what the engine says
+WRONG = [
+    (everywhere, "at t = 1 s sent job 1 to GPU 1 (fast), which has 10 GB; task 3 needs 20 GB"),
+    (first_gpu, "at t = 2 s sent job 2 to GPU 1, which is busy or given away already"),
+    (lambda view: [(view.queue[0], 0)], "sent job 1 to 0, which is no place of the view"),
+    (lambda view: [(1, view.free[0])], "assigned 1, which is not a job"),
+    (lambda view: [(view.queue[0], view.free[1])] * 2, "assigned job 1, which is not waiting"),
+    (lambda view: view.queue, "neither a pair"),
+    (lambda view: 1 / 0, "raised ZeroDivisionError"),
+    (
+        lambda view: view.queue[0].run_s,
+        "raised AttributeError: 'Task' object has no attribute 'run_s'",
+    ),
+    (held, "left 2 jobs waiting, job 1 (task 3, 20 GB, weight 3, due 9.00), job 2 (task 4, 5 GB"),
+]
+
+
+@pytest.mark.parametrize(("policy", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_a_wrong_answer_is_told_in_the_engines_one_line(policy, said):
+    memory_gb = 5 if policy is first_gpu else 20
+    two = Instance(
+        [4, 2], [memory_gb, 5], [9, 4], [3, 10], [1, 2], (FAST, SLOW), task_names=("3", "4")
+    )
+    with pytest.raises(PolicyError) as refused:
+        simulate(two, policy)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@given(instances())
+@settings(max_examples=40)
+def test_a_policy_sees_what_has_arrived_and_nothing_else(instance):
+    def policy(view):
+        assert {task.arrival_s <= view.now_s for task in view.queue} == {True}
+        assert not view.task(instance.tasks) or instance.arrival_s[-1] <= view.now_s
+        seen = columns_of(instance, [task.id - 1 for task in view.queue])
+        for own, arrived in zip(view.columns, seen, strict=True):
+            np.testing.assert_array_equal(own, arrived)
+        return [
+            (task, gpu)
+            for task, gpu in zip(view.queue, view.free)
+            if task.memory_gb <= gpu.kind.memory_gb
+        ][:1]
+
+    if instance.memory_gb.max() <= min(gpu.memory_gb for gpu in instance.gpus):
+        assert simulate(instance, policy).fault() == ""
+
+
+def test_a_rule_online_has_its_own_name_unless_it_is_given_one():
+    assert (Online(RULES["atc"]).name, Online(RULES["atc"], "mine").name) == ("atc", "mine")

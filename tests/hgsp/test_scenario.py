@@ -1,0 +1,679 @@
+"""HGSP carried out: noise, delay, plans made anew, own policies, listings and pictures; and that
+every command simulates.
+"""
+
+import io
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import simpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import csv_rows, outcome
+
+import cgrsp_simpy as cg
+from cgrsp_simpy import llm
+from cgrsp_simpy.hgsp.annealing import Sequences, anneal, greedy_as_they_arrive, sagreedy
+from cgrsp_simpy.hgsp.exact import solve_exact
+from cgrsp_simpy.hgsp.generate import Level, generate
+from cgrsp_simpy.hgsp.instance import Gpu, Instance
+from cgrsp_simpy.hgsp.policies import SCHEDULERS, Follow, Online, Replan
+from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
+from cgrsp_simpy.hgsp.scenario import Scenario, luck, plan_of, schedule_of, solve
+from cgrsp_simpy.hgsp.schedule import Schedule, Solution, from_sequences, greedy_assignment
+from cgrsp_simpy.llm.requests import LlmCluster
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.policy import PolicyError
+
+ROOT = Path(__file__).parents[2]
+SMALL = ["--level", "tasks3:tasks=12"]
+SLOW = Gpu("slow", 40, 1.0)
+THIRTY = generate(Level(30, "small", 2.0, (1.0, 3.0)), seed=1)
+
+
+def simulate(instance, policy, *reality, seed=0):
+    """reality: noise and delay."""
+    return schedule_of(Scenario(instance, *reality).run(policy, seed))
+
+
+def execute(plan, *reality, seed=0):
+    return simulate(plan.instance, Follow(plan), *reality, seed=seed)
+
+
+def greedy(instance):
+    return greedy_assignment(instance, range(instance.tasks))
+
+
+def of(*rows, gpus=(SLOW,), **more):
+    """Rows of workload, memory, deadline, weight, arrival."""
+    return Instance(*np.array(rows, dtype=float).T, gpus=gpus, **more)
+
+
+def told(capsys, *words):
+    return outcome(capsys, "hgsp", *words)
+
+
+# ---- noise and delay ----
+
+
+def test_noise_has_mean_1_and_the_coefficient_of_variation_asked_for():
+    """Of 200,000 draws, within four standard errors; that of the variation is larger than
+    1 / sqrt(2 n) of it for a long tail.
+    """
+    n, cv = 200_000, 0.3
+    factors = luck(cv, 5, n)
+    assert factors.mean() == pytest.approx(1, abs=4 * cv / n**0.5)
+    assert factors.std() == pytest.approx(cv, rel=4 * (1 + cv) ** 3 / (2 * n) ** 0.5)
+    # log-normal
+    assert np.log(factors).std() == pytest.approx(np.log1p(cv**2) ** 0.5, rel=4 / (2 * n) ** 0.5)
+    assert (luck(0.0, 0, 9) == 1).all()
+
+
+def test_the_draws_belong_to_tasks_whoever_schedules():
+    policies = [Follow(greedy(THIRTY)), Online(atc), Replan(greedy, 20.0)]
+    for policy in policies:
+        found = simulate(THIRTY, policy, 0.4, 3.0, seed=2)
+        planned_s = THIRTY.times_s[np.arange(30), found.gpu]
+        np.testing.assert_allclose((found.finish_s - found.start_s) / planned_s, luck(0.4, 2, 30))
+        np.testing.assert_allclose(found.start_s - found.granted_s, 3)
+        again = simulate(THIRTY, policy, 0.4, 3.0, seed=2)  # works on a copy of the policy
+        np.testing.assert_array_equal(found.finish_s, again.finish_s)
+
+
+def test_a_frozen_plan_keeps_its_order_and_waits_for_nobody_else():
+    plan = sagreedy(THIRTY, iterations=20)[0]
+    found = execute(plan, 0.5, 2.0)
+    assert found.sequences() == plan.sequences()
+    for sequence in found.sequences():
+        free_s = 0.0
+        for task in sequence:
+            assert found.granted_s[task] == pytest.approx(max(free_s, THIRTY.arrival_s[task]))
+            free_s = found.finish_s[task]
+
+
+def test_a_gpu_that_a_plan_leaves_idle_on_purpose_idles_as_long():
+    """Task 2 is there at 0 and planned for 5; task 1 runs 0 to 2, or with the delay
+    of 1 s 1 to 3.
+    """
+    two = of((2, 0, 9, 1, 0), (2, 0, 9, 1, 0))
+    plan = Schedule(two, np.array([0, 0]), np.array([0.0, 5.0]), np.array([2.0, 7.0]))
+    assert execute(plan).start_s.tolist() == [0, 5]
+    assert execute(plan, 0.0, 1.0).start_s.tolist() == [1, 6]
+    assert execute(plan, 0.0, 5.0).start_s.tolist() == [5, 12]
+
+
+@pytest.mark.parametrize(
+    "name", ["fifo", "greedy", "sagreedy", "sagreedy-arrived", "annealing", "wspt", "edd", "atc"]
+)
+@pytest.mark.parametrize("level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)])
+def test_what_solve_measures_is_the_plan_to_the_bit(level, name):
+    instance = generate(
+        Level(120, "small", {"tasks1": 0.7, "tasks3": 10.0}[level], (1.0, 2.0)), seed=3
+    )
+    plan = SCHEDULERS[name](instance, 0, 500, None).schedule
+    measured = schedule_of(solve(instance, name, moves=500))
+    assert measured.granted_s is not None
+    for column in ("gpu", "start_s", "finish_s"):
+        np.testing.assert_array_equal(getattr(measured, column), getattr(plan, column))
+
+
+def test_a_plan_that_does_not_come_out_as_planned_is_an_error(monkeypatch):
+    wrong = greedy(THIRTY)
+    wrong.finish_s[-1] += 1
+    monkeypatch.setitem(SCHEDULERS, "greedy", lambda *_: Solution(wrong))
+    with pytest.raises(RuntimeError, match="did not come out as planned"):
+        solve(THIRTY, "greedy").summary()
+
+
+# ---- plans made anew ----
+
+
+def test_plans_are_made_at_the_steps_and_know_only_what_has_arrived():
+    """Every 10 s: task 1 (arrives at 3, 12 s) starts at 10.
+
+    At 20 tasks 2 and 3 are planned behind it, the heavier first by WSPT, at 22, 2 s each; task 4
+    arrives at 23 and is planned at 30.
+    """
+    four = of((12, 0, 99, 1, 3), (2, 0, 99, 1, 12), (2, 0, 99, 5, 13), (2, 0, 99, 1, 23))
+    seen = []
+
+    def plan(instance):
+        seen.append((instance.task_names, instance.free_s.tolist()))
+        return dispatch(instance, RULES["wspt"])
+
+    found = simulate(four, Replan(plan, 10.0))
+    assert found.start_s.tolist() == [10, 24, 22, 30]
+    assert seen == [(("1",), [10]), (("2", "3"), [22]), (("4",), [30])]
+
+
+@given(st.integers(0, 9), st.sampled_from([1.5, 10.0, 60.0]), st.sampled_from([0.0, 0.3]))
+@settings(max_examples=25)
+def test_no_plan_made_anew_knows_a_task_to_come_or_a_gpu_before_it_is_free(seed, every_s, noise):
+    instance = generate(Level(25, "small", 1.5, (1.0, 3.0)), seed)
+    due_s = np.ceil(instance.arrival_s / every_s) * every_s
+    found = simulate(instance, Replan(greedy, every_s), noise, seed=seed)
+    assert (found.start_s >= due_s - 1e-9).all()
+    assert noise or found.fault() == ""
+    assert found.fits.all()
+
+
+def test_where_all_is_certain_and_all_have_arrived_plans_made_anew_are_the_first():
+    there = of(
+        *((5 + k % 7, 0, 20, 1 + k % 3, 0) for k in range(20)), gpus=(SLOW, Gpu("fast", 40, 2.0))
+    )
+    first = greedy(there)
+    found = simulate(there, Replan(greedy, 3.0))
+    np.testing.assert_array_equal(found.gpu, first.gpu)
+    np.testing.assert_allclose(found.finish_s, first.finish_s)
+
+
+PLANNERS = {
+    "fifo": lambda instance: greedy_assignment(instance, range(instance.tasks), True),
+    "greedy": greedy,
+    "arrived": lambda instance: greedy_as_they_arrive(instance, range(instance.tasks)[::-1]),
+    "sagreedy": lambda instance: sagreedy(instance, iterations=5)[0],
+    "annealing": lambda instance: anneal(instance, moves=300)[0],
+    **{name: lambda instance, rule=rule: dispatch(instance, rule) for name, rule in RULES.items()},
+}
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_planners_use_no_gpu_before_it_is_there(name):
+    free_s = np.array([40.0, 5.0, 90.0])
+    columns = {
+        name: getattr(THIRTY, name)
+        for name in ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
+    }
+    later = Instance(**columns, gpus=THIRTY.gpus, free_s=free_s)
+    plan = PLANNERS[name](later)
+    assert plan.fault() == ""
+    assert (plan.start_s >= free_s[plan.gpu]).all()
+    first_s = [plan.start_s[sequence[0]] for sequence in plan.sequences() if sequence]
+    assert 40.0 in first_s  # the A100 is wanted as soon as it is there
+    assert Sequences(later, plan.sequences()).objective == pytest.approx(
+        from_sequences(later, plan.sequences()).weighted_tardiness
+    )
+
+
+def test_what_free_gpus_must_be():
+    for free_s, said in (
+        ([1.0, 2.0], "shape of free_s(=(2,)) must be (1,)"),
+        ([-1.0], "free_s of GPU 1(=-1.0)"),
+    ):
+        with pytest.raises(InputError, match=re.escape(said)):
+            of((1, 0, 9, 1, 0), free_s=np.array(free_s))
+    with pytest.raises(InputError, match=r"free_s\(=\[3.0\]\)"):
+        solve_exact(of((1, 0, 0, 1, 0), free_s=np.array([3.0])))
+
+
+# ---- ways, and what they are worth ----
+
+
+def test_how_schedulers_meet_reality():
+    def met(scheduler, **reality):
+        return Scenario(THIRTY, **reality).make_policy(scheduler).name
+
+    assert met("greedy") == "greedy"
+    assert met("greedy", replan_s=60) == "greedy:replan_s=60"
+    assert met("greedy:replan_s=9", replan_s=60, unknown_arrivals=True) == "greedy:replan_s=9"
+    assert met("atc:online=true", replan_s=60) == "atc:online=true"
+    assert met("atc", unknown_arrivals=True) == "atc:online=true"
+    assert (
+        met("annealing", replan_s=1.5, moves=9, unknown_arrivals=True)
+        == "annealing:replan_s=1.5,moves=9"
+    )
+    assert met("annealing:moves=5", moves=9) == "annealing:moves=5"
+    assert met("fifo", moves=9) == "fifo"
+    assert met(first_fit, replan_s=60) == "first_fit"
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "reality", "said"),
+    [
+        (
+            "greedy",
+            {"unknown_arrivals": True},
+            "greedy plans ahead, which unknown arrivals do not allow",
+        ),
+        ("greedy:online=true", {}, "greedy has no online; it goes with wspt or edd or atc"),
+        ("milp:replan_s=9", {}, "milp has no replan_s"),
+        ("milp", {"replan_s": 9.0}, "milp has no replan_s"),
+        ("fifo:moves=9", {}, "fifo has no moves; it goes with annealing"),
+        (
+            "atc:online=true,replan_s=9",
+            {},
+            "replan_s(=9.0) must be 0 for a rule that is asked online",
+        ),
+        ("atc:replan_s=-1", {}, "replan_s(=-1.0) must be a number >= 0"),
+        (
+            "atc:replan=1",
+            {},
+            "unknown parameter of scheduler atc 'replan'; did you mean 'replan_s'?",
+        ),
+        ("annealing", {"replan_s": 9.0}, "annealing plans anew (replan_s) with few moves"),
+        ("act", {}, "unknown scheduler 'act'; did you mean 'atc'?"),
+    ],
+)
+def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        Scenario(THIRTY, **reality).make_policy(scheduler)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"source": "tasks9"}, "unknown load level 'tasks9'"),
+        ({"source": 9}, "source(=9) must be a Level or its name, or an Instance"),
+        ({"noise": -1}, "noise(=-1) must be"),
+        ({"delay_s": -1}, "delay_s(=-1) must be"),
+        ({"replan_s": 0}, "replan_s(=0) must be a number > 0"),
+        ({"moves": 0}, "moves(=0) must be"),
+        ({"unknown_arrivals": 1}, "unknown_arrivals(=1) must be true or false"),
+    ],
+)
+def test_a_scenario_that_cannot_be_is_refused(arguments, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        Scenario(**arguments)
+
+
+def test_a_scenario_runs_what_its_parts_do():
+    scenario = Scenario(THIRTY, noise=0.3, delay_s=2.0)
+    found = cg.simulate(scenario, "greedy", 5)
+    np.testing.assert_array_equal(
+        found.jobs["finish_s"], execute(greedy(THIRTY), 0.3, 2.0, seed=5).finish_s
+    )
+    assert found.summary()["planned_weighted_tardiness"] == greedy(THIRTY).weighted_tardiness
+    assert "lower_bound" not in found.summary()  # of times that nobody knew
+    certain = cg.simulate(Scenario(THIRTY), first_fit)
+    assert plan_of(certain).weighted_tardiness == schedule_of(certain).weighted_tardiness
+    assert certain.summary().keys() >= {"lower_bound", "gap_pct"}
+    assert "planned_weighted_tardiness" not in certain.summary()
+    assert (certain.timeline.policy, found.timeline.policy, plan_of(found).timeline.policy) == (
+        "first_fit",
+        "greedy",
+        "greedy",
+    )
+
+
+def test_a_sweep_varies_reality_the_level_and_parameters():
+    scenario = Scenario(Level(12, "small", 2.0, (1.0, 3.0)))
+    swept = cg.sweep(
+        scenario,
+        {"noise": [0.0, 0.3], "load": [1.0, 4.0], "greedy:replan_s": [5.0]},
+        ["greedy", "atc"],
+        range(2),
+    )
+    assert len(swept.rows) == 16
+    low, high = (swept.at(noise=0.0, load=load) for load in (1.0, 4.0))
+    assert sum(low.values("atc", "weighted_tardiness")) < sum(
+        high.values("atc", "weighted_tardiness")
+    )
+    expected = Scenario(Level(12, "small", 4.0, (1.0, 3.0))).run("greedy:replan_s=5", 1).summary()
+    assert high.rows[1] == {"policy": "greedy", "seed": 1, **expected} or np.isnan(
+        expected["gap_pct"]
+    )
+
+
+@pytest.mark.slow
+def test_a_study_is_the_same_on_processes_and_from_its_folder(tmp_path):
+    scenario, policies = (
+        Scenario(Level(12, "small", 2.0, (1.0, 3.0)), noise=0.2),
+        ["sagreedy", "annealing:moves=200", first_fit],
+    )
+    here = cg.compare(scenario, policies, range(3))
+    assert cg.compare(scenario, policies, range(3), 2, out=tmp_path / "kept").rows == here.rows
+    assert cg.compare(scenario, policies, range(3), out=tmp_path / "kept").rows == here.rows
+    with pytest.raises(InputError):
+        cg.compare(replace(scenario, noise=0.1), policies, range(3), out=tmp_path / "kept")
+
+
+def test_requests_are_compared_and_swept():
+    found = cg.compare(llm.Scenario(), ["fifo", "wsrpt", lambda view: []], [0])
+    assert found.values("wsrpt", "weighted_response") == pytest.approx([102])
+    assert "left 20 jobs waiting" in found.failures[0]["error"]
+    swept = cg.sweep(llm.Scenario(), {"gpus": [8, 16], "waves": [False, True]}, ["wsrpt"], [0])
+    assert swept.at(gpus=16, waves=True).values("wsrpt", "weighted_response") == pytest.approx(
+        [108]
+    )
+    assert swept.at(gpus=8, waves=False).values("wsrpt", "weighted_response")[0] > 108
+
+
+@pytest.mark.long
+def test_what_the_howto_says_of_plans_and_reality():
+    """tasks1, ten instances, service times that vary by 20 %: mean weighted tardiness, differences
+    paired by instance.
+    """
+    howto = " ".join((ROOT / "docs" / "howto" / "hgsp.md").read_text(encoding="utf-8").split())
+    names = ["atc:online=true", "atc", "atc:replan_s=60", "greedy", "greedy:replan_s=60"]
+    found = cg.compare(Scenario("tasks1", noise=0.2), names, range(10))
+    online, frozen, anew = (np.mean(found.values(name, "weighted_tardiness")) for name in names[:3])
+    planned = np.mean(found.values("atc", "planned_weighted_tardiness"))
+    assert (
+        f"ATC's plan ({planned:,.0f} s of weighted tardiness) comes to {frozen:,.0f} s if its"
+        " order is kept"
+    ) in howto
+    assert f"{online:,.0f} s if ATC is asked online as tasks arrive" in howto
+    assert f"a plan made anew every minute comes to {anew:,.0f} s" in howto
+    for name in ("greedy", "atc", "atc:replan_s=60"):
+        assert found.differences()[name]["weighted_tardiness"].low > 0
+
+
+# ---- own policies ----
+
+OWN = """
+def first_fit(view):
+    for task in view.queue:
+        fitting = [gpu for gpu in view.free if task.memory_gb <= gpu.kind.memory_gb]
+        if fitting:
+            yield task, fitting[0]
+
+
+def second(view):
+    return [(view.queue[0], view.places[1])]
+"""
+
+
+def first_fit(view):
+    for task in view.queue:
+        fitting = [gpu for gpu in view.free if task.memory_gb <= gpu.kind.memory_gb]
+        if fitting:
+            yield task, fitting[0]
+
+
+def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
+    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    named = f"{tmp_path / 'own.py'}:first_fit"
+    instance = generate(Level(12, "small", 10.0, (1.0, 2.0)))
+    measured = simulate(instance, first_fit)
+    assert measured.fault() == ""
+    assert solve(instance, first_fit).policy == "first_fit"
+    for words in (["solve", "--policy", named], ["run", "--policy", named, "--noise", "0"]):
+        found = json.loads(told(capsys, *words, *SMALL, "--format", "json")[1])
+        assert found.get("measured", found)["weighted_tardiness"] == measured.weighted_tardiness
+    words = [
+        "compare",
+        "--policies",
+        f"atc,{named}",
+        *SMALL,
+        "--seeds",
+        "1",
+        "--format",
+        "json",
+    ]
+    found = json.loads(told(capsys, *words)[1])
+    assert found["policies"][named]["weighted_tardiness"]["mean"] == measured.weighted_tardiness
+    status, out, err = told(
+        capsys, "run", "--policy", named.replace("first_fit", "second"), "--level", "tasks1"
+    )
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert re.search(r"policy 'second' at t = [\d.]+ s sent job \d+ to GPU 2", err)
+
+
+def test_ones_own_order_of_llm_requests_and_its_wrong_answers():
+    """Last come, first served, 8 at a time: 8 short ones at 0, the other 4 and 4 long ones at 0.5,
+    the first 4 at 1.0.
+    """
+
+    def lifo(view):
+        for request in view.queue[::-1]:
+            if request.gpus <= view.free:
+                yield request, request.gpus
+
+    served = cg.simulate(llm.Scenario(), lifo)
+    assert served.policy == "lifo"
+    assert served.jobs["start_s"].tolist() == [1.0] * 4 + [0.5] * 4 + [0.5] * 4 + [0.0] * 8
+    wrong = {
+        "sent job 1 to 3 GPUs; it needs 2": lambda view: [(request, 3) for request in view.queue],
+        "sent job 2 to cluster 1, which has 1 GPUs free; it needs 2": lambda view: [
+            (one, one.gpus) for one in view.queue
+        ],
+        "left 20 jobs waiting, job 1 (request 1, 2 GPUs for 2.00 s, weight 1)": lambda view: None,
+    }
+    for said, policy in wrong.items():
+        with pytest.raises(PolicyError, match=re.escape(said)):
+            cg.simulate(llm.Scenario(cluster=LlmCluster(3)), policy)
+
+
+# ---- claims, listings, pictures ----
+
+
+def test_claims_and_timeline_by_hand():
+    """Two GPUs, 1 s of provisioning: b (20 GB) on the slow one 0 to 1 to 5; a on the fast one at
+    its arrival at 2.
+    """
+    two = Instance(
+        [4, 4], [5, 20], [4, 9], [1, 1], [2, 0], (Gpu("fast", 10, 2.0), SLOW), task_names=("a", "b")
+    )
+    run = cg.simulate(Scenario(two, delay_s=1), first_fit)
+    measured = schedule_of(run)
+    assert (
+        run.claims.tolist()
+        == measured.claims.tolist()
+        == [
+            (1, 1, 1.0, "provisioning", 0.0, 1.0),
+            (1, 1, 1.0, "executing", 1.0, 5.0),
+            (2, 0, 1.0, "provisioning", 2.0, 3.0),
+            (2, 0, 1.0, "executing", 3.0, 5.0),
+        ]
+    )
+    drawn = run.timeline
+    assert (drawn.noun, drawn.places, drawn.sizes) == ("GPU", ("1 fast", "2 slow"), (1.0, 1.0))
+    assert drawn.visits.tolist() == [(1, 0, 0, 5, 9), (2, 2, 2, 5, 4)]
+    assert (drawn.labels, drawn.kinds) == ({1: "b", 2: "a"}, {1: "up to 40 GB", 2: "up to 10 GB"})
+    assert greedy(two).claims["phase"].tolist() == ["executing"] * 2  # a plan has them, too
+
+
+def test_the_claims_of_llm_requests_are_amounts_of_the_cluster():
+    served = cg.simulate(llm.Scenario(), "wsrpt")
+    assert served.claims["amount"].tolist() == [2.0] * 20
+    for at_s in (0.2, 0.7, 2.6):
+        claims = served.claims
+        assert claims["amount"][(claims["from_s"] <= at_s) & (at_s < claims["to_s"])].sum() <= 16
+    assert (served.timeline.places, served.timeline.sizes) == (("H100",), (16.0,))
+
+
+def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
+    """Of fourteen GPUs, more than are shown when idle, each that is held is told by its number,
+    as in the events.
+    """
+    gpus = tuple(Gpu(f"G{number}", 40, 1.0) for number in range(1, 15))
+    fourteen = of(*((5, 0, 9, 1, 0) for _ in gpus), gpus=gpus)
+    walk = list(cg.step_through(Scenario(fourteen), "atc:online=true"))
+    dispatched = [step for step in walk if step.event.kind == "dispatch"]
+    assert dispatched[-1].event.slots == (14,)
+    assert "GPU 14" in str(dispatched[-1])
+    assert " 14:14…" in str(dispatched[-1])
+    assert "1:1…" in str(dispatched[0])
+    assert " 0:" not in str(dispatched[0])
+    measured = cg.simulate(Scenario(fourteen), "atc")
+    assert measured.timeline.places[13] == "14 G14"
+    assert measured.rows()[13]["gpu_number"] == 14
+
+
+def test_runs_can_be_stepped_through():
+    walk = list(cg.step_through(Scenario(THIRTY), Online(atc)))
+    assert {step.event.kind for step in walk} == {"submit", "decide", "dispatch", "start", "finish"}
+    assert "GPUs: " in str(walk[0])
+    served = list(cg.step_through(llm.Scenario(), "fifo"))
+    assert sum(step.event.kind == "finish" for step in served) == 20
+    assert max(sum(holder.amount for holder in step.holders[0]) for step in served) == 16
+
+
+def test_events_speak_of_tasks_and_gpus(capsys, tmp_path):
+    path = tmp_path / "tasks.csv"
+    path.write_text(
+        "task,workload,memory_gb,deadline_s,weight,arrival_s\nlate,60,9,9,1,5\nbig,570,60,9,2,0\n",
+        encoding="utf-8",
+    )
+    words = [
+        "run",
+        "--policy",
+        "greedy",
+        "--instance",
+        str(path),
+        "--delay-s",
+        "2",
+        "--show",
+        "events",
+    ]
+    assert told(capsys, *words)[1].splitlines()[:10] == [
+        "      0.00  submit    job 1              task big, 60 GB, weight 2, due 9.00",
+        "      0.00  decide                       1 waiting, 3 of 3 GPUs idle",
+        "      0.00  dispatch  job 1     GPU 1    task big, A100 of 80 GB",
+        "      2.00  start     job 1     GPU 1    task big, 2.00 s after its arrival",
+        "      5.00  submit    job 2              task late, 9 GB, weight 1, due 9.00",
+        "      5.00  decide                       1 waiting, 2 of 3 GPUs idle",
+        "      5.00  dispatch  job 2     GPU 3    task late, L40 of 48 GB",
+        "      7.00  start     job 2     GPU 3    task late, 2.00 s after its arrival",
+        "      8.08  finish    job 2     GPU 3    task late, 1.08 s of execution, in time",
+        "     12.00  finish    job 1     GPU 1    task big, 10.00 s of execution, late",
+    ]
+
+
+def test_run_steps_and_draws(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    gantt = tmp_path / "run.svg"
+    words = ["run", "--policy", "atc", *SMALL, "--unknown-arrivals", "--noise", "0.2"]
+    status, out, _ = told(capsys, *words, "--show", "step", "--show", str(gantt))
+    assert status == 0
+    assert "GPUs: 1 - -" in out
+    assert "job 1     GPU 1" in out
+    assert "2 A30" in gantt.read_text(encoding="utf-8")
+
+
+@pytest.mark.long
+def test_run_animates(capsys, tmp_path):
+    film = tmp_path / "run.html"
+    assert told(capsys, "run", "--policy", "atc", *SMALL, "--show", str(film))[0] == 0
+    assert film.read_text(encoding="utf-8").startswith("<!")
+
+
+# ---- the commands ----
+
+WAYS = ["compare", "--policies", "greedy,atc", *SMALL, "--noise", "0.2", "--replan-s", "9"]
+
+
+@pytest.mark.parametrize(
+    ("words", "runs"),
+    [
+        (["solve", "--policy", "greedy", *SMALL], 1),
+        (["compare", "--policies", "fifo,atc", *SMALL, "--seeds", "2"], 4),
+        (
+            [*WAYS, "--seeds", "1"],
+            5,
+        ),
+        (["run", "--policy", "greedy", *SMALL], 1),
+        (["run", "--policy", "atc", *SMALL, "--unknown-arrivals"], 1),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else str(words),
+)
+def test_every_command_makes_a_simpy_environment_for_each_run(capsys, monkeypatch, words, runs):
+    made = []
+
+    class Counted(simpy.Environment):
+        def __init__(self, *arguments):
+            made.append(self)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(simpy, "Environment", Counted)
+    assert told(capsys, *words)[0] == 0
+    assert len(made) == runs
+    assert all(env.now > 0 for env in made)  # and they have run
+
+
+def test_run_shows_the_plan_beside_what_was_measured(capsys):
+    words = ["run", "--policy", "greedy", *SMALL]
+    certain = json.loads(told(capsys, *words, "--format", "json")[1])
+    assert certain["planned"] == certain["measured"]
+    uncertain = json.loads(
+        told(capsys, *words, "--noise", "0.3", "--delay-s", "2", "--format", "json")[1]
+    )
+    assert uncertain["planned"] == certain["planned"]
+    assert uncertain["measured"]["act_s"] > uncertain["planned"]["act_s"] + 2
+    rows = csv_rows(told(capsys, *words, "--delay-s", "2", "--format", "csv")[1])
+    assert len(rows) == 12
+    assert all(float(row["start_s"]) >= float(row["planned_start_s"]) + 2 - 1e-9 for row in rows)
+    assert all(row["gpu_number"] == row["planned_gpu_number"] for row in rows)
+    out = told(capsys, *words, "--replan-s", "7")[1]
+    assert "load 10, slack 1 to 2, plans every 7 s, greedy, seed 0" in out
+    assert re.search(r"planned +measured", out)
+
+
+def test_compare_shows_each_way_with_paired_intervals(capsys):
+    words = [*WAYS, "--seeds", "3"]
+    out = told(capsys, *words)[1]
+    labels = ["greedy", "greedy:replan_s=9", "atc", "atc:replan_s=9", "atc:online=true"]
+    assert all(re.search(rf"^{label} ", out, re.MULTILINE) for label in labels)
+    assert "difference from greedy, paired by seed" in out
+    found = json.loads(told(capsys, *words, "--format", "json")[1])
+    assert list(found["policies"]) == labels
+    rows = csv_rows(told(capsys, *words, "--format", "csv")[1])
+    assert len(rows) == 15
+    assert {row["seed"] for row in rows} == {"0", "1", "2"}
+
+
+def test_noise_makes_replications_of_a_file(capsys, tmp_path):
+    path = str(tmp_path / "tasks.csv")
+    told(capsys, "generate", *SMALL, "--out", path)
+    words = [
+        "compare",
+        "--policies",
+        "greedy",
+        "--instance",
+        path,
+        "--seeds",
+        "3",
+        "--format",
+        "csv",
+    ]
+    rows = csv_rows(told(capsys, *words, "--noise", "0.2")[1])
+    assert len({row["weighted_tardiness"] for row in rows}) == 3
+    assert len({row["planned_weighted_tardiness"] for row in rows}) == 1
+    assert "--seeds(='0:3') must be left out" in told(capsys, *words)[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--policy", "act"], "unknown scheduler 'act'; did you mean 'atc'?"),
+        (
+            ["compare", "--policies", "atc,gredy"],
+            "unknown scheduler 'gredy'; did you mean 'greedy'?",
+        ),
+        (["run", "--policy", "none.py:f"], "scheduler file 'none.py' does not exist"),
+        (
+            ["run", "--policy", "greedy", "--unknown-arrivals"],
+            "greedy plans ahead, which unknown arrivals do not allow",
+        ),
+        (
+            ["run", "--policy", "annealing", "--replan-s", "9"],
+            "annealing plans anew (replan_s) with few moves",
+        ),
+        (["run", "--policy", "milp", "--replan-s", "9"], "--replan-s has no effect beside milp"),
+        (["run", "--policy", "greedy", "--replan-s", "0"], "replan_s(=0.0) must be a number > 0"),
+        (["run", "--policy", "greedy", "--noise", "-0.1"], "noise(=-0.1) must be a number >= 0"),
+        (
+            ["run", "--policy", "greedy", "--replan-s", "1e-9"],
+            "replan_s(=1e-09) must be at least 0.000",
+        ),
+        (
+            ["run", "--policy", "greedy", "--noise", "1e200"],
+            "noise(=1e+200) must be at most 100",
+        ),
+        (["run", "--policy", "greedy", "--noise", "nan"], "noise(=nan) must be a number >= 0"),
+        (["compare", "--delay-s", "-1"], "delay_s(=-1.0) must be a number >= 0"),
+        (
+            ["run", "--policy", "greedy", "--show", "run.doc"],
+            "--show(='run.doc') must be events, step, or a file that ends in",
+        ),
+        (["run", "--policy", "greedy", "--moves", "9"], "--moves has no effect beside greedy"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(capsys, words, said):
+    status, out, err = told(capsys, *words, *SMALL)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err

@@ -1,0 +1,897 @@
+"""The registry of logs: each format to one table, the same rules for all, ids and tags kept up
+to the results.
+"""
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import csv_rows, outcome, simulated, waited
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.cluster.jobs import Cluster
+from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, schedule_text
+from cgrsp_simpy.cluster.policies import make_scheduler
+from cgrsp_simpy.cluster.scenario import simulate as simulate_cluster
+from cgrsp_simpy.llm.requests import read_requests
+from cgrsp_simpy.logs import FORMATS, Tags, read_log
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.waiting import Scenario, read_jobs
+from cgrsp_simpy.waiting.policies import waiting_policy
+
+HERE = Path(__file__).resolve().parents[1] / "data"
+# read, not carried: a folder beside the project
+REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A file with a text."""
+
+    def make(text, name="log.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return make
+
+
+@pytest.fixture
+def told(capsys):
+    """Status, stdout and stderr of a command."""
+    return partial(outcome, capsys)
+
+
+# ---- every format, on a made-up file ----
+
+SACCT = """JobID|User|Account|Partition|QOS|State|Submit|Start|End|TimelimitRaw|ReqTRES|AllocTRES
+101|ann|phys|gpu|normal|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:05:00|2024-03-01T11:05:00|120|cpu=8,gres/gpu=2|cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1
+101.batch||phys|||COMPLETED|2024-03-01T10:05:00|2024-03-01T10:05:00|2024-03-01T11:05:00|||cpu=8,mem=64G,node=1
+101.0||phys|||COMPLETED|2024-03-01T10:05:00|2024-03-01T10:05:00|2024-03-01T11:05:00|||cpu=8,mem=64G,node=1
+102_1|bob|chem|gpu|low|FAILED|2024-03-01T10:01:00|2024-03-01T10:06:00|2024-03-01T10:07:00|UNLIMITED|cpu=1|billing=3,cpu=1,gres/gpu:v100=1,gres/gpu:t4=2,mem=4000M,node=1
+102_[2-5]|bob|chem|gpu|low|PENDING|2024-03-01T10:01:00|Unknown|Unknown|60|cpu=1,gres/gpu=1|
+103|ann|phys|gpu|normal|CANCELLED by 1000|2024-03-01T10:02:00|None|2024-03-01T10:03:00|60|cpu=1,gres/gpu=1|
+104|ann|phys|gpu|normal|CANCELLED by 7|2024-03-01T10:02:00|2024-03-01T10:03:00|2024-03-01T10:03:00|60|cpu=1,gres/gpu=1|
+105|cat|phys|gpu|normal|RUNNING|2024-03-01T10:02:00|2024-03-01T10:02:30|Unknown|60|cpu=1|cpu=1,node=1
+106|cat|phys|cpu|normal|COMPLETED|2024-03-01T10:03:00|2024-03-01T10:03:30|2024-03-01T10:03:30|60|cpu=1|cpu=1,mem=1.5T,node=1
+"""
+
+# name -> file, text, columns that are expected, some tags, rows left out
+MADE_UP = {
+    "csv": (
+        "log.csv",
+        'job_id,customer,submit_s,service_s,gpus,deadline_s\nx,acme,5,60,2,90\ny,"b, co",7,0,,\n',
+        {"submit_s": [5, 7], "service_s": [60, 0], "gpus": [2, None], "deadline_s": [90, None]},
+        {"job_id": ("x", "y"), "customer": ("acme", "b, co"), "line": ("2", "3")},
+        {},
+    ),
+    "gentd26": (
+        "log.csv",
+        "gmt_create,predict_status,exec_time_seconds,groupId\n"
+        "2024-11-15 10:00:00,SUCCEED,3,G1\n2024-11-15 10:00:05,FAILED,x,G2\n",
+        {"submit_s": [0], "service_s": [3]},
+        {"groupId": ("G1",), "job_id": ("2",), "predict_status": ("SUCCEED",)},
+        {"predict_status FAILED": (3,)},
+    ),
+    "swf": (
+        "log.swf",
+        "; MaxNodes: 2\n"
+        "; MaxProcs: 8\n"
+        "9 5 3 60 4 -1 1048576 4 90 -1 1 7 1 3 2 1 -1 -1\n"
+        "10 6 -1 -1 4 -1 -1 4 90 -1 1 8 1 3 2 1 -1 -1\n",
+        {
+            "submit_s": [5],
+            "service_s": [60],
+            "limit_s": [90],
+            "gpus": [4],
+            "cores": [4],
+            "memory_gb": [4],
+        },
+        {
+            "job_id": ("9",),
+            "user": ("7",),
+            "queue": ("2",),
+            "wait time": ("3",),
+            "think time": ("",),
+        },
+        {"no run time": (4,)},
+    ),
+    "philly": (
+        "log.trace",
+        "A3C\tpython3 a.py\t--n\t1\t440\t5.0\t2\n",
+        {"submit_s": [5], "service_s": [100], "known_work": [440], "gpus": [2]},
+        {"job_type": ("A3C",), "command": ("python3 a.py",), "job_id": ("1",)},
+        {},
+    ),
+    "openb": (
+        "log.csv",
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+        "deletion_time,scheduled_time\n"
+        "p0,4000,8192,1,500,V100,LS,Running,10,130,30\n"
+        "p1,500,1024,0,0,,BE,Failed,20,70,\n",
+        {
+            "submit_s": [10, 20],
+            "start_s": [30, 20],
+            "service_s": [100, 50],
+            "gpus": [1, 0],
+            "cores": [4, 0.5],
+            "memory_gb": [8, 1],
+        },
+        {
+            "job_id": ("p0", "p1"),
+            "qos": ("LS", "BE"),
+            "gpu_spec": ("V100", ""),
+            "gpu_milli": ("500", "0"),
+        },
+        {},
+    ),
+    "azure": (
+        "log.csv",
+        (
+            "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+            "2023-11-16 18:17:03.9799600,4808,10\n"
+            "2023-11-16 18:17:04.0319600,3180,8\n"
+        ),
+        {"submit_s": [0, 0.052], "prompt_tokens": [4808, 3180], "output_tokens": [10, 8]},
+        {"job_id": ("2", "3")},
+        {},
+    ),
+    "wfformat": (
+        "log.json",
+        json.dumps(
+            {
+                "schemaVersion": "1.4",
+                "workflow": {
+                    "tasks": [
+                        {"name": "a", "runtimeInSeconds": 4, "files": [], "machine": "m1"},
+                        {
+                            "name": "b",
+                            "parents": ["a"],
+                            "runtimeInSeconds": 5,
+                            "files": [],
+                            "memoryInBytes": 2**29,
+                        },
+                    ]
+                },
+            }
+        ),
+        {"service_s": [4, 5], "memory_gb": [0, 0.5]},
+        {"job_id": ("a", "b"), "machine": ("m1", "")},
+        {},
+    ),
+    "alibaba": (
+        "log.csv",
+        "M1,3,j_1,1,Terminated,10,25,100,0.5\ntask_x,1,j_2,2,Failed,5,6,50,0.1\n",
+        {"start_s": [10, 5], "service_s": [15, 1]},
+        {
+            "job_id": ("M1", "task_x"),
+            "job_name": ("j_1", "j_2"),
+            "status": ("Terminated", "Failed"),
+        },
+        {},
+    ),
+    "sacct": (
+        "log.txt",
+        SACCT,
+        {
+            "submit_s": [0, 60, 180],
+            "service_s": [3600, 60, 0],
+            "limit_s": [7200, None, 3600],
+            "start_s": [300, 360, 210],
+            "gpus": [2, 3, 0],
+            "cores": [8, 1, 1],
+            "memory_gb": [64, 4000 / 1024, 1536],
+            "nodes": [1, 1, 1],
+        },
+        {
+            "job_id": ("101", "102_1", "106"),
+            "user": ("ann", "bob", "cat"),
+            "account": ("phys", "chem", "phys"),
+            "qos": ("normal", "low", "normal"),
+        },
+        {"step of a job": (3, 4), "cancelled before it ran": (7, 8), "no run time": (6, 9)},
+    ),
+}
+
+
+def test_every_format_has_a_made_up_file():
+    assert MADE_UP.keys() == FORMATS.keys()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", MADE_UP)
+def test_a_format_becomes_the_common_columns_tags_and_a_report(file, name, packed):
+    path, text, columns, tags, left_out = MADE_UP[name]
+    found = read_log(
+        file(gzip.compress(text.encode()) if packed else text, path), name, strict=True
+    )
+    assert {
+        column: [None if value != value else value for value in values]
+        for column, values in found.columns.items()
+    } == {column: pytest.approx(values, nan_ok=True) for column, values in columns.items()}
+    assert {tag: found.tags[tag] for tag in tags} == tags
+    assert found.report.left_out == left_out and not found.report.bad
+    assert all(len(texts) == len(found) for texts in found.tags.values())
+
+
+@pytest.mark.parametrize("name", MADE_UP)
+def test_a_byte_order_mark_and_windows_line_ends_change_nothing(file, name):
+    path, text, *_ = MADE_UP[name]
+    plain, odd = (
+        read_log(file(text, path), name),
+        read_log(file(("\ufeff" + text).replace("\n", "\r\n"), path), name),
+    )
+    assert {**plain.tags} == {**odd.tags}
+    for column, values in plain.columns.items():
+        np.testing.assert_array_equal(values, odd[column])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("path", "name", "rows", "left_out"),
+    [
+        ("alibaba_genai_2026/lora_request_trace.csv", "gentd26", 26_392, 431),
+        ("swf/NASA-iPSC-1993-3.1-cln.swf.gz", "swf", 18_239, 0),
+        ("gavel_philly/0e4a51.trace", "philly", 1181, 0),
+        ("alibaba_gpu_v2023/openb_pod_list_default.csv", "openb", 8152, 0),
+        ("azure_llm_2023/AzureLLMInferenceTrace_code.csv", "azure", 8819, 0),
+        ("pegasus/montage-chameleon-dss-05d-001.json", "wfformat", 58, 0),
+    ],
+)
+def test_real_logs_are_read_whole(path, name, rows, left_out):
+    if not (REAL / path).exists():
+        pytest.skip("the folder of real data is absent")
+    found = read_log(REAL / path, name, strict=True)
+    assert (len(found), sum(found.report.counts.values()), found.report.bad) == (rows, left_out, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "rows", "hour"),
+    [("nasa_ipsc.swf", 200, 0), ("philly_0e4a51.trace", 60, None), ("azure_llm_code.csv", 300, 18)],
+)
+def test_the_excerpts_are_read_whole(path, rows, hour):
+    """The NASA log begins on 1 October 1993 at 0:00:03 local time, the other at 18:17 on
+    16 November 2023.
+    """
+    found = read_log(HERE / path, "azure" if path.startswith("azure") else None, strict=True)
+    assert len(found) == rows and (found.start.hour if found.start else None) == hour
+
+
+# ---- times ----
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2023-11-14T22:13:20+00:00", "2023-11-14T23:14:20+01:00"],
+        ["2023-11-14T22:13:20Z", "2023-11-14T22:14:20+00:00"],
+        ["1700000000", "1700000060"],
+        ["1700000000.0", "1.70000006e9"],
+    ],
+)
+@pytest.mark.parametrize("column", ["timestamp", "submit_s", "time"])
+def test_dates_with_zones_and_unix_times_are_one_axis(file, column, times):
+    text = f"{column},service_s\n" + "".join(f"{time},5\n" for time in times)
+    found = read_log(file(text), strict=True)
+    assert found["submit_s"].tolist() == [0, 60]
+    assert found.start.isoformat() == "2023-11-14T22:13:20"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (["2024-01-01 10:00,1,", "2024-01-01 11:00Z,1,"], "line 3: a time with a zone, where"),
+        (["2024-01-01 10:00+02:00,1,", "2024-01-01 11:00,1,"], "line 3: a time without a zone"),
+        (  # read column by column, told by rows
+            ["2024-01-01 10:00Z,1,", "2024-01-01 10:00Z,1,2024-01-01 11:00", "2024-01-01 10:00,1,"],
+            "line 3: a time without a zone, where line 2 has one with a zone: all times of a file",
+        ),
+        (["2024-01-01 10:00Z,1,2024-01-01 10:00"], "line 2: a time with a zone, where line 2"),
+        (["2024-01-01 10:00,1,"] * 5000 + ["2024-01-01 10:00Z,1,"], "line 5002: a time with"),
+    ],
+)
+def test_times_with_and_without_a_zone_are_refused(file, rows, words):
+    with pytest.raises(InputError) as error:
+        read_log(file("\n".join(["timestamp,service_s,deadline_s", *rows])))
+    assert words in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_unix_times_in_milliseconds_are_refused(file):
+    with pytest.raises(
+        InputError, match=r"log\.csv: earliest submission\(=1700000000000\.0\) must be seconds"
+    ):
+        read_log(file("timestamp,service_s\n1700000000000,5\n"))
+
+
+def test_a_window_is_of_any_format():
+    whole = read_log(HERE / "nasa_ipsc.swf")
+    part = read_log(HERE / "nasa_ipsc.swf", window="5000:20000")
+    inside = (whole["submit_s"] >= 5000) & (whole["submit_s"] < 20000)
+    assert (part["submit_s"] + 5000).tolist() == whole["submit_s"][inside].tolist()
+    assert part.tags["job_id"] == whole.tags.chosen(np.flatnonzero(inside))["job_id"]
+    first = read_log(HERE / "nasa_ipsc.swf", window="0:5000")
+    assert len(first["submit_s"]) == (whole["submit_s"] < 5000).sum() > 0
+
+
+# ---- rows in any order, with more columns ----
+
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 50), st.integers(0, 9), st.integers(0, 4), st.text("abc ,\"'é", max_size=5)
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+def table(names, rows):
+    out = io.StringIO()
+    csv.writer(out).writerows([names, *rows])
+    return out.getvalue()
+
+
+@pytest.mark.slow
+@given(ROWS, st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_shuffled_packed_and_with_other_columns_rows_are_the_same_jobs(
+    tmp_path_factory, rows, random
+):
+    folder = tmp_path_factory.mktemp("logs")
+    names = ["job_id", "submit_s", "service_s", "gpus", "customer"]
+    cells = [[f"j{number}", *row] for number, row in enumerate(rows)]
+    (folder / "a.csv").write_text(table(names, cells), encoding="utf-8")
+    shuffled = random.sample([[*row, "more", row[1] * 7] for row in cells], len(cells))
+    places = random.sample(range(7), 7)
+    more = [[row[place] for place in places] for row in [[*names, "note", "size"], *shuffled]]
+    (folder / "b.csv.gz").write_bytes(gzip.compress(table(more[0], more[1:]).encode("utf-8-sig")))
+    one, two = (read_log(folder / name) for name in ("a.csv", "b.csv.gz"))
+
+    def jobs(found):
+        columns = (
+            *(found[name] for name in ("submit_s", "service_s", "gpus")),
+            found.tags["customer"],
+        )
+        return {
+            job: tuple(map(str, values)) for job, *values in zip(found.tags["job_id"], *columns)
+        }
+
+    assert jobs(one) == jobs(two) and len(jobs(one)) == len(rows)
+    assert np.all(np.diff(two["submit_s"]) >= 0)
+    assert jobs(one) == {
+        row[0]: (*(str(float(value)) for value in row[1:4]), row[4]) for row in cells
+    }
+
+
+@given(ROWS)
+@settings(max_examples=30, deadline=None)
+def test_two_modules_that_read_one_swf_see_the_same_jobs(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("logs") / "log.swf"
+    path.write_text(
+        "; Version: 2.2\n"
+        + "".join(
+            f"{job} {at} -1 {run} {cpus} -1 -1 -1 -1 -1 1 1 1 1 1 1 -1 -1\n"
+            for job, (at, run, cpus, _) in enumerate(rows)
+        )
+    )
+    fit = sorted((at, job) for job, (at, run, cpus, _) in enumerate(rows) if cpus)
+    if not any(rows[job][1] for _, job in fit):
+        return  # no job takes time
+    first = read_log(path)
+    waiting, cluster = read_jobs(path).jobs, jobs_of(first, Cluster((4,)))
+    rental = cg.trace(path).workload
+    assert waiting.tags["job_id"] == tuple(str(job) for _, job in fit)
+    timed = [place for place, run_s in enumerate(waiting.run_s) if run_s]
+    # a job of 0 s is left out by those whose jobs take time
+    assert cluster.tags == rental.tags == waiting.tags.chosen(timed)
+    for ours, theirs in (("submit_s", "arrival_s"), ("run_s", "duration_s"), ("cores", "gpus")):
+        values = getattr(waiting, ours)[timed]
+        assert (values - (values[0] if ours == "submit_s" else 0)).tolist() == getattr(
+            cluster, theirs
+        ).tolist()
+    assert (
+        list(rental.service_s) == cluster.duration_s.tolist()
+        and list(rental.gpus) == cluster.gpus.tolist()
+    )
+
+
+# ---- column mapping ----
+
+
+def test_columns_of_other_names_are_mapped(file, told):
+    path = file("id,created,seconds,cards,org\na,5,60,2,acme\nb,7,30,1,bco\n")
+    mapping = {"submit": "created", "service": "seconds", "gpus": "cards", "job_id": "id"}
+    found = read_log(path, columns=mapping)
+    assert found["submit_s"].tolist() == [5, 7] and found["gpus"].tolist() == [2, 1]
+    assert {**found.tags} == {"job_id": ("a", "b"), "org": ("acme", "bco"), "line": ("2", "3")}
+    text = ",".join(f"{ours}={theirs}" for ours, theirs in mapping.items())
+    for command in (
+        ["run"],
+        ["cluster", "run"],
+        ["waiting", "run", "--policy", "njw", "--machines", "1", "--machine", "whole"],
+    ):
+        status, out, _ = told(*command, "--trace", path, "--log", text, "--format", "csv")
+        assert status == 0
+        assert [row["job_id"] for row in csv_rows(out)] == ["a", "b"]
+
+
+def test_a_mapped_log_comes_back_from_a_scenario_file(file, tmp_path):
+    path = file("created,service_s\n5,60\n7,30\n")
+    scenario = cg.trace(path, columns={"submit": "created"})
+    scenario.to_toml(tmp_path / "s.toml")
+    assert cg.Scenario.from_toml(tmp_path / "s.toml") == scenario
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("service=seconds,submit=when", "line 1: no column when (columns: 'created, seconds')"),
+        ("submt=created", "unknown name 'submt'; did you mean 'submit'?"),
+        ("submit", "argument --log: 'submit' must be of the form name=value"),
+        ("submit=created,submit=seconds", "argument --log: submit is given twice"),
+        ("", "argument --log: '' must be of the form name=value"),
+    ],
+)
+def test_a_mapping_that_cannot_be_is_one_line(file, told, columns, said):
+    status, out, err = told("run", "--trace", file("created,seconds\n1,5\n"), "--log", columns)
+    assert (status, out) == (2, "") and said in err and err.count("\n") == 1
+
+
+# ---- what is refused ----
+
+HEAD = "job_id,submit_s,service_s\n"
+REFUSED = [
+    # no header
+    ("a,0,5\nb,1,6\n", "line 1: no column submit_s or timestamp or time (columns: 'a, 0, 5')"),
+    (
+        "when;took\n1;5\n",
+        "submit_s or timestamp or time; its cells are parted by semicolons, where",
+    ),
+    ("when\ttook\n1\t5\n", "its cells are parted by tabs, where commas are needed"),
+    ("", "the file is empty"),
+    ("\n  \n", "the file is empty"),
+    (b"\x89PNG\r\n\x1a\n\x00\x00", "not a text file"),
+    (HEAD.encode("utf-16"), "not a text file in UTF-8"),
+    (gzip.compress(HEAD.encode() * 9, mtime=0)[:-9], "damaged gzip file"),
+    (HEAD, "no usable job (bad rows: 0; left out: none)"),
+    (
+        HEAD + "a,-1,5\n",
+        (
+            "no usable job (bad rows: 1; left out: none): line 2: submit_s(='-1') must be"
+            " a number >= 0"
+        ),
+    ),
+    (HEAD + "a,0,nan\n", "line 2: service_s(='nan') must be a number >= 0"),
+    (HEAD + "a,0,5,6\n", "line 2: 4 fields, not 3"),
+    (HEAD + f"{'a' * 140_000},0,5\n", "line 2: not CSV (field larger than field limit (131072))"),
+    (HEAD + 'a,0,5\n"b,1,5\n', "line 3: not CSV (unexpected end of data)"),
+    ("gmt_create,predict_status,exec_time_seconds\n", "they are those of the format gentd26"),
+    ("TIMESTAMP,ContextTokens,GeneratedTokens\n", "they are those of the format azure"),
+    (
+        HEAD.replace("job_id", '"two\nlines"').replace("submit_s", "sbmit"),
+        "line 1: no column submit_s",
+    ),
+]
+
+
+def test_where_no_row_is_usable_three_faults_are_told(file, told):
+    path = file(HEAD + "a,0,0:05:00\n" * 2000)
+    _, _, err = told("run", "--trace", path)
+    assert "no usable job (bad rows: 2000; left out: none): line 2: service_s(='0:05:00')" in err
+    assert "line 4: " in err and "line 5" not in err and len(err) < 500
+
+
+@pytest.mark.parametrize(("text", "said"), REFUSED, ids=[said[:60] for _, said in REFUSED])
+def test_a_log_that_cannot_be_read_is_one_line(file, told, text, said):
+    path = file(text)
+    for command in (
+        ["run"],
+        ["cluster", "run"],
+        ["waiting", "run", "--policy", "njw", "--machines", "1"],
+    ):
+        status, out, err = told(*command, "--trace", path)
+        assert (status, out) == (2, "")
+        assert said in err and str(path) in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["gres/gpu:a=9999999999999999999K", "gres/gpu=1.5", "gres/gpu:a=many", "mem=1e9G", "cpu"],
+)
+def test_resources_that_cannot_be_are_a_bad_row_of_the_column_that_holds_them(file, text):
+    found = read_log(
+        file(
+            SACCT
+            + SACCT.splitlines()[1].replace("cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1", text)
+            + "\n"
+        ),
+        "sacct",
+    )
+    [fault] = found.report.bad
+    assert fault.line == 11 and fault.what.startswith(f"AllocTRES(={text!r}) must be like cpu=8")
+
+
+def test_a_number_out_of_range_spoils_no_other_column(file):
+    bad = "1 0 -1 5 1e300 -1 1e300 1 9 1e300 1 1 1 1 1 1 -1 -1\n"
+    found = read_log(file(bad + bad.replace("1e300", "2").replace("1 0", "2 0"), "log.swf"))
+    assert found["cores"].tolist() == [2] and len(found.report.bad) == 1
+
+
+def test_a_long_field_and_a_broken_quote_are_bad_rows_among_good_ones(file):
+    found = read_log(file(HEAD + f'a,0,5\n{"b" * 140_000},1,5\n"c"c,2,5\nd,3,5\n'))
+    assert found.tags["job_id"] == ("a", "d") and [fault.line for fault in found.report.bad] == [
+        3,
+        4,
+    ]
+
+
+def test_bytes_that_are_not_utf8_are_latin1_so_that_names_stay_apart(file):
+    found = read_log(file((HEAD + "Müller,0,5\nMöller,1,5\n").encode("latin-1")))
+    assert found.tags["job_id"] == ("Müller", "Möller")
+
+
+@pytest.mark.parametrize(
+    ("name", "who", "command", "column"),
+    [
+        ("azure", "jobs on rented GPUs", ["run"], "service_s"),
+        ("azure", "jobs of a cluster", ["cluster", "run"], "service_s"),
+        (
+            "alibaba",
+            "jobs for waiting policies",
+            ["waiting", "run", "--policy", "njw", "--machines", "1"],
+            "submit_s",
+        ),
+        ("csv", "jobs of a cluster", ["cluster", "run"], "gpus"),
+        ("csv", "LLM requests", None, "prompt_tokens"),
+    ],
+)
+def test_a_column_that_a_module_needs_and_the_format_does_not_tell_is_one_line(
+    file, told, name, who, command, column
+):
+    path = file(MADE_UP[name][1].replace("gpus", "cards"))
+    said = f"the format {name} tells no {column} "
+    if command is None:
+        with pytest.raises(InputError, match=said):
+            read_requests(path, format=name)
+        return
+    status, out, err = told(*command, "--trace", path, "--log", f"format={name}")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err and f"which {who} need" in err
+
+
+# ---- one rule for jobs of 0 s, and for what is missing ----
+
+
+def test_a_job_of_0_s_is_kept_in_the_log_and_left_out_where_jobs_take_time(file, caplog):
+    caplog.set_level("INFO")
+    path = file(
+        "job_id,submit_s,service_s,gpus,cores\n"
+        "a,0,5,1,1\n"
+        "b,1,0,1,1\n"
+        "c,2,,1,1\n"
+        "d,,5,1,1\n"
+        "e,3,5,0,1\n"
+        "f,4,5,1,0\n"
+    )
+    log = read_log(path)
+    assert log.tags["job_id"] == ("a", "b", "e", "f")
+    assert log.report.left_out == {"no run time": (4,), "no submit time": (5,)}
+    assert read_jobs(path, whole=True).jobs.tags["job_id"] == ("a", "b", "e")
+    assert jobs_of(log).tags["job_id"] == cg.trace(path).workload.tags["job_id"] == ("a", "f")
+    assert (
+        "rows left out: 1 of no run time, 1 of no submit time, 1 of no GPU, 1 of run time 0"
+        in caplog.text
+    )
+
+
+# ---- ids and tags in the results ----
+
+
+def shuffled_rows(number, seed=3):
+    random = Random(seed)
+    customers = [f"customer {letter}" for letter in "ABCDEFG"] + [""]
+    rows = [
+        [f"id-{job}", at, random.choice([0, 20, 30, 400]), random.choice(customers)]
+        for job, at in enumerate(range(number))
+    ]
+    random.shuffle(rows)
+    return rows
+
+
+@pytest.mark.slow
+def test_a_customer_report_of_10000_shuffled_rows_adds_up_to_the_whole(tmp_path):
+    path, rows = tmp_path / "log.csv", shuffled_rows(10_000)
+    path.write_text(table(["job_id", "submit_s", "service_s", "customer"], rows))
+    run = cg.simulate(cg.trace(path, slots=200), "edf")
+    ran = {row[0]: row for row in rows if row[2]}
+    report, whole = run.by("customer"), run.summary()
+    assert {row["customer"]: row["jobs"] for row in report} == Counter(
+        row[3] for row in ran.values()
+    )
+    for figure in ("jobs", "completed", "cost_usd", "utilisation_pct"):
+        assert sum(row[figure] for row in report) == pytest.approx(whole[figure], rel=1e-9)
+    for mean in ("wait_min", "tardiness_min", "miss_pct"):
+        assert sum(row[mean] * row["jobs"] for row in report) == pytest.approx(
+            whole[mean] * len(ran), rel=1e-9, abs=1e-9
+        )
+    speed = [gpu.speed for gpu in run.scenario.gpus]
+    # what is told of a job is that of its row in the file
+    for number, row in enumerate(run.rows()):
+        at, seconds, customer = ran[row["job_id"]][1:]
+        assert (row["submit_s"], row["customer"]) == (at, customer)
+        assert row["service_s"] * speed[run.jobs["gpu"][number]] == pytest.approx(seconds)
+        assert rows[int(row["line"]) - 2][0] == row["job_id"]
+
+
+def test_the_report_of_a_customer_is_that_of_his_rows():
+    """Worked by hand: two customers on one slot of a GPU of speed 1 at once."""
+    jobs = cg.LoggedWorkload(
+        (0.0, 10.0, 20.0),
+        (5.0, 5.0, 5.0),
+        (9.0, 9e9, 9e9),
+        (1,) * 3,
+        (1.0,) * 3,
+        tags=Tags({"who": "aba"}),
+    )
+    run = cg.simulate(cg.Scenario("three", jobs, market=cg.Market()), "fifo")
+    one, two = run.by("who")
+    assert (one["who"], one["jobs"], two["jobs"]) == ("a", 2, 1)
+    waits_s = run.jobs["start_s"] - run.jobs["submit_s"]
+    assert one["wait_min"] == pytest.approx((waits_s[0] + waits_s[2]) / 120) and two[
+        "wait_min"
+    ] == pytest.approx(waits_s[1] / 60)
+    assert one["cost_usd"] == pytest.approx(run.jobs["cost_usd"][[0, 2]].sum())
+
+
+def test_reports_of_waiting_and_cluster_add_up_too(file):
+    rows = [
+        [job, at, seconds or 7, 1, customer]
+        for job, at, seconds, customer in shuffled_rows(300, seed=5)
+    ]
+    log = read_log(file(table(["job_id", "submit_s", "service_s", "gpus", "customer"], rows)))
+    cluster = simulate_cluster(jobs_of(log), Cluster((8,)), make_scheduler("sjf"))
+    waiting = simulated(
+        Scenario(read_jobs(log.path, whole=True).jobs, waiting_policy("ajw", 900, 180), 2),
+        keep=True,
+    )
+    for report, waited_s in (
+        (cluster.by("customer"), waited(cluster)),
+        (waiting.by("customer"), waited(waiting)),
+    ):
+        assert {row["customer"]: row["jobs"] for row in report} == Counter(row[4] for row in rows)
+        assert sum(row["wait_s"] * row["jobs"] for row in report) == pytest.approx(waited_s.sum())
+        own = {row[0]: row[4] for row in rows}
+        ids = log.tags["job_id"]
+        assert waited_s[[own[job] == "customer A" for job in ids]].mean() == pytest.approx(
+            next(row["wait_s"] for row in report if row["customer"] == "customer A")
+        )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run"],
+        ["cluster", "run"],
+        ["waiting", "run", *"--policy njw --machines 1 --machine whole".split()],
+    ],
+)
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_a_command_reports_by_a_column(file, told, command, form):
+    path = file("job_id,submit_s,service_s,gpus,who\na,0,5,1,x\nb,1,5,1,y\nc,2,5,1,x\n")
+    status, out, _ = told(*command, "--trace", path, "--by", "who", "--format", form)
+    assert status == 0
+    if form == "json":
+        assert [(row["value"], row["jobs"]) for row in json.loads(out)["rows"]] == [
+            ("x", 2),
+            ("y", 1),
+        ]
+    elif form == "csv":
+        assert [(row["value"], row["jobs"]) for row in csv_rows(out)] == [
+            ("x", "2"),
+            ("y", "1"),
+        ]
+    else:
+        assert [line.split()[:2] for line in out.splitlines()] == [
+            ["who", "jobs"],
+            ["x", "2"],
+            ["y", "1"],
+        ]
+    status, out, err = told(*command, "--trace", path, "--by", "whom")
+    assert (status, out) == (2, "")
+    assert re.search(r"unknown (tag|column) 'whom'; did you mean 'who'\?", err)
+
+
+def test_a_column_whose_name_a_result_has_stands_behind_log(file):
+    run = cg.simulate(cg.trace(file("submit_s,service_s,slot,status\n0,5,mine,ok\n")), "fifo")
+    [row] = run.rows()
+    assert (row["log_slot"], row["log_status"], row["slot"]) == ("mine", "ok", 0)
+
+
+def test_rows_of_waiting_jobs_have_the_ids_of_the_file(file, told):
+    path = file("job_id,submit_s,service_s\nlate,9,5\nearly,0,5\nnone,3,\n")
+    status, out, _ = told(
+        "waiting",
+        "run",
+        "--policy",
+        "njw",
+        "--machines",
+        "1",
+        "--machine",
+        "whole",
+        "--trace",
+        path,
+        "--format",
+        "csv",
+    )
+    assert status == 0
+    assert [(row["job_id"], row["submit_s"]) for row in csv_rows(out)] == [
+        ("early", "0.0"),
+        ("late", "9.0"),
+    ]
+
+
+# ---- the cluster's shape, and a schedule as SWF ----
+
+
+@pytest.mark.parametrize(
+    ("header", "sizes"),
+    [
+        ("; MaxNodes: 3\n; MaxProcs: 8\n", (3, 3, 2)),
+        ("; MaxNodes: 128 \n; MaxProcs: 128 (of which 8 are down)\n", (1,) * 128),
+        ("; MaxProcs: 6\n", (6,)),
+        ("; MaxNodes: 6\n", None),
+        ("; MaxNodes: 9\n; MaxProcs: 4\n", (1,) * 4),
+        ("; MaxProcs: many\n", None),
+        ("", None),
+    ],
+)
+def test_the_header_of_a_log_tells_the_cluster(file, header, sizes):
+    found = cluster_of(
+        read_log(file(header + "1 0 -1 5 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n", "log.swf"))
+    )
+    assert (None if found is None else found.sizes) == sizes
+
+
+def test_a_command_takes_the_cluster_of_the_header_unless_one_is_given(told):
+    """Jobs of 128 processors do not fit on the 64 GPUs that are the default."""
+    status, out, _ = told("cluster", "run", "--trace", HERE / "nasa_ipsc.swf")
+    assert status == 0 and out.startswith("nasa_ipsc.swf, 128 GPUs on 128 nodes, fifo")
+    assert told("cluster", "run", "--trace", HERE / "nasa_ipsc.swf", "--cluster", "8x8")[0] == 2
+
+
+def test_a_schedule_is_written_as_swf_and_read_again(told, tmp_path):
+    log = read_log(HERE / "nasa_ipsc.swf")
+    jobs, cluster = jobs_of(log, Cluster((128,))), Cluster((128,))
+    outcome = simulate_cluster(jobs, cluster, make_scheduler("sjf"))
+    path = tmp_path / "schedule.swf"
+    path.write_text(schedule_text(outcome))
+    back = read_log(path, strict=True)
+    assert (
+        cluster_of(back) == cluster
+        and back.tags["job_id"] == jobs.tags["job_id"]
+        and back.tags["user"] == jobs.tags["user"]
+    )
+    assert (
+        back["submit_s"].tolist() == jobs.arrival_s.tolist()
+        and back["service_s"].tolist() == jobs.duration_s.tolist()
+    )
+    assert [float(text) for text in back.tags["wait time"]] == waited(outcome).tolist()
+    assert (
+        told(
+            "cluster",
+            "run",
+            "--trace",
+            HERE / "nasa_ipsc.swf",
+            "--cluster",
+            "1x128",
+            "--policy",
+            "sjf",
+            "--swf",
+            path,
+        )[0]
+        == 0
+    )
+    assert path.read_text() == schedule_text(outcome)
+
+
+def test_ids_that_are_no_numbers_stand_in_the_comments_of_a_schedule(file):
+    jobs = jobs_of(read_log(file("job_id,submit_s,service_s,gpus\nb x,0.5,5.25,2\na,1,5,1\n")))
+    text = schedule_text(simulate_cluster(jobs, Cluster((2,)), make_scheduler("fifo")))
+    assert "; Note: job 1 is b x\n; Note: job 2 is a\n" in text
+    assert text.splitlines()[-2:] == [
+        "1 0 0 5.25 2 -1 -1 2 5.25 -1 1 -1 -1 -1 -1 -1 -1 -1",
+        "2 0.5 4.75 5 1 -1 -1 1 5 -1 1 -1 -1 -1 -1 -1 -1 -1",
+    ]
+
+
+def test_a_study_of_a_log_in_a_results_directory_is_told_apart_by_its_tags(file, tmp_path):
+    """Tags are a part of what was studied; the same log resumes."""
+    path = file("submit_s,service_s,who\n0,5,a\n1,6,b\n")
+    first = cg.compare(cg.trace(path), ["fifo"], range(2), out=tmp_path / "out")
+    assert cg.compare(cg.trace(path), ["fifo"], range(2), out=tmp_path / "out").rows == first.rows
+    with pytest.raises(InputError, match="use another directory"):
+        cg.compare(
+            cg.trace(file("submit_s,service_s,who\n0,5,a\n1,6,c\n")),
+            ["fifo"],
+            range(2),
+            out=tmp_path / "out",
+        )
+
+
+def test_a_job_wider_than_the_fleet_is_refused_before_anything_runs(tmp_path, capsys):
+    (tmp_path / "wide.csv").write_text("submit_s,service_s,gpus\n0,60,1\n5,60,1000\n")
+    assert main(["run", "--trace", str(tmp_path / "wide.csv")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "cgrsp run: GPUs of job 1(=1000) must be at most 5, the number of slots\n"
+
+
+def test_a_log_of_one_job_has_no_rate(tmp_path, capsys, caplog):
+    (tmp_path / "one.csv").write_text("submit_s,service_s\n0,60\n")
+    with caplog.at_level("INFO"):
+        assert main(["run", "--trace", str(tmp_path / "one.csv")]) == 0
+    assert "inf an hour" not in caplog.text
+    assert "1 job over 0 s; service" in caplog.text
+
+
+def test_a_comparison_by_a_column_is_that_of_the_runs_and_a_wrong_column_is_told_at_once(
+    tmp_path, capsys
+):
+    rows = [f"{60 * number},{50 + number},{'ab'[number % 2]}" for number in range(20)]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["submit_s,service_s,customer", *rows]) + "\n")
+    line = ["compare", "--trace", str(path), "--policies", "fifo,edf", "--seeds", "3"]
+    assert main([*line, "--by", "customer", "--format", "csv"]) == 0
+    found = csv_rows(capsys.readouterr().out)
+    assert [(row["value"], row["policy"]) for row in found] == [
+        ("a", "edf"),
+        ("a", "fifo"),
+        ("b", "edf"),
+        ("b", "fifo"),
+    ]
+    runs = [cg.simulate(cg.trace(path), "edf", seed).by("customer")[0] for seed in range(3)]
+    mean = sum(run["wait_min"] for run in runs) / 3
+    assert float(found[0]["wait_min"]) == pytest.approx(mean, rel=1e-12)
+    for more in (["--by", "custmer"], ["--by", "customer", "--out", str(tmp_path / "out")]):
+        assert main([*line, *more]) == 2
+        assert capsys.readouterr().err.splitlines()[-1].startswith("cgrsp compare: ")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("sweep slots=3,4 --slots 5", "--slots(=5) must be left out where the grid has slots"),
+        ("sweep name=quiet jobs=3 --jobs 9", "--jobs(=9) must be left out"),
+        ("cluster sweep load=0.5,0.9 --load 0.7", "--load(=0.7) must be left out"),
+        ("dag sweep gpus=2,4 --platform gpus=3", "--platform(={'gpus': 3}) must be left out"),
+        (
+            "sweep persistence_s=9,40 --market persistence_s=3",
+            "--market(=[{'persistence_s': 3.0}])",
+        ),
+        ("hgsp sweep tasks=9,40 --level tasks1:tasks=3", "--level(=('tasks1', {'tasks': 3}))"),
+        ("hgsp sweep delay_s=0,1 --delay-s 2", "--delay-s(=2.0) must be left out"),
+        ("llm sweep memory_gb=60,80 --cluster memory_gb=40", "--cluster(={'memory_gb': 40.0})"),
+        ("waiting sweep machines=4,8 --machines 5", "--machines(=5) must be left out"),
+        ("hgsp sweep tasks=900000,99000000 --seeds 9", "jobs are to be simulated"),
+        ("sweep name=surge slots=4,5 --seeds 900000", "jobs are to be simulated"),
+        ("advise --day surge --seeds 900000", "jobs are to be bounded or simulated"),
+        ("cluster table --seeds 900000", "jobs are to be simulated"),
+    ],
+)
+def test_an_option_beside_its_own_parameter_or_hours_of_work_are_one_line(capsys, line, told):
+    assert main(line.split()) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert told in err

@@ -1,0 +1,128 @@
+"""A run in motion: what a frame of a film shows, and the files it becomes."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from PIL import Image
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.dag.scenario import simulate
+from cgrsp_simpy.plots.style import EXECUTING, PROVISIONING
+
+
+@pytest.fixture(scope="module")
+def run():
+    return cg.simulate(cg.day("hectic", jobs=30, slots=3), "spt", 1)
+
+
+def frame_at(run, time_s):
+    """The axes as they are at a time."""
+    moving = cg.plots.animate(run, frames=2).film()
+    moving._func(time_s)
+    moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
+    return moving._fig.axes
+
+
+def colours_of_box(bottom, column):
+    """What a box is filled with, from the bottom up: colours and how high they reach."""
+    filled = bottom.collections[0]
+    boxes = [path.get_extents() for path in filled.get_paths()]
+    return [
+        (to_hex(colour), round((box.y1 + 0.95) / 0.9, 6))
+        for colour, box in sorted(
+            zip(filled.get_facecolor().tolist(), boxes), key=lambda each: each[1].y0
+        )
+        if column < box.x0 < column + 1
+    ]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])
+def test_a_frame_shows_queue_and_slots_at_its_time(run, share):
+    time_s = share * run.tally.end_s
+    top, bottom = frame_at(run, time_s)
+    jobs = run.jobs
+    waiting = int(((jobs["submit_s"] <= time_s) & (time_s < jobs["dispatch_s"])).sum())
+    assert top.get_title("left").endswith(f"{waiting} waiting")
+    assert top.lines[0].get_ydata()[-1] == waiting
+    for slot in range(3):
+        held = jobs[
+            (jobs["slot"] == slot) & (jobs["dispatch_s"] <= time_s) & (time_s < jobs["finish_s"])
+        ]
+        runs = bool(len(held)) and held["start_s"][0] <= time_s
+        filled = [] if not len(held) else [(EXECUTING if runs else PROVISIONING, 1.0)]
+        assert colours_of_box(bottom, slot) == filled
+        assert bottom.texts[2 * slot].get_text() == (f"job {held['job'][0]}" if len(held) else "")
+
+
+def test_a_gif_has_the_frames(run, tmp_path):
+    cg.plots.animate(run, frames=5, fps=10).save(tmp_path / "day.gif")
+    with Image.open(tmp_path / "day.gif") as picture:
+        assert picture.n_frames == 5
+        assert picture.info["duration"] == 100
+
+
+def test_other_files_and_empty_runs_are_refused(run, tmp_path):
+    with pytest.raises(
+        cg.InputError, match=r"file\(='.*day.mp4'\) must be a name that ends in .gif or .html"
+    ):
+        cg.plots.animate(run, frames=2).save(tmp_path / "day.mp4")
+    with pytest.raises(cg.InputError, match="frames"):
+        cg.plots.animate(run, frames=1)
+    with pytest.raises(cg.InputError, match="kept no records"):
+        cg.plots.animate(cg.simulate(cg.day("quiet", jobs=5), "fifo", records=False))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("file/a.gif", "file/a.gif: File exists"),
+        ("file/a.html", "file/a.html: File exists"),
+        ("folder.gif", "folder.gif: Is a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(run, name, message, tmp_path):
+    (tmp_path / "folder.gif").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(cg.InputError, match=f".*{message}$"):
+        cg.plots.animate(run, frames=2).save(tmp_path / name)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder.gif"]
+
+
+# ---- cgrsp run --show ----
+
+
+@pytest.mark.slow
+def test_run_sets_a_day_in_motion(tmp_path, capsys):
+    path = tmp_path / "new" / "day.html"
+    assert main(["run", "--day", "quiet", "--jobs", "12", "--slots", "2", "--show", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("quiet, fifo, seed 0\n")
+    assert err == ""
+    assert path.read_bytes().startswith(b"<!DOCTYPE html>")
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "a"])
+def test_a_wrong_name_is_told_before_anything_is_run_or_drawn(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert (
+        main(["run", "--day", "quiet", "--show", "events", "--show", "day.png", "--show", name])
+        == 2
+    )
+    suffixes = ".png, .svg, .pdf, .html, .gif"
+    told = f"cgrsp run: --show(='{name}') must be events, step, or a file that ends in {suffixes}\n"
+    assert capsys.readouterr() == ("", told)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_box_says_the_name_of_its_job_as_far_as_there_is_room():
+    graph = cg.dag.Graph([8, 4], [0, 0], [], [], names=("r0 l3.0", "map_of_the_genome_023"))
+    plan = cg.dag.Plan(np.array([0, 1]))
+    texts = {}
+    for gpus in (2, 12):
+        run = simulate(cg.dag.Problem(graph, cg.dag.Servers(gpus, tflops=(1.0,)).platform()), plan)
+        _, bottom = frame_at(run, 1.0)
+        texts[gpus] = [text.get_text() for text in bottom.texts[:4:2]]
+    assert texts == {2: ["r0 l3.0", "map_of_the_genome_023"], 12: ["r0…3.0", "ma…023"]}

@@ -1,0 +1,1001 @@
+"""Plots draw what the data hold, on the Axes given, and neither save nor show, nor change
+a setting.
+
+`PYTHONPATH=tests python tests/plots/test_plots.py` draws the pictures in tests/plots/baseline anew.
+"""
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.testing.compare import compare_images
+from matplotlib.text import Text
+from support import drawn_with
+
+import cgrsp_simpy as cg
+from cgrsp_simpy import plots
+from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.agreement import published_vs_reproduced
+from cgrsp_simpy.plots.labels import spread
+from cgrsp_simpy.plots.style import (
+    COLUMNS_MM,
+    COMPLEXITY,
+    LOOKS,
+    MISSED,
+    POLICY,
+    PROVISIONING,
+    STYLE,
+    colour_of,
+    looks,
+)
+from cgrsp_simpy.rental.record import METRICS
+from cgrsp_simpy.thesis.verdict import Judged
+
+# thesis Table 5.2
+TEN = ["rh", "cadr", "spt-rescue", "adaptive", "spt", "edf", "lcf", "balanced", "fifo", "random"]
+BASELINE = Path(__file__).parent / "baseline"
+AT_ONCE = cg.Market(delay_s=((0, 0), (0, 0), (0, 0)))
+
+
+def new_axes(width=6.3, height=3.9):
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
+
+
+@pytest.fixture
+def ax():
+    return new_axes()
+
+
+def three_jobs():
+    """Of three jobs of about a minute on one slot the first alone is in time."""
+    listed = [
+        cg.Job(0, 0.0, 100.0),
+        cg.Job(1, 0.0, 100.0, complexity=2, tight=True),
+        cg.Job(2, 0.0, 100.0, complexity=3),
+    ]
+    return cg.simulate(
+        cg.Scenario("three", cg.JobList(listed), cg.round_robin(1), market=AT_ONCE), "fifo"
+    )
+
+
+def empty_run():
+    return cg.day("quiet").run("fifo", drawn=[])
+
+
+def broken(view):
+    """Fails where more than two jobs wait."""
+    if len(view.queue) > 2:
+        raise RuntimeError("too many")
+    return zip(view.queue, view.idle)
+
+
+def study_of(values, half=0.5, seeds=30):
+    """A study by structure. values: policy -> figure -> mean."""
+    means = {
+        policy: {
+            name: Mean(value, value - half, value + half, seeds) for name, value in row.items()
+        }
+        for policy, row in values.items()
+    }
+    return SimpleNamespace(
+        metrics=METRICS,
+        title="made up",
+        policies=list(values),
+        seeds=list(range(seeds)),
+        means=lambda: means,
+    )
+
+
+MADE_UP = {
+    "fifo": {"miss_pct": 22.0, "tardiness_min": 24.0},
+    "spt": {"miss_pct": 14.0, "tardiness_min": 14.0},
+    "rh": {"miss_pct": 7.0, "tardiness_min": 20.0},
+    "cadr": {"miss_pct": 7.5, "tardiness_min": 5.0},
+}
+PUBLISHED = {"fifo": 23.0, "cadr": 7.9}
+
+
+def sweep_of(names, values=(3, 5, 7)):
+    return [
+        ({"slots": x}, study_of({name: {"miss_pct": 40.0 / x + i} for i, name in enumerate(names)}))
+        for x in values
+    ]
+
+
+CELLS = [
+    Judged(
+        "5.2",
+        "FIFO",
+        "wait, min",
+        "",
+        "158.77 [155.37, 162.16]",
+        "155.40",
+        4.2,
+        30,
+        0.9,
+        "agrees",
+        True,
+    ),
+    Judged("5.2", "FIFO", "cost, USD", "", "6.15", "6.14", 0.1, 30, 0.1, "agrees", True),
+    Judged("5.2", "EDF", "tardiness, min", "", "3.42", "2.89", 0.9, 30, 0.4, "agrees", True),
+    Judged("5.5", "quiet", "FIFO", "miss, %", "0.0", "0.00", 0.0, 30, 0.0, "agrees", True),
+    Judged("5.5", "normal", "SPT", "wait, min", "5.2", "4.01", 0.3, 30, 4.0, "differs", True),
+    Judged("5.6", "10 %", "FIFO", "", "5.23", "6.40", 0.3, 30, 4.0, "differs", True),
+    Judged("5.3", "RH vs CADR, miss", "d", "", "-0.088", "0.010", 0.5, 30, 0.1, "agrees", False),
+]
+
+
+@pytest.fixture(scope="module")
+def run():
+    return cg.simulate(cg.day("hectic", jobs=60, tight_fraction=1.0), "fifo")
+
+
+@pytest.fixture(scope="module")
+def study():
+    return cg.compare(cg.day("surge", jobs=80), ["fifo", "rh", "cadr"], range(4))
+
+
+@pytest.fixture(scope="module")
+def sweep():
+    return cg.sweep(
+        cg.day, {"name": "surge", "jobs": 60, "slots": [2, 4, 8]}, ["fifo", "cadr"], range(3)
+    )
+
+
+@pytest.fixture(scope="module")
+def month():
+    return cg.month({"quiet": 0.5, "normal": 0.5}, ["fifo", "rh"], days=6, replications=2)
+
+
+# ---- What the marks show ----
+
+
+def boxes(ax, colour):
+    """Left edge, width and slot of the bars of a colour."""
+    found = [
+        (corners[:, 0].min(), np.ptp(corners[:4, 0]), round(corners[:, 1].mean()))
+        for each in ax.collections
+        if to_hex(each.get_facecolor()[0] if len(each.get_facecolor()) else "none")
+        == colour.lower()
+        for corners in (path.vertices[:4] for path in each.get_paths())
+    ]
+    return sorted(found)
+
+
+def test_gantt_draws_each_provisioning_and_each_execution(run, ax):
+    assert plots.gantt(run, ax=ax) is ax
+    jobs = run.jobs
+    unit = 60.0 if "min" in ax.get_xlabel() else 3600.0
+    assert np.allclose(
+        boxes(ax, PROVISIONING),
+        sorted(zip(jobs["dispatch_s"] / unit, jobs["delay_s"] / unit, jobs["slot"])),
+    )
+    for level, colour in enumerate(COMPLEXITY, start=1):
+        part = jobs[jobs["complexity"] == level]
+        assert np.allclose(
+            boxes(ax, colour),
+            sorted(zip(part["start_s"] / unit, part["service_s"] / unit, part["slot"])),
+        )
+
+
+def test_gantt_marks_each_job_that_missed_its_deadline(ax):
+    plots.gantt(three_jobs(), ax=ax)
+    (lines,) = [each for each in ax.collections if isinstance(each, LineCollection)]
+    assert len(lines.get_segments()) == 2
+    assert to_hex(lines.get_edgecolor()[0]) == MISSED.lower()
+    assert [text.get_text() for text in ax.texts] == ["J0", "J1", "J2"]
+
+
+@pytest.mark.parametrize(
+    ("colour_by", "told"),
+    [
+        ("complexity", ["complexity 1", "complexity 2", "complexity 3"]),
+        ("class", ["loose deadline", "tight deadline"]),
+        ("status", ["High stock"]),
+    ],
+)
+def test_gantt_explains_its_colours(colour_by, told, ax):
+    run = three_jobs()
+    run.jobs["status"] = 0
+    plots.gantt(run, ax=ax, colour_by=colour_by)
+    assert [text.get_text() for text in ax.get_legend().texts] == [*told, "missed its deadline"]
+
+
+def test_gantt_draws_the_jobs_asked_for(run, ax):
+    plots.gantt(run, ax=ax, jobs=[3, 5])
+    assert sorted(text.get_text() for text in ax.texts) == ["J3", "J5"]
+    with pytest.raises(cg.InputError, match=r"jobs\(=99\) must be ids of the run's 60 jobs"):
+        plots.gantt(run, jobs=[99])
+
+
+def test_gantt_draws_a_complexity_beyond_the_third(ax):
+    run = three_jobs()
+    run.jobs["complexity"] = (1, 3, 5)
+    plots.gantt(run, ax=ax)
+    assert len(boxes(ax, COMPLEXITY[-1])) == 2
+    assert "complexity 3 and more" in [text.get_text() for text in ax.get_legend().texts]
+
+
+def test_queue_length_draws_a_line_a_run_in_the_look_of_its_policy(run, ax):
+    plots.queue_length([run, cg.simulate(cg.day("normal"), "cadr")], ax=ax)
+    assert [line.get_label() for line in ax.lines] == ["fifo", "cadr"]
+    assert [line.get_color() for line in ax.lines] == [POLICY["fifo"], POLICY["cadr"]]
+    assert ax.lines[0].get_ydata()[-1] == 0
+    assert ax.lines[0].get_ydata().max() > 10
+    assert "(h)" in ax.get_xlabel()
+    assert ax.get_ylabel() == "waiting jobs"
+
+
+def test_runs_of_one_policy_are_told_apart(ax):
+    runs = [
+        cg.simulate(cg.day("quiet"), policy, seed)
+        for policy, seed in (("fifo", 1), ("fifo", 2), ("rh", 1))
+    ]
+    plots.queue_length(runs, ax=ax)
+    assert [line.get_label() for line in ax.lines] == ["fifo, seed 1", "fifo, seed 2", "rh"]
+    assert len({line.get_color() for line in ax.lines}) == 3
+
+
+def test_slot_timeline_areas_are_the_slot_time_executing_provisioning_and_idle(run, ax):
+    plots.slot_timeline(run, ax=ax)
+    jobs, unit = run.jobs, 60.0 if "min" in ax.get_xlabel() else 3600.0
+    executing, provisioning, idle = (
+        area(each.get_paths()[0].vertices) * unit for each in ax.collections
+    )
+    assert executing == pytest.approx(jobs["service_s"].sum())
+    assert provisioning == pytest.approx(jobs["delay_s"].sum())
+    assert executing + provisioning == pytest.approx(sum(run.held_s))
+    assert executing + provisioning + idle == pytest.approx(5 * run.tally.end_s)
+
+
+def area(corners):
+    x, y = corners.T
+    return abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2
+
+
+def test_slot_timeline_counts_each_slot_of_a_job_on_several(ax):
+    listed = [cg.Job(0, 0.0, 1000.0, gpus=3)]
+    run = cg.simulate(
+        cg.Scenario("wide", cg.JobList(listed), cg.round_robin(4), market=AT_ONCE), "fifo"
+    )
+    plots.slot_timeline(run, ax=ax)
+    assert ax.collections[0].get_paths()[0].vertices[:, 1].max() == 3
+
+
+def test_slot_timeline_of_many_jobs_names_the_span_of_its_averages(ax):
+    plots.slot_timeline(cg.simulate(cg.day("hectic", jobs=300), "fifo"), ax=ax)
+    assert re.fullmatch(r"slots, mean over \d+ (s|min)", ax.get_ylabel())
+
+
+def test_wait_histogram_holds_all_jobs_in_shared_bins(run, ax):
+    other = cg.simulate(cg.day("hectic", jobs=45), "spt")
+    plots.wait_histogram([run, other], ax=ax)
+    for each, line in zip((run, other), ax.lines[::2], strict=True):
+        edges, shares = line.get_xdata()[::2], line.get_ydata()[1:-1:2]
+        assert shares.sum() == pytest.approx(100)
+        waits = (each.jobs["start_s"] - each.jobs["submit_s"]) / 60
+        assert np.allclose(100 * np.histogram(waits, edges)[0] / len(waits), shares)
+        assert (
+            f"mean {waits.mean():.2f} min" in line.get_label()
+            or f"mean {waits.mean():.1f} min" in line.get_label()
+        )
+    assert ax.lines[1].get_xdata()[0] == pytest.approx(run.summary()["wait_min"])
+    assert np.array_equal(ax.lines[0].get_xdata(), ax.lines[2].get_xdata())
+
+
+def test_policy_bars_are_the_means_and_intervals_of_the_study(study, ax):
+    plots.policy_bars(study, "wait_min", ax=ax)
+    means = [row["wait_min"] for row in study.means().values()]
+    assert [bar.get_width() for bar in ax.patches] == [value.mean for value in means]
+    assert [to_hex(bar.get_facecolor()) for bar in ax.patches] == [
+        POLICY[name].lower() for name in study.policies
+    ]
+    (segments,) = [each.get_segments() for each in ax.collections]
+    assert np.allclose(
+        [segment[:, 0] for segment in segments], [(value.low, value.high) for value in means]
+    )
+    assert [text.get_text() for text in ax.get_yticklabels()] == study.policies
+    assert ax.get_xlabel() == "mean wait (min)"
+    assert ax.get_title(loc="left") == "surge: mean of 4 seeds with 95 % interval"
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first policy at the top
+
+
+def test_policy_bars_put_published_values_beside(ax):
+    plots.policy_bars(study_of(MADE_UP), "miss_pct", ax=ax, published=PUBLISHED)
+    (hollow,) = [line for line in ax.lines if line.get_label() == "published"]
+    assert hollow.get_markerfacecolor() == "none"
+    assert np.array_equal(hollow.get_xdata(), [23.0, np.nan, np.nan, 7.9], equal_nan=True)
+    assert [text.get_text() for text in ax.get_legend().texts] == ["published"]
+
+
+def paired_study():
+    """Of three policies on four seeds, with noise that the seeds share."""
+    shared = np.array([0.0, 10.0, 20.0, 30.0])
+    values = {"fifo": 50 + shared, "rh": 45 + shared + [0, 1, 0, 1], "cadr": 55 + shared}
+    differences = {
+        name: {"miss_pct": paired_difference(row, values["fifo"])} for name, row in values.items()
+    }
+    means = {name: {"miss_pct": mean(row)} for name, row in values.items()}
+    del differences["fifo"]
+    return SimpleNamespace(
+        metrics=METRICS,
+        title="made up",
+        policies=list(values),
+        seeds=range(4),
+        means=lambda: means,
+        differences=lambda: differences,
+    )
+
+
+def test_policy_bars_of_differences_have_the_intervals_of_the_differences(ax):
+    """Shared noise of 13 points makes the means' intervals overlap; the differences' do not."""
+    study = paired_study()
+    plots.policy_bars(study, "miss_pct", ax=ax, differences=True)
+    assert [bar.get_width() for bar in ax.patches] == [-4.5, 5.0]
+    assert [to_hex(bar.get_facecolor()) for bar in ax.patches] == [
+        POLICY[name].lower() for name in ("rh", "cadr")
+    ]
+    (segments,) = [each.get_segments() for each in ax.collections]
+    half = 3.182446 * np.std([-5, -4, -5, -4], ddof=1) / 2  # Student's t of four pairs, 95 %
+    assert segments[0][:, 0] == pytest.approx([-4.5 - half, -4.5 + half], abs=1e-5)
+    assert study.means()["rh"]["miss_pct"].half_width > 15
+    assert ax.get_xlabel() == "missed deadlines (%): difference from fifo"
+    assert "paired by seed" in ax.get_title(loc="left")
+    ax.figure.canvas.draw()
+    shown = [text.get_window_extent() for text in ax.texts if text.get_text()]
+    assert len(shown) == 2
+    assert all(box.x1 <= ax.get_window_extent().x1 + 2 for box in shown)
+
+
+def test_differences_of_a_real_comparison_are_those_of_its_table(study, ax):
+    plots.policy_bars(study, "wait_min", ax=ax, differences=True)
+    found = study.differences()
+    assert [bar.get_width() for bar in ax.patches] == [
+        found[name]["wait_min"].mean for name in study.policies[1:]
+    ]
+
+
+def test_differences_with_published_values_or_of_one_policy_are_refused():
+    with pytest.raises(cg.InputError, match="published"):
+        plots.policy_bars(paired_study(), "miss_pct", published={"rh": 1.0}, differences=True)
+    one = study_of({"fifo": {"miss_pct": 1.0}})
+    with pytest.raises(cg.InputError, match="two or more"):
+        plots.policy_bars(one, "miss_pct", differences=True)
+
+
+def test_sweep_lines_are_the_means_at_each_value(sweep, ax):
+    plots.sweep_lines(sweep, "wait_min", ax=ax, published={"cadr": {4: 9.0}})
+    lines = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
+    for policy in ("fifo", "cadr"):
+        assert list(lines[policy].get_xdata()) == [2, 4, 8]
+        assert list(lines[policy].get_ydata()) == [
+            at.means()[policy]["wait_min"].mean for _, at in sweep
+        ]
+        assert lines[policy].get_marker() == LOOKS[policy].marker
+    marks = [line for line in ax.lines if line.get_marker() != "_"]  # no caps of intervals
+    (hollow,) = [line for line in marks if line.get_markerfacecolor() == "none"]
+    assert np.array_equal(hollow.get_ydata(), [np.nan, 9.0, np.nan], equal_nan=True)
+    assert ax.get_xlabel() == "slots"
+
+
+def test_a_sweep_over_several_parameters_needs_to_know_which_is_drawn(ax):
+    points = [
+        ({"slots": slots, "clock": clock}, study_of({"fifo": {"miss_pct": slots + len(clock)}}))
+        for slots in (3, 5)
+        for clock in ("printed", "calibrated")
+    ]
+    with pytest.raises(
+        cg.InputError, match=r"over\(=None\) must be one of the parameters that vary: slots, clock"
+    ):
+        plots.sweep_lines(points, "miss_pct")
+    plots.sweep_lines(points, "miss_pct", ax=ax, over="slots")
+    lines = {
+        line.get_label(): list(line.get_ydata())
+        for line in ax.lines
+        if not line.get_label().startswith("_")
+    }
+    assert lines == {"fifo, clock printed": [10, 12], "fifo, clock calibrated": [13, 15]}
+    assert len({line.get_linestyle() for line in ax.lines if line.get_label() in lines}) == 2
+
+
+def test_a_sweep_over_names_has_a_tick_a_name(ax):
+    points = [({"name": day}, study_of({"fifo": {"miss_pct": 1.0}})) for day in ("quiet", "hectic")]
+    plots.sweep_lines(points, "miss_pct", ax=ax)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["quiet", "hectic"]
+    assert ax.get_xlabel() == "day"
+
+
+def test_pareto_draws_the_front_of_what_no_policy_beats(ax):
+    plots.pareto(study_of(MADE_UP), ax=ax)
+    *points, front = ax.lines
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in points] == [
+        tuple(row.values()) for row in MADE_UP.values()
+    ]
+    corners = list(zip(*front.get_data()))
+    # rh, and cadr; spt is beaten by cadr, fifo by all
+    assert corners[1:4] == [(7.0, 20.0), (7.5, 20.0), (7.5, 5.0)]
+
+
+@pytest.mark.parametrize("replication", [0, 1])
+def test_daily_draws_the_days_of_one_month_and_their_kinds(replication, month, ax):
+    plots.daily(month, "wait_min", replication=replication, ax=ax)
+    for policy in ("fifo", "rh"):
+        (line,) = [line for line in ax.lines if line.get_label() == policy]
+        rows = [
+            row
+            for row in month.days
+            if row["policy"] == policy and row["replication"] == replication
+        ]
+        assert list(line.get_xdata()) == [row["day"] for row in rows]
+        assert list(line.get_ydata()) == [row["wait_min"] for row in rows]
+    kinds = {row["kind"] for row in month.days if row["replication"] == replication}
+    assert {text.get_text() for text in ax.get_legend().texts} == kinds
+    assert len(ax.patches) == 6
+
+
+def test_published_vs_reproduced_draws_the_counted_cells(ax):
+    published_vs_reproduced(SimpleNamespace(cells=CELLS), ax=ax)
+    *lines, diagonal = ax.lines
+    found = sorted((x, y) for line in lines for x, y in zip(*line.get_data()))
+    assert found == sorted(
+        (float(cell.printed.split()[0]), float(cell.ours)) for cell in CELLS if cell.counted
+    )
+    assert np.array_equal(*diagonal.get_data())
+    assert sorted(text.get_text() for text in ax.texts) == [
+        "5.5 normal, SPT: wait, min",
+        "5.6 10 %, FIFO",
+    ]
+    assert ax.get_legend().get_title().get_text() == "4 of 6 cells agree, the others are named"
+
+
+# ---- What every function keeps to ----
+
+DRAW = {
+    "gantt": lambda **more: plots.gantt(three_jobs(), **more),
+    "queue_length": lambda **more: plots.queue_length(three_jobs(), **more),
+    "slot_timeline": lambda **more: plots.slot_timeline(three_jobs(), **more),
+    "wait_histogram": lambda **more: plots.wait_histogram(three_jobs(), **more),
+    "policy_bars": lambda **more: plots.policy_bars(
+        study_of(MADE_UP), "miss_pct", published=PUBLISHED, **more
+    ),
+    "sweep_lines": lambda **more: plots.sweep_lines(sweep_of(TEN), "miss_pct", **more),
+    "pareto": lambda **more: plots.pareto(study_of(MADE_UP), published={"rh": (8.0, 20.3)}, **more),
+    "daily": lambda **more: plots.daily(SimpleNamespace(days=DAYS), **more),
+    "published_vs_reproduced": lambda **more: published_vs_reproduced(
+        SimpleNamespace(cells=CELLS), **more
+    ),
+}
+DAYS = [
+    {
+        "policy": policy,
+        "replication": 7,
+        "day": day,
+        "kind": ("quiet", "hectic", "mine")[day % 3],
+        "seed": day,
+        "miss_pct": 3.0 * day,
+    }
+    for policy in ("fifo", "my_rules.py:youngest_first")
+    for day in range(1, 8)
+]
+every_function = pytest.mark.parametrize("draw", DRAW.values(), ids=DRAW)
+
+
+def test_every_function_is_among_them():
+    drawing = {name for name in plots.__all__ if callable(getattr(plots, name))}
+    assert {*DRAW, "animate", "styled"} == drawing | {"published_vs_reproduced"}
+
+
+@every_function
+def test_draws_on_the_axes_given(draw, ax):
+    assert draw(ax=ax) is ax
+    assert ax.has_data()
+
+
+@every_function
+def test_without_axes_draws_on_a_figure_that_pyplot_does_not_know(draw, tmp_path):
+    drawn = draw()
+    assert isinstance(drawn, Axes)
+    assert plt.get_fignums() == []
+    assert drawn.figure.get_size_inches()[0] == pytest.approx(6.3)
+    drawn.figure.savefig(tmp_path / "figure.png", dpi=40)
+
+
+@every_function
+@pytest.mark.parametrize(
+    "style", [pytest.param(each, marks=[pytest.mark.slow] * (each != "print")) for each in STYLE]
+)
+def test_changes_no_setting(draw, style):
+    before = dict(matplotlib.rcParams)
+    with plots.styled(style):
+        draw().figure.canvas.draw()
+    draw().figure.canvas.draw()
+    assert dict(matplotlib.rcParams) == before
+
+
+@every_function
+@pytest.mark.parametrize(
+    "style", [pytest.param(each, marks=[pytest.mark.slow] * (each == "double")) for each in STYLE]
+)
+def test_no_text_is_cut_off_small_or_on_another(draw, style):
+    with plots.styled(style):
+        figure = draw().figure
+        figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    shown = [
+        text
+        for text in figure.findobj(Text)
+        if text.get_visible() and text.get_text().strip() and text.axes is not None
+    ]
+    assert min(text.get_fontsize() for text in shown) >= (6.5 if style in COLUMNS_MM else 7)
+    extents = {text: Text.get_window_extent(text, renderer) for text in shown if in_view(text)}
+    for text, box in extents.items():
+        assert (
+            box.x0 >= -1
+            and box.y0 >= -1
+            and box.x1 <= figure.bbox.x1 + 1
+            and box.y1 <= figure.bbox.y1 + 1
+        ), text
+    for (one, first), (other, second) in itertools.combinations(extents.items(), 2):
+        assert not first.padded(-1).overlaps(second.padded(-1)), (one, other)
+
+
+def in_view(text):
+    """Whether a text is not a tick beyond the limits of its axis."""
+    for axis, limits, at in (
+        (text.axes.xaxis, text.axes.get_xlim(), 0),
+        (text.axes.yaxis, text.axes.get_ylim(), 1),
+    ):
+        ticks = [label for tick in axis.get_major_ticks() for label in (tick.label1, tick.label2)]
+        if text in ticks:
+            return min(limits) <= text.get_position()[at] <= max(limits)
+    return True
+
+
+@every_function
+def test_passes_style_keywords_on(draw, ax):
+    draw(ax=ax, alpha=0.25)
+    assert 0.25 in {artist.get_alpha() for artist in (*ax.lines, *ax.patches, *ax.collections)}
+
+
+def test_style_keywords_have_their_short_names_as_well(ax):
+    plots.queue_length(three_jobs(), ax=ax, lw=7, c="red")
+    plots.gantt(three_jobs(), ax=ax, lw=7)
+    assert ax.lines[0].get_linewidth() == 7
+    assert ax.lines[0].get_color() == "red"
+    assert ax.collections[0].get_linewidth() == [7]
+
+
+def test_draws_and_saves_without_a_display(tmp_path):
+    code = """
+import cgrsp_simpy as cg
+import sys
+cg.plots.gantt(cg.simulate(cg.day("quiet"), "fifo")).figure.savefig("gantt.png")
+print("matplotlib.pyplot" in sys.modules)
+"""
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("MPLBACKEND", "DISPLAY", "WAYLAND_DISPLAY")
+    }
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout == "False\n"
+    assert (tmp_path / "gantt.png").stat().st_size > 5000
+
+
+def test_the_same_picture_is_the_same_svg_to_the_byte(tmp_path):
+    for name in ("one.svg", "other.svg"):
+        with plots.styled("print"):
+            plots.pareto(study_of(MADE_UP)).figure.savefig(tmp_path / name, metadata={"Date": None})
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "other.svg").read_bytes()
+
+
+def test_a_picture_is_the_same_when_it_is_drawn_again(tmp_path):
+    figure = plots.sweep_lines(sweep_of(TEN), "miss_pct").figure
+    figure.savefig(tmp_path / "one.png", dpi=60)
+    figure.canvas.draw()  # labels that have been placed do not move the layout
+    figure.savefig(tmp_path / "other.png", dpi=60)
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "other.png").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (
+            lambda: plots.policy_bars(study_of(MADE_UP), "mis_pct"),
+            "unknown metric 'mis_pct'; did you mean 'miss_pct'?",
+        ),
+        (
+            lambda: plots.policy_bars(study_of(MADE_UP), "miss_pct", published={"edf": 1}),
+            "unknown published policy 'edf'",
+        ),
+        (lambda: plots.pareto(study_of(MADE_UP), x="wait"), "unknown metric 'wait'"),
+        (
+            lambda: plots.pareto(study_of(MADE_UP), published={"edf": (1, 1)}),
+            "unknown published policy 'edf'",
+        ),
+        (lambda: plots.sweep_lines(sweep_of(["fifo"]), "wait"), "unknown metric 'wait'"),
+        (
+            lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", over="slot"),
+            "unknown parameter 'slot'; did you mean 'slots'",
+        ),
+        (
+            lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", published={"rh": {}}),
+            "unknown published policy 'rh'",
+        ),
+        (
+            lambda: plots.sweep_lines([({}, study_of(MADE_UP))], "miss_pct"),
+            "sweep(=[]) must be over at least one parameter",
+        ),
+        (lambda: plots.daily(SimpleNamespace(days=DAYS), "kind"), "unknown metric 'kind'"),
+        (
+            lambda: plots.daily(SimpleNamespace(days=DAYS), replication=1),
+            "replication(=1) must be one of 7",
+        ),
+        (lambda: plots.daily(SimpleNamespace(days=DAYS), policies=["rh"]), "unknown policy 'rh'"),
+        (lambda: plots.daily(SimpleNamespace(days=[])), "month has no days"),
+        (lambda: plots.gantt(three_jobs(), colour_by="colour"), "unknown colour_by 'colour'"),
+        (lambda: plots.queue_length([]), "runs(=[]) must be at least one run"),
+        (lambda: plots.wait_histogram([]), "runs(=[]) must be at least one run"),
+        *(
+            (partial(draw, study_of(MADE_UP)), "must be a run, such as study.run(policy, seed)")
+            for draw in (
+                plots.gantt,
+                partial(plots.gantt, colour_by="class"),
+                plots.queue_length,
+                plots.slot_timeline,
+                plots.wait_histogram,
+                plots.animate,
+            )
+        ),
+        *(
+            (lambda draw=draw: draw(three_jobs(), "miss_pct"), "must be a study, such as")
+            for draw in (plots.pareto, plots.policy_bars)
+        ),
+        (lambda: plots.styled("poster"), "unknown style 'poster'"),
+    ],
+)
+def test_wrong_arguments_are_told(draw, message):
+    with pytest.raises(cg.InputError) as caught:
+        draw()
+    assert message in str(caught.value)
+
+
+# ---- What is rare, and must draw as well ----
+
+
+def drawn(ax):
+    """Draw it, warnings being errors; the texts that are seen."""
+    ax.figure.canvas.draw()
+    return [text.get_text() for text in ax.texts if text.get_visible()]
+
+
+@pytest.mark.parametrize(
+    "draw", [plots.gantt, plots.queue_length, plots.slot_timeline, plots.wait_histogram]
+)
+def test_a_run_without_jobs(draw):
+    ax = draw(empty_run())
+    texts = drawn(ax)
+    assert "no jobs" in texts
+    assert "fifo" in texts or draw is not plots.queue_length
+
+
+def test_a_gantt_without_jobs_shows_the_slots():
+    assert len(plots.gantt(empty_run()).get_yticklabels()) == 5
+
+
+@pytest.mark.parametrize(
+    "draw", [plots.gantt, plots.queue_length, plots.slot_timeline, plots.wait_histogram]
+)
+def test_a_run_of_one_job(draw):
+    one = cg.JobList([cg.Job(0, 0.0, 0.0)])  # and it misses its deadline
+    drawn(draw(cg.simulate(cg.Scenario("one", one, market=AT_ONCE), "fifo")))
+
+
+@pytest.mark.slow
+def test_two_thousand_jobs_in_a_gantt_have_no_edges_and_no_numbers():
+    ax = plots.gantt(cg.simulate(cg.day("hectic", jobs=2000), "fifo"))
+    assert drawn(ax) == []
+    assert {each.get_linewidth()[0] for each in ax.collections[:-1]} == {0}
+
+
+def test_a_hundred_slots_are_not_all_named(ax):
+    plots.gantt(cg.simulate(cg.day("hectic", slots=100, jobs=200), "fifo"), ax=ax)
+    assert [text.get_text().split()[0] for text in ax.get_yticklabels()] == [
+        str(slot) for slot in range(0, 100, 4)
+    ]
+
+
+def test_numbers_of_jobs_are_shown_where_they_fit(ax):
+    run = cg.simulate(cg.day("quiet", jobs=50), "fifo")
+    assert drawn(plots.gantt(three_jobs())) == ["J0", "J1", "J2"]
+    assert drawn(plots.gantt(run, ax=ax)) == []  # 50 jobs of a minute over a day
+
+
+def test_one_policy():
+    one = {"fifo": MADE_UP["fifo"]}
+    drawn(plots.policy_bars(study_of(one), "miss_pct"))
+    drawn(plots.pareto(study_of(one)))
+    drawn(plots.sweep_lines(sweep_of(["fifo"]), "miss_pct"))
+
+
+@pytest.mark.parametrize("value", [0.0, 100.0])
+def test_no_misses_and_all_jobs_missed(value):
+    both = {name: {"miss_pct": value, "tardiness_min": value} for name in ("fifo", "rh")}
+    ax = plots.policy_bars(study_of(both, half=0.0), "miss_pct")
+    assert drawn(ax) == ["0" if value == 0 else "100"] * 2
+    assert ax.get_xlim()[1] > value
+    assert sorted(drawn(plots.pareto(study_of(both, half=0.0)))) == ["fifo", "rh"]
+    assert sorted(drawn(plots.sweep_lines([({"slots": 3}, study_of(both))], "miss_pct"))) == [
+        "fifo",
+        "rh",
+    ]
+
+
+def test_one_seed_has_no_intervals():
+    study = cg.compare(cg.day("quiet"), ["fifo", "rh"], [0])
+    for ax in (plots.policy_bars(study, "wait_min"), plots.pareto(study, "wait_min", "cost_usd")):
+        drawn(ax)
+        title = ax.get_title(loc="left") or ax.get_legend().get_title().get_text()
+        assert title == "quiet: 1 seed"
+
+
+def test_failed_runs_leave_gaps():
+    study = cg.compare(cg.day("hectic", jobs=40), ["fifo", broken], range(2))
+    assert len(study.failures) == 2
+    assert "no value" in drawn(plots.policy_bars(study, "wait_min"))
+    assert drawn(plots.pareto(study)) == ["fifo"]
+    sweep = cg.sweep(cg.day, {"name": ["quiet", "hectic"], "jobs": 20}, ["fifo", broken], range(2))
+    ax = plots.sweep_lines(sweep, "wait_min")
+    assert sorted(drawn(ax)) == ["broken", "fifo"]
+    month = cg.month({"hectic": 1.0}, ["fifo", broken], days=1, replications=1)
+    assert drawn(plots.daily(month)) == ["fifo"]
+
+
+def test_a_study_in_which_every_run_failed_is_told():
+    with pytest.raises(cg.InputError, match="unknown metric 'wait_min'"):
+        plots.policy_bars(cg.compare(cg.day("hectic", jobs=40), [broken], range(2)), "wait_min")
+
+
+def test_no_counted_cells():
+    assert drawn(published_vs_reproduced(SimpleNamespace(cells=[]))) == ["no counted cells"]
+
+
+# ---- Labels ----
+
+
+def test_labels_that_have_room_stay_where_they_are_wanted():
+    wanted = np.array([5.0, 1.0, 9.0])
+    assert np.array_equal(spread(wanted, 1.0, 0.0, 10.0), wanted)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_labels_are_spread_apart_and_keep_their_order(seed):
+    rng = np.random.default_rng(seed)
+    wanted = rng.choice([0.0, 0.3, 4.0, 9.9, 10.0], size=7)
+    placed = spread(wanted, 1.0, 0.0, 10.0)
+    order = np.argsort(placed)
+    assert np.diff(placed[order]).min() >= 1.0 - 1e-9
+    assert np.all(np.diff(wanted[order]) >= 0)
+    assert placed.min() >= -1e-9
+    assert placed.max() <= 10.0 + 1e-9
+
+
+def test_spread_moves_labels_as_little_as_possible():
+    # of equals the first is the highest
+    assert np.allclose(spread(np.array([4.0, 4.0]), 1.0, 0.0, 10.0), [4.5, 3.5])
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("share", [1.0, 0.02])
+def test_names_of_points_do_not_overlap(seed, share, ax):
+    """Points all over the Axes; and all but two in one place."""
+    x, y = 0.5 + share * (np.random.default_rng(seed).random((2, 11)) - 0.5)
+    x[:2] = y[:2] = 0, 1
+    none = np.full(11, np.nan)
+    marks.points(ax, list(cg.POLICIES), (x, none), (y, none))
+    drawn(ax)
+    extents = [Text.get_window_extent(text) for text in ax.texts]
+    assert len(extents) == 11
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(extents, 2))
+    assert all(
+        ax.bbox.x0 <= box.x0
+        and box.x1 <= ax.bbox.x1
+        and ax.bbox.y0 <= box.y0
+        and box.y1 <= ax.bbox.y1
+        for box in extents
+    )
+
+
+def test_a_title_is_no_wider_than_a_narrow_panel():
+    ax = plots.pareto(study_of(MADE_UP), ax=new_axes(2.6, 2.2))
+    drawn(ax)
+    assert "\n" in ax.get_legend().get_title().get_text()
+    assert ax.get_legend().get_title().get_window_extent().x1 <= ax.figure.bbox.x1
+
+
+@pytest.mark.slow
+def test_values_beside_bars_are_left_out_where_rows_are_lower_than_text():
+    names = [f"policy {number}" for number in range(30)]
+    for height, shown in ((8.0, 30), (1.5, 0)):
+        ax = new_axes(3.0, height)
+        marks.bars(ax, names, range(30), [1.0] * 30)
+        assert len(drawn(ax)) == shown
+
+
+# ---- Looks ----
+
+# Deuteranopia on linear RGB: Machado, Oliveira and Fernandes (2009), IEEE Transactions on
+# Visualization and Computer Graphics 15(6), 1291-1298, severity 1.0.
+DEUTERANOPIA = np.array(
+    [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ]
+)
+XYZ = np.array(
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+)
+
+
+def lab(colour, seen=None):
+    """CIE L*a*b* of an sRGB colour (D65), as it is seen through a matrix on linear RGB."""
+    rgb = np.array(to_rgb(colour))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(linear if seen is None else seen @ linear, 0, 1)
+    # the linear part near black is of no matter here
+    x, y, z = np.cbrt(XYZ @ linear / XYZ.sum(axis=1))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_every_policy_has_a_look_of_its_own():
+    assert list(POLICY) == list(cg.POLICIES)
+    assert len(set(POLICY.values())) == len(POLICY)
+    assert len({LOOKS[policy].marker for policy in POLICY}) == len(POLICY)
+    styles = {(colour_of(policy), LOOKS[policy].line) for policy in POLICY}
+    assert len(styles) == len(POLICY)
+    assert colour_of("rh:reserve=2") == colour_of("rh")
+    assert looks(["rh:reserve=2"]) == [LOOKS["rh"]]
+    assert colour_of("mine") is None
+
+
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(TEN, 2)))
+def test_any_two_policies_are_told_apart_by_the_colour_blind_and_in_grey(one, other):
+    normal, deuteranope = (
+        np.linalg.norm(lab(POLICY[one], seen) - lab(POLICY[other], seen))
+        for seen in (None, DEUTERANOPIA)
+    )
+    grey = abs(lab(POLICY[one])[0] - lab(POLICY[other])[0])
+    assert min(normal, deuteranope) > 11  # CIE76; 2.3 is just noticeable
+    assert grey > 10 or LOOKS[one][1:] != LOOKS[other][1:]  # markers and lines
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), list(itertools.combinations(["fifo", "spt", "edf", "rh", "cadr"], 2))
+)
+def test_the_five_usual_policies_are_told_apart_by_colour_alone(one, other):
+    assert np.linalg.norm(lab(POLICY[one], DEUTERANOPIA) - lab(POLICY[other], DEUTERANOPIA)) > 25
+    assert abs(lab(POLICY[one])[0] - lab(POLICY[other])[0]) > 10  # in grey print
+
+
+def test_policies_of_one_name_in_one_figure_differ():
+    found = looks(
+        [
+            "rh",
+            "rh:reserve=2",
+            "rh:reserve=3",
+            "fifo",
+            "fifo:x=1",
+            "mine.py:one",
+            "mine.py:two",
+            "three",
+        ]
+    )
+    assert found[0].colour == POLICY["rh"]
+    assert len({look.colour for look in found}) == len(found)
+    assert len({look.line for look in found[:3]}) == 3
+
+
+# ---- cgrsp run --show ----
+
+
+@pytest.mark.parametrize(
+    ("name", "begin"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF")]
+)
+def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
+    path = tmp_path / name
+    caplog.set_level("INFO")
+    assert main(["run", "--day", "quiet", "--show", str(path)]) == 0
+    assert capsys.readouterr().out.startswith("quiet, fifo, seed 0\n")
+    written = path.read_bytes()
+    assert written.startswith(begin)
+    main(["run", "--day", "quiet", "--show", str(path)])
+    assert path.read_bytes() == written
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    # those who draw tell how
+    assert all(each.name.startswith("cgrsp_simpy") for each in caplog.records)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a.gift", "must be events, step, or a file that ends in .png, .svg, .pdf"),
+        ("a", "must be events, step, or a file that ends in .png, .svg, .pdf"),
+        ("file/a.png", "file/a.png: File exists"),
+        ("folder.png", "folder.png: Is a directory"),
+    ],
+)
+def test_run_refuses_a_picture_that_it_cannot_write(name, message, tmp_path, capsys):
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "file").touch()
+    assert main(["run", "--day", "quiet", "--show", str(tmp_path / name)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder.png"]
+
+
+# ---- Pictures ----
+
+PICTURES = {
+    "gantt": lambda ax: plots.gantt(three_jobs(), ax=ax),
+    "policy_bars": lambda ax: plots.policy_bars(
+        study_of(MADE_UP), "miss_pct", ax=ax, published=PUBLISHED
+    ),
+    "pareto": lambda ax: plots.pareto(study_of(MADE_UP), ax=ax),
+    "sweep_lines": lambda ax: plots.sweep_lines(sweep_of(list(MADE_UP)), "miss_pct", ax=ax),
+}
+
+
+def save(name, path):
+    with plots.styled("print"):
+        ax = new_axes(4.2, 2.6)
+        PICTURES[name](ax)
+        ax.figure.savefig(path, dpi=60)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_picture_is_as_before(name, tmp_path):
+    version, same = drawn_with(BASELINE / f"{name}.png")
+    if not same:
+        pytest.skip(f"drawn with matplotlib {version}, whose letters differ a little")
+    save(name, tmp_path / f"{name}.png")
+    assert (
+        compare_images(str(BASELINE / f"{name}.png"), str(tmp_path / f"{name}.png"), tol=10) is None
+    )
+
+
+if __name__ == "__main__":
+    BASELINE.mkdir(exist_ok=True)
+    for each in PICTURES:
+        save(each, BASELINE / f"{each}.png")

@@ -1,0 +1,115 @@
+"""Loose jobs that are kept back while the market is scarce, and spot instances in advice."""
+
+from dataclasses import replace
+
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.decide.advice import levers, markdown
+from cgrsp_simpy.decide.recommend import FIXED, Spot, advise, fleets, later
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.policy import Wake
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import Clock, Market
+from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
+
+DAY = cg.day("hectic", jobs=300)
+NOON_S = 4 * 3600.0  # a run starts at 08:00
+
+
+@pytest.mark.parametrize(
+    ("bands", "spans"),
+    [
+        (((0, 1.3), (8, 0.9), (12, 0.5), (18, 1.0)), [(12, 18)]),
+        (((0, 1.0),), []),
+        (((0, 0.5), (6, 1.3), (20, 0.4)), [(20, 30)]),
+        (((0, 1.3), (3, 0.2), (5, 0.3), (7, 1.3), (12, 0.2), (13, 1.3)), [(3, 7), (12, 13)]),
+    ],
+)
+def test_spans_are_those_in_which_provisioning_takes_longer_than_its_mean(bands, spans):
+    scenario = replace(DAY, market=Market(Clock(bands, start_h=8)))
+    assert scarce_spans(scenario.known()) == spans
+
+
+def decided(*jobs, now_s):
+    return list(LooseLater("fifo")(DAY.moment(jobs, now_s)))
+
+
+def test_a_loose_job_waits_for_the_end_of_the_scarcity_if_it_can():
+    patient, urgent = Job(0, 0.0, NOON_S + 8 * 3600), Job(1, 0.0, NOON_S + 3600)
+    tight = Job(2, 0.0, NOON_S + 9 * 3600, tight=True)
+    *answers, wake = decided(patient, urgent, tight, now_s=NOON_S)
+    assert [job.id for job, _ in answers] == [1, 2]
+    assert isinstance(wake, Wake) and wake.at_s == pytest.approx(NOON_S + 6 * 3600)
+    assert [job.id for job, _ in decided(patient, now_s=NOON_S - 60)] == [0]
+    assert decided(patient, now_s=NOON_S) == [Wake(wake.at_s)]
+
+
+@pytest.mark.parametrize("policy", ["cadr", "edf", "triage"])
+def test_no_loose_job_starts_in_scarce_hours_that_could_be_in_time_after_them(policy):
+    found = cg.simulate(DAY, LooseLater(policy), 3)
+    jobs = found.jobs
+    scarce = jobs[(jobs["dispatch_s"] >= NOON_S) & (jobs["dispatch_s"] < NOON_S + 6 * 3600)]
+    fastest_s = DAY.known().fastest_s
+    assert len(jobs) == 300
+    for row in scarce:
+        end_s = NOON_S + 6 * 3600 + fastest_s[row["complexity"] - 1]
+        assert row["tight"] or row["deadline_s"] < end_s + 1
+
+
+@pytest.mark.parametrize("policy", ["fifo", "rh", "cadr", "triage"])
+def test_where_all_jobs_are_tight_nothing_changes(policy):
+    tight = DAY.varied(tight_fraction=1.0, jobs=80)
+    one, other = (cg.simulate(tight, each, 1).rows() for each in (policy, LooseLater(policy)))
+    assert one == other
+    assert later(tight, policy) == []
+
+
+def test_later_is_tried_where_it_can_differ():
+    assert [each.name for each in later(DAY, "cadr")] == ["cadr-later"]
+    constant = replace(DAY, market=Market(Clock(((0, 1.0),))))
+    assert later(constant, "cadr") == later(DAY, LooseLater("cadr")) == []
+    assert later(DAY, "own.py:rule") == []
+
+
+# ---- spot instances ----
+
+
+def test_a_fleet_on_spot_instances_is_cheaper_and_taken_back():
+    own = fleets(DAY, [], Spot(0.4, 0.2))
+    spots = {name: fleet for name, fleet in own.items() if "spot" in name}
+    assert list(spots) == [f"5, spot {gpu.name}" for gpu in dict.fromkeys(DAY.slots)]
+    fleet = spots["5, spot RTX 3090"]
+    prices = {gpu.name: gpu.price_usd_per_h for gpu in DAY.gpus}
+    for gpu in (*fleet.slots, *fleet.gpus):
+        share = 0.4 if gpu.name == "RTX 3090" else 1.0
+        assert gpu.price_usd_per_h == pytest.approx(share * prices[gpu.name])
+    assert fleet.terms.preemption == (cg.Preemption("RTX 3090", 0.2),)
+
+
+def test_spot_instances_that_are_hardly_taken_back_change_the_rent_alone():
+    small = cg.day("hectic", jobs=40)
+    found = advise(small, ["edf"], [5], range(2), bound_seeds=0, spot=Spot(0.0, 1e-9))
+    [spot] = [one for one in found.at(5, "spot RTX 3090") if one.policy == "edf"]
+    assert spot.change["wait_min"].mean == spot.change["miss_pct"].mean == 0
+    assert spot.change["rent_usd"].mean < 0
+    assert "Spot instances cost 0 of a type's price" in markdown(found)
+    names = list(levers(found))
+    assert any(name.startswith("Spot instances of ") for name in names)
+    assert "Loose jobs start after the scarce hours, with edf as today" in names
+    assert found.at(5, FIXED)[0].policy in ("edf", "edf-later")
+
+
+def test_spot_beside_spot_is_refused():
+    taken = replace(DAY, terms=cg.Terms(preemption_per_h=0.1))
+    with pytest.raises(InputError, match="taken back already"):
+        fleets(taken, [5], Spot(0.4, 0.2))
+
+
+@pytest.mark.parametrize(
+    ("share", "per_h", "message"),
+    [(-0.1, 1, "share"), (1.1, 1, "from 0 to 1"), (0.5, 0, "per_h"), (float("nan"), 1, "share")],
+)
+def test_spot_is_checked(share, per_h, message):
+    with pytest.raises(InputError, match=message):
+        Spot(share, per_h)

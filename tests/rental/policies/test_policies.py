@@ -1,0 +1,110 @@
+"""Policies by name, with parameters, from a file, and of one's own."""
+
+import pytest
+from rental.policies.views import decide, gpu, queue_of, scenario_of
+
+import cgrsp_simpy as cg
+
+# ---- policies by name ----
+
+
+def test_parameters_are_given_behind_a_colon():
+    # a load of 0.6
+    scenario, queue = scenario_of(*[gpu("A")] * 4, rate_per_s=0.04), queue_of(*[(28800,)] * 4)
+    assert len(decide("rh:reserve=2,gate=0.7", scenario.moment(queue))) == 2
+    assert len(decide("rh:reserve=2,gate=0.5", scenario.moment(queue))) == 4
+
+
+@pytest.mark.parametrize("name", cg.POLICIES)
+def test_a_policy_is_reported_by_its_name(name):
+    assert cg.make_policy(name).name == name
+    assert cg.make_policy(f"{name}:").name == name
+
+
+WRONG = [
+    ("fif", ["unknown policy 'fif'", "'fifo'", "cadr-oo"]),  # the nearest, and all
+    ("", ["unknown policy ''"]),
+    ("FIFO", ["unknown policy 'FIFO'"]),
+    ("spt_rescue", ["'spt-rescue'"]),
+    ("rh:reserv=2", ["reserv", "'reserve'", "gate"]),
+    ("rh:reserve", ["'reserve'", "parameter=value"]),
+    ("rh:reserve=", ["reserve", "whole number"]),
+    ("rh:reserve=1.5", ["reserve", "'1.5'", "whole number"]),
+    ("rh:reserve=-1", ["reserve", "-1", ">= 0"]),
+    ("rh:gate=high", ["gate", "'high'", "a number"]),
+    ("rh:gate=nan", ["gate", "nan", "number"]),
+    ("rh:gate=-0.1", ["gate", "-0.1", ">= 0"]),
+    ("fifo:threshold_s=1", ["threshold_s"]),  # FIFO has no parameter
+    # at risk would lie within doomed
+    ("cadr:critical_ratio=0.5", ["critical_ratio", "0.5", ">= 1"]),
+    ("adaptive:pressure=-1", ["pressure", "-1"]),
+    ("adaptive:threshold_s=inf", ["threshold_s", "inf"]),
+    ("adaptive:wide_s=nan", ["wide_s", "nan"]),
+    ("spt-rescue:threshold_s=nan", ["threshold_s", "nan"]),
+    # every comparison of scores would be false
+    ("spt-rescue:cost_weight=nan", ["cost_weight", "nan"]),
+    ("spt:cost_weight=nan", ["cost_weight", "nan"]),
+    ("spt:cost_weight=1.5", ["cost_weight", "1.5", "0 to 1"]),  # the slowest slot would be the best
+    ("balanced:alpha=-0.1", ["alpha", "-0.1", "0 to 1"]),
+    ("no_such_file.py:rule", ["no_such_file.py", "exist"]),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG, ids=[text or "empty" for text, _ in WRONG])
+def test_a_wrong_name_or_parameter_is_an_error_that_says_what_is_allowed(text, words):
+    with pytest.raises(cg.InputError) as error:
+        cg.make_policy(text)
+    for word in words:
+        assert word in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("policy", [None, 3, ["fifo"]])
+def test_what_is_neither_a_name_nor_callable_is_an_error(policy):
+    with pytest.raises(cg.InputError, match="must be a name or a function of a view"):
+        cg.make_policy(policy)
+
+
+def test_a_policy_may_be_a_function_in_a_file(tmp_path):
+    path = tmp_path / "my_rules.py"
+    path.write_text(
+        "def youngest_first(view):\n"
+        "    return zip(sorted(view.queue, key=lambda job: -job.submit_s), view.idle)\n"
+    )
+    policy = cg.make_policy(f"{path}:youngest_first")
+    queue = [cg.Job(0, 0.0, 100.0), cg.Job(1, 5.0, 100.0), cg.Job(2, 9.0, 100.0)]
+    assert [
+        (job.id, slot.index)
+        for job, slot in policy(scenario_of(gpu("A"), gpu("A")).moment(queue, 10.0))
+    ] == [(2, 0), (1, 1)]
+    assert cg.simulate(cg.day("quiet"), f"{path}:youngest_first").summary()["completed"] == 6
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "words"),
+    [
+        (
+            "def youngest_first(view):\n    return []\n",
+            "youngest",
+            ["'youngest'", "'youngest_first'"],
+        ),
+        ("def youngest_first(view):\n    return []\n", "", ["''", "youngest_first"]),
+        ("limit = 3\n", "limit", ["'limit'"]),  # not a function
+        ("def broken(:\n", "broken", ["my_rules.py", "SyntaxError"]),
+        ("import no_such_module_of_mine\n", "rule", ["my_rules.py", "no_such_module_of_mine"]),
+    ],
+)
+def test_a_file_without_the_function_is_an_error(tmp_path, source, name, words):
+    path = tmp_path / "my_rules.py"
+    path.write_text(source)
+    with pytest.raises(cg.InputError) as error:
+        cg.make_policy(f"{path}:{name}")
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_a_callable_is_passed_through():
+    def rule(view):
+        return []
+
+    assert cg.make_policy(rule) is rule

@@ -1,0 +1,139 @@
+"""The policy that watches stock: what it holds, and when it looks again."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.rental.stock import Stock
+
+GPU = cg.THESIS_GPUS[0]
+
+# ---- the policy that watches ----
+
+
+def offered(low_s, tau_s, sight="now", chances=(0.5, 0.2, 0.3), seed=0):
+    """A day of one slot whose type persists."""
+    own = cg.HourlyStock(GPU.name, [chances] * 24)
+    market = cg.Market(
+        delay_s=((0, 0), (60, 60), (low_s, low_s)),
+        stock=(own,),
+        persistence_s=tau_s,
+        sight=sight,
+    )
+    job = cg.Job(0, 0.0, 1e5)
+    return cg.Scenario("one", cg.JobList([job]), (GPU,), (GPU,), market=market), job
+
+
+@settings(max_examples=30)
+@given(st.floats(100, 9000), st.floats(10, 20000), st.integers(0, 30))
+def test_a_slot_is_held_while_a_low_delay_is_longer_than_recovery(low_s, tau_s, seed):
+    day, job = offered(low_s, tau_s)
+    view = day.moment([job], seed=seed)
+    answer = cg.make_policy("watch")(view)
+    held_s = (tau_s + 0.2 * 60) / 0.7
+    held = view.status(view.idle[0]) == cg.Status.LOW and low_s > held_s
+    assert [type(each) for each in answer] == [cg.Wake if held else tuple]
+
+
+def test_the_delay_expected_fades_from_the_status_seen_to_the_law():
+    from cgrsp_simpy.rental.policies.watch import expected_s
+
+    day, job = offered(1000.0, 700.0, sight="poll:100000")
+    for now_s in (0.0, 350.0, 5000.0):
+        view = day.moment([job], now_s=now_s)
+        own = {0: 0.0, 1: 60.0, 2: 1000.0}[int(view.status(view.idle[0]))]
+        kept, law = math.exp(-now_s / 700), 0.2 * 60 + 0.3 * 1000
+        assert expected_s(view, view.idle[0]) == pytest.approx(kept * own + (1 - kept) * law)
+
+
+def expected_on(market):
+    """What watch expects of a slot of one idle type, shown Low at seed 0 or not at all."""
+    from cgrsp_simpy.rental.policies.watch import expected_s
+
+    jobs = cg.JobList([cg.Job(0, 0.0, 1e5)])
+    view = cg.Scenario("one", jobs, (GPU,), (GPU,), market=market).moment([], now_s=50.0)
+    return expected_s(view, view.idle[0])
+
+
+BOUNDS_S = ((0.0, 10.0), (30.0, 120.0), (600.0, 7200.0))
+ALWAYS_LOW = cg.StockSeries(GPU.name, (0.0,), (2,), 3600.0)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"persistence_s": 700.0},  # nothing is shown
+        {"series": (ALWAYS_LOW,), "sight": "now"},  # the law knows of no persistence
+    ],
+)
+def test_without_a_look_or_persistence_the_law_s_mean_delay_is_expected(seen):
+    law = cg.HourlyStock(GPU.name, [(0.5, 0.2, 0.3)] * 24)
+    market = cg.Market(delay_s=BOUNDS_S, stock=(law,), **seen)
+    assert expected_on(market) == pytest.approx(0.5 * 5 + 0.2 * 75 + 0.3 * 3900)
+
+
+def test_a_slot_of_a_type_that_never_recovers_is_not_held():
+    law = cg.HourlyStock(GPU.name, [(0.0, 0.0, 1.0)] * 24)
+    market = cg.Market(delay_s=BOUNDS_S, stock=(law,), persistence_s=1e9, sight="now")
+    assert expected_on(market) == 3900
+
+
+@pytest.mark.parametrize(("low_s", "held"), [(999.0, False), (1000.0, False), (1001.0, True)])
+def test_a_slot_is_not_held_where_waiting_takes_as_long(low_s, held):
+    """H = (750 + 0) / 0.75 = 1000 s, whatever the delay at Low stock."""
+    law = cg.HourlyStock(GPU.name, [(0.5, 0.25, 0.25)] * 24, persistence_s=750.0)
+    delays_s = ((0, 0), (0, 0), (low_s, low_s))
+    market = cg.Market(delay_s=delays_s, stock=(law,), series=(ALWAYS_LOW,), sight="now")
+    assert expected_on(market) == (math.inf if held else low_s)
+
+
+@pytest.mark.parametrize(
+    ("sight", "now_s", "expected"),
+    [("poll:50", 130.0, 20), ("poll:50", 100.0, 50), ("now", 7.0, 0)],
+)
+def test_watch_looks_again_when_the_stock_is_polled_again(sight, now_s, expected):
+    from cgrsp_simpy.rental.policies.scarcity import next_look_s
+
+    day, _ = offered(1000.0, 700.0, sight=sight)
+    assert next_look_s(day.market, now_s) == expected
+
+
+def test_watch_may_hurry_no_job_for_its_deadline():
+    assert cg.make_policy("watch:urgent_s=0").urgent_s == 0
+
+
+def test_watch_sends_no_job_to_a_type_seen_low_and_looks_again_soon():
+    """On one slot with jobs waiting throughout, a dispatch comes within look_s of the end of the
+    job before it, or of the recovery of the type.
+    """
+    jobs = [cg.Job(i, 0.0, 1e6) for i in range(150)]
+    market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=900, sight="now")
+    day = cg.Scenario("one", cg.JobList(jobs), (GPU,), market=market)
+    run, stock = cg.simulate(day, "watch", 0), Stock(market, 0)
+    assert run.jobs["status"].max() < cg.Status.LOW
+    ends, starts = np.sort(run.jobs["finish_s"]), np.sort(run.jobs["dispatch_s"])
+    held = 0
+    for end_s, next_s in zip(ends, starts[1:]):
+        assert all(stock.status(GPU, s, 0.0) == 2 for s in np.arange(end_s, next_s - 1e-6, 30))
+        held += next_s > end_s + 1
+    assert held > 0
+
+
+def test_jobs_that_a_deadline_presses_go_first_then_the_shortest_then_the_doomed():
+    day = cg.day("quiet", slots=1)
+    jobs = [
+        cg.Job(0, 0.0, 1e5, 3),
+        cg.Job(1, 0.0, 1e5, 1),
+        cg.Job(2, 0.0, 50.0, 1),  # cannot end in time
+        cg.Job(3, 0.0, 600.0, 3),
+    ]
+    order = []
+    while jobs:
+        [(job, _)] = cg.make_policy("watch")(day.moment(jobs))
+        order.append(job.id)
+        jobs.remove(job)
+    assert order == [3, 1, 0, 2]

@@ -1,0 +1,369 @@
+"""Markets from snapshots: the law that is fitted, scenarios on it, the command, the catalogue."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rental.snapshots import trace
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.logs.market import Snapshots, read_market
+from cgrsp_simpy.rental.gpu import GPUS_2025
+from cgrsp_simpy.rental.measured import Polls, measured_toml, series_of
+from cgrsp_simpy.rental.stock import Stock
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def made(status, step_s=600.0, gpu="A", start=None):
+    """Snapshots of a status a step."""
+    time_s, none = np.arange(len(status)) * step_s, np.full(len(status), np.nan)
+    return Snapshots(gpu, time_s, np.array(status), none, start)
+
+
+def simulated(tau_s, step_s, days, seed, chances):
+    """Snapshots of a law."""
+    gpu = cg.THESIS_GPUS[0]
+    market = cg.Market(
+        cg.Clock(((0, 1.0),)), stock=(cg.HourlyStock(gpu.name, chances),), persistence_s=tau_s
+    )
+    stock = Stock(market, seed)
+    times = np.arange(0, days * 86400, step_s)
+    return made([int(stock.status(gpu, float(at), 0.0)) for at in times], step_s, gpu.name)
+
+
+# ---- the law ----
+
+
+@pytest.mark.parametrize(
+    ("tau_s", "step_s", "days"),
+    [
+        pytest.param(900.0, 195.0, 500, marks=pytest.mark.long),
+        (6120.0, 600.0, 1000),
+        pytest.param(18000.0, 1800.0, 5000, marks=pytest.mark.long),
+    ],
+)
+def test_a_known_law_is_found_again(tau_s, step_s, days):
+    """Tau within 10 %, and, over each quarter of the day, shares within two points. Seeds 0 to 2.
+
+    500, 1000 and 5000 days of snapshots: the standard error of a share over a quarter of the day
+    is about .5 sqrt(2 tau / 6 h / days), 0.6, 1.2 and 0.9 points at the most.
+    """
+    day = [(0.7, 0.2, 0.1)] * 8 + [(0.3, 0.3, 0.4)] * 8 + [(0.1, 0.2, 0.7)] * 8
+    for seed in range(3):
+        found = cg.fit_stock(simulated(tau_s, step_s, days, seed, day)).stock
+        assert found.persistence_s == pytest.approx(tau_s, rel=0.10)
+        for part in range(4):
+            own = slice(6 * part, 6 * part + 6)
+            true, fitted = (np.mean(each[own], axis=0) for each in (day, found.chances))
+            assert np.abs(true - fitted).max() <= 0.02
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_month_of_half_hours_finds_the_law_roughly(seed):
+    """27 days, as the longest real series: tau within half, shares within ten points."""
+    found = cg.fit_stock(simulated(6120.0, 1800.0, 27, seed, [(0.3, 0.3, 0.4)] * 24))
+    assert found.stock.persistence_s == pytest.approx(6120, rel=0.5)
+    assert np.abs(np.array(found.polls.shares) - (0.3, 0.3, 0.4)).max() <= 0.10
+
+
+def test_the_fitted_law_s_runs_and_correlations_are_those_of_the_law():
+    """Of a stationary law of two statuses in closed form: correlation exp(-lag/tau), and runs end
+    at a step with chance (1 - exp(-step/tau)) times that of the other status.
+    """
+    fit = cg.fit_stock(simulated(6120.0, 600.0, 1000, 0, [(0.6, 0.0, 0.4)] * 24))
+    kept = math.exp(-600 / fit.stock.persistence_s)
+    low = fit.polls.shares[2]
+    assert fit.correlation(1) == pytest.approx(kept**6, abs=0.01)
+    # chances that differ by hour, if but by noise, end some more
+    assert fit.run_h(low=True) == pytest.approx(600 / 3600 / (1 - kept) / (1 - low), rel=0.05)
+    assert fit.polls.run_h(low=True) == pytest.approx(fit.run_h(low=True), rel=0.05)
+    value, half_width = fit.polls.correlation(1)
+    assert abs(value - math.exp(-3600 / 6120)) <= 2 * half_width
+    assert 0.005 < half_width < 0.05
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(-1, 2), min_size=300, max_size=600), st.sampled_from([600.0, 1800.0]))
+def test_any_series_of_two_days_gets_a_law_that_a_market_takes(status, step_s):
+    if (len(status) - 1) * step_s + step_s < 2 * 86400 or set(status) == {-1}:
+        return
+    found = cg.fit_stock(made(status, step_s)).stock
+    assert found.persistence_s >= 0
+    assert cg.Market(stock=(found,)).persists in (True, False)
+
+
+def test_runs_and_gaps_by_hand():
+    polls = Polls(made([2, 2, 0, 0, 0, 2, -1, -1, 0, 2], 3600.0))
+    assert polls.gaps_h == [2.0]
+    # four steps begin in Low stock with a successor seen, two of them leave it
+    assert polls.run_h(low=True) == pytest.approx(2 / 1)
+    assert polls.run_h(low=False) == pytest.approx(4 / 2)
+    assert polls.shares == [0.5, 0.0, 0.5]
+
+
+def test_correlation_by_its_definition():
+    status = np.random.default_rng(1).integers(0, 3, 400)
+    x = status - status.mean()
+    expected = np.mean(x[:-6] * x[6:]) / np.mean(x * x)
+    assert Polls(made(status)).correlation(1)[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("series", "told"),
+    [
+        (made([0, 2] * 10), "length of the series of A(='3.2 h') must be at least 48 h for a fit"),
+        (made([-1] * 300), "snapshots of A that were fetched(=0) must be at least one"),
+        (made([0, 1] * 60, 7200.0), "time between snapshots of A(='7200 s') must be"),
+        (made([0]), "snapshots of A(=1) must be at least two"),
+    ],
+)
+def test_what_is_too_short_or_too_sparse_is_told(series, told):
+    with pytest.raises(cg.InputError) as error:
+        cg.fit_stock(series)
+    assert told in str(error.value)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not DATA.is_dir(), reason="no real data here")
+def test_the_correlation_at_an_hour_is_the_data_s_in_every_zone():
+    paths = sorted((DATA / "spot_traces").rglob("*.json"))
+    assert len(paths) == 19
+    for path in [*paths, *sorted((DATA / "gpu_market").glob("*.gz"))]:
+        for own in read_market(path):
+            fit = cg.fit_stock(own)
+            assert abs(fit.correlation(1) - fit.polls.correlation(1)[0]) <= 0.1, path
+
+
+# ---- replay and scenarios ----
+
+
+def test_what_is_replayed_holds_each_status_until_the_next_that_was_fetched():
+    [own] = series_of([made([-1, 2, 2, -1, 0, 1, -1], 600.0)])
+    assert (own.times_s, own.statuses) == ((0.0, 2400.0, 3000.0), (2, 0, 1))
+    assert (own.length_s, own.start_h) == (4200, 0.0)
+
+
+def test_series_with_dates_keep_their_distance():
+    from datetime import datetime
+
+    one = made([0, 2], 600.0, "A", datetime(2025, 1, 1, 6))
+    other = made([0, 2], 600.0, "B", datetime(2025, 1, 1, 7))
+    first, second = series_of([one, other])
+    assert (first.times_s, second.times_s) == ((0.0, 600.0), (0.0, 4200.0))
+    assert (first.start_h, second.start_h) == (6.0, 6.0)
+    with pytest.raises(cg.InputError, match="all with dates, or all without"):
+        series_of([one, made([0, 2])])
+
+
+def test_series_without_dates_of_a_file_keep_their_distance_and_begin_again_together(tmp_path):
+    """B is recorded from an hour after A on, and an hour longer."""
+    path = tmp_path / "own.csv"
+    rows = [(600 * n, "A", 2 * (n > 2)) for n in range(6)]
+    rows += [(3600 + 600 * n, "B", 2 * (n > 3)) for n in range(6)]
+    words = ("high", "medium", "low")
+    lines = [f"{at_s},{gpu},{words[status]}" for at_s, gpu, status in sorted(rows)]
+    path.write_text("\n".join(["time,type,status", *lines]), encoding="utf-8")
+    both = read_market(path)
+    assert [(each.begins_s, each.start_h) for each in both] == [(0.0, 0.0), (3600.0, 1.0)]
+    first, second = series_of(both)
+    assert (first.times_s, first.statuses) == ((0.0, 1800.0), (0, 2))
+    assert (second.times_s, second.statuses) == ((0.0, 6000.0), (0, 2))
+    assert first.length_s == second.length_s == 7200
+    assert first.start_h == second.start_h == 0
+
+
+@pytest.fixture
+def snapshots(tmp_path):
+    """A month of two types, by the half hour."""
+    rng, path = np.random.default_rng(0), tmp_path / "month.csv"
+    rows = ["time,type,status,price"]
+    for name, price in (("new", 3.5), ("old", 0.5)):
+        status = rng.integers(0, 3, 24 * 14).repeat(4)
+        at = np.datetime64("2025-10-01T00:00:00") + np.arange(len(status)) * np.timedelta64(
+            1800, "s"
+        )
+        told = ("high", "medium", "low")
+        rows += [f"{t},{name},{told[s]},{price}" for t, s in zip(at, status)]
+    path.write_text("\n".join(rows))
+    return path
+
+
+TYPES = "RTX 3090=new,RTX A4000=old"
+
+
+def test_laws_go_to_a_file_and_come_back(snapshots, tmp_path, capsys):
+    path = tmp_path / "laws.toml"
+    assert main(["market", "fit", str(snapshots), "--out", str(path)]) == 0
+    fits = [cg.fit_stock(each) for each in read_market(snapshots)]
+    found = cg.measured(path)
+    assert found.stock == tuple(fit.stock for fit in fits)
+    assert (found.prices, found.series) == ({"new": 3.5, "old": 0.5}, ())
+    assert measured_toml(fits) == path.read_text()
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines()[1:]] == ["type", "new", "old"]
+
+
+def test_a_scenario_on_a_market_has_its_stock_prices_and_series(snapshots):
+    day = cg.day("quiet", jobs=10)
+    names = {"RTX 3090": "new", "RTX A4000": "old"}
+    found = cg.on_market(day, cg.measured(snapshots), names, "now")
+    assert [each.gpu for each in found.market.stock] == list(names)
+    assert [each.gpu for each in found.market.series] == list(names)
+    assert [gpu.price_usd_per_h for gpu in found.gpus] == [3.5, 0.27, 0.25, 0.5]
+    assert [gpu.price_usd_per_h for gpu in found.slots] == [3.5, 0.27, 0.25, 0.5, 3.5]
+    assert found.known().market.series == ()
+    run, stock = cg.simulate(found, "watch", 3), Stock(found.market, 3)
+    for record in run.jobs:
+        if found.gpus[record["gpu"]].name in names:
+            gpu = found.gpus[record["gpu"]]
+            assert record["status"] == stock.status(gpu, record["dispatch_s"], 0.0)
+
+
+def test_a_replayed_scenario_goes_to_toml_and_back(snapshots, tmp_path):
+    day = cg.on_market(
+        cg.day("quiet", jobs=10), cg.measured(snapshots), {"RTX A4500": "new"}, "now"
+    )
+    day.to_toml(tmp_path / "day.toml")
+    assert cg.Scenario.from_toml(tmp_path / "day.toml") == day
+
+
+def test_every_rental_study_takes_a_market(snapshots, tmp_path, capsys):
+    laws = tmp_path / "laws.toml"
+    assert main(["market", "fit", str(snapshots), "--out", str(laws)]) == 0
+    day = "--day quiet --jobs 20".split()
+    for market in (snapshots, laws):
+        own = [*day, "--market", str(market), "--market", TYPES, "--market", "sight=poll:600"]
+        assert main(["compare", *own, "--policies", "fifo,watch", "--seeds", "2"]) == 0
+        assert main(["run", *own, "--policy", "watch"]) == 0
+        assert main(["sweep", "slots=3,4", *own, "--policies", "watch", "--seeds", "1"]) == 0
+    cg.day("quiet", jobs=5).to_toml(tmp_path / "day.toml")
+    on_file = ["run", str(tmp_path / "day.toml"), "--market", str(laws), "--market", TYPES]
+    assert main(on_file) == 0
+    capsys.readouterr()
+
+
+def test_a_series_that_is_shorter_than_the_run_is_told(tmp_path, caplog):
+    path = tmp_path / "short.json"
+    path.write_text(trace([0, 1] * 150))
+    command = ["run", "--day", "quiet", "--jobs", "3000", "--policy", "fifo"]
+    command += ["--market", str(path), "--market", "RTX 3090=short", "--format", "json"]
+    with caplog.at_level("INFO"):
+        assert main(command) == 0
+    assert "the series of 50.0 h is shorter than the run, and begins anew" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--market FILE", "the market has new, old, and the scenario RTX 3090"),
+        (
+            "--market FILE --market RTX=new",
+            "unknown name in --market 'RTX'; did you mean 'RTX 3090'?",
+        ),
+        ("--market FILE --market RTX_3090=newer", "unknown type of the market 'newer'"),
+        ("--market FILE --market new", "new: No such file"),
+        ("--market RTX_3090=new", "must be given with a file that has these types"),
+        (
+            "--market FILE --market RTX_3090=new --market persistence_s=9",
+            "persistence_s(=9.0) must be left out beside a file",
+        ),
+        ("--market FILE --market FILE", "types of the market(=['new', 'old', 'new', 'old'])"),
+        ("--market FILE --market x.toml", "must be one file of laws"),
+        ("--market none.toml", "none.toml: No such file"),
+        ("--gpus 2024", "unknown catalogue '2024'"),
+    ],
+)
+def test_options_that_do_not_fit_are_told(options, told, snapshots, capsys):
+    given = [
+        str(snapshots) if part == "FILE" else part.replace("RTX_", "RTX ")
+        for part in options.split()
+    ]
+    assert main(["run", "--day", "quiet", *given]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert told in line
+
+
+LAWS = f"[[stock]]\ngpu = 'A'\nchances = {[[0.5, 0.25, 0.25]] * 24}\n"
+
+
+def test_a_market_beside_days_by_name_is_refused(snapshots, capsys):
+    options = ["--market", str(snapshots), "--market", "RTX 3090=new", "--seeds", "1"]
+    assert main(["sweep", "name=quiet,normal", *options]) == 2
+    assert "must be without files where days are swept" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "[[stock]](=0) must be at least one table"),
+        ("[[stock]]\ngpu = 'A'\n", "[[stock]] lacks chances"),
+        ("stock = 3", "must be a list of tables"),
+        (f"{LAWS}[[price]]\nusd_per_h = 1\n", "gpu of [[price]](=None) must be a GPU type's name"),
+        (f"{LAWS}[[price]]\ngpu = 'A'\nusd_per_h = -1\n", "usd_per_h of A(=-1) must be"),
+        ("nonsense", "laws.toml: "),
+        ("[market]\n", "unknown key in the file 'market'"),
+    ],
+)
+def test_a_file_of_laws_that_is_none_is_told(text, told, tmp_path):
+    path = tmp_path / "laws.toml"
+    path.write_text(text)
+    with pytest.raises(cg.InputError) as error:
+        cg.measured(path)
+    assert told in str(error.value)
+
+
+# ---- the command ----
+
+
+def test_the_report_tells_shares_runs_gaps_and_correlations(tmp_path, capsys):
+    path = tmp_path / "zone.json"
+    path.write_text(trace([0, 0, 1, 1] * 100, 900))
+    assert main(["market", "report", str(path), "--format", "json"]) == 0
+    [row] = json.loads(capsys.readouterr().out)["types"]
+    assert (row["type"], row["snapshots"], row["gaps"]) == ("zone", 400, 0)
+    assert (row["high_pct"], row["low_pct"]) == (50, 50)
+    assert row["low_run_h"] == pytest.approx(0.5, rel=0.01)
+    assert row["r_0.5h"] == pytest.approx(-1)
+    assert row["low_pct_by_hour"] == [50.0] * 24
+    assert main(["market", "report", str(path)]) == 0
+    assert "share of Low stock by hour of day, %" in capsys.readouterr().out
+    assert main(["market", "report", str(path), "--format", "csv"]) == 0
+
+
+@pytest.mark.slow
+def test_the_figure_is_drawn_from_the_rows_beside_it(snapshots, tmp_path, capsys):
+    stem = tmp_path / "figures" / "market"
+    assert main(["market", "report", str(snapshots), "--figure", str(stem)]) == 0
+    assert {path.suffix for path in stem.parent.iterdir()} == {".csv", ".png", ".svg"}
+    rows = stem.with_suffix(".csv").read_text().splitlines()
+    assert len(rows) > 100
+
+
+def test_out_must_be_a_toml_file(snapshots, capsys):
+    assert main(["market", "fit", str(snapshots), "--out", "laws.json"]) == 2
+    assert "must be a file that ends in .toml" in capsys.readouterr().err
+
+
+# ---- the catalogue ----
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="no real data here")
+def test_the_catalogue_has_the_data_s_prices_and_shares():
+    for path in (DATA / "gpu_market").glob("*.gz"):
+        [own] = read_market(path)
+        [gpu] = [each for each in GPUS_2025 if each.name == own.gpu]
+        assert gpu.price_usd_per_h == np.nanmedian(own.price_usd_per_h)
+        fetched = own.status[own.status >= 0]
+        assert gpu.high_stock_probability == pytest.approx(np.mean(fetched == 0), abs=5e-4)
+
+
+def test_a_day_on_the_types_of_the_catalogue():
+    day = cg.day("quiet", slots=3, gpus="2025")
+    assert [gpu.name for gpu in day.slots] == [GPUS_2025[i % 2].name for i in range(3)]
+    assert day.gpus == GPUS_2025

@@ -1,0 +1,346 @@
+"""Preemption by hand: checkpoints, restarts, instances that are taken, jobs that are suspended."""
+
+import json
+from itertools import repeat
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.decide.advice import slot_hours, utilisation
+from cgrsp_simpy.rental.instances import Takings
+from cgrsp_simpy.rental.market import CLOCKS
+from cgrsp_simpy.rental.policies import PREEMPTIVE
+
+GPU = cg.GpuType("G", 3.6, (100.0,), 1.0)  # 0.001 USD a second
+TEN_S = cg.Market(delay_s=((10, 10),) * 3)
+AT_ONCE = cg.Market(delay_s=((0, 0),) * 3)
+SPOT = {"preemption_per_h": 1.0}
+SUSPENSION = cg.Terms(suspension=True)
+
+
+def scenario(jobs, terms, market=TEN_S, slots=1):
+    """Jobs (submission, deadline) of 100 s on slots of one type."""
+    listed = [cg.Job(id, *times) for id, times in enumerate(jobs)]
+    law = cg.Service(sigma=(0,))
+    return cg.Scenario(
+        "spot", cg.JobList(listed), (GPU,) * slots, (GPU,), False, market, law, terms
+    )
+
+
+def phases(run):
+    return [
+        (row["job"], row["place"], row["phase"], row["from_s"], row["to_s"]) for row in run.claims
+    ]
+
+
+def test_checkpoints_may_take_as_long_as_the_work_between_them():
+    assert cg.Terms(checkpoint_s=60, checkpoint_cost_s=60).checkpoint_s == 60
+
+
+@pytest.fixture
+def taken_at(monkeypatch):
+    """Let the market take instances at these times, of every slot."""
+
+    def choose(*times_s):
+        never = float("inf")
+        monkeypatch.setattr(Takings, "_drawn", lambda *_: iter([*times_s, *repeat(never, 99)]))
+
+    return choose
+
+
+def test_a_job_goes_on_from_its_last_checkpoint(taken_at):
+    taken_at(80)
+    terms = cg.Terms(**SPOT, checkpoint_s=30, checkpoint_cost_s=2, restart_s=5)
+    run = cg.simulate(scenario([(0, 1e6)], terms), "fifo")
+    # 70 s: 30 of work, 2 of writing, 30, 2, and 6 that are lost; 40 are left, with a checkpoint
+    assert phases(run) == [
+        (0, 0, "provisioning", 0, 10),
+        (0, 0, "executing", 10, 80),
+        (0, 0, "provisioning", 80, 90),
+        (0, 0, "restarting", 90, 95),
+        (0, 0, "executing", 95, 137),
+    ]
+    (row,) = run.rows()
+    expected = {"preemptions": 1, "lost_s": 6, "restarting_s": 5, "checkpoints_s": 6, "away_s": 0}
+    assert {name: row[name] for name in expected} == pytest.approx(expected)
+    assert (row["delay_s"], row["service_s"], row["finish_s"]) == (20, 112, 137)
+    assert (row["dispatch_s"], row["start_s"]) == (0, 10)
+    parts = {"executing_usd": 0.1, "checkpoints_usd": 0.006, "wasted_usd": 0.011}
+    assert {name: row[name] for name in parts} == pytest.approx(parts)
+    assert run.summary()["cost_usd"] == pytest.approx(sum(parts.values()))
+
+
+@pytest.mark.parametrize(
+    ("at_s", "expected"),
+    [
+        (5, [("provisioning", 0, 10), ("executing", 10, 110)]),  # not up yet: nothing to take
+        (60, [("provisioning", 0, 10), ("executing", 10, 60), ("provisioning", 60, 70),
+              ("executing", 70, 170)]),
+    ],
+)  # fmt: skip
+def test_without_checkpoints_all_is_lost(taken_at, at_s, expected):
+    taken_at(at_s)
+    run = cg.simulate(scenario([(0, 1e6)], cg.Terms(**SPOT)), "fifo")
+    assert [phase[2:] for phase in phases(run)] == expected
+
+
+def test_an_instance_that_is_taken_while_it_restarts(taken_at):
+    taken_at(60, 75)
+    run = cg.simulate(scenario([(0, 1e6)], cg.Terms(**SPOT, restart_s=20)), "fifo")
+    assert [phase[2:] for phase in phases(run)][2:] == [
+        ("provisioning", 60, 70),
+        ("restarting", 70, 75),
+        ("provisioning", 75, 85),
+        ("restarting", 85, 105),
+        ("executing", 105, 205),
+    ]
+    assert run.jobs["lost_s"].tolist() == [50]
+    assert run.jobs["restarting_s"].tolist() == [25]
+
+
+def test_a_warm_instance_is_taken_from_nobody(taken_at):
+    taken_at(150)
+    events = []
+    idle = scenario([(0, 1e6), (200, 1e6)], cg.Terms(**SPOT, warm_s=300))
+    run = idle.run("fifo", listener=events.append)
+    assert phases(run)[2:4] == [(0, 0, "idle-warm", 110, 150), (1, 0, "provisioning", 200, 210)]
+    assert run.summary()["preemptions"] == 0
+    assert [(event.time_s, event.detail) for event in events if event.kind == "preempt"] == [
+        (150, "slot 0, idle")
+    ]
+
+
+def test_of_two_slots_of_a_job_one_is_taken_and_the_other_stays_warm(taken_at):
+    taken_at(60)
+    wide = cg.JobList([cg.Job(0, 0.0, 1e6, gpus=2)])
+    terms = cg.Terms(**SPOT, warm_s=300)
+    run = cg.simulate(
+        cg.Scenario("two", wide, (GPU,) * 2, (GPU,), False, TEN_S, cg.Service(sigma=(0,)), terms),
+        "fifo",
+    )
+    assert run.jobs["finish_s"].tolist() == [170]
+    assert run.summary()["preemptions"] == 1
+    assert sum(run.held_s) == 2 * 170
+
+
+def test_the_market_takes_instances_as_often_as_it_is_told_and_by_hour():
+    by_hour = [0.0] * 6 + [4.0] * 6 + [1.0] * 12
+    terms = cg.Terms(preemption_per_h=2.0, preemption=[cg.Preemption("H", by_hour)])
+    clock = CLOCKS["calibrated"]
+    run = SimpleNamespace(
+        terms=terms, seed=5, gpu_index={"G": 0, "H": 1}, market=SimpleNamespace(clock=clock)
+    )
+    days, horizon_s = 400, 400 * 86400.0
+    for name, expected in (("G", [2.0] * 24), ("H", by_hour)):
+        takings, gpu, times, now_s = Takings(run), SimpleNamespace(name=name), [], 0.0
+        while (now_s := takings.after(3, gpu, now_s)) < horizon_s:
+            times.append(now_s)
+        hours = ((clock.start_h + np.array(times) / 3600) % 24).astype(int)
+        counts, means = np.bincount(hours, minlength=24), days * np.array(expected)
+        assert (np.abs(counts - means) <= 4 * np.sqrt(means)).all()
+
+
+def test_every_policy_meets_the_same_preemptions():
+    spot = cg.day("hectic", jobs=200, slots=2, terms=cg.Terms(preemption_per_h=6.0))
+    index = {gpu.name: place for place, gpu in enumerate(spot.gpus)}
+    same = SimpleNamespace(terms=spot.terms, seed=1, gpu_index=index, market=spot.market)
+    takings, epochs = Takings(same), []
+    for slot, gpu in enumerate(spot.slots):
+        at_s = 0.0
+        while (at_s := takings.after(slot, gpu, at_s)) < 1e5:
+            epochs.append((slot, pytest.approx(at_s)))
+    for policy in ("fifo", "spt", "rh"):
+        events = []
+        spot.run(policy, 1, listener=events.append)
+        taken = [event for event in events if event.kind == "preempt"]
+        assert len(taken) > 5
+        for event in taken:
+            assert any((*event.slots, event.time_s) == each for each in epochs)
+
+
+# ---- suspension ----
+
+
+def test_a_suspended_job_keeps_what_it_has_done():
+    run = cg.simulate(scenario([(0, 1e6), (40, 200)], SUSPENSION, AT_ONCE), "edf-p")
+    assert phases(run) == [
+        (0, 0, "executing", 0, 40),
+        (0, 0, "executing", 140, 200),
+        (1, 0, "executing", 40, 140),
+    ]
+    assert run.jobs["suspensions"].tolist() == [1, 0]
+    assert run.jobs["away_s"].tolist() == [100, 0]
+    assert run.summary()["utilisation_pct"] == 100
+    assert utilisation(run) == (1, 1)
+    with pytest.raises(cg.InputError, match="such that no job is stopped"):
+        slot_hours(run)
+    assert cg.simulate(scenario([(0, 1e6), (40, 200)], cg.Terms(), AT_ONCE), "edf").jobs[
+        "finish_s"
+    ].tolist() == [100, 200]
+
+
+def test_only_the_job_of_the_latest_deadline_gives_way():
+    jobs = [(0, 3000), (0, 9000), (0, 5000), (10, 200), (10, 4000)]
+    run = cg.simulate(scenario(jobs, SUSPENSION, AT_ONCE, slots=3), "edf-p")
+    # 1 and 2 make room for 3 and 4; 2 goes on first, when 3 or 0 end
+    assert run.jobs["suspensions"].tolist() == [0, 1, 1, 0, 0]
+    assert run.jobs["finish_s"].tolist() == [100, 200, 190, 110, 110]
+
+
+def test_srpt_lets_a_job_with_less_left_go_on():
+    gpu = cg.GpuType("G", 3.6, (100.0, 50.0), 1.0)
+
+    def finish(at_s):
+        jobs = cg.JobList([cg.Job(0, 0.0, 1e6, 1), cg.Job(1, at_s, 1e6, 2)])
+        law = cg.Service(sigma=(0, 0))
+        return cg.simulate(
+            cg.Scenario("srpt", jobs, (gpu,), (gpu,), False, AT_ONCE, law, SUSPENSION), "srpt"
+        ).jobs["finish_s"].tolist()  # fmt: skip
+
+    assert finish(40.0) == [150, 90]
+    assert finish(60.0) == [100, 150]
+    assert finish(50.0) == [100, 150]  # equal: who runs goes on
+
+
+def test_what_a_policy_sees_of_running_and_stopped_jobs():
+    seen = []
+
+    def look(view):
+        shares = [(each.job.id, each.slots, each.since_s, each.left) for each in view.running]
+        seen.append((view.now_s, shares, [(job.id, view.share_left(job)) for job in view.queue]))
+        return cg.make_policy("edf-p")(view)
+
+    look.suspends = True
+    cg.simulate(scenario([(0, 1e6), (40, 200)], SUSPENSION, AT_ONCE), look)
+    assert seen == [
+        (0, [], [(0, 1.0)]),
+        (40, [(0, (0,), 0.0, 0.6)], [(1, 1.0)]),
+        (40, [], [(0, 0.6), (1, 1.0)]),
+        (140, [], [(0, 0.6)]),
+    ]
+
+
+@pytest.mark.parametrize("policy", cg.POLICIES)
+def test_where_suspension_is_allowed_the_other_policies_decide_as_ever(policy):
+    allowed = cg.day("hectic", jobs=300, terms=SUSPENSION)
+    thesis, other = (
+        cg.simulate(each, policy).jobs for each in (cg.day("hectic", jobs=300), allowed)
+    )
+    for name in thesis.dtype.names:
+        assert thesis[name].tobytes() == other[name].tobytes()
+
+
+@pytest.mark.parametrize("policy", PREEMPTIVE)
+def test_preemptive_policies_need_terms_that_allow_suspension(policy, capsys):
+    words = f"policy(='{policy}') must be of a scenario whose terms allow suspension"
+    with pytest.raises(cg.InputError) as error:
+        cg.compare(cg.day("quiet"), ["fifo", policy], range(2))
+    assert str(error.value) == words
+    assert main(["run", "--policy", policy]) == 2
+    assert words in capsys.readouterr().err
+    assert main(["run", "--day", "normal", "--policy", policy, "--terms", "suspension=yes"]) == 0
+
+
+def test_a_policy_that_suspends_where_it_may_not_is_told_so():
+    def suspend(view):
+        return [cg.Suspend(view.queue[0])]
+
+    def changeful(view):
+        yield from (cg.Suspend(each.job) for each in view.running)
+        yield from zip(view.queue, view.idle)
+
+    with pytest.raises(cg.PolicyError, match="this scenario allows no suspension"):
+        cg.simulate(cg.day("quiet"), changeful)
+    with pytest.raises(cg.PolicyError, match="suspended job 0, which does not run"):
+        cg.simulate(cg.day("quiet", terms=SUSPENSION), suspend)
+
+
+# ---- ways in ----
+
+
+def test_spot_terms_go_to_toml_and_back(tmp_path):
+    own = [cg.Preemption("RTX 3090", 0.5), cg.Preemption("RTX A4000", [0.1] * 24)]
+    for terms in (
+        cg.Terms(preemption_per_h=1, preemption=own, checkpoint_s=20, restart_s=3, suspension=True),
+        cg.Terms(preemption=own[:1]),
+    ):
+        spot = cg.day("hectic", terms=terms)
+        spot.to_toml(tmp_path / "spot.toml")
+        assert cg.Scenario.from_toml(tmp_path / "spot.toml") == spot
+
+
+def test_spot_on_the_command_line(capsys):
+    line = "run --day normal --terms preemption_per_h=1 --terms checkpoint_s=20 --terms restart_s=5 --format json"
+    assert main(line.split()) == 0
+    found = json.loads(capsys.readouterr().out)["summary"]
+    terms = cg.Terms(preemption_per_h=1, checkpoint_s=20, restart_s=5)
+    assert found == pytest.approx(cg.simulate(cg.day("normal", terms=terms), "fifo").summary())
+    swept = (
+        "sweep preemption_per_h=0.5,1 --terms checkpoint_s=20 --day quiet --seeds 1 --format csv"
+    )
+    assert main(swept.split()) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("run --terms preemption_per_h=-1", "preemption_per_h(=-1.0) must be a number >= 0"),
+        ("run --terms checkpoint_s=20", "checkpoint_s goes with preemption_per_h"),
+        (
+            "run --terms preemption_per_h=1 --terms checkpoint_cost_s=2",
+            "checkpoint_cost_s goes with checkpoint_s",
+        ),
+        (
+            "run --terms restart_s=2",
+            "with preemption_per_h or taken_when_low or suspension",
+        ),
+        (
+            "run --terms preemption_per_h=1 --terms checkpoint_s=200",
+            "checkpoint_s(=200.0) must be less than the longest mean execution time, 100.9 s",
+        ),
+        (
+            "run --terms preemption_per_h=1 --terms checkpoint_s=20 --terms checkpoint_cost_s=150",
+            "checkpoint_s(=20.0) must be at least checkpoint_cost_s, 150 s",
+        ),
+        (
+            "run --terms preemption_per_h=5000",
+            "preemptions of RTX 3090 per hour(=5000.0) must be at most 356.789, as 100.9 s have",
+        ),
+    ],
+)
+def test_wrong_spot_terms_are_one_line(capsys, line, words):
+    assert main(line.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: cg.Preemption("G", -1), "per_h of G"),
+        (lambda: cg.Preemption("G", [1.0] * 23), "numbers in per_h of G"),
+        (lambda: cg.Preemption("G", "often"), "24 numbers"),
+        (lambda: cg.Preemption(3, 1.0), "a GPU type's name"),
+        (lambda: cg.Terms(preemption=[cg.Preemption("G", 1)] * 2), "different"),
+        (lambda: cg.Terms(preemption=[0.5]), "a Preemption"),
+        (lambda: cg.Terms(suspension="yes"), "true or false"),
+        (lambda: cg.Terms(checkpoint_s=0), "a number > 0"),
+        (  # runs of millions of stays, each of which saves next to nothing
+            lambda: cg.Terms(checkpoint_s=1e-6, checkpoint_cost_s=60),
+            r"checkpoint_s\(=1e-06\) must be at least checkpoint_cost_s, 60 s",
+        ),
+        (
+            lambda: cg.day("quiet", terms=cg.Terms(preemption=[cg.Preemption("H100", 1)])),
+            "unknown GPU type of a preemption 'H100'",
+        ),
+        (lambda: cg.Scenario("x", cg.PoissonWorkload(1, 1.0), terms={}), "a Terms"),
+    ],
+)
+def test_wrong_spot_terms_in_python(make, words):
+    with pytest.raises(cg.InputError, match=words):
+        make()

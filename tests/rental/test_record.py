@@ -1,0 +1,164 @@
+"""Jobs on several slots: the record holds all of them, and so do pictures and files."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from support import csv_rows
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.decide.advice import utilisation
+from cgrsp_simpy.model.timeline import CLAIM, PHASES
+from cgrsp_simpy.plots.style import EXECUTING, IDLE
+
+
+@pytest.fixture
+def wide(tmp_path):
+    """One job of ten minutes on four of five slots."""
+    path = tmp_path / "wide.csv"
+    path.write_text("submit_s,service_s,gpus\n0,600,4\n")
+    return path
+
+
+def gangs(seed, free_types=False):
+    """Jobs of one to four GPUs that come at random."""
+    rng = np.random.default_rng(seed)
+    times_s = np.sort(rng.uniform(0, 3000, 40))
+    jobs = [
+        cg.Job(i, s, s + 2000, int(rng.integers(1, 4)), bool(i % 3), int(rng.integers(1, 5)))
+        for i, s in enumerate(times_s)
+    ]
+    return cg.Scenario("gangs", cg.JobList(jobs), cg.round_robin(5), free_types=free_types)
+
+
+@pytest.mark.parametrize("free_types", [False, True])
+@pytest.mark.parametrize("policy", ["fifo", "spt", "cadr"])
+@pytest.mark.parametrize("seed", range(5))
+def test_claims_tell_who_holds_which_slot(seed, policy, free_types):
+    run = cg.simulate(gangs(seed, free_types), policy, seed)
+    jobs, claims = run.jobs, run.claims
+    assert claims.dtype == CLAIM
+    assert jobs["gpus"].max() > 1
+    assert (claims["amount"] == 1).all()
+    assert (claims["to_s"] > claims["from_s"]).all()
+    for job in jobs:
+        own = claims[claims["job"] == job["job"]]
+        assert len(set(own["place"].tolist())) == job["gpus"] == len(own) / 2
+        assert own["place"][0] == job["slot"]
+        assert own["phase"].tolist() == list(PHASES) * job["gpus"]
+        assert own["from_s"].tolist() == [job["dispatch_s"], job["start_s"]] * job["gpus"]
+        assert own["to_s"].tolist() == [job["start_s"], job["finish_s"]] * job["gpus"]
+        if not free_types:
+            types = [run.scenario.slots[slot] for slot in own["place"][::2]]
+            assert run.scenario.gpus[job["gpu"]] == types[0]
+            prices = sum(gpu.price_usd_per_h for gpu in types)
+            assert job["cost_usd"] == pytest.approx(job["service_s"] * prices / 3600)
+    for slot, held_s in enumerate(run.held_s):
+        own = np.sort(claims[claims["place"] == slot], order=["from_s", "to_s"])
+        assert (own["from_s"][1:] >= own["to_s"][:-1]).all()  # one at a time
+        assert (own["to_s"] - own["from_s"]).sum() == pytest.approx(held_s)
+    share = (claims["to_s"] - claims["from_s"]).sum() / (5 * run.tally.end_s)
+    assert utilisation(run) == pytest.approx((share, share))
+    assert [row["slots"].split() for row in run.rows()] == [
+        list(dict.fromkeys(map(str, claims["place"][claims["job"] == job["job"]]))) for job in jobs
+    ]
+
+
+def test_claims_of_jobs_on_one_slot_are_their_records():
+    run = cg.simulate(cg.day("hectic", jobs=60), "rh")
+    first, last = run.claims[::2], run.claims[1::2]
+    for name, column in (("from_s", "dispatch_s"), ("to_s", "start_s")):
+        assert np.array_equal(first[name], run.jobs[column])
+    for name, column in (("from_s", "start_s"), ("to_s", "finish_s")):
+        assert np.array_equal(last[name], run.jobs[column])
+    for name, column in (("job", "job"), ("place", "slot")):
+        assert np.array_equal(first[name], run.jobs[column])
+        assert np.array_equal(last[name], run.jobs[column])
+
+
+def test_phases_of_no_length_are_left_out():
+    at_once = cg.Market(delay_s=((0, 0), (0, 0), (0, 0)))
+    run = cg.simulate(replace(cg.day("quiet", jobs=20), market=at_once), "fifo")
+    assert run.claims["phase"].tolist() == ["executing"] * 20
+    assert np.array_equal(run.claims["from_s"], run.jobs["dispatch_s"])
+
+
+def test_the_timeline_is_the_run_as_slots_and_jobs():
+    run = cg.simulate(cg.day("hectic", jobs=60), "rh")
+    timeline, jobs = run.timeline, run.jobs
+    assert (timeline.noun, timeline.policy, timeline.sizes) == ("slot", "rh", (1.0,) * 5)
+    assert timeline.places == tuple(
+        f"{index}  {gpu.name}" for index, gpu in enumerate(run.scenario.slots)
+    )
+    assert timeline.claims is run.claims
+    for name, column in (
+        ("job", "job"),
+        ("ready_s", "submit_s"),
+        ("granted_s", "dispatch_s"),
+        ("end_s", "finish_s"),
+        ("due_s", "deadline_s"),
+    ):
+        assert np.array_equal(timeline.visits[name], jobs[column])
+    assert timeline.kinds == {job["job"]: f"complexity {job['complexity']}" for job in jobs}
+    assert timeline.end_s == run.tally.end_s
+
+
+def test_without_records_there_are_no_claims():
+    with pytest.raises(cg.InputError, match="kept no records"):
+        _ = cg.simulate(gangs(0), "fifo", records=False).claims
+
+
+def test_a_gantt_chart_draws_a_job_on_all_its_slots(wide):
+    run = cg.simulate(cg.trace(wide), "fifo")
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    ax = cg.plots.gantt(run, ax=figure.add_subplot())
+    executing, provisioning = (each for each in ax.collections if isinstance(each, PolyCollection))
+    for bars in (executing, provisioning):
+        assert sorted(round(float(bar.vertices[:, 1].mean())) for bar in bars.get_paths()) == [
+            0,
+            1,
+            2,
+            3,
+        ]
+    ends_min = {bar.vertices[:, 0].max() for bar in executing.get_paths()}
+    assert ends_min == {run.jobs["finish_s"][0] / 60}
+    assert [text.get_text() for text in ax.texts] == ["J0"] * 4
+
+
+def test_a_job_that_is_late_is_underlined_on_all_its_slots(tmp_path):
+    path = tmp_path / "late.csv"
+    path.write_text("submit_s,service_s,gpus,deadline_s\n0,600,3,60\n")
+    ax = cg.plots.gantt(cg.simulate(cg.trace(path), "fifo"), ax=Figure().add_subplot())
+    (lines,) = (each for each in ax.collections if not isinstance(each, PolyCollection))
+    assert [round(float(line[0, 1]), 2) for line in lines.get_segments()] == [0.44, 1.44, 2.44]
+
+
+def test_an_animation_shows_a_job_on_all_its_slots(wide):
+    run = cg.simulate(cg.trace(wide), "fifo")
+    moving = cg.plots.animate(run, 3).film()
+    moving._func(run.tally.end_s / 2)
+    moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
+    bottom = moving._fig.axes[1]
+    assert [text.get_text() for text in bottom.texts[::2]] == ["job 0"] * 4 + [""]
+    filled = bottom.collections[0]
+    assert [to_hex(colour) for colour in filled.get_facecolor()] == [EXECUTING] * 4
+    assert [tuple(path.get_extents().p0.round(2)) for path in filled.get_paths()] == [
+        (slot + 0.05, -0.95) for slot in range(4)
+    ]
+    assert to_hex(moving._fig.get_facecolor()) == IDLE  # the fifth
+
+
+def test_records_in_a_file_name_all_slots(wide, tmp_path, capsys):
+    assert main(["run", "--trace", str(wide), "--format", "csv"]) == 0
+    [row] = csv_rows(capsys.readouterr().out)
+    assert (row["slot"], row["slots"]) == ("0", "0 1 2 3")
+    run = cg.simulate(gangs(1), "fifo")
+    run.to_csv(tmp_path / "jobs.csv")
+    rows = csv_rows((tmp_path / "jobs.csv").read_text())
+    assert [len(row["slots"].split()) for row in rows] == run.jobs["gpus"].tolist()

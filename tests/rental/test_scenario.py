@@ -1,0 +1,492 @@
+"""Deadline classes, arrival rates by hour, stock by type and hour, weights: by hand, and
+what is refused.
+"""
+
+import json
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.decide.bounds import lower_bound
+from cgrsp_simpy.decide.clairvoyant import optimum
+from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.market import CLOCKS
+from cgrsp_simpy.rental.policies.scarcity import law_of
+from cgrsp_simpy.rental.record import Totals, by_class
+
+HOUR_S = 3600.0
+RUSH = cg.DeadlineClass("rush", 0.2, 600.0, tight=True, weight=5.0)
+THREE = (RUSH, cg.DeadlineClass("day", 0.5, 7200.0), cg.DeadlineClass("batch", 0.3, 86400.0))
+TWO = DeadlineClasses().classes
+three = cg.Scenario("three", cg.PoissonWorkload(100, 0.05, deadlines=THREE))
+
+
+# ---- the thesis is a case of it ----
+
+
+def as_table(market, gpus=cg.THESIS_GPUS):
+    """The thesis's law, hour by hour."""
+    times_s = [(hour - market.clock.start_h) % 24 * HOUR_S for hour in range(24)]
+    return replace(
+        market,
+        stock=[cg.HourlyStock(g.name, [market.probabilities(g, t) for t in times_s]) for g in gpus],
+    )
+
+
+@pytest.mark.parametrize("policy", cg.POLICIES)
+@pytest.mark.parametrize("day", ["normal", "surge"])
+def test_the_thesis_written_as_open_scenario_gives_the_same_records(policy, day):
+    usual = cg.day(day, jobs=200)
+    table = as_table(usual.market)
+    written = replace(usual, workload=replace(usual.workload, deadlines=TWO), market=table)
+    run, again = cg.simulate(usual, policy, 1), cg.simulate(written, policy, 1)
+    assert run.jobs.tobytes() == again.jobs.tobytes()
+    assert run.summary() == pytest.approx(again.summary(), nan_ok=True)
+    assert list(run.summary()) == list(again.summary())
+
+
+@pytest.mark.slow
+def test_bounds_and_optima_read_the_table_too():
+    usual = cg.day("quiet", jobs=4, slots=2)
+    other = replace(usual, market=as_table(usual.market))
+    assert optimum(other) == optimum(usual)
+    assert lower_bound(other).value == pytest.approx(lower_bound(usual).value, rel=1e-6)
+    scarce = [cg.HourlyStock(gpu.name, [(0, 0, 1)] * 24) for gpu in cg.THESIS_GPUS]
+    worse = replace(usual, market=cg.Market(stock=scarce))
+    assert optimum(worse).wait_min > 10 > optimum(usual).wait_min
+    assert (
+        lower_bound(worse, objective="wait").value > 10 > lower_bound(usual, objective="wait").value
+    )
+
+
+def test_triage_knows_from_the_table_how_long_low_stock_lasts():
+    gpu = cg.THESIS_GPUS[0]
+    scarce = [(1, 0, 0)] * 8 + [(0.5, 0, 0.5)] * 3 + [(1, 0, 0)] * 13
+
+    def left_s(chances, hour):
+        stock = [cg.HourlyStock(gpu.name, chances)]
+        known = replace(cg.day("quiet"), market=cg.Market(stock=stock)).known()  # time 0 is 8:00
+        return law_of(known, gpu, hour * HOUR_S).left_s(8 + hour)
+
+    for hour, left_h in [(0, 3), (1.5, 1.5), (2.75, 0.25), (3, 0), (23.5, 0), (24, 3)]:
+        assert left_s(scarce, hour) == pytest.approx(left_h * HOUR_S)
+    assert left_s([(0.5, 0, 0.5)] * 24, 0) == inf
+
+
+# ---- classes ----
+
+
+def test_classes_are_drawn_by_their_shares_with_their_windows_and_weights():
+    load = cg.PoissonWorkload(20000, 0.05, deadlines=THREE)
+    jobs = [job for job, _ in load.generate(0, cg.Service())]
+    for index, each in enumerate(THREE):
+        own = [job for job in jobs if job.deadline_class == index]
+        error = (each.share * (1 - each.share) / len(jobs)) ** 0.5
+        assert abs(len(own) / len(jobs) - each.share) < 4 * error
+        assert {(job.tight, job.weight) for job in own} == {(each.tight, each.weight)}
+        assert all(job.deadline_s == job.submit_s + each.window_s for job in own)
+
+
+def test_figures_by_class_and_weighted_tardiness_by_hand():
+    """One slot, 60 s each: ends at 60, 120 and 180; tardiness 0, 100 and 30 s;
+    weights 1, 3, 0.5.
+    """
+    gpu = cg.GpuType("A", 3.6, (60.0,), 1.0)
+    jobs = [
+        cg.Job(0, 0, 100, weight=1.0, deadline_class=0),
+        cg.Job(1, 0, 20, weight=3.0, deadline_class=1),
+        cg.Job(2, 0, 150, weight=0.5, deadline_class=1),
+    ]
+    scenario = cg.Scenario(
+        "by hand",
+        cg.JobList(jobs, ["calm", "keen", "none"]),
+        [gpu],
+        [gpu],
+        market=cg.Market(delay_s=((0, 0),) * 3),
+        service=cg.Service(sigma=(0,)),
+    )
+    run = cg.simulate(scenario, "fifo")
+    nan = pytest.approx(float("nan"), nan_ok=True)
+    calm = {"jobs": 1, "wait_min": 0.0, "miss_pct": 0.0, "tardiness_min": 0.0}
+    keen = {"jobs": 2, "wait_min": 1.5, "miss_pct": 100.0, "tardiness_min": pytest.approx(65 / 60)}
+    none = {"jobs": 0, "wait_min": nan, "miss_pct": nan, "tardiness_min": nan}
+    assert by_class(run.tally) == {"calm": calm, "keen": keen, "none": none}
+    summary = run.summary()
+    assert summary["weighted_tardiness_min"] == pytest.approx((3 * 100 + 0.5 * 30) / 4.5 / 60)
+    assert summary["tardiness_min"] == pytest.approx(130 / 3 / 60)
+    assert summary["keen_miss_pct"] == 100.0
+    assert "tight_miss_pct" not in summary
+    assert [row["deadline_class"] for row in run.rows()] == ["calm", "keen", "keen"]
+    assert run.scenario.kinds(run, "class") == {
+        0: "calm deadline",
+        1: "keen deadline",
+        2: "keen deadline",
+    }
+    shares = [
+        (each.name, each.share, each.window_s, each.weight) for each in scenario.known().classes
+    ]
+    assert shares == [
+        ("calm", 1 / 3, None, None),
+        ("keen", 2 / 3, None, None),
+        ("none", 0.0, None, None),
+    ]
+
+
+def test_without_weights_and_with_two_classes_the_figures_are_those_of_the_thesis():
+    figures = list(cg.simulate(cg.day("quiet"), "fifo").summary())
+    assert (
+        figures
+        == (
+            "jobs completed wait_min miss_pct tight_miss_pct loose_miss_pct tardiness_min cost_usd"
+            " utilisation_pct makespan_h"
+        ).split()
+    )
+    run = cg.simulate(cg.day("normal"), "fifo")
+    own = by_class(run.tally)
+    assert list(own) == ["tight", "loose"]
+    assert own["tight"]["miss_pct"] == run.summary()["tight_miss_pct"]
+    heavy = replace(TWO[0], weight=2.0)
+    weighted = cg.PoissonWorkload(10, 0.05, deadlines=(heavy, TWO[1]))
+    summary = cg.simulate(cg.Scenario("weights", weighted), "fifo").summary()
+    assert {*summary} == {*figures, "weighted_tardiness_min"}
+
+
+def test_totals_of_runs_add_up_by_class_and_survive_json():
+    runs = [cg.simulate(three, "edf", seed) for seed in range(2)]
+    both = runs[0].tally + runs[1].tally
+    assert both.completed == 200
+    assert [own.name for own in both.by_class] == ["rush", "day", "batch"]
+    for place, own in enumerate(both.by_class):
+        assert own.completed == sum(run.tally.by_class[place].completed for run in runs)
+        assert own.wait_s == sum(run.tally.by_class[place].wait_s for run in runs)
+    assert both.weighted
+    assert both.weight == sum(run.jobs["weight"].sum() for run in runs)
+    listed = json.loads(json.dumps([getattr(both, name) for name in Totals.__dataclass_fields__]))
+    assert Totals(*listed) == both
+    other = cg.simulate(cg.day("quiet"), "edf").tally
+    assert [own.name for own in (both + other).by_class] == [
+        "rush",
+        "day",
+        "batch",
+        "tight",
+        "loose",
+    ]
+
+
+def test_a_job_by_hand_is_of_one_of_the_two_classes_unless_it_says_so():
+    assert cg.Job(0, 0, 9, tight=True).deadline_class == 0
+    assert cg.Job(0, 0, 9).deadline_class == 1
+    assert cg.Job(0, 0, 9, deadline_class=7).deadline_class == 7
+
+
+def test_a_listing_names_the_class_of_a_job():
+    told = []
+    cg.simulate(three, "fifo", listener=lambda event: told.append(event))
+    details = [event.detail for event in told if event.kind == "submit"]
+    assert details
+    for name in ("rush", "day", "batch"):
+        assert any(f", {name}, due " in detail for detail in details)
+
+
+# ---- logs ----
+
+LOG = """submit_s,service_s,deadline_s,qos
+0,5,,gold
+10,5,900,
+20,5,,batch
+30,5,99999,gold
+40,5,,
+50,5,999999,
+"""
+GOLD = [cg.DeadlineClass("gold", 0.5, 1000.0, tight=True), cg.DeadlineClass("batch", 0.5, 5000.0)]
+
+
+def test_a_column_of_a_log_gives_the_classes(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(LOG)
+    scenario = cg.trace(path, classes=GOLD, class_column="qos")
+    jobs = [job for job, _ in scenario.workload.generate(0, cg.Service())]
+    assert [job.deadline_class for job in jobs[:4]] == [0, 0, 1, 0]
+    assert jobs[4].deadline_class in (0, 1)  # drawn
+    assert jobs[5].deadline_class == 1  # no window is as long: the last
+    windows = [1000, 890, 5000, 99969, (1000, 5000)[jobs[4].deadline_class], 999949]
+    assert [job.deadline_s - job.submit_s for job in jobs] == windows
+    assert [job.tight for job in jobs[:4]] == [True, True, False, True]
+    assert scenario.known().tight_fraction == pytest.approx((3 + 0.5) / 6)
+    scenario.to_toml(tmp_path / "log.toml")
+    assert cg.Scenario.from_toml(tmp_path / "log.toml") == scenario
+
+
+SMALL = cg.DeadlineClass("rush", 0.2, 600.0, tight=True, complexity_mix=[1, 0, 0])
+BIG = cg.DeadlineClass("batch", 0.3, 86400.0, complexity_mix=(0, 0.25, 0.75))
+SIZED = (SMALL, cg.DeadlineClass("day", 0.5, 7200.0), BIG)
+
+
+def test_a_deadline_class_may_have_sizes_of_its_own(tmp_path):
+    workload = cg.PoissonWorkload(20_000, 0.01, deadlines=SIZED)
+    assert workload.mix == pytest.approx((0.2 + 0.5 * 0.4, 0.275, 0.325))
+    jobs = [job for job, _ in workload.generate(0, cg.Service())]
+    count = np.zeros((3, 4))
+    for job in jobs:
+        count[job.deadline_class, job.complexity] += 1
+    expected = 20_000 * np.array([[0, 0.2, 0, 0], [0, 0.2, 0.2, 0.1], [0, 0, 0.075, 0.225]])
+    assert count == pytest.approx(expected, abs=4 * np.sqrt(20_000 * 0.25))
+    assert count[expected == 0].sum() == 0
+    scenario = cg.Scenario("sized", workload)
+    scenario.to_toml(tmp_path / "sized.toml")
+    again = cg.Scenario.from_toml(tmp_path / "sized.toml")
+    assert again == scenario
+    assert (again.run("fifo").jobs == scenario.run("fifo").jobs).all()
+
+
+def test_sizes_of_classes_leave_all_other_draws_as_they_are():
+    plain = cg.PoissonWorkload(300, 0.01, deadlines=THREE)
+    sized = replace(plain, deadlines=(*THREE[:2], replace(THREE[2], complexity_mix=(0, 0, 1))))
+    for (one, luck), (other, its) in zip(
+        plain.generate(1, cg.Service()), sized.generate(1, cg.Service())
+    ):
+        assert luck[:2] == its[:2]
+        assert tuple(one) == tuple(other._replace(complexity=one.complexity))
+        assert other.complexity == (3 if other.deadline_class == 2 else one.complexity)
+
+
+def test_a_log_with_timestamps_knows_its_day_of_the_week(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("timestamp,service_s\n2024-11-20 08:30:00,5\n2024-11-28 09:00:00,5\n")
+    log = cg.trace(path).workload
+    assert (log.start_day, log.start_h) == ("Wednesday", 8.5)
+    assert sum(map(sum, cg.arrival_rates(log, weekly=True).per_h)) > 0
+
+
+# ---- files and commands ----
+
+TOML = """
+name = "open"
+[workload]
+jobs = 60
+[workload.rates]
+per_h = [0, 0, 0, 0, 0, 0, 0, 0, 60, 60, 60, 30, 30, 30, 30, 30, 30, 30, 9, 9, 9, 9, 9, 0]
+start_h = 8.0
+[[workload.class]]
+name = "rush"
+share = 0.25
+window_s = 900
+tight = true
+weight = 2
+[[workload.class]]
+name = "bulk"
+share = 0.75
+window_s = 40000
+[[market.stock]]
+gpu = "RTX 3090"
+chances = CHANCES
+""".replace("CHANCES", str([[0.9, 0.1, 0.0]] * 12 + [[0.1, 0.2, 0.7]] * 12))
+
+
+def test_commands_and_studies_take_an_open_file_and_tell_of_its_classes(tmp_path, capsys):
+    path = tmp_path / "open.toml"
+    path.write_text(TOML)
+    assert main(["run", str(path), "--policy", "rh"]) == 0
+    shown = capsys.readouterr().out
+    for name in ("rush_miss_pct", "bulk_wait_min", "weighted_tardiness_min"):
+        assert name in shown
+    study = cg.compare(cg.Scenario.from_toml(path), ["fifo", "rh"], range(3), out=tmp_path / "out")
+    again = cg.compare(cg.Scenario.from_toml(path), ["fifo", "rh"], range(3), out=tmp_path / "out")
+    assert again.rows == study.rows
+    run = cg.simulate(cg.Scenario.from_toml(path), "rh", 2)
+    assert study.rows[-1] == {"policy": "rh", "seed": 2, **run.summary()}
+    changed = cg.Scenario.from_toml(path)
+    rates = cg.ArrivalRates([9.0] * 24)
+    changed = replace(changed, workload=replace(changed.workload, rates=rates))
+    with pytest.raises(cg.InputError, match="use another directory"):
+        cg.compare(changed, ["fifo", "rh"], range(3), out=tmp_path / "out")
+
+
+def test_tables_tests_and_sweeps_know_the_figures_of_the_classes():
+    study = cg.compare(three, ["fifo", "edf"], range(2), precision=None)
+    for name in ("rush_miss_pct", "day_miss_pct", "batch_miss_pct", "weighted_tardiness_min"):
+        assert name in str(study).splitlines()[1]
+    assert "tight_miss_pct" not in str(study)
+    assert list(three.metrics) == list(cg.simulate(three, "fifo").summary())
+    assert str(three.metrics["rush_wait_min"]) == "mean wait, rush (min)"
+    swept = cg.sweep(three, {"jobs": [20, 30], "deadlines": [THREE, TWO]}, ["fifo"], range(2))
+    assert [len(point["deadlines"]) for point, _ in swept] == [3, 2, 3, 2]
+    assert "tight_miss_pct" in swept.studies[1].figures
+    with pytest.raises(cg.InputError, match="tight_fraction"):
+        three.varied(tight_fraction=0.5)
+    hourly = cg.HourlyWorkload(5, cg.ArrivalRates([9.0] * 24, 8, "Sunday"))
+    printed = cg.Scenario("open", hourly).varied(clock="printed", rates=hourly.rates)
+    assert printed.market.clock == replace(CLOCKS["printed"], start_h=8)
+
+
+def test_a_clock_by_name_starts_when_the_rates_do(tmp_path):
+    path = tmp_path / "open.toml"
+    path.write_text(TOML.replace("start_h = 8.0", 'start_h = 3.5\nstart_day = "Sunday"'))
+    scenario = cg.Scenario.from_toml(path)
+    assert scenario.market.clock == replace(CLOCKS["calibrated"], start_h=3.5)
+    assert scenario.workload.rates.start_day == "Sunday"
+
+
+FLAT = [1.0] * 24
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("share = 0.25", "share = 0.5", ["[workload]", "shares of the deadline classes", "1.25"]),
+        ("share = 0.25", "share = 1.5", ["[[workload.class]]", "share of class rush", "1.5"]),
+        ("window_s = 900", "", ["[[workload.class]]", "lacks window_s"]),
+        ("window_s = 900", "window_s = 0", ["window_s of class rush", "0", "number > 0"]),
+        ('name = "bulk"', 'name = "rush"', ["names of deadline classes", "different"]),
+        ('name = "bulk"', 'name = "a b"', ["name of a deadline class", "'a b'", "letters"]),
+        ('name = "bulk"', 'name = "weighted"', ["deadline class", "'weighted'", "another word"]),
+        ('name = "rush"', 'name = "loose"', ["tight of class loose", "True", "must be False"]),
+        ("tight = true", "tight = 1", ["tight of class rush", "1", "true or false"]),
+        ("weight = 2", "weight = -2", ["weight of class rush", "-2", "number >= 0"]),
+        ("weight = 2", "wieght = 2", ["key in [[workload.class]]", "'wieght'", "weight"]),
+        ("jobs = 60", "jobs = 60\ntight_fraction = 0.5", ["tight_fraction", "[[workload.class]]"]),
+        ("jobs = 60", "jobs = 60\nrate_per_s = 0.5", ["[workload]", "'rate_per_s'"]),
+        ("per_h = [0, 0", "per_h = [0", ["[workload.rates]", "[23]", "24 numbers"]),
+        ("per_h = [0, 0", "per_h = [0, -1", ["arrivals per hour", "-1", "number >= 0"]),
+        ("start_h = 8.0", "start_h = 24", ["start_h", "24", "below 24"]),
+        ("start_h = 8.0", 'start_day = "Sun"', ["start_day", "'Sun'", "did you mean 'Sunday'"]),
+        (
+            "start_h = 8.0",
+            "start_h = 7\n[market.clock]\nbands = [[0, 1]]",
+            ["start_h", "7", "clock, 0"],
+        ),
+        (
+            'gpu = "RTX 3090"',
+            'gpu = "RTX 3091"',
+            ["GPU type of hourly stock", "'RTX 3091'", "RTX 3090"],
+        ),
+        ("[[0.9, 0.1, 0.0],", "[[0.9, 0.2, 0.0],", ["RTX 3090 in hour 0", "sum to 1", "1.1"]),
+        ("[[0.9, 0.1, 0.0],", "[", ["chances of RTX 3090", "24 triples"]),
+    ],
+)
+def test_what_a_file_may_not_hold_is_told_in_one_line(tmp_path, capsys, old, new, words):
+    assert old in TOML
+    path = tmp_path / "open.toml"
+    path.write_text(TOML.replace(old, new, 1))
+    assert main(["run", str(path), "--policy", "fifo"]) == 2
+    message = capsys.readouterr().err.strip()
+    assert "\n" not in message
+    for word in [str(path), *words]:
+        assert word in message
+
+
+JOB = cg.Job(0, 0.0, 9.0)
+
+
+def test_names_of_classes_may_be_a_list():
+    one, other = cg.JobList([JOB], ["a", "b"]), cg.JobList([JOB], ("a", "b"))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one.class_names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: cg.PoissonWorkload(5, 1, deadlines=[]), ["deadlines", "at least one class"]),
+        (lambda: cg.PoissonWorkload(5, 1, deadlines=["rush"]), ["'rush'", "a DeadlineClass"]),
+        (lambda: cg.PoissonWorkload(5, 1, deadlines="rush"), ["'rush'", "a list of classes"]),
+        (
+            lambda: cg.PoissonWorkload(5, 1, deadlines=[cg.DeadlineClass("a", 1, None)]),
+            ["window_s of class a(=None)", "number"],
+        ),
+        (
+            lambda: replace(SMALL, complexity_mix=(0.5, 0.6)),
+            ["complexity_mix of class rush", "sum to 1 (here 1.1)"],
+        ),
+        (lambda: replace(SMALL, complexity_mix=1), ["complexity_mix of class rush(=1)", "a list"]),
+        (
+            lambda: cg.PoissonWorkload(5, 1, (0.5, 0.5), SIZED),
+            ["complexity_mix of class rush(=(1, 0, 0))", "2 shares, as of the workload"],
+        ),
+        (
+            lambda: cg.LoggedWorkload([0], [1], [9], [1], [1], SIZED),
+            ["complexity_mix of class rush", "the jobs of a log bring their complexity"],
+        ),
+        (lambda: cg.HourlyWorkload(5, FLAT), ["rates", "an ArrivalRates"]),
+        (lambda: cg.ArrivalRates([0] * 24), ["per_h", "above 0"]),
+        (lambda: cg.ArrivalRates(5), ["per_h(=5)", "24 numbers"]),
+        (lambda: cg.ArrivalRates([FLAT] * 2), ["[24, 24]", "7 lists of 24"]),
+        (
+            lambda: cg.Scenario("x", cg.HourlyWorkload(5, cg.ArrivalRates(FLAT, 0))),
+            ["start_h of the arrival rates(=0)", "clock, 8"],
+        ),
+        (lambda: cg.HourlyStock("A", [(1, 0, 0)]), ["chances of A", "[3]", "24 triples"]),
+        (lambda: cg.Market(stock=["A"]), ["stock(='A')", "an HourlyStock"]),
+        (
+            lambda: cg.Market(stock=[cg.HourlyStock("A", [(1, 0, 0)] * 24)] * 2),
+            ["types of hourly stock", "different"],
+        ),
+        (lambda: cg.JobList([JOB], ["one"]), ["job 0: deadline_class(=1)", "up to 0 (one)"]),
+        (
+            lambda: cg.JobList([JOB, cg.Job(1, 0, 9, tight=True, deadline_class=1)]),
+            ["job 1: tight(=True)", "False, as in all of class 'loose'"],
+        ),
+        (lambda: cg.JobList([JOB], ["a", "a"]), ["class_names", "different"]),
+        (lambda: cg.JobList([JOB], ["a", ""]), ["name of a deadline class", "''"]),
+        (lambda: cg.JobList([cg.Job(0, 0, 9, deadline_class=-1)]), ["deadline_class", "-1"]),
+        (lambda: three.moment([cg.Job(0, 0, 9, deadline_class=3)]), ["deadline_class(=3)", "rush"]),
+        (
+            lambda: cg.arrival_rates(cg.LoggedWorkload((0, 9), (1, 1), (9, 9), (1, 1), (1, 1))),
+            ["hour of day", "None", "timestamps"],
+        ),
+        (
+            lambda: cg.arrival_rates(
+                cg.LoggedWorkload((0, 7200), (1, 1), (9, 7209), (1, 1), (1, 1), start_h=0)
+            ),
+            ["hours that the log covers(=2.0)", "at least 24"],
+        ),
+    ],
+)
+def test_what_may_not_be_is_told_in_one_line(make, words):
+    with pytest.raises(cg.InputError) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"class_column": "kind"}, ["line 1", "no column kind", "qos"]),
+        ({"class_column": "qos", "strict": True}, ["line 2", "qos(='gold')", "tight, loose"]),
+        ({"classes": GOLD, "tight_fraction": 0.5}, ["tight_fraction(=0.5)", "left out"]),
+    ],
+)
+def test_what_a_log_may_not_hold_is_told_in_one_line(tmp_path, options, words):
+    path = tmp_path / "log.csv"
+    path.write_text(LOG)
+    with pytest.raises(cg.InputError) as caught:
+        cg.trace(path, **options)
+    assert "\n" not in str(caught.value)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_workload_of_ones_own_that_makes_jobs_of_no_class_is_refused():
+    class Odd(cg.PoissonWorkload):
+        def generate(self, seed, service):
+            for job, luck in super().generate(seed, service):
+                yield job._replace(deadline_class=5), luck
+
+    with pytest.raises(cg.InputError, match=r"deadline_class of a job\(=5\).*tight, loose"):
+        cg.simulate(cg.Scenario("odd", Odd(3, 0.1)), "fifo")
+
+
+def test_weights_of_a_log_multiply_those_of_its_classes(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("submit_s,service_s,qos,weight\n0,5,gold,3\n1,5,batch,3\n")
+    classes = [replace(GOLD[0], weight=2.0), GOLD[1]]
+    log = cg.trace(path, classes=classes, class_column="qos").workload
+    assert [job.weight for job, _ in log.generate(0, cg.Service())] == [6.0, 3.0]
+    assert np.all([each.weight is None for each in log.classes])

@@ -1,0 +1,375 @@
+"""Terms of renting, by hand: refusals, warm instances, bills and budgets; from Python, TOML and the
+command line.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+
+GPU = cg.GpuType("G", 3.6, (100.0,), 1.0)  # 0.001 USD a second
+OTHER = cg.GpuType("H", 7.2, (50.0,), 1.0)
+TEN_S = cg.Market(delay_s=((10, 10),) * 3)
+
+
+def one_slot(submits, terms, market=TEN_S, gpus=(GPU,), slots=1, widths=None, free_types=False):
+    """Jobs of 100 s on slots of one type, 10 s of provisioning."""
+    widths = widths or [1] * len(submits)
+    listed = [
+        cg.Job(id, at_s, at_s + 1e6, gpus=width)
+        for id, (at_s, width) in enumerate(zip(submits, widths))
+    ]
+    return cg.Scenario(
+        "one", cg.JobList(listed), (GPU,) * slots, gpus, free_types, market, cg.Service(sigma=(0,)),
+        terms,
+    )  # fmt: skip
+
+
+def phases(run):
+    return [
+        (row["job"], row["place"], row["phase"], row["from_s"], row["to_s"]) for row in run.claims
+    ]
+
+
+def heard(scenario, policy="fifo"):
+    events = []
+    cg.Scenario.run(scenario, policy, listener=events.append)
+    return [(event.time_s, event.kind, event.job) for event in events if event.kind != "decide"]
+
+
+# ---- warm instances ----
+
+
+def test_a_job_starts_at_once_on_a_warm_instance_and_idle_time_is_paid():
+    run = cg.simulate(one_slot([0, 200, 500], cg.Terms(warm_s=150)), "fifo")
+    assert phases(run) == [
+        (0, 0, "provisioning", 0, 10),
+        (0, 0, "executing", 10, 110),
+        (0, 0, "idle-warm", 110, 200),
+        (1, 0, "executing", 200, 300),
+        (1, 0, "idle-warm", 300, 450),
+        (2, 0, "provisioning", 500, 510),
+        (2, 0, "executing", 510, 610),
+        (2, 0, "idle-warm", 610, 760),
+    ]
+    assert run.jobs["idle_usd"] == pytest.approx([0.09, 0.15, 0.15])
+    assert run.jobs["executing_usd"] == pytest.approx([0.1] * 3)
+    assert run.jobs["cost_usd"] == pytest.approx([0.19, 0.25, 0.25])
+    assert run.jobs["warm_starts"].tolist() == [0, 1, 0]
+    found = run.summary()
+    assert found["warm_starts"] == 1
+    assert found["cost_usd"] == pytest.approx(found["executing_usd"] + found["idle_usd"])
+    assert found["makespan_h"] == 610 / 3600
+
+
+def test_a_listing_tells_when_a_warm_instance_goes_and_a_step_shows_when_it_will():
+    scenario = one_slot([0], cg.Terms(warm_s=150))
+    finished, expired = list(cg.step_through(scenario, "fifo"))[-2:]
+    assert list(map(str, finished.future)) == ["260.00 expire"]
+    assert expired.event.detail == "slot 0 is given back"
+    assert heard(scenario) == [
+        (0, "submit", 0), (0, "dispatch", 0), (10, "start", 0), (110, "finish", 0),
+        (260, "expire", None),
+    ]  # fmt: skip
+
+
+def test_a_job_of_another_type_does_not_use_the_warm_instance():
+    def alternately(view):
+        for job in view.queue[: view.idle_count]:
+            offers = view.offers()
+            yield job, next(slot for slot in offers if slot.gpu == (GPU, OTHER)[job.id % 2])
+
+    terms = cg.Terms(warm_s=1000)
+    run = cg.simulate(one_slot([0, 200], terms, gpus=(GPU, OTHER), free_types=True), alternately)
+    assert phases(run)[2:4] == [(0, 0, "idle-warm", 110, 200), (1, 0, "provisioning", 200, 210)]
+    assert run.jobs["idle_usd"] == pytest.approx([0.09, 1000 * 0.002])
+
+
+def test_a_job_on_two_slots_waits_for_the_cold_one_and_pays_the_warm_one_meanwhile():
+    run = cg.simulate(one_slot([0, 200], cg.Terms(warm_s=150), slots=2, widths=[1, 2]), "fifo")
+    assert phases(run)[3:7] == [
+        (1, 0, "provisioning", 200, 210),
+        (1, 0, "executing", 210, 310),
+        (1, 1, "provisioning", 200, 210),
+        (1, 1, "executing", 210, 310),
+    ]
+    assert run.jobs["idle_usd"] == pytest.approx([0.09, 0.01 + 2 * 0.15])
+    assert run.jobs["warm_starts"].tolist() == [0, 0]
+
+
+def test_warm_slots_are_offered_first():
+    seen = []
+
+    def watch(view):
+        job, offers = view.queue[0], view.offers()
+        after = view.offers_after(offers, offers[0])
+        seen.append([[(slot.index, view.warm(slot)) for slot in each] for each in (offers, after)])
+        return [(job, offers[0] if job.id else view.idle[2])]
+
+    cg.simulate(one_slot([0, 150], cg.Terms(warm_s=150), slots=3), watch)
+    assert seen == [[[(0, False)], [(1, False)]], [[(2, True)], [(0, False)]]]
+
+
+class Keeper:
+    """First come, first served; keeps an instance for as long as it is told."""
+
+    name = "keeper"
+
+    def __init__(self, kept_s):
+        self.kept_s = kept_s
+
+    def __call__(self, view):
+        return list(zip(view.queue, view.idle))
+
+    def keep_s(self, view, slot):
+        assert view.now_s == 110
+        assert slot.gpu == GPU
+        return self.kept_s
+
+
+@pytest.mark.parametrize(("kept_s", "until_s"), [(0, 110), (20.5, 130.5), (1e9, 260)])
+def test_a_policy_decides_how_long_an_instance_is_kept(kept_s, until_s):
+    run = cg.simulate(one_slot([0], cg.Terms(warm_s=150)), Keeper(kept_s))
+    assert run.claims["to_s"].max() == until_s
+    assert len(cg.simulate(one_slot([0], cg.Terms()), Keeper(kept_s)).claims) == 2
+
+
+@pytest.mark.parametrize("kept_s", [-1, float("nan"), None, "long"])
+def test_a_policy_that_keeps_an_instance_for_no_number_is_told_so(kept_s):
+    with pytest.raises(cg.PolicyError, match=r"'keeper' at t = 110 s keeps slot 0 for .* >= 0"):
+        cg.simulate(one_slot([0], cg.Terms(warm_s=150)), Keeper(kept_s))
+
+
+# ---- refusals ----
+
+
+def test_a_refused_job_leaves_its_slot_and_asks_again():
+    low, high = (0, 0, 1), (1, 0, 0)
+    stock = cg.HourlyStock("G", [low] * 9 + [high] * 15)
+    market = cg.Market(delay_s=((10, 10),) * 3, stock=[stock])  # a run starts at 8
+    scenario = one_slot([0, 3500], cg.Terms(retry_s=1000), market)
+    run = cg.simulate(scenario, "fifo")
+    assert run.jobs["refusals"].tolist() == [4, 1]
+    assert run.jobs["dispatch_s"].tolist() == [4000, 4500]
+    assert run.jobs["status"].tolist() == [0, 0]
+    assert heard(scenario)[:4] == [
+        (0, "submit", 0), (0, "refuse", 0), (1000, "submit", 0), (1000, "refuse", 0),
+    ]  # fmt: skip
+    assert run.summary()["utilisation_pct"] == pytest.approx(100 * 220 / 4610)
+
+
+def test_a_job_that_comes_back_stands_where_it_was():
+    low, high = (0, 0, 1), (1, 0, 0)
+    stock = cg.HourlyStock("G", [low] * 9 + [high] * 15)
+    market = cg.Market(delay_s=((10, 10),) * 3, stock=[stock])
+    queues = []
+
+    def watch(view):
+        queues.append([job.id for job in view.queue])
+        return [(view.queue[0], view.idle[0])] if view.idle else []
+
+    # job 0 is refused at 3550 and back at 3650, when job 1 runs and job 2 waits
+    cg.simulate(one_slot([3550, 3600, 3610], cg.Terms(retry_s=100), market), watch)
+    assert queues == [[0], [1], [0, 2], [2]]
+
+
+def test_refusals_depend_on_job_and_attempt_alone():
+    stock = [cg.HourlyStock("G", [(0.3, 0.3, 0.4)] * 24)]
+    market, submits = cg.Market(stock=stock), list(range(0, 4000, 80))
+    scenario = one_slot(submits, cg.Terms(retry_s=30), market, slots=2)
+
+    def last_first(view):
+        return list(zip(reversed(view.queue), view.idle))
+
+    one, other = (cg.simulate(scenario, policy).jobs for policy in ("fifo", last_first))
+    assert 15 < one["refusals"].sum() < 60
+    assert one["refusals"].tolist() == other["refusals"].tolist()
+    assert one["delay_s"].tolist() == other["delay_s"].tolist()
+    assert one["start_s"].tolist() != other["start_s"].tolist()
+
+
+# ---- bills ----
+
+
+@pytest.mark.parametrize(
+    ("terms", "parts"),
+    [
+        ({}, {}),
+        ({"checkpoint_s": 60}, {}),  # that cost nothing
+        ({"suspension": True}, {}),  # nor does a restart
+        ({"suspension": True, "restart_s": 5}, {"executing": 0.1, "wasted": 0.0}),
+        ({"billed_from": "provisioning"}, {"executing": 0.1, "provisioning": 0.01}),
+        ({"minimum_s": 300}, {"executing": 0.1, "rounding": 0.2}),
+        ({"minimum_s": 90}, {"executing": 0.1, "rounding": 0.0}),
+        ({"increment_s": 60}, {"executing": 0.1, "rounding": 0.02}),
+        ({"increment_s": 100}, {"executing": 0.1, "rounding": 0.0}),
+        ({"minimum_s": 130, "increment_s": 60}, {"executing": 0.1, "rounding": 0.08}),
+        (
+            {"billed_from": "provisioning", "increment_s": 60, "warm_s": 50},
+            {"executing": 0.1, "provisioning": 0.01, "idle": 0.05, "rounding": 0.02},
+        ),
+    ],
+)
+def test_the_parts_of_a_bill(terms, parts):
+    run = cg.simulate(one_slot([0], cg.Terms(**terms)), "fifo")
+    found = run.summary()
+    shown = {name[:-4]: value for name, value in found.items() if name.endswith("_usd")}
+    assert shown.pop("cost") == pytest.approx(sum(parts.values()) if parts else 0.1)
+    assert shown == pytest.approx(parts)
+    assert {name: run.rows()[0][f"{name}_usd"] for name in parts} == pytest.approx(parts)
+
+
+# ---- budgets ----
+
+
+def test_when_the_budget_is_spent_jobs_wait_for_midnight():
+    scenario = one_slot([0, 50, 60], cg.Terms(budget_usd_per_day=0.1))
+    run = cg.simulate(scenario, "fifo")
+    midnight_s = 16 * 3600  # a run starts at 8
+    assert run.jobs["dispatch_s"].tolist() == [0, midnight_s, midnight_s + 24 * 3600]
+    assert run.summary()["budget_days"] == 2
+    assert (
+        cg.simulate(one_slot([0, 50, 60], cg.Terms(budget_usd_per_day=1)), "fifo").summary()[
+            "budget_days"
+        ]
+        == 0
+    )
+
+
+def test_a_policy_within_a_budget_keeps_its_name():
+    def wrong(view):
+        return [7]
+
+    with pytest.raises(cg.PolicyError, match="policy 'wrong' at t = 0 s"):
+        cg.simulate(one_slot([0], cg.Terms(budget_usd_per_day=1)), wrong)
+
+
+# ---- Python, TOML, command line ----
+
+
+@pytest.mark.parametrize("policy", cg.POLICIES)
+def test_terms_without_effect_give_the_thesis_to_the_bit(policy):
+    """By the other process, with a budget that is never spent."""
+    thesis = cg.simulate(cg.day("hectic", jobs=400), policy)
+    other = cg.simulate(cg.day("hectic", jobs=400, terms=cg.Terms(budget_usd_per_day=1e9)), policy)
+    assert thesis.jobs.tobytes() == other.jobs.tobytes()
+    assert thesis.decisions == other.decisions
+    assert sorted(thesis.claims.tolist()) == sorted(other.claims.tolist())
+
+
+def test_same_seed_same_bits():
+    terms = cg.Terms(60, 100, "provisioning", 60, 60, 3)
+    one, two = (cg.simulate(cg.day("hectic", terms=terms), "rh", seed=3) for _ in range(2))
+    assert one.jobs.tobytes() == two.jobs.tobytes()
+    assert np.array_equal(one.claims, two.claims)
+
+
+def test_terms_go_to_toml_and_back(tmp_path):
+    for terms in (cg.Terms(), cg.Terms(60, 100, "provisioning", 60, 30, 3)):
+        scenario = cg.day("hectic", terms=terms)
+        scenario.to_toml(tmp_path / "day.toml")
+        assert cg.Scenario.from_toml(tmp_path / "day.toml") == scenario
+
+
+def test_terms_are_swept_and_compared():
+    study = cg.sweep(cg.day("normal"), {"warm_s": [0, 300]}, ["fifo"], range(2))
+    cold, warm = study.rows[:2], study.rows[2:]
+    assert all(later["wait_min"] < row["wait_min"] for row, later in zip(cold, warm))
+    assert "idle_usd" in warm[0]
+    scenario = cg.day("normal", terms=cg.Terms(warm_s=300, retry_s=60))
+    table = str(cg.compare(scenario, ["fifo", "rh"], range(3)))
+    assert "idle" in table
+    assert "refusals" in table
+
+
+def test_terms_on_the_command_line(capsys):
+    line = "run --day normal --terms retry_s=60 --terms warm_s=300 --terms billed_from=provisioning --terms minimum_s=60"
+    assert main([*line.split(), "--terms", "increment_s=1", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["summary"]
+    terms = cg.Terms(60, 300, "provisioning", 60, 1)
+    assert found == pytest.approx(cg.simulate(cg.day("normal", terms=terms), "fifo").summary())
+    words = "sweep name=quiet,normal --terms warm_s=300 --seeds 1 --policies fifo --format csv"
+    assert main(words.split()) == 0
+    assert "idle_usd" in capsys.readouterr().out
+    assert (
+        main("sweep warm_s=0,300 --terms retry_s=5 --day quiet --seeds 1 --format csv".split()) == 0
+    )
+    assert "refusals" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("run --terms retry_s=0", "retry_s(=0.0) must be a number > 0"),
+        ("run --terms warm_s=-1", "warm_s(=-1.0) must be a number >= 0"),
+        ("run --terms warm_s=inf", "warm_s(=inf) must be a number >= 0"),
+        ("run --terms billed_from=start", "unknown billed_from 'start'"),
+        ("compare --terms minimum_s=nan", "minimum_s(=nan) must be a number >= 0"),
+        ("compare --terms budget_usd_per_day=0", "budget_usd_per_day(=0.0) must be a number > 0"),
+        (
+            "sweep warm_s=1,2 --terms warm_s=5",
+            "--terms(={'warm_s': 5.0}) must be left out where the grid has",
+        ),
+        (
+            "compare --gap --terms warm_s=5 --seeds 1",
+            "warm_s of the terms(=5.0) must be 0.0 for a bound",
+        ),
+    ],
+)
+def test_wrong_terms_are_one_line(capsys, line, words):
+    assert main(line.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+LOW_AT_300 = cg.StockSeries("G", (0.0, 300.0), (0, 2), 600.0)  # 300 s in stock, 300 s not
+SPOT = cg.Terms(taken_when_low=True)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "refused", "words"),
+    [
+        (lambda: cg.Terms(retry_s=1e9), lambda: cg.Terms(retry_s=1.001e9), "retry_s"),
+        (
+            lambda: cg.Terms(checkpoint_s=5, checkpoint_cost_s=5),
+            lambda: cg.Terms(checkpoint_s=5, checkpoint_cost_s=5.1),
+            "at least checkpoint_cost_s",
+        ),
+        (
+            lambda: cg.Terms(checkpoint_s=99).check_against(["G"], 100),
+            lambda: cg.Terms(checkpoint_s=100).check_against(["G"], 100),
+            "less than the longest",
+        ),
+        (
+            lambda: cg.Terms(preemption_per_h=360).check_against(["G"], 100),
+            lambda: cg.Terms(preemption_per_h=361).check_against(["G"], 100),
+            "at most 360, as 100 s",
+        ),
+        (
+            lambda: SPOT.check_stock(cg.Market(persistence_s=10), ["G"], 100),
+            lambda: SPOT.check_stock(cg.Market(persistence_s=9.9), ["G"], 100),
+            "persistence_s of G.* at least 10, as 100 s",
+        ),
+        (
+            lambda: SPOT.check_stock(cg.Market(series=(LOW_AT_300,)), ["G"], 100),
+            lambda: SPOT.check_stock(cg.Market(series=(LOW_AT_300,)), ["G"], 100.1),
+            "longest seconds without Low stock of G.* at least 300.3",
+        ),
+    ],
+    ids=["retry", "cost", "checkpoint", "rate", "persistence", "series"],
+)
+def test_a_limit_itself_is_on_the_side_that_the_message_says(allowed, refused, words):
+    allowed()
+    with pytest.raises(cg.InputError, match=words):
+        refused()
+
+
+def test_a_type_that_is_never_in_stock_cannot_be_asked_for_again():
+    never = [cg.HourlyStock("G", [(0, 0, 1)] * 24)]
+    with pytest.raises(cg.InputError, match="left out where G is out of stock at every hour"):
+        one_slot([0], cg.Terms(retry_s=1), cg.Market(stock=never))

@@ -1,0 +1,632 @@
+"""Logs of real jobs: what is read, what is drawn, what a policy sees, and the way to a scenario
+file and back.
+"""
+
+import csv
+import re
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.market import CLOCKS
+
+NAN = float("nan")
+# Read, not carried: a folder beside the project that holds the log of cluster-trace-v2026-GenAI.
+REAL = (
+    Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
+)
+DAY_SECONDS = 24 * 3600.0
+
+
+@pytest.fixture
+def read(tmp_path):
+    """A scenario from the text of a CSV file."""
+
+    def make(text, **options):
+        path = tmp_path / "log.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return cg.trace(path, **options)
+
+    return make
+
+
+def stamped(*moments, seconds=5):
+    return "timestamp,service_s\n" + "".join(f"{moment},{seconds}\n" for moment in moments)
+
+
+# ---- the axis of time ----
+
+
+def test_the_axis_of_submit_s_is_kept(read):
+    scenario = read("submit_s,service_s\n100,5\n250.5,6\n")
+    assert scenario.workload.submit_s == (100.0, 250.5)
+    assert scenario.workload.service_s == (5.0, 6.0)
+    assert scenario.workload.start_h is None
+    # no stamps, so the clock starts at its own hour
+    assert scenario.market.clock == CLOCKS["calibrated"]
+
+
+def test_time_0_of_timestamps_is_the_first_of_them(read):
+    log = read(
+        stamped("2024-11-20 09:30:00", "2024-11-20 09:31:15", "2024-11-21 09:30:00")
+    ).workload
+    assert log.submit_s == (0.0, 75.0, DAY_SECONDS)
+
+
+def test_time_0_of_a_window_is_its_beginning(read):
+    stamps = stamped("2024-11-20 09:30:00", "2024-11-20 10:00:00.5", "2024-11-20 11:00:00")
+    assert read(stamps, window="2024-11-20:2024-11-21").workload.submit_s == (
+        34200.0,
+        36000.5,
+        39600.0,
+    )
+    assert read("submit_s,service_s\n5,1\n20,1\n25,1\n", window="10:30").workload.submit_s == (
+        10.0,
+        15.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("window", "hour"),
+    [
+        (None, 9.5 + 18 / 3600),
+        ("2024-11-20:2024-11-21", 0.0),
+        ("2024-11-20 08:15:36:2024-11-21", 8.26),
+    ],
+)
+def test_the_run_starts_at_the_hour_of_day_of_time_0(read, window, hour):
+    scenario = read(stamped("2024-11-20 09:30:18"), window=window)
+    assert scenario.workload.start_h == pytest.approx(hour, abs=1e-12)
+    assert scenario.market.clock.start_h == scenario.workload.start_h
+
+
+def test_the_stock_of_a_stamped_log_follows_its_own_hours(read):
+    scenario = read(stamped("2024-11-20 11:00:00"), clock="printed")
+    assert scenario.market.clock.multiplier(0.0) == 0.5  # the printed peak, 9 to 18
+    assert scenario.market.clock.multiplier(7 * 3600.0) == 1.3  # 18:00
+    assert scenario.market.clock.multiplier(13 * 3600.0) == 1.0  # midnight
+
+
+def test_a_window_holds_its_beginning_and_not_its_end(read):
+    assert read(
+        "submit_s,service_s\n0,1\n10,2\n19.9,3\n20,4\n", window="10:20"
+    ).workload.service_s == (2.0, 3.0)
+    days = stamped("2024-11-19 23:59:59", "2024-11-20", "2024-11-21 23:59:59", "2024-11-22")
+    assert read(days, window="2024-11-20:2024-11-22").workload.submit_s == (
+        0.0,
+        2 * DAY_SECONDS - 1,
+    )
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        "2024-11-20 08:30:2024-11-20 09:30",
+        "2024-11-20 08:30:00:2024-11-20 09:30:00",
+        "2024-11-20T08:30:00:2024-11-20T09:30:00",
+        "2024-11-20 08:30:00.000:2024-11-20 09:30",
+        "2024-11-20T08:30:00+00:00:2024-11-20T10:30:00+01:00",
+    ],
+)
+def test_the_bounds_of_a_window_may_hold_colons(read, window):
+    log = read(
+        stamped(
+            "2024-11-20 08:29:59",
+            "2024-11-20 08:30:10",
+            "2024-11-20 09:29:00",
+            "2024-11-20 09:30:00",
+        ),
+        window=window,
+    )
+    assert log.workload.submit_s == (10.0, 3540.0)
+
+
+def test_a_whole_hour_is_a_bound(read):
+    log = read(
+        stamped("2024-11-20 07:00:00", "2024-11-20 08:00:00"), window="2024-11-20 08:2024-11-20 09"
+    )
+    assert log.workload.submit_s == (0.0,)
+
+
+def test_slots_are_idle_from_time_0_on_which_a_window_moves(read):
+    """A log in seconds whose first job comes after thirty days of its clock."""
+    lead_s = 30 * DAY_SECONDS
+    rows = "".join(f"{lead_s + 60 * job},50\n" for job in range(20))
+    whole, cut = (
+        cg.simulate(read(f"submit_s,service_s\n{rows}", window=window), "fifo").summary()
+        for window in (None, f"{lead_s}:{2 * lead_s}")
+    )
+    assert whole["cost_usd"] == cut["cost_usd"]
+    assert whole["makespan_h"] == pytest.approx(cut["makespan_h"] + 720)
+    assert cut["utilisation_pct"] > 1
+    assert whole["utilisation_pct"] * whole["makespan_h"] == pytest.approx(
+        cut["utilisation_pct"] * cut["makespan_h"]
+    )
+
+
+def test_stamps_of_different_zones_are_put_on_one_axis(read, caplog):
+    log = read(
+        stamped("2024-11-20T12:00:00+08:00", "2024-11-20T04:00:30Z", "2024-11-20T00:01:00-04:00")
+    ).workload
+    assert log.submit_s == (0.0, 30.0, 60.0)
+    assert caplog.messages == []
+
+
+# ---- cells ----
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_read(read):
+    log = read(b"\xef\xbb\xbfsubmit_s,service_s\r\n0,5\r\n9,6\r\n").workload
+    assert (log.submit_s, log.service_s) == ((0.0, 9.0), (5.0, 6.0))
+
+
+def test_quoted_cells_may_hold_commas_and_line_breaks(read, caplog):
+    log = read('job_id,submit_s,service_s\n"a, b","0","5"\n"two\nlines",9,6\n').workload
+    assert (log.submit_s, log.service_s) == ((0.0, 9.0), (5.0, 6.0))
+    assert caplog.messages == []
+
+
+def test_columns_may_come_in_any_order_and_others_are_not_looked_at(read):
+    log = read("user,service_s,submit_s\nada,5,0\n,6,9\n").workload
+    assert (log.submit_s, log.service_s) == ((0.0, 9.0), (5.0, 6.0))
+
+
+def test_a_column_without_a_name_is_not_looked_at(read, caplog):
+    # as pandas writes a table with its index
+    log = read(",submit_s,service_s\n0,0,5\n1,9,6\n").workload
+    assert (log.submit_s, log.service_s) == ((0.0, 9.0), (5.0, 6.0))
+    assert caplog.messages == []
+
+
+def test_blank_lines_are_passed_over(read, caplog):
+    assert read("submit_s,service_s\n\n0,5\n\n9,6\n\n").workload.jobs == 2
+    assert caplog.messages == []
+
+
+def test_jobs_may_come_at_one_instant(read):
+    run = cg.simulate(read("submit_s,service_s\n0,5\n0,6\n0,7\n"), "fifo")
+    assert run.jobs["submit_s"].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_log_of_one_row_runs(read):
+    for text in (
+        "submit_s,service_s\n0,5\n",
+        "submit_s,service_s\n70,5\n",
+        stamped("2024-11-20 09:30:00"),
+    ):
+        scenario = read(text)
+        for policy in cg.POLICIES:
+            run = cg.simulate(scenario, policy)
+            assert run.summary()["completed"] == 1
+        assert scenario.workload.mix == (1.0,)
+
+
+# ---- measured seconds ----
+
+
+def test_measured_seconds_are_scaled_by_the_speed_of_the_type_alone(read):
+    seconds = [3.0, 250.0, 17.5, 88.0, 41.0, 5.25, 1000.0, 12.0, 60.0, 7.0]
+    scenario = read(
+        "submit_s,service_s\n" + "".join(f"{10 * i},{s}\n" for i, s in enumerate(seconds))
+    )
+    speeds = np.array([gpu.speed for gpu in scenario.gpus])
+    for seed in (0, 1):
+        jobs = cg.simulate(scenario, "random", seed).jobs
+        assert len(set(jobs["gpu"])) > 1
+        np.testing.assert_allclose(jobs["service_s"] * speeds[jobs["gpu"]], seconds, rtol=1e-9)
+
+
+def test_size_classes_hold_40_40_and_20_percent_of_the_jobs(read):
+    shuffled = [(7 * i) % 50 + 1 for i in range(50)]  # 1 .. 50 s, mixed
+    log = read(
+        "submit_s,service_s\n" + "".join(f"{i},{s}\n" for i, s in enumerate(shuffled))
+    ).workload
+    assert log.complexity == tuple(1 if s <= 20 else 2 if s <= 40 else 3 for s in shuffled)
+    assert log.mix == pytest.approx((0.4, 0.4, 0.2))
+    assert log.mean_service_s() == pytest.approx((10.5, 30.5, 45.5))
+
+
+def test_a_job_on_the_bound_of_two_size_classes_is_of_the_smaller(read):
+    log = read("submit_s,service_s\n" + "".join(f"0,{s}\n" for s in (6, 5, 4, 3, 2, 1))).workload
+    # of six, the quantiles at 40 and 80 % are the third and the fifth
+    assert log.complexity == (3, 2, 2, 1, 1, 1)
+
+
+def test_a_policy_sees_the_mean_of_the_class_and_not_the_seconds(read):
+    scenario = read("submit_s,service_s\n" + "".join(f"0,{s}\n" for s in (1, 3, 10, 20, 100)))
+    seen = {}
+
+    def spy(view):
+        for job in view.queue:
+            seen[job.id] = [view.mean_s(job, slot) * slot.gpu.speed for slot in view.slots]
+        return zip(view.queue, view.idle)
+
+    cg.simulate(scenario, spy)
+    for job, mean in enumerate((2.0, 2.0, 15.0, 15.0, 100.0)):
+        assert seen[job] == pytest.approx([mean] * 5)
+
+
+def test_nothing_on_a_job_tells_its_seconds(read):
+    short, long = (
+        read(f"submit_s,service_s\n0,{a}\n0,{b}\n0,90\n0,95\n0,99\n")
+        for a, b in ((10, 20), (20, 10))
+    )
+
+    def told(scenario):
+        jobs = [job for job, _ in scenario.workload.generate(0, scenario.service)]
+        return [
+            (job.id, job.submit_s, job.deadline_s, job.complexity, job.tight, job.gpus, job.weight)
+            for job in jobs
+        ]
+
+    assert short.workload.service_s != long.workload.service_s
+    assert told(short) == told(long)
+    assert short.known() == long.known()
+
+
+def test_equal_seconds_are_one_class(read):
+    scenario = read("submit_s,service_s\n" + "0,30\n" * 7)
+    assert scenario.workload.complexity == (1,) * 7
+    assert scenario.workload.mix == (1.0,)
+    assert scenario.slots[0].mean_execution_s == (30.0,)
+    jobs = cg.simulate(scenario, "cadr").jobs
+    speeds = np.array([gpu.speed for gpu in scenario.slots])
+    assert jobs["service_s"] == pytest.approx(30.0 / speeds[jobs["slot"]])
+
+
+def test_two_different_times_are_two_classes(read):
+    log = read("submit_s,service_s\n" + "0,30\n" * 8 + "0,90\n" * 2).workload
+    assert log.complexity == (1,) * 8 + (2,) * 2
+    assert log.mix == pytest.approx((0.8, 0.2))
+
+
+def test_the_luck_of_a_logged_job_is_the_same_under_every_policy(read):
+    scenario = read("submit_s,service_s\n" + "".join(f"{900 * i},{5 + i}\n" for i in range(12)))
+    draws = [
+        [draw for _, draw in scenario.workload.generate(3, scenario.service)] for _ in range(2)
+    ]
+    assert draws[0] == draws[1]
+    assert draws[0] != [draw for _, draw in scenario.workload.generate(4, scenario.service)]
+
+
+# ---- deadlines, GPUs, weights ----
+
+
+def test_deadlines_follow_the_class_mix_where_the_log_names_none(read):
+    text = "submit_s,service_s\n" + "".join(f"{i},{5 + i % 9}\n" for i in range(5000))
+    jobs = cg.simulate(read(text, tight_fraction=0.3, slots=50), "fifo").jobs
+    window_s = jobs["deadline_s"] - jobs["submit_s"]
+    assert window_s == pytest.approx(np.where(jobs["tight"], 3600.0, 28800.0))
+    # 5,000 jobs: 4 standard errors of a share of 0.3 are 0.026
+    assert jobs["tight"].mean() == pytest.approx(0.3, abs=4 * (0.3 * 0.7 / 5000) ** 0.5)
+    assert cg.simulate(read(text, tight_fraction=0.0, slots=50), "fifo").jobs["tight"].sum() == 0
+    assert cg.simulate(read(text, tight_fraction=1.0, slots=50), "fifo").jobs["tight"].all()
+
+
+def test_a_deadline_of_the_log_is_kept_and_tight_within_an_hour(read):
+    text = "submit_s,service_s,deadline_s\n100,5,150\n100,5,3700\n100,5,3701\n100,5,\n"
+    jobs = cg.simulate(read(text, tight_fraction=0.0), "fifo").jobs
+    assert jobs["deadline_s"].tolist() == [150.0, 3700.0, 3701.0, 28900.0]
+    assert jobs["tight"].tolist() == [True, True, False, False]
+
+
+def test_a_deadline_at_the_submission_is_allowed(read, caplog):
+    assert cg.simulate(read("submit_s,service_s,deadline_s\n9,5,9\n"), "fifo").jobs[
+        "deadline_s"
+    ].tolist() == [9.0]
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("first", ["nan", "NaN", "none", ""])
+def test_a_job_whose_deadline_reads_none_has_none(read, caplog, first):
+    rows = f"submit_s,service_s,deadline_s,limit_s\n1,5,{first},{first}\n2,5,60,nan\n"
+    assert read(rows).workload.deadline_s == pytest.approx((NAN, 60.0), nan_ok=True)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("none", ["", "nan", "NaT", "None"])
+def test_a_deadline_lies_on_the_axis_of_the_submission(read, none):
+    text = (
+        "timestamp,service_s,deadline_s\n"
+        "2024-11-20 09:00:00,5,2024-11-20 09:30:00\n"
+        f"2024-11-20 10:00:00,5,{none}\n"
+    )
+    assert read(text).workload.deadline_s == pytest.approx((1800.0, NAN), nan_ok=True)
+    assert read(text, window="2024-11-20:2024-11-21").workload.deadline_s == pytest.approx(
+        (34200.0, NAN), nan_ok=True
+    )
+    assert read("submit_s,service_s,deadline_s\n20,5,80\n", window="10:30").workload.deadline_s == (
+        70.0,
+    )
+
+
+def test_the_share_of_tight_jobs_counts_given_deadlines_and_expected_ones(read):
+    text = "submit_s,service_s,deadline_s\n0,5,60\n0,5,9999\n0,5,\n0,5,\n"
+    assert read(text, tight_fraction=0.5).known().tight_fraction == pytest.approx(
+        (1 + 0 + 0.5 + 0.5) / 4
+    )
+
+
+def test_the_gpus_of_a_job_are_slots_that_it_holds_at_once(read):
+    scenario = read("submit_s,service_s,gpus\n0,30,2\n0,30,\n0,30,3\n", slots=["RTX 3090"] * 3)
+    jobs = cg.simulate(scenario, "fifo").jobs
+    assert jobs["gpus"].tolist() == [2, 1, 3]
+    assert jobs["dispatch_s"][:2].tolist() == [0.0, 0.0]
+    assert jobs["dispatch_s"][2] == max(jobs["finish_s"][:2])  # the last one needs all three
+    assert jobs["cost_usd"] == pytest.approx(np.array([2, 1, 3]) * 30 * 0.46 / 3600)
+
+
+@pytest.mark.parametrize("policy", cg.POLICIES)
+def test_a_job_as_wide_as_the_fleet_runs_under_every_policy(read, policy):
+    scenario = read(
+        "submit_s,service_s,gpus\n0,30,5\n50000,30,1\n100000,30,1\n", tight_fraction=0.0
+    )
+    assert cg.simulate(scenario, policy).summary()["completed"] == 3
+
+
+def test_a_weight_is_on_the_job(read):
+    scenario = read("submit_s,service_s,weight\n0,5,2.5\n0,5,0\n0,5,\n")
+    assert [job.weight for job, _ in scenario.workload.generate(0, scenario.service)] == [
+        2.5,
+        0.0,
+        1.0,
+    ]
+
+
+# ---- to a scenario file and back ----
+
+OTHER_GPUS = (
+    cg.GpuType('H"100', 2.5, (10.0, 20.0), 0.3, 4.0),
+    cg.GpuType("Große Karte \\ 2", 0.0, (30, 40), 1.0, 0.5),
+)
+
+
+def scenarios(tmp_path):
+    """One of every kind, in most of which nothing is as it is by default."""
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "timestamp,service_s,deadline_s,gpus,weight\n"
+        + "".join(
+            f"2024-11-20 {8 + i // 60:02}:{i % 60:02}:30,{5 + i * i % 37},,{1 + i % 2},{i % 3}\n"
+            for i in range(90)
+        )
+        + "2024-11-20 11:00:00,5,2024-11-20 11:20:00,1,1\n"
+    )
+    market = cg.Market(
+        cg.Clock(((0, 0.25), (6.5, 2.0)), 23.75), ((1e-07, 2), (3.5, 4), (5, 6.25)), 0.5, 1.25, 0.75
+    )
+    classes = DeadlineClasses(0.35, 1234.5, 1e5)
+    yield "day", cg.day("hectic", jobs=30)
+    yield (
+        "day, arguments",
+        cg.day("surge", ["RTX A4000", "RTX 3090"], 0.0, 25, 1e-05, True, "printed"),
+    )
+    changed = cg.PoissonWorkload(20, 0.0125, (0.1, 0.9), classes)
+    yield (
+        "day, all changed",
+        cg.Scenario(
+            'Ein "Tag"\t',
+            changed,
+            OTHER_GPUS[::-1],
+            OTHER_GPUS,
+            True,
+            market,
+            cg.Service("exponential", (0, 0.5)),
+        ),
+    )
+    jobs = (cg.Job(0, 0, 900), cg.Job(1, 0.1, 12.5, 3, True, 2, 0.5), cg.Job(2, 7.0, 1e6, 2))
+    yield "list", cg.Scenario("list", cg.JobList(jobs))
+    yield "log", cg.trace(path)
+    log = cg.trace(
+        path,
+        window="2024-11-20 08:10:2024-11-20 09:10",
+        slots=3,
+        tight_fraction=0.5,
+        free_types=True,
+        clock="printed",
+        strict=True,
+    )
+    yield (
+        "log, all changed",
+        replace(log, name="other", market=market, gpus=(*log.gpus, OTHER_GPUS[0])),
+    )
+    yield "log, classes", replace(log, workload=replace(log.workload, deadlines=classes))
+
+
+KINDS = [
+    "day",
+    "day, arguments",
+    "day, all changed",
+    "list",
+    "log",
+    "log, all changed",
+    "log, classes",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_scenario_comes_back_equal_from_its_file_and_runs_to_the_same_records(tmp_path, kind):
+    scenario = dict(scenarios(tmp_path))[kind]
+    (tmp_path / "elsewhere").mkdir()
+    path = tmp_path / "elsewhere" / "scenario.toml"
+    scenario.to_toml(path)
+    back = cg.Scenario.from_toml(path)
+    for policy in ("fifo", "cadr"):
+        np.testing.assert_array_equal(
+            cg.simulate(back, policy, 5).jobs, cg.simulate(scenario, policy, 5).jobs
+        )
+    for field in ("name", "slots", "gpus", "free_types", "market", "service", "workload"):
+        assert getattr(back, field) == getattr(scenario, field), field
+    assert back == scenario
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_scenario_file_written_again_is_the_same_file(tmp_path, kind):
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    dict(scenarios(tmp_path))[kind].to_toml(first)
+    cg.Scenario.from_toml(first).to_toml(second)
+    assert first.read_text(encoding="utf-8") == second.read_text(encoding="utf-8")
+
+
+def test_lists_of_jobs_are_equal_if_all_that_is_on_their_jobs_is():
+    first = cg.JobList((cg.Job(0, 0.0, 9.0), cg.Job(1, 1.0, 9.0)))
+    assert first == cg.JobList((cg.Job(0, 0.0, 9.0), cg.Job(1, 1.0, 9.0)))
+    for other in (
+        {"deadline_s": 8.0},
+        {"complexity": 2},
+        {"tight": True},
+        {"gpus": 2},
+        {"weight": 2.0},
+    ):
+        assert first != cg.JobList(
+            (cg.Job(0, 0.0, 9.0), cg.Job(**{"id": 1, "submit_s": 1.0, "deadline_s": 9.0, **other}))
+        )
+    assert first != cg.JobList((cg.Job(0, 0.0, 9.0),))
+
+
+def test_a_scenario_file_finds_its_log_beside_itself(tmp_path, monkeypatch):
+    (tmp_path / "jobs.csv").write_text("submit_s,service_s\n0,5\n")
+    path = tmp_path / "scenario.toml"
+    path.write_text('[workload]\ntrace = "jobs.csv"\ntight_fraction = 0.5\n')
+    monkeypatch.chdir(Path(__file__).parent)
+    scenario = cg.Scenario.from_toml(path)
+    assert scenario.name == "scenario"
+    assert scenario == replace(cg.trace(tmp_path / "jobs.csv", tight_fraction=0.5), name="scenario")
+
+
+def test_what_a_scenario_file_leaves_out_is_as_in_the_thesis(tmp_path):
+    path = tmp_path / "hectic.toml"
+    path.write_text("[workload]\njobs = 950\nrate_per_s = 0.1\n")
+    assert cg.Scenario.from_toml(path) == cg.day("hectic")
+
+
+def test_a_log_made_in_python_cannot_be_written_and_nothing_is(tmp_path):
+    log = cg.LoggedWorkload((0.0,), (5.0,), (NAN,), (1,), (1.0,))
+    with pytest.raises(cg.InputError, match="read from a file"):
+        cg.Scenario("made", log).to_toml(tmp_path / "made.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- Alibaba's image-generation requests ----
+
+
+def test_of_a_log_of_requests_those_that_succeeded_are_read(read, caplog):
+    caplog.set_level("INFO")
+    text = (
+        "gmt_create,predict_type,predict_status,exec_time_seconds,groupId,negative_prompt_length\n"
+        "2024-11-15 16:57:50,TXT_2_IMG,SUCCEED,32.0,G0000,\n"
+        "2024-11-15 16:58:00,TXT_2_IMG,FAILED,5.0,G0000,26.0\n"
+        "2024-11-15 16:58:05,TXT_2_IMG,PENDING,6.0,G0000,\n"
+        "2024-11-15 16:58:10,IMG_2_IMG,SUCCEED,43.0,G0001,\n"
+        "2024-11-15 16:58:20,IMG_2_IMG,SUCCEED,0.0,G0001,\n"
+    )
+    log = read(text, format="gentd26").workload
+    assert (log.submit_s, log.service_s) == ((0.0, 20.0), (32.0, 43.0))
+    [left_out] = caplog.messages
+    assert left_out.endswith(
+        "rows left out: 1 of predict_status FAILED, 1 of predict_status PENDING, 1 of run time 0"
+    )
+
+
+real = pytest.mark.skipif(
+    not REAL.exists(), reason="the log of cluster-trace-v2026-GenAI is not beside the project"
+)
+
+
+@pytest.fixture(scope="module")
+def requests():
+    """The rows of the file, by another reader."""
+    with REAL.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@real
+def test_of_the_26823_requests_the_26392_that_succeeded_are_read(requests, caplog):
+    caplog.set_level("INFO")
+    succeeded = [row for row in requests if row["predict_status"] == "SUCCEED"]
+    assert (len(requests), len(succeeded)) == (26_823, 26_392)
+    # else they would be bad rows
+    assert sum(float(row["exec_time_seconds"]) <= 0 for row in succeeded) == 0
+    log = cg.trace(REAL, "gentd26").workload
+    assert log.jobs == 26_392
+    assert sorted(log.service_s) == sorted(float(row["exec_time_seconds"]) for row in succeeded)
+    # as the log's own description says
+    assert np.quantile(log.service_s, [0.5, 0.9, 0.99]).tolist() == [23.0, 53.0, 106.0]
+    left_out = [message.partition(": ")[2] for message in caplog.messages]
+    counts = ", ".join(
+        f"{n} of predict_status {s}"
+        for n, s in ((398, "FAILED"), (30, "PENDING"), (3, "PROCESSING"))
+    )
+    assert left_out == [f"rows left out: {counts}"]
+
+
+@pytest.mark.slow
+@real
+def test_two_days_of_real_requests_run_to_their_end(requests):
+    scenario = cg.trace(REAL, "gentd26", window="2024-11-20:2024-11-22")
+    midnight = datetime(2024, 11, 20)
+    stamps = [
+        (datetime.fromisoformat(row["gmt_create"]) - midnight).total_seconds() for row in requests
+    ]
+    expected = [
+        (second, float(row["exec_time_seconds"]))
+        for second, row in zip(stamps, requests)
+        if 0 <= second < 2 * DAY_SECONDS and row["predict_status"] == "SUCCEED"
+    ]
+    assert list(zip(scenario.workload.submit_s, scenario.workload.service_s)) == expected
+    assert scenario.market.clock.start_h == 0.0
+    run = cg.simulate(scenario, "cadr")
+    assert run.jobs["submit_s"].tolist() == [second for second, _ in expected]
+    speeds = np.array([gpu.speed for gpu in scenario.gpus])[run.jobs["gpu"]]
+    np.testing.assert_allclose(
+        run.jobs["service_s"] * speeds, [seconds for _, seconds in expected], rtol=1e-9
+    )
+    figures = run.summary()
+    assert figures["jobs"] == figures["completed"] == len(expected) == 2650
+    assert all(np.isfinite(value) for value in figures.values())
+
+
+@real
+def test_real_requests_come_back_from_a_scenario_file(tmp_path):
+    scenario = cg.trace(REAL, "gentd26", window="2024-11-20 08:00:00:2024-11-20 20:00:00", slots=3)
+    scenario.to_toml(tmp_path / "real.toml")
+    back = cg.Scenario.from_toml(tmp_path / "real.toml")
+    assert back == scenario
+    assert back.market.clock.start_h == 8.0
+    np.testing.assert_array_equal(cg.simulate(back, "rh").jobs, cg.simulate(scenario, "rh").jobs)
+
+
+def test_every_bad_row_is_reported_with_its_line(read, caplog):
+    rows = "".join(f"{second},{'x' if second % 2 else 5}\n" for second in range(30))
+    assert read(f"submit_s,service_s\n{rows}").workload.jobs == 15
+    (note,) = caplog.messages
+    assert "15 bad rows" in note
+    named = [int(word) for word in re.findall(r"line (\d+):", note)]
+    named += [int(word) for word in note.partition("at lines ")[2].partition(" (")[0].split(", ")]
+    assert named == [second + 2 for second in range(30) if second % 2]
+
+
+def test_of_thousands_of_bad_rows_the_first_are_told_and_how_many_more(read, caplog):
+    rows = "".join(f"{second},{'x' if second % 2 else 5}\n" for second in range(10_000))
+    assert read(f"submit_s,service_s\n{rows}").workload.jobs == 5000
+    (note,) = caplog.messages
+    assert "5000 bad rows: line 3: " in note
+    assert "; line 21: " in note
+    assert (
+        "; and 4990 more, at lines 23, 25, 27, 29, 31, 33, 35, 37, 39, 41, ... (left out)" in note
+    )
+    assert len(note) < 1000
+
+
+def test_a_timestamp_that_has_no_counterpart_in_utc_is_a_bad_row(tmp_path, caplog):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "timestamp,service_s\n0001-01-01T00:00+09:00,1\n2024-01-01T00:00,1\n", encoding="utf-8"
+    )
+    assert cg.trace(path).workload.jobs == 1
+    assert "line 2: timestamp(='0001-01-01T00:00+09:00')" in caplog.text

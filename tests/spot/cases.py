@@ -1,0 +1,25 @@
+"""Small markets whose whole course is known."""
+
+from cgrsp_simpy.logs.market import Series
+from cgrsp_simpy.spot.market import Job, Stretch, Zone
+from cgrsp_simpy.spot.optimum import Market
+from cgrsp_simpy.spot.scenario import Scenario, stays
+
+HISTORY = Series.of("seen", 600, [True, False] * 10)
+
+
+def zone(*stretches, name="a"):
+    return Zone(name, tuple(Stretch(float(from_s), up) for from_s, up in stretches), HISTORY)
+
+
+def carried_out(policy, zones, work=1000.0, deadline=1600.0, overhead=50.0, listener=None):
+    job = Job(0, work, deadline, overhead, 1.0, 3.0)
+    drawn = [(0.0, job, Market(job, tuple(zones)))]
+    return Scenario(zones=len(zones)).run(policy, drawn=drawn, listener=listener)
+
+
+def course(policy, zones, **more):
+    return [tuple(stay) for stay in stays(carried_out(policy, zones, **more))]
+
+
+DOWN_UP_DOWN = zone((0, False), (200, True), (500, False))

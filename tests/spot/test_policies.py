@@ -1,0 +1,63 @@
+"""Policies of a job on spot instances, on small markets whose whole course is known."""
+
+import pytest
+from spot.cases import DOWN_UP_DOWN, course, zone
+
+
+@pytest.mark.parametrize(
+    ("policy", "stays"),
+    [
+        ("on-demand", [(1, 0.0, 1050.0, "done")]),
+        # 250 s on spot are done; the slack is 350 s then, and is 2 d at 750 s
+        ("greedy", [(0, 200.0, 500.0, "taken"), (1, 750.0, 1550.0, "done")]),
+        # behind from the start; taken with 150 + 250 s done, which is ep(640 s)
+        (
+            "uniform-progress",
+            [(1, 0.0, 200.0, "left"), (0, 200.0, 500.0, "taken"), (1, 640.0, None, None)],
+        ),
+        # what is left after spot is as cheap at any later time
+        ("optimum", [(0, 200.0, 500.0, "taken"), (1, None, None, "done")]),
+    ],
+)
+def test_the_course_of_a_small_market(policy, stays):
+    found = course(policy, [DOWN_UP_DOWN])
+    assert len(found) >= len(stays)
+    for own, expected in zip(found, stays):
+        for value, wanted in zip(own, expected):
+            assert wanted is None or value == pytest.approx(wanted)
+
+
+def test_uniform_progress_falls_behind_and_gets_ahead_by_two_overheads():
+    """C / R = 0.8, d = 10: without spot, on demand from 0 until progress is ep(t + 2 d); then idle
+    until progress is ep(t).
+    """
+    down = zone((0, False))
+    found = course("uniform-progress", [down], work=800.0, deadline=1000.0, overhead=10.0)
+    first, second = found[:2]
+    # progress t - 10 reaches 0.8 (t + 20) at t = 130; idle until 0.8 t is 120
+    assert first[1:3] == pytest.approx((0.0, 130.0))
+    assert second[1] == pytest.approx(150.0)
+    assert found[-1][3] == "done"
+
+
+def test_time_sliced_does_the_share_of_each_slice():
+    found = course("time-sliced:slices=2", [zone((0, False))], work=800.0, deadline=1200.0)
+    # the first slice ends at 600 s: its 400 s of work and two overheads begin at 100 s
+    assert found[0][1:3] == pytest.approx((100.0, 550.0))
+    assert found[0][3] == "left"
+    assert found[1][1] == pytest.approx(600.0 + 100.0)
+
+
+def test_next_spot_skips_what_is_too_short_and_takes_what_lasts():
+    short = zone((0, True), (70, False), name="short")
+    long = zone((0, True), (900, False), name="long")
+    # 70 s are less than d k / (k - 1) = 75 s
+    assert course("next-spot", [short])[0][0] == 1
+    assert course("next-spot", [short, long])[0][:3] == (1, 0.0, 900.0)
+
+
+@pytest.mark.parametrize(("next_s", "then"), [(500, (0, 500.0)), (510, (1, 400.0))])
+def test_next_spot_waits_for_what_comes_before_it_is_two_overheads_behind(next_s, then):
+    """250 s are done at 300 s, which is ep(500 s - 2 d), and ep(400 s)."""
+    twice = zone((0, True), (300, False), (next_s, True), (1400, False))
+    assert course("next-spot", [twice])[1][:2] == pytest.approx(then)

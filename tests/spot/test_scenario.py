@@ -1,0 +1,190 @@
+"""A job on spot instances as a model: its course, its costs, rows, sweeps, what is refused, the command."""
+
+import json
+import math
+
+import pytest
+from spot.cases import DOWN_UP_DOWN, HISTORY, carried_out, course, zone
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.logs.market import Series
+from cgrsp_simpy.spot.market import Traces, TwoState, read_traces
+from cgrsp_simpy.spot.policies import COMPARED, make_policy
+from cgrsp_simpy.spot.scenario import Scenario, stays
+
+SMALL = Scenario(hours=8.0, deadline=10.0)
+
+
+def test_the_job_goes_to_another_zone_when_its_instance_is_taken():
+    one, other = zone((0, True), (300, False)), zone((0, False), (100, True), name="b")
+    stays = course("greedy", [one, other])
+    assert stays == [(0, 0.0, 300.0, "taken"), (1, 300.0, 1100.0, "done")]
+
+
+def test_costs_are_split_by_phase():
+    cut = zone((0, True), (30, False), (100, True), (400, False))
+    figures = carried_out("greedy", [cut]).summary()
+    assert figures["wasted_usd"] == pytest.approx(30 / 3600)
+    assert figures["changeover_usd"] == pytest.approx((50 + 3 * 50) / 3600)
+    assert figures["executing_usd"] == pytest.approx((250 + 3 * 750) / 3600)
+    assert figures["taken"] == 2
+    assert figures["restarts"] == 2
+    assert figures["spot_h"] * 3600 == pytest.approx(330)
+    held_h = figures["spot_h"] + figures["on_demand_h"]
+    assert figures["idle_h"] == pytest.approx(figures["finish_h"] - held_h)
+
+
+def test_the_listing_tells_the_whole_course():
+    heard = []
+    carried_out("greedy", [DOWN_UP_DOWN], listener=heard.append)
+    told = [(event.time_s, event.kind) for event in heard if event.kind not in ("decide", "submit")]
+    assert told == [
+        (200.0, "dispatch"),
+        (250.0, "start"),
+        (500.0, "taken"),
+        (750.0, "dispatch"),
+        (800.0, "start"),
+        (1550.0, "finish"),
+    ]
+    assert [event.detail for event in heard if event.kind == "dispatch"] == [
+        "spot in a",
+        "on demand",
+    ]
+
+
+def test_the_future_event_list_shows_only_what_somebody_waits_for():
+    """Not when an instance that was taken would have finished, nor when to wake who has moved."""
+    for step in cg.step_through(SMALL, "uniform-progress", 3):
+        kinds = [due.kind for due in step.future]
+        assert kinds.count("wake") <= 1
+        assert kinds.count("start") + kinds.count("finish") <= 1
+
+
+# ---- studies ----
+
+
+def test_equal_seeds_give_equal_runs_and_policies_the_same_market():
+    one, other = (cg.simulate(SMALL, name, 3) for name in ("greedy", "greedy"))
+    assert one.summary() == other.summary()
+    assert stays(one) == stays(other)
+    third = cg.simulate(SMALL, "uniform-progress", 3)
+    assert third.plan.market.zones == one.plan.market.zones
+
+
+def test_a_run_has_one_row_with_terms_times_and_figures():
+    run = cg.simulate(SMALL, "uniform-progress", 1)
+    assert run.jobs[["job", "work_s", "finish_s"]].tolist() == [(0, 28_800.0, stays(run)[-1].to_s)]
+    assert run.by("job") == [{"job": 0, "jobs": 1, **run.summary()}]
+    [row] = run.rows()
+    assert row["overhead_s"] == 360.0
+    assert row["cost_usd"] == run.summary()["cost_usd"]
+
+
+def test_the_optimum_saves_all_that_can_be_saved():
+    study = cg.compare(SMALL, COMPARED, range(4))
+    some = [cost < 99.9 for cost in study.values("optimum", "cost_pct")]
+    assert some == [True, False, True, True]  # on seed 1 there is no spot instance in time
+    for name, share in (("optimum", 100), ("on-demand", 0)):
+        saved = study.values(name, "saving_pct")
+        wanted = [share if there else math.nan for there in some]
+        assert saved == pytest.approx(wanted, nan_ok=True)
+    assert study.values("on-demand", "cost_pct") == pytest.approx([100] * 4)
+    for name in COMPARED:
+        assert not any(study.values(name, "missed"))
+
+
+def test_a_sweep_varies_the_market_too():
+    found = cg.sweep(SMALL, {"up_h": [1.0, 5.0], "zones": [1, 2]}, ["greedy"], [0])
+    assert [study.scenario.source.up_h for study in found.studies] == [1.0, 1.0, 5.0, 5.0]
+    assert [study.scenario.number_of_zones for study in found.studies] == [1, 2, 1, 2]
+    with pytest.raises(cg.InputError, match="did you mean 'up_h'"):
+        SMALL.varied(up=3.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Scenario(hours=0), "hours(=0) must be a number > 0"),
+        (lambda: Scenario(overhead=0.0), "overhead(=0.0) must be a number > 0"),
+        (
+            lambda: Scenario(overhead=0.1234567),
+            "overhead(=0.1234567) must be a whole number of sec",
+        ),
+        (lambda: Scenario(deadline=48.0), "deadline(=48.0) must be at least hours + overhead"),
+        (lambda: Scenario(spot_usd_per_h=-1.0), "spot_usd_per_h(=-1.0) must be a number > 0"),
+        (lambda: Scenario(spot_usd_per_h=4.0), "on_demand_usd_per_h(=3.06) must be a number > 4"),
+        (lambda: Scenario("trace.json"), "source(='trace.json') must be"),
+        (lambda: Scenario(zones=9), "zones(=9) must be at most 8"),
+        (lambda: Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
+        (lambda: Scenario(Traces((HISTORY,)), zones=2), "zones(=2) must be at most 1"),
+        (lambda: Traces(()), "series(=()) must be at least one Series"),
+        (lambda: Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
+        (lambda: Traces((HISTORY,), 1.0), "history(=1.0) must be a share that leaves polls"),
+        (lambda: Traces((HISTORY, Series("b", 60, 9, True))), "must have one step: seen has 600 s"),
+        (lambda: TwoState(up_h=0.01), "up_h(=0.01) must be a number >= 0.0833"),
+        (lambda: make_policy("time-sliced:slices=0"), "slices(=0) must be a whole number >= 1"),
+    ],
+)
+def test_what_is_not_allowed_is_one_line(make, told):
+    with pytest.raises(cg.InputError) as error:
+        make()
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+# ---- the commands ----
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two zones as files."""
+    paths = []
+    for number, period in enumerate((7, 11)):
+        data = [int(k % period < period // 2) for k in range(300)]
+        path = tmp_path / f"zone{number}.json"
+        path.write_text(json.dumps({"metadata": {"gap_seconds": 600}, "data": data}))
+        paths.append(str(path))
+    return paths
+
+
+def test_files_of_zones_on_the_command_line(files, capsys):
+    words = ["--hours", "6", "--deadline", "8", "--overhead", "0.1", "--format", "json"]
+    line = ["spot", "compare", "--trace", *files, *words, "--seeds", "3"]
+    assert main([*line, "--policies", "greedy,optimum"]) == 0
+    found = json.loads(capsys.readouterr().out)["policies"]
+    study = cg.compare(Scenario(read_traces(files), 6.0, 8.0), ["greedy", "optimum"], range(3))
+    assert found["greedy"]["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
+    assert main([*line, "--policies", "greedy,optimum", "--zones", "1"]) == 0
+    one = json.loads(capsys.readouterr().out)["policies"]
+    assert one["optimum"]["cost_usd"]["mean"] >= found["optimum"]["cost_usd"]["mean"]
+
+
+def test_a_swept_deadline_may_lie_where_the_usual_job_does_not_fit(capsys):
+    line = ["spot", "sweep", "deadline=60,70", "--hours", "55", "--policies", "on-demand"]
+    assert main([*line, "--seeds", "1", "--format", "csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--trace none.json", "No such file"),
+        ("--log needed=2", "--log(={'needed': 2}) must be given with --trace"),
+        ("--trace {0} --market up_h=2", "--market(={'up_h': 2.0}) must be left out beside --trace"),
+        ("--trace {0} --log needed=0", "needed(=0) must be a whole number >= 1"),
+        ("--trace {0} {1} --zones 3", "zones(=3) must be at most 2"),
+        (
+            "--spot-usd-per-h 3 --on-demand-usd-per-h 1",
+            "on_demand_usd_per_h(=1.0) must be a number > 3",
+        ),
+        ("--deadline 40", "deadline(=40.0) must be at least hours + overhead"),
+        ("--market up_h=0", "up_h(=0.0) must be a number >="),
+    ],
+)
+def test_bad_options_are_one_line(words, told, files, capsys):
+    assert main(["spot", "compare", *words.format(*files).split()]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert told in err

@@ -1,0 +1,68 @@
+"""What a policy of a job on spot instances sees, and what it may answer."""
+
+import pytest
+from spot.cases import DOWN_UP_DOWN, carried_out, zone
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.spot.scenario import stays
+
+
+def test_a_view_tells_nothing_of_what_is_to_come():
+    seen, on = [], []
+
+    def watching(view):
+        seen.append((view.now_s, *view.zones[0][1:3], view.left_s, view.slack_s))
+        on.append((view.on, view.on_spot, view.up))
+        if view.on is None:
+            yield view.job, view.on_demand
+
+    carried_out(watching, [DOWN_UP_DOWN])
+    assert [each[:3] for each in seen] == [
+        (0.0, False, 0.0),
+        (0.0, False, 0.0),
+        (200.0, True, 200.0),
+        (500.0, False, 500.0),
+    ]
+    assert seen[2][3:] == (1000.0 - 150.0, 1600.0 - 200.0 - 850.0)
+    assert on[2] == (1, False, (0,))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (0, "zone 0, where there is no spot instance now"),
+        (5, "5, which is no zone"),
+        ("spot", "'spot', which is no zone"),
+        (None, "no place, where it is"),
+    ],
+)
+def test_an_answer_that_cannot_be_carried_out_is_an_error(answer, told):
+    with pytest.raises(cg.PolicyError, match=told):
+        carried_out(lambda view: [(view.job, answer)], [DOWN_UP_DOWN])
+
+
+def test_to_and_fro_within_an_instant_is_an_error():
+    with pytest.raises(cg.PolicyError, match="second move in one instant"):
+        carried_out(
+            lambda view: [(view.job, view.on_demand if view.on is None else None)], [DOWN_UP_DOWN]
+        )
+
+
+def test_a_policy_that_never_moves_the_job_is_an_error():
+    with pytest.raises(cg.PolicyError, match="1 jobs waiting"):
+        carried_out(lambda view: [], [DOWN_UP_DOWN])
+
+
+def test_who_ignores_the_safety_net_misses_the_deadline_and_loses_spot_there():
+    def lazy(view):
+        if view.on is None and view.now_s >= 1000:
+            yield view.job, (view.up or [view.on_demand])[0]
+        elif view.on is None:
+            yield cg.Wake(1000.0)
+
+    found = carried_out(lazy, [zone((0, True))])
+    assert [tuple(stay) for stay in stays(found)] == [
+        (0, 1000.0, 1600.0, "taken"),
+        (1, 1600.0, 2100.0, "done"),
+    ]
+    assert found.summary()["missed"] == 1

@@ -1,0 +1,494 @@
+"""What a results directory knows a study by: the code and values of policies, classes of one's own."""
+
+import importlib
+import sys
+import threading
+from dataclasses import fields, replace
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from studies.directories import compared, quiet, refused
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.model.metric import users_part
+from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.job import Service
+from cgrsp_simpy.rental.market import Clock, Market, Status
+from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
+
+# ---- code of one's own ----
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder on the path, whose modules are forgotten at the end."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield tmp_path
+    for name in (path.stem for path in tmp_path.glob("*.py")):
+        sys.modules.pop(name, None)
+
+
+RULE = "def rule(view):\n    return zip(view.queue, view.idle)\n"
+
+
+def test_a_changed_file_of_policies_is_refused(tmp_path, monkeypatch, runs):
+    monkeypatch.chdir(tmp_path)
+    Path("my_rules.py").write_text(RULE)
+    study = partial(compared, "results", policies=["fifo", "my_rules.py:rule"])
+    study()
+    done = len(runs)
+    Path("my_rules.py").write_text(RULE)  # touched, not changed
+    study()
+    assert len(runs) == done
+    Path("my_rules.py").write_text(RULE.replace("view.queue", "view.queue[::-1]"))
+    refused(study, "results", "code.cgrsp_simpy_rules.my_rules:rule", "use another directory")
+
+
+def fresh_module(folder, **texts):
+    """Write modules, forget what was imported before, and import the first."""
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+        sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    return importlib.import_module(next(iter(texts)))
+
+
+HELPER = "MOST = 1\nBY = {'a': -1, 'b': 2}\n\ndef order(queue):\n    return list(queue)[:MOST]\n"
+USES = {
+    "a name": (
+        "from helper import order\n\n"
+        "def rule(view):\n"
+        "    return zip(order(view.queue), view.idle)\n"
+    ),
+    "a module": (
+        "import helper\n\ndef rule(view):\n    return zip(helper.order(view.queue), view.idle)\n"
+    ),
+    "within": (
+        "def rule(view):\n"
+        "    from helper import order\n"
+        "    return zip(order(view.queue), view.idle)\n"
+    ),
+    "through another": (
+        "from between import order\n\n"
+        "def rule(view):\n"
+        "    return zip(order(view.queue), view.idle)\n"
+    ),
+    "a closure": (
+        "from helper import order\n\n"
+        "def made(f):\n"
+        "    def rule(view):\n"
+        "        return zip(f(view.queue), view.idle)\n"
+        "    return rule\n\n"
+        "rule = made(order)\n"
+    ),
+    "a default": (
+        "from helper import order\n\n"
+        "def rule(view, f=order):\n"
+        "    return zip(f(view.queue), view.idle)\n"
+    ),
+    "a keyword": (
+        "from helper import order\n\n"
+        "def rule(view, *, f=order):\n"
+        "    return zip(f(view.queue), view.idle)\n"
+    ),
+    "filled in": (
+        "from functools import partial\n"
+        "from helper import order\n\n"
+        "def of(f, view):\n"
+        "    return zip(f(view.queue), view.idle)\n\n"
+        "rule = partial(of, order)\n"
+        "rule.__name__ = 'rule'\n"
+    ),
+    "an object": (
+        "from helper import order\n\n"
+        "class Rule:\n"
+        "    name = 'rule'\n"
+        "    def __init__(self, f):\n"
+        "        self.f = f\n"
+        "    def __call__(self, view):\n"
+        "        return zip(self.f(view.queue), view.idle)\n\n"
+        "rule = Rule(order)\n"
+    ),
+    "a parent": (
+        "from helper import Parent\n\nclass Rule(Parent):\n    name = 'rule'\n\nrule = Rule()\n"
+    ),
+    "a method": "from helper import Parent\n\nrule = Parent().__call__\n",
+    "cached": (
+        "from helper import order\n"
+        "import functools\n\n"
+        "@functools.cache\n"
+        "def most():\n"
+        "    return order\n\n"
+        "def rule(view):\n"
+        "    return zip(most()(view.queue), view.idle)\n"
+    ),
+}
+MORE = (
+    "\nclass Parent:\n"
+    "    def __call__(self, view):\n"
+    "        return zip(order(view.queue), view.idle)\n"
+)
+
+
+@pytest.mark.parametrize("text", USES.values(), ids=USES)
+def test_a_policy_is_told_by_all_the_code_and_all_the_values_that_it_uses(text, folder, runs):
+    """A helper of another file, and its own constant, are part of a policy, however the policy
+    comes to them.
+    """
+    helper = HELPER + MORE
+
+    def study(helper):
+        modules = {"helper": helper, "between": "from helper import order\n", "policies": text}
+        for name in ("policies", "between"):
+            sys.modules.pop(name, None)
+        fresh_module(folder, **modules)
+        policy = importlib.import_module("policies").rule
+        return compared(folder / "results", policies=["fifo", policy], seeds=range(2))
+
+    study(helper)
+    done = len(runs)
+    study(helper)
+    assert len(runs) == done
+    for old, new in (("MOST = 1", "MOST = 2"), ("(queue)[:MOST]", "(queue)[::-1][:MOST]")):
+        refused(
+            partial(study, helper.replace(old, new)), "code.helper:order", "use another directory"
+        )
+    changed = helper.replace("'b': 2", "'b': 3")  # which nobody uses
+    if text in (USES["a module"], USES["within"]):  # a module that is used as a whole
+        refused(partial(study, changed), "code.policies:rule")
+    else:
+        study(changed)
+    assert len(runs) == done
+
+
+@pytest.mark.parametrize("dots", [".", ".."])
+def test_what_is_imported_by_dots_within_a_policy_is_part_of_it(dots, folder, runs):
+    def study(most):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "dotted"]:
+            del sys.modules[name]
+        inner = folder / "dotted" / "inner"
+        inner.mkdir(parents=True, exist_ok=True)
+        (inner / "__init__.py").touch()
+        ((inner if dots == "." else inner.parent) / "helper.py").write_text(f"MOST = {most}\n")
+        (inner / "rules.py").write_text(
+            "def rule(view):\n"
+            f"    from {dots}helper import MOST\n"
+            "    return zip(view.queue[:MOST], view.idle)\n"
+        )
+        importlib.invalidate_caches()
+        policy = importlib.import_module("dotted.inner.rules").rule
+        return compared(folder / "results", policies=["fifo", policy], seeds=range(2))
+
+    study(1)
+    done = len(runs)
+    study(1)
+    assert len(runs) == done
+    refused(partial(study, 2), "code.dotted.inner.rules:rule", "use another directory")
+
+
+def test_a_value_that_is_changed_in_the_running_module_is_told(folder, runs):
+    module = fresh_module(
+        folder,
+        rules_of_mine="MOST = 1\n\ndef rule(view):\n    return zip(view.queue[:MOST], view.idle)\n",
+    )
+    study = partial(compared, folder / "results", policies=["fifo", module.rule])
+    study()
+    module.MOST = 2
+    refused(study, "code.rules_of_mine:rule", "use another directory")
+
+
+def recursive():
+    """Helpers that name each other, and a function that holds itself."""
+
+    def rule(view):
+        return rest(view.queue, view.idle)
+
+    def rest(queue, idle):
+        return [(queue[0], idle[0]), *rest(queue[1:], idle[1:])] if queue and idle else []
+
+    rule.itself = rule
+    return rule
+
+
+def test_what_names_itself_is_told(tmp_path, runs):
+    compared(tmp_path, policies=["fifo", recursive()])
+    done = len(runs)
+    compared(tmp_path, policies=["fifo", recursive()])
+    assert len(runs) == done
+    other = recursive()
+    other.most = 3  # an attribute, which a function may look up
+    refused(partial(compared, tmp_path, policies=["fifo", other]), "rule")
+
+
+def only(number):
+    def rule(view):
+        return list(zip(view.queue, view.idle))[:number]
+
+    return rule
+
+
+class Rule:
+    name = "rule"
+
+    def __init__(self, number):
+        self.number = number
+
+    def __call__(self, view):
+        return list(zip(view.queue, view.idle))[: self.number]
+
+    def rule(self, view):
+        return self(view)
+
+
+class Numbered(NamedTuple):
+    number: int
+
+    def __call__(self, view):
+        return list(zip(view.queue, view.idle))[: self.number]
+
+
+def executed(number):
+    """A function of which no file holds the source."""
+    names = {"__name__": "nowhere"}
+    exec(RULE.replace("view.queue", f"view.queue[:{number}]"), names)
+    return names["rule"]
+
+
+ORDERS = {1: cg.rules.by_deadline, 2: cg.rules.by_submission}
+TOLD = {
+    "within a function": only,
+    "nameless": lambda number: lambda view: list(zip(view.queue, view.idle))[:number],
+    "an object": Rule,
+    "a named tuple": Numbered,
+    "a method": lambda number: Rule(number).rule,
+    "filled in": lambda number: named(
+        partial(lambda number, view: list(zip(view.queue, view.idle))[:number], number)
+    ),
+    "a pair of rules": lambda number: cg.ListPolicy(ORDERS[number], cg.rules.cheapest),
+    "made from text": lambda number: cg.make_policy(f"rh:reserve={number}"),
+    "without a file": executed,
+}
+
+
+def named(policy):
+    policy.__name__ = "rule"
+    return policy
+
+
+@pytest.mark.parametrize("made", TOLD.values(), ids=TOLD)
+def test_policies_of_every_kind_are_told_from_each_other(made, tmp_path, runs):
+    study = lambda number: compared(tmp_path, policies=["fifo", made(number)], seeds=range(2))  # noqa: E731
+    study(1)
+    done = len(runs)
+    study(1)
+    assert len(runs) == done
+    refused(lambda: study(2), "made with", "use another directory")
+
+
+ANNOTATED = """
+class Rule:
+    most: int = 1
+    rest: list
+
+    def __call__(self, view):
+        return zip(list(view.queue)[: self.most], view.idle)
+"""
+
+
+def test_an_annotation_does_not_count(folder, runs):
+    def study(text):
+        rule = fresh_module(folder, rules_of_mine=text).Rule
+        return compared(folder / "results", policies=["fifo", rule()], seeds=range(2))
+
+    study(ANNOTATED)
+    done = len(runs)
+    study(ANNOTATED.replace("most: int", "most: float").replace("rest: list", "rest: dict"))
+    assert len(runs) == done
+    refused(lambda: study(ANNOTATED.replace("= 1", "= 2")), "code.rules_of_mine:Rule")
+
+
+LOCK = threading.Lock()
+
+
+def guarded(view):
+    with LOCK:
+        return zip(view.queue, view.idle)
+
+
+def test_a_policy_that_uses_what_cannot_be_told_is_refused_before_anything_is_made(tmp_path, runs):
+    refused(
+        partial(compared, tmp_path / "results", policies=["fifo", guarded]),
+        "results directory",
+        "lock",
+    )
+    assert not (tmp_path / "results").exists()
+    assert runs == []
+
+
+class Late(PoissonWorkload):
+    """The plain workload, whose jobs are due at once."""
+
+    def generate(self, seed, service):
+        return [
+            (cg.Job(*job[:2], job.submit_s, *job[3:]), draws)
+            for job, draws in super().generate(seed, service)
+        ]
+
+
+class Slow(Service):
+    def factors(self, generator, complexity):
+        return [60 * factor for factor in super().factors(generator, complexity)]
+
+
+class Scarce(Market):
+    def provisioning_s(self, status, uniform):
+        return 7200.0
+
+
+class Dear(GpuType):
+    pass
+
+
+class Early(Clock):
+    def multiplier(self, time_s):
+        return 0.1
+
+
+class Short(DeadlineClasses):
+    def window_s(self, tight):
+        return super().window_s(tight) / 100
+
+
+def part_of(cls, plain):
+    return cls(**{item.name: getattr(plain, item.name) for item in fields(plain) if item.init})
+
+
+OWN_PARTS = {
+    "workload": replace(quiet, workload=part_of(Late, quiet.workload)),
+    "workload.deadlines": replace(quiet, workload=replace(quiet.workload, deadlines=Short())),
+    "service": replace(quiet, service=Slow()),
+    "market": replace(quiet, market=Scarce()),
+    "market.clock": replace(quiet, market=Market(part_of(Early, quiet.market.clock))),
+    "slots[2]": replace(
+        quiet, slots=(*quiet.slots[:2], part_of(Dear, quiet.slots[2]), *quiet.slots[3:])
+    ),
+    "gpus[1]": replace(quiet, gpus=(quiet.gpus[0], part_of(Dear, quiet.gpus[1]), *quiet.gpus[2:])),
+}
+
+
+@pytest.mark.parametrize("part", OWN_PARTS)
+def test_a_part_of_a_class_of_ones_own_is_never_taken_for_its_parent(part, tmp_path, runs):
+    own = OWN_PARTS[part]
+    compared(tmp_path / "plain")
+    refused(
+        partial(compared, tmp_path / "plain", own),
+        f"scenario.{part}.class",
+        "test_identity",
+        "use another directory",
+    )
+    found = compared(tmp_path / "own", own)
+    refused(partial(compared, tmp_path / "own"), f"scenario.{part}.class", "use another directory")
+    done = len(runs)
+    assert (
+        csv_text(compared(tmp_path / "own", own).rows)
+        == csv_text(found.rows)
+        == csv_text(compared(scenario=own).rows)
+    )
+    assert len(runs) == done + 10  # the last has no directory
+    with pytest.raises(cg.InputError, match="cannot be written to TOML"):
+        own.to_toml(tmp_path / "own.toml")
+    assert not (tmp_path / "own.toml").exists()
+
+
+class Colour(Enum):
+    RED = 1
+
+
+def test_a_part_of_a_class_of_ones_own_is_found_within_a_list():
+    own = OWN_PARTS["market.clock"].market
+    assert users_part((1, Status.HIGH, Market())) is None
+    assert users_part((1, own)) is own.clock
+    assert users_part((1, Colour.RED)) is Colour.RED
+    assert users_part(((1, own), Colour.RED)) is own.clock
+
+
+def test_a_subclass_misses_deadlines_that_its_parent_meets(tmp_path):
+    """What made a folder of the one a false answer for the other."""
+    late, plain = (
+        compared(scenario=each).means()["fifo"]["miss_pct"].mean
+        for each in (OWN_PARTS["workload"], quiet)
+    )
+    assert (late, plain) == (100, 0)
+
+
+def test_a_class_of_ones_own_is_told_by_its_code(folder, runs):
+    text = (
+        "from cgrsp_simpy.rental.workload import PoissonWorkload\n\n"
+        "FACTOR = 1\n\n"
+        "class Mine(PoissonWorkload):\n"
+        "    def generate(self, seed, service):\n"
+        "        return super().generate(seed + FACTOR, service)\n"
+    )
+
+    def study(text):
+        cls = fresh_module(folder, workloads=text).Mine
+        return compared(folder / "results", replace(quiet, workload=part_of(cls, quiet.workload)))
+
+    study(text)
+    done = len(runs)
+    study(text)
+    assert len(runs) == done
+    refused(lambda: study(text.replace("FACTOR = 1", "FACTOR = 2")), "code.workloads:Mine.generate")
+    refused(lambda: study(text.replace("seed +", "seed -")), "code.workloads:Mine.generate")
+
+
+class Burst(PoissonWorkload):
+    """Equal to another of its fields, though it has a number more."""
+
+    def __init__(self, jobs, rate_per_s, first_s):
+        super().__init__(jobs, rate_per_s)
+        object.__setattr__(self, "first_s", first_s)
+
+    def generate(self, seed, service):
+        for job, draws in super().generate(seed, service):
+            yield (
+                cg.Job(
+                    job.id, job.submit_s + self.first_s, job.deadline_s + self.first_s, *job[3:]
+                ),
+                draws,
+            )
+
+
+def test_scenarios_that_are_equal_only_by_name_are_run_apart(tmp_path):
+    def scenario(first_s):
+        return cg.Scenario("burst", Burst(6, 0.01, first_s))
+
+    assert scenario(1.0) == scenario(2.0)
+    study = cg.sweep(scenario, {"first_s": [0.0, 36000.0]}, ["fifo"], range(2))
+    early, late = (point.means()["fifo"]["makespan_h"].mean for _, point in study)
+    assert late > early + 9
+    compared(tmp_path, scenario(1.0))
+    refused(lambda: compared(tmp_path, scenario(2.0)), "scenario.workload.first_s", "1.0", "2.0")
+
+
+def test_what_a_run_leaves_in_a_policy_is_no_other_policy(tmp_path, runs):
+    class Remembers:
+        name = "remembers"
+
+        def __init__(self):
+            self.seen = []
+
+        def __call__(self, view):
+            self.seen.append(view.now_s)
+            return zip(view.queue, view.idle)
+
+    policy = Remembers()
+    compared(tmp_path, policies=["fifo", policy])
+    done = len(runs)
+    compared(tmp_path, policies=["fifo", policy])
+    assert len(runs) == done

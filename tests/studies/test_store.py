@@ -1,0 +1,747 @@
+"""A results directory: what it holds, that a study resumes there to the bit, and how it bears ill luck."""
+
+import errno
+import json
+import os
+import platform
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from importlib.metadata import version
+from math import isnan
+from pathlib import Path
+
+import pytest
+from studies.directories import compared, refused
+from support import CGRSP, process
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.studies import store
+from cgrsp_simpy.studies.store import Store
+
+NAN, INF = float("nan"), float("inf")
+posix = pytest.mark.skipif(
+    os.name != "posix", reason="signals, groups and limits are those of POSIX"
+)
+
+
+def swept(out=None, policies=("fifo", "rh"), seeds=range(3), scenario=cg.day, name="quiet", **grid):
+    grid = {"name": name, "slots": [2, 3], "rh:reserve": [0, 1], **grid}
+    return cg.sweep(scenario, grid, policies, seeds, out=out)
+
+
+def over_months(out=None, mix=None, policies=("fifo", "spt"), days=4, replications=3, **more):
+    mix = mix or {"quiet": 0.75, "normal": 0.25}
+    return cg.month(mix, policies, days, replications, out=out, **more)
+
+
+precise = partial(compared, scenario=cg.day("hectic", 2, jobs=6), precision=0.1)
+STUDIES = {"compare": compared, "precision": precise, "sweep": swept, "month": over_months}
+each_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
+
+
+@pytest.fixture(autouse=True)
+def many_tasks(monkeypatch):
+    """Each study is cut into several tasks, and so into several files."""
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 20)
+
+
+def files(folder):
+    """Every file of a folder: its name, and what is in it."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def times(folder):
+    """When each finished task was written."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "chunks").glob("*.json")}
+
+
+# ---- what is in it ----
+
+
+@each_study
+def test_the_files_of_a_study(study, tmp_path):
+    found = study(tmp_path / "results")
+    names = set(files(tmp_path / "results"))
+    chunks = {name for name in names if name.startswith("chunks/")}
+    assert chunks == {f"chunks/{number:06}.json" for number in range(len(chunks))}
+    assert len(chunks) > 2
+    days = {"days.csv"} if study is over_months else set()
+    assert (
+        names - chunks == {"configuration.json", "manifest.json", "rows.csv", "summary.json"} | days
+    )
+    assert csv_text(found.rows) == csv_text(study().rows)  # a directory changes nothing
+    assert study is not precise or len(found.seeds) > 5
+
+
+@each_study
+def test_rows_and_summary_are_those_of_the_study(study, tmp_path):
+    found = study(tmp_path / "results")
+    found.to_csv(tmp_path / "rows.csv")
+    found.to_json(tmp_path / "summary.json")
+    for name in ("rows.csv", "summary.json"):
+        assert (tmp_path / "results" / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_a_month_keeps_its_days(tmp_path):
+    found = over_months(tmp_path)
+    assert (tmp_path / "days.csv").read_text() == csv_text(found.days)
+    assert len(found.days) == 2 * 4 * 3
+
+
+def test_the_manifest_tells_versions_seeds_and_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["study.py", "two words"])
+    compared(tmp_path, seeds=[5, 3, 8])
+    assert json.loads((tmp_path / "manifest.json").read_text()) == {
+        "versions": {"Python": platform.python_version()}
+        | {name: version(name) for name in ("simpy", "numpy", "scipy")}
+        | {"cgrsp_simpy": f"{version('cgrsp_simpy')}, source {store.source_digest()}"},
+        "seeds": [5, 3, 8],
+        "command": shlex.join(["study.py", "two words"]),
+    }
+
+
+def test_the_configuration_tells_what_is_run(tmp_path):
+    swept(tmp_path)
+    found = json.loads((tmp_path / "configuration.json").read_text())
+    assert (found["study"], found["seeds"], list(found["policies"])) == (
+        "sweep",
+        [0, 1, 2],
+        ["fifo", "rh"],
+    )
+    assert [point for point, _ in found["points"]] == [
+        {"name": "quiet", "slots": slots, "rh:reserve": reserve}
+        for slots in (2, 3)
+        for reserve in (0, 1)
+    ]
+    assert [len(scenario["slots"]) for _, scenario in found["points"]] == [2, 2, 3, 3]
+
+
+def test_outcomes_come_back_as_they_were(tmp_path):
+    there = Store(tmp_path, {}, [0], {})
+    outcomes = [
+        [[6, 1, 0, 0, 0.1 + 0.2, 1e-300, 1 / 3, INF, 2.0**60], "ValueError: “x”"],
+        [{"a": -INF, "b": 1 / 3}],
+    ]
+    there.save(7, outcomes)
+    there.save(8, [[{"a": NAN, "error": "no"}]])
+    assert Store(tmp_path, {}, [0], {}).load(7, [2, 1]) == outcomes
+    assert there.load(6, [2, 1]) is None
+    [[found]] = there.load(8, [1])
+    assert (isnan(found["a"]), found["error"]) == (True, "no")
+    assert not [
+        word
+        for word in ("NaN", "Infinity")
+        if word in (tmp_path / "chunks" / "000008.json").read_text()
+    ]
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_folders_on_the_way_are_made(tmp_path, kind):
+    compared(kind(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b" / "rows.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("line", "extra"),
+    [
+        ("compare --day quiet --policies fifo,spt --seeds 3", []),
+        ("sweep name=quiet slots=2,3 --policies fifo --seeds 3", []),
+        (
+            "month --mix quiet=0.5,normal=0.5 --days 2 --seeds 3 --policies fifo",
+            ["days.csv"],
+        ),
+    ],
+)
+def test_each_command_keeps_and_resumes(line, extra, tmp_path, capsys, caplog, runs):
+    caplog.set_level("INFO")
+    argv = [*line.split(), "--out", str(tmp_path / "results")]
+    assert main(argv) == 0
+    first, kept, done = capsys.readouterr().out, files(tmp_path / "results"), len(runs)
+    assert {"rows.csv", "summary.json", *extra} <= set(kept)
+    assert caplog.messages == [f"results are in {tmp_path / 'results'}"]
+    assert main(argv) == 0
+    assert (capsys.readouterr().out, files(tmp_path / "results"), len(runs)) == (first, kept, done)
+    assert main(line.split()) == 0
+    assert capsys.readouterr().out == first
+
+
+# ---- resuming ----
+
+
+@each_study
+def test_a_finished_study_is_not_run_again(study, tmp_path, runs):
+    first = study(tmp_path)
+    kept, written, done = files(tmp_path), times(tmp_path), len(runs)
+    again = study(tmp_path)
+    assert len(runs) == done > 0
+    assert csv_text(again.rows) == csv_text(first.rows)
+    assert files(tmp_path) == kept
+    assert times(tmp_path) == written
+
+
+@each_study
+def test_half_a_study_goes_on_to_the_same_files(study, tmp_path, runs):
+    study(tmp_path)
+    kept, written, done = files(tmp_path), times(tmp_path), len(runs)
+    removed = sorted((tmp_path / "chunks").iterdir())[::2]
+    for path in [*removed, tmp_path / "rows.csv", tmp_path / "summary.json"]:
+        path.unlink()
+    runs.clear()
+    study(tmp_path)
+    assert 0 < len(runs) < done
+    assert files(tmp_path) == kept
+    left = {name: written[name] for name in written if name not in {path.name for path in removed}}
+    assert left.items() <= times(tmp_path).items()
+
+
+def test_a_part_of_a_file_that_was_left_behind_does_no_harm(tmp_path):
+    compared(tmp_path)
+    kept = files(tmp_path)
+    for name in ("chunks/000001.json", "configuration.json", "manifest.json", "rows.csv"):
+        (tmp_path / name).unlink()
+        (tmp_path / f"{name}.part").write_text("[[")
+    shutil.rmtree(tmp_path / "chunks")  # as if it had ended before anything was whole
+    (tmp_path / "rows.csv.part").unlink()
+    (tmp_path / "summary.json").unlink()
+    compared(tmp_path)
+    assert files(tmp_path) == kept
+
+
+def failing(view):
+    raise ValueError("no")
+
+
+def test_failed_runs_resume_as_failed(tmp_path, runs):
+    first = compared(tmp_path, policies=["fifo", failing])
+    assert len(first.failures) == 5
+    done = len(runs)
+    assert csv_text(compared(tmp_path, policies=["fifo", failing]).rows) == csv_text(first.rows)
+    assert len(runs) == done
+
+
+def test_where_it_runs_does_not_matter(tmp_path, runs):
+    first = compared(tmp_path, executor=2)
+    (tmp_path / "chunks" / "000001.json").unlink()
+    again = compared(tmp_path)  # begun with workers, ended without
+    assert len(runs) == 4  # two seeds a task, two policies; the others were carried out elsewhere
+    assert csv_text(again.rows) == csv_text(first.rows) == csv_text(compared().rows)
+
+
+# ---- another study ----
+
+
+def five_slots(name):
+    return cg.day(name, slots=5)
+
+
+def four_slots(name):
+    return cg.day(name, slots=4)
+
+
+OTHERS = [
+    # (the study that made the directory, one that differs, what the line must name)
+    # slots
+    (compared, partial(compared, scenario=cg.day("quiet", 4)), ["scenario.slots", "5 entries"]),
+    # types
+    (
+        compared,
+        partial(compared, scenario=cg.day("quiet", ["RTX A4000"] * 5)),
+        ["scenario.slots[0].name", "RTX A4000"],
+    ),
+    # jobs
+    (
+        compared,
+        partial(compared, scenario=cg.day("quiet", jobs=7)),
+        ["scenario.workload.jobs", " 6", " 7"],
+    ),
+    (
+        compared,
+        partial(compared, scenario=cg.day("quiet", 5, 0.3)),
+        ["scenario.workload.deadlines.tight_fraction", "0.2", "0.3"],
+    ),  # classes
+    # hours of scarce stock
+    (
+        compared,
+        partial(compared, scenario=cg.day("quiet", clock="printed")),
+        ["scenario.market.clock"],
+    ),
+    # types
+    (
+        compared,
+        partial(compared, scenario=cg.day("quiet", free_types=True)),
+        ["scenario.free_types", "true"],
+    ),
+    # another day
+    (
+        compared,
+        partial(compared, scenario=cg.day("normal")),
+        ["scenario.name", '"quiet"', '"normal"'],
+    ),
+    (compared, partial(compared, policies=("fifo", "edf")), ["policies", "spt"]),  # another policy
+    (compared, partial(compared, policies=("fifo", "spt", "edf")), ["policies", "edf"]),  # one more
+    (compared, partial(compared, policies=("fifo",)), ["policies", "spt"]),  # one less
+    # another order
+    (
+        compared,
+        partial(compared, policies=("spt", "fifo")),
+        ["policies", '"fifo", "spt"', '"spt", "fifo"'],
+    ),
+    (
+        partial(compared, policies=("rh:reserve=1",)),
+        partial(compared, policies=("rh:reserve=2",)),
+        ["policies", "reserve"],
+    ),
+    # one more
+    (
+        compared,
+        partial(compared, seeds=range(6)),
+        ["seeds", "[0, 1, 2, 3, 4]", "[0, 1, 2, 3, 4, 5]"],
+    ),
+    (compared, partial(compared, seeds=range(1, 6)), ["seeds[0]", " 0", " 1"]),  # others
+    (compared, partial(compared, precision=0.9), ["precision"]),  # a precision
+    # another one
+    (
+        partial(compared, precision=0.9),
+        partial(compared, precision=0.8),
+        ["precision.wait_min", "0.9", "0.8"],
+    ),
+    (compared, swept, ["study", '"compare"', '"sweep"']),  # another kind
+    (compared, over_months, ["study", '"compare"', '"month"']),  # another kind
+    (over_months, swept, ["study", '"month"', '"sweep"']),  # another kind
+    # another value in the grid
+    (swept, partial(swept, slots=[2, 4]), ["points", "slots", " 3", " 4"]),
+    (swept, partial(swept, slots=[2, 3, 4]), ["points"]),  # one more
+    (swept, partial(swept, slots=[3, 2]), ["points", "slots"]),  # another order
+    # another name in the grid
+    (swept, partial(swept, tight_fraction=0.2), ["points", "tight_fraction"]),
+    # another parameter of a policy
+    (swept, partial(swept, **{"rh:reserve": [0, 2]}), ["points", "rh:reserve", " 1", " 2"]),
+    (swept, partial(swept, policies=("spt", "rh")), ["policies", "fifo"]),  # another policy
+    (swept, partial(swept, seeds=range(1, 4)), ["seeds[0]", " 0", " 1"]),  # other seeds
+    # its function
+    (
+        swept,
+        partial(swept, scenario=partial(cg.day, tight_fraction=0.5)),
+        ["deadlines.tight_fraction"],
+    ),
+    # another mix
+    (
+        over_months,
+        partial(over_months, mix={"quiet": 0.5, "normal": 0.5}),
+        ["mix.quiet", "0.75", "0.5"],
+    ),
+    # another day in it
+    (over_months, partial(over_months, mix={"quiet": 0.75, "surge": 0.25}), ["mix.normal", "0.25"]),
+    # another order
+    (
+        over_months,
+        partial(over_months, mix={"normal": 0.25, "quiet": 0.75}),
+        ["mix", '"quiet", "normal"'],
+    ),
+    (over_months, partial(over_months, days=5), ["days", " 4", " 5"]),  # longer months
+    # more of them
+    (over_months, partial(over_months, replications=4), ["seeds", "[0, 1, 2]", "[0, 1, 2, 3]"]),
+    (over_months, partial(over_months, first_seed=1), ["seeds[0]", " 0", " 1"]),  # others
+    (
+        partial(over_months, scenario=five_slots),
+        partial(over_months, scenario=four_slots),
+        ["scenarios.quiet.slots", "5 entries"],
+    ),  # another scenario
+]
+
+
+@pytest.mark.parametrize(
+    ("study", "other", "words"), OTHERS, ids=[", ".join(words) for _, _, words in OTHERS]
+)
+def test_another_study_is_refused_by_the_field_in_which_it_differs(study, other, words, tmp_path):
+    study(tmp_path)
+    before = files(tmp_path)
+    refused(partial(other, tmp_path), str(tmp_path), "made with", "use another directory", *words)
+    assert files(tmp_path) == before
+
+
+def test_another_source_of_the_package_is_refused(tmp_path, monkeypatch):
+    compared(tmp_path)
+    monkeypatch.setattr(store, "source_digest", lambda: "0123456789abcdef")
+    refused(
+        partial(compared, tmp_path),
+        "version of cgrsp_simpy",
+        "source 0123456789abcdef",
+        "use another directory",
+    )
+
+
+# ---- another log, other versions, other files ----
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "submit_s,service_s\n0,5\n10,60\n",  # other seconds of service
+        "submit_s,service_s\n0,5\n900,6\n",  # other submissions
+        "submit_s,service_s,deadline_s\n0,5,9000\n10,6,9000\n",  # deadlines
+        "submit_s,service_s,gpus\n0,5,2\n10,6,1\n",  # wider jobs
+    ],
+)
+def test_a_changed_log_is_refused(tmp_path, changed):
+    log = tmp_path / "log.csv"
+    log.write_text("submit_s,service_s\n0,5\n10,6\n")
+    compared(tmp_path / "results", cg.trace(log))
+    log.write_text(changed)
+    refused(lambda: compared(tmp_path / "results", cg.trace(log)), "use another directory")
+
+
+@pytest.mark.parametrize("name", ["Python", "cgrsp_simpy", "simpy", "numpy", "scipy"])
+def test_other_versions_are_refused_with_both_numbers(tmp_path, name):
+    compared(tmp_path)
+    path = tmp_path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    now, manifest["versions"][name] = manifest["versions"][name], "0.0.9"
+    path.write_text(json.dumps(manifest))
+    before = files(tmp_path)
+    refused(
+        partial(compared, tmp_path),
+        str(tmp_path),
+        f"version of {name}",
+        '"0.0.9"',
+        f'"{now}"',
+        "use another directory",
+    )
+    assert files(tmp_path) == before
+
+
+def test_another_command_and_time_are_no_other_study(tmp_path, monkeypatch):
+    compared(tmp_path)
+    kept = files(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["another.py"])
+    compared(tmp_path)
+    assert files(tmp_path) == kept  # the manifest stays that of the beginning
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    refused(partial(compared, tmp_path), str(tmp_path), "notes.txt", "empty directory")
+    assert files(tmp_path) == {"notes.txt": b"mine"}
+
+
+def test_a_folder_that_is_refused_stays_as_it_was(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    refused(partial(compared, tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_chunks_without_a_configuration_are_never_another_studys_results(tmp_path):
+    compared(tmp_path, cg.day("quiet", 1))
+    # ended early, and a damaged configuration removed
+    for name in ("configuration.json", "rows.csv", "summary.json"):
+        (tmp_path / name).unlink()
+    refused(partial(compared, tmp_path), str(tmp_path), "no configuration.json", "empty directory")
+
+
+# ---- damage ----
+
+DAMAGE = [
+    # (a file, what is in it)
+    ("chunks/000001.json", b""),  # empty
+    ("chunks/000001.json", b"[[[6, 1, 0"),  # cut off
+    ("chunks/000001.json", b"\xff\xfe\x00"),  # binary
+    *(
+        ("chunks/000001.json", text)
+        for text in (
+            b"[]",  # neither of two units
+            b"{}",  # not a list
+            b"null",  # nothing
+            b"5",  # a number
+            b'"abc"',  # a text, whose letters would pass for errors
+            b"[[], []]",  # units without outcomes
+            b"[[[1], [1]], [[1], [1]]]",  # sums without numbers
+            b"[[5, 5], [5, 5]]",  # numbers in place of sums
+            b'[["a", "b"]]',  # one unit of two
+            b'[["a"], ["b"]]',  # one policy of two
+            b'{"outcomes": [[["a", "b"]]]}',  # no checksum
+            b'{"sha256": "", "outcomes": [["a", "b"], ["a", "b"]]}',  # a wrong one
+        )
+    ),
+    ("manifest.json", b""),  # empty
+    ("manifest.json", b"{"),  # cut off
+    *(("manifest.json", text) for text in (b"[]", b"{}", b"5")),  # no versions
+    ("configuration.json", b""),  # empty
+    ("configuration.json", b"{"),  # cut off
+    ("configuration.json", b"[]"),  # not a table
+    ("configuration.json", b"{}"),  # without a field
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), DAMAGE, ids=[f"{name} {text!r}" for name, text in DAMAGE]
+)
+def test_a_damaged_file_is_one_line(name, text, tmp_path, capsys):
+    command = [
+        "compare",
+        "--day",
+        "quiet",
+        "--policies",
+        "fifo,spt",
+        "--seeds",
+        "6",
+        "--out",
+        str(tmp_path),
+    ]
+    assert main(command) == 0
+    capsys.readouterr()
+    (tmp_path / name).write_bytes(text)
+    before = files(tmp_path)
+    assert main(command) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert str(tmp_path) in err
+    assert (
+        "made with"
+        if text in (b"[]", b"{}") and name == "configuration.json"
+        else f"{name} is damaged"
+    ) in err
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "number", ["NaN", "Infinity", "0", "1e9", "-1", "6.0000001", '"6"', "null", "true"]
+)
+@pytest.mark.parametrize("place", range(9))
+def test_an_altered_number_is_refused(tmp_path, place, number):
+    compared(tmp_path, seeds=range(2))
+    path = tmp_path / "chunks" / "000000.json"
+    kept = json.loads(path.read_text())
+    text = json.dumps(kept["outcomes"][0][0][place])
+    kept["outcomes"][0][0][place] = json.loads(number)
+    path.write_text(json.dumps(kept))
+    if number == text:
+        compared(tmp_path, seeds=range(2))
+    else:
+        refused(partial(compared, tmp_path, seeds=range(2)), "000000.json", "altered", "remove it")
+
+
+def test_a_file_of_another_task_or_study_is_refused(tmp_path):
+    compared(tmp_path / "one")
+    compared(tmp_path / "other", cg.day("quiet", 4))
+    chunks = tmp_path / "one" / "chunks"
+    kept = (chunks / "000000.json").read_bytes()
+    for path in (chunks / "000001.json", tmp_path / "other" / "chunks" / "000000.json"):
+        (chunks / "000000.json").write_bytes(path.read_bytes())
+        refused(partial(compared, tmp_path / "one"), "000000.json", "altered")
+    (chunks / "000000.json").write_bytes(kept)
+    compared(tmp_path / "one")
+
+
+def test_a_damaged_chunk_that_is_removed_is_made_again(tmp_path):
+    compared(tmp_path)
+    kept = files(tmp_path)
+    path = tmp_path / "chunks" / "000001.json"
+    path.write_text("[[[6, 1, 0")
+    refused(partial(compared, tmp_path), str(path), "damaged", "remove it")
+    path.unlink()
+    compared(tmp_path)
+    assert files(tmp_path) == kept
+
+
+# ---- nowhere to write ----
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["file", "file/results", "/proc/nowhere/results", "/dev/null", "x" * 300],
+    ids=lambda it: it[:24],
+)
+def test_a_place_that_cannot_be_written_is_one_line(where, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("mine")
+    assert main(["compare", "--day", "quiet", "--seeds", "2", "--out", where]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert f"cgrsp compare: {where}: " in err
+    assert files(tmp_path) == {"file": b"mine"}
+
+
+def test_a_file_in_place_of_the_chunks_is_one_line(tmp_path):
+    compared(tmp_path)
+    shutil.rmtree(tmp_path / "chunks")
+    (tmp_path / "chunks").write_text("mine")
+    refused(partial(compared, tmp_path), str(tmp_path / "chunks"))
+
+
+def test_a_disk_that_has_become_read_only_is_one_line(tmp_path, monkeypatch):
+    opened = Path.open
+
+    def read_only(path, mode="r", *more, **options):
+        if mode == "r":
+            return opened(path, mode, *more, **options)
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    def kept(path, missing_ok=False):  # as Linux does, whether the file is there or not
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    compared(tmp_path)
+    (tmp_path / "chunks" / "000001.json").unlink()
+    monkeypatch.setattr(Path, "open", read_only)
+    monkeypatch.setattr(Path, "unlink", kept)
+    refused(partial(compared, tmp_path), "000001.json", os.strerror(errno.EROFS))
+
+
+@pytest.mark.parametrize("call", range(1, 8))
+def test_a_full_disk_is_one_line_and_leaves_no_half_of_a_file(call, tmp_path, monkeypatch):
+    whole = tmp_path / "whole"
+    compared(whole)
+    kept, calls, fsync = files(whole), [], os.fsync
+
+    def full(number):
+        calls.append(number)
+        if len(calls) == call:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(number)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        refused(
+            partial(compared, tmp_path / "full"), str(tmp_path / "full"), os.strerror(errno.ENOSPC)
+        )
+    assert len(calls) == call
+    # what is there is whole, and there is no .part
+    assert files(tmp_path / "full").items() <= kept.items()
+    assert len(files(tmp_path / "full")) == call - 1
+    compared(tmp_path / "full")  # there is room again
+    assert files(tmp_path / "full") == kept
+
+
+def test_a_study_writes_seven_files(tmp_path):
+    compared(tmp_path)
+    assert len(files(tmp_path)) == 7  # one for each call of the test above
+
+
+def limited():
+    """No file may grow beyond 8000 bytes: configuration and manifest fit, the rows of
+    300 runs do not.
+    """
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
+
+
+@pytest.mark.slow
+@posix
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]], ids=["here", "2 workers"])
+def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, workers):
+    command = [
+        *CGRSP,
+        *"compare --day quiet --policies fifo,spt --seeds 150 --out results".split(),
+        *workers,
+    ]
+    options = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False, "timeout": 60}
+    done = subprocess.run(
+        command, preexec_fn=limited, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, **options
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = [line for line in done.stderr.splitlines() if line != "cgrsp: results are in results"]
+    assert (
+        line
+        == f"cgrsp compare: {Path('results', 'chunks', '000000.json')}: {os.strerror(errno.EFBIG)}"
+    )
+    assert set(files(tmp_path)) == {"results/configuration.json", "results/manifest.json"}
+    done = subprocess.run(command, **options)  # the limit is gone
+    assert done.returncode == 0
+    assert (tmp_path / "results" / "rows.csv").stat().st_size > 2500
+
+
+# ---- two at once ----
+
+
+def test_two_commands_in_one_directory_do_not_disturb_each_other(tmp_path, monkeypatch):
+    one, other = Store(tmp_path, {}, [0], {}), Store(tmp_path, {}, [0], {})
+    outcomes, fsync = [[[6, 1.5]]], os.fsync
+
+    def meanwhile(number):
+        monkeypatch.setattr(os, "fsync", fsync)
+        other.save(0, outcomes)
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    one.save(0, outcomes)
+    assert one.load(0, [1]) == outcomes
+    assert [path.name for path in (tmp_path / "chunks").iterdir()] == ["000000.json"]
+
+
+# ---- a sudden end ----
+
+KILLED = "compare --day hectic --policies fifo,spt,rh --seeds 24 --workers 2 --out results"
+
+
+def killed(folder, enough):
+    """A command that is killed, with its workers, as soon as so many tasks are finished."""
+    command = subprocess.Popen(
+        [*CGRSP, *KILLED.split()],
+        cwd=folder,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until = time.monotonic() + 60
+        while (
+            not enough(len(list(folder.glob("results/chunks/*.json")))) and time.monotonic() < until
+        ):
+            assert command.poll() is None, "it ended before it was killed"
+            time.sleep(0.002)
+    finally:
+        os.killpg(command.pid, signal.SIGKILL)
+    assert command.wait(20) == -signal.SIGKILL
+
+
+def finished(folder):
+    done = process([*CGRSP, *KILLED.split()], folder)
+    assert (done.returncode, done.stderr) == (0, "cgrsp: results are in results\n")
+    return done.stdout
+
+
+@pytest.mark.slow
+@posix
+def test_a_killed_study_goes_on_to_the_same_files_to_the_bit(tmp_path):
+    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
+    stopped.mkdir()
+    whole.mkdir()
+    killed(stopped, enough=lambda tasks: tasks >= 2)
+    left = times(stopped / "results")
+    again, once = finished(stopped), finished(whole)
+    kept = files(whole)
+    assert 2 <= len(left) < len(times(whole / "results"))  # it was not finished
+    assert again == once
+    # the command in manifest.json, too: it is the same one in another folder
+    assert files(stopped) == kept
+    # what was finished was not made again
+    assert left.items() <= times(stopped / "results").items()
+    assert json.loads(kept["results/manifest.json"])["command"].endswith(f" {KILLED}")
+
+
+def test_the_source_is_told_alike_from_a_checkout_and_from_a_wheel_which_carries_the_lectures(
+    tmp_path,
+):
+    package = Path(cg.__file__).parent
+    copy = tmp_path / "cgrsp_simpy"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "lectures").mkdir(exist_ok=True)
+    (copy / "lectures" / "09_new.py").write_text("print()\n")
+    (copy / "cli" / "run.py").write_text("")
+    assert store.source_digest(copy) == store.source_digest(package)
+    with (copy / "model" / "market.py").open("a") as file:
+        file.write("# changed\n")
+    assert store.source_digest.__wrapped__(copy) != store.source_digest(package)

@@ -1,0 +1,332 @@
+"""Results of a study: how they show themselves, names that they do not have, and what is said of
+differences.
+"""
+
+import functools
+import json
+import math
+import pickle
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from scipy import stats
+from studies.runs import busy, never, normal, quiet, unlucky
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.analysis import statistics
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.model.table import Table, figure_text
+from cgrsp_simpy.studies.study import interval
+
+SCENARIOS = {
+    "rental": lambda: cg.day("quiet"),
+    "waiting": lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
+    "hgsp": lambda: cg.hgsp.Scenario("tasks1"),
+    "llm": lambda: cg.llm.Scenario(),
+    "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9)),
+    "dag": lambda: cg.dag.Scenario("er:n=9"),
+}
+every_scenario = pytest.mark.parametrize("name", SCENARIOS)
+
+
+def cells(html):
+    """The texts of each table, row by row; fails on what is not well formed."""
+    tables = ElementTree.fromstring(f"<div>{html}</div>").iter("table")
+    return [[[cell.text or "" for cell in row] for row in table.iter("tr")] for table in tables]
+
+
+@every_scenario
+def test_a_run_is_one_line_and_in_a_notebook_a_table_of_its_figures(name):
+    scenario = SCENARIOS[name]()
+    run = cg.simulate(scenario, scenario.compared[0])
+    told = repr(run)
+    assert len(told) < 120
+    assert "\n" not in told
+    assert told.startswith(f"<{type(run).__name__} of ")
+    assert scenario.compared[0] in told
+    [[head, *rows]] = cells(run._repr_html_())
+    assert head == ["figure", "value"]
+    assert rows == [[figure, figure_text(value)] for figure, value in run.summary().items()]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([156.0, 157.0], "+156.50 ± 6.35"),
+        ([0.0] * 3, "+0.00 ± 0.00"),
+        ([-0.0] * 3, "+0.00 ± 0.00"),
+        ([-0.0021] * 3, "-0.0021 ± 0.0000"),
+        ([-0.0020, -0.0022, -0.0021], "-0.0021 ± 0.0002"),
+        ([-0.001, 0.002, -0.002], "+0.00 ± 0.01"),
+        ([-0.0001, 0.0002, -0.0002], "-0.00003 ± 0.00052"),
+        ([-1.0, 1.0, -0.003], "+0.00 ± 2.48"),
+        ([-2.1e-9], "-2.1e-09"),
+        ([0.004999, math.nan], "+0.0050 (n 1)"),
+    ],
+)
+def test_what_is_shown_to_differ_from_0_is_not_told_as_0_nor_with_a_sign_that_it_has_not(
+    values, told
+):
+    assert interval(mean(values), len(values), "+") == told
+    assert {figure_text(value) for value in (0.0, -0.0, -1e-9, 0.0042, 12.0)} == {
+        "0.00",
+        "-1.0e-09",
+        "0.0042",
+        "12.00",
+    }
+
+
+def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(tmp_path, capsys, caplog):
+    caplog.set_level("INFO")
+    (tmp_path / "one.csv").write_text("submit_s,service_s\n0,60\n")
+    line = ["compare", "--trace", str(tmp_path / "one.csv"), "--policies", "fifo,spt"]
+    assert main([*line, "--seeds", "10"]) == 0
+    out = capsys.readouterr().out
+    assert "-0.00 " not in out and "0.00 ***" not in out and "***" in out
+    assert "all at once, on 5 slots" in caplog.text and "inf" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("study", "told"),
+    [
+        (
+            lambda: cg.compare(cg.day("quiet"), ["fifo", "rh:reserve=1"], range(3)),
+            "<Comparison of quiet: policies fifo, rh:reserve=1, 3 seeds>",
+        ),
+        (
+            lambda: cg.compare(SCENARIOS["llm"](), ["wsrpt"], [0]),
+            "<Comparison of Table II, 16 H100, work-conserving: scheduler wsrpt, 1 seed>",
+        ),
+        (
+            lambda: cg.compare(cg.day("quiet"), ["fifo", "spt", "edf", "rh", "lcf", "cadr"], [7]),
+            "<Comparison of quiet: 6 policies fifo, spt, edf, rh, ..., 1 seed>",
+        ),
+        (
+            lambda: cg.sweep(
+                cg.day, {"name": "quiet", "slots": [2, 3, 4]}, ["fifo", "rh"], range(2)
+            ),
+            "<Sweep of slots, 3 points: policies fifo, rh, 2 seeds>",
+        ),
+        (
+            lambda: cg.month({"quiet": 1.0}, ["fifo"], days=2, replications=2),
+            "<Month of 2 days of quiet 1: policy fifo, 2 seeds>",
+        ),
+    ],
+    ids=["comparison", "schedulers", "many", "sweep", "month"],
+)
+def test_a_study_is_one_line_and_in_a_notebook_the_tables_that_it_prints(study, told):
+    study = study()
+    assert repr(study) == told
+    found = cells(study._repr_html_())
+    assert found == [
+        [[cell.strip() for cell in row] for row in table.rows] for table in study.tables
+    ]
+    assert str(study) == "\n\n".join(table.text() for table in study.tables)
+
+
+def test_what_a_user_calls_his_things_is_escaped():
+    def broken(view):
+        raise RuntimeError("<b>no & no</b>")
+
+    study = cg.compare(cg.day("quiet"), ["fifo", lambda view: zip(view.queue, view.idle)], [0, 1])
+    assert "&lt;lambda&gt;" in study._repr_html_()
+    assert cells(study._repr_html_())[0][2][0] == "<lambda>"
+    html = cg.compare(cg.day("quiet"), ["fifo", broken], [0])._repr_html_()
+    assert "&lt;b&gt;no &amp; no&lt;/b&gt;" in html
+    assert "<b>" not in html
+    table = Table("a < b", [["x"], ["<y>"]], "c & d").html()
+    assert cells(table) == [[["x"], ["<y>"]]]
+    assert "a &lt; b" in table and "c &amp; d" in table
+
+
+NOTEBOOK = """
+import sys, types
+for name in ("ipykernel", "ipykernel.zmqshell", "IPython"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["IPython"].get_ipython = lambda: None
+sys.modules["ipywidgets"] = None  # not installed
+import cgrsp_simpy as cg
+print(len(cg.compare(cg.day("quiet"), ["fifo"], range(2)).rows))
+"""
+
+
+def test_a_notebook_without_ipywidgets_hears_nothing_of_it():
+    done = subprocess.run(
+        [sys.executable, "-W", "always::UserWarning", "-c", NOTEBOOK],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n", "")
+
+
+TESTED = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
+
+
+# ---- names that a study does not have ----
+
+
+@pytest.mark.parametrize(
+    ("looked_up", "words"),
+    [
+        (
+            lambda study: study.values("fifo", "wait_mn"),
+            "unknown figure 'wait_mn'; did you mean 'wait_min'?",
+        ),
+        (
+            lambda study: study.values("fiffo", "wait_min"),
+            "unknown policy 'fiffo'; did you mean 'fifo'?",
+        ),
+        (lambda study: study.means()["ss"], "unknown policy 'ss'"),
+        (
+            lambda study: study.means()["spt"]["mis_pct"],
+            "unknown figure 'mis_pct'; did you mean 'miss_pct'?",
+        ),
+        # the one compared with
+        (lambda study: study.differences()["fifo"], r"unknown policy 'fifo' \(allowed: spt\)"),
+        # is not tested
+        (lambda study: study.differences()["spt"]["jobs"], "unknown figure 'jobs'"),
+        (
+            lambda study: study.tests()["spt"]["waitmin"],
+            "unknown figure 'waitmin'; did you mean 'wait_min'?",
+        ),
+        (
+            lambda study: cg.plots.policy_bars(study, "wait_mn"),
+            "unknown metric 'wait_mn'; did you mean 'wait_min'?",
+        ),
+        (
+            lambda study: cg.plots.pareto(study, "wait_mn", "miss_pct"),
+            "unknown metric 'wait_mn'; did you mean 'wait_min'?",
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", ["compare", "month"])
+def test_an_unknown_name_is_refused_with_the_nearest(looked_up, words, kind):
+    with pytest.raises(cg.InputError, match=words):
+        looked_up(tried(kind))
+
+
+@functools.cache
+def tried(kind):
+    if kind == "month":
+        return cg.month({"quiet": 1.0}, ["fifo", "spt"], days=1, replications=2)
+    return cg.compare(quiet, ["fifo", "spt"], range(2))
+
+
+def test_a_sweep_refuses_an_unknown_name_with_the_nearest():
+    study = cg.sweep(cg.day, {"name": "quiet", "slots": [1, 2]}, ["fifo"], range(2))
+    for where in ({"slot": 1}, {"slots": 1, "rate": 3}, {"name": "quiet", "slots": 1}):
+        with pytest.raises(cg.InputError, match="unknown name in the grid"):
+            study.at(**where)
+    with pytest.raises(cg.InputError, match="did you mean 'wait_min'"):
+        study.at(slots=1).values("fifo", "wait_mins")
+    with pytest.raises(cg.InputError, match="did you mean 'wait_min'"):
+        cg.plots.sweep_lines(study, "wait_mins")
+
+
+def test_names_that_are_there_are_looked_up_as_ever():
+    study = tried("compare")
+    assert isinstance(study.means(), dict)
+    assert study.means()["fifo"].get("nothing") is None
+    assert "nothing" not in study.means()["fifo"]
+    assert repr(pickle.loads(pickle.dumps(study.means()))) == repr(study.means())
+    with pytest.raises(cg.InputError, match="unknown figure"):
+        pickle.loads(pickle.dumps(study.means()))["fifo"]["nothing"]
+
+
+# ---- what is said of the differences ----
+
+
+@pytest.fixture(scope="module")
+def study():
+    return cg.compare(cg.day("hectic", jobs=300), ["fifo", "spt", "edf", "rh"], range(12))
+
+
+def told(study):
+    return json.loads(study.json())["differences"]["policies"]
+
+
+def test_the_tests_are_those_of_the_values(study):
+    for policy, row in told(study).items():
+        assert list(row) == list(TESTED)
+        for figure, value in row.items():
+            ours, first = study.values(policy, figure), study.values("fifo", figure)
+            if np.array_equal(ours, first):
+                continue
+            t = stats.ttest_rel(ours, first)
+            assert (value["t"], value["p"]) == pytest.approx((t.statistic, t.pvalue), rel=1e-9)
+            assert value["ci95"] == pytest.approx(list(t.confidence_interval()), rel=1e-9)
+            assert value["wilcoxon_p"] == statistics.paired_test(ours, first).wilcoxon_p
+            assert value["d"] == pytest.approx(statistics.cohens_d(ours, first), rel=1e-9)
+            assert value["d_paired"] == pytest.approx(
+                statistics.cohens_d_paired(ours, first), rel=1e-9
+            )
+            assert value["n"] == 12
+            assert "note" not in value
+
+
+def test_holm_is_over_every_policy_and_figure(study):
+    cells = [value for row in told(study).values() for value in row.values()]
+    assert len(cells) == 3 * 4
+    p = [value["p"] for value in cells]
+    assert [value["p_holm"] for value in cells] == statistics.holm(p)
+    by_policy = [each for k in range(3) for each in statistics.holm(p[4 * k : 4 * k + 4])]
+    assert statistics.holm(p) != by_policy
+    assert "Holm over these 12:" in str(study)
+
+
+def test_the_family_named_is_that_of_holm():
+    assert "Holm over these 4:" in str(cg.compare(busy, ["fifo", "spt", never], range(6)))
+
+
+def test_stars_are_those_of_the_adjusted_p_values(study):
+    stars = 0
+    lines = {line.split()[0]: line for line in str(study).splitlines()[7:] if line}
+    for policy, row in told(study).items():
+        shown = re.findall(r"[+-][\d.]+ ± *[\d.]+(?: (\*+))?", lines[policy])
+        assert shown == [
+            "*" * sum(value["p_holm"] < limit for limit in (0.05, 0.01, 0.001))
+            for value in row.values()
+        ]
+        stars += sum(map(len, shown))
+    assert stars > 9
+
+
+@pytest.mark.parametrize("seeds", [2, 4, 5])
+def test_few_seeds_are_noted(seeds):
+    study = cg.compare(busy, ["fifo", "spt"], range(seeds))
+    few = seeds < 5
+    assert ("fewer than 5 pairs" in str(study)) == few
+    wait = told(study)["spt"]["wait_min"]
+    assert wait.get("note") == ("fewer than 5 pairs" if few else None)
+
+
+def test_one_seed_has_no_interval_and_says_so():
+    study = cg.compare(busy, ["fifo", "spt"], [3])
+    assert str(study).splitlines()[0] == "hectic: 1 seed (an interval needs two)"
+    assert "±" not in str(study)
+    assert "difference" not in str(study)
+    wait = told(study)["spt"]["wait_min"]
+    assert wait["mean"] == study.values("spt", "wait_min")[0] - study.values("fifo", "wait_min")[0]
+    assert wait.pop("note") == "fewer than 2 pairs"
+    assert [wait[name] for name in ("t", "p", "p_holm", "wilcoxon_p", "d", "d_paired", "ci95")] == [
+        *[None] * 6,
+        [None, None],
+    ]
+
+
+def test_differences_that_are_all_zero_are_noted():
+    twin = cg.ListPolicy(cg.rules.by_submission, cg.rules.first_idle, name="twin")
+    wait = told(cg.compare(normal, [twin, unlucky(normal, [])], range(6)))["rule"]["wait_min"]
+    assert (wait["mean"], wait["p"], wait["t"], wait["note"]) == (
+        0,
+        1,
+        None,
+        "all differences are zero",
+    )

@@ -1,0 +1,322 @@
+"""The thesis's figures: what is plotted is what the tables say, and the files are the
+same each time.
+"""
+
+import csv
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.patches import FancyBboxPatch
+from PIL import Image
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.thesis import day_figures as days
+from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Source
+from cgrsp_simpy.thesis.figures import ARROWS, FIGURES, PLACES, architecture, draw_figures
+from cgrsp_simpy.thesis.published import PRINTED
+from cgrsp_simpy.thesis.report import IDS, make_report, run_tables
+from cgrsp_simpy.thesis.runs import known_directory
+from cgrsp_simpy.thesis.table_figures import benchmark, compared, daily_rows, lateness
+
+SEEDS = 3
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Every table on a few seeds, in a results directory."""
+    folder = tmp_path_factory.mktemp("runs") / "all"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cgrsp_simpy.thesis.experiments.SPREAD_SEEDS", 43)  # Table 5.1's seed is 42
+        make_report(IDS, SEEDS, 2, folder)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def results(runs):
+    return run_tables(*known_directory(runs, IDS), out=runs)[0]
+
+
+def size_of(path):
+    with Image.open(path) as image:
+        return image.size
+
+
+def rows_of(path):
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+@pytest.mark.slow
+def test_all_figures_are_drawn_from_existing_runs_with_an_index(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)  # no run is made anew
+    before = set(plt.get_fignums())
+    paths = draw_figures(tmp_path, runs_from=runs)
+    assert set(plt.get_fignums()) == before
+    assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()}
+    assert len(paths) == 3 * len(FIGURES) + 1
+    index = (tmp_path / "README.md").read_text(encoding="utf-8")
+    for id, figure in FIGURES.items():
+        assert f"({figure.stem}.png)" in index
+        assert f"cgrsp thesis figure {id}`" in index or f"cgrsp thesis figure {id} " in index
+        width, height = size_of(tmp_path / f"{figure.stem}.png")
+        assert (width, height) == pytest.approx((200 * figure.size[0], 200 * figure.size[1]), abs=1)
+
+
+@pytest.mark.parametrize("id", ["5.4", "5.5", "slots", "cells"])
+def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id):
+    path = Path(__file__).parents[2] / "figures" / f"{FIGURES[id].stem}.csv"
+    rows = rows_of(path)
+    told = compared(FIGURES[id].read(path.read_text(encoding="utf-8")))
+    differing = [row for row in rows if row["verdict"] == "differs"]
+    judged = [row for row in rows if row["verdict"]]
+    assert told.startswith(f"{len(judged) - len(differing)} of {len(judged)} published values")
+    assert told.count("(published") == len(differing) == told.count("±")
+    for row in differing:
+        name = f"{row['row']}, {row['column']}, {row['part']}"
+        assert f"{name} (published {row['published']}, ours " in told
+
+
+@pytest.mark.slow
+def test_the_same_runs_give_the_same_files_to_the_byte(runs, tmp_path):
+    ids = ("3.1", "4.1", "5.7", "5.8", "queue", "cells")
+    for folder in ("one", "two"):
+        draw_figures(tmp_path / folder, ids, runs)
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", ["5.5", "5.6", "slots"])
+def test_what_is_plotted_are_the_cells_of_the_table(id, runs, results, tmp_path):
+    (path, *_) = draw_figures(tmp_path, [id], runs)
+    (table,) = FIGURES[id].needs
+    plotted = {(row["row"], row["column"], row["part"]): row for row in rows_of(path)}
+    assert len(plotted) == len(TABLES[table].cells)
+    for cell in TABLES[table].cells:
+        row = plotted[cell.row, cell.column, cell.part]
+        (values,) = results.sample(cell.measure, SEEDS)
+        assert float(row["reproduced"]) == pytest.approx(values.mean(), rel=1e-12)
+        assert row["published"] == str(float(cell.figure))
+
+
+@pytest.mark.slow
+def test_the_days_of_the_month_are_those_of_its_first_replication(results):
+    rows = daily_rows.rows(results, ["rh"])
+    month = cg.month(policies=["rh"], replications=1)
+    assert [row["miss_pct"] for row in rows] == [row["miss_pct"] for row in month.days]
+    assert [row["kind"] for row in rows] == [row["kind"] for row in month.days]
+
+
+@pytest.mark.slow
+def test_bars_are_as_long_as_their_rows_say(results):
+    from matplotlib.figure import Figure as Canvas
+
+    rows = benchmark.rows(results)
+    canvas = Canvas()
+    FIGURES["5.4"].draw(canvas, rows)
+    for ax, (kind, part) in zip(
+        canvas.axes, [(d, p) for d in ("normal", "hectic") for p in ("wait, min", "miss, %")]
+    ):
+        expected = [row["reproduced"] for row in rows if (row["row"], row["part"]) == (kind, part)]
+        bars = [patch.get_width() for patch in ax.patches]
+        assert bars == pytest.approx(expected)
+
+
+@pytest.mark.slow
+def test_single_seed_of_the_benchmark_is_that_of_table_5_1(results):
+    rows = {
+        (row["column"], row["part"]): row["published"]
+        for row in benchmark.rows(results)
+        if row["row"] == "hectic"
+    }
+    assert rows["edf", "miss, %"] == float(PRINTED["5.1"].rows["EDF"][1])
+
+
+@pytest.mark.slow
+def test_adaptive_is_set_beside_cadr_in_the_same_months(results):
+    rows = lateness.rows(results)
+    for name, column in (("miss_pct", "miss, %"), ("tardiness_min", "tardiness, min")):
+        adaptive, cadr = (
+            results.values(Source(MONTH, policy, name), SEEDS) for policy in ("adaptive", "cadr")
+        )
+        (paired,) = [
+            row for row in rows if (row["row"], row["column"]) == ("Adaptive - CADR", column)
+        ]
+        assert paired["reproduced"] == pytest.approx((adaptive - cadr).mean())
+        student_t = 4.302653  # of three pairs, 95 %
+        assert paired["half_width_95"] == pytest.approx(
+            student_t * (adaptive - cadr).std(ddof=1) / SEEDS**0.5, rel=1e-6
+        )
+        printed = {row["row"]: row["published"] for row in rows if row["column"] == column}
+        assert printed["Adaptive - CADR"] == printed["Adaptive"] - printed["CADR"]
+    (seen,) = [line for line in lateness.seen(rows).split(". ") if line.startswith("Here Adaptive")]
+    for row in rows[-2:]:
+        assert f"{row['reproduced']:+.2f} ± {row['half_width_95']:.2f}" in seen
+
+
+# ---- Rows of single runs ----
+
+
+def test_generated_jobs_follow_the_printed_statistics():
+    rows = days.generated_jobs.rows(None)
+    assert len(rows) == 6627
+    for gpu, number in days.COUNTS.items():
+        seconds = [row["execution_s"] for row in rows if row["gpu"] == gpu]
+        assert len(seconds) == number
+        assert sum(seconds) / number == pytest.approx(days.AVERAGES_S[gpu], abs=0.05)
+    seconds = [row["execution_s"] for row in rows]
+    mean = sum(seconds) / len(seconds)
+    deviation = math.sqrt(sum((each - mean) ** 2 for each in seconds) / len(seconds))
+    assert deviation / mean == pytest.approx(0.28, abs=0.02)  # printed
+    assert 30 <= min(seconds) < 35
+    assert 300 < max(seconds) <= 352
+    morning = sum(row["hour"] in days.MORNING for row in rows)
+    assert morning / len(rows) == pytest.approx(9 / 30, abs=0.03)
+
+
+def test_generated_data_is_marked_in_the_picture(tmp_path):
+    for id in ("5.1", "5.3"):
+        (path, *_) = FIGURES[id].write(tmp_path, FIGURES[id].rows(None))
+        canvas = FIGURES[id].redraw(path)
+        texts = [
+            text.get_text() for text in canvas.findobj(lambda artist: hasattr(artist, "get_text"))
+        ]
+        assert any("generated data" in text and "not measured" in text for text in texts)
+
+
+def test_shares_of_stock_sum_to_all_and_are_low_in_the_scarce_hours_alone():
+    rows = days.stock_over_the_day.rows(None, ["normal"])
+    for row in rows:
+        assert row["high_pct"] + row["medium_pct"] + row["low_pct"] == pytest.approx(100)
+        assert (row["low_pct"] > 0) == (4 <= row["hour"] < 10)
+
+
+def test_the_names_of_the_architecture_are_those_that_a_run_is_made_of():
+    """Thesis Section 4.1: four components, an event queue and who collects the metrics."""
+    names = {row["name"]: row["names"].split() for row in architecture.rows(None) if row["names"]}
+    seen = []
+    scenario = cg.day("quiet", jobs=5)
+
+    def watched(view):
+        seen.append(view)
+        return [(view.queue[0], view.idle[0])] if view.queue and view.idle else []
+
+    run = scenario.simulation(watched, 0)
+    assert [type(run).__name__] == names["DES Core"]
+    assert f"simpy.{type(run.env).__name__}" == names["event queue"][0]
+    assert [type(scenario.workload).__name__] == names["Job Generator"]
+    fleet = [type(run.places[0]).__name__, type(scenario.market).__name__]
+    assert fleet == names["Fleet Manager"]
+    run.env.run()
+    kept = run.close()
+    assert type(seen[0]).__name__ == names["Scheduler"][1]
+    assert [type(run.records).__name__, type(kept).__name__] == names["Metrics Collector"]
+    assert len(kept.jobs) == 5
+
+
+def test_the_messages_of_the_architecture_join_its_parts():
+    rows = architecture.rows(None)
+    parts = {row["name"] for row in rows if row["what"] == "part"}
+    messages = [row for row in rows if row["what"] == "message"]
+    assert len(messages) == len(ARROWS)
+    assert {end for row in messages for end in (row["name"], row["to"])} == parts == set(PLACES)
+    for row, (begin, end, _) in zip(messages, ARROWS):
+        for name, (x, y) in ((row["name"], begin), (row["to"], end)):
+            left, low, width, height = PLACES[name]
+            # it begins and ends at the edges of the right boxes
+            assert left <= x <= left + width, row
+            assert min(abs(y - low), abs(y - low - height)) < 0.01 or low < y < low + height, row
+
+
+def test_the_snapshots_lie_in_the_windows_that_are_printed():
+    rows = [row for row in days.multiplier.rows(None) if row["what"] == "snapshots"]
+    assert [(row["from_h"], row["to_h"], row["value"]) for row in rows] == [
+        (1, 2, 77),
+        (18, 19, 77),
+    ]
+
+
+def test_queues_begin_and_end_empty():
+    rows = days.queues.rows(None, ["rh"])
+    assert rows[0]["waiting"] == rows[-1]["waiting"] == 0
+    assert max(row["waiting"] for row in rows) > 300
+
+
+# ---- Commands ----
+
+
+def command(line, capsys):
+    status = main(["thesis", *line.split()])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_one_figure_by_command_in_lecture_style(capsys, tmp_path):
+    status, out, err = command(f"figure 4.1 --style lecture --out {tmp_path}", capsys)
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        str(tmp_path / f"figure_4_1.{ending}") for ending in ("csv", "png", "svg")
+    ]
+    assert size_of(tmp_path / "figure_4_1.png")[0] == 2000  # ten inches
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("figure 5.77", ["'5.77'", "'5.7'"]),  # no such figure; the nearest is offered
+        ("figure 3.2 --out /dev/null/x", ["/dev/null", "Not a directory"]),  # no folder
+        ("figure 5.5 --from /dev", ["/dev", "not a results directory"]),  # no runs
+        ("figure 3.2 --workers 0", ["--workers", "0"]),  # no process
+    ],
+)
+def test_bad_input_is_one_line(capsys, line, words):
+    status, out, err = command(line, capsys)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert all(word in err for word in words)
+
+
+def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
+    make_report(("5.9",), 2, None, tmp_path / "one")
+    status, _, err = command(f"figure 5.9 --from {tmp_path / 'one'}", capsys)
+    assert status == 2
+    assert "lacks the runs of Table 4.1" in err
+
+
+def test_the_architecture_in_figures_is_that_of_today():
+    """`cgrsp thesis figure 5.2` draws it anew where a name has changed."""
+    committed = Path(__file__).parents[2] / "figures" / "figure_5_2.csv"
+    assert committed.read_text(encoding="utf-8") == csv_text(architecture.rows(None))
+
+
+@pytest.mark.parametrize("style", ["print", pytest.param("lecture", marks=pytest.mark.slow)])
+def test_every_box_of_the_architecture_holds_its_text(style, tmp_path):
+    def draw_and_measure(canvas, rows):
+        architecture.draw(canvas, rows)
+        canvas.draw_without_rendering()
+        (ax,) = canvas.axes
+        boxes = [box.get_window_extent() for box in ax.patches if isinstance(box, FancyBboxPatch)]
+        said = {row["text"] for row in rows if row["what"] == "message"}
+        texts = [text for text in ax.texts if text.get_text()]
+        inside = [
+            text
+            for text in texts
+            if text.get_text() not in said and not text.get_text().startswith("blue")
+        ]
+        assert len(inside) == 3 * 6 + 1
+        beside = [text.get_window_extent() for text in texts if text.get_text() in said]
+        assert len(beside) == len(said)
+        assert not any(box.overlaps(at) for box in boxes for at in beside)
+        for text in inside:
+            at = text.get_window_extent()
+            held = [
+                box
+                for box in boxes
+                if box.x0 <= at.x0 and at.x1 <= box.x1 and box.y0 <= at.y0 and at.y1 <= box.y1
+            ]
+            assert held, text.get_text()
+
+    replace(architecture, draw=draw_and_measure).write(tmp_path, architecture.rows(None), style)

@@ -1,0 +1,165 @@
+"""How the thesis's cells are judged."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.statistics import cohens_d
+from cgrsp_simpy.thesis import experiments, verdict
+from cgrsp_simpy.thesis.experiments import (
+    HECTIC,
+    TABLES,
+    Measure,
+    Source,
+    average,
+    composites,
+    paired_t,
+    pooled_d,
+)
+from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, OPEN, Finding, Part, _told
+from cgrsp_simpy.thesis.verdict import (
+    Judged,
+    Tally,
+    composite_error,
+    deviation,
+    rounding,
+    tally,
+    z_score,
+)
+
+# ---- How it is judged ----
+
+
+def test_deviation_of_a_mean_is_its_standard_error():
+    values = np.random.default_rng(1).normal(size=12)
+    assert deviation(average, [values], 30) == pytest.approx(values.std(ddof=1) / math.sqrt(30))
+    drawn = deviation(lambda x: x.mean(axis=-1), [values], 30)  # the same by drawing again
+    assert drawn == pytest.approx(
+        values.std() / math.sqrt(30), rel=4 / math.sqrt(2 * verdict.RESAMPLES)
+    )
+    assert drawn == pytest.approx(0.10654051819)  # the same draws in every run
+
+
+@pytest.mark.parametrize("n", [10, 40])
+def test_deviation_of_cohens_d_is_that_over_many_samples_of_the_size(n):
+    rng = np.random.default_rng(2)
+    large = [rng.normal(1, 1, 2000), rng.normal(0, 1, 2000)]
+    true = np.std(pooled_d(rng.normal(1, 1, (4000, n)), rng.normal(0, 1, (4000, n))), ddof=1)
+    assert deviation(pooled_d, large, n) == pytest.approx(
+        true, rel=4 / math.sqrt(2 * verdict.RESAMPLES)
+    )
+
+
+def test_statistics_work_along_the_last_axis():
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(size=(2, 5, 30))
+    for statistic in (pooled_d, paired_t(30)):
+        assert statistic(a, b) == pytest.approx([float(statistic(*row)) for row in zip(a, b)])
+    figures = rng.normal(size=(18, 5, 30))
+    scored = experiments.composite(2, 0.3, 10)
+    assert scored(*figures) == pytest.approx([float(scored(*figures[:, row])) for row in range(5)])
+
+
+def test_statistics_of_cells_are_those_of_the_books():
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(1, 2, 30), rng.normal(0, 1, 30)
+    assert pooled_d(a, b) == pytest.approx(cohens_d(a.tolist(), b.tolist()))
+    assert paired_t(30)(a, b) == pytest.approx(stats.ttest_rel(a, b).statistic)
+    assert paired_t(120)(a, b) == pytest.approx(2 * paired_t(30)(a, b))  # four times the pairs
+
+
+def test_z_counts_standard_errors_beyond_the_rounding():
+    assert z_score(5.2, 5.0, 0.1, 0.05) == pytest.approx(1.5)
+    assert z_score(4.8, 5.0, 0.1, 0.05) == pytest.approx(-1.5)
+    assert z_score(5.04, 5.0, 0.1, 0.05) == 0.0  # within the rounding
+    assert z_score(0.0, 0.04, 0.0, 0.05) == 0.0  # no deviation at all, and none needed
+    assert z_score(1.0, 0.0, 0.0, 0.05) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("printed", "half"), [("0.5", 0.05), ("7.54", 0.005), ("950", 0.5), ("-2.882", 0.0005)]
+)
+def test_rounding_is_half_of_the_last_digit(printed, half):
+    assert rounding(printed) == pytest.approx(half)
+
+
+def test_tally_counts_what_is_counted():
+    cells = [
+        Judged("5.2", "a", "b", "", "1", "1", z=z, counted=counted)
+        for z, counted in ((1, True), (-3, True), (9, False))
+    ]
+    assert tally(cells) == Tally(2, 1, math.sqrt(5))
+    assert tally(cells).share_pct == 50
+    assert math.isnan(tally([]).rms_z)
+
+
+def test_all_entries_of_table_5_11_follow_from_the_printed_cells_of_5_7():
+    assert composite_error() < 0.01
+
+
+def test_seconds_and_fractions_do_not_give_table_5_11(monkeypatch):
+    """Eq. 3.10 as it reads: wait in seconds, a miss counted as 0 or 1."""
+    monkeypatch.setattr(
+        verdict, "composites", lambda wait, late, *rest: composites(60 * wait, late / 100, *rest)
+    )
+    assert composite_error() > 0.05
+
+
+def test_composite_by_hand():
+    wait, late, cost = np.array([10.0, 20, 30]), np.array([0.0, 4, 2]), np.array([2.0, 1, 1.5])
+    # wait + 10 late: 10, 60, 50 -> 0, 1, 0.8; cost -> 1, 0, 0.5
+    assert composites(wait, late, cost, 0.3, 10) == pytest.approx([0.3, 0.7, 0.15 + 0.56])
+
+
+def test_event_utilisation_of_two_jobs_by_hand():
+    """One slot, no delay: job 0 at 0 for 100 s, job 1 submitted at 50."""
+    gpu = cg.GpuType("G", 1.0, (100.0,), 1.0)
+    jobs = cg.JobList((cg.Job(0, 0.0, 1e6), cg.Job(1, 50.0, 1e6)))
+    market = cg.Market(delay_s=((0, 0), (0, 0), (0, 0)))
+    scenario = cg.Scenario(
+        "two", jobs, (gpu,), (gpu,), market=market, service=cg.Service(sigma=(0.0,))
+    )
+    run = cg.simulate(scenario, "fifo")
+    # held after: arrival 0 (0), decision (1), start (1), arrival 1 (1), decision (1), completion
+    # (0), decision (1), start (1), completion (0), decision (0)
+    assert verdict.event_utilisation_pct(run) == pytest.approx(60)
+
+
+def part(low, high, n=3):
+    return Part("p", Measure(average, (Source(HECTIC, "fifo", "wait_min"),)), low, high, n)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ([(100, 200)], HOLDS),
+        ([(0, 10)], FAILS),
+        ([(150, 155)], OPEN),  # cuts the interval
+        ([(100, 200), (150, 155)], OPEN),
+        ([(150, 155), (0, 10)], FAILS),
+    ],
+)
+def test_a_finding_holds_when_all_its_parts_do(bounds, expected):
+    class Given:
+        replications = None
+
+        def sample(self, measure, n):
+            return [np.array([140.0, 150.0, 163.0])]
+
+    finding = Finding("here", "said", tuple(part(*each) for each in bounds))
+    assert _told(finding, Given()).verdict == expected
+
+
+def test_findings_need_no_runs_beyond_the_tables():
+    """Each source of a finding stands behind a cell, on as many seeds."""
+    behind = {}
+    for table in TABLES.values():
+        for cell in table.cells:
+            for source in cell.measure.sources:
+                behind[source[:2]] = max(table.n, behind.get(source[:2], 0))
+    for finding in FINDINGS:
+        for each in finding.parts:
+            assert all(each.n <= behind[source[:2]] for source in each.measure.sources)

@@ -1,0 +1,163 @@
+"""Machines and jobs of the waiting module, each against an example worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from support import check_refused, simulated
+from waiting.cases import jobs_of, two
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.waiting.best import best_number
+from cgrsp_simpy.waiting.jobs import CHUNK, ExponentialJobs, ListedJobs, scenario_jobs
+from cgrsp_simpy.waiting.machines import M5, Prices, Room, Size, read_sizes, rent_per_h
+from cgrsp_simpy.waiting.policies import waiting_policy
+from cgrsp_simpy.waiting.recursion import follow
+from cgrsp_simpy.waiting.scenario import Scenario
+
+
+def test_more_jobs_than_are_made_at_a_time_are_as_many_as_asked_for():
+    sizes = [len(chunk.submit_s) for chunk in ExponentialJobs(CHUNK + 5).chunks(0)]
+    assert sizes == [CHUNK, 5]
+
+
+# ---- machines ----
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory_gb", "name"),
+    [
+        (1, 0, "half m5.large"),
+        (1, 5, "m5.large"),  # memory decides
+        (3, 0, "m5.xlarge"),
+        (33, 0, "m5.12xlarge"),
+        (64, 256, "m5.16xlarge"),
+    ],
+)
+def test_a_job_rents_the_smallest_sufficient_size(cores, memory_gb, name):
+    size = next(each for each in M5 if each.name == name)
+    assert rent_per_h(np.array([cores]), np.array([memory_gb]))[0] == size.price_per_h
+
+
+def test_a_job_too_large_for_all_sizes_rents_none():
+    assert rent_per_h(np.array([65, 1]), np.array([0.0, 257.0])).tolist() == [math.inf, math.inf]
+
+
+def test_a_price_table_of_ones_own(tmp_path):
+    path = tmp_path / "sizes.csv"
+    path.write_text(
+        "name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n", encoding="utf-8"
+    )
+    sizes = read_sizes(path)
+    assert sizes == (Size("small", 2, 4.0, 1.0), Size("odd", 4, 4.0, 0.5))
+    cheapest = 0.5  # and not the smallest
+    assert rent_per_h(np.array([1]), np.array([1.0]), sizes) == [cheapest]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        # no memory
+        ("name,cores,price_per_h\na,1,1\n", ["columns", "name,cores,memory_gb,price_per_h"]),
+        ("name,cores,memory_gb,price_per_h\na,x,4,1\n", ["line 2", "'x'"]),
+        ("name,cores,memory_gb,price_per_h\na,0,4,1\n", ["line 2", "cores of a(=0)"]),
+        ("name,cores,memory_gb,price_per_h\na,1,4,-1\n", ["line 2", "price_per_h of a(=-1.0)"]),
+        ("name,cores,memory_gb,price_per_h\na,1,4\n", ["line 2"]),  # a cell is missing
+        ("name,cores,memory_gb,price_per_h\n", ["no size"]),
+        ("", ["columns"]),
+        ("\0\0", []),
+    ],
+)
+def test_a_wrong_price_table_is_refused_by_name_and_line(tmp_path, text, words):
+    path = tmp_path / "sizes.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        read_sizes(path)
+    assert all(word in str(refused.value) for word in [str(path), *words]), refused.value
+
+
+def test_a_missing_price_table_is_refused(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        read_sizes(tmp_path / "none.csv")
+
+
+def test_best_fit_leaves_least():
+    room = Room([Size("a", 8, 32, 1), Size("b", 4, 16, 1), Size("c", 4, 8, 1)])
+    assert room.best(4, 4) == 2  # fewest cores left, then least memory
+    assert room.best(4, 12) == 1
+    assert room.best(5, 0) == 0
+    assert room.best(9, 0) == room.best(1, 33) == -1
+    room.change(0, -6, -30)
+    assert room.best(2, 2) == 0
+    room.change(0, 6, 30)
+    assert room.best(5, 0) == 0
+
+
+def test_jobs_of_a_thesis_day_run_for_the_times_that_the_engine_draws():
+    day = cg.day("hectic", slots=["RTX A4000"] * 5)
+    jobs, run = scenario_jobs(day, "RTX A4000", seed=3), cg.simulate(day, "fifo", seed=3)
+    np.testing.assert_allclose(np.sort(jobs.run_s), np.sort(run.jobs["service_s"]), rtol=1e-12)
+    assert jobs.jobs == 950
+
+
+# ---- what is refused ----
+
+
+def idle(submit_s):
+    """The figures of jobs without running time."""
+    return simulated(
+        Scenario(jobs_of(*((at, 0, 1, 0) for at in submit_s)), waiting_policy("njw"), 1)
+    ).summary()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ExponentialJobs(0), ["jobs(=0)"]),
+        (lambda: ExponentialJobs(1, rate_per_s=0), ["rate_per_s(=0)"]),
+        (lambda: ListedJobs([], [], [], []), ["no usable job"]),
+        (lambda: ListedJobs([0, 1], [1], [1, 1], [0, 0]), ["run_s"]),
+        # a negative time
+        (lambda: jobs_of((0, 1, 1, 0), (1, -1, 1, 0)), ["run_s of job 2(=-1.0)"]),
+        (lambda: jobs_of((-1, 1, 1, 0)), ["submit_s of job 1(=-1.0)"]),
+        (lambda: jobs_of((1, 1, 1, 0), (0, 1, 1, 0)), ["submit_s of job 2(=0.0)", "before"]),
+        (lambda: two(cores=0), ["cores of job 2(=0)"]),
+        (lambda: two(memory_gb=-1.0), ["memory_gb of job 2(=-1.0)"]),
+        (lambda: Scenario(two(), waiting_policy("ajw"), 0), ["machines(=0)"]),
+        (lambda: Scenario(two(), waiting_policy("njw"), -1), ["machines(=-1)"]),
+        (lambda: Scenario(two(), waiting_policy("ajw"), ()), ["machines"]),
+        (lambda: idle([0]), ["no price", "1 jobs", "0 s"]),
+        (lambda: idle([0, 5]), ["no price", "2 jobs"]),
+        (
+            lambda: simulated(Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)).summary(),
+            ["jobs(=1)", "at least 2"],
+        ),
+        (lambda: Scenario(two(), waiting_policy("ajw"), 1, "lifo"), ["unknown order 'lifo'"]),
+        # no such size for rent
+        (lambda: Scenario(two(), waiting_policy("ajw"), (Size("a", 128, 1, 0),)), ["price table"]),
+        (
+            lambda: Scenario(two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)),
+            ["on-demand price(=0)"],
+        ),
+        (
+            lambda: simulated(Scenario(two(cores=65), waiting_policy("njw"), M5)),
+            ["job 2 (65 cores, 0 GB)", "for rent", "64 cores"],
+        ),
+        (
+            lambda: simulated(Scenario(two(cores=3), waiting_policy("ajw"), M5[:2])),
+            ["job 2 (3 cores", "no fixed machine", "ajw"],
+        ),
+        (lambda: follow(Scenario(two(), waiting_policy("ajw"), M5)), ["recursion", "simulate"]),
+        (lambda: follow(Scenario(two(), waiting_policy("ajw"), 1, "sjf")), ["recursion"]),
+        (lambda: follow(Scenario(two(), waiting_policy("ajw"), 1), seed=-1), ["seed(=-1)"]),
+        (lambda: Scenario(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
+        (
+            lambda: best_number(Scenario(two(), waiting_policy("ajw"), 1, prices=Prices(0, 1))),
+            ["fixed price(=0)"],
+        ),
+        (lambda: scenario_jobs(cg.day("quiet"), "H100"), ["gpu(='H100')", "RTX A4000"]),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(call, words):
+    check_refused(call, words)

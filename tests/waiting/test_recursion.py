@@ -1,0 +1,121 @@
+"""Waiting policies on small cases worked out by hand, simulated and computed by recursion."""
+
+import numpy as np
+import pytest
+from support import simulated, waits_s
+from waiting.cases import jobs_of, two
+
+from cgrsp_simpy.waiting.jobs import BurstyJobs, ExponentialJobs
+from cgrsp_simpy.waiting.machines import M5, Size
+from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
+from cgrsp_simpy.waiting.recursion import follow
+from cgrsp_simpy.waiting.scenario import Scenario
+
+# ---- what happens, by hand ----
+
+
+def test_five_jobs_on_one_machine_under_each_policy():
+    """Jobs of 10, 10, 2, 10, 1 s come at 0, 1, 2, 3, 4 s; b = 12 s, t = 3 s.
+
+    Start of each, and r for rented.
+    """
+    jobs = jobs_of((0, 10, 1, 0), (1, 10, 1, 0), (2, 2, 1, 0), (3, 10, 1, 0), (4, 1, 1, 0))
+    expected = {
+        "ajw": "0 10 20 22 32",
+        "njw": "0 1r 2r 3r 4r",
+        "ajw-t": "0 10 14r 15r 16r",
+        "sww": "0 10 2r 3r 4r",
+        "ljw": "0 10 2r 20 4r",
+        "compound": "0 10 2r 3r 4r",
+    }
+    for name, starts in expected.items():
+        for run in (simulated, follow):
+            done = run(Scenario(jobs, waiting_policy(name, 12, 3), 1), keep=True).jobs
+            told = " ".join(
+                f"{start:g}{'r' if rented else ''}"
+                for start, rented in zip(done["start_s"], done["on_demand"])
+            )
+            assert told == starts, name
+
+
+def test_a_job_that_gives_up_lets_those_behind_it_in():
+    """Shared machine of 4 cores: the second job needs all of them, and holds up the third until it
+    leaves at 1 + 5 s.
+    """
+    jobs = jobs_of((0, 10, 2, 0), (1, 9, 4, 0), (2, 3, 2, 0))
+    four = (Size("four", 4, 16, 1),)
+    done = simulated(Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four), keep=True).jobs
+    assert done["start_s"].tolist() == [0, 6, 6]
+    assert done["on_demand"].tolist() == [False, True, False]
+    shortest = simulated(
+        Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four, "sjf"), keep=True
+    ).jobs
+    assert shortest["start_s"].tolist() == [0, 6, 2]  # of those that find room
+
+
+def test_who_is_misled_waits_in_vain():
+    jobs = jobs_of((0, 100, 1, 0), (1, 5, 1, 0), (2, 5, 1, 0))
+    misled = Scenario(
+        jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_under=1.0)
+    )
+    assert waits_s(simulated(misled, keep=True).jobs).tolist() == [0, 7, 7]
+    sent = Scenario(jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_over=1.0))
+    # an idle machine or not
+    assert simulated(sent, keep=True).jobs["on_demand"].tolist() == [True, True, True]
+    conserving = Scenario(
+        jobs,
+        waiting_policy("sww", wait_s=7),
+        1,
+        errors=Mispredictions(wait_over=1.0),
+        work_conserving=True,
+    )
+    assert simulated(conserving, keep=True).jobs["on_demand"].tolist() == [False, True, True]
+
+
+def test_jobs_of_no_running_time_among_others_are_free():
+    jobs = jobs_of((0, 0, 1, 0), (5, 100, 1, 0), (9, 0, 1, 0))
+    assert simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()["price"] == pytest.approx(
+        3.84 * 105 / 100
+    )
+
+
+def test_who_owns_no_machine_rents_for_every_job_at_once():
+    jobs = jobs_of((0, 10, 1, 0), (0, 300, 2, 0), (4, 10, 1, 0))
+    for name in ("njw", "ajw-t", "sww", "ljw", "compound"):
+        for machines in (0, ()):
+            for conserving in (False, True):
+                case = Scenario(jobs, waiting_policy(name), machines, work_conserving=conserving)
+                outcome = simulated(case, keep=True)
+                assert outcome.jobs["on_demand"].all()
+                assert (waits_s(outcome.jobs) == 0).all()
+                assert outcome.summary()["price"] == pytest.approx(9.6)
+                if machines == 0:
+                    assert follow(case).summary() == pytest.approx(outcome.summary())
+
+
+def test_simulation_and_recursion_count_the_same():
+    case = Scenario(ExponentialJobs(5_000), waiting_policy("ajw-t"), 101)
+    assert simulated(case, 1).summary() == follow(case, 1).summary()  # to the bit
+
+
+def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():
+    """Six days of bursty jobs, a chunk each; by simulation and by recursion the same jobs count."""
+    source = BurstyJobs(5_000, rate_per_s=0.01)
+    assert len(list(source.chunks(0))) > 3
+    case = Scenario(source, waiting_policy("njw"), 30)
+    one, followed = simulated(case, keep=True), follow(case, keep=True)
+    np.testing.assert_array_equal(one.jobs["job"], np.arange(5_000) + 1)
+    np.testing.assert_array_equal(followed.jobs["job"], np.arange(5_000) + 1)
+    assert one.summary() == followed.summary() == simulated(case).summary()
+
+
+def test_a_job_that_fits_on_no_fixed_machine_goes_on_demand_though_idle_machines_are_lent():
+    lent = Scenario(two(cores=3), waiting_policy("sww"), M5[:2], work_conserving=True)
+    assert simulated(lent, keep=True).jobs["on_demand"].tolist() == [False, True]
+
+
+def test_a_job_that_no_fixed_machine_takes_is_rented_unless_all_must_wait():
+    done = simulated(
+        Scenario(two(cores=3), waiting_policy("ljw", short_s=0.5), M5[:2]), keep=True
+    ).jobs
+    assert done["on_demand"].tolist() == [False, True]

@@ -1,0 +1,425 @@
+"""One run of waiting jobs: its events in the module's words, its claims and timeline, orders of
+one's own, and the command.
+"""
+
+import io
+import json
+import sys
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import support
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import csv_rows, output, simulated
+from waiting.cases import jobs_of
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.engine.stepping import steps
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.policy import PolicyError, Wake
+from cgrsp_simpy.waiting import (
+    POLICIES,
+    ExponentialJobs,
+    ListedJobs,
+    Mispredictions,
+    Prices,
+    Scenario,
+    Size,
+)
+from cgrsp_simpy.waiting.machines import M5
+from cgrsp_simpy.waiting.policies import waiting_policy
+from cgrsp_simpy.waiting.recursion import follow
+
+PAIR = (Size("four", 4, 16.0, 0.0), Size("two", 2, 8.0, 0.0))
+
+
+def set_up(case, seed, listener):
+    return case.simulation(case.policy, seed, listener=listener)
+
+
+def events_of(case, seed=0):
+    return support.events_of(partial(set_up, case, seed))
+
+
+FOUR = jobs_of((0, 100, 1, 0), (10, 50, 1, 0), (20, 30, 1, 0), (100, 5, 1, 0))
+
+
+def test_the_events_of_four_jobs_on_one_machine_who_wait_60_s_at_most():
+    assert events_of(Scenario(FOUR, waiting_policy("ajw-t", wait_s=60), 1)) == [
+        (0, "submit", 1, ()), (0, "start", 1, (0,)),
+        (10, "submit", 2, ()), (20, "submit", 3, ()),
+        (70, "gives up", 2, ()), (70, "rents", 2, ()),
+        (80, "gives up", 3, ()), (80, "rents", 3, ()),
+        (100, "finish", 1, (0,)), (100, "submit", 4, ()), (100, "start", 4, (0,)),
+        (105, "finish", 4, (0,)), (110, "finish", 3, ()), (120, "finish", 2, ()),
+    ]  # fmt: skip
+
+
+def test_who_does_not_wait_rents_when_it_comes():
+    assert events_of(Scenario(jobs_of((5, 7, 1, 0)), waiting_policy("njw"), 0)) == [
+        (5, "submit", 1, ()), (5, "rents", 1, ()), (12, "finish", 1, ())
+    ]  # fmt: skip
+
+
+def test_who_balks_by_hindsight_has_rented_since_it_came_and_ends_when_it_then_does():
+    told = events_of(Scenario(FOUR, waiting_policy("sww", wait_s=60), 1, order="sjf"))
+    assert [event for event in told if event[2] == 2] == [
+        (10, "submit", 2, ()),
+        (70, "rents", 2, ()),
+        (70, "finish", 2, ()),
+    ]
+    outcome = simulated(
+        Scenario(
+            jobs_of((0, 100, 1, 0), (10, 90, 1, 0)),
+            waiting_policy("sww", wait_s=60),
+            1,
+            order="sjf",
+        ),
+        keep=True,
+    )
+    assert outcome.timeline.claims[["job", "place", "from_s", "to_s"]].tolist() == [
+        (1, 0, 0, 100),
+        (2, 1, 10, 100),
+    ]
+
+
+def test_to_come_are_the_ends_of_patience_and_no_dispatch_of_who_leaves():
+    walk = list(steps(partial(set_up, Scenario(FOUR, waiting_policy("ajw-t", wait_s=60), 1), 0)))
+    came = next(step for step in walk if step.event.job == 2)
+    assert came.waiting == (2,)
+    assert came.future == ((20, "submit", 3), (70, "gives up", 2), (100, "finish", 1))
+    assert next(step.future[0] for step in walk if step.event.kind == "decide") == (
+        0,
+        "dispatch",
+        1,
+    )
+    assert not any(
+        due.kind == "dispatch" and due.job in (2, 3) for step in walk for due in step.future
+    )
+
+
+def test_a_step_shows_a_shared_machine_once():
+    jobs = jobs_of((0, 10, 3, 2), (1, 10, 1, 1))
+    walk = list(steps(partial(set_up, Scenario(jobs, waiting_policy("ajw"), PAIR), 0)))
+    assert "machines: 1(3)+2 -" in str(
+        next(step for step in walk if step.event.kind == "start" and step.event.job == 2)
+    )
+
+
+# ---- claims and timeline ----
+
+
+@st.composite
+def cases(draw):
+    """Up to thirty jobs; whole or shared machines, every policy and order."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    number = draw(st.integers(1, 30))
+    columns = (
+        np.cumsum(rng.integers(0, 20, number)),
+        rng.integers(0, 60, number),
+        rng.integers(1, 5, number),
+    )
+    jobs = ListedJobs(*columns, columns[2] * rng.integers(0, 4, number))
+    policy = waiting_policy(
+        draw(st.sampled_from(["ajw", "njw", "ajw-t", "sww", "ljw", "compound"])), 30, 20
+    )
+    machines = draw(st.sampled_from([1, 2, 5, (PAIR[0],), PAIR]))
+    return Scenario(jobs, policy, machines, draw(st.sampled_from(["fcfs", "sjf"])))
+
+
+@given(cases())
+@settings(max_examples=150)
+def test_claims_say_what_the_jobs_say_and_no_machine_is_overbooked(case):
+    outcome = simulated(case, keep=True)
+    jobs, line = outcome.jobs, outcome.timeline
+    claims, ran = line.claims, jobs["finish_s"] > jobs["start_s"]
+    by_job = claims[np.argsort(claims["job"])]
+    assert by_job["job"].tolist() == jobs["job"][ran].tolist()
+    assert by_job["from_s"].tolist() == jobs["start_s"][ran].tolist()
+    assert by_job["to_s"].tolist() == jobs["finish_s"][ran].tolist()
+    own = len(case.machines) if case.shared else case.machines
+    assert ((by_job["place"] == own) == jobs["on_demand"][ran]).all()
+    assert (
+        by_job["amount"].tolist()
+        == (jobs["cores"][ran] if case.shared else np.ones(ran.sum())).tolist()
+    )
+    for at_s in claims["from_s"]:
+        holds = claims[(claims["from_s"] <= at_s) & (at_s < claims["to_s"])]
+        held = np.bincount(holds["place"], holds["amount"], len(line.sizes))
+        assert (held <= line.sizes).all()
+    assert line.visits["granted_s"].tolist() == jobs["start_s"].tolist()
+    assert set(line.kinds) == set(line.visits["job"].tolist())
+
+
+def test_without_a_simulation_or_records_there_is_no_timeline():
+    case = Scenario(FOUR, waiting_policy("ajw"), 1)
+    for outcome in (simulated(case), follow(case, keep=True)):
+        with pytest.raises(InputError, match="records=True"):
+            _ = outcome.timeline
+
+
+# ---- orders of one's own ----
+
+
+def by_hand(view):
+    """First come, first served, in a user's words."""
+    for job in view.queue:
+        rooms = view.rooms(job)
+        if not rooms:
+            return
+        yield job, rooms[0]
+
+
+@pytest.mark.parametrize("name", ["ajw", "ajw-t", "ljw"])
+def test_first_come_first_served_by_hand_is_fcfs(name):
+    jobs = ExponentialJobs(2000)
+    own, usual = (
+        simulated(Scenario(jobs, waiting_policy(name), 101, order), 3, keep=True)
+        for order in (by_hand, "fcfs")
+    )
+    assert own.jobs["start_s"].tolist() == usual.jobs["start_s"].tolist()
+
+
+def test_an_order_sees_those_that_have_come_and_wait_and_nothing_else():
+    seen = []
+
+    def order(view):
+        seen.append((view.now_s, [job.id for job in view.queue], [job.id for job in view.by_time]))
+        return by_hand(view)
+
+    simulated(Scenario(FOUR, waiting_policy("ajw"), 1, order))
+    assert seen == [
+        (0, [1], [1]),
+        (100, [2, 3, 4], [4, 3, 2]),
+        (150, [3, 4], [4, 3]),
+        (180, [4], [4]),
+    ]
+
+
+def test_an_order_may_wait():
+    def at_noon(view):
+        return by_hand(view) if view.now_s >= 500 else [Wake(500.0)]
+
+    outcome = simulated(Scenario(FOUR, waiting_policy("ajw"), 1, at_noon), keep=True)
+    assert outcome.jobs["start_s"].tolist() == [500, 600, 650, 680]
+
+
+WRONG = {
+    "sent job 1 to machine 7; there are 0 to 1": lambda view: [(view.queue[0], 7)],
+    "sent job 1 to machine 'a'; there are 0 to 1": lambda view: [(view.queue[0], "a")],
+    "sent job 1 to machine True; there are 0 to 1": lambda view: [(view.queue[0], True)],
+    "neither a pair": lambda view: [view.queue[0].id],
+    "assigned 1, which is not a job": lambda view: [(1, 0)],
+    "raised IndexError": lambda view: [(view.queue[5], 0)],
+    "assigned job 1, which is not waiting": lambda view: [(view.queue[0], 0)] * 2,
+    "left 4 jobs waiting": lambda view: [],
+    "with 2 of 2 machines idle": lambda view: None,
+}
+
+
+@pytest.mark.parametrize("machines", [2, PAIR], ids=["whole", "shared"])
+@pytest.mark.parametrize("words", WRONG)
+def test_a_wrong_answer_is_one_line(words, machines):
+    with pytest.raises(PolicyError, match=f"policy .* at t = [0-9]+ s .*{words}"):
+        simulated(Scenario(FOUR, waiting_policy("ajw"), machines, WRONG[words]))
+
+
+@pytest.mark.parametrize(
+    ("machines", "words"),
+    [
+        (1, "sent job 2 to machine 0, which is busy or given away already"),
+        ((PAIR[0],), "sent job 2 to machine 0, which has 1 cores free; it needs 3"),
+        ((Size("a", 8, 4.0, 0.0),), "sent job 2 to machine 0, which has 1 GB free; it needs 3"),
+    ],
+)
+def test_a_machine_without_room_is_refused(machines, words):
+    both = jobs_of((0, 10, 3, 3), (0, 10, 3, 3))
+    with pytest.raises(PolicyError, match=words):
+        simulated(
+            Scenario(
+                both, waiting_policy("ajw"), machines, lambda view: [(job, 0) for job in view.queue]
+            )
+        )
+
+
+def test_an_order_is_a_name_a_file_or_a_function():
+    for order in ("lifo", "nowhere.py:longest", 3):
+        with pytest.raises(InputError):
+            Scenario(FOUR, waiting_policy("ajw"), 1, order)
+
+
+# ---- under the one study ----
+
+SIX = list(POLICIES)
+
+
+@pytest.mark.parametrize(
+    "machines",
+    [
+        pytest.param(101, id="whole"),
+        pytest.param((Size("sixty", 60, 240.0, 0.0),) * 2, id="shared", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+def test_rows_of_a_study_are_the_figures_of_its_runs_to_the_bit(machines, order):
+    """By recursion where it can, and simulated again with records."""
+    sizes = (*M5, Size("sixty", 60, 240.0, 3.0))
+    case = Scenario(ExponentialJobs(1500), machines=machines, order=order, sizes=sizes)
+    study = cg.compare(case, SIX, range(2))
+    for row in study.rows:
+        run = study.run(row["policy"], row["seed"])
+        assert row == {"policy": row["policy"], "seed": row["seed"], **run.summary()}
+        assert len(run.rows()) == 1500
+
+
+def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(monkeypatch):
+    made, finish = [], Simulation.finish
+    monkeypatch.setattr(Simulation, "finish", lambda run: (made.append(run), finish(run))[1])
+    cg.compare(Scenario(FOUR, machines=2), ["ajw", "njw"], [0])
+    assert not made
+    cg.compare(Scenario(FOUR, machines=2), ["ajw", by_hand], [0])
+    assert len(made) == 1
+    cg.simulate(Scenario(FOUR, machines=2), "ajw")
+    assert len(made) == 2
+
+
+def test_a_policy_of_a_study_takes_the_place_of_the_cases_own():
+    case = Scenario(FOUR, waiting_policy("njw"), 1)
+    text, made = (
+        cg.simulate(case, each) for each in ("ajw-t:wait_s=60", waiting_policy("ajw-t", 60))
+    )
+    usual = simulated(Scenario(FOUR, waiting_policy("ajw-t", 60), 1), keep=True)
+    assert text.summary() == made.summary() == usual.summary() != simulated(case).summary()
+    assert waiting_policy("sww:wait_s=60", wait_s=900) == waiting_policy("sww", wait_s=60)
+
+
+def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN, encoding="utf-8")
+    case = Scenario(FOUR, waiting_policy("ajw-t", wait_s=100), 1)
+    found = cg.compare(case, ["ajw", by_hand, f"{path}:longest"], [0])
+    for policy, order in ((by_hand, by_hand), (f"{path}:longest", f"{path}:longest")):
+        own = simulated(replace(case, order=order))
+        name = policy if isinstance(policy, str) else "by_hand"
+        assert found.values(name, "wait_s") == [own.summary()["wait_s"]]
+        assert own.summary()["on_demand_fraction"] == 0.25
+
+
+def test_a_sweep_varies_case_source_prices_errors_and_limits():
+    case = Scenario(ExponentialJobs(300), machines=101)
+    grid = {
+        "machines": [98, 104],
+        "rate_per_s": [0.1, 0.2],
+        "fixed": 1.0,
+        "wait_over": 0.1,
+        "sww:wait_s": [60, 600],
+    }
+    study = cg.sweep(case, grid, ["sww"], range(2))
+    at = study.at(machines=98, rate_per_s=0.2, **{"sww:wait_s": 60})
+    own = Scenario(ExponentialJobs(300, 0.2), waiting_policy("sww:wait_s=60"), 98)
+    own = replace(own, prices=Prices(fixed=1.0), errors=Mispredictions(wait_over=0.1))
+    assert at.values("sww", "price") == [follow(own, seed).summary()["price"] for seed in range(2)]
+    shared = Scenario(FOUR, machines=PAIR[:1])
+    assert shared.varied(machines=3).machines == PAIR[:1] * 3
+
+
+def test_what_a_policy_cannot_have_is_refused_before_the_first_run():
+    with pytest.raises(InputError, match="machines"):
+        cg.compare(Scenario(FOUR, waiting_policy("njw"), 0), ["njw", "ajw"], [0])
+    wide = Scenario(jobs_of((0, 1, 9, 0)), waiting_policy("njw"), PAIR)
+    with pytest.raises(InputError, match=r"job 1 .* fits on no fixed machine"):
+        cg.compare(wide, ["njw", "ajw"], [0])
+
+
+@pytest.mark.parametrize(
+    "changed", ["def longest(view):\n    return zip(view.queue, view.rooms(None))\n"]
+)
+def test_a_changed_file_of_an_order_is_another_study(tmp_path, changed):
+    path, out = tmp_path / "own.py", tmp_path / "results"
+    path.write_text(OWN, encoding="utf-8")
+    case = Scenario(FOUR, order=f"{path}:longest")
+    cg.compare(case, ["ajw"], [0], out=out)
+    cg.compare(case, ["ajw"], [0], out=out)
+    path.write_text(changed, encoding="utf-8")
+    with pytest.raises(InputError, match="use another directory"):
+        cg.compare(case, ["ajw"], [0], out=out)
+
+
+# ---- the command ----
+
+RUN = [
+    "waiting",
+    "run",
+    "--policy",
+    "ajw-t:wait_s=60",
+    "--rate-per-s",
+    "0.02",
+    "--service-s",
+    "200",
+    "--machines",
+    "2",
+    "--jobs",
+    "12",
+]
+OWN = (
+    "def longest(view):\n"
+    "    jobs = sorted(view.queue, key=lambda job: -job.run_s)\n"
+    "    return zip(jobs, view.rooms(None))\n"
+)
+
+
+def said(capsys, *more):
+    return output(capsys, *RUN, *more)
+
+
+@pytest.mark.slow
+def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path):
+    plain = said(capsys)
+    listed = said(capsys, "--show", "events")
+    assert (
+        listed.endswith(plain) and "  gives up  job 9 " in listed and "  rents     job 9 " in listed
+    )
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    stepped = said(capsys, "--show", "step")
+    assert [
+        line for line in stepped.splitlines() if not line.startswith(" " * 12)
+    ] == listed.splitlines()
+    said(capsys, "--show", tmp_path / "run.svg", "--show", tmp_path / "run.html")
+    assert (
+        "on demand" in (tmp_path / "run.svg").read_text()
+        and (tmp_path / "run.html").stat().st_size > 10_000
+    )
+
+
+def test_the_command_counts_every_job(capsys):
+    rows = csv_rows(said(capsys, "--format", "csv"))
+    found = json.loads(said(capsys, "--format", "json"))["summary"]
+    assert len(rows) == 12
+    assert found["wait_s"] == pytest.approx(np.mean([float(row["wait_s"]) for row in rows]))
+    assert found["on_demand_fraction"] == np.mean([int(row["on_demand"]) for row in rows])
+
+
+def test_the_command_takes_an_order_from_a_file(capsys, tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN, encoding="utf-8")
+    assert "start" in said(capsys, "--order", f"{path}:longest", "--show", "events")
+    assert main([*RUN, "--order", f"{path}:shortest"]) == 2
+    assert "own.py" in capsys.readouterr().err
+    path.write_text("def longest(view):\n    return [(view.queue[0], 9)]\n", encoding="utf-8")
+    assert main([*RUN, "--order", f"{path}:longest"]) == 2
+    assert (
+        capsys.readouterr()
+        .err.splitlines()[-1]
+        .endswith("sent job 1 to machine 9; there are 0 to 1")
+    )
+
+
+def test_core_hours_by_a_column_are_cores_times_running_time():
+    jobs = ListedJobs(np.zeros(3), np.array([3600.0, 7200, 1800]), np.array([2, 4, 8]), np.ones(3))
+    run = cg.simulate(Scenario(jobs, machines=3), "ajw")
+    assert [row["core_hours"] for row in run.by("cores")] == [2.0, 8.0, 4.0]

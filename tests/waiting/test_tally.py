@@ -1,0 +1,129 @@
+"""What is counted of waiting jobs: prices, which jobs count, intervals."""
+
+import math
+
+import numpy as np
+import pytest
+from support import simulated
+from waiting.cases import jobs_of
+
+from cgrsp_simpy.waiting.jobs import ExponentialJobs
+from cgrsp_simpy.waiting.machines import M5, Prices
+from cgrsp_simpy.waiting.policies import Mispredictions, foreseen, waiting_policy
+from cgrsp_simpy.waiting.recursion import follow
+from cgrsp_simpy.waiting.scenario import Scenario
+from cgrsp_simpy.waiting.tally import of_trials
+
+HOUR = 3600.0
+
+
+def test_shares_of_mistaken_jobs():
+    """Of the short jobs a share is taken for long, of the long ones a share for short; draws
+    are the jobs' own.
+    """
+    source, policy = ExponentialJobs(100_000), waiting_policy("ljw")
+    ((chunk, exact), (_, mistaken)) = (
+        next(foreseen(source, policy, errors))
+        for errors in (Mispredictions(), Mispredictions(run_over=0.3, run_under=0.1))
+    )
+    short = chunk.run_s < 180
+    np.testing.assert_array_equal(exact == 1, short)
+    assert (mistaken[short] == 0).mean() == pytest.approx(
+        0.3, abs=4 * math.sqrt(0.21 / short.sum())
+    )
+    assert (mistaken[~short] == 1).mean() == pytest.approx(
+        0.1, abs=4 * math.sqrt(0.09 / (~short).sum())
+    )
+
+
+# ---- what it costs ----
+
+
+def test_price_of_jobs_on_whole_machines():
+    """Ten jobs of an hour, an hour apart, one machine, which is paid for the 10 h from the first
+    submission to the last end.
+    """
+    jobs = jobs_of(*((hour * HOUR, HOUR, 1, 0) for hour in range(10)))
+    figures = simulated(Scenario(jobs, waiting_policy("njw"), 1, prices=Prices(2, 5))).summary()
+    assert figures == pytest.approx(
+        {
+            "wait_s": 0,
+            "price": 2,
+            "on_demand_fraction": 0,
+            "opportunity": 0,
+            "service_s": HOUR,
+            "load": 1,
+            "cost_per_h": 2,
+        }
+    )
+
+
+def test_price_of_jobs_on_shared_machines():
+    """Two jobs of 3 cores come together, every hour, for an hour; one finds room on 4 cores, the
+    other rents 4 at 0.192 $.
+    """
+    jobs = jobs_of(*((hour * HOUR, HOUR, 3, 0) for hour in range(10) for _ in range(2)))
+    case = Scenario(jobs, waiting_policy("njw"), (M5[2],), prices=Prices(3.84, 9.6))
+    figures = simulated(case).summary()
+    assert figures["on_demand_fraction"] == 0.5
+    assert figures["load"] == pytest.approx(2 * 0.192)
+    assert figures["price"] / 9.6 == pytest.approx((0.4 + 1) / 2)  # of renting for both
+    assert figures["cost_per_h"] == pytest.approx(0.4 * 0.192 + 0.192)
+
+
+class Generated:
+    """Jobs that stand for a stream without end."""
+
+    def __init__(self, listed):
+        self.jobs, self.chunks = listed.jobs, listed.chunks
+
+
+def test_of_generated_jobs_the_first_and_last_tenth_do_not_count():
+    """Section 3.1: nine jobs at once wait 0, 1, ...
+
+    8 s, a tenth none; the mean of the middle eight is 4.5 s, as of 1 to 8.
+    """
+    jobs = Generated(jobs_of(*((0, 1, 1, 0) for _ in range(9)), (50, 1, 1, 0)))
+    assert simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()["wait_s"] == np.mean(
+        range(1, 9)
+    )
+
+
+def test_of_a_log_every_job_counts():
+    jobs = jobs_of(*((0, 1, 1, 0) for _ in range(9)), (50, 1, 1, 0))
+    figures = simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()
+    assert figures["wait_s"] == np.mean([*range(9), 0])
+    assert figures["price"] == pytest.approx(3.84 * 51 / 10)
+
+
+def test_a_log_pays_the_machines_until_its_backlog_is_done():
+    """Three jobs of an hour at 1, 1 and 1.5 h on one machine: 3 h are paid, the least possible
+    price; on two, twice 2 h.
+    """
+    jobs = jobs_of((HOUR, HOUR, 1, 0), (HOUR, HOUR, 1, 0), (1.5 * HOUR, HOUR, 1, 0))
+    for machines, price in ((1, 2), (2, 2 * 2 * 2 / 3)):
+        figures = simulated(
+            Scenario(jobs, waiting_policy("ajw"), machines, prices=Prices(2, 5))
+        ).summary()
+        assert figures["price"] == pytest.approx(price)
+        assert figures["cost_per_h"] == pytest.approx(2 * machines)
+
+
+@pytest.mark.parametrize("run", [simulated, follow])
+def test_jobs_that_come_all_at_once_have_a_price(run):
+    """Runs of 100, 50 and 30 s on two machines take 100 s: 2 x 100 s are paid for 180 s of work."""
+    jobs = jobs_of((7, 100, 1, 0), (7, 50, 1, 0), (7, 30, 1, 0))
+    outcome = run(Scenario(jobs, waiting_policy("ajw"), 2))
+    assert outcome.summary()["price"] == pytest.approx(3.84 * 200 / 180)
+    assert outcome.summary()["load"] == pytest.approx(1.8)
+    trial = outcome.scenario.outcome(outcome)
+    assert of_trials([trial])["price"].mean == outcome.summary()["price"]
+
+
+def test_a_single_long_run_has_intervals_from_its_batches():
+    outcome = follow(Scenario(ExponentialJobs(4_000), waiting_policy("njw"), 100), 5)
+    price = of_trials([outcome.scenario.outcome(outcome)])["price"]
+    found = outcome.summary()["price"]
+    assert price.mean == pytest.approx(found)
+    assert price.n == 20
+    assert price.low < found < price.high

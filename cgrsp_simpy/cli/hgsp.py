@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -23,9 +24,11 @@ from cgrsp_simpy.cli.options import (
     FORMATTED,
     Answer,
     add_options,
+    add_study,
     check_work,
     formatted,
     policies_of,
+    seeds_of,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.engine.run import Run
@@ -38,6 +41,7 @@ from cgrsp_simpy.hgsp.instance import (
     read_orlib,
     write_instance,
 )
+from cgrsp_simpy.hgsp.paper.table import table_one
 from cgrsp_simpy.hgsp.policies import OWNERS, SCHEDULERS, SEEDED
 from cgrsp_simpy.hgsp.rules import RULES
 from cgrsp_simpy.hgsp.scenario import Scenario, plan_of, schedule_of
@@ -80,6 +84,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make = actions.add_parser("generate", help="tasks of a load level, into a CSV file")
     make.add_argument("--out", required=True, metavar="FILE", help="the CSV file")
     _add_level(make)
+    told = "the paper's Table I cell by cell: printed, found, and whether they agree"
+    table = actions.add_parser("table", help=told, description=f"{told}.")
+    folder = "with the authors' tasks1.csv to tasks4.csv; else tasks1 and tasks2 are of their laws"
+    add_options(table, ("--tasks FOLDER", str, folder))
+    add_study(table, 20, out=False)
     one = actions.add_parser("solve", help="one instance by one scheduler")
     names = f"{', '.join(SCHEDULERS)}, or own.py:function"
     one.add_argument("--policy", required=True, metavar="P", help=names)
@@ -281,7 +290,15 @@ def _told(value: Any) -> str:
     return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
+def _table(given: argparse.Namespace) -> Answer:
+    rows = table_one(given.tasks, seeds_of(given), given.workers or os.cpu_count())
+    columns = list(rows[0])
+    lines = [[_told(row[name]) for name in columns] for row in rows]
+    return formatted(given, {"rows": rows}, rows, lambda: "\n".join(aligned([columns, *lines])))
+
+
 ACTIONS: dict[str, Callable[[argparse.Namespace], Answer]] = {
     "generate": _generate,
+    "table": _table,
     "solve": _solve,
 }

@@ -43,7 +43,16 @@ log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 COLUMNS = ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
 """Columns of a file of tasks."""
-KNOWN = ("task", *COLUMNS, None)  # None: cells behind the last column
+KNOWN = ("task", *COLUMNS)
+AUTHORS = {
+    "Task": "task",
+    "Workload": "workload",
+    "Memory": "memory_gb",
+    "Deadline": "deadline_s",
+    "Weight": "weight",
+    "ArrivalTime": "arrival_s",
+}
+"""Headings of the files of hgsp.txt's authors -> columns."""
 GPU_COLUMNS = ("name", "memory_gb", "speed")
 
 
@@ -74,18 +83,25 @@ class Gpu:
         check_number(f"speed of {self.name}", self.speed, above=0)
 
 
-# hgsp.txt Section IV
-_MODELS = (Gpu("A100", 80.0, 57.0), Gpu("A30", 24.0, 30.0), Gpu("L40", 48.0, 55.5))
-CLUSTERS = {name: _MODELS * each for name, each in (("small", 1), ("medium", 2), ("large", 3))}
-"""The paper's clusters: one, two or three GPUs of each model (hgsp.txt Section IV)."""
+# hgsp.txt Section IV, with the speeds of the printed runs; those of the text are for an A30 of 30.
+_MODELS = (Gpu("A100", 80.0, 76.0), Gpu("A30", 24.0, 40.0), Gpu("L40", 48.0, 74.0))
+_IN_TEXT = (Gpu("A100", 80.0, 57.0), Gpu("A30", 24.0, 30.0), Gpu("L40", 48.0, 55.5))
+CLUSTERS = {
+    f"{name}{scale}": tuple(gpu for gpu in models for _ in range(each))
+    for scale, models in (("", _MODELS), ("-30", _IN_TEXT))
+    for name, each in (("small", 1), ("medium", 2), ("large", 3))
+}
+"""The paper's clusters: one, two or three GPUs of each model, those of a model side by side (of
+GPUs that start a task equally early FIFO takes the first, which the printed figures show)."""
 
 
 def cluster(name: str) -> tuple[Gpu, ...]:
     """The GPUs of a cluster.
 
-    name: "small", "medium" or "large", 1, 2 or 3 of each model, or a file's name that ends in .csv
-    or .toml; see `read_cluster`. Result: one entry a GPU. Raises InputError for an unknown name, or
-    a file that is not allowed. hgsp.txt Section IV.
+    name: "small", "medium" or "large", 1, 2 or 3 of each model at the speeds of the printed runs
+    (A100 76, A30 40, L40 74), "small-30" and so on at those of the text (57, 30, 55.5); or a file's
+    name that ends in .csv or .toml; see `read_cluster`. Result: one entry a GPU. Raises InputError
+    for an unknown name, or a file that is not allowed. hgsp.txt Section IV.
     """
     if name.endswith((".csv", ".toml")):
         return read_cluster(name)
@@ -239,9 +255,11 @@ def write_instance(instance: Instance, path: str | Path) -> None:
     """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s,
     weight, arrival_s, and the tags.
 
-    instance: the tasks. path: the file; one that is there is overwritten. Raises InputError if it
-    cannot be written.
+    instance: the tasks. path: the file, in a folder that is there; one that is there is
+    overwritten. Raises InputError if it cannot be written.
     """
+    if not Path(path).parent.is_dir():
+        raise InputError(f"{path}: there is no folder {Path(path).parent}")
     columns = [getattr(instance, column).tolist() for column in COLUMNS]
     rows = [
         {"task": task, **dict(zip(COLUMNS, values))}
@@ -276,8 +294,8 @@ def _gpu(line: int, row: dict[str, str]) -> Gpu:
 
 
 def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False) -> Instance:
-    """Read tasks from a CSV file with the columns of `write_instance`; all others are kept
-    as tags.
+    """Read tasks from a CSV file with the columns of `write_instance`, or the headings of the
+    paper's authors (AUTHORS); all others are kept as tags.
 
     The column task gives the tasks their names; in a file without it they are numbered from 1, in
     its order.
@@ -290,7 +308,7 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     with csv_faults(path):
         rows = [
             _row(line, number, row)
-            for number, (line, row) in enumerate(csv_rows(path, COLUMNS), start=1)
+            for number, (line, row) in enumerate(csv_rows(path, COLUMNS, AUTHORS), start=1)
         ]
         if skip_unfit:
             rows = _fitting(path, rows, max(gpu.memory_gb for gpu in gpus))

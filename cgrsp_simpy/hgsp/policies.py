@@ -16,10 +16,11 @@ import numpy as np
 
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.places import Place
-from cgrsp_simpy.hgsp.annealing import anneal, greedy_as_they_arrive, sagreedy
+from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
 from cgrsp_simpy.hgsp.rules import RULES, Priority, decide, dispatch
+from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.view import Task, View
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_whole, require
@@ -149,7 +150,7 @@ def _by_rule(priority: Priority) -> Scheduler:
     return lambda instance, *_: Solution(dispatch(instance, priority))
 
 
-SEEDED = ("sagreedy", "sagreedy-arrived", "annealing")  # whose answer depends on the seed
+SEEDED = ("sagreedy", "annealing")  # whose answer depends on the seed
 
 # Name -> scheduler, in the order of hgsp.txt Section III, then the others.
 SCHEDULERS: dict[str, Scheduler] = {
@@ -158,9 +159,6 @@ SCHEDULERS: dict[str, Scheduler] = {
     ),
     "greedy": lambda instance, *_: Solution(greedy_assignment(instance, range(instance.tasks))),
     "sagreedy": lambda instance, seed, *_: Solution(*sagreedy(instance, seed)),
-    "sagreedy-arrived": lambda instance, seed, *_: Solution(
-        *sagreedy(instance, seed, assign=greedy_as_they_arrive)
-    ),
     "annealing": _annealing,
     **{name: _by_rule(priority) for name, priority in RULES.items()},
     "milp": lambda instance, _, __, seconds: solve_exact(instance, seconds or MILP_S),

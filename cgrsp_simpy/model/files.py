@@ -10,7 +10,8 @@ import json
 import logging
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import fields
@@ -175,13 +176,29 @@ def csv_faults(path: str | Path) -> Iterator[None]:
         raise InputError(f"{path}: {error}") from None
 
 
-def csv_rows(path: str | Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
-    """The rows of a CSV file that must have some columns, with their lines."""
+def csv_rows(
+    path: str | Path, columns: Sequence[str], also: Mapping[str, str] | None = None
+) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a CSV file that must have some columns, with their lines.
+
+    also: other words for columns, which a file may have in their place. Raises InputError also for
+    a column that stands there twice, and for a row of more cells than columns.
+    """
     with text_of(path) as file:
         table = csv.DictReader(file)
-        header, allowed = table.fieldnames or (), f"among others {','.join(columns)}"
+        header = [(also or {}).get(name, name) for name in table.fieldnames or ()]
+        allowed = f"among others {','.join(columns)}"
         require(not {*columns}.difference(header), "columns", ",".join(header), allowed)
-        return [(table.line_num, row) for row in table]
+        for name, times in Counter(header).items():
+            require(times == 1, "columns", ",".join(header), f"different; {name!r} stands twice")
+        table.fieldnames = header
+        rows = [(table.line_num, row) for row in table]
+    for line, row in rows:
+        if extra := row.get(None):
+            raise InputError(
+                f"line {line}: {len(header) + len(extra)} cells for {len(header)} columns"
+            )
+    return rows
 
 
 def timestamp(text: str) -> datetime:

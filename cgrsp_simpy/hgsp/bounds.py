@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.analysis.solver import SOLVED, tried_twice
+from cgrsp_simpy.hgsp.branch import by_few
 from cgrsp_simpy.hgsp.instance import COLUMNS, Floats, Instance
 
 log = logging.getLogger(__name__)
@@ -24,13 +25,14 @@ ROUNDING = 1e-9  # of what is paid: more than rounding can add to a bound
 
 @lru_cache(maxsize=1)
 def lower_bound(instance: Instance) -> float:
-    """The better of both bounds; below what any schedule of the instance can reach.
+    """The better of `alone` and `by_capacity`, or `by_few` where both are 0; no schedule of the
+    instance is below it.
 
     Worked out once for schedulers in turn.
 
     instance: tasks and GPUs. Result: weighted tardiness, in the unit of weight x seconds.
     """
-    return max(alone(instance), by_capacity(instance))
+    return max(alone(instance), by_capacity(instance)) or by_few(instance)
 
 
 def alone(instance: Instance) -> float:

@@ -31,9 +31,9 @@ FOUR = instance_of((10, 5, 6, 1, 0), (8, 5, 5, 2, 0), (4, 20, 9, 3, 1), (2, 5, 4
 
 
 @st.composite
-def instances(draw):
+def instances(draw, most=12):
     """Small instances in whole numbers, so that much falls on the same instant."""
-    number = draw(st.integers(1, 12))
+    number = draw(st.integers(1, most))
     row = st.tuples(
         st.integers(1, 12),
         st.sampled_from([0, 5, 20, 40]),

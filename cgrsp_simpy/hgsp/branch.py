@@ -1,0 +1,89 @@
+"""A few tasks to proven optimality, by branch and bound over what each GPU runs in turn, and the
+lower bound that they give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import count
+from operator import le
+
+import numpy as np
+
+from cgrsp_simpy.hgsp.instance import Instance
+from cgrsp_simpy.hgsp.rules import RULES, dispatch
+from cgrsp_simpy.hgsp.schedule import greedy_assignment
+
+MOST_NODES = 2000
+FEW = 10  # tasks whose optimum is found within so many nodes, as a rule
+
+
+def by_few(instance: Instance) -> float:
+    """A lower bound where little is late: the optima of groups of few tasks, added up.
+
+    No task is in two groups, and each group has the GPUs to itself. A group is a task that the best
+    of Greedy and the dispatch rules ends late, and those that start last before it does there; of
+    few tasks all are one group.
+    """
+    starts = [greedy_assignment(instance, range(instance.tasks))]
+    starts += [dispatch(instance, rule) for rule in RULES.values()]
+    best = min(starts, key=lambda schedule: schedule.weighted_tardiness)
+    order = np.argsort(best.start_s, kind="stable").tolist()
+    late, bound = best.tardiness_s > 0, 0.0
+    if instance.tasks <= FEW:
+        return least_of_few(instance, order) if late.any() else 0.0
+    while order:
+        size = FEW if late[order[-1]] else 1
+        group, order = order[-size:], order[:-size]
+        bound += least_of_few(instance, group) if size > 1 else 0.0
+    return bound
+
+
+def least_of_few(instance: Instance, tasks: Sequence[int], nodes: int = MOST_NODES) -> float:
+    """What some of the tasks cost at least if they had the GPUs to themselves: their optimum, or
+    what is proven when `nodes` partial schedules have been looked at.
+
+    Best first: of all partial schedules, in which tasks are appended to GPUs, the one
+    with the least bound is extended, which is what its tasks cost and what each other task would at
+    least if it were next on some GPU. No extension leaves a GPU idle for as long as another task
+    would take there: some best schedule does not either (Giffler and Thompson, Operations Research
+    8 (1960) 487-503); and of partial schedules of the same tasks, one that ends no sooner on any
+    GPU and costs no less than another is left.
+    """
+    rows = [
+        (instance.arrival_s[k], instance.deadline_s[k], instance.weight[k], instance.times_s[k])
+        for k in tasks
+    ]
+    jobs = [(float(a), float(d), float(w), times.tolist()) for a, d, w, times in rows]
+
+    def bound(cost: float, free_s: tuple[float, ...], left: frozenset[int]) -> float:
+        for k in left:
+            arrival_s, deadline_s, weight, times_s = jobs[k]
+            end_s = min(max(now_s, arrival_s) + time for now_s, time in zip(free_s, times_s))
+            cost += weight * max(0.0, end_s - deadline_s)
+        return cost
+
+    ties, everyone = count(), frozenset(range(len(jobs)))
+    free_s = tuple(instance.free_s.tolist())
+    heap = [(bound(0.0, free_s, everyone), len(jobs), next(ties), 0.0, free_s, everyone)]
+    seen: dict[frozenset[int], list[tuple[float, ...]]] = {}
+    while True:
+        least, many, _, cost, free_s, left = heappop(heap)
+        if not many or not nodes:
+            return float(least)
+        nodes -= 1
+        for j, now_s in enumerate(free_s):
+            ends_s = {k: max(now_s, jobs[k][0]) + jobs[k][3][j] for k in left}
+            first_end_s = min(ends_s.values())
+            for k, end_s in ends_s.items():
+                start_s = max(now_s, jobs[k][0])
+                if end_s == np.inf or start_s >= first_end_s:
+                    continue
+                then = (*free_s[:j], end_s, *free_s[j + 1 :])
+                others, late = left - {k}, cost + jobs[k][2] * max(0.0, end_s - jobs[k][1])
+                known = seen.setdefault(others, [])
+                if not any(all(map(le, one, (*then, late))) for one in known):
+                    known.append((*then, late))
+                    entry = (bound(late, then, others), many - 1, next(ties))
+                    heappush(heap, (*entry, late, then, others))

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 try:
-    from numba import njit
+    import numba
 except ImportError:
     COMPILED = False
 else:
-    from numba import config
-
-    COMPILED = not config.DISABLE_JIT
+    COMPILED = not numba.config.DISABLE_JIT
 
 NEAR = 8  # positions about a change: they are looked at again, and kicks reach as far
 KICKS = 3  # at most, before a descent
@@ -32,7 +30,7 @@ ROUNDING = 1e-12  # of a time: what adding in another order can change
 
 def compiled(function: F) -> F:
     """The function, compiled if numba is there; fastmath stays off, for equal bits."""
-    return njit(cache=True)(function) if COMPILED else function
+    return cast(F, numba.njit(cache=True)(function)) if COMPILED else function
 
 
 def rows_of(array: np.ndarray[Any, Any]) -> Any:
@@ -49,9 +47,10 @@ Jobs = Sequence[Sequence[float]]
 class State(NamedTuple):
     """The tasks of each GPU in order, each as early as it can be.
 
-    jobs[j]: Jobs of GPU j. tasks[j][k]: the kth of size[j] tasks of GPU j. finish_s[j][k], late[j][k]: when the first k of
-    them end, and their weighted tardiness. gpu, place: of each task. queue, waits, ends: tasks to
-    look at, in a ring; whether a task is in it; how many have left it and how many have come.
+    jobs[j]: Jobs of GPU j. tasks[j][k]: the kth of its size[j] tasks. finish_s[j][k], late[j][k]:
+    when the first k of them end, and their weighted tardiness. gpu, place: of each task. queue,
+    waits, ends: tasks to look at, in a ring; whether a task is in it; how many have left it and how
+    many have come.
     """
 
     jobs: Sequence[Jobs]
@@ -180,7 +179,12 @@ def best_move(state: State, task: int, least: float) -> tuple[float, int, int, b
     gain = -worsening(*mine, last, (was, -1, 0, 0, -1, was + 1), inf)
     best, to, at, swaps, tried = -least, -1, 0, False, 1
     for j in range(len(state.size)):
-        jobs, tasks, finish_s, late = state.jobs[j], state.tasks[j], state.finish_s[j], state.late[j]
+        jobs, tasks, finish_s, late = (
+            state.jobs[j],
+            state.tasks[j],
+            state.finish_s[j],
+            state.late[j],
+        )
         arrival_s, deadline_s, weight, time_s = jobs[task]
         if gain <= least or time_s == inf:
             continue
@@ -195,13 +199,21 @@ def best_move(state: State, task: int, least: float) -> tuple[float, int, int, b
             swapped = inf
             if j != own:
                 moved = (
-                    worsening(jobs, tasks, finish_s, late, size, (k, task, 0, 0, -1, k), best + gain)
+                    worsening(
+                        jobs, tasks, finish_s, late, size, (k, task, 0, 0, -1, k), best + gain
+                    )
                     - gain
                 )
                 if other >= 0 and state.jobs[own][other][3] < inf:
                     swapped = worsening(*mine, last, (was, other, 0, 0, -1, was + 1), inf)
                     swapped += worsening(
-                        jobs, tasks, finish_s, late, size, (k, task, 0, 0, -1, k + 1), best - swapped
+                        jobs,
+                        tasks,
+                        finish_s,
+                        late,
+                        size,
+                        (k, task, 0, 0, -1, k + 1),
+                        best - swapped,
                     )
             elif k < was:
                 moved = worsening(*mine, last, (k, task, k, was, -1, was + 1), best)
@@ -238,8 +250,9 @@ def kick(state: State, draw: Sequence[float]) -> None:
     or changes places with one there.
     """
     late = int(draw[1] * len(state.gpu))
-    while state.late[state.gpu[late]][state.place[late] + 1] <= (
-        state.late[state.gpu[late]][state.place[late]]
+    while (
+        state.late[state.gpu[late]][state.place[late] + 1]
+        <= (state.late[state.gpu[late]][state.place[late]])
     ):
         late = (late + 1) % len(state.gpu)
     for first in range(2, 2 + PER_KICK * (1 + int(draw[0] * KICKS)), PER_KICK):

@@ -107,9 +107,7 @@ def test_a_gpu_that_a_plan_leaves_idle_on_purpose_idles_as_long():
     assert execute(plan, 0.0, 5.0).start_s.tolist() == [5, 12]
 
 
-@pytest.mark.parametrize(
-    "name", ["fifo", "greedy", "sagreedy", "search", "wspt", "edd", "atc"]
-)
+@pytest.mark.parametrize("name", ["fifo", "greedy", "sagreedy", "search", "wspt", "edd", "atc"])
 @pytest.mark.parametrize("level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)])
 def test_what_solve_measures_is_the_plan_to_the_bit(level, name):
     instance = generate(
@@ -220,8 +218,7 @@ def test_how_schedulers_meet_reality():
     assert met("atc:online=true", replan_s=60) == "atc:online=true"
     assert met("atc", unknown_arrivals=True) == "atc:online=true"
     assert (
-        met("search", replan_s=1.5, moves=9, unknown_arrivals=True)
-        == "search:replan_s=1.5,moves=9"
+        met("search", replan_s=1.5, moves=9, unknown_arrivals=True) == "search:replan_s=1.5,moves=9"
     )
     assert met("search:moves=5", moves=9) == "search:moves=5"
     assert met("fifo", moves=9) == "fifo"

@@ -12,10 +12,10 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.solver import LIMIT, SOLVED, tried_twice
-from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.instance import Floats, Instance
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, from_sequences
+from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.model.checks import check_number, require
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
     """The best schedule of a small instance (up to ten tasks or so), or what was found
     within the limit.
 
-    An annealing's schedule bounds the search, and is the answer where nothing better was found
+    A search's schedule bounds the program, and is the answer where nothing better was found
     in time. Where the solver fails with its presolve, it is tried without; if it fails again, the
     answer says so, and a warning is logged; its bound is then that of
     `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises InputError for a limit of 0 or less.
@@ -39,7 +39,7 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
         instance.free_s.tolist(),
         "0 for every GPU: the program knows no other start",
     )
-    known, _ = anneal(instance, moves=START_MOVES)
+    known, _ = search(instance, moves=START_MOVES)
     if known.weighted_tardiness == 0:
         return Solution(known, optimal=True)
     model, least = _Model(instance, known.weighted_tardiness), lower_bound(instance)

@@ -16,12 +16,12 @@ import numpy as np
 
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.places import Place
-from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
 from cgrsp_simpy.hgsp.rules import RULES, Priority, decide, dispatch
 from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
+from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.hgsp.view import Task, View
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_whole, require
 from cgrsp_simpy.model.policy import Wake
@@ -132,25 +132,25 @@ class Replan:
         ]
 
 
-ANNEALING_S, MILP_S = 10.0, 60.0
+SEARCH_S, MILP_S = 10.0, 60.0
 
 
 Scheduler = Callable[[Instance, int, int | None, float | None], Solution]
 """From an instance, a seed, and what a search may spend (moves, seconds; None: as much as it does
-unless told) to a schedule. With moves and no seconds, an annealing's answer is the same each time.
+unless told) to a schedule. With moves and no seconds, a search's answer is the same each time.
 """
 
 
-def _annealing(instance: Instance, seed: int, moves: int | None, seconds: float | None) -> Solution:
-    budget_s = seconds if moves or seconds else ANNEALING_S
-    return Solution(*anneal(instance, seed, moves=moves, time_budget_s=budget_s))
+def _search(instance: Instance, seed: int, moves: int | None, seconds: float | None) -> Solution:
+    budget_s = seconds if moves or seconds else SEARCH_S
+    return Solution(*search(instance, seed, moves=moves, time_budget_s=budget_s))
 
 
 def _by_rule(priority: Priority) -> Scheduler:
     return lambda instance, *_: Solution(dispatch(instance, priority))
 
 
-SEEDED = ("sagreedy", "annealing")  # whose answer depends on the seed
+SEEDED = ("sagreedy", "search")  # whose answer depends on the seed
 
 # Name -> scheduler, in the order of hgsp.txt Section III, then the others.
 SCHEDULERS: dict[str, Scheduler] = {
@@ -159,7 +159,7 @@ SCHEDULERS: dict[str, Scheduler] = {
     ),
     "greedy": lambda instance, *_: Solution(greedy_assignment(instance, range(instance.tasks))),
     "sagreedy": lambda instance, seed, *_: Solution(*sagreedy(instance, seed)),
-    "annealing": _annealing,
+    "search": _search,
     **{name: _by_rule(priority) for name, priority in RULES.items()},
     "milp": lambda instance, _, __, seconds: solve_exact(instance, seconds or MILP_S),
 }
@@ -170,8 +170,8 @@ MOST_PLANS = 100_000  # within the time of the first
 OWNERS = {
     "online": tuple(RULES),
     "replan_s": tuple(name for name in SCHEDULERS if name != "milp"),  # which takes too long
-    "moves": ("annealing",),
-    "seconds": ("annealing", "milp"),
+    "moves": ("search",),
+    "seconds": ("search", "milp"),
 }
 """Parameter -> the schedulers that have it."""
 
@@ -214,9 +214,9 @@ class Planner:
     replan_s : float
         It plans anew every so many seconds what has arrived and not started; 0: it does not.
     moves : int
-        Of the annealing; 0: as the scenario says.
+        Of the search; 0: as the scenario says.
     seconds : float
-        That the annealing or the MILP may take; 0: as the scenario says.
+        That the search or the MILP may take; 0: as the scenario says.
 
     Raises
     ------

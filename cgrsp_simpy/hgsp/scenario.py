@@ -73,9 +73,9 @@ class Scenario(Model):
     replan_s : float, optional
         Plan anew every so many seconds, unless a scheduler's text says when it plans.
     moves : int, optional
-        Of an annealing whose text gives no limit.
+        Of a search whose text gives no limit.
     seconds : float, optional
-        Of an annealing or a MILP whose text gives no limit.
+        Of a search or a MILP whose text gives no limit.
     """
 
     source: str | Level | Instance = "tasks1"
@@ -99,7 +99,7 @@ class Scenario(Model):
     tested = ("weighted_tardiness", "dmr_pct", "act_s")
     precise = "weighted_tardiness"
     policies = POLICIES
-    compared = ("fifo", "greedy", "sagreedy", "annealing:moves=20000", "atc")
+    compared = ("fifo", "greedy", "sagreedy", "search:moves=20000", "atc")
     noun = "scheduler"
     keeps_jobs = True
     columns: ClassVar = {"gpu_number": "i8"}
@@ -242,7 +242,7 @@ class Scenario(Model):
     # ---- studies ----
 
     def default_policies(self) -> tuple[str, ...]:
-        """Rules alone where no plan is possible, the annealing within the scenario's limits."""
+        """Rules alone where no plan is possible, the search within the scenario's limits."""
         if self.unknown_arrivals and self.replan_s is None:
             return tuple(RULES)
         limited = self.moves is not None or self.seconds is not None
@@ -253,6 +253,8 @@ class Scenario(Model):
 
         Raises InputError also for a scheduler to which no such plan is open.
         """
+        if isinstance(policy, str) and policy.partition(":")[0] == "annealing":
+            raise InputError("annealing is now search, with the same parameters")
         made: Any = super().make_policy(policy)
         own = made if isinstance(made, Planner) else Planner(made)
         planner = own.within(self.moves, self.seconds)
@@ -266,13 +268,12 @@ class Scenario(Model):
                 )
             planner = replace(planner, online=True)
         if (
-            planner.scheduler == "annealing"
+            planner.scheduler == "search"
             and planner.replan_s
             and not (planner.moves or planner.seconds)
         ):
             raise InputError(
-                "annealing plans anew (replan_s) with few moves; give their number"
-                " (moves) or seconds"
+                "search plans anew (replan_s) with few moves; give their number (moves) or seconds"
             )
         return planner
 

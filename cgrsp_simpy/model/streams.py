@@ -19,7 +19,7 @@ def stream(seed: int, name: str, *numbers: int) -> Generator:
     "market start" (where a replayed series begins), "wait predictions" and "run predictions" (which
     of these fail), policy (a random policy's own), lucks (seeds of other draws for the same
     arrivals), days (a month's kinds of days and their seeds) and bootstrap; in HGSP workloads,
-    memory, weights, "service noise", and sagreedy and annealing (of the searches); of jobs of
+    memory, weights, "service noise", and sagreedy and search (of the searches); of jobs of
     clusters arrivals, gpus, durations, estimates, kinds, families, rates (of the families) and
     users; of DAGs "dag edges", "dag work", "dag data", "dag memory", "in use" (of the GPUs),
     "plan pairs", "random plan", "random search", "dag annealing", whales, network and exploration;

@@ -114,9 +114,10 @@ LOOKS = _POLICIES | {
     "wsrpt": _ORANGE,
     "edd": _BLUE,
     "atc": _RUST,
-    "annealing": _PURPLE,
+    "search": _PURPLE,
     "milp": _GREEN,
-    # graphs, beside random and annealing
+    # graphs, beside random
+    "annealing": _PURPLE,
     "heft": _BLACK,
     "woa": _ORANGE,
     "rtgs": _BLUE,

@@ -43,10 +43,10 @@ def told_llm(capsys, *words):
 
 @pytest.mark.parametrize(
     "scheduler",
-    ["fifo", "greedy", "sagreedy", "annealing", "wspt", "edd", "atc"],
+    ["fifo", "greedy", "sagreedy", "search", "wspt", "edd", "atc"],
 )
 def test_solve_prints_the_metrics_with_bound_and_gap(capsys, scheduler):
-    moves = ["--moves", "2000"] if scheduler == "annealing" else []
+    moves = ["--moves", "2000"] if scheduler == "search" else []
     status, out, _ = told(
         capsys, "solve", "--policy", scheduler, *SMALL, *moves, "--format", "json"
     )
@@ -146,7 +146,7 @@ def test_the_orlib_layout(capsys):
     options = [
         "solve",
         "--policy",
-        "annealing",
+        "search",
         "--orlib",
         f"{path}:index=2",
         "--moves",
@@ -211,8 +211,8 @@ def test_llm_prints_table_two(capsys):
         (["solve", "--policy", "atc", "--level", "tasks3:slack=1"], ["slack(=(1.0,))"]),
         (["solve", "--policy", "atc", "--level", "tasks3:load=0"], ["load(=0.0)"]),
         (["solve", "--policy", "atc", "--level", "tasks3:cluster=huge"], ["'huge'"]),
-        (["solve", "--policy", "annealing", *SMALL, "--moves", "0"], ["moves(=0)"]),
-        (["solve", "--policy", "annealing", *SMALL, "--seconds", "0"], ["seconds(=0.0)"]),
+        (["solve", "--policy", "search", *SMALL, "--moves", "0"], ["moves(=0)"]),
+        (["solve", "--policy", "search", *SMALL, "--seconds", "0"], ["seconds(=0.0)"]),
         (["compare", *SMALL, "--policies", "atc,atc"], ["names that differ"]),
         (["generate", "--out", "x.csv"], ["--level"]),
         (["solve", "--policy", "atc", "--level", "tasks3:taks=3"], ["'taks'", "mean 'tasks'"]),
@@ -242,10 +242,10 @@ def test_a_task_that_fits_nowhere_is_named_or_left_out(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("scheduler", "option", "said"),
     [
-        ("fifo", "--moves=9", "beside fifo; it goes with annealing"),
-        ("milp", "--moves=9", "beside milp; it goes with annealing"),
-        ("atc", "--seconds=1", "beside atc; it goes with annealing or milp"),
-        ("annealing:moves=9", "--moves=9", "beside annealing:moves=9; it goes with annealing"),
+        ("fifo", "--moves=9", "beside fifo; it goes with search"),
+        ("milp", "--moves=9", "beside milp; it goes with search"),
+        ("atc", "--seconds=1", "beside atc; it goes with search or milp"),
+        ("search:moves=9", "--moves=9", "beside search:moves=9; it goes with search"),
     ],
 )
 @pytest.mark.parametrize("action", ["solve", "compare"])
@@ -268,7 +268,7 @@ def test_an_option_with_effect_for_one_of_the_schedulers_is_allowed(capsys):
             "compare",
             *SMALL,
             "--policies",
-            "fifo,annealing",
+            "fifo,search",
             "--moves",
             "500",
             "--seeds",
@@ -317,7 +317,7 @@ def file(tmp_path):
             "--seed(=1) must be 0 here; it goes with sagreedy",
         ),
         (
-            ["compare", "--policies", "annealing:moves=9", "--seeds", "1:2"],
+            ["compare", "--policies", "search:moves=9", "--seeds", "1:2"],
             "--seeds(='1:2') must be left out",
         ),
         (
@@ -357,11 +357,11 @@ def test_without_options_compare_has_intervals_and_tests(capsys, monkeypatch):
     assert "tasks1: mean of 10 seeds ± 95 % half width" in out
     assert "difference from fifo, paired by seed" in out
     found = json.loads(told(capsys, "compare", "--format", "json")[1])
-    assert list(found["policies"]) == ["fifo", "greedy", "sagreedy", "annealing:moves=20000", "atc"]
+    assert list(found["policies"]) == ["fifo", "greedy", "sagreedy", "search:moves=20000", "atc"]
     found = json.loads(
         told(capsys, "compare", "--moves", "100", "--seeds", "2", "--format", "json")[1]
     )
-    assert list(found["policies"])[3] == "annealing"
+    assert list(found["policies"])[3] == "search"
 
 
 # ---- clusters of one's own ----

@@ -67,7 +67,7 @@ CASES = {
         ("hgsp",),
         "--level tasks1:tasks=30",
         ("atc", "greedy"),
-        "annealing:moves=50",
+        "search:moves=50",
         "def oldest(view):\n"
         "    for task in view.queue:\n"
         "        for gpu in view.free:\n"

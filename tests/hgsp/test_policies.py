@@ -5,7 +5,6 @@ import pytest
 from hgsp.tasks import FAST, SLOW, execute, instances, simulate
 from hypothesis import given, settings
 
-from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.instance import (
     Instance,
 )
@@ -15,6 +14,7 @@ from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import (
     greedy_assignment,
 )
+from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.model.policy import PolicyError
 
 
@@ -24,7 +24,7 @@ def test_the_engine_measures_what_was_planned(instance):
     plans = [greedy_assignment(instance, range(instance.tasks), least) for least in (True, False)]
     plans += [
         sagreedy(instance, iterations=10)[0],
-        anneal(instance, moves=500)[0],
+        search(instance, moves=500)[0],
         *(dispatch(instance, rule) for rule in RULES.values()),
     ]
     for plan in plans:

@@ -27,7 +27,7 @@ from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, where
 from cgrsp_simpy.plots.parts import few_ticks
 from cgrsp_simpy.plots.style import MISSED
 
-GANTT = ("fifo", "greedy", "sagreedy", "annealing")
+GANTT = ("fifo", "greedy", "sagreedy", "search")
 # few enough to see each task, twice as much as three GPUs can do
 FIFTY = Level(50, "small", 2.0, (1.0, 3.0))
 WINDOW_S = 1800.0
@@ -143,16 +143,16 @@ FIGURES |= level_figures.FIGURES
 
 @FIGURES.add(
     "annealing",
-    "The course of both annealings",
+    "The course of both searches",
     (6.3, 4.2),
     note="one instance of 1000 tasks under high load (tasks3), and the fifty of the Gantt chart",
 )
 def searches(runs: Runs) -> list[Row]:
-    """The course of both annealings under high load, and of ours on the fifty tasks;
+    """The course of both searches under high load, and of ours on the fifty tasks;
     tardiness over FIFO's.
     """
     rows = []
-    for name, level in (("sagreedy", HIGH), ("annealing", HIGH), ("annealing", FIFTY)):
+    for name, level in (("sagreedy", HIGH), ("search", HIGH), ("search", FIFTY)):
         instance = generate(level)
         fifo = solve(instance, "fifo").summary()["weighted_tardiness"]
         bound = lower_bound(instance) / fifo
@@ -223,7 +223,7 @@ def _intro(runs: Runs) -> list[str]:
         f" {runs.instances} instances each. A published value belongs to other instances; what can"
         " be compared is who is better than whom, and by what share. What stands after ± is half of"
         " a 95 % interval. fifo, greedy, sagreedy and sagreedy-arrived are the paper's, the last"
-        " two its SAGreedy in two readings; wspt, edd and atc are dispatch rules, annealing is"
+        " two its SAGreedy in two readings; wspt, edd and atc are dispatch rules, search is"
         " ours. Each picture has the CSV of what is plotted beside it. All of them: `cgrsp hgsp"
         " figures --out figures/hgsp`.",
     ]

@@ -26,10 +26,10 @@ from cgrsp_simpy.plots.parts import on_dark_bars
 from cgrsp_simpy.plots.style import LOOKS
 from cgrsp_simpy.studies.executors import as_they_come
 
-COMPARED = ("fifo", "greedy", "sagreedy", "sagreedy-arrived", "wspt", "edd", "atc", "annealing")
+COMPARED = ("fifo", "greedy", "sagreedy", "sagreedy-arrived", "wspt", "edd", "atc", "search")
 UTILISED = ("tasks1", "tasks3")  # medium and high load on the same three GPUs
 MEDIUM, HIGH = "tasks1", "tasks3"
-MOVES = 100_000  # of the annealing
+MOVES = 100_000  # of the search
 METRICS = ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", "gap_pct")
 # hgsp.txt Table I: weighted tardiness and miss rate in %, of the authors' instances, which
 # are not ours.
@@ -53,7 +53,7 @@ READINGS = ("sagreedy", "sagreedy-arrived")  # both of SAGreedy, printed once
 class Runs:
     """Runs that figures share, each made once.
 
-    instances: of each load level, with seeds from 0. moves: of the annealing.
+    instances: of each load level, with seeds from 0. moves: of the search.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 @table_one.says
 def _(rows: list[Row]) -> str:
     found = {(row["level"], row["scheduler"]): row for row in rows}
-    gap_pct = {level: found[level, "annealing"].get("gap_pct") for level in LEVELS}
+    gap_pct = {level: found[level, "search"].get("gap_pct") for level in LEVELS}
     gaps = " and ".join(
         f"{gap:.1f} % at {level}" for level, gap in gap_pct.items() if gap is not None
     )
@@ -258,7 +258,7 @@ def _(rows: list[Row]) -> str:
         f"{row['published_weighted_tardiness']:,.0f}" for row in (medium[1], medium[0])
     )
     return (
-        f"On average no schedule can be better than the annealing's by more than {gaps};"
+        f"On average no schedule can be better than the search's by more than {gaps};"
         f" no bound above 0 is known at {none}. That SAGreedy is better than Greedy at medium load"
         f" ({MEDIUM}, published {printed} s) depends on the reading: {claim}. At {HIGH} SAGreedy"
         f" misses {own['dmr_pct']:.1f} % of the deadlines, or {arrived['dmr_pct']:.1f} % as"

@@ -129,7 +129,7 @@ def test_published_values_are_those_of_table_one():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("level", "name"),
-    [("tasks1", "edd"), ("tasks2", "greedy"), ("tasks3", "sagreedy"), ("tasks3", "annealing")],
+    [("tasks1", "edd"), ("tasks2", "greedy"), ("tasks3", "sagreedy"), ("tasks3", "search")],
 )
 def test_table_one_is_the_mean_of_what_solve_gives(folder, level, name):
     (row,) = (
@@ -297,7 +297,7 @@ def test_busy_shares_are_the_metrics_utilisation_by_model(folder):
 def test_the_course_of_a_search_is_the_solutions(folder):
     rows = rows_of(folder / "hgsp_annealing.csv")
     fifo = solved(HIGH, "fifo").summary()["weighted_tardiness"]
-    for name in ("sagreedy", "annealing"):
+    for name in ("sagreedy", "search"):
         solution = solved(HIGH, name)
         own = [row for row in rows if (row["search"], row["on"]) == (name, "80 tasks")]
         np.testing.assert_array_equal(

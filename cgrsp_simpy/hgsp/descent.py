@@ -1,0 +1,318 @@
+"""The inner loop of the search: descent by swaps and insertions, and kicks.
+
+Compiled where the extra `fast` (numba) is there. Its arrays are lists where it is not, so that the
+same lines run both ways, with the same result to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+try:
+    from numba import njit
+except ImportError:
+    COMPILED = False
+else:
+    from numba import config
+
+    COMPILED = not config.DISABLE_JIT
+
+NEAR = 8  # positions about a change: they are looked at again, and kicks reach as far
+KICKS = 3  # at most, before a descent
+PER_KICK = 4  # random numbers
+PER_ROUND = 2 + KICKS * PER_KICK
+ROUNDING = 1e-12  # of a time: what adding in another order can change
+
+
+def compiled(function: F) -> F:
+    """The function, compiled if numba is there; fastmath stays off, for equal bits."""
+    return njit(cache=True)(function) if COMPILED else function
+
+
+def rows_of(array: np.ndarray[Any, Any]) -> Any:
+    """An array as the functions here have it: lists, which plain Python reads faster, unless they
+    are compiled.
+    """
+    return array if COMPILED else array.tolist()
+
+
+Jobs = Sequence[Sequence[float]]
+"""Of a GPU, each task's arrival, deadline, weight, and time on it."""
+
+
+class State(NamedTuple):
+    """The tasks of each GPU in order, each as early as it can be.
+
+    jobs[j]: Jobs of GPU j. tasks[j][k]: the kth of size[j] tasks of GPU j. finish_s[j][k], late[j][k]: when the first k of
+    them end, and their weighted tardiness. gpu, place: of each task. queue, waits, ends: tasks to
+    look at, in a ring; whether a task is in it; how many have left it and how many have come.
+    """
+
+    jobs: Sequence[Jobs]
+    tasks: Sequence[list[int]]
+    finish_s: Sequence[list[float]]
+    late: Sequence[list[float]]
+    size: list[int]
+    gpu: list[int]
+    place: list[int]
+    queue: list[int]
+    waits: list[int]
+    ends: list[int]
+
+
+@compiled
+def then(jobs: Jobs, task: int, now_s: float, late: float) -> tuple[float, float]:
+    """When a task ends that follows on a GPU, and the weighted tardiness with it (hgsp.txt Eq. 1,
+    4 and 5).
+    """
+    arrival_s, deadline_s, weight, time_s = jobs[task]
+    end_s = (now_s if now_s > arrival_s else arrival_s) + time_s
+    if end_s > deadline_s:
+        late += weight * (end_s - deadline_s)
+    return end_s, late
+
+
+@compiled
+def worsening(
+    jobs: Jobs,
+    tasks: list[int],
+    finish_s: list[float],
+    late: list[float],
+    size: int,
+    change: tuple[int, int, int, int, int, int],
+    most: float,
+) -> float:
+    """What a GPU's weighted tardiness grows by with a change: first, head, begin, end, tail, on.
+    From position `first` on there come the task `head`, the GPU's own of positions begin to
+    end - 1, `tail`, and then its own from `on` on.
+
+    A head or tail of -1 is none. It is looked at up to where all is as it was; infinite as soon as
+    it is known to be `most` or more.
+    """
+    first, head, begin, end, tail, on = change
+    now_s, sum_late = finish_s[first], late[first]
+    if head >= 0:
+        now_s, sum_late = then(jobs, head, now_s, sum_late)
+    for k in range(begin, end):
+        now_s, sum_late = then(jobs, tasks[k], now_s, sum_late)
+    if tail >= 0:
+        now_s, sum_late = then(jobs, tail, now_s, sum_late)
+    for k in range(on, size):
+        delay_s = now_s - finish_s[k]
+        if abs(delay_s) <= ROUNDING * now_s:
+            return sum_late - late[k]
+        if sum_late - late[k if delay_s > 0 else size] >= most:
+            return inf
+        now_s, sum_late = then(jobs, tasks[k], now_s, sum_late)
+    return sum_late - late[size]
+
+
+@compiled
+def retime(state: State, j: int, first: int, last: int) -> None:
+    """Work out GPU j anew from a position on, of which those to `last` have changed, and have
+    all near them looked at.
+    """
+    tasks, finish_s, late, size = state.tasks[j], state.finish_s[j], state.late[j], state.size[j]
+    for k in range(first, size):
+        task = tasks[k]
+        finish_s[k + 1], late[k + 1] = then(state.jobs[j], task, finish_s[k], late[k])
+        state.gpu[task], state.place[task] = j, k
+    for k in range(max(0, first - NEAR), min(size, last + NEAR + 1)):
+        if not state.waits[tasks[k]]:
+            state.waits[tasks[k]] = 1
+            state.queue[state.ends[1] % len(state.queue)] = tasks[k]
+            state.ends[1] += 1
+
+
+@compiled
+def move(state: State, task: int, j: int, k: int, swap: bool) -> None:
+    """Put a task on GPU j at position k: in place of the task there, or before it."""
+    own, was = state.gpu[task], state.place[task]
+    here, there = state.tasks[own], state.tasks[j]
+    if swap:
+        here[was], there[k] = there[k], task
+    else:
+        state.size[own] -= 1
+        for place in range(was, state.size[own]):
+            here[place] = here[place + 1]
+        for place in range(state.size[j], k, -1):
+            there[place] = there[place - 1]
+        there[k] = task
+        state.size[j] += 1
+    if own == j:
+        retime(state, j, min(was, k), max(was, k))
+    else:
+        retime(state, own, was, was)
+        retime(state, j, k, k)
+
+
+@compiled
+def ended(finish_s: list[float], size: int, at_s: float) -> int:
+    """How many of a GPU's tasks have ended by a time."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        if finish_s[middle + 1] > at_s:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
+def best_move(state: State, task: int, least: float) -> tuple[float, int, int, bool, int]:
+    """Where a task goes best: by how much that lowers the objective, GPU (-1: it stays), position,
+    whether in place of the task there, and how many moves were tried.
+
+    least: to be lowered by more than that. What the others gain without the task limits what its
+    own tardiness may be, and so how late it may go; before the tasks that end as it arrives it need
+    not go.
+    """
+    own, was = state.gpu[task], state.place[task]
+    mine = (state.jobs[own], state.tasks[own], state.finish_s[own], state.late[own])
+    last = state.size[own]
+    gain = -worsening(*mine, last, (was, -1, 0, 0, -1, was + 1), inf)
+    best, to, at, swaps, tried = -least, -1, 0, False, 1
+    for j in range(len(state.size)):
+        jobs, tasks, finish_s, late = (
+            state.jobs[j],
+            state.tasks[j],
+            state.finish_s[j],
+            state.late[j],
+        )
+        arrival_s, deadline_s, weight, time_s = jobs[task]
+        if gain <= least or time_s == inf:
+            continue
+        size = state.size[j]
+        for k in range(ended(finish_s, size, arrival_s), size + (j != own)):
+            late_s = max(finish_s[k], arrival_s) + time_s - deadline_s
+            if weight * late_s >= best + gain and (j != own or k <= was):
+                break
+            if j == own and k == was:
+                continue
+            other = tasks[k] if k < size else -1
+            swapped = inf
+            if j != own:
+                moved = (
+                    worsening(
+                        jobs, tasks, finish_s, late, size, (k, task, 0, 0, -1, k), best + gain
+                    )
+                    - gain
+                )
+                if other >= 0 and state.jobs[own][other][3] < inf:
+                    swapped = worsening(*mine, last, (was, other, 0, 0, -1, was + 1), inf)
+                    swapped += worsening(
+                        jobs,
+                        tasks,
+                        finish_s,
+                        late,
+                        size,
+                        (k, task, 0, 0, -1, k + 1),
+                        best - swapped,
+                    )
+            elif k < was:
+                moved = worsening(*mine, last, (k, task, k, was, -1, was + 1), best)
+                swapped = worsening(*mine, last, (k, task, k + 1, was, other, was + 1), best)
+            else:
+                moved = worsening(*mine, last, (was, -1, was + 1, k + 1, task, k + 1), best)
+                swapped = worsening(*mine, last, (was, other, was + 1, k, task, k + 1), best)
+            tried += 2
+            if min(moved, swapped) < best:
+                best, to, at, swaps = min(moved, swapped), j, k, swapped < moved
+    return best, to, at, swaps, tried
+
+
+@compiled
+def descend(state: State, least: float, moves: int) -> int:
+    """Each task that is to be looked at goes where that lowers the objective most, until none does
+    or so many moves were tried; how many were.
+    """
+    tried = 0
+    while state.ends[0] < state.ends[1] and tried < moves:
+        task = state.queue[state.ends[0] % len(state.queue)]
+        state.ends[0] += 1
+        state.waits[task] = 0
+        _, j, k, swap, looked = best_move(state, task, least)
+        tried += looked
+        if j >= 0:
+            move(state, task, j, k, swap)
+    return tried
+
+
+@compiled
+def kick(state: State, draw: Sequence[float]) -> None:
+    """Random moves near a late task: a task goes to a GPU, near the time at which it starts now,
+    or changes places with one there.
+    """
+    late = int(draw[1] * len(state.gpu))
+    while (
+        state.late[state.gpu[late]][state.place[late] + 1]
+        <= (state.late[state.gpu[late]][state.place[late]])
+    ):
+        late = (late + 1) % len(state.gpu)
+    for first in range(2, 2 + PER_KICK * (1 + int(draw[0] * KICKS)), PER_KICK):
+        own = state.gpu[late]
+        least = max(0, state.place[late] - NEAR)
+        most = min(state.size[own], state.place[late] + NEAR + 1)
+        was = least + int(draw[first] * (most - least))
+        task, j = state.tasks[own][was], int(draw[first + 1] * len(state.size))
+        swap = draw[first + 2] < 0.5
+        middle = ended(state.finish_s[j], state.size[j], state.finish_s[own][was])
+        last = state.size[j] - (swap or j == own)
+        k = min(last, max(0, middle - NEAR + int(draw[first + 3] * (2 * NEAR + 1))))
+        if (j == own and k == was) or k < 0 or state.jobs[j][task][3] == inf:
+            continue
+        if not swap or state.jobs[own][state.tasks[j][k]][3] < inf:
+            move(state, task, j, k, swap)
+
+
+@compiled
+def objective(state: State) -> float:
+    """Total weighted tardiness (hgsp.txt Eq. 1)."""
+    total = 0.0
+    for j in range(len(state.size)):
+        total += state.late[j][state.size[j]]
+    return total
+
+
+@compiled
+def copy(source: State, target: State) -> None:
+    """Make one state, but for what is to be looked at, equal to another."""
+    for j in range(len(source.size)):
+        target.size[j] = source.size[j]
+        for k in range(source.size[j]):
+            task = source.tasks[j][k]
+            target.tasks[j][k], target.gpu[task], target.place[task] = task, j, k
+            target.finish_s[j][k + 1] = source.finish_s[j][k + 1]
+            target.late[j][k + 1] = source.late[j][k + 1]
+
+
+@compiled
+def rounds(
+    state: State, best: State, draws: Sequence[Sequence[float]], moves: int
+) -> tuple[int, int]:
+    """Descend, go back to the best state if this one is worse, and kick: once a row of random
+    numbers, or until so many moves were tried or nothing is late; how many rows and moves those
+    were.
+    """
+    tried = 0
+    for row in range(len(draws)):
+        least = 1e-9 * (1 + objective(best))
+        tried += descend(state, least, moves - tried)
+        if state.ends[0] < state.ends[1]:
+            return row, tried
+        if objective(state) <= objective(best):
+            copy(state, best)
+        else:
+            copy(best, state)
+        if objective(best) <= least or tried >= moves:
+            return row, tried
+        kick(state, draws[row])
+        tried += 1
+    return len(draws), tried

@@ -1,0 +1,108 @@
+"""The search: from the best list schedule, descent by swaps and insertions within and across GPUs,
+then kicks and descent again, in which a worse schedule is taken back.
+
+An iterated local search for one GPU and for several. Sources: M. den Besten, T. Stützle, M. Dorigo,
+"Design of iterated local search algorithms", EvoWorkshops 2001, 441-451; R. K. Congram, C. N.
+Potts, S. L. van de Velde, "An iterated dynasearch algorithm for the single-machine total weighted
+tardiness scheduling problem", INFORMS Journal on Computing 14 (2002) 52-67.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cgrsp_simpy.hgsp.instance import Instance
+from cgrsp_simpy.hgsp.rules import RULES, dispatch
+from cgrsp_simpy.hgsp.sagreedy import Iteration
+from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.streams import stream
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.hgsp.descent import State
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 5000  # moves between two looks at the clock, and two steps of the course
+ROUNDS = 100  # whose random numbers are drawn together
+MOST_STEPS = 1000  # of the course that is reported
+
+
+def search(
+    instance: Instance,
+    seed: int = 0,
+    *,
+    moves: int | None = None,
+    time_budget_s: float | None = None,
+) -> tuple[Schedule, list[Iteration]]:
+    """The best schedule found, and the course of the search; never worse than Greedy or a dispatch
+    rule, from which it starts.
+
+    moves: how many are tried, about, for an answer that is the same each time, with the extra
+    `fast` (compiled) or without. time_budget_s: seconds until it stops; to compile takes none of
+    them. Of both, what comes first. Raises InputError if neither is given.
+    """
+    if moves is None and time_budget_s is None:
+        raise InputError("the search needs moves or a time budget")
+    begin_s = time.perf_counter()
+    starts = [
+        greedy_assignment(instance, range(instance.tasks)),
+        *(dispatch(instance, rule) for rule in RULES.values()),
+    ]
+    start = min(starts, key=lambda schedule: schedule.weighted_tardiness)
+    value, done = start.weighted_tardiness, 0
+    course = [Iteration(0, 0.0, value, value)]
+    if value == 0:
+        return start, course
+    loading_s = time.perf_counter()
+    from cgrsp_simpy.hgsp import descent  # numba takes a second to load
+
+    state, best = _state(start), _state(start)
+    begin_s += time.perf_counter() - loading_s
+    rng, draws = stream(seed, "search"), np.empty((0, descent.PER_ROUND))
+    while (moves is None or done < moves) and (
+        time_budget_s is None or time.perf_counter() - begin_s < time_budget_s
+    ):
+        draws = draws if len(draws) else rng.random((ROUNDS, descent.PER_ROUND))
+        most = min(AT_ONCE, moves - done) if moves else AT_ONCE
+        rows, tried = descent.rounds(state, best, descent.rows_of(draws), most)
+        done += tried
+        values = descent.objective(state), descent.objective(best)
+        course.append(Iteration(done, 0.0, *values))
+        if rows < len(draws) and tried < most:
+            break  # nothing is late
+        draws = draws[rows:]
+    found = [start, *(from_sequences(instance, _sequences(own)) for own in (best, state))]
+    least = min(found, key=lambda schedule: schedule.weighted_tardiness)
+    return least, course[:: 1 + len(course) // MOST_STEPS] + course[-1:]
+
+
+def _state(start: Schedule) -> State:
+    """A schedule as the inner loop has it, all of whose tasks are to be looked at."""
+    from cgrsp_simpy.hgsp import descent
+
+    jobs, (n, m) = start.instance, start.instance.times_s.shape
+    tasks, finish_s = np.zeros((m, n), np.int64), np.zeros((m, n + 1))
+    for j, own in enumerate(start.sequences()):
+        tasks[j, : len(own)] = own
+    finish_s[:, 0] = jobs.free_s
+    size, whole = np.bincount(start.gpu, minlength=m), np.zeros((4, n), np.int64)
+    columns = np.array([jobs.arrival_s, jobs.deadline_s, jobs.weight]).T
+    rows = np.array([np.column_stack([columns, times_s]) for times_s in jobs.times_s.T])
+    arrays = (rows, tasks, finish_s, np.zeros((m, n + 1)), size, *whole, np.zeros(2, np.int64))
+    state = descent.State(*map(descent.rows_of, arrays))
+    if descent.COMPILED and not any(Path(descent.rounds.stats.cache_path).glob("descent.rounds*")):
+        log.info("compiling the search, once")
+    descent.rounds(state, state, descent.rows_of(np.empty((0, descent.PER_ROUND))), 0)
+    for j in range(m):
+        descent.retime(state, j, 0, int(size[j]))
+    return state
+
+
+def _sequences(state: State) -> list[list[int]]:
+    return [[int(task) for task in own[:size]] for own, size in zip(state.tasks, state.size)]

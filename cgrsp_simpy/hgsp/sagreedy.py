@@ -22,7 +22,7 @@ from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.model.streams import stream
 
 INITIAL, COOLING, ITERATIONS = 1000.0, 0.99, 1000  # T_initial, alpha, K of the program
-LEAST_RATIO, MOST_RATIO = 0.1, 0.8  # of Eq. 15
+LEAST_RATIO, MOST_RATIO = 0.1, 0.8  # of Eq. 15, whose clip is a straight line here
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _neighbour(
     """
     coldest = INITIAL * COOLING**ITERATIONS
     share = (temperature - coldest) / (INITIAL - coldest)
-    ratio = min(MOST_RATIO, max(LEAST_RATIO, share))  # Eq. 15
+    ratio = LEAST_RATIO + (MOST_RATIO - LEAST_RATIO) * share
     tardy = int((tardiness_s > 0).sum())
     latest = np.argsort(-tardiness_s, kind="stable")[: max(1, math.floor(ratio * tardy))]
     first: list[int] = latest.tolist()

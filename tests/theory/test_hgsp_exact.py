@@ -14,13 +14,14 @@ from support import brute_force
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide import bounds as day_bounds
-from cgrsp_simpy.hgsp.annealing import Sequences, anneal, sagreedy
+from cgrsp_simpy.hgsp.annealing import Sequences, anneal
 from cgrsp_simpy.hgsp.bounds import alone, by_capacity, lower_bound
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_orlib
 from cgrsp_simpy.hgsp.policies import SCHEDULERS
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
+from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.scenario import schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import from_sequences, greedy_assignment
 from cgrsp_simpy.model.checks import InputError
@@ -210,9 +211,9 @@ def test_bounds_are_tight_under_overload(level, most_gap):
 
 
 def test_alone_counts_what_no_schedule_can_avoid():
-    late = Instance([10.0], [0], [3.0], [2.0], [1.0], cluster("small"))
+    late = Instance([10.0], [0], [3.0], [2.0], [1.0], cluster("small-30"))
     assert alone(late) == 0.0
-    slow = Instance([114.0], [0], [2.0], [5.0], [1.0], cluster("small"))
+    slow = Instance([114.0], [0], [2.0], [5.0], [1.0], cluster("small-30"))
     assert alone(slow) == pytest.approx(5 * (1 + 2 - 2))
     assert by_capacity(slow) <= 5
 

@@ -72,8 +72,8 @@ def search(
         most = min(AT_ONCE, moves - done) if moves else AT_ONCE
         rows, tried = descent.rounds(state, best, descent.rows_of(draws), most)
         done += tried
-        values = descent.objective(state), descent.objective(best)
-        course.append(Iteration(done, 0.0, *values))
+        value = descent.objective(state)
+        course.append(Iteration(done, 0.0, value, min(value, descent.objective(best))))
         if rows < len(draws) and tried < most:
             break  # nothing is late
         draws = draws[rows:]

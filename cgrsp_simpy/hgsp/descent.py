@@ -1,4 +1,5 @@
-"""The inner loop of the search: descent by swaps and insertions, and kicks.
+"""The inner loops of both searches: descent by swaps and insertions, and kicks; insertion into
+gaps.
 
 Compiled where the extra `fast` (numba) is there. Its arrays are lists where it is not, so that the
 same lines run both ways, with the same result to the bit.
@@ -315,3 +316,75 @@ def rounds(
         kick(state, draws[row])
         tried += 1
     return len(draws), tried
+
+
+# ---- insertion, of SAGreedy ----
+
+
+class Gaps(NamedTuple):
+    """Where GPUs are free. opens[j][k], closes[j][k]: from when to when GPU j's gap k is, in order.
+    number[j]: of its gaps, the last without an end. shortest_s[j]: a gap below it holds no task.
+    """
+
+    opens: Sequence[list[float]]
+    closes: Sequence[list[float]]
+    number: list[int]
+    shortest_s: Sequence[float]
+
+
+@compiled
+def gap_for(gaps: Gaps, j: int, arrival_s: float, time_s: float) -> tuple[int, float]:
+    """The earliest gap of GPU j for a task, and when the task would start there."""
+    opens, closes, low, high = gaps.opens[j], gaps.closes[j], 0, gaps.number[j] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if closes[middle] >= arrival_s + time_s:
+            high = middle
+        else:
+            low = middle + 1
+    while (opens[low] if opens[low] > arrival_s else arrival_s) + time_s > closes[low]:
+        low += 1
+    return low, opens[low] if opens[low] > arrival_s else arrival_s
+
+
+@compiled
+def take(gaps: Gaps, j: int, k: int, start_s: float, finish_s: float) -> None:
+    """Take a run out of GPU j's gap k."""
+    opens, closes, number = gaps.opens[j], gaps.closes[j], gaps.number[j]
+    before = start_s - opens[k] >= gaps.shortest_s[j]
+    behind = closes[k] - finish_s >= gaps.shortest_s[j]
+    if before and behind:
+        for place in range(number, k, -1):
+            opens[place], closes[place] = opens[place - 1], closes[place - 1]
+        opens[k + 1], closes[k], gaps.number[j] = finish_s, start_s, number + 1
+    elif before:
+        closes[k] = start_s
+    elif behind:
+        opens[k] = finish_s
+    else:
+        for place in range(k, number - 1):
+            opens[place], closes[place] = opens[place + 1], closes[place + 1]
+        gaps.number[j] = number - 1
+
+
+@compiled
+def insert(
+    order: Sequence[int],
+    arrivals_s: Sequence[float],
+    times_s: Sequence[Sequence[float]],
+    gaps: Gaps,
+    gpu: list[int],
+    start_s: list[float],
+) -> None:
+    """Each task in turn into the earliest gap after its arrival that holds it, on the GPU where it
+    then ends first; of equal GPUs it is the first.
+    """
+    for task in order:
+        best_s, chosen, where, begin_s = inf, 0, 0, 0.0
+        for j in range(len(times_s[task])):
+            if times_s[task][j] < inf:
+                k, from_s = gap_for(gaps, j, arrivals_s[task], times_s[task][j])
+                if from_s + times_s[task][j] < best_s:
+                    best_s, chosen, where, begin_s = from_s + times_s[task][j], j, k, from_s
+        gpu[task], start_s[task] = chosen, begin_s
+        take(gaps, chosen, where, begin_s, best_s)

@@ -10,15 +10,13 @@ it has arrived and run, and nothing is gained at medium load.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from random import Random
 
 import numpy as np
 
 from cgrsp_simpy.hgsp.instance import Floats, Instance
-from cgrsp_simpy.hgsp.schedule import Schedule
+from cgrsp_simpy.hgsp.schedule import Ints, Schedule
 from cgrsp_simpy.model.streams import stream
 
 INITIAL, COOLING, ITERATIONS = 1000.0, 0.99, 1000  # T_initial, alpha, K of the program
@@ -35,34 +33,27 @@ class Iteration:
     best: float
 
 
-def insertion(instance: Instance, order: Iterable[int]) -> Schedule:
-    """Each task in turn goes into the earliest gap after its arrival that holds it, on the GPU
-    where it then ends first; of equal GPUs it is the first. In order of arrival this is Greedy.
-
-    order: indices of all tasks.
+def inserter(instance: Instance) -> Callable[[Ints], Schedule]:
+    """What carries out an order of all tasks: each in turn goes into the earliest gap after its
+    arrival that holds it, on the GPU where it then ends first. In order of arrival this is Greedy.
     """
-    n, arrivals, times = instance.tasks, instance.arrival_s.tolist(), instance.times_s.tolist()
-    gpu, start, finish = [0] * n, [0.0] * n, [0.0] * n
-    shortest_s = instance.times_s.min(axis=0).tolist()  # a gap below it holds nothing
-    opens = [[free_s] for free_s in instance.free_s.tolist()]  # gaps of each GPU, the last without
-    closes = [[math.inf] for _ in opens]  # an end
-    for task in order:
-        arrival, best, chosen, where = arrivals[task], math.inf, 0, 0
-        for j, time in enumerate(times[task]):
-            if time == math.inf:
-                continue
-            gap = bisect_left(closes[j], arrival + time)
-            while (begin := max(arrival, opens[j][gap])) + time > closes[j][gap]:
-                gap += 1
-            if begin + time < best:
-                best, chosen, where = begin + time, j, gap
-        begin = max(arrival, opens[chosen][where])
-        gpu[task], start[task], finish[task] = chosen, begin, best
-        ends = ((opens[chosen][where], begin), (best, closes[chosen][where]))
-        left = [(since, until) for since, until in ends if until - since >= shortest_s[chosen]]
-        opens[chosen][where : where + 1] = [since for since, _ in left]
-        closes[chosen][where : where + 1] = [until for _, until in left]
-    return Schedule(instance, np.array(gpu), np.array(start), np.array(finish))
+    from cgrsp_simpy.hgsp import descent  # numba takes a second to load
+
+    n, m = instance.times_s.shape
+    arrivals_s, times_s = map(descent.rows_of, (instance.arrival_s, instance.times_s))
+    shortest_s = instance.times_s.min(axis=0)
+
+    def carry_out(order: Ints) -> Schedule:
+        opens, closes = np.zeros((m, n + 1)), np.full((m, n + 1), math.inf)
+        opens[:, 0] = instance.free_s
+        arrays = (opens, closes, np.ones(m, np.int64), shortest_s)
+        gaps = descent.Gaps(*map(descent.rows_of, arrays))
+        gpu, start_s = descent.rows_of(np.zeros(n, np.int64)), descent.rows_of(np.zeros(n))
+        descent.insert(descent.rows_of(order), arrivals_s, times_s, gaps, gpu, start_s)
+        run_s = instance.times_s[np.arange(n), gpu]
+        return Schedule(instance, np.array(gpu), np.array(start_s), start_s + run_s)
+
+    return carry_out
 
 
 def sagreedy(
@@ -72,15 +63,14 @@ def sagreedy(
 
     It ends early where no task is late.
     """
-    rng = Random(int.from_bytes(stream(seed, "sagreedy").bytes(16)))
-    temperature = INITIAL
-    current = best = insertion(instance, range(instance.tasks))
+    rng, temperature, carry_out = stream(seed, "sagreedy"), INITIAL, inserter(instance)
+    current = best = carry_out(np.arange(instance.tasks))
     value = least = current.weighted_tardiness
     course = [Iteration(0, temperature, value, least)]
     for iteration in range(1, iterations + 1):
         if least == 0:
             break
-        found = insertion(instance, _neighbour(current.tardiness_s, instance, temperature, rng))
+        found = carry_out(_neighbour(current.tardiness_s, instance, temperature, rng))
         worse = found.weighted_tardiness - value
         if worse <= 0 or rng.random() < math.exp(-worse / temperature):
             current, value = found, found.weighted_tardiness
@@ -92,25 +82,24 @@ def sagreedy(
 
 
 def _neighbour(
-    tardiness_s: Floats, instance: Instance, temperature: float, rng: Random
-) -> list[int]:
+    tardiness_s: Floats, instance: Instance, temperature: float, rng: np.random.Generator
+) -> Ints:
     """The latest of the late tasks first, by lateness, arrival, deadline or chance; the others
     behind them by arrival, or shuffled, which is the rarer the colder it is.
     """
     coldest = INITIAL * COOLING**ITERATIONS
     share = (temperature - coldest) / (INITIAL - coldest)
     ratio = LEAST_RATIO + (MOST_RATIO - LEAST_RATIO) * share
-    tardy = int((tardiness_s > 0).sum())
-    latest = np.argsort(-tardiness_s, kind="stable")[: max(1, math.floor(ratio * tardy))]
-    first: list[int] = latest.tolist()
-    chosen, way = set(first), rng.random()
-    others = [task for task in range(instance.tasks) if task not in chosen]
+    chosen = max(1, math.floor(ratio * (tardiness_s > 0).sum()))
+    first = np.argsort(-tardiness_s, kind="stable")[:chosen]
+    others = np.setdiff1d(np.arange(instance.tasks), first)
+    way = rng.random()
     if 0.25 <= way < 0.5:
-        first.sort()
+        first = np.sort(first)
     elif 0.5 <= way < 0.75:
-        first.sort(key=instance.deadline_s.__getitem__)
+        first = first[np.argsort(instance.deadline_s[first], kind="stable")]
     elif way >= 0.75:
-        rng.shuffle(first)
+        first = rng.permutation(first)
     if rng.random() < temperature / INITIAL:
-        rng.shuffle(others)
-    return first + others
+        others = rng.permutation(others)
+    return np.concatenate([first, others])

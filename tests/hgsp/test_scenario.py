@@ -22,7 +22,7 @@ from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.policies import SCHEDULERS, Follow, Online, Replan
 from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
-from cgrsp_simpy.hgsp.sagreedy import insertion, sagreedy
+from cgrsp_simpy.hgsp.sagreedy import inserter, sagreedy
 from cgrsp_simpy.hgsp.scenario import Scenario, luck, plan_of, schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
@@ -173,7 +173,7 @@ def test_where_all_is_certain_and_all_have_arrived_plans_made_anew_are_the_first
 PLANNERS = {
     "fifo": lambda instance: greedy_assignment(instance, range(instance.tasks), True),
     "greedy": greedy,
-    "insertion": lambda instance: insertion(instance, range(instance.tasks)[::-1]),
+    "insertion": lambda instance: inserter(instance)(np.arange(instance.tasks)[::-1]),
     "sagreedy": lambda instance: sagreedy(instance, iterations=5)[0],
     "search": lambda instance: search(instance, moves=300)[0],
     **{name: lambda instance, rule=rule: dispatch(instance, rule) for name, rule in RULES.items()},

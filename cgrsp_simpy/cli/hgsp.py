@@ -120,7 +120,10 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
 
 def _add_source(parser: argparse._ActionsContainer) -> None:
     _add_level(parser)
-    file = "CSV of workload, memory_gb, deadline_s, weight, arrival_s; task, if any, names them"
+    file = (
+        "CSV of workload, or time_s:GPU for each GPU, memory_gb, deadline_s, weight, arrival_s;"
+        " task, if any, names them"
+    )
     _add_named(parser, "--instance FILE:A=X", file, OF_INSTANCE)
     orlib = "a weighted tardiness file of the OR-Library"
     _add_named(parser, "--orlib FILE:A=X", orlib, OF_ORLIB)

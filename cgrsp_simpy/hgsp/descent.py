@@ -23,7 +23,7 @@ else:
     COMPILED = not numba.config.DISABLE_JIT
 
 NEAR = 8  # positions about a change: they are looked at again, and kicks reach as far
-KICKS = 3  # at most, before a descent
+KICKS = 10  # random moves at most, before a descent
 PER_KICK = 4  # random numbers
 PER_ROUND = 2 + KICKS * PER_KICK
 ROUNDING = 1e-12  # of a time: what adding in another order can change

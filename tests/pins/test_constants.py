@@ -23,7 +23,7 @@ from cgrsp_simpy.dag import generate as dag_generate
 from cgrsp_simpy.dag.paper import learning as network
 from cgrsp_simpy.decide.month import THESIS_MIX
 from cgrsp_simpy.exercises import EXERCISES
-from cgrsp_simpy.hgsp import annealing
+from cgrsp_simpy.hgsp import sagreedy
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.hgsp.instance import CLUSTERS
 from cgrsp_simpy.llm import policies as llm_policies
@@ -125,22 +125,26 @@ THESIS = {  # papers/thesis.txt, read as calibration.md says
     "large |d|, Section 5.1.3": (findings.LARGE, 0.8),
 }
 HGSP = {  # papers/hgsp.txt
-    "T, alpha, K of SAGreedy, Section IV.A": (
-        [annealing.INITIAL, annealing.COOLING, annealing.ITERATIONS],
-        [1000, 0.95, 100],
+    "T, alpha, K of SAGreedy, in the authors' program": (
+        [sagreedy.INITIAL, sagreedy.COOLING, sagreedy.ITERATIONS],
+        [1000, 0.99, 1000],
     ),
-    "priority ratio, Eq. 15": ((annealing.LEAST_RATIO, annealing.MOST_RATIO), (0.1, 0.8)),
+    "priority ratio, Eq. 15": ((sagreedy.LEAST_RATIO, sagreedy.MOST_RATIO), (0.1, 0.8)),
     "small cluster, Section IV": (
-        [(gpu.name, gpu.memory_gb, gpu.speed) for gpu in CLUSTERS["small"]],
+        [(gpu.name, gpu.memory_gb, gpu.speed) for gpu in CLUSTERS["small-30"]],
         [("A100", 80, 57.0), ("A30", 24, 30.0), ("L40", 48, 55.5)],
     ),
     "sizes of the clusters": (
         {name: len(gpus) for name, gpus in CLUSTERS.items()},
-        {"small": 3, "medium": 6, "large": 9},
+        {
+            name + end: 3 * each
+            for each, name in enumerate(("small", "medium", "large"), 1)
+            for end in ("", "-30")
+        },
     ),
     "tasks of the levels": (
         {name: level.tasks for name, level in LEVELS.items()},
-        {"tasks1": 1000, "tasks2": 2000, "tasks3": 1000, "tasks4": 2000},
+        {"tasks1": 1000, "tasks2": 1000, "tasks3": 1500, "tasks4": 2000},
     ),
     "step, s, Section VI.D": (llm_policies.STEP_S, 0.01),
     "model, GB, Section VI.C": (llm_requests.QWEN3.memory_gb, 30),

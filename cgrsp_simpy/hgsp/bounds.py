@@ -13,7 +13,7 @@ import scipy
 
 from cgrsp_simpy.analysis.solver import SOLVED, tried_twice
 from cgrsp_simpy.hgsp.branch import by_few
-from cgrsp_simpy.hgsp.instance import COLUMNS, Floats, Instance
+from cgrsp_simpy.hgsp.instance import Floats, Instance
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +47,10 @@ def by_capacity(instance: Instance) -> float:
     """As if GPUs were sold by the second, to as many as want them: what all tasks cost at least,
     each by itself, less what the GPUs can earn.
 
-    Let a second on each of the n_m GPUs of model m cost lambda_m(t) >= 0 at time t. In a schedule
-    no more than n_m tasks run on them at once, so that all runs together pay at most E, the sum
-    over m of n_m times the integral of lambda_m. The weighted tardiness of the schedule is what its
+    Let a second on each of the n_m GPUs of model m, which are equally fast for every task, cost
+    lambda_m(t) >= 0 at time t. In a schedule no more than n_m tasks run on them at once, so that
+    all runs together pay at most E, the sum over m of n_m times the integral of lambda_m. The
+    weighted tardiness of the schedule is what its
     tasks pay and are late for, less what they pay; it is therefore at least the sum over tasks of
     the least that any run from the arrival on, on any GPU that fits, is late for and pays, less E.
 
@@ -64,7 +65,7 @@ def by_capacity(instance: Instance) -> float:
     Management Science 27 (1981) 1-18.
     """
     models = _models(instance)
-    begin_s, end_s = _span(instance)
+    begin_s, end_s = _span(instance, models)
     every = -(-instance.tasks // MOST_TASKS)
     runs = len(models) * -(-instance.tasks // every)
     intervals = max(2, min(MOST_INTERVALS, MOST_VARIABLES // runs))
@@ -73,31 +74,38 @@ def by_capacity(instance: Instance) -> float:
     if prices is None:
         return 0.0
     fine_s = np.linspace(begin_s, end_s, FINE_INTERVALS + 1)
-    lines = _along_lines(instance, models, edges_s, prices, fine_s)
+    lines = _along_lines(models, edges_s, prices, fine_s)
     return max(
         0.0, _worth(instance, models, edges_s, prices), _worth(instance, models, fine_s, lines)
     )
 
 
 class _Model(NamedTuple):
-    """GPUs of the same memory and speed."""
+    """GPUs that are equally fast for every task; times_s: of each task, infinite where it does not
+    fit.
+    """
 
-    memory_gb: float
-    speed: float
+    times_s: Floats
     number: int
+
+    @property
+    def mean_s(self) -> float:
+        """Of the tasks that fit; there is one for some model at least."""
+        return float(self.times_s[np.isfinite(self.times_s)].mean())
 
 
 def _models(instance: Instance) -> list[_Model]:
-    gpus = [(gpu.memory_gb, gpu.speed) for gpu in instance.gpus]
-    return [_Model(*own, gpus.count(own)) for own in sorted(set(gpus))]
+    times_s, number = np.unique(instance.times_s.T, axis=0, return_counts=True)
+    of_use = zip(times_s, number.tolist())
+    return [_Model(own, count) for own, count in of_use if np.isfinite(own).any()]
 
 
-def _span(instance: Instance) -> tuple[float, float]:
+def _span(instance: Instance, models: list[_Model]) -> tuple[float, float]:
     """From the first arrival to when GPUs that never wait would have done all, about; later time
     is free.
     """
-    speed = sum(gpu.speed for gpu in instance.gpus)
-    work_s = instance.workload.sum() / speed + instance.least_time_s.max()
+    rate = sum(model.number / model.mean_s for model in models)
+    work_s = instance.tasks / rate + instance.least_time_s.max()
     return float(instance.arrival_s.min()), float(instance.arrival_s.max() + work_s)
 
 
@@ -106,14 +114,14 @@ def _prices(instance: Instance, models: list[_Model], edges_s: Floats, every: in
 
     every: of so many tasks one is taken, and of the GPUs' time as small a share.
     """
-    workload, memory_gb, deadline_s, weight, arrival_s = (
-        getattr(instance, column)[::every] for column in COLUMNS
+    deadline_s, weight, arrival_s = (
+        own[::every] for own in (instance.deadline_s, instance.weight, instance.arrival_s)
     )
-    fits = np.array([memory_gb <= own.memory_gb for own in models])
-    length_s = edges_s[1] - edges_s[0]
+    times_s = np.array([own.times_s[::every] for own in models])
+    length_s, fits = edges_s[1] - edges_s[0], np.isfinite(times_s)
     model, task, edge = np.nonzero(fits[:, :, None] & (edges_s + length_s >= arrival_s[:, None]))
     start_s = np.maximum(edges_s[edge], arrival_s[task])
-    finish_s = start_s + workload[task] / np.array([own.speed for own in models])[model]
+    finish_s = start_s + times_s[model, task]
     cost = weight[task] * np.maximum(0.0, finish_s - deadline_s[task])
     once = _matrix(np.ones(len(task)), task, np.arange(len(task)), (len(weight), len(task)))
     used = _used(model, start_s, finish_s, edges_s, len(models))
@@ -139,16 +147,14 @@ def _prices(instance: Instance, models: list[_Model], edges_s: Floats, every: in
     return np.asarray(np.maximum(0.0, -found.ineqlin.marginals).reshape(len(models), -1))
 
 
-def _along_lines(
-    instance: Instance, models: list[_Model], edges_s: Floats, prices: Floats, fine_s: Floats
-) -> Floats:
+def _along_lines(models: list[_Model], edges_s: Floats, prices: Floats, fine_s: Floats) -> Floats:
     """Prices in finer intervals, on straight lines between those of wider ones.
 
     An interval's price is that of the middle of the time in which the runs of the program use it:
     all of it, or as long as a run takes if that is less.
     """
     length_s, middles_s = edges_s[1] - edges_s[0], (fine_s[1:] + fine_s[:-1]) / 2
-    used_s = [min(length_s, instance.workload.mean() / model.speed) for model in models]
+    used_s = [min(length_s, model.mean_s) for model in models]
     return np.array(
         [np.interp(middles_s, edges_s[:-1] + used / 2, own) for used, own in zip(used_s, prices)]
     )
@@ -181,25 +187,25 @@ def _worth(instance: Instance, models: list[_Model], edges_s: Floats, prices: Fl
     )
     least = np.full(instance.tasks, np.inf)
     for model, own in zip(models, paid):
-        fit = np.flatnonzero(instance.memory_gb <= model.memory_gb)
+        fit = np.flatnonzero(np.isfinite(model.times_s))
         for first in range(0, len(fit), TASKS_AT_ONCE):
             tasks = fit[first : first + TASKS_AT_ONCE]
-            cost = _least(instance, tasks, model.speed, edges_s, own)
+            cost = _least(instance, tasks, model.times_s, edges_s, own)
             least[tasks] = np.minimum(least[tasks], cost)
     earned = float(sum(model.number * own[-1] for model, own in zip(models, paid)))
     return float(least.sum()) - earned * (1 + ROUNDING)
 
 
 def _least(
-    instance: Instance, tasks: npt.NDArray[np.intp], speed: float, edges_s: Floats, paid: Floats
+    instance: Instance, tasks: npt.NDArray[np.intp], times_s: Floats, edges_s: Floats, paid: Floats
 ) -> Floats:
-    """What a run of each task on a GPU of this speed is late for and pays at least.
+    """What a run of each of these tasks on a GPU is late for and pays at least.
 
-    paid: by a GPU in use from the first edge to each. What a run costs is, as a function of its
-    start, made of straight lines that meet where it starts or ends at an edge or ends at
-    the deadline; so the least is at one of those, or at the arrival.
+    times_s: there, of all tasks. paid: by a GPU in use from the first edge to each. What a run
+    costs is, as a function of its start, made of straight lines that meet where it starts or ends
+    at an edge or ends at the deadline; so the least is at one of those, or at the arrival.
     """
-    jobs = (instance.workload / speed, instance.arrival_s, instance.deadline_s, instance.weight)
+    jobs = (times_s, instance.arrival_s, instance.deadline_s, instance.weight)
     run_s, arrival_s, deadline_s, weight = (own[tasks, None] for own in jobs)
     edges = np.broadcast_to(edges_s, (len(tasks), len(edges_s)))
     corners_s = np.hstack([arrival_s, deadline_s - run_s, edges, edges - run_s])

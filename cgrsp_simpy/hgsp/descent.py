@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 try:
-    from numba import njit
+    import numba
 except ImportError:
     COMPILED = False
 else:
-    from numba import config
-
-    COMPILED = not config.DISABLE_JIT
+    COMPILED = not numba.config.DISABLE_JIT
 
 NEAR = 8  # positions about a change: they are looked at again, and kicks reach as far
 KICKS = 3  # at most, before a descent
@@ -33,7 +31,7 @@ ROUNDING = 1e-12  # of a time: what adding in another order can change
 
 def compiled(function: F) -> F:
     """The function, compiled if numba is there; fastmath stays off, for equal bits."""
-    return njit(cache=True)(function) if COMPILED else function
+    return cast(F, numba.njit(cache=True)(function)) if COMPILED else function
 
 
 def rows_of(array: np.ndarray[Any, Any]) -> Any:
@@ -50,10 +48,10 @@ Jobs = Sequence[Sequence[float]]
 class State(NamedTuple):
     """The tasks of each GPU in order, each as early as it can be.
 
-    jobs[j]: Jobs of GPU j. tasks[j][k]: the kth of size[j] tasks of GPU j. finish_s[j][k],
-    late[j][k]: when the first k of them end, and their weighted tardiness. gpu, place: of each
-    task. queue, waits, ends: tasks to look at, in a ring; whether a task is in it; how many have
-    left it and how many have come.
+    jobs[j]: Jobs of GPU j. tasks[j][k]: the kth of its size[j] tasks. finish_s[j][k], late[j][k]:
+    when the first k of them end, and their weighted tardiness. gpu, place: of each task. queue,
+    waits, ends: tasks to look at, in a ring; whether a task is in it; how many have left it and how
+    many have come.
     """
 
     jobs: Sequence[Jobs]

@@ -179,9 +179,9 @@ class _Model:
         """Of equal GPUs, the next has a task only if the one before has an earlier one of
         those that fit.
         """
-        gpus = self.instance.gpus
-        for j in range(1, len(gpus)):
-            if (gpus[j].memory_gb, gpus[j].speed) == (gpus[j - 1].memory_gb, gpus[j - 1].speed):
+        times_s = self.instance.times_s.T
+        for j in range(1, len(times_s)):
+            if np.array_equal(times_s[j], times_s[j - 1]):
                 fit = np.flatnonzero(self._fits[:, j]).tolist()
                 for place, i in enumerate(fit):
                     row = {

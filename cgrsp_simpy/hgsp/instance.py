@@ -54,6 +54,7 @@ AUTHORS = {
 }
 """Headings of the files of hgsp.txt's authors -> columns."""
 GPU_COLUMNS = ("name", "memory_gb", "speed")
+TIMES = "time_s:"  # and a GPU's name: the column of the times of tasks on it
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Instance:
     ----------
     workload, memory_gb, deadline_s, weight, arrival_s : arrays of float, of shape (tasks,)
         L_i, m_i, d_i, w_i and a_i, all at least 0, the workload above 0. A deadline before the
-        arrival is allowed, the task is late then.
+        arrival is allowed, the task is late then. A workload of () is 1, if the times are given.
     gpus : tuple of Gpu
         At least one.
     name : str
@@ -127,6 +128,9 @@ class Instance:
         In the order given, all different; numbers from 1 unless given.
     free_s : array of float, of shape (GPUs,)
         From when on each GPU is there, seconds; from 0 on unless given.
+    times_s : array of float, of shape (tasks, GPUs)
+        p_ij, seconds, above 0, infinite where a task does not fit; L_i / v_j (Eq. 4) unless given.
+        Infinite also where the memory does not suffice (Eq. 3).
     lines : tuple of int
         Of a file, the line of each task, for messages.
     tags : Tags
@@ -151,12 +155,15 @@ class Instance:
     name: str = "instance"
     task_names: tuple[str, ...] = field(repr=False, default=())
     free_s: Floats = field(repr=False, default_factory=lambda: np.zeros(0))
+    times_s: Floats = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
     lines: tuple[int, ...] = field(repr=False, default=())
     tags: Tags = field(repr=False, default_factory=Tags)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs"))
         require(len(self.gpus) > 0, "gpus", self.gpus, "at least one GPU")
+        if len(self.times_s) and not np.size(self.workload):
+            object.__setattr__(self, "workload", np.ones(len(self.times_s)))
         set_columns(self, dict.fromkeys(COLUMNS, "f8"), "task")
         if self.tasks == 0:
             raise InputError(f"{self.name} holds no task")
@@ -167,11 +174,13 @@ class Instance:
         for column in COLUMNS:
             above = 0 if column == "workload" else None
             check_entries(column, getattr(self, column), self._called, above=above)
-        self._check_fit()
+        self._set_times()
         self._check_free()
         self._warn_of_late()
         listed = ("task_names", *(("lines",) if self.lines else ()))
-        order_columns(self, (*COLUMNS, *listed), np.argsort(self.arrival_s, kind="stable"))
+        order_columns(
+            self, (*COLUMNS, "times_s", *listed), np.argsort(self.arrival_s, kind="stable")
+        )
 
     def _warn_of_late(self) -> None:
         late = np.flatnonzero(self.deadline_s < self.arrival_s)
@@ -211,13 +220,23 @@ class Instance:
                 times == 1, "name of a task", name, f"the name of one task alone; {times} have it"
             )
 
-    def _check_fit(self) -> None:
-        most = max(gpu.memory_gb for gpu in self.gpus)
-        for index in np.flatnonzero(self.memory_gb > most)[:1]:
-            raise InputError(
-                f"memory_gb of {self._called(index + 1)}(={self.memory_gb[index].item()!r}) fits on"
-                f" no GPU; the largest has {most:g} GB"
-            )
+    def _set_times(self) -> None:
+        times_s = np.array(self.times_s, np.float64)
+        times_s = times_s if times_s.size else self.related_s
+        shape = (self.tasks, len(self.gpus))
+        require(times_s.shape == shape, "shape of times_s", times_s.shape, f"{shape}")
+        for index, j in np.argwhere(~(times_s > 0))[:1].tolist():
+            name = f"time of {self._called(index + 1)} on GPU {j + 1}"
+            require(False, name, float(times_s[index, j]), "a number > 0, or inf: it does not fit")
+        most_gb = max(gpu.memory_gb for gpu in self.gpus)
+        times_s = np.where(np.isinf(self.related_s), np.inf, times_s)
+        for index in np.flatnonzero(np.isinf(times_s).all(axis=1))[:1]:
+            needs, called = self.memory_gb[index].item(), self._called(index + 1)
+            if needs <= most_gb:
+                raise InputError(f"{called} fits on no GPU: each of its times is inf")
+            told = f"memory_gb of {called}(={needs!r}) fits on no GPU"
+            raise InputError(f"{told}; the largest has {most_gb:g} GB")
+        object.__setattr__(self, "times_s", times_s)
 
     def _check_free(self) -> None:
         free_s, gpus = np.array(self.free_s, np.float64), len(self.gpus)
@@ -231,13 +250,10 @@ class Instance:
         """Number of tasks, n."""
         return len(self.workload)
 
-    @cached_property
-    def times_s(self) -> Floats:
-        """p_ij = L_i / v_j, seconds, of shape (tasks, GPUs); infinite where a task does
-        not fit (Eq. 3).
-        """
-        speeds = np.array([gpu.speed for gpu in self.gpus])
-        memory_gb = np.array([gpu.memory_gb for gpu in self.gpus])
+    @property
+    def related_s(self) -> Floats:
+        """L_i / v_j, seconds, of shape (tasks, GPUs); infinite where the memory is too small."""
+        speeds, memory_gb = np.array([(gpu.speed, gpu.memory_gb) for gpu in self.gpus]).T
         return np.where(
             self.memory_gb[:, None] <= memory_gb, self.workload[:, None] / speeds, np.inf
         )
@@ -253,16 +269,25 @@ class Instance:
 
 def write_instance(instance: Instance, path: str | Path) -> None:
     """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s,
-    weight, arrival_s, and the tags.
+    weight, arrival_s, time_s:GPU for each name of a GPU if the times are not those of the workload,
+    and the tags.
 
     instance: the tasks. path: the file, in a folder that is there; one that is there is
-    overwritten. Raises InputError if it cannot be written.
+    overwritten. Raises InputError if it cannot be written, or for times that differ on GPUs of one
+    name.
     """
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {Path(path).parent}")
     columns = [getattr(instance, column).tolist() for column in COLUMNS]
+    heads = list(COLUMNS)
+    if not np.array_equal(instance.times_s, instance.related_s):
+        for gpu, times_s in zip(instance.gpus, instance.times_s.T.tolist()):
+            known = dict(zip(heads, columns)).get(TIMES + gpu.name, times_s)
+            require(known == times_s, "GPUs of one name", gpu.name, "as fast for each task")
+            heads.append(TIMES + gpu.name)
+            columns.append(times_s)
     rows = [
-        {"task": task, **dict(zip(COLUMNS, values))}
+        {"task": task, **dict(zip(heads, values))}
         for task, values in zip(instance.task_names, zip(*columns))
     ]
     tagged = [{**row, **instance.tags.of(task, row)} for task, row in enumerate(rows)]
@@ -298,7 +323,8 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     paper's authors (AUTHORS); all others are kept as tags.
 
     The column task gives the tasks their names; in a file without it they are numbered from 1, in
-    its order.
+    its order. Where there are columns time_s:GPU, one for each name of a GPU, they are p_ij, inf
+    where a task does not fit, and a column workload is not needed.
 
     gpus: that the tasks run on. skip_unfit: leave out tasks that fit on no GPU, with a logged note
     that names their lines, instead of refusing them. Result: named as the file. Raises InputError
@@ -306,35 +332,51 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     """
     path = Path(path)
     with csv_faults(path):
-        rows = [
-            _row(line, number, row)
-            for number, (line, row) in enumerate(csv_rows(path, COLUMNS, AUTHORS), start=1)
-        ]
+        found = csv_rows(path, COLUMNS[1:], AUTHORS)
+        timed = _timed(found[0][1] if found else {}, gpus)
+        rows = [_row(line, number, row, timed) for number, (line, row) in enumerate(found, start=1)]
         if skip_unfit:
-            rows = _fitting(path, rows, max(gpu.memory_gb for gpu in gpus))
+            rows = _fitting(path, rows, gpus)
         columns = np.array([row.values for row in rows]).T if rows else np.empty((len(COLUMNS), 0))
         names, lines = tuple(row.name for row in rows), tuple(row.line for row in rows)
         others = list(rows[0].others) if rows else []
         tags = Tags({name: [row.others[name] for row in rows] for name in others})
         own = {"name": path.stem, "task_names": names, "lines": lines, "tags": tags}
+        if timed:
+            own["times_s"] = [row.times_s for row in rows]
         return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, **own)  # type: ignore[arg-type]
 
 
 class _Row(NamedTuple):
-    """A task of a file. values: in the order of COLUMNS. others: texts by their columns."""
+    """A task of a file. values: in the order of COLUMNS. times_s: of each GPU, if given. others:
+    texts by their columns.
+    """
 
     line: int
     name: str
     values: list[float]
+    times_s: list[float]
     others: dict[str, str]
 
 
-def _row(line: int, number: int, cells: dict[str, str]) -> _Row:
+def _timed(cells: dict[str, str], gpus: tuple[Gpu, ...]) -> list[str]:
+    """The columns of times of a file with such a row, one a GPU; none if the workload tells."""
+    there = sorted(name for name in cells if name.startswith(TIMES))
+    timed = [TIMES + gpu.name for gpu in gpus]
+    ways = f"among others workload, or {','.join(sorted({*timed}))}"
+    right = there == sorted({*timed}) or (not there and (not cells or "workload" in cells))
+    require(right, "columns", ",".join(cells), ways)
+    return timed if there else []
+
+
+def _row(line: int, number: int, cells: dict[str, str], timed: list[str]) -> _Row:
+    known = {"workload": "1", **cells}  # its column is there unless the times are
     return _Row(
         line,
         from_cell(cells.get("task") or str(number)),
-        [_number(line, column, cells[column]) for column in COLUMNS],
-        {name: text or "" for name, text in cells.items() if name not in KNOWN},
+        [_number(line, column, known[column]) for column in COLUMNS],
+        [_number(line, column, cells[column]) for column in timed],
+        {name: text or "" for name, text in cells.items() if name not in (*KNOWN, *timed)},
     )
 
 
@@ -345,14 +387,18 @@ def _number(line: int, column: str, text: str | None) -> float:
         raise InputError(f"line {line}: {column}(={text!r}) must be a number") from None
 
 
-def _fitting(path: Path, rows: list[_Row], most_gb: float) -> list[_Row]:
-    memory = COLUMNS.index("memory_gb")
-    unfit = [f"line {row.line}: task {row.name}" for row in rows if row.values[memory] > most_gb]
+def _fitting(path: Path, rows: list[_Row], gpus: tuple[Gpu, ...]) -> list[_Row]:
+    def fits(row: _Row) -> bool:
+        pairs = zip(gpus, row.times_s or [0.0] * len(gpus))
+        needs = row.values[COLUMNS.index("memory_gb")]
+        return not all(needs > gpu.memory_gb or time_s == np.inf for gpu, time_s in pairs)
+
+    unfit = [f"line {row.line}: task {row.name}" for row in rows if not fits(row)]
     if unfit:
         log.warning(
             "%s: %d tasks fit on no GPU and are left out: %s", path, len(unfit), listed(unfit)
         )
-    return [row for row in rows if not row.values[memory] > most_gb]
+    return [row for row in rows if fits(row)]
 
 
 # n of the instances in the OR-Library's files of weighted tardiness, by their names. The number of

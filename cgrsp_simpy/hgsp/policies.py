@@ -124,7 +124,12 @@ class Replan:
         gpus, names = tuple(gpu.kind for gpu in view.places), tuple(task.name for task in queue)
         columns = dict(zip(COLUMNS, np.array(rows).T))
         instance = Instance(
-            **columns, gpus=gpus, name="what waits", task_names=names, free_s=np.array(view.free_s)
+            **columns,
+            gpus=gpus,
+            name="what waits",
+            task_names=names,
+            free_s=np.array(view.free_s),
+            times_s=view.columns.times_s,
         )
         return [
             [queue[index] for index in reversed(sequence)]

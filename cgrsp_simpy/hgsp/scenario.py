@@ -21,7 +21,7 @@ from cgrsp_simpy.hgsp.instance import COLUMNS, Floats, Instance
 from cgrsp_simpy.hgsp.policies import POLICIES, Plan, Planner, TaskPolicy
 from cgrsp_simpy.hgsp.rules import RULES
 from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.hgsp.view import Task, View
+from cgrsp_simpy.hgsp.view import Task, View, planned_s
 from cgrsp_simpy.model.checks import (
     InputError,
     check_bool,
@@ -182,7 +182,7 @@ class Scenario(Model):
             yield run.timeout(self.delay_s, ("start", task.id))
 
             claim.start()
-            service_s = task.time_s(gpu.kind) * run.luck[task]  # hgsp.txt Eq. 4, and luck
+            service_s = planned_s(run, task, gpu) * run.luck[task]  # hgsp.txt Eq. 4, and luck
             yield run.timeout(service_s, ("finish", task.id))
         run.note(task, gpu.index)
 
@@ -198,10 +198,10 @@ class Scenario(Model):
         if kind == "start":
             return f"{named}{now_s - task.arrival_s:.2f} s after its arrival"
         factor = claim.run.luck[task]
-        planned_s = task.time_s(claim.run.places[claim.parts[0][0]].kind)
-        planned = f", {planned_s:.2f} s planned" if factor != 1 else ""
+        mean_s = planned_s(claim.run, task, claim.run.places[claim.parts[0][0]])
+        planned = f", {mean_s:.2f} s planned" if factor != 1 else ""
         late = "late" if now_s > task.deadline_s else "in time"
-        return f"{named}{planned_s * factor:.2f} s of execution{planned}, {late}"
+        return f"{named}{mean_s * factor:.2f} s of execution{planned}, {late}"
 
     # ---- figures, rows and pictures ----
 

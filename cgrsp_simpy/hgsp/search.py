@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -72,8 +72,8 @@ def search(
         most = min(AT_ONCE, moves - done) if moves else AT_ONCE
         rows, tried = descent.rounds(state, best, descent.rows_of(draws), most)
         done += tried
-        values = descent.objective(state), descent.objective(best)
-        course.append(Iteration(done, *values))
+        value = descent.objective(state)
+        course.append(Iteration(done, value, min(value, descent.objective(best))))
         if rows < len(draws) and tried < most:
             break  # nothing is late
         draws = draws[rows:]
@@ -96,7 +96,8 @@ def _state(start: Schedule) -> State:
     rows = np.array([np.column_stack([columns, times_s]) for times_s in jobs.times_s.T])
     arrays = (rows, tasks, finish_s, np.zeros((m, n + 1)), size, *whole, np.zeros(2, np.int64))
     state = descent.State(*map(descent.rows_of, arrays))
-    if descent.COMPILED and not any(Path(descent.rounds.stats.cache_path).glob("descent.rounds*")):
+    inner: Any = descent.rounds
+    if descent.COMPILED and not any(Path(inner.stats.cache_path).glob("descent.rounds*")):
         log.info("compiling the search, once")
     descent.rounds(state, state, descent.rows_of(np.empty((0, descent.PER_ROUND))), 0)
     for j in range(m):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
+from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.hgsp.instance import Gpu
 from cgrsp_simpy.hgsp.rules import Columns, columns_of
 from cgrsp_simpy.model.policy import PlaceError
 
@@ -44,13 +44,14 @@ class Task(NamedTuple):
     workload: float
     memory_gb: float
 
-    def time_s(self, gpu: Gpu) -> float:
-        """Planned seconds on a GPU; infinite where it does not fit (hgsp.txt Eq. 3 and 4)."""
-        return self.workload / gpu.speed if self.memory_gb <= gpu.memory_gb else inf
-
 
 # two are equal only if they are the same object, which is found at once
 Task.__eq__, Task.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+
+
+def planned_s(run: Simulation, task: Task, gpu: Any) -> float:
+    """p_ij of a task of a run on one of its places (hgsp.txt Eq. 3 and 4), seconds."""
+    return float(run.plan.instance.times_s[task.id - 1, gpu.index - 1])
 
 
 class View(view.View):
@@ -81,6 +82,10 @@ class View(view.View):
         """The tasks that wait, as columns in the order of `queue`."""
         return columns_of(self._run.plan.instance, [task.id - 1 for task in self.queue])
 
+    def time_s(self, task: Task, gpu: Place) -> float:
+        """Planned seconds of a task on a GPU; infinite where it does not fit."""
+        return planned_s(self._run, task, gpu)
+
     @property
     def free_s(self) -> tuple[float, ...]:
         """When each GPU is expected to be free, by plan: now if it is idle or late; seconds."""
@@ -104,12 +109,14 @@ class View(view.View):
         parts, task = super().granted(claim, chosen), claim.job
         for number, _ in parts:
             place = self.places[number]
-            if task.memory_gb > place.kind.memory_gb:
+            if self.time_s(task, place) == inf:
+                lacks = task.memory_gb > place.kind.memory_gb
+                why = f"needs {task.memory_gb:g} GB" if lacks else "does not run there"
                 raise PlaceError(
                     f"GPU {place.index} ({place.kind.name}), which has {place.kind.memory_gb:g} GB;"
-                    f" task {task.name} needs {task.memory_gb:g} GB"
+                    f" task {task.name} {why}"
                 )
-            self._ends_s[number] = claim.granted_s + self._delay_s + task.time_s(place.kind)
+            self._ends_s[number] = claim.granted_s + self._delay_s + self.time_s(task, place)
         return parts
 
     def freed(self, claim: Claim) -> None:

@@ -3,10 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from cgrsp_simpy.hgsp.instance import (
-    Gpu,
-    Instance,
-)
+from cgrsp_simpy.hgsp.instance import COLUMNS, Gpu, Instance
 from cgrsp_simpy.hgsp.policies import Follow
 from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
 
@@ -45,4 +42,18 @@ def instances(draw, most=12):
     gpus = draw(
         st.lists(st.sampled_from([FAST, SLOW, Gpu("odd", 20, 1.5)]), min_size=0, max_size=3)
     )
-    return instance_of(*rows, gpus=(SLOW, *gpus))
+    return unrelated(draw, instance_of(*rows, gpus=(SLOW, *gpus)))
+
+
+def unrelated(draw, instance):
+    """The same instance, or with times of their own for each task on each GPU."""
+    if draw(st.booleans()):
+        return instance
+    shape = (instance.tasks, len(instance.gpus))
+    entry = st.one_of(st.integers(1, 12), st.just(np.inf))
+    times_s = np.reshape(
+        draw(st.lists(entry, min_size=shape[0] * shape[1], max_size=shape[0] * shape[1])), shape
+    )
+    times_s[:, 0] = np.minimum(times_s[:, 0], 12)  # the first holds every task
+    columns = [getattr(instance, column) for column in COLUMNS]
+    return Instance(*columns, gpus=instance.gpus, times_s=times_s)

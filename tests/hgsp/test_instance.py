@@ -226,3 +226,78 @@ def test_the_librarys_own_files_tell_their_size_by_name(tmp_path, name, tasks):
     path = tmp_path / f"{name}.txt"
     path.write_text("1 " * (2 * 3 * tasks), encoding="utf-8")
     assert read_orlib(path, 2).tasks == tasks
+
+
+# ---- times of each task on each GPU ----
+
+TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
+
+
+def test_times_are_given_in_place_of_the_workload():
+    """Infinite where it is said, and where the memory is too small; in order of arrival."""
+    made = Instance(
+        (),
+        [5, 20, 5],
+        [9] * 3,
+        [1] * 3,
+        [3, 2, 1],
+        (FAST, SLOW),
+        times_s=[[4, 7], [1, 2], [3, np.inf]],
+    )
+    assert made.times_s.tolist() == [[3, np.inf], [np.inf, 2], [4, 7]]
+    assert made.least_time_s.tolist() == [3, 2, 4]
+
+
+def test_times_of_a_file_are_by_the_names_of_gpus(tmp_path):
+    path, gpus = tmp_path / "tasks.csv", (SLOW, FAST, SLOW)
+    path.write_text(f"{TIMED}b,5,9,1,3,4,7\na,20,9,1,0,1,2\nc,5,9,1,4,inf,3\n", encoding="utf-8")
+    found = read_instance(path, gpus)
+    assert found.times_s.tolist() == [[2, np.inf, 2], [7, 4, 7], [3, np.inf, 3]]
+    assert found.tags.columns == {}
+    write_instance(found, tmp_path / "again.csv")
+    again = read_instance(tmp_path / "again.csv", gpus)
+    np.testing.assert_array_equal(again.times_s, found.times_s)
+    unlike = Instance((), [0], [9], [1], [0], (SLOW, SLOW), times_s=[[1, 2]])
+    with pytest.raises(InputError, match=r"GPUs of one name\(='slow'\) must be as fast"):
+        write_instance(unlike, path)
+
+
+def test_a_task_whose_times_are_all_infinite_can_be_left_out(tmp_path, caplog):
+    path = tmp_path / "tasks.csv"
+    path.write_text(
+        f"{TIMED}a,5,9,1,3,inf,inf\nb,20,9,1,3,1,inf\nc,5,9,1,3,1,inf\n", encoding="utf-8"
+    )
+    assert read_instance(path, (FAST, SLOW), skip_unfit=True).task_names == ("c",)
+    assert "2 tasks fit on no GPU and are left out: line 2: task a; line 3: task b" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"{TIMED}a,5,9,1,3,inf,inf\n", ["task a (line 2) fits on no GPU", "times is inf"]),
+        (f"{TIMED}a,5,9,1,3,0,1\n", ["time of task a (line 2) on GPU 1(=0.0)", "> 0, or inf"]),
+        (f"{TIMED}a,5,9,1,3,1,nan\n", ["time of task a (line 2) on GPU 2(=nan)"]),
+        (f"{TIMED}a,5,9,1,3,1,\n", ["line 2: time_s:slow(='')"]),
+        (
+            TIMED.replace(",time_s:slow", "") + "a,5,9,1,3,1\n",
+            ["columns", "time_s:fast,time_s:slow"],
+        ),
+        (
+            TIMED.replace("slow", "quick") + "a,5,9,1,3,1,1\n",
+            ["columns", "time_s:fast,time_s:slow"],
+        ),
+        ("memory_gb,deadline_s,weight,arrival_s\n5,9,1,3\n", ["among others workload, or time_s:"]),
+    ],
+)
+def test_wrong_times_of_a_file_are_refused(tmp_path, text, words):
+    path = tmp_path / "tasks.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        read_instance(path, (FAST, SLOW))
+    assert all(word in str(refused.value) for word in [str(path), *words]), refused.value
+    assert "\n" not in str(refused.value)
+
+
+def test_times_of_another_shape_are_refused():
+    with pytest.raises(InputError, match=r"shape of times_s\(=\(1, 2\)\) must be \(1, 1\)"):
+        Instance([1], [1], [9], [1], [0], (FAST,), times_s=[[1, 2]])

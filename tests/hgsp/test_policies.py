@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from cgrsp_simpy.hgsp.instance import (
     Instance,
 )
-from cgrsp_simpy.hgsp.policies import Online
+from cgrsp_simpy.hgsp.policies import SCHEDULERS, Online
 from cgrsp_simpy.hgsp.rules import RULES, columns_of, dispatch
 from cgrsp_simpy.hgsp.sagreedy import sagreedy
+from cgrsp_simpy.hgsp.scenario import schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import (
     greedy_assignment,
 )
@@ -108,3 +109,27 @@ def test_a_policy_sees_what_has_arrived_and_nothing_else(instance):
 
 def test_a_rule_online_has_its_own_name_unless_it_is_given_one():
     assert (Online(RULES["atc"]).name, Online(RULES["atc"], "mine").name) == ("atc", "mine")
+
+
+def test_times_of_its_own_are_what_the_engine_carries_out_and_a_policy_sees():
+    """The GPU that is slow for the first task is the fast one for the second, and holds it alone."""
+    instance = Instance(
+        (), [0, 0], [3, 2], [1, 1], [0, 0], (FAST, SLOW), times_s=[[3, 9], [np.inf, 2]]
+    )
+    seen = []
+
+    def fastest(view):
+        for task in view.queue:
+            times_s = [view.time_s(task, gpu) for gpu in view.places]
+            seen.append(times_s)
+            gpu = view.places[int(np.argmin(times_s))]
+            if gpu in view.free:
+                yield task, gpu
+
+    measured = simulate(instance, fastest)
+    assert seen[:2] == [[3, 9], [np.inf, 2]]
+    assert (measured.gpu.tolist(), measured.finish_s.tolist()) == ([0, 1], [3, 2])
+    for name in SCHEDULERS:
+        assert schedule_of(solve(instance, name, moves=100)).finish_s.tolist() == [3, 2], name
+    with pytest.raises(PolicyError, match="task 2 does not run there"):
+        simulate(instance, lambda view: [(view.queue[1], view.free[0])])

@@ -1,12 +1,11 @@
-"""The exact program and the lower bounds, against brute force and known optima; the
-annealing against both.
-"""
+"""The exact program and the lower bounds, against brute force and known optima."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy
+from hgsp.tasks import unrelated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import brute_force
@@ -14,16 +13,13 @@ from support import brute_force
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide import bounds as day_bounds
-from cgrsp_simpy.hgsp.annealing import Sequences, anneal
 from cgrsp_simpy.hgsp.bounds import alone, by_capacity, lower_bound
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_orlib
 from cgrsp_simpy.hgsp.policies import SCHEDULERS
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
-from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.scenario import schedule_of, solve
-from cgrsp_simpy.hgsp.schedule import from_sequences, greedy_assignment
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import day
 
@@ -56,7 +52,7 @@ def tiny(draw, most=5):
             max_size=1,
         )
     )
-    return Instance(*rows.T, gpus=(Gpu("slow", 40, 1.0), *gpus))
+    return unrelated(draw, Instance(*rows.T, gpus=(Gpu("slow", 40, 1.0), *gpus)))
 
 
 @given(tiny())
@@ -216,122 +212,3 @@ def test_alone_counts_what_no_schedule_can_avoid():
     slow = Instance([114.0], [0], [2.0], [5.0], [1.0], cluster("small-30"))
     assert alone(slow) == pytest.approx(5 * (1 + 2 - 2))
     assert by_capacity(slow) <= 5
-
-
-# ---- annealing ----
-
-
-@given(tiny(12), st.randoms(use_true_random=False))
-@settings(max_examples=60)
-def test_changes_are_worth_what_they_are_said_to_be(instance, rng):
-    """Incremental evaluation against the whole schedule, on random sequences and changes."""
-    from cgrsp_simpy.hgsp.annealing import _Moves
-
-    state = Sequences(instance, dispatch(instance, RULES["edd"]).sequences())
-    move = _Moves(state, rng)
-    for _ in range(30):
-        changes = move()
-        expected = state.objective + sum(state.worsening(change) for change in changes)
-        for change in changes:
-            state.make(change)
-        assert state.objective == pytest.approx(expected, abs=1e-9)
-        schedule = from_sequences(instance, state.tasks)
-        assert schedule.weighted_tardiness == pytest.approx(state.objective, abs=1e-9)
-        assert schedule.fault() == ""
-
-
-def test_the_same_seed_and_moves_give_the_same_answer():
-    instance = generate(Level(80, "medium", 8.0, (1, 2)), 3)
-    one, again, other = (anneal(instance, seed, moves=5_000) for seed in (1, 1, 2))
-    assert one[1] == again[1] != other[1]
-    np.testing.assert_array_equal(one[0].start_s, again[0].start_s)
-
-
-@pytest.mark.slow
-def test_annealing_improves_at_low_load_where_hardly_a_task_is_late():
-    """Its first temperature is of what is late, not of what a random move does: those make a
-    thousand times more late.
-    """
-    instance = generate("tasks2", 0)
-    start = min(dispatch(instance, rule).weighted_tardiness for rule in RULES.values())
-    assert anneal(instance, moves=50_000)[0].weighted_tardiness < 0.95 * start
-
-
-@pytest.mark.parametrize(
-    "level", ["tasks1", "tasks2", "tasks3", pytest.param("tasks4", marks=pytest.mark.slow)]
-)
-def test_annealing_is_never_worse_than_what_it_starts_from(level):
-    instance = generate(level, 1)
-    starts = [
-        greedy_assignment(instance, range(instance.tasks)),
-        *(dispatch(instance, rule) for rule in RULES.values()),
-    ]
-    found, course = anneal(instance, moves=3_000)
-    assert found.weighted_tardiness <= min(start.weighted_tardiness for start in starts)
-    assert [step.best for step in course] == sorted((step.best for step in course), reverse=True)
-
-
-def test_a_time_budget_is_kept():
-    assert solve(generate("tasks1", 0), "annealing", seconds=0.5).plan.seconds < 2
-    with pytest.raises(InputError, match="moves or a time budget"):
-        anneal(generate(Level(5, "small", 1, (1, 2)), 0))
-
-
-@needs_orlib
-def test_a_known_optimum_on_two_machines():
-    """Due dates divided by the machines: instance 1 on two reaches 606."""
-    assert anneal(orlib(1, 2), 1, moves=150_000)[0].weighted_tardiness <= 606
-
-
-@needs_orlib
-def test_a_known_value_on_four_machines():
-    """Instance 36 on four: 6420, or better; within 1 % in a tenth of the moves that ten
-    seconds allow.
-    """
-    assert anneal(orlib(36, 4), 1, moves=250_000)[0].weighted_tardiness <= 1.01 * 6420
-
-
-@needs_orlib
-@pytest.mark.long
-def test_a_known_value_on_four_machines_is_reached():
-    assert (
-        min(anneal(orlib(36, 4), seed, moves=2_500_000)[0].weighted_tardiness for seed in range(3))
-        <= 6420
-    )
-
-
-@pytest.mark.slow
-@needs_orlib
-def test_most_single_machine_optima_are_found_soon():
-    """A ninth of the moves that two seconds allow, on every tenth instance; all 125:
-    the long test.
-    """
-    found = [
-        anneal(orlib(index), index, moves=60_000)[0].weighted_tardiness
-        for index in range(10, 126, 10)
-    ]
-    reached = sum(
-        value < optimum_of(index) + 0.5 for value, index in zip(found, range(10, 126, 10))
-    )
-    assert reached >= 0.75 * len(found)
-
-
-@needs_orlib
-@pytest.mark.long
-def test_at_least_92_percent_of_the_optima_are_found_and_97_percent_within_1_percent():
-    """All 125 instances with 550,000 moves, what two seconds on a core allow; the printed SAGreedy
-    is far behind.
-    """
-    ratios, printed = [], []
-    for index in range(1, 126):
-        best = optimum_of(index)
-        for found, of in (
-            (anneal(orlib(index), index, moves=550_000), ratios),
-            (sagreedy(orlib(index), index), printed),
-        ):
-            value = found[0].weighted_tardiness
-            of.append(value / best if best else 1.0 + value)
-    assert np.mean(np.array(ratios) < 1 + 1e-9) >= 0.92
-    assert np.mean(np.array(ratios) <= 1.01) >= 0.97
-    assert np.mean(np.array(printed) < 1 + 1e-9) < 0.2
-    assert np.median(printed) > 1.5

@@ -1,0 +1,101 @@
+"""The inner loop of the search: moves are worth what they are said to be, with the extra or not."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+from hgsp.tasks import instances
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgrsp_simpy.hgsp import descent
+from cgrsp_simpy.hgsp.generate import generate
+from cgrsp_simpy.hgsp.rules import RULES, dispatch
+from cgrsp_simpy.hgsp.schedule import from_sequences
+from cgrsp_simpy.hgsp.search import _sequences, _state
+
+
+def check(instance, state):
+    """A state is the schedule of its sequences, in which each task is once."""
+    whole = from_sequences(instance, _sequences(state))
+    assert sorted(chain(*_sequences(state))) == list(range(instance.tasks))
+    assert whole.fault() == ""
+    assert descent.objective(state) == pytest.approx(whole.weighted_tardiness, abs=1e-9)
+    for task in range(instance.tasks):
+        assert state.tasks[state.gpu[task]][state.place[task]] == task
+
+
+@given(instances(), st.integers(0, 2**32))
+@settings(max_examples=60)
+def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
+    """Incremental evaluation against the whole schedule, along a descent and random moves."""
+    start = dispatch(instance, RULES["edd"])
+    if start.weighted_tardiness == 0:
+        return
+    state, rng = _state(start), np.random.default_rng(seed)
+    check(instance, state)
+    for task in rng.permutation(instance.tasks).tolist():
+        before = descent.objective(state)
+        if before > 0:
+            descent.kick(state, descent.rows_of(rng.random(descent.PER_ROUND)))
+            check(instance, state)
+        before = descent.objective(state)
+        worsening, j, k, swap, _ = descent.best_move(state, task, 1e-9)
+        if j >= 0:
+            descent.move(state, task, j, k, swap)
+            assert descent.objective(state) == pytest.approx(before + worsening, abs=1e-9)
+            check(instance, state)
+
+
+@given(instances(most=6))
+@settings(max_examples=40)
+def test_the_best_move_is_the_best_of_all(instance):
+    """By trying each task at each position, before or in place of the task there; but where the
+    others gain nothing without the task, it stays: only the partner of a swap could gain.
+    """
+    start = dispatch(instance, RULES["edd"])
+    if start.weighted_tardiness == 0:
+        return
+    state, sequences = _state(start), start.sequences()
+    for task in range(instance.tasks):
+        best, was = descent.best_move(state, task, 1e-9)[0], start.gpu[task]
+        without = [[one for one in own if one != task] for own in sequences]
+        values = []
+        for j in np.flatnonzero(np.isfinite(instance.times_s[task])):
+            for k in range(len(without[j]) + 1):
+                moved = [own.copy() for own in without]
+                moved[j].insert(k, task)
+                values.append(from_sequences(instance, moved).weighted_tardiness)
+            for k, other in enumerate(sequences[j]):
+                if other != task and np.isfinite(instance.times_s[other, was]):
+                    swapped = [own.copy() for own in sequences]
+                    swapped[was][sequences[was].index(task)], swapped[j][k] = other, task
+                    values.append(from_sequences(instance, swapped).weighted_tardiness)
+        gain = start.weighted_tardiness - from_sequences_without(instance, without)
+        if gain > 1e-9:
+            assert start.weighted_tardiness + best == pytest.approx(
+                min(*values, start.weighted_tardiness), abs=1e-6
+            )
+
+
+def from_sequences_without(instance, sequences):
+    """The weighted tardiness of some of the tasks."""
+    total = 0.0
+    for j, own in enumerate(sequences):
+        now_s = instance.free_s[j]
+        for task in own:
+            now_s = max(now_s, instance.arrival_s[task]) + instance.times_s[task, j]
+            total += instance.weight[task] * max(0.0, now_s - instance.deadline_s[task])
+    return total
+
+
+def test_a_descent_never_goes_up():
+    """Rounding once made a move that had been given up look better than the best."""
+    state = _state(dispatch(generate("tasks1", 3), RULES["atc"]))
+    values = [descent.objective(state)]
+    while state.ends[0] < state.ends[1]:
+        descent.descend(state, 1e-9 * (1 + values[0]), 500)
+        values.append(descent.objective(state))
+    assert values == sorted(values, reverse=True)
+    assert len(values) > 10
+    assert values[-1] < values[0] / 4

@@ -278,7 +278,7 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
     ax.plot(published, range(len(rows)), **marks.hollow())
     ax.set_xscale("log")
     ours = [row["weighted_tardiness"] for row in rows]
-    decades = np.log10(ours + [value for value in published if value > 0])
+    decades = np.log10([value for value in (*ours, *published) if value > 0])
     ax.set_xlim(10 ** np.floor(decades.min()), 10 ** np.ceil(decades.max()))
     ax.xaxis.set_major_locator(LogLocator(numticks=4))
     ax.xaxis.set_minor_formatter(NullFormatter())

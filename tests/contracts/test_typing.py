@@ -12,7 +12,7 @@ import cgrsp_simpy as cg
 
 setting: cg.hgsp.Scenario = cg.hgsp.Scenario("tasks1", noise=0.2)
 cg.hgsp.Scenario("tasks1", noise="much")  # type: ignore[arg-type]
-cg.llm.Scenario(waves=2.5)  # type: ignore[arg-type]
+cg.llm.Scenario(service=2.5)  # type: ignore[arg-type]
 cg.cluster.Scenario(3)  # type: ignore[arg-type]
 cg.dag.Scenario(state=1)  # type: ignore[arg-type]
 cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines="8")  # type: ignore[arg-type]

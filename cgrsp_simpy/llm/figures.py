@@ -43,11 +43,6 @@ class Runs:
     source: Offered | RequestList = LIKE_AZURE
     executor: Executor | int | None = None
 
-    @property
-    def option(self) -> str:
-        """What the command names the requests by."""
-        return " --trace FILE" if isinstance(self.source, RequestList) else ""
-
 
 FIGURES = Figures("llm_", Runs, handlelength=1.6)
 
@@ -59,7 +54,7 @@ FIGURES = Figures("llm_", Runs, handlelength=1.6)
     note="70B: Llama 2 70B on H100, steps as measured; its weights, 140 GB, take two GPUs.\n"
     "8B: 8 billion parameters, a replica a GPU, steps by the roofline. FIFO, prompts in chunks of"
     " 2,048.\nWithin targets: first token in 2 s and 0.2 s a token after it",
-    options=lambda runs: runs.option,
+    options=lambda runs: " --trace FILE" * isinstance(runs.source, RequestList),
     texts=("model", "source"),
 )
 def gpus(runs: Runs) -> list[Row]:

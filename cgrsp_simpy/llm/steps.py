@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, median
@@ -61,12 +62,9 @@ class StepTable:
     ----------
     rows : tuple of Measured
         In any order.
-    name : str
-        Of all.
     """
 
     rows: tuple[Measured, ...] = field(repr=False)
-    name: str = "table"
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -101,26 +99,27 @@ class StepTable:
 
 
 class Surface:
-    """Seconds by batch and tokens, interpolated as `StepTable` says."""
+    """Seconds by batch and tokens, interpolated as `StepTable` says; never less than the shortest
+    measured.
+    """
 
     def __init__(self, cells: Mapping[tuple[int, int], float]) -> None:
-        least = min(batch for batch, _ in cells)
-        self.line = {
-            tokens: cells[batch, tokens] for batch, tokens in sorted(cells) if batch == least
-        }
-        self.floor_s = min(self.line.values())
-        ratios: dict[int, list[float]] = {least: [1.0]}
-        for (batch, tokens), time_s in sorted(cells.items()):
-            if batch != least:
-                ratios.setdefault(batch, []).append(time_s / self.line_s(tokens))
-        self.ratios = {batch: fmean(own) for batch, own in ratios.items()}
-
-    def line_s(self, tokens: int) -> float:
-        """Of the smallest batch; never less than the shortest measured."""
-        return max(along(tokens, [*self.line], [*self.line.values()]), self.floor_s)
+        least, self.floor_s = min(batch for batch, _ in cells), min(cells.values())
+        self.tokens = sorted(tokens for batch, tokens in cells if batch == least)
+        self.times_s = [cells[least, tokens] for tokens in self.tokens]
+        self.batches = sorted({batch for batch, _ in cells})
+        self.ratios = [
+            fmean(
+                time_s / along(tokens, self.tokens, self.times_s)
+                for (own, tokens), time_s in cells.items()
+                if own == batch
+            )
+            for batch in self.batches
+        ]
 
     def __call__(self, batch: int, tokens: int) -> float:
-        return self.line_s(tokens) * along(batch, [*self.ratios], [*self.ratios.values()])
+        time_s = along(tokens, self.tokens, self.times_s)
+        return max(time_s * along(batch, self.batches, self.ratios), self.floor_s)
 
 
 def along(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
@@ -159,11 +158,6 @@ class Roofline:
     def __post_init__(self) -> None:
         check_fields(self, check_number, "tflops", "bandwidth_gb_per_s", "efficiency", above=0)
 
-    @property
-    def name(self) -> str:
-        """For tables."""
-        return "roofline"
-
     def of(self, service: Service) -> StepTime:
         """For the GPUs of a service."""
         reached = service.tensor_parallel * self.efficiency
@@ -198,7 +192,7 @@ def read_steps(path: str | Path) -> StepTable:
             except (TypeError, ValueError) as error:
                 raise InputError(f"line {line}: {error}") from None
         require(len(rows) > 0, "rows", 0, "at least one")
-        return StepTable(tuple(rows), Path(path).stem)
+        return StepTable(tuple(rows))
 
 
 def _own(row: Mapping[str, str]) -> list[Measured]:
@@ -219,6 +213,7 @@ def _splitwise(row: Mapping[str, str]) -> list[Measured]:
     ]
 
 
+@cache
 def llama2_70b() -> StepTable:
     """Llama 2 70B on A100 and H100, 2, 4 and 8 of them: medians of splitwise-sim's measurements
     (github.com/Mutinifni/splitwise-sim, commit 8f99e7d, MIT; the licence lies beside the file).

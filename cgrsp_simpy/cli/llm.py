@@ -68,7 +68,7 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
     add_pairs(group, "requests", fields_of(Offered), "those that are drawn")
     add_log(group, LOG, OF_LOG)
     add_fields(group, Scenario, "service", *TARGETS)
-    told = "how long steps take: a CSV of gpu, tensor_parallel, phase, batch, tokens, ms, one of"
+    told = "how long steps take: CSV of gpu, tensor_parallel, phase, batch, tokens, ms, or of"
     roofline = "roofline:tflops=X,bandwidth_gb_per_s=X,efficiency=X"
     usual = "(default: Llama 2 70B as measured)"
     add_options(group, ("--steps FILE", str, f"{told} splitwise-sim, or {roofline} {usual}"))

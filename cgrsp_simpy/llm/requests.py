@@ -114,8 +114,10 @@ class Offered:
         Their number.
     rate_per_s : float
         Arrivals a second.
-    prompt_tokens, output_tokens : float
-        Means; prompts and outputs of more than 8192 tokens are cut.
+    prompt_tokens : float
+        Mean; prompts and outputs of more than 8192 tokens are cut.
+    output_tokens : float
+        Mean.
     cv : float
         Coefficient of variation of both; 0: all are of the mean.
     weight : str

@@ -68,9 +68,10 @@ class Scenario(Model):
         The GPUs, and the model on them.
     steps : StepTable or Roofline
         How long steps take; measured ones of Llama 2 70B unless given.
-    ttft_target_s, tpot_target_s : float
-        Longest time to first token, and per output token, of a request that counts for the
-        goodput; those of MLPerf Inference for Llama 2 70B unless given.
+    ttft_target_s : float
+        Longest time to first token of the goodput; MLPerf Inference's unless given.
+    tpot_target_s : float
+        Longest time per output token, likewise.
 
     Raises
     ------

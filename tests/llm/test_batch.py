@@ -57,6 +57,11 @@ def test_requests_join_and_leave_between_steps():
     assert run.plan[0].steps == 4
 
 
+def test_a_request_may_fill_the_cache_and_a_short_prompt_takes_less_than_a_decode():
+    assert times(run_of(requests((0, 999, 1)))) == [(0.999, 0.999)]
+    assert times(run_of(requests((0, 5, 1)))) == [(0.005, 0.005)]
+
+
 def test_who_arrives_within_a_step_is_in_the_next():
     run = run_of(requests((0, 100, 1), (0.03, 50, 1), (0.06, 20, 1)))
     assert times(run) == [(0.1, 0.1), (0.17, 0.17), (0.17, 0.17)]

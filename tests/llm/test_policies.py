@@ -25,7 +25,7 @@ def order(run):
     return run.jobs["job"][np.argsort(run.jobs["start_s"], kind="stable")].tolist()
 
 
-ONE_BY_ONE = scenario([(0, 300, 1), (0.1, 500, 9), (0.1, 200, 1), (0.1, 400, 4), (0.1, 200, 2)])
+ONE_BY_ONE = scenario([(0, 300, 1), (0.1, 500, 9), (0.1, 200, 1), (0.1, 400, 4), (0.1, 200, 5)])
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ ONE_BY_ONE = scenario([(0, 300, 1), (0.1, 500, 9), (0.1, 200, 1), (0.1, 400, 4),
     [
         ("fifo", [1, 2, 3, 4, 5]),
         ("sjf", [1, 3, 5, 4, 2]),  # equal ones by arrival
-        ("wsrpt", [1, 2, 4, 5, 3]),  # weight over time: 18, 10, 10, 5; equal ones by arrival
+        ("wsrpt", [1, 5, 2, 4, 3]),  # weight over seconds: 25, 18, 10, 5
         (lambda view: zip(view.queue[::-1], view.free), [1, 5, 4, 3, 2]),
     ],
 )

@@ -10,7 +10,7 @@ from support import DATA
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.llm.scenario import METRICS, TIMES
-from cgrsp_simpy.llm.steps import Measured, Roofline, StepTable
+from cgrsp_simpy.llm.steps import Measured, Roofline, StepTable, llama2_70b
 from cgrsp_simpy.model.checks import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -80,11 +80,13 @@ def test_rows_have_the_times_and_the_replica_of_each_request():
 
 
 def test_a_request_alone_takes_as_long_as_is_told_beforehand():
-    """Of one context the steps are measured alike; the sum over a context that grows is its middle's."""
-    scenario = cg.llm.Scenario(cg.llm.Offered(20, rate_per_s=0.01))
-    jobs = scenario.run("fifo", 1).jobs
-    long = jobs["prompt_tokens"] > scenario.service.chunk_tokens  # of which chunks are not whole
-    assert jobs["alone_s"][~long] == pytest.approx(jobs["e2e_s"][~long], rel=0.01)
+    """The sum over a context that grows is as often that of its middle."""
+    for steps, within in ((llama2_70b(), 0.01), (Roofline(bandwidth_gb_per_s=100.0), 1e-5)):
+        scenario = cg.llm.Scenario(cg.llm.Offered(20, rate_per_s=1e-3), steps=steps)
+        jobs = scenario.run("fifo", 1).jobs
+        # of longer ones chunks are not as long as the whole
+        own = jobs[jobs["prompt_tokens"] <= scenario.service.chunk_tokens]
+        assert own["alone_s"] == pytest.approx(own["e2e_s"], rel=within)
 
 
 def test_requests_are_drawn_by_the_seed_and_the_same_for_every_policy():

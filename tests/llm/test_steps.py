@@ -119,12 +119,12 @@ def test_the_table_of_the_package_is_the_median_of_the_measurements():
 def test_rows_whose_phases_do_not_add_up_are_left_out(tmp_path):
     """64 prompts of 512 tokens do not fit on two H100: 5.7 s of steps, 84 s in all."""
     head = "hardware,prompt_size,batch_size,token_size,prompt_time,token_time,e2e_time"
-    rows = ("h100,512,64,128,360.6,42.3,83891.5,2", "h100,512,1,128,83.8,37.0,4785.7,2")
+    rows = ("h100,512,64,128,360.6,42.3,83891.5,2", "h100,512,2,128,155.8,37.4,4908.3,2")
     path = tmp_path / "steps.csv"
     path.write_text("\n".join([f"{head},tensor_parallel", *rows]), encoding="utf-8")
     assert read_steps(path).rows == (
-        Measured("h100", 2, "prompt", 1, 512, 83.8),
-        Measured("h100", 2, "token", 1, 576, 37.0),
+        Measured("h100", 2, "prompt", 2, 1024, 155.8),
+        Measured("h100", 2, "token", 2, 1152, 37.4),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
-from support import check_index, check_lecture, check_same_files, outcome
+from support import check_index, check_same_files, outcome
 
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.hgsp.generate import LEVELS, generate
@@ -28,8 +28,6 @@ from cgrsp_simpy.hgsp.paper.figures import (
 )
 from cgrsp_simpy.hgsp.paper.level_figures import COMPARED, HIGH, PUBLISHED
 from cgrsp_simpy.hgsp.scenario import schedule_of, solve
-from cgrsp_simpy.llm import figures as llm
-from cgrsp_simpy.llm.paper import table_two
 from cgrsp_simpy.model.checks import InputError
 
 SMALL = {"instances": 2, "moves": 2000}
@@ -267,29 +265,11 @@ def test_the_course_of_a_search_is_the_solutions(folder):
         assert (np.diff(numbers(own, "best_of_fifo")) <= 0).all()
 
 
-def test_table_two_is_printed_and_simulated(tmp_path):
-    llm.draw_figures(tmp_path)
-    assert (
-        "| wsrpt | waves | every 0.01 s | 108.040 | 108.040 | 1.802 | 1.802 | 0.702 | 0.500 | 2.510"
-        " | 2.510 | 20 |"
-    ) in check_index(tmp_path, "llm", llm.FIGURES)
-    for row, own in zip(rows_of(tmp_path / "llm_table2.csv"), table_two(), strict=True):
-        assert float(row["weighted_response"]) == own["weighted_response"]
-        assert row["printed_mean_response_s"] == (
-            "" if own["step_s"] is None else str(own["printed_mean_response_s"])
-        )
-
-
 @pytest.mark.slow
 def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(folder, tmp_path):
     with ThreadPoolExecutor(2) as two:
         paths = draw_figures(tmp_path, ("comparison",), **SMALL, executor=two)
     check_same_files(paths, folder)
-
-
-def test_a_picture_for_a_lecture(tmp_path):
-    llm.draw_figures(tmp_path, style="lecture")
-    check_lecture(tmp_path / "llm_table2.png")
 
 
 def test_what_is_not_allowed_is_refused_before_anything_is_written(tmp_path):
@@ -309,14 +289,6 @@ def test_what_is_not_allowed_is_refused_before_anything_is_written(tmp_path):
 
 def told(capsys, *words):
     return outcome(capsys, "hgsp", "figures", *words)
-
-
-def test_the_command_tells_what_it_wrote(capsys, tmp_path):
-    words = ("--out", str(tmp_path), "--only", "table2", "--workers", "1")
-    status, out, err = outcome(capsys, "llm", "figures", *words)
-    assert (status, err) == (0, "")
-    names = [f"llm_table2.{ending}" for ending in ("csv", "png", "svg")]
-    assert out.split() == [str(tmp_path / name) for name in (*names, "README.md")]
 
 
 def test_a_figure_that_has_moved_is_answered_with_its_command(capsys, tmp_path):

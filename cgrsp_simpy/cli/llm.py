@@ -1,26 +1,45 @@
-"""LLM inference requests on a cluster of GPUs, all of which a request owns from start to end: run,
-compare and sweep schedulers, the paper's table.
+"""LLM inference requests on replicas that batch them: run, compare and sweep policies, the paper's
+table, figures.
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.fields import Field, add_fields, given_of
-from cgrsp_simpy.cli.options import FORMATTED, Answer, add_log, formatted, reading_of, refuse
+from cgrsp_simpy.cli.fields import (
+    Field,
+    add_fields,
+    add_pairs,
+    fields_of,
+    given_of,
+    named_pairs,
+)
+from cgrsp_simpy.cli.options import (
+    FORMATTED,
+    Answer,
+    add_log,
+    add_options,
+    formatted,
+    gallery_of,
+    reading_of,
+    refuse,
+)
 from cgrsp_simpy.cli.pattern import Module, add_actions
-from cgrsp_simpy.llm.paper import OWNED, table_two
-from cgrsp_simpy.llm.policies import SCHEDULERS
-from cgrsp_simpy.llm.requests import WEIGHTS, LlmCluster, LlmModel, read_requests
+from cgrsp_simpy.llm.paper import table_two
+from cgrsp_simpy.llm.requests import WEIGHTS, Offered, RequestList, read_requests
 from cgrsp_simpy.llm.scenario import Scenario
+from cgrsp_simpy.llm.service import Service
+from cgrsp_simpy.llm.steps import Roofline, StepTable, read_steps
 from cgrsp_simpy.model.table import aligned, figure_text
 
-RESPONSE = (
-    "wait: from arrival to start. response: from arrival to completion, which the paper"
-    " calls waiting."
+NOTE = (
+    "response: from arrival to completion, which the paper calls waiting. double count: the"
+    " authors' loop counts the requests that run twice."
 )
+LOG = "such as a CSV of TIMESTAMP, ContextTokens, GeneratedTokens"
+OF_LOG = {"weight": Field("weight", str, f"of a request: {' or '.join(WEIGHTS)}", "equal")}
+TARGETS = ("ttft_target_s", "tpot_target_s")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,83 +49,75 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         actions,
         MODULE,
         {
-            "run": "one scheduler: figures, or a row a request; event by event, or drawn",
-            "compare": "schedulers on the same requests",
+            "run": "one policy: figures, or a row a request; event by event, or drawn",
+            "compare": "policies on the same requests",
             "sweep": (
-                "schedulers at every point of a grid: gpus, memory_gb, prefill_tokens_per_s,"
-                " decode_tokens_per_s, waves, step_s, horizon_s"
+                "policies at every point of a grid: gpus, tensor_parallel, max_batch, chunk_tokens,"
+                " rate_per_s, ttft_target_s, ..."
             ),
         },
     )
-    told = "all schedulers, at once and in waves: of the printed workload, or of a log"
+    add_log(actions.choices["figures"], f"a log for the figure gpus, {LOG}", OF_LOG)
+    told = "the paper's table by its authors' loop, beside the print, and without its double count"
     table = actions.add_parser("table", help=told, description=told)
-    _add_requests(table)
     table.set_defaults(formats=FORMATTED)
-    for action in actions.choices.values():
-        action.epilog = f"{RESPONSE} {OWNED}"
 
 
-def _add_requests(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("scenario: the printed requests, or a log, on a cluster")
-    log = "such as a CSV of TIMESTAMP, ContextTokens, GeneratedTokens"
-    add_log(group, log, OF_LOG)
-    add_fields(group, Scenario, *FIELDS)
+def _add_scenario(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("scenario: requests, drawn or of a log, and who serves them")
+    add_pairs(group, "requests", fields_of(Offered), "those that are drawn")
+    add_log(group, LOG, OF_LOG)
+    add_fields(group, Scenario, "service", *TARGETS)
+    told = "how long steps take: CSV of gpu, tensor_parallel, phase, batch, tokens, ms, or of"
+    roofline = "roofline:tflops=X,bandwidth_gb_per_s=X,efficiency=X"
+    usual = "(default: Llama 2 70B as measured)"
+    add_options(group, ("--steps FILE", str, f"{told} splitwise-sim, or {roofline} {usual}"))
 
 
-FIELDS = ("cluster", "waves", "step_s", "horizon_s")
-OF_LOG = {
-    "weight": Field("weight", str, f"of a request: {' or '.join(WEIGHTS)}", "equal"),
-    "gpus": Field("gpus", int, "GPUs that a request claims at once", 2),
-    "model_gb": Field("model_gb", float, "of the model, on these GPUs together", 30.0),
-}
+def _scenario(given: argparse.Namespace) -> Scenario:
+    own = given_of(given, *TARGETS)
+    if given.steps is not None:
+        own["steps"] = _steps(given.steps)
+    return Scenario(_source(given), Service(**given.service or {}), **own)
 
 
-def _requests(given: argparse.Namespace) -> Scenario:
-    own = given_of(given, *FIELDS)
-    own["cluster"] = LlmCluster(**own.get("cluster", {}))
+def _source(given: argparse.Namespace) -> Offered | RequestList:
     if given.trace is None:
         refuse(given, "given with --trace", "log")
-        return Scenario(**own)
-    reading = reading_of(given, *OF_LOG)
-    if "model_gb" in reading:
-        reading["model"] = LlmModel("the model", reading.pop("model_gb"))
-    return Scenario(read_requests(given.trace, **reading), **own)
+        return Offered(**given.requests or {})
+    refuse(given, "left out where --trace has the requests", "requests")
+    return read_requests(given.trace, **reading_of(given, *OF_LOG))
 
 
-MODULE = Module(Scenario, _add_requests, _requests, figures="cgrsp_simpy.llm.figures")
+def _steps(text: str) -> StepTable | Roofline:
+    if text.partition(":")[0] != "roofline":
+        return read_steps(text)
+    return Roofline(**named_pairs(fields_of(Roofline), text)[1])
+
+
+MODULE = Module(Scenario, _add_scenario, _scenario, figures="cgrsp_simpy.llm.figures")
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the action answers, in the format asked for."""
-    return _table(given) if given.action == "table" else pattern.carry_out(given, MODULE)
-
-
-# ---- the table of all schedulers ----
+    own = {"table": _table, "figures": _figures}
+    return own[given.action](given) if given.action in own else pattern.carry_out(given, MODULE)
 
 
 def _table(given: argparse.Namespace) -> Answer:
-    """The printed table, or that of a log."""
-    if given.trace is None:
-        refuse(given, "given with --trace: the table is of the printed cluster", "log", *FIELDS)
-    refuse(given, "left out: the table has both modes", "waves")
-    rows = table_two() if given.trace is None else _served(given)
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    lines = [[_told(row.get(key)) for key in columns] for row in rows]
-    text = "\n".join([*aligned([columns, *lines]), "", RESPONSE, OWNED])
+    """The printed table."""
+    rows = table_two()
+    lines = [list(rows[0]), *([figure_text(value) for value in row.values()] for row in rows)]
+    text = "\n".join([*aligned(lines), "", NOTE])
     return formatted(given, {"rows": rows}, rows, lambda: text)
 
 
-def _served(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """A row a scheduler and mode."""
-    requests = _requests(given)
-    return [
-        {"scheduler": name, "mode": mode, **requests.varied(waves=waves).run(name).summary()}
-        for mode, waves in (("work-conserving", False), ("waves", True))
-        for name in SCHEDULERS
-    ]
+def _figures(given: argparse.Namespace) -> Answer:
+    """The figures; that of numbers of GPUs on a log, where one is given."""
+    from cgrsp_simpy.llm.figures import FIGURES, draw_figures  # matplotlib, for this alone
 
-
-def _told(value: Any) -> str:
-    if isinstance(value, float) and value == value:
-        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-    return figure_text(value)
+    ids, executor = gallery_of(given, FIGURES)
+    given.requests = None
+    source = _source(given)
+    drawn = draw_figures(given.out, ids, source=source, style=given.style, executor=executor)
+    return Answer("\n".join(map(str, drawn)))

@@ -41,9 +41,10 @@ globals()["__getattr__"] = renamed(
         "TaskView": "View",
         **dict.fromkeys(("RequestState", "RequestView"), "llm.View"),
         "Requests": "llm.Scenario",
+        "LlmCluster": "llm.Service",
     },
-    "llm.LlmCluster llm.Request llm.RequestList llm.read_requests llm.table_two"
-    " llm.requests.LlmModel llm.requests.printed_requests hgsp.bounds.lower_bound"
+    "llm.batch.Request llm.RequestList llm.read_requests llm.paper.table_two"
+    " hgsp.bounds.lower_bound"
     " hgsp.generate.LEVELS hgsp.instance.CLUSTERS hgsp.instance.cluster hgsp.instance.read_cluster"
     " hgsp.instance.read_orlib hgsp.instance.write_instance hgsp.policies.POLICIES"
     " hgsp.schedule.Schedule hgsp.schedule.from_sequences hgsp.view.Task",

@@ -28,7 +28,6 @@ class Iteration:
     """One step of a search. objective: of the solution that it goes on from. best: least so far."""
 
     iteration: int
-    temperature: float
     objective: float
     best: float
 
@@ -66,7 +65,7 @@ def sagreedy(
     rng, temperature, carry_out = stream(seed, "sagreedy"), INITIAL, inserter(instance)
     current = best = carry_out(np.arange(instance.tasks))
     value = least = current.weighted_tardiness
-    course = [Iteration(0, temperature, value, least)]
+    course = [Iteration(0, value, least)]
     for iteration in range(1, iterations + 1):
         if least == 0:
             break
@@ -76,7 +75,7 @@ def sagreedy(
             current, value = found, found.weighted_tardiness
         if value < least:
             best, least = current, value
-        course.append(Iteration(iteration, temperature, value, least))
+        course.append(Iteration(iteration, value, least))
         temperature *= COOLING
     return best, course
 

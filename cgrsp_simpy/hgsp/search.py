@@ -56,7 +56,7 @@ def search(
     ]
     start = min(starts, key=lambda schedule: schedule.weighted_tardiness)
     value, done = start.weighted_tardiness, 0
-    course = [Iteration(0, 0.0, value, value)]
+    course = [Iteration(0, value, value)]
     if value == 0:
         return start, course
     loading_s = time.perf_counter()
@@ -73,7 +73,7 @@ def search(
         rows, tried = descent.rounds(state, best, descent.rows_of(draws), most)
         done += tried
         value = descent.objective(state)
-        course.append(Iteration(done, 0.0, value, min(value, descent.objective(best))))
+        course.append(Iteration(done, value, min(value, descent.objective(best))))
         if rows < len(draws) and tried < most:
             break  # nothing is late
         draws = draws[rows:]

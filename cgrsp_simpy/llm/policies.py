@@ -1,158 +1,101 @@
-"""What an LLM scheduler sees, and the schedulers: orders of the waiting requests, and when a
-decision may be made.
-"""
+"""What a policy sees of requests and replicas, and the policies: orders of those that wait."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import nlargest
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from cgrsp_simpy.engine import view as engine
 from cgrsp_simpy.engine.claim import Claim, Part
-from cgrsp_simpy.engine.events import policy_name
-from cgrsp_simpy.model.checks import check_number
-from cgrsp_simpy.model.policy import PlaceError, Wake
-
-STEP_S = 0.01  # between decisions in the loop of hgsp.txt Section VI.D, seconds
-
-
-class Request(NamedTuple):
-    """A request that has arrived.
-
-    Attributes
-    ----------
-    id : int
-        Its number in order of arrival, from 1.
-    name : str
-        The id, unless requests are named.
-    arrival_s : float
-        Seconds.
-    weight : float
-        Importance, without a unit.
-    gpus : int
-        tau, all held at once.
-    time_s : float
-        p_prefill + p_decode, seconds.
-    """
-
-    id: int
-    name: str
-    arrival_s: float
-    weight: float
-    gpus: int
-    time_s: float
-
-
-# two are equal only if they are the same object, which is found at once
-Request.__eq__, Request.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.llm.batch import Batch, Request
+from cgrsp_simpy.model.policy import PlaceError
 
 
 class View(engine.View):
-    """The requests that wait and the GPUs, as policies see them; read only, and of the moment.
+    """The requests that wait and the replicas, as policies see them; read only, and of the moment.
 
-    A policy answers with pairs (request, number of its GPUs), and if it likes with a `Wake`.
+    A policy answers with pairs (request, replica). One that has no room in its cache, or a full
+    batch, is refused; on another the request waits for its prefill in order of the answers.
     """
 
     __slots__ = ()
 
     @property
-    def gpus(self) -> int:
-        """Number of GPUs of the cluster."""
-        return int(self.places[0].size)
+    def free(self) -> tuple[Place, ...]:  # type: ignore[override]
+        """The replicas on which another request would be in the next step."""
+        return tuple(place for place, batch in zip(self.places, self._batches) if batch.open)
+
+    def backlog(self, replica: Place) -> int:
+        """Prompt tokens that a replica has still to prefill."""
+        return self._batches[self._number(replica)].backlog
+
+    def least_loaded(self, request: Request) -> Place | None:
+        """Of the replicas that are free and have room for a request, that with most room."""
+        room = [place for place in self.free if self.room(place) >= request.tokens]
+        return max(room, key=self.room, default=None)
 
     @property
-    def free(self) -> int:  # type: ignore[override]
-        """Number of GPUs that are idle."""
-        return self._run.free[0]  # type: ignore[return-value]
+    def _batches(self) -> Sequence[Batch]:
+        return self._run.plan  # type: ignore[no-any-return]
+
+    # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
-        return f"{len(self._run.waiting)} waiting, {self.free} of {self.gpus} GPUs idle"
+        free = f"{len(self.free)} of {len(self.places)} replicas free"
+        return f"{len(self._run.waiting)} waiting, {free}"
 
-    def granted(self, claim: Claim, gpus: int) -> Sequence[Part]:
-        """So many GPUs are a request's; raises PlaceError unless that is all that it needs."""
-        if gpus != claim.job.gpus:
-            raise PlaceError(f"{gpus!r} GPUs; it needs {claim.job.gpus}")
-        return ((0, gpus),)
+    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+        """A request is a replica's; PlaceError if its batch is full."""
+        number, request = self._number(chosen), claim.job
+        batch = self._batches[number]
+        if batch.held >= batch.service.max_batch:
+            raise PlaceError(f"replica {chosen.index}, which has {batch.held} requests already")
+        batch.held += 1
+        batch.backlog += request.prompt_tokens
+        return ((number, request.tokens),)
+
+    def freed(self, claim: Claim) -> None:
+        self._batches[claim.parts[0][0]].held -= 1
 
 
-# ---- policies: the order of the waiting requests, and when a decision may be made ----
+# ---- policies: the order of the waiting requests, each on the least loaded replica ----
 
-RequestPolicy = Callable[[View], Any]
-"""A function of a View that answers with pairs (request, number of GPUs)."""
-Answer = Iterator[tuple[Request, int]]
+Policy = Callable[[View], Any]
+"""A function of a View that answers with pairs (request, replica)."""
 
 
-def _in_order(view: View, requests: Iterable[Request]) -> Answer:
-    """Each with its GPUs; the first that finds too few waits for them, and is not overtaken."""
-    for request in requests:
-        if request.gpus > view.free:
+Answer = Iterator[tuple[Request, Place]]
+
+
+def in_order(view: View, key: Callable[[Request], float]) -> Answer:
+    """The least of the key first, each on the least loaded replica; the first that fits nowhere is
+    not overtaken.
+    """
+    for request in sorted(view.queue, key=key) if view.free else ():
+        replica = view.least_loaded(request)
+        if replica is None:
             return
-        yield request, request.gpus
+        yield request, replica
 
 
 def fifo(view: View) -> Answer:
     """First come, first served."""
-    yield from _in_order(view, view.queue)
+    return in_order(view, lambda request: request.id)
+
+
+def sjf(view: View) -> Answer:
+    """The shortest first, by the time that it takes alone."""
+    return in_order(view, lambda request: request.alone_s)
 
 
 def wsrpt(view: View) -> Answer:
-    """The largest w / (p_prefill + p_decode) first, equal ones by arrival, then number
-    (hgsp.txt Eq. 17).
+    """The largest w / (p_prefill + p_decode) first (hgsp.txt Eq. 17).
 
     Nothing is interrupted, so that what remains of a waiting request is the whole of it.
     """
-    # stable
-    yield from _in_order(
-        view, nlargest(view.free, view.queue, key=lambda request: request.weight / request.time_s)
-    )
+    return in_order(view, lambda request: -request.weight / request.alone_s)
 
 
-SCHEDULERS: dict[str, RequestPolicy] = {"fifo": fifo, "wsrpt": wsrpt}
+POLICIES: dict[str, Policy] = {"fifo": fifo, "sjf": sjf, "wsrpt": wsrpt}
 """Orders of the waiting requests by name."""
-
-
-class Waves:
-    """A policy that is asked only when every GPU is idle: nothing starts until the whole running
-    batch has ended.
-    """
-
-    def __init__(self, policy: RequestPolicy) -> None:
-        self.policy, self.name = policy, policy_name(policy)
-
-    def __call__(self, view: View) -> Any:
-        """The next batch, if none runs."""
-        return self.policy(view) if view.free == view.gpus else []
-
-
-class Stepped:
-    """A policy that is asked only at steps of a clock, as in the loop of hgsp.txt Section VI.D.
-
-    At each step, requests whose completion is reached free their GPUs, arrivals join the queue,
-    and then the policy decides; whatever happens between two steps is noticed at the second.
-    A request's completion is its start plus its execution time, not the step at which
-    that is noticed.
-
-    The clock is a running sum of `step_s` in floating point, t = t + step, and this is where the
-    printed late step comes from. Two hundred steps of 0.01 s sum to 2.0000000000000013, so that
-    a request that ends at 2.0 is noticed at step 200. But 250 of them sum to 2.4999999999999907:
-    a request that ends at 2.5 is not yet complete at step 250, and its GPUs start the next request
-    at step 251, at 2.51 s. A clock of exact multiples would be late nowhere on that workload.
-    """
-
-    def __init__(self, policy: RequestPolicy, step_s: float = STEP_S) -> None:
-        check_number("step_s", step_s, above=0)
-        self.policy, self.step_s, self.name = policy, step_s, policy_name(policy)
-        self._clock_s = 0.0
-        self._woken = False
-
-    def __call__(self, view: View) -> Any:
-        """What the policy decides at a step; between steps, to be woken at the next."""
-        # the wake may come a rounding after its time
-        on_step = self._woken and view.now_s >= self._clock_s
-        if not on_step:
-            while self._clock_s < view.now_s:
-                self._clock_s += self.step_s
-            on_step = self._clock_s == view.now_s
-        self._woken = not on_step
-        return self.policy(view) if on_step else [Wake(self._clock_s)]

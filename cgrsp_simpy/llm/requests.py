@@ -1,55 +1,42 @@
-"""LLM inference requests and the cluster that serves them (hgsp.txt Section VI.A), and the reader
-of a log of requests.
-"""
+"""LLM inference requests: of a log, or drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import log
 from pathlib import Path
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.model.checks import (
     InputError,
     check_entries,
+    check_fields,
     check_number,
     check_one_of,
     check_whole,
-    entries_of,
     order_columns,
     require,
     set_columns,
 )
+from cgrsp_simpy.model.streams import Draw
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-# columns of whole numbers, and the least of each
-WHOLE = {"prompt_tokens": 0, "output_tokens": 0, "gpus": 1}
+TOKENS = ("prompt_tokens", "output_tokens")
+MOST_DRAWN = 8192  # tokens of a prompt or an output; longer draws are cut
 
-
-@dataclass(frozen=True)
-class LlmModel:
-    """A language model.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    memory_gb : float
-        What it needs in all, m_i, GB, >= 0; each of tau GPUs holds m_i / tau of it.
-    """
-
-    name: str
-    memory_gb: float
-
-    def __post_init__(self) -> None:
-        check_number(f"memory_gb of {self.name}", self.memory_gb, least=0)
-
-
-QWEN3 = LlmModel("Qwen3", 30.0)  # the model of hgsp.txt Section VI.C: 15 GB per GPU with tau = 2
+# the workload of hgsp.txt Table II weighs prompts of 500 tokens 10, of 2000 tokens 1
+SHORT_TOKENS, SHORT_WEIGHT = 1000, 10.0
+# Name of a law -> weights from the prompt tokens. Logs hold no weights: these laws are ours.
+WEIGHTS: dict[str, Callable[[Ints], Floats]] = {
+    "equal": lambda prompt: np.ones(len(prompt)),
+    "short": lambda prompt: np.where(prompt <= SHORT_TOKENS, SHORT_WEIGHT, 1.0),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,16 +47,11 @@ class RequestList:
     Parameters
     ----------
     arrival_s : array of float
-        a_i, seconds, at least 0.
+        Seconds, at least 0.
     prompt_tokens, output_tokens : arrays of int
-        Tokens of the phases PREFILL and DECODE, at least 0 and not both 0; a request of one phase
-        has 0 tokens of the other.
+        At least 1.
     weight : array of float
-        w_i, at least 0.
-    gpus : array of int
-        tau_i, the GPUs that a request holds at once.
-    models : tuple of LlmModel
-        One a request.
+        Of the response, above 0.
     name : str
         Of all.
     request_names : tuple of str
@@ -81,150 +63,108 @@ class RequestList:
     ------
     InputError
         Naming the request, for what is not allowed.
-
-    References
-    ----------
-    hgsp.txt Section VI.A.2.
     """
 
     arrival_s: Floats = field(repr=False)
     prompt_tokens: Ints = field(repr=False)
     output_tokens: Ints = field(repr=False)
     weight: Floats = field(repr=False)
-    gpus: Ints = field(repr=False)
-    models: tuple[LlmModel, ...] = field(repr=False)
     name: str = "requests"
     request_names: tuple[str, ...] = field(repr=False, default=())
     tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
-        columns = dict.fromkeys(("arrival_s", "weight", *WHOLE), "f8")
+        columns = dict.fromkeys(("arrival_s", "weight", *TOKENS), "f8")
         set_columns(self, columns, "request")
         number = self.requests
         if number == 0:
             raise InputError(f"{self.name}: no request")
         names = tuple(self.request_names) or tuple(map(str, range(1, number + 1)))
-        models = entries_of("models", self.models, "a list of models, one a request")
-        for name, own in (("request_names", names), ("models", models)):
-            require(len(own) == number, f"number of {name}", len(own), f"{number}, one a request")
-            object.__setattr__(self, name, own)
+        require(
+            len(names) == number, "number of request_names", len(names), f"{number}, one a request"
+        )
+        object.__setattr__(self, "request_names", names)
         for name in columns:
+            whole = name in TOKENS
             check_entries(
                 name,
                 getattr(self, name),
                 lambda number: f"request {names[number - 1]}",
-                least=WHOLE.get(name, 0),
-                whole=name in WHOLE,
+                above=0 if name == "weight" else None,
+                least=int(whole),
+                whole=whole,
             )
-        for name in np.array(names)[self.prompt_tokens + self.output_tokens == 0][:1]:
-            require(False, f"prompt_tokens + output_tokens of request {name}", 0, "at least 1")
-        set_columns(self, columns | dict.fromkeys(WHOLE, "i8"), "request")
+        set_columns(self, columns | dict.fromkeys(TOKENS, "i8"), "request")
         order = np.argsort(self.arrival_s, kind="stable")
-        order_columns(self, (*columns, "models", "request_names"), order)
+        order_columns(self, (*columns, "request_names"), order)
 
     @property
     def requests(self) -> int:
-        """Number of requests, n."""
+        """Number of requests."""
         return len(self.arrival_s)
 
 
 @dataclass(frozen=True)
-class LlmCluster:
-    """GPUs of one type. The defaults are printed.
+class Offered:
+    """Requests that are drawn: Poisson arrivals, lognormal numbers of tokens.
 
     Parameters
     ----------
-    gpus : int
+    requests : int
         Their number.
-    gpu : str
-        Their type.
-    memory_gb : float
-        M_j of each.
-    prefill_tokens_per_s, decode_tokens_per_s : float
-        lambda_j of the two phases; one request has it whatever its tau.
+    rate_per_s : float
+        Arrivals a second.
+    prompt_tokens : float
+        Mean; prompts and outputs of more than 8192 tokens are cut.
+    output_tokens : float
+        Mean.
+    cv : float
+        Coefficient of variation of both; 0: all are of the mean.
+    weight : str
+        Law of the weights: equal (all 1) or short (10 up to 1000 prompt tokens, else 1).
 
-    References
-    ----------
-    hgsp.txt Sections VI.A.2 and VI.C.
+    Raises
+    ------
+    InputError
+        For what is not allowed.
     """
 
-    gpus: int = 16
-    gpu: str = "H100"
-    memory_gb: float = 80.0
-    prefill_tokens_per_s: float = 1000.0
-    decode_tokens_per_s: float = 5000.0
+    requests: int = 1000
+    rate_per_s: float = 2.5
+    prompt_tokens: float = 2000.0
+    output_tokens: float = 200.0
+    cv: float = 1.0
+    weight: str = "equal"
 
     def __post_init__(self) -> None:
-        check_whole("gpus of the cluster", self.gpus, least=1)
-        check_number(f"memory_gb of {self.gpu}", self.memory_gb, least=0)
-        check_number(f"prefill_tokens_per_s of {self.gpu}", self.prefill_tokens_per_s, above=0)
-        check_number(f"decode_tokens_per_s of {self.gpu}", self.decode_tokens_per_s, above=0)
+        check_whole("requests", self.requests, least=1)
+        check_number("rate_per_s", self.rate_per_s, above=0)
+        check_fields(self, check_number, *TOKENS, least=1)
+        check_number("cv", self.cv, least=0)
+        check_one_of("law of weights", self.weight, WEIGHTS)
 
-    def times_s(self, requests: RequestList) -> Floats:
-        """p_i = prompt tokens / prefill throughput + output tokens / decode throughput, seconds."""
-        return (
-            requests.prompt_tokens / self.prefill_tokens_per_s
-            + requests.output_tokens / self.decode_tokens_per_s
-        )
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return f"{self.requests} drawn requests"
 
-    def check(self, requests: RequestList) -> None:
-        """Refuse requests of which one can never run here: too many GPUs, or too much memory on
-        each; InputError names the request.
-        """
-        for index in np.flatnonzero(requests.gpus > self.gpus)[:1]:
-            raise InputError(
-                f"request {requests.request_names[index]} needs {requests.gpus[index]} GPUs at"
-                f" once; the cluster has {self.gpus} {self.gpu} in all"
-            )
-        for name, model, gpus in zip(
-            requests.request_names, requests.models, requests.gpus.tolist()
-        ):
-            if model.memory_gb / gpus > self.memory_gb:
-                raise InputError(
-                    f"request {name} needs {model.memory_gb / gpus:g} GB on each of {gpus} GPUs"
-                    f" ({model.name}); {self.gpu} has {self.memory_gb:g} GB"
-                )
+    def draw(self, draw: Draw) -> RequestList:
+        """Those of a run."""
+        gaps_s = draw("arrivals").exponential(1 / self.rate_per_s, self.requests)
+        prompt = self._tokens(draw("prompts"), self.prompt_tokens)
+        output = self._tokens(draw("outputs"), self.output_tokens)
+        return RequestList(gaps_s.cumsum(), prompt, output, WEIGHTS[self.weight](prompt), self.name)
 
-
-def printed_requests() -> RequestList:
-    """The workload of Table II: 20 requests at 0 with tau = 2, 8 long ones of weight 1, then 12
-    short ones of weight 10.
-
-    All tokens are prompt tokens: the printed waiting times are those of 2000 / 1000 s and
-    500 / 1000 s, without a decode phase.
-    """
-    long = np.arange(20) < 8
-    prompt, weight = np.where(long, 2000, 500), np.where(long, 1.0, 10.0)
-    return RequestList(
-        np.zeros(20),
-        prompt,
-        np.zeros(20, np.int64),
-        weight,
-        np.full(20, 2),
-        (QWEN3,) * 20,
-        "Table II",
-    )
-
-
-# ---- a log of requests ----
-
-# the printed workload weighs prompts of 500 tokens 10, of 2000 tokens 1
-SHORT_TOKENS, SHORT_WEIGHT = 1000, 10.0
-
-# Name of a law -> weights from the columns prompt_tokens and output_tokens. Logs hold no weights:
-# these laws are ours.
-WEIGHTS: dict[str, Callable[[Ints, Ints], Floats]] = {
-    "equal": lambda prompt, output: np.ones(len(prompt)),  # noqa: ARG005, as of every law
-    "short": lambda prompt, output: np.where(prompt <= SHORT_TOKENS, SHORT_WEIGHT, 1.0),  # noqa: ARG005
-}
+    def _tokens(self, rng: Generator, mean: float) -> Ints:
+        variance = log(1 + self.cv**2)
+        found = rng.lognormal(log(mean) - variance / 2, variance**0.5, self.requests)
+        return np.clip(found.round(), 1, MOST_DRAWN).astype(int)
 
 
 def read_requests(
     path: str | Path,
     *,
     weight: str = "equal",
-    gpus: int = 2,
-    model: LlmModel = QWEN3,
     strict: bool = False,
     format: str = "azure",
     window: str | None = None,
@@ -233,26 +173,25 @@ def read_requests(
     """Read a log of LLM requests, a CSV file with the columns of the Azure LLM inference trace of
     2023.
 
-    Needed are submit_s, prompt_tokens and output_tokens; time 0 is the first arrival. A log knows
-    nothing else; for columns of one's own: `dataclasses.replace(requests, weight=...)`. Each
-    request is named by its line.
+    Needed are submit_s, prompt_tokens and output_tokens, of which 0 counts as 1; time 0 is the
+    first arrival. A log knows nothing else; for columns of one's own:
+    `dataclasses.replace(requests, weight=...)`. Each request is named by its line.
 
     weight: a law of WEIGHTS: "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1).
-    gpus: tau, the same for all requests, >= 1. model: the same for all requests. strict, format,
-    window, columns: as of `cgrsp_simpy.logs.read_log`. Result: in order of arrival. Raises
-    InputError with the file's name, and the line where there is one.
+    strict, format, window, columns: as of `cgrsp_simpy.logs.read_log`. Result: in order of arrival.
+    Raises InputError with the file's name, and the line where there is one.
     """
     check_one_of("law of weights", weight, WEIGHTS)
-    check_whole("gpus", gpus, least=1)
     found = read_log(path, format, window=window, strict=strict, columns=columns)
-    found = found.usable("LLM requests", ("submit_s", "prompt_tokens", "output_tokens"), {})
-    arrival_s, prompt, output = (
-        found["submit_s"],
-        *(found[name].astype(int) for name in ("prompt_tokens", "output_tokens")),
-    )
-    name, number = found.path.name.removesuffix(".gz").rpartition(".")[0], len(found)
-    weights = WEIGHTS[weight](prompt, output)
-    same, lines = (np.full(number, gpus), (model,) * number), tuple(map(str, found.line.tolist()))
+    found = found.usable("LLM requests", ("submit_s", *TOKENS), {})
+    prompt, output = (np.maximum(found[name].astype(int), 1) for name in TOKENS)
+    name = found.path.name.removesuffix(".gz").rpartition(".")[0]
     return RequestList(
-        arrival_s - arrival_s[0], prompt, output, weights, *same, name, lines, found.tags
+        found["submit_s"] - found["submit_s"][0],
+        prompt,
+        output,
+        WEIGHTS[weight](prompt),
+        name,
+        tuple(map(str, found.line.tolist())),
+        found.tags,
     )

@@ -1,13 +1,13 @@
-"""LLM inference requests on a cluster of GPUs: what their schedulers are simulated, compared and
-swept on.
+"""A service of LLM inference: requests on replicas that batch them; what policies are simulated,
+compared and swept on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import inf
-from typing import Any
+from math import nan
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,221 +16,223 @@ from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, pools
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.llm.policies import (
-    SCHEDULERS,
-    Request,
-    RequestPolicy,
-    Stepped,
-    View,
-    Waves,
-)
-from cgrsp_simpy.llm.requests import LlmCluster, RequestList, printed_requests
-from cgrsp_simpy.model.checks import check_bool, check_number, require
+from cgrsp_simpy.llm.batch import Batch, Request
+from cgrsp_simpy.llm.policies import POLICIES, View
+from cgrsp_simpy.llm.requests import Offered, RequestList
+from cgrsp_simpy.llm.service import Service
+from cgrsp_simpy.llm.steps import Roofline, StepTable, StepTime, llama2_70b
+from cgrsp_simpy.model.checks import InputError, check_fields, check_number, require
 from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.model.timeline import Timeline
 
-MOST_STEPS = 10**9  # a minute of adding them up
-ASKED = ("arrival_s", "prompt_tokens", "output_tokens", "weight", "gpus")
-# of waits, by the name of their figure
-WAIT_PERCENTILES = {"wait_p50_s": 50, "wait_p90_s": 90, "wait_p99_s": 99}
+TIMES = {
+    "ttft_s": "time to first token",
+    "tpot_s": "time per output token",
+    "e2e_s": "time from arrival to completion",
+}
+PERCENTILES = (50, 90, 99)
 
 # what the figures of a run are
 METRICS = {
-    "weighted_response": Metric("weighted time from arrival to completion", "s"),  # hgsp.txt Eq. 16
-    "mean_response_s": Metric("mean time from arrival to completion", "s"),
-    "mean_wait_s": Metric("mean wait", "s"),
-    "wait_p50_s": Metric("median wait", "s"),
-    "wait_p90_s": Metric("90th percentile of the wait", "s"),
-    "wait_p99_s": Metric("99th percentile of the wait", "s"),
-    "makespan_s": Metric("last completion", "s"),
-    "completed": Metric("requests completed in time", "", "more"),
-    "completion_rate_pct": Metric("requests completed in time", "%", "more"),
-    "utilisation_pct": Metric("GPUs in use", "%", "more"),
+    name: metric
+    for time, told in TIMES.items()
+    for name, metric in (
+        (time, Metric(f"mean {told}", "s")),
+        *(
+            (f"{time[:-2]}_p{percent}_s", Metric(f"{percent}th percentile of {told}", "s"))
+            for percent in PERCENTILES
+        ),
+    )
+} | {
+    "weighted_e2e_s": Metric("mean time from arrival to completion, by weight", "s"),
+    "wait_s": Metric("mean wait for a replica", "s"),
+    "goodput_pct": Metric("requests within the targets", "%", "more"),
+    "goodput_per_s": Metric("requests within the targets a second", "/s", "more"),
+    "tokens_per_s": Metric("output tokens a second", "/s", "more"),
+    "utilisation_pct": Metric("replicas at work", "%", "more"),
 }
 
 
 @dataclass(frozen=True)
 class Scenario(Model):
-    """LLM inference requests on a cluster: all that a run depends on, but the scheduler.
+    """Requests on the replicas of a service: all that a run depends on, but the policy.
 
-    Under fifo and wsrpt, requests start in their order, each on its tau GPUs at once. The first of
-    the order is never overtaken: if it needs more GPUs than are idle, those stay idle until it fits
-    (the paper does not say; this is ours).
+    A request claims room in the cache of a replica for all its tokens, joins its batch at the next
+    step, and leaves it with its last token.
 
     Parameters
     ----------
-    source : RequestList
-        The requests; those of Table II unless given.
-    cluster : LlmCluster
-        Its GPUs with their memory and throughputs; 16 H100 unless given.
-    waves : bool
-        Start nothing until all that runs has ended; else a GPU that falls idle is used at once.
-    step_s : float, optional
-        Seconds between decisions, as of `Stepped`; unless given they are made at any time.
-    horizon_s : float
-        T_max of the completion rate, seconds.
+    source : Offered or RequestList
+        The requests: drawn anew for each seed, or of a log, the same for every seed.
+    service : Service
+        The GPUs, and the model on them.
+    steps : StepTable or Roofline
+        How long steps take; measured ones of Llama 2 70B unless given.
+    ttft_target_s : float
+        Longest time to first token of the goodput; MLPerf Inference's unless given.
+    tpot_target_s : float
+        Longest time per output token, likewise.
 
     Raises
     ------
     InputError
-        For what is not allowed, such as a request that the cluster cannot run.
-
-    References
-    ----------
-    hgsp.txt Section VI.
+        For what is not allowed, such as a request that no replica has room for.
     """
 
-    source: RequestList = field(default_factory=printed_requests)
-    cluster: LlmCluster = field(default_factory=LlmCluster)
-    waves: bool = False
-    step_s: float | None = None
-    horizon_s: float = inf
+    source: Offered | RequestList = field(default_factory=Offered)
+    service: Service = field(default_factory=Service)
+    steps: StepTable | Roofline = field(default_factory=llama2_70b)
+    ttft_target_s: float = 2.0
+    tpot_target_s: float = 0.2
 
     metrics = METRICS
     shown = (
-        "weighted_response",
-        "mean_response_s",
-        "mean_wait_s",
-        "wait_p50_s",
-        "wait_p90_s",
-        "wait_p99_s",
-        "utilisation_pct",
+        *("ttft_s", "ttft_p99_s", "tpot_s", "tpot_p99_s", "e2e_s", "e2e_p99_s"),
+        *("goodput_pct", "utilisation_pct"),
     )
-    tested = ("weighted_response", "mean_response_s", "mean_wait_s")
-    precise = "mean_wait_s"
-    policies = SCHEDULERS
-    compared = tuple(SCHEDULERS)
-    noun = "scheduler"
-    is_random = False
+    tested = ("ttft_s", "e2e_s", "weighted_e2e_s", "goodput_pct")
+    precise = "e2e_s"
+    policies = POLICIES
+    compared = tuple(POLICIES)
+    columns: ClassVar[Mapping[str, str]] = dict.fromkeys(TIMES, "f8")
     keeps_jobs = True
+    pace_per_s = 3000.0
 
     def __post_init__(self) -> None:
-        require(isinstance(self.source, RequestList), "source", self.source, "a RequestList")
-        require(isinstance(self.cluster, LlmCluster), "cluster", self.cluster, "an LlmCluster")
-        self.cluster.check(self.source)
-        check_bool("waves", self.waves)
-        for name in ("step_s", "horizon_s"):
-            value = getattr(self, name)
-            if value not in (None, inf):
-                check_number(name, value, above=0)
-        if self.step_s is not None:
-            # no request runs longer
-            end_s = float(self.source.arrival_s[-1] + self.cluster.times_s(self.source).sum())
-            least_s = end_s / MOST_STEPS
-            allowed = f"at least {least_s:g} for requests of {end_s:g} s"
-            require(self.step_s >= least_s, "step_s", self.step_s, allowed)
+        for name, kinds, told in (
+            ("source", Offered | RequestList, "an Offered, or a RequestList"),
+            ("service", Service, "a Service"),
+            ("steps", StepTable | Roofline, "a StepTable, or a Roofline"),
+        ):
+            require(isinstance(getattr(self, name), kinds), name, getattr(self, name), told)
+        check_fields(self, check_number, "ttft_target_s", "tpot_target_s", above=0)
+        self.step_time()
+        if isinstance(self.source, RequestList):
+            self._check_room(self.source)
+
+    # ---- the model ----
+
+    def places(self) -> tuple[Place, ...]:
+        return pools([self.service.kv_tokens] * self.service.replicas, "replica", "tokens")
+
+    def arrivals(self, draw: Draw) -> Iterator[tuple[float, Request]]:
+        source = self.source
+        requests = source if isinstance(source, RequestList) else source.draw(draw)
+        self._check_room(requests)
+        step_s = self.step_time()
+        columns = (getattr(requests, name).tolist() for name in COLUMNS)
+        rows = enumerate(zip(requests.request_names, *columns), start=1)
+        for id, (name, at_s, prompt, output, weight) in rows:
+            decode_s = (output - 1) * step_s(0, 0, 1, prompt + output // 2)
+            alone_s = step_s(1, prompt, 0, 0) + decode_s
+            yield at_s, Request(id, name, at_s, prompt, output, weight, alone_s)
+
+    def set_up(self, run: Simulation) -> None:
+        step_s = self.step_time()
+        run.plan = [Batch(run, self.service, step_s) for _ in run.places]
+
+    def processes(self, run: Simulation) -> list[Process]:
+        return [batch.serve() for batch in run.plan]
+
+    def life(self, run: Simulation, request: Request) -> Process:
+        with run.claim(request) as claim:
+            yield claim
+            first_s = yield run.plan[claim.parts[0][0]].join(request)
+            claim.phase("decoding", first_s)
+        ttft_s, e2e_s, more = (
+            first_s - request.submit_s,
+            run.now_s - request.submit_s,
+            request.output_tokens - 1,
+        )
+        run.note(request, ttft_s, (e2e_s - ttft_s) / more if more else nan, e2e_s)
+
+    def view(self, run: Simulation) -> View:
+        return View(run)
+
+    def need(self, job: Request) -> int:
+        return job.tokens
+
+    def says(self, kind: str, claim: Claim) -> str:
+        request, now_s = claim.job, claim.env.now
+        if kind == "submit":
+            tokens = f"{request.prompt_tokens} prompt tokens, {request.output_tokens} to come"
+            return f"request {request.name}, {tokens}, weight {request.weight:g}"
+        told = "of wait" if kind == "start" else "after its arrival"
+        return f"{now_s - request.submit_s:.2f} s {told}"
+
+    def step_time(self) -> StepTime:
+        """How long a step takes on the service's GPUs."""
+        return self.steps.of(self.service)
+
+    def _check_room(self, requests: RequestList) -> None:
+        """Refuse requests of which one has no room in an empty cache."""
+        tokens, most = requests.prompt_tokens + requests.output_tokens, self.service.kv_tokens
+        for place in np.flatnonzero(tokens > most)[:1].tolist():
+            named = f"request {requests.request_names[place]}"
+            told = f"{named} needs a cache of {tokens[place]} tokens"
+            raise InputError(f"{told}; a replica of {self.service} has {most}")
+
+    # ---- figures, rows and pictures ----
+
+    def summary(self, run: Run) -> dict[str, float]:
+        """The figures of `metrics`.
+
+        Rates are over the time from the first arrival to the last completion. The time per output
+        token is that of the tokens after the first; a request of one token has none, and keeps to
+        its target.
+        """
+        jobs, batches = run.jobs, run.plan
+        span_s = float(jobs["finish_s"].max() - jobs["submit_s"].min())
+        found = self._of_requests(jobs)
+        busy_s = sum(batch.busy_s for batch in batches)
+        return {
+            **found,
+            "goodput_per_s": found["goodput_pct"] / 100 * len(jobs) / span_s,
+            "tokens_per_s": float(jobs["output_tokens"].sum()) / span_s,
+            "utilisation_pct": 100 * busy_s / (len(batches) * span_s),
+        }
+
+    def _of_requests(self, jobs: np.ndarray[Any, Any]) -> dict[str, float]:
+        """The metrics that are those of requests."""
+        found = dict[str, float]()
+        for time in TIMES:
+            values = jobs[time][~np.isnan(jobs[time])]
+            names = [name for name in METRICS if name.startswith(time[:-1])]
+            more = np.percentile(values, PERCENTILES).tolist() if len(values) else [nan] * 3
+            found |= dict(zip(names, [float(values.mean()) if len(values) else nan, *more]))
+        late = (jobs["ttft_s"] > self.ttft_target_s) | (jobs["tpot_s"] > self.tpot_target_s)
+        return {
+            **found,
+            # hgsp.txt Eq. 16, over the weights
+            "weighted_e2e_s": float(np.average(jobs["e2e_s"], weights=jobs["weight"])),
+            "wait_s": float((jobs["start_s"] - jobs["submit_s"]).mean()),
+            "goodput_pct": 100.0 * float((~late).mean()),
+        }
+
+    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+        return {"jobs": int(chosen.sum()), **self._of_requests(run.jobs[chosen])}
+
+    # ---- studies ----
 
     @property
     def name(self) -> str:
-        """The requests, the cluster and the mode."""
-        mode = "waves" if self.waves else "work-conserving"
-        return f"{self.source.name}, {self.cluster.gpus} {self.cluster.gpu}, {mode}"
+        """The requests and the service."""
+        return f"{self.source.name}, {self.service}"
 
     @property
     def jobs(self) -> int:
         """Number of requests."""
         return self.source.requests
 
-    # ---- as a model ----
-
-    def places(self) -> tuple[Place, ...]:
-        return pools([self.cluster.gpus], "cluster", "GPUs", first=1)
-
-    def arrivals(self, draw: Draw) -> Iterator[tuple[float, Request]]:
-        source = self.source
-        columns = (source.arrival_s, source.weight, source.gpus, self.cluster.times_s(source))
-        rows = zip(source.request_names, *(column.tolist() for column in columns))
-        for id, (name, arrival_s, *row) in enumerate(rows, start=1):
-            yield arrival_s, Request(id, name, arrival_s, *row)
-
-    def life(self, run: Simulation, request: Request) -> Process:
-        with run.claim(request) as claim:
-            yield claim
-            yield run.timeout(request.time_s, ("finish", request.id))
-
-    def view(self, run: Simulation) -> View:
-        return View(run)
-
-    def need(self, job: Request) -> int:
-        return job.gpus
-
-    def says(self, kind: str, claim: Claim) -> str:
-        request = claim.job
-        named, gpus, time = f"request {request.name}", request.gpus, f"{request.time_s:.2f} s"
-        if kind == "submit":
-            return f"{named}, {gpus} GPUs for {time}, weight {request.weight:g}"
-        if kind == "start":
-            wait_s = claim.env.now - request.arrival_s
-            return f"{named}, {gpus} GPUs, {wait_s:.2f} s after its arrival"
-        return f"{named}, {time} of execution"
-
-    # ---- figures, rows and pictures ----
-
-    def summary(self, run: Run) -> dict[str, float]:
-        """The figures of `metrics`: weighted_response is hgsp.txt Eq. 16.
-
-        Waits are from arrival to start, without the execution; responses, c_i - a_i, are what
-        Section VI calls waiting time. completed, completion_rate_pct: requests with c_i <= T_max.
-        utilisation_pct: GPU-seconds held over those there are between the first arrival and the
-        last completion (as Eq. 12).
-        """
-        source, start_s, finish_s = self.source, run.jobs["start_s"], run.jobs["finish_s"]
-        makespan_s = float(finish_s.max())
-        completed = int((finish_s <= self.horizon_s).sum())
-        held_s = float(source.gpus @ (finish_s - start_s))
-        return {
-            **self._of_requests(run, slice(None)),
-            "makespan_s": makespan_s,
-            "completed": completed,
-            "completion_rate_pct": 100 * completed / source.requests,
-            "utilisation_pct": 100
-            * held_s
-            / (self.cluster.gpus * (makespan_s - float(source.arrival_s[0]))),
-        }
-
-    def _of_requests(self, run: Run, chosen: Any) -> dict[str, float]:
-        """The metrics that are those of requests, of some of them."""
-        arrival_s, jobs = self.source.arrival_s[chosen], run.jobs[chosen]
-        response_s, wait_s = jobs["finish_s"] - arrival_s, jobs["start_s"] - arrival_s
-        percentiles = np.percentile(wait_s, list(WAIT_PERCENTILES.values())).tolist()
-        return {
-            "weighted_response": float(self.source.weight[chosen] @ response_s),
-            "mean_response_s": float(response_s.mean()),
-            "mean_wait_s": float(wait_s.mean()),
-            **dict(zip(WAIT_PERCENTILES, percentiles)),
-        }
-
-    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        jobs = run.jobs
-        gpu_h = self.source.gpus * (jobs["finish_s"] - jobs["start_s"]) / 3600
-        own = self._of_requests(run, chosen)
-        return {"jobs": int(chosen.sum()), "gpu_hours": float(gpu_h[chosen].sum()), **own}
-
-    def row_columns(self, run: Run) -> dict[str, Any]:
-        asked = {name: getattr(self.source, name) for name in ASKED}
-        times_s = {name: run.jobs[name] for name in ("start_s", "finish_s")}
-        return {"request": self.source.request_names, **asked, **times_s}
-
-    def timeline(self, run: Run, **parts: Any) -> Timeline:
-        jobs = run.jobs
-        kinds = {id: f"weight {weight:g}" for id, weight in jobs[["job", "weight"]].tolist()}
-        own = {
-            "places": (self.cluster.gpu,),
-            "sizes": (float(self.cluster.gpus),),
-            "labels": dict(jobs[["job", "name"]].tolist()),
-            "kinds": kinds,
-        }
-        return super().timeline(run, **{**own, **parts})
-
-    # ---- studies ----
-
-    def make_policy(self, policy: Any) -> RequestPolicy:
-        made: RequestPolicy = super().make_policy(policy)
-        if self.step_s is not None:
-            made = Stepped(made, self.step_s)
-        return Waves(made) if self.waves else made
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether requests are drawn."""
+        return isinstance(self.source, Offered)
 
     @property
-    def parts(self) -> dict[str, LlmCluster]:
-        return {"cluster": self.cluster}
+    def parts(self) -> dict[str, Any]:
+        drawn = {"source": self.source} if isinstance(self.source, Offered) else {}
+        return {"service": self.service, **drawn}
+
+
+COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "weight")

@@ -2,7 +2,7 @@
 
 Asserts nothing.
 
-    python tests/benchmarks/hgsp.py [--repeats 5] [--moves 500000] [--requests 5000]
+    python tests/benchmarks/hgsp.py [--repeats 5] [--moves 500000]
 
 CPU time, the fastest of several runs that take turns with what they are compared to:
 - greedy assignment of 2,000 tasks to 9 GPUs, beside a bare loop that keeps nothing but when
@@ -10,12 +10,13 @@ CPU time, the fastest of several runs that take turns with what they are compare
 - moves of the search, its start included, beside as many evaluations of the whole schedule in a
   bare loop; with the extra `fast`, or without (NUMBA_DISABLE_JIT=1);
 - SAGreedy, 1000 iterations, on the same 2,000 tasks;
-- a schedule carried out by the engine, and LLM requests, beside bare SimPy with as many slots.
+- a schedule carried out by the engine, beside bare SimPy with as many slots.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from cgrsp_simpy.hgsp.annealing import sagreedy
 from skeleton import beside, cpu_s, parser_of, skeleton
 
 from cgrsp_simpy.hgsp.generate import generate
@@ -25,8 +26,6 @@ from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.hgsp.search import search
-from cgrsp_simpy.llm.requests import QWEN3, LlmCluster, RequestList
-from cgrsp_simpy.llm.scenario import Scenario as Requests
 
 
 def tell(what, number, unit, seconds, ratio="", reference=""):
@@ -124,38 +123,10 @@ def engine(repeats):
         )
 
 
-def llm(requests, repeats):
-    rng = np.random.default_rng(0)
-    prompt, pairs = rng.integers(100, 4001, requests), np.full(requests, 2)
-    # 8 pairs of GPUs that are busy for 2 s a request: 0.85 of them
-    arrival_s = rng.exponential(0.3, requests).cumsum()
-    columns = (
-        arrival_s,
-        prompt,
-        np.zeros(requests, int),
-        np.ones(requests),
-        pairs,
-        (QWEN3,) * requests,
-        "generated",
-    )
-    jobs = list(zip(arrival_s.tolist(), [0.0] * requests, (prompt / 1000).tolist()))
-    for scheduler in ("fifo", "wsrpt"):
-        seconds, ratio = beside(
-            lambda scheduler=scheduler: Requests(RequestList(*columns), LlmCluster(16)).run(
-                scheduler
-            ),
-            lambda: skeleton(8, jobs),
-            repeats,
-        )
-        tell(f"LLM, {scheduler}, 16 GPUs", requests, "requests/s", seconds, ratio, "bare SimPy")
-
-
 if __name__ == "__main__":
     parser = parser_of(__doc__)
     parser.add_argument("--moves", type=int, default=500_000)
-    parser.add_argument("--requests", type=int, default=5000)
     given = parser.parse_args()
     greedy(given.repeats)
     searching(given.moves, given.repeats)
     engine(given.repeats)
-    llm(given.requests, given.repeats)

@@ -1,6 +1,5 @@
 """`cgrsp hgsp`: what it prints, and with what status."""
 
-import io
 import json
 from pathlib import Path
 
@@ -35,10 +34,6 @@ def told(capsys, *words):
 def with_pairs(words, path, pairs):
     """The words, with other pairs behind a file."""
     return [f"{path}:{pairs}" if word.startswith(str(path)) else word for word in words]
-
-
-def told_llm(capsys, *words):
-    return outcome(capsys, "llm", *words)
 
 
 @pytest.mark.parametrize(
@@ -180,25 +175,6 @@ def test_compare(capsys, form):
         assert len(csv_rows(out)) == 6
     else:
         assert "difference from fifo, paired by seed" in out
-
-
-def test_llm_prints_table_two(capsys):
-    rows = json.loads(told_llm(capsys, "table", "--format", "json")[1])["rows"]
-    values = {
-        (row["scheduler"], row["mode"], row["step_s"]): (
-            row["weighted_response"],
-            row["mean_response_s"],
-        )
-        for row in rows
-    }
-    assert values["fifo", "work-conserving", None] == pytest.approx((336, 2.4))
-    assert values["wsrpt", "work-conserving", None] == pytest.approx((102, 1.5))
-    assert values["wsrpt", "waves", None] == pytest.approx((108, 1.8))
-    assert values["fifo", "waves", 0.01] == pytest.approx((336.4, 2.402))
-    status, out, _ = told_llm(capsys, "table")
-    assert status == 0
-    assert "wait: from arrival to start" in out
-    assert "many times the GPUs of a server that batches" in out
 
 
 @pytest.mark.parametrize(
@@ -464,86 +440,3 @@ def test_the_librarys_layouts_of_50_and_100_tasks(capsys, tmp_path, size):
     assert told(capsys, *words, f"{other}:index=87")[0] == 2
     found = json.loads(told(capsys, *words, f"{other}:index=87,tasks={size}")[1])
     assert found["weighted_tardiness"] == expected
-
-
-# ---- one LLM scheduler ----
-
-LLM_LOG = (
-    "TIMESTAMP,ContextTokens,GeneratedTokens\n"
-    "2023-11-16 18:15:50,500,0\n"
-    "2023-11-16 18:15:40,2000,0\n"
-    "2023-11-16 18:15:40,500,5\n"
-)
-
-
-def test_one_llm_scheduler_is_run_listed_stepped_and_drawn(capsys, tmp_path, monkeypatch):
-    found = json.loads(
-        told_llm(capsys, "run", "--policy", "wsrpt", "--waves", "--format", "json")[1]
-    )
-    assert (found["scenario"], found["scheduler"]) == ("Table II, 16 H100, waves", "wsrpt")
-    assert found["summary"]["weighted_response"] == pytest.approx(108)
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    gantt = tmp_path / "llm.svg"
-    shown = ["--show", "step", "--show", str(gantt)]
-    status, out, _ = told_llm(capsys, "run", "--cluster", "gpus=4", *shown)
-    assert status == 0
-    assert "clusters: 1(2)+2(2)" in out
-    assert gantt.stat().st_size > 1000
-    lines = told_llm(capsys, "run", "--policy", "fifo", "--show", "events")[1].splitlines()
-    assert (
-        lines[0]
-        == "      0.00  submit    job 1              request 1, 2 GPUs for 2.00 s, weight 1"
-    )
-
-
-@pytest.mark.long
-def test_one_llm_scheduler_animates(capsys, tmp_path):
-    film = tmp_path / "llm.html"
-    assert told_llm(capsys, "run", "--policy", "wsrpt", "--show", str(film))[0] == 0
-    assert film.read_text(encoding="utf-8").startswith("<!")
-
-
-def test_requests_of_a_log_keep_their_lines_and_the_cluster_is_ones_own(capsys, tmp_path):
-    """2 GPUs, 100 prompt tokens a second: line 3 runs 0 to 20, line 4 by 1 token a second 20 to 30,
-    line 2 from 30 on.
-    """
-    path = tmp_path / "log.csv"
-    path.write_text(LLM_LOG, encoding="utf-8")
-    cluster = "gpus=2,prefill_tokens_per_s=100,decode_tokens_per_s=1"
-    words = ["--trace", path, "--cluster", cluster, "--log", "model_gb=20"]
-    one = ["run", *words, "--cluster", "memory_gb=10", "--policy", "fifo", "--format", "csv"]
-    rows = csv_rows(told_llm(capsys, *one)[1])
-    assert [(row["request"], float(row["start_s"]), float(row["finish_s"])) for row in rows] == [
-        ("3", 0, 20),
-        ("4", 20, 30),
-        ("2", 30, 35),
-    ]
-    modes = json.loads(told_llm(capsys, "table", *words, "--format", "json")[1])["rows"]
-    assert [(row["scheduler"], row["mode"], row["makespan_s"]) for row in modes[:2]] == [
-        ("fifo", "work-conserving", 35),
-        ("wsrpt", "work-conserving", 35),
-    ]
-    status, _, err = told_llm(capsys, "table", *words, "--cluster", "memory_gb=9")
-    assert status == 2
-    assert "request 3 needs 10 GB on each of 2 GPUs" in err
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["table", "--waves"], "--waves(=True) must be given with --trace"),
-        (["table", "--trace", "x.csv", "--waves"], "left out: the table has both modes"),
-        (["table", "--cluster", "gpus=4"], "must be given with --trace: the table is of the"),
-        (["run", "--log", "gpus=1"], "--log(={'gpus': 1}) must be given with --trace"),
-        (
-            ["run", "--cluster", "decode_tokens_per_s=0"],
-            "decode_tokens_per_s of H100(=0.0) must be a number > 0",
-        ),
-        (["run", "--cluster", "memory=2"], "unknown name 'memory'; did you mean 'memory_gb'"),
-        (["run", "--policy", "fio"], "unknown scheduler 'fio'; did you mean 'fifo'?"),
-    ],
-)
-def test_an_option_of_llm_without_effect_is_refused(capsys, words, said):
-    status, out, err = told_llm(capsys, *words)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert said in err

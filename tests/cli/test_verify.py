@@ -95,7 +95,7 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
     pytest.param(
         "hgsp compare --level tasks1:tasks=5 --policies fifo --seeds 2", marks=pytest.mark.slow
     ),
-    "llm compare --policies fifo",
+    "llm compare --policies fifo --requests requests=20 --seeds 2",
     "spot compare --policies greedy --seeds 2",
     "waiting compare --machines 3 --jobs 50 --seeds 2",
 )

@@ -78,18 +78,19 @@ CASES = {
         "att",
     ),
     "llm": lambda: Case(
-        cg.llm.Scenario(cluster=cg.llm.LlmCluster(gpus=6)),
+        cg.llm.Scenario(cg.llm.Offered(30, rate_per_s=9.0), cg.llm.Service(gpus=4)),
         ("llm",),
-        "--cluster gpus=6",
+        "--requests requests=30,rate_per_s=9 --service gpus=4",
         ("wsrpt", "fifo"),
-        "fifo",
+        "sjf",
         (
             "def oldest(view):\n"
-            "    for request in list(view.queue):\n"
-            "        if request.gpus <= view.free:\n"
-            "            yield request, request.gpus\n"
+            "    for request in view.queue:\n"
+            "        for replica in view.free[:1]:\n"
+            "            if view.room(replica) >= request.tokens:\n"
+            "                yield request, replica\n"
         ),
-        {"gpus": [4, 6]},
+        {"gpus": [2, 4]},
         "wsrtp",
     ),
     "cluster": lambda: Case(
@@ -418,6 +419,7 @@ RENAMED = {
     "waiting": {"Case": "Scenario", "WaitingView": "View"},
     "cluster": {"Setting": "Scenario", "ClusterView": "View"},
     "hgsp": {"Setting": "Scenario", "TaskView": "View", "Requests": "llm.Scenario"},
+    "llm": {"SCHEDULERS": "llm.policies.POLICIES", "LlmCluster": "Service"},
     "dag": {"Setting": "Scenario", "Ready": "View"},
     "spot": {"Setting": "Scenario", "SpotView": "View"},
 }

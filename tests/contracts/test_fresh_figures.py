@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from support import csv_rows
+from support import DATA, csv_rows
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -37,12 +37,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 RECORDED = sorted((Path(__file__).parents[3] / "shared/data/gpu_market").glob("*.gz"))[::-1]
+AZURE = DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv"
 RUNS = {
     "cluster": cache(lambda: cluster.Runs(executor=2)),
     "dag": cache(lambda: dag.Runs(executor=2)),
     "hgsp": cache(lambda: hgsp.Runs(executor=2)),
     "spot": cache(lambda: spot.Runs(executor=2)),
-    "llm": lambda: None,
+    "llm": lambda: llm.Runs(cg.llm.read_requests(AZURE) if AZURE.exists() else llm.LIKE_AZURE, 2),
     "market": cache(lambda: market._runs(2, RECORDED)),
     "waiting": cache(lambda: waiting.Runs(executor=2)),
 }
@@ -90,6 +91,8 @@ def test_what_is_plotted_is_what_the_package_gives(module, id):
     folder = FOLDER if module == "thesis" else FOLDER / module
     if (module, id) == ("market", "findings") and not RECORDED:
         pytest.skip("the market that is replayed is not here")
+    if (module, id) == ("llm", "gpus") and not AZURE.exists():
+        pytest.skip("the log is not here")
     assert not stale(made(module, id), folder / f"{GALLERIES[module][id].stem}.csv")
 
 

@@ -151,7 +151,7 @@ CASES = [
     ("log.swf", SWF, "waiting compare --trace log.swf --machines 2 --machine whole --seeds 1"),
     ("log.trace", PHILLY, "cluster run --trace log.trace --log format=philly"),
     ("log.txt", SACCT, "cluster run --trace log.txt --log format=sacct --policy easy"),
-    ("llm.csv", AZURE, "llm table --trace llm.csv --format json"),
+    ("llm.csv", AZURE, "llm run --trace llm.csv --format json"),
     ("tasks.csv", TASKS, "hgsp run --instance tasks.csv --policy greedy"),
     ("tasks.csv", TASKS, "hgsp solve --instance tasks.csv --policy atc --format json"),
     ("cluster.toml", CLUSTER, "hgsp run --level tasks1:cluster=cluster.toml,tasks=5"),

@@ -32,7 +32,7 @@ RUNS = {
         cg.waiting.ExponentialJobs(60, 0.02, 500.0), machines=8
     ).run("ajw-t", 1),
     "hgsp": lambda: cg.hgsp.Scenario("tasks1", noise=0.2).varied(tasks=60).run("atc", 1),
-    "llm": lambda: cg.llm.Scenario(cluster=cg.llm.LlmCluster(gpus=6)).run("wsrpt"),
+    "llm": lambda: cg.llm.Scenario(cg.llm.Offered(60)).run("wsrpt"),
     "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=60)).run("easy", 1),
     "dag": lambda: cg.dag.Scenario("er:n=30", cg.dag.Servers(3)).run("heft", 1),
     "spot": lambda: cg.spot.Scenario(hours=8.0, deadline=10.0).run("uniform-progress", 1),

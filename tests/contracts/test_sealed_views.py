@@ -53,8 +53,11 @@ CASES = {  # scenario, and a policy that is asked with jobs waiting and running
     "waiting, fcfs": lambda: waiting(first_come, 3),
     "waiting, sjf": lambda: waiting(shortest_first, 3, "ajw-t"),
     "waiting, shared": lambda: waiting(shortest_first, (HALF, HALF), "ajw"),
-    "llm": lambda: (cg.llm.Scenario(cluster=cg.llm.LlmCluster(4)), "wsrpt"),
-    "llm, in waves": lambda: (cg.llm.Scenario(waves=True, step_s=0.01), "fifo"),
+    "llm": lambda: (cg.llm.Scenario(cg.llm.Offered(60, rate_per_s=20.0)), "wsrpt"),
+    "llm, whole prompts": lambda: (
+        cg.llm.Scenario(cg.llm.Offered(60, 20.0), cg.llm.Service(2, whole=True)),
+        "fifo",
+    ),
     "spot": lambda: (cg.spot.Scenario(hours=8.0, deadline=10.0, zones=2), "uniform-progress"),
     "spot, oracle": lambda: (cg.spot.Scenario(hours=8.0, deadline=10.0), "next-spot"),
 }

@@ -12,7 +12,7 @@ import cgrsp_simpy as cg
 
 setting: cg.hgsp.Scenario = cg.hgsp.Scenario("tasks1", noise=0.2)
 cg.hgsp.Scenario("tasks1", noise="much")  # type: ignore[arg-type]
-cg.llm.Scenario(waves=2.5)  # type: ignore[arg-type]
+cg.llm.Scenario(service=2.5)  # type: ignore[arg-type]
 cg.cluster.Scenario(3)  # type: ignore[arg-type]
 cg.dag.Scenario(state=1)  # type: ignore[arg-type]
 cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines="8")  # type: ignore[arg-type]
@@ -27,7 +27,7 @@ cg.no_such_name  # type: ignore[attr-defined]
 run: cg.Run = cg.simulate(setting, "atc")
 served: cg.Run = cg.simulate(cg.llm.Scenario(), "fifo")
 rented: cg.Run = cg.simulate(cg.day("hectic"), "rh")
-wrong: cg.Run = cg.simulate(setting, "atc")  # type: ignore[assignment]
+wrong: int = cg.simulate(setting, "atc")  # type: ignore[assignment]
 study: Comparison = cg.compare(cg.cluster.Scenario(), ["fifo", "easy"], range(3))
 means: float = study.means()["fifo"]["wait_s"].mean
 """
@@ -38,7 +38,7 @@ def test_a_type_checker_sees_every_module(tmp_path):
     pytest.importorskip("mypy")
     (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--log", "strict=yes", "script.py"],
+        [sys.executable, "-m", "mypy", "--strict", "script.py"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from support import csv_rows, outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy import llm
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
@@ -26,9 +25,7 @@ from cgrsp_simpy.hgsp.sagreedy import inserter, sagreedy
 from cgrsp_simpy.hgsp.scenario import Scenario, luck, plan_of, schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
-from cgrsp_simpy.llm.requests import LlmCluster
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.policy import PolicyError
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--level", "tasks3:tasks=12"]
@@ -325,17 +322,6 @@ def test_a_study_is_the_same_on_processes_and_from_its_folder(tmp_path):
         cg.compare(replace(scenario, noise=0.1), policies, range(3), out=tmp_path / "kept")
 
 
-def test_requests_are_compared_and_swept():
-    found = cg.compare(llm.Scenario(), ["fifo", "wsrpt", lambda view: []], [0])
-    assert found.values("wsrpt", "weighted_response") == pytest.approx([102])
-    assert "left 20 jobs waiting" in found.failures[0]["error"]
-    swept = cg.sweep(llm.Scenario(), {"gpus": [8, 16], "waves": [False, True]}, ["wsrpt"], [0])
-    assert swept.at(gpus=16, waves=True).values("wsrpt", "weighted_response") == pytest.approx(
-        [108]
-    )
-    assert swept.at(gpus=8, waves=False).values("wsrpt", "weighted_response")[0] > 108
-
-
 @pytest.mark.long
 def test_what_the_howto_says_of_plans_and_reality():
     """tasks1, ten instances, service times that vary by 20 %: mean weighted tardiness, differences
@@ -407,31 +393,6 @@ def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
     assert re.search(r"policy 'second' at t = [\d.]+ s sent job \d+ to GPU 2", err)
 
 
-def test_ones_own_order_of_llm_requests_and_its_wrong_answers():
-    """Last come, first served, 8 at a time: 8 short ones at 0, the other 4 and 4 long ones at 0.5,
-    the first 4 at 1.0.
-    """
-
-    def lifo(view):
-        for request in view.queue[::-1]:
-            if request.gpus <= view.free:
-                yield request, request.gpus
-
-    served = cg.simulate(llm.Scenario(), lifo)
-    assert served.policy == "lifo"
-    assert served.jobs["start_s"].tolist() == [1.0] * 4 + [0.5] * 4 + [0.5] * 4 + [0.0] * 8
-    wrong = {
-        "sent job 1 to 3 GPUs; it needs 2": lambda view: [(request, 3) for request in view.queue],
-        "sent job 2 to cluster 1, which has 1 GPUs free; it needs 2": lambda view: [
-            (one, one.gpus) for one in view.queue
-        ],
-        "left 20 jobs waiting, job 1 (request 1, 2 GPUs for 2.00 s, weight 1)": lambda view: None,
-    }
-    for said, policy in wrong.items():
-        with pytest.raises(PolicyError, match=re.escape(said)):
-            cg.simulate(llm.Scenario(cluster=LlmCluster(3)), policy)
-
-
 # ---- claims, listings, pictures ----
 
 
@@ -461,15 +422,6 @@ def test_claims_and_timeline_by_hand():
     assert greedy(two).claims["phase"].tolist() == ["executing"] * 2  # a plan has them, too
 
 
-def test_the_claims_of_llm_requests_are_amounts_of_the_cluster():
-    served = cg.simulate(llm.Scenario(), "wsrpt")
-    assert served.claims["amount"].tolist() == [2.0] * 20
-    for at_s in (0.2, 0.7, 2.6):
-        claims = served.claims
-        assert claims["amount"][(claims["from_s"] <= at_s) & (at_s < claims["to_s"])].sum() <= 16
-    assert (served.timeline.places, served.timeline.sizes) == (("H100",), (16.0,))
-
-
 def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
     """Of fourteen GPUs, more than are shown when idle, each that is held is told by its number,
     as in the events.
@@ -492,9 +444,6 @@ def test_runs_can_be_stepped_through():
     walk = list(cg.step_through(Scenario(THIRTY), Online(atc)))
     assert {step.event.kind for step in walk} == {"submit", "decide", "dispatch", "start", "finish"}
     assert "GPUs: " in str(walk[0])
-    served = list(cg.step_through(llm.Scenario(), "fifo"))
-    assert sum(step.event.kind == "finish" for step in served) == 20
-    assert max(sum(holder.amount for holder in step.holders[0]) for step in served) == 16
 
 
 def test_events_speak_of_tasks_and_gpus(capsys, tmp_path):

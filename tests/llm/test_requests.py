@@ -1,96 +1,80 @@
-"""LLM requests: the printed workload, logs of real ones, and what is wrong with a file."""
+"""LLM requests: logs of real ones, drawn ones, and what is wrong with either."""
 
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
+import numpy as np
 import pytest
 
-from cgrsp_simpy.llm import paper as llm
-from cgrsp_simpy.llm.requests import (
-    QWEN3,
-    LlmCluster,
-    LlmModel,
-    RequestList,
-    printed_requests,
-    read_requests,
-)
+from cgrsp_simpy.llm.requests import MOST_DRAWN, Offered, RequestList, read_requests
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.streams import Draw
 
-SMALL = LlmModel("small", 1.0)
-
-PAPER = Path(__file__).parents[3] / "shared" / "papers" / "hgsp.txt"
 HEAD = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
 
-def test_the_rate_of_a_request_is_that_of_a_batch_of_10_to_50():
-    """What is said of owned GPUs: Section VI.A gives 100 to 500 tokens/s for a single
-    request that decodes.
-    """
-    batch = [LlmCluster().decode_tokens_per_s / alone for alone in (500, 100)]
-    said = "the 5000 that it gives to each request are those of a batch of {:g} to {:g}".format(
-        *batch
-    )
-    assert said in " ".join(llm.__doc__.split())
-    if PAPER.is_file():
-        assert (
-            r"processing tokens at $\sim 100\text{--}500$ tokens/s (single request)"
-            in PAPER.read_text(encoding="utf-8")
-        )
-
-
-def test_what_the_scenario_says_of_its_log_is_what_it_prints():
-    """Mean wait and 99th percentile on 16 GPUs, work-conserving; in waves both are longer."""
-    script = Path(__file__).parents[2] / "scenarios" / "llm_requests.py"
-    said = " ".join(script.read_text(encoding="utf-8").split('"""')[1].split())
-    rows = {
-        tuple(line.split()[:3]): line.split()[3:7]
-        for line in script.with_suffix(".out").read_text(encoding="utf-8").splitlines()
-    }
-    mean, p99 = (
-        [float(rows["16", "work-conserving", name][column]) for name in ("wsrpt", "fifo")]
-        for column in (0, 3)
-    )
-    assert "all wait {:.0f} s on average in place of FIFO's {:.0f} s".format(*mean) in said
-    assert (
-        "One in a hundred waits over {:.0f} s under WSRPT, {:.0f} s under FIFO".format(*p99) in said
-    )
-    for scheduler in ("fifo", "wsrpt"):
-        for column in (0, 3):
-            assert float(rows["16", "waves", scheduler][column]) > float(
-                rows["16", "work-conserving", scheduler][column]
-            )
-
-
 def test_requests_are_put_in_order_of_arrival_with_all_that_is_theirs():
-    models = tuple(LlmModel(name, 1) for name in "abc")
-    found = RequestList([2, 0, 2], [20, 5, 21], [7, 8, 9], [2, 1, 3], [4, 2, 3], models)
-    columns = (found.arrival_s, found.prompt_tokens, found.output_tokens, found.weight, found.gpus)
+    found = RequestList([2, 0, 2], [20, 5, 21], [7, 8, 9], [2, 1, 3])
+    columns = (found.arrival_s, found.prompt_tokens, found.output_tokens, found.weight)
     assert [column.tolist() for column in columns] == [
         [0, 2, 2],
         [5, 20, 21],
         [8, 7, 9],
         [1, 2, 3],
-        [2, 4, 3],
     ]
-    assert found.models == (models[1], models[0], models[2])
+    assert found.request_names == ("2", "1", "3")
 
 
-def test_the_printed_workload_and_cluster():
-    """Section VI.C: 20 requests at 0, tau = 2, 8 of weight 1 and 2000 tokens, 12 of weight 10 and
-    500; 16 H100, 15 GB.
+def test_drawn_requests_have_the_means_and_the_variation_that_are_asked_for():
+    """Within four standard errors of 40,000 draws; a lognormal law that took the mean for its
+    median would be 12 % off.
     """
-    requests, cluster = printed_requests(), LlmCluster()
-    assert (cluster.gpus, cluster.gpu, cluster.memory_gb) == (16, "H100", 80)
-    rows = list(
-        zip(
-            requests.arrival_s,
-            requests.prompt_tokens + requests.output_tokens,
-            requests.weight,
-            requests.gpus,
-        )
-    )
-    assert rows == [(0, 2000, 1, 2)] * 8 + [(0, 500, 10, 2)] * 12
-    assert {(model.name, model.memory_gb / 2) for model in requests.models} == {("Qwen3", 15)}
+    offered = Offered(40_000, 4.0, 900, 300, 0.5, "short")
+    found = offered.draw(Draw(1))
+    error = 4 / 40_000**0.5
+    assert np.diff(found.arrival_s).mean() == pytest.approx(1 / 4, rel=error)
+    for column, mean in ((found.prompt_tokens, 900), (found.output_tokens, 300)):
+        assert column.mean() == pytest.approx(mean, rel=0.5 * error)
+        assert column.std() / column.mean() == pytest.approx(0.5, rel=0.05)
+    assert (found.weight == np.where(found.prompt_tokens <= 1000, 10, 1)).all()
+
+
+def test_drawn_requests_may_be_equal_and_are_never_longer_than_is_told():
+    equal = Offered(9, 1.0, 100.4, 7, 0).draw(Draw(1))
+    assert set(equal.prompt_tokens.tolist()) == {100}
+    assert set(equal.output_tokens.tolist()) == {7}
+    wide = Offered(2000, 1.0, 3000, 1, 3.0).draw(Draw(1))
+    assert (wide.prompt_tokens.max(), wide.output_tokens.min()) == (MOST_DRAWN, 1)
+    told = " ".join(Offered.__doc__.split())
+    assert f"prompts and outputs of more than {MOST_DRAWN} tokens are cut" in told
+
+
+ONE = RequestList([0], [10], [1], [1])
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: RequestList([], [], [], []), "requests: no request"),
+        (lambda: RequestList([0, 0], [5, 5], [1, 1], [1, 0]), "weight of request 2(=0.0) must be"),
+        (lambda: replace(ONE, arrival_s=[-1]), "arrival_s of request 1(=-1.0) must be a number"),
+        (lambda: replace(ONE, prompt_tokens=[0]), "prompt_tokens of request 1(=0.0) must be a wh"),
+        (lambda: replace(ONE, output_tokens=[0.5]), "output_tokens of request 1(=0.5) must be a"),
+        (lambda: replace(ONE, prompt_tokens=[1e16]), "a whole number from 1 to 1e+15"),
+        (lambda: replace(ONE, weight=[1, 1]), "shape of weight(=(2,)) must be (1,)"),
+        (lambda: replace(ONE, request_names="ab"), "number of request_names(=2) must be 1"),
+        (lambda: Offered(0), "requests(=0) must be a whole number >= 1"),
+        (lambda: Offered(rate_per_s=0), "rate_per_s(=0) must be a number > 0"),
+        (lambda: Offered(prompt_tokens=0.5), "prompt_tokens(=0.5) must be a number >= 1"),
+        (lambda: Offered(cv=-1), "cv(=-1) must be a number >= 0"),
+        (lambda: Offered(weight="shrt"), "unknown law of weights 'shrt'; did you mean 'short'?"),
+    ],
+)
+def test_requests_that_are_none_are_refused(make, said):
+    with pytest.raises(InputError) as refused:
+        make()
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 # ---- logs ----
@@ -105,23 +89,13 @@ GOOD = "2023-11-16 18:17:03.9799600,1000,10\n2023-11-16 18:17:04.9799600,1001,0\
 
 
 def test_a_log_gives_arrivals_from_the_first_and_tokens_and_the_rest_as_asked(log_of):
-    requests = read_requests(log_of(HEAD + GOOD), weight="short", gpus=4, model=SMALL)
+    requests = read_requests(log_of(HEAD + GOOD), weight="short")
     assert requests.arrival_s.tolist() == [0, 1]
-    assert (requests.prompt_tokens.tolist(), requests.output_tokens.tolist()) == (
-        [1000, 1001],
-        [10, 0],
-    )
-    assert (requests.weight.tolist(), requests.gpus.tolist(), requests.models) == (
-        [10, 1],
-        [4, 4],
-        (SMALL, SMALL),
-    )
-    plain = read_requests(log_of(HEAD + GOOD))
-    assert (plain.weight.tolist(), plain.gpus.tolist(), plain.models) == (
-        [1, 1],
-        [2, 2],
-        (QWEN3, QWEN3),
-    )
+    tokens = requests.prompt_tokens.tolist(), requests.output_tokens.tolist()
+    assert tokens == ([1000, 1001], [10, 1])  # no token counts as one
+    assert requests.weight.tolist() == [10, 1]
+    assert requests.request_names == ("2", "3")
+    assert read_requests(log_of(HEAD + GOOD)).weight.tolist() == [1, 1]
 
 
 # A row that is none -> what is said of it; it is line 4
@@ -189,7 +163,6 @@ def test_a_file_that_is_no_log_is_refused(log_of, text, said):
     ("options", "said"),
     [
         ({"weight": "shrt"}, "unknown law of weights 'shrt'; did you mean 'short'?"),
-        ({"gpus": 0}, "gpus(=0) must be a whole number >= 1"),
         ({"strict": "no"}, "strict(='no') must be true or false"),
     ],
 )

@@ -882,7 +882,7 @@ def test_a_comparison_by_a_column_is_that_of_the_runs_and_a_wrong_column_is_told
         ),
         ("hgsp sweep tasks=9,40 --level tasks1:tasks=3", "--level(=('tasks1', {'tasks': 3}))"),
         ("hgsp sweep delay_s=0,1 --delay-s 2", "--delay-s(=2.0) must be left out"),
-        ("llm sweep memory_gb=60,80 --cluster memory_gb=40", "--cluster(={'memory_gb': 40.0})"),
+        ("llm sweep gpus=4,8 --service gpus=4", "--service(={'gpus': 4})"),
         ("waiting sweep machines=4,8 --machines 5", "--machines(=5) must be left out"),
         ("hgsp sweep tasks=900000,99000000 --seeds 9", "jobs are to be simulated"),
         ("sweep name=surge slots=4,5 --seeds 900000", "jobs are to be simulated"),

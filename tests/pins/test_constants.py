@@ -26,8 +26,7 @@ from cgrsp_simpy.exercises import EXERCISES
 from cgrsp_simpy.hgsp import sagreedy
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.hgsp.instance import CLUSTERS
-from cgrsp_simpy.llm import policies as llm_policies
-from cgrsp_simpy.llm import requests as llm_requests
+from cgrsp_simpy.llm import paper as llm_paper
 from cgrsp_simpy.rental import workload
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.market import CLOCKS
@@ -146,8 +145,12 @@ HGSP = {  # papers/hgsp.txt
         {name: level.tasks for name, level in LEVELS.items()},
         {"tasks1": 1000, "tasks2": 1000, "tasks3": 1500, "tasks4": 2000},
     ),
-    "step, s, Section VI.D": (llm_policies.STEP_S, 0.01),
-    "model, GB, Section VI.C": (llm_requests.QWEN3.memory_gb, 30),
+    "step, s, Section VI.D": (llm_paper.STEP_S, 0.01),
+    "GPUs, and of a request, Section VI.C": ((llm_paper.GPUS, llm_paper.DEGREE), (16, 2)),
+    "H100, TFLOPS and GB/s, Section VI.C": (
+        (cg.llm.Roofline().tflops, cg.llm.Roofline().bandwidth_gb_per_s),
+        (989, 3350),
+    ),
 }
 WAITING = {  # papers/waiting-policies.txt
     "prices, cents/h": ((Prices().on_demand, Prices().fixed), (9.6, 3.84)),

@@ -27,7 +27,7 @@ SCENARIOS = {
     "rental": lambda: cg.day("quiet"),
     "waiting": lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
     "hgsp": lambda: cg.hgsp.Scenario("tasks1"),
-    "llm": lambda: cg.llm.Scenario(),
+    "llm": lambda: cg.llm.Scenario(cg.llm.Offered(20)),
     "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9)),
     "dag": lambda: cg.dag.Scenario("er:n=9"),
 }
@@ -100,7 +100,7 @@ def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(tmp_path,
         ),
         (
             lambda: cg.compare(SCENARIOS["llm"](), ["wsrpt"], [0]),
-            "<Comparison of Table II, 16 H100, work-conserving: scheduler wsrpt, 1 seed>",
+            "<Comparison of 20 drawn requests, 8 h100-80gb, 2 a replica: policy wsrpt, 1 seed>",
         ),
         (
             lambda: cg.compare(cg.day("quiet"), ["fifo", "spt", "edf", "rh", "lcf", "cadr"], [7]),

@@ -1,0 +1,145 @@
+"""A replica: a process that runs steps, which requests join and leave between them (continuous
+batching).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import simpy
+
+from cgrsp_simpy.engine.events import AT_LAST, Bell
+from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.llm.service import Service
+from cgrsp_simpy.llm.steps import StepTime
+
+
+class Request(NamedTuple):
+    """A request that has arrived.
+
+    Attributes
+    ----------
+    id : int
+        Its number in order of arrival, from 1.
+    name : str
+        The id, or its line in a log.
+    submit_s : float
+        When it arrived, seconds.
+    prompt_tokens, output_tokens : int
+        A real scheduler only guesses the latter.
+    weight : float
+        Importance, without a unit.
+    alone_s : float
+        How long it takes on a replica of its own, seconds.
+    """
+
+    id: int
+    name: str
+    submit_s: float
+    prompt_tokens: int
+    output_tokens: int
+    weight: float
+    alone_s: float
+
+    @property
+    def tokens(self) -> int:
+        """What it needs of a cache, from its start on: all that it will hold at its end."""
+        return self.prompt_tokens + self.output_tokens
+
+
+# two are equal only if they are the same object, which is found at once
+Request.__eq__, Request.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+
+
+class Member:
+    """A request in a batch: prompt tokens left, and the event of its end, with when its first
+    token came.
+    """
+
+    __slots__ = ("end", "first_s", "left", "request")
+
+    def __init__(self, request: Request, end: simpy.Event) -> None:
+        self.request, self.end = request, end
+        self.left, self.first_s = request.prompt_tokens, 0.0
+
+
+class Batch:
+    """The requests of a replica, and its steps.
+
+    held: requests that have been granted the replica. backlog: their prompt tokens that are still
+    to be prefilled. batch, context: requests that decode, and their tokens in the cache. steps,
+    busy_s: how many there were, and their seconds in all.
+    """
+
+    def __init__(self, run: Simulation, service: Service, step_s: StepTime) -> None:
+        self.run, self.service, self.step_s = run, service, step_s
+        self.held, self.backlog = 0, 0
+        self.batch, self.context = 0, 0
+        self.steps, self.busy_s = 0, 0.0
+        self.prompts = deque[Member]()
+        self.ends: dict[int, list[Member]] = {}  # by step, whose last token it makes
+        self.woken = run.env.event()
+
+    @property
+    def open(self) -> bool:
+        """Whether another request would be in the next step."""
+        return self.held < self.service.max_batch and self.backlog < self.service.chunk_tokens
+
+    def join(self, request: Request) -> simpy.Event:
+        """A request is in the next step; when it ends, with when its first token came."""
+        member = Member(request, self.run.env.event())
+        self.prompts.append(member)
+        if not self.woken.triggered:
+            self.woken.succeed()
+        return member.end
+
+    def serve(self) -> Process:
+        """Steps, as long as there are requests."""
+        env = self.run.env
+        while True:
+            if not (self.prompts or self.batch):
+                self.woken = env.event()
+                yield self.woken
+            env.schedule(closing := Bell(env), AT_LAST)  # who joins in this instant is in the step
+            yield closing
+            prompts, tokens, done = self._prefilled()
+            seconds = self.step_s(prompts, tokens, self.batch, self.context)
+            yield env.timeout(seconds, ("step", None))
+            self.steps += 1
+            self.busy_s += seconds
+            self.backlog -= tokens
+            self.context += self.batch
+            for member in self.ends.pop(self.steps, ()):
+                self.batch -= 1
+                self.context -= member.request.tokens
+                member.end.succeed(member.first_s)
+            for member in done:
+                self._first_token(member)
+            if self.open:
+                self.run.ring()
+
+    def _prefilled(self) -> tuple[int, int, list[Member]]:
+        """The prompts of a step: their number and tokens, and those that it ends."""
+        left, number, done = self.service.chunk_tokens, 0, list[Member]()
+        while self.prompts and left > 0:
+            member = self.prompts[0]
+            part = member.left if self.service.whole else min(member.left, left)
+            if number and part > left:
+                break
+            member.left -= part
+            left -= part
+            number += 1
+            if not member.left:
+                done.append(self.prompts.popleft())
+        return number, self.service.chunk_tokens - left, done
+
+    def _first_token(self, member: Member) -> None:
+        """A prompt is prefilled, which makes the first token."""
+        member.first_s, request = self.run.env.now, member.request
+        if request.output_tokens == 1:
+            member.end.succeed(member.first_s)
+            return
+        self.batch += 1
+        self.context += request.prompt_tokens + 1
+        self.ends.setdefault(self.steps + request.output_tokens - 1, []).append(member)

@@ -1,0 +1,221 @@
+"""How long a step of a replica takes: from a table of measured times, or from a roofline."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from statistics import fmean, median
+
+from cgrsp_simpy.llm.service import Service
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_fields,
+    check_number,
+    check_one_of,
+    check_whole,
+    require,
+)
+from cgrsp_simpy.model.files import csv_faults, csv_rows
+
+StepTime = Callable[[int, int, int, int], float]
+"""Seconds of a step that prefills so many prompts of so many tokens in all, and decodes one token
+each of a batch of requests with so many tokens of context in all.
+"""
+PROMPT, TOKEN = "prompt", "token"  # the phases
+MS = 1000.0  # in a second
+ADDS_UP = 0.2  # share by which a measured time in all may differ from that of its phases
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measured step. batch: of requests. tokens: of their prompts, or their contexts, in all."""
+
+    gpu: str
+    tensor_parallel: int
+    phase: str
+    batch: int
+    tokens: int
+    ms: float
+
+
+COLUMNS = tuple(Measured.__annotations__)
+SPLITWISE = (
+    *("hardware", "tensor_parallel", "prompt_size", "batch_size", "token_size"),
+    *("prompt_time", "token_time", "e2e_time"),
+)
+
+
+@dataclass(frozen=True)
+class StepTable:
+    """Steps as they were measured; of several equal ones the median counts.
+
+    Time is linear between measured numbers of tokens and beyond them, along the rows of the
+    smallest batch; a larger batch takes the times by a factor, which is linear between batches. A
+    step that prefills and decodes takes as long as one that prefills a token more for each request
+    that decodes, and at least as long as the decoding (ours: such steps are not in the table).
+
+    Parameters
+    ----------
+    rows : tuple of Measured
+        In any order.
+    """
+
+    rows: tuple[Measured, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            check_one_of("phase", row.phase, (PROMPT, TOKEN))
+            for name in ("tensor_parallel", "batch", "tokens"):
+                check_whole(name, getattr(row, name), least=1)
+            check_number("ms", row.ms, above=0)
+
+    def of(self, service: Service) -> StepTime:
+        """For the GPUs of a service; InputError if they were not measured."""
+        gpu, degree = service.gpu, service.tensor_parallel
+        check_one_of("gpu", gpu, [row.gpu for row in self.rows])
+        degrees = dict.fromkeys(row.tensor_parallel for row in self.rows if row.gpu == gpu)
+        allowed = f"one of those measured of {gpu}: {', '.join(map(str, degrees))}"
+        require(degree in degrees, "tensor_parallel", degree, allowed)
+        cells: dict[str, dict[tuple[int, int], list[float]]] = {PROMPT: {}, TOKEN: {}}
+        for row in self.rows:
+            if (row.gpu, row.tensor_parallel) == (gpu, degree):
+                cells[row.phase].setdefault((row.batch, row.tokens), []).append(row.ms)
+        for phase, own in cells.items():
+            require(len(own) > 0, f"rows of phase {phase}", 0, f"some, of {gpu} x {degree}")
+        prompt, token = (
+            Surface({cell: median(ms) / MS for cell, ms in cells[phase].items()})
+            for phase in (PROMPT, TOKEN)
+        )
+
+        def step_s(prompts: int, prompt_tokens: int, batch: int, context: int) -> float:
+            decode_s = token(batch, context) if batch else 0.0
+            return max(prompt(prompts, prompt_tokens + batch), decode_s) if prompts else decode_s
+
+        return step_s
+
+
+class Surface:
+    """Seconds by batch and tokens, interpolated as `StepTable` says; never less than the shortest
+    measured.
+    """
+
+    def __init__(self, cells: Mapping[tuple[int, int], float]) -> None:
+        least, self.floor_s = min(batch for batch, _ in cells), min(cells.values())
+        self.tokens = sorted(tokens for batch, tokens in cells if batch == least)
+        self.times_s = [cells[least, tokens] for tokens in self.tokens]
+        self.batches = sorted({batch for batch, _ in cells})
+        self.ratios = [
+            fmean(
+                time_s / along(tokens, self.tokens, self.times_s)
+                for (own, tokens), time_s in cells.items()
+                if own == batch
+            )
+            for batch in self.batches
+        ]
+
+    def __call__(self, batch: int, tokens: int) -> float:
+        time_s = along(tokens, self.tokens, self.times_s)
+        return max(time_s * along(batch, self.batches, self.ratios), self.floor_s)
+
+
+def along(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
+    """Linear between points, and with the slope of the last two beyond them; one holds for all."""
+    if len(xs) == 1:
+        return ys[0]
+    place = min(max(bisect_left(xs, x), 1), len(xs) - 1)
+    x0, y0 = xs[place - 1], ys[place - 1]
+    return y0 + (ys[place] - y0) * (x - x0) / (xs[place] - x0)
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Steps from data sheets: a step takes as long as its arithmetic, or as reading the weights and
+    the cache, whichever is longer.
+
+    Parameters
+    ----------
+    tflops : float
+        Of a GPU, 10^12 operations a second.
+    bandwidth_gb_per_s : float
+        Of the memory of a GPU.
+    efficiency : float
+        Share of both that is reached; measured on H100 with tensor parallelism 2: .43 and .57.
+
+    References
+    ----------
+    hgsp.txt Section VI.C for the H100. The weights are of two bytes a parameter, which takes two
+    operations a token, so that tokens take as many operations as there are bytes of weights.
+    """
+
+    tflops: float = 989.0
+    bandwidth_gb_per_s: float = 3350.0
+    efficiency: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_fields(self, check_number, "tflops", "bandwidth_gb_per_s", "efficiency", above=0)
+
+    def of(self, service: Service) -> StepTime:
+        """For the GPUs of a service."""
+        reached = service.tensor_parallel * self.efficiency
+        token_s = service.weights_gb / (1000 * self.tflops * reached)
+        weights_s = service.weights_gb / (self.bandwidth_gb_per_s * reached)
+        context_s = service.kv_mb / (1000 * self.bandwidth_gb_per_s * reached)
+
+        def step_s(_: int, prompt_tokens: int, batch: int, context: int) -> float:
+            return max((prompt_tokens + batch) * token_s, weights_s + context * context_s)
+
+        return step_s
+
+
+def read_steps(path: str | Path) -> StepTable:
+    """A table from a CSV file: of the columns of `Measured` (phase: prompt or token), or of those
+    of splitwise-sim's measurements.
+
+    Of the latter, rows whose phases do not add up to the time in all, by a fifth, are left out:
+    the batch did not fit, or the output ended before its tokens. Raises InputError with the
+    file's name, and the line where there is one.
+    """
+    with csv_faults(path):
+        given = csv_rows(path, ())
+        splitwise = bool(given) and not {*SPLITWISE}.difference(given[0][1])
+        if not splitwise:
+            given = csv_rows(path, COLUMNS)
+        read, rows = (_splitwise if splitwise else _own), list[Measured]()
+        for line, row in given:
+            try:
+                rows += read(row)
+                StepTable(tuple(rows[-2:]))
+            except (TypeError, ValueError) as error:
+                raise InputError(f"line {line}: {error}") from None
+        require(len(rows) > 0, "rows", 0, "at least one")
+        return StepTable(tuple(rows))
+
+
+def _own(row: Mapping[str, str]) -> list[Measured]:
+    degree, batch, tokens = (int(row[name]) for name in ("tensor_parallel", "batch", "tokens"))
+    return [Measured(row["gpu"], degree, row["phase"], batch, tokens, float(row["ms"]))]
+
+
+def _splitwise(row: Mapping[str, str]) -> list[Measured]:
+    gpu, *rest = (row[name] for name in SPLITWISE)
+    degree, size, batch, tokens = map(int, rest[:4])
+    prompt_ms, token_ms, whole_ms = map(float, rest[4:])
+    if abs(prompt_ms + tokens * token_ms - whole_ms) > ADDS_UP * whole_ms:
+        return []
+    context = batch * (size + tokens // 2)  # halfway
+    return [
+        Measured(gpu, degree, PROMPT, batch, batch * size, prompt_ms),
+        Measured(gpu, degree, TOKEN, batch, context, token_ms),
+    ]
+
+
+@cache
+def llama2_70b() -> StepTable:
+    """Llama 2 70B on A100 and H100, 2, 4 and 8 of them: medians of splitwise-sim's measurements
+    (github.com/Mutinifni/splitwise-sim, commit 8f99e7d, MIT; the licence lies beside the file).
+    """
+    return read_steps(str(files("cgrsp_simpy") / "data" / "llama2_70b_steps.csv"))

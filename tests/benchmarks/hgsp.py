@@ -16,7 +16,6 @@ CPU time, the fastest of several runs that take turns with what they are compare
 from __future__ import annotations
 
 import numpy as np
-from cgrsp_simpy.hgsp.annealing import sagreedy
 from skeleton import beside, cpu_s, parser_of, skeleton
 
 from cgrsp_simpy.hgsp.generate import generate

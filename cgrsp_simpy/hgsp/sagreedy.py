@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from cgrsp_simpy.hgsp.instance import Floats, Instance
 from cgrsp_simpy.hgsp.schedule import Ints, Schedule
@@ -80,9 +81,7 @@ def sagreedy(
     return best, course
 
 
-def _neighbour(
-    tardiness_s: Floats, instance: Instance, temperature: float, rng: np.random.Generator
-) -> Ints:
+def _neighbour(tardiness_s: Floats, instance: Instance, temperature: float, rng: Generator) -> Ints:
     """The latest of the late tasks first, by lateness, arrival, deadline or chance; the others
     behind them by arrival, or shuffled, which is the rarer the colder it is.
     """

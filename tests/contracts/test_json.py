@@ -66,6 +66,7 @@ LINES = [
     "hgsp run --level tasks1:tasks=1",
     "hgsp sweep tasks=1 --policies fifo --seeds 1",
     "hgsp solve --level tasks1:tasks=1 --policy wspt",
+    "hgsp table --policies fifo --seeds 1",
     "llm table",
     "llm run --requests requests=1,output_tokens=1,cv=0",
     "llm compare --policies fifo --requests requests=5 --seeds 1",

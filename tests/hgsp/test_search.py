@@ -139,7 +139,8 @@ def unrelated(number):
 
 def by_cp_sat(instance, seconds):
     """What CP-SAT finds with one worker: an optional interval for each task on each GPU."""
-    cp_model = pytest.importorskip("ortools.sat.python.cp_model")
+    from ortools.sat.python import cp_model
+
     (n, m), model = instance.times_s.shape, cp_model.CpModel()
     columns = (instance.arrival_s, instance.deadline_s, instance.weight)
     arrival_s, deadline_s, weight = (column.astype(int).tolist() for column in columns)

@@ -45,10 +45,10 @@ def test_no_prices_give_more_than_the_optimum(instance, intervals, rng):
     best = brute_force(instance)
     most = best * (1 + 1e-9) + 1e-9
     assert lower_bound(instance) <= most
-    begin_s, end_s = _span(instance)
+    models = _models(instance)
+    begin_s, end_s = _span(instance, models)
     inner_s = [rng.uniform(begin_s, end_s) for _ in range(intervals - 1)]
     edges_s = np.array([begin_s, *sorted(inner_s), end_s])
-    models = _models(instance)
     prices = np.array([[rng.choice((0, 0.1, 1, 7)) for _ in range(intervals)] for _ in models])
     assert _worth(instance, models, edges_s, prices) <= most
     assert _worth(instance, models, edges_s, 0 * prices) == pytest.approx(alone(instance), rel=1e-9)
@@ -70,7 +70,7 @@ def test_the_cheapest_run_is_the_cheapest_of_all_starts(
     task = Instance([2 * run_s], [0], [deadline_s], [1.5], [arrival_s], gpus)
     edges_s = np.cumsum([1.0, *lengths_s[: len(prices)]])
     paid = np.concatenate([[0.0], np.cumsum(prices * np.diff(edges_s))])
-    (found,) = _least(task, np.array([0]), 2.0, edges_s, paid)
+    (found,) = _least(task, np.array([0]), task.times_s[:, 0], edges_s, paid)
 
     step_s = 0.001
     seconds = np.arange(0, 30, step_s) + step_s / 2

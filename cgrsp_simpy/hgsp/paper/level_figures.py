@@ -30,7 +30,7 @@ from cgrsp_simpy.studies.executors import as_they_come
 COMPARED = ("fifo", "greedy", "sagreedy", "wspt", "edd", "atc", "search")
 UTILISED = ("tasks1", "tasks3")  # medium and high load on the same three GPUs
 MEDIUM, HIGH = "tasks1", "tasks3"
-MOVES = 100_000  # of the search
+MOVES = 1_000_000  # of the search
 METRICS = ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", "gap_pct")
 PUBLISHED = {key: tuple(map(printed_value, cells)) for key, cells in PRINTED.items()}
 

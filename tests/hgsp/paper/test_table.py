@@ -48,22 +48,18 @@ def test_fifo_and_greedy_are_the_programs_to_the_digit(dataset):
             assert (own.finish_s == schedule.finish_s).all()
 
 
-def without_search(monkeypatch):
-    own = {key: cells for key, cells in PRINTED.items() if key[1] != "sagreedy"}
-    monkeypatch.setattr(table, "PRINTED", own)
+LISTS = ("fifo", "greedy")
 
 
 @has_files
-def test_every_cell_of_fifo_and_greedy_agrees_on_the_authors_files(monkeypatch):
-    without_search(monkeypatch)
-    rows = table_one(AUTHORS, range(3))
+def test_every_cell_of_fifo_and_greedy_agrees_on_the_authors_files():
+    rows = table_one(AUTHORS, range(3), LISTS)
     assert [row["verdict"] for row in rows] == [AGREES] * 16
     assert all(row["least"] == row["greatest"] for row in rows)
 
 
-def test_without_them_the_printed_values_lie_within_the_range_of_the_law(monkeypatch):
-    without_search(monkeypatch)
-    rows = table_one(seeds=range(20))
+def test_without_them_the_printed_values_lie_within_the_range_of_the_law():
+    rows = table_one(seeds=range(20), policies=LISTS)
     assert [row["verdict"] for row in rows] == [INSIDE] * 8 + [AGREES] * 8
 
 
@@ -80,6 +76,6 @@ def test_a_folder_without_the_files_is_told(tmp_path):
 @has_files
 @pytest.mark.long
 def test_every_printed_cell_agrees_over_twenty_seeds_of_the_annealing():
-    rows = table_one(AUTHORS, range(20), 2)
+    rows = table_one(AUTHORS, executor=2)
     assert len(rows) == len(PRINTED) * len(METRICS)
     assert {row["verdict"] for row in rows} == {AGREES}

@@ -1,5 +1,5 @@
 """A week of tasks with tight deadlines on three GPUs: under ATC, which weighs time and
-slack, tardiness is a sixth of FIFO's.
+slack, tardiness is a quarter of FIFO's.
 
 Each task is due after 1.2 to 3 times what it takes on an A30, and asks for 80 % of the
 cluster's speed in all. No search is needed: the rule, asked whenever a GPU falls free,
@@ -8,7 +8,13 @@ plans the same schedule ahead as it makes online.
 
 import cgrsp_simpy as cg
 
-WEEK = cg.hgsp.Level(tasks=76_000, cluster="small", load=0.8, slack=(1.2, 3.0))
+WEEK = cg.hgsp.Level(
+    tasks=76_000,
+    cluster="small-30",
+    load=0.8,
+    slack=(1.2, 3.0),
+    workload=(200.0, 1600.0),
+)
 
 if __name__ == "__main__":
     tasks = cg.hgsp.generate(WEEK, seed=1)

@@ -12,8 +12,7 @@ from operator import le
 import numpy as np
 
 from cgrsp_simpy.hgsp.instance import Instance
-from cgrsp_simpy.hgsp.rules import RULES, dispatch
-from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.hgsp.rules import best_listed
 
 MOST_NODES = 2000
 FEW = 10  # tasks whose optimum is found within so many nodes, as a rule
@@ -26,9 +25,7 @@ def by_few(instance: Instance) -> float:
     of Greedy and the dispatch rules ends late, and those that start last before it does there; of
     few tasks all are one group.
     """
-    starts = [greedy_assignment(instance, range(instance.tasks))]
-    starts += [dispatch(instance, rule) for rule in RULES.values()]
-    best = min(starts, key=lambda schedule: schedule.weighted_tardiness)
+    best = best_listed(instance)
     order = np.argsort(best.start_s, kind="stable").tolist()
     late, bound = best.tardiness_s > 0, 0.0
     if instance.tasks <= FEW:

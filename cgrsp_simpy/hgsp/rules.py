@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgrsp_simpy.hgsp.instance import Floats, Instance
-from cgrsp_simpy.hgsp.schedule import Schedule
+from cgrsp_simpy.hgsp.schedule import Schedule, greedy_assignment
 
 LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 
@@ -119,3 +119,10 @@ def dispatch(instance: Instance, priority: Priority) -> Schedule:
             gpu[task], start_s[task], finish_s[task] = j, now_s, now_s + instance.times_s[task, j]
             heappush(ends, (float(finish_s[task]), j))
     return Schedule(instance, gpu, start_s, finish_s)
+
+
+def best_listed(instance: Instance) -> Schedule:
+    """The best of the schedules by Greedy and by each rule."""
+    greedy = greedy_assignment(instance, range(instance.tasks))
+    found = (greedy, *(dispatch(instance, rule) for rule in RULES.values()))
+    return min(found, key=lambda schedule: schedule.weighted_tardiness)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgrsp_simpy.hgsp.instance import Instance
-from cgrsp_simpy.hgsp.rules import RULES, dispatch
+from cgrsp_simpy.hgsp.rules import best_listed
 from cgrsp_simpy.hgsp.sagreedy import Iteration
-from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment
+from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.streams import stream
 
@@ -50,11 +50,7 @@ def search(
     if moves is None and time_budget_s is None:
         raise InputError("the search needs moves or a time budget")
     begin_s = time.perf_counter()
-    starts = [
-        greedy_assignment(instance, range(instance.tasks)),
-        *(dispatch(instance, rule) for rule in RULES.values()),
-    ]
-    start = min(starts, key=lambda schedule: schedule.weighted_tardiness)
+    start = best_listed(instance)
     value, done = start.weighted_tardiness, 0
     course = [Iteration(0, value, value)]
     if value == 0:

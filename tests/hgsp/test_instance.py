@@ -10,6 +10,7 @@ from hgsp.tasks import FAST, FOUR, SLOW, execute, instance_of
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import (
     CLUSTERS,
+    COLUMNS,
     Gpu,
     Instance,
     cluster,
@@ -149,6 +150,18 @@ def test_what_cannot_be_is_refused_in_one_line(call, words):
         ("workload,memory_gb,deadline_s,weight,arrival_s\n1,2,3\n", ["line 2", "weight"]),
         ("workload,memory_gb,deadline_s,weight,arrival_s\n", ["no task"]),
         ("workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n", ["task 1", "99", "40 GB"]),
+        (
+            "workload,memory_gb,deadline_s,weight,arrival_s\n1,2,3,1,0,9\n",
+            ["line 2", "6 cells for 5 columns"],
+        ),
+        (
+            "workload,memory_gb,deadline_s,weight,arrival_s,weight\n1,2,3,1,0,9\n",
+            ["columns", "'weight' stands twice"],
+        ),
+        (
+            "Workload,Memory,Deadline,Weight,ArrivalTime,weight\n1,2,3,1,0,9\n",
+            ["columns", "'weight' stands twice"],
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_by_name(tmp_path, text, words):
@@ -157,6 +170,20 @@ def test_a_wrong_file_is_refused_by_name(tmp_path, text, words):
     with pytest.raises(InputError) as refused:
         read_instance(path, (FAST, SLOW))
     assert all(word in str(refused.value) for word in [str(path), *words]), refused.value
+
+
+def test_the_headings_of_the_papers_authors_are_read(tmp_path):
+    path = tmp_path / "tasks9.csv"
+    path.write_text("Task,Workload,Memory,Deadline,Weight,ArrivalTime\nT1,8,5,17.5,4,0.25\n")
+    found = read_instance(path, (FAST, SLOW))
+    assert found.task_names == ("T1",)
+    assert [getattr(found, column)[0] for column in COLUMNS] == [8, 5, 17.5, 4, 0.25]
+
+
+def test_a_file_is_not_written_into_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="there is no folder"):
+        write_instance(FOUR, tmp_path / "mistyped" / "tasks.csv")
+    assert not list(tmp_path.iterdir())
 
 
 def test_tasks_that_fit_nowhere_can_be_left_out(tmp_path, caplog):

@@ -26,17 +26,16 @@ def table():
 
 @pytest.fixture(scope="module")
 def results():
-    """Metrics by level and scheduler, one entry a seed."""
-    instances = {level: [generate(level, seed) for seed in SEEDS] for level in LEVELS}
+    """Metrics at tasks1 by scheduler, one entry a seed."""
+    instances = [generate("tasks1", seed) for seed in SEEDS]
     return {
-        (level, name): [SCHEDULERS[name](own, 0, None, None).schedule.metrics for own in some]
-        for level, some in instances.items()
+        name: [SCHEDULERS[name](own, 0, None, None).schedule.metrics for own in instances]
         for name in NAMES
     }
 
 
-def column(results, level, name, key="weighted_tardiness"):
-    return np.array([each[key] for each in results[level, name]])
+def column(results, name, key="weighted_tardiness"):
+    return np.array([each[key] for each in results[name]])
 
 
 def howto():
@@ -64,8 +63,8 @@ def test_utilisation_alone_does_not_rank_schedulers(results):
     """Claim V.3: at medium load EDD and WSPT keep the GPUs equally busy, and are far apart; FIFO is
     busiest and later than EDD.
     """
-    busy = {name: column(results, "tasks1", name, "utilisation_pct").mean() for name in NAMES}
-    late = {name: column(results, "tasks1", name) for name in NAMES}
+    busy = {name: column(results, name, "utilisation_pct").mean() for name in NAMES}
+    late = {name: column(results, name) for name in NAMES}
     assert max(busy, key=busy.get) == "fifo"
     assert abs(busy["edd"] - busy["wspt"]) < 1
     assert paired_difference(late["edd"], late["wspt"]).high < 0

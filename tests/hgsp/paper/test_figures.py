@@ -313,6 +313,7 @@ def test_bad_input_is_one_line_and_status_2(capsys, tmp_path, words, told_words)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_is_one_line_and_status_2(capsys, tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     status, _, err = told(capsys, "--out", str(tmp_path / "file"), "--only", "gantt")

@@ -96,8 +96,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     canvas.supxlabel(f"requests: {rows[0]['source']}", fontsize="small")
     return [
         *handles,
-        Line2D([], [], color="0.3", label="mean"),
-        Line2D([], [], color="0.3", linestyle=":", label="99th percentile"),
+        Line2D([], [], color=MODELS["70B"], label="mean"),
+        Line2D([], [], color=MODELS["70B"], linestyle=":", label="99th percentile"),
     ]
 
 

@@ -279,7 +279,8 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
     ax.set_xscale("log")
     ours = [row["weighted_tardiness"] for row in rows]
     decades = np.log10([value for value in (*ours, *published) if value > 0])
-    ax.set_xlim(10 ** np.floor(decades.min()), 10 ** np.ceil(decades.max()))
+    most = np.ceil(decades.max())
+    ax.set_xlim(10 ** min(np.floor(decades.min()), most - 2), 10**most)
     ax.xaxis.set_major_locator(LogLocator(numticks=4))
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_axisbelow(True)

@@ -3,8 +3,7 @@ program has it.
 
 The program differs from the text: an order is carried out by insertion into gaps, the neighbour
 draws anew in which order the chosen late tasks go first, and it runs with K = 1000 and alpha = .99
-(the text: 100 and .95). With the text's own rules, a task that is put in front blocks its GPU until
-it has arrived and run, and nothing is gained at medium load.
+(the text: 100 and .95).
 """
 
 from __future__ import annotations

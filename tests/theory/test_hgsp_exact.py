@@ -198,7 +198,7 @@ def test_bounds_are_below_the_known_optima(index):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("level", "most_gap"),
-    [("tasks3", 0.025), ("tasks4", 0.04)],
+    [("tasks3", 0.021), ("tasks4", 0.03)],
 )
 def test_bounds_are_tight_under_overload(level, most_gap):
     instance = generate(level, 0)

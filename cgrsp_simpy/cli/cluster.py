@@ -36,6 +36,7 @@ from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
 log = logging.getLogger(__name__)
+CENSORED = "their waits depend on where the jobs end"
 OVERRUN = (
     "easy expects such a job to end at once, conservative to run as long again; the others look at"
     " waiting jobs only"
@@ -52,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "run": "one scheduler: figures, waits by class, or a row a job",
             "compare": "schedulers on the same jobs: means, intervals, paired tests",
             "sweep": (
-                "schedulers at every point of a grid: load, jobs, placement, kill_at_limit,"
-                " or scheduler:parameter"
+                "schedulers at every point of a grid: load, jobs, warm_up, after, placement,"
+                " kill_at_limit, or scheduler:parameter"
             ),
         },
     )
@@ -104,6 +105,10 @@ def _more(run: Run, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     if given.swf is not None:
         write_whole(Path(given.swf), schedule_text(run).encode())
     classes, lines, jobs = by_class(run), list[str](), run.jobs
+    if not run.plan.settled:
+        lines.append(f"{run.policy} is {run.scenario.infinite}")
+    elif found := int(run.summary()["censored"]):
+        lines.append(f"{found} jobs had not started when the last one came: {CENSORED}")
     longer = int((jobs["estimate_s"] < jobs["duration_s"]).sum())
     if longer and not jobs["killed"].any():
         lines.append(f"{longer} jobs run longer than their estimates: {OVERRUN}")
@@ -135,9 +140,9 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
     cluster = given.cluster or PAPER_CLUSTER
     if given.trace is None:
         refuse(given, "given with --trace", "log")
-        own = given_of(given, "load", "jobs")
+        own = given_of(given, "load", "jobs", "warm_up", "after")
         return Offered(Mix(**given.mix or {}), **own), cluster
-    refuse(given, "given without --trace", "load", "mix")
+    refuse(given, "given without --trace", "load", "mix", "warm_up", "after")
     reading = reading_of(given, "skip_wide")
     skip_wide = reading.pop("skip_wide", False)
     found = read_log(given.trace, **reading)

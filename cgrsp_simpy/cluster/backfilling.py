@@ -12,8 +12,7 @@ long again (both ours), and what they promise can come later.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from itertools import pairwise
+from bisect import bisect_left, bisect_right, insort
 from math import inf
 from typing import NamedTuple
 
@@ -41,10 +40,9 @@ class Profile:
         self.nodes, self.starts_s, self.free = nodes, [now_s], [nodes.all]
 
     def forget(self, now_s: float) -> None:
-        """Drop what is past, and steps that change nothing."""
-        steps = list(zip(self.starts_s, self.free))[(bisect_right(self.starts_s, now_s) - 1) :]
-        steps = steps[:1] + [step for before, step in pairwise(steps) if step[1] != before[1]]
-        self.starts_s, self.free = [start_s for start_s, _ in steps], [free for _, free in steps]
+        """Drop what is past."""
+        past = bisect_right(self.starts_s, now_s) - 1
+        del self.starts_s[:past], self.free[:past]
         self.starts_s[0] = now_s
 
     def take(self, kept: Reservation) -> None:
@@ -54,10 +52,13 @@ class Profile:
             self.free[step] = self.nodes.take(self.free[step], held)
 
     def give(self, kept: Reservation) -> None:
-        """Free what was kept."""
-        held = self.nodes.held(kept.place)
-        for step in self._steps(kept):
+        """Free what was kept; steps that change nothing go."""
+        held, steps = self.nodes.held(kept.place), self._steps(kept)
+        for step in steps:
             self.free[step] = self.nodes.give(self.free[step], held)
+        for step in (steps.stop, steps.start):
+            if 0 < step < len(self.free) and self.free[step] == self.free[step - 1]:
+                del self.starts_s[step], self.free[step]
 
     def _steps(self, kept: Reservation) -> range:
         return range(self._step(kept.start_s), self._step(kept.end_s))
@@ -169,6 +170,7 @@ class Conservative:
 
     def __init__(self) -> None:
         self.reserved, self._kept = dict[int, Reservation](), dict[int, Reservation]()
+        self._coming = list[tuple[float, int]]()  # when the reserved start, in order
         self._profile: Profile
 
     def __call__(self, view: View) -> Starts:
@@ -178,29 +180,36 @@ class Conservative:
             self._profile = Profile(now_s, view.nodes)
         self._profile.forget(now_s)
         ended_early = self._take_back(view)
-        if self._late(now_s):
+        if self._late(view):
             self._begin_anew(view)
         elif ended_early:
             self._compress(view)
         self._reserve_new(view)
-        for job in [job for job, kept in self.reserved.items() if kept.start_s <= now_s]:
+        number = bisect_right(self._coming, (now_s, inf))
+        coming, self._coming[:number] = sorted(job for _, job in self._coming[:number]), ()
+        for job in coming:
             self._kept[job] = kept = self.reserved.pop(job)
             yield job, kept.place
 
     def _take_back(self, view: View) -> bool:
         """Free what is kept for jobs that have ended; whether one has before its estimate."""
-        early = False
-        for job in self._kept.keys() - view.running.keys():
+        early, running = False, view.running
+        for job in [job for job in self._kept if job not in running]:
             kept = self._kept.pop(job)
             if kept.end_s > view.now_s:
                 self._profile.give(kept._replace(start_s=view.now_s))
                 early = True
         return early
 
-    def _late(self, now_s: float) -> bool:
+    def _late(self, view: View) -> bool:
         """Whether a job runs that should have ended, or one waits that should have started."""
-        overrun = any(kept.end_s <= now_s for kept in self._kept.values())
-        return overrun or any(kept.start_s < now_s for kept in self.reserved.values())
+        now_s = view.now_s
+        if any(start_s < now_s for start_s, _ in self._coming[:1]):
+            return True
+        longest = view.ends[:1]  # by the estimates that they came with
+        return any(end_s <= now_s for end_s, _ in longest) and any(
+            kept.end_s <= now_s for kept in self._kept.values()
+        )
 
     def _compress(self, view: View) -> None:
         """Move each reservation to an earlier time if there is one.
@@ -208,15 +217,17 @@ class Conservative:
         By start, equal ones by arrival: what a reservation was waiting for has moved before it, so
         that each starts when a job ends, which is when there is a decision.
         """
-        for job, kept in sorted(self.reserved.items(), key=lambda item: (item[1].start_s, item[0])):
+        coming, self._coming = self._coming, []
+        for _, job in coming:
+            kept = self.reserved[job]
             self._profile.give(kept)
             earlier = self._profile.earliest(view.gpus[job], view.estimate_s[job], kept.start_s)
-            self.reserved[job] = earlier or kept
-            self._profile.take(self.reserved[job])
+            self._reserve(job, earlier or kept)
 
     def _begin_anew(self, view: View) -> None:
         """Forget all reservations, and expect more of the jobs that should have ended."""
         self.reserved.clear()
+        self._coming.clear()
         self._profile = Profile(view.now_s, view.nodes)
         for job, kept in self._kept.items():
             if kept.end_s <= view.now_s:
@@ -225,9 +236,14 @@ class Conservative:
 
     def _reserve_new(self, view: View) -> None:
         """Reservations for the jobs without one, in order of arrival."""
-        for job in view.queue:
-            if job not in self.reserved:
-                kept = self._profile.earliest(view.gpus[job], view.estimate_s[job])
-                assert kept is not None, "a job that the cluster cannot run"
-                self.reserved[job] = kept
-                self._profile.take(kept)
+        if len(self.reserved) < view.waiting:
+            for job in view.queue:
+                if job not in self.reserved:
+                    kept = self._profile.earliest(view.gpus[job], view.estimate_s[job])
+                    assert kept is not None, "a job that the cluster cannot run"
+                    self._reserve(job, kept)
+
+    def _reserve(self, job: int, kept: Reservation) -> None:
+        self.reserved[job] = kept
+        self._profile.take(kept)
+        insort(self._coming, (kept.start_s, job))

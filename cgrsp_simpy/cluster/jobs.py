@@ -325,16 +325,25 @@ class Mix:
 
 @dataclass(frozen=True)
 class Offered:
-    """Jobs of a mix, drawn anew for each seed.
+    """Jobs of a mix, drawn anew for each seed; the nth is the same however many there are.
+
+    Jobs arrive until the measured ones have ended and no more GPU-seconds wait than jobs have met
+    on average since the first of them: so no wait depends on where the run is cut.
 
     Parameters
     ----------
     mix : Mix
         The laws of the jobs.
     jobs : int
-        Number of jobs of a run.
+        Number of measured jobs of a run.
     load : float
         Offered load, > 0: GPU-seconds that arrive per second over the GPUs of the cluster.
+    warm_up : int
+        Jobs before them, which are not measured.
+    after : int
+        Most jobs after them. Where more are needed, the scheduler is not stable at this load, and
+        its waits are infinite. 0: what waits when the last has come is served by a cluster to which
+        nobody else comes, as in the paper.
 
     Raises
     ------
@@ -345,19 +354,24 @@ class Offered:
     mix: Mix = field(default_factory=Mix)
     jobs: int = 1000
     load: float = 0.9
+    warm_up: int = 1000
+    after: int = 8000
 
     def __str__(self) -> str:
-        return f"{self.jobs} jobs of the mix, offered load {self.load:g}"
+        cut = "" if self.after else ", none after them"
+        return f"{self.jobs} jobs of the mix{cut}, offered load {self.load:g}"
 
     def __post_init__(self) -> None:
         require(isinstance(self.mix, Mix), "mix", self.mix, "a Mix")
         check_whole("jobs", self.jobs, least=1)
+        check_fields(self, check_whole, "warm_up", "after", least=0)
         # below, the clock runs so long that it cannot tell one job's end
         check_number("load", self.load, least=1e-6)
 
     def draw(self, cluster: Cluster, seed: int) -> Jobs:
-        """The jobs of a seed, in order of arrival."""
-        return generate(self.mix, self.jobs, self.load, cluster, seed)
+        """All jobs of a seed that may arrive, in order of arrival."""
+        jobs = self.warm_up + self.jobs + self.after
+        return generate(self.mix, jobs, self.load, cluster, seed)
 
 
 def least_gpu_hours(mix: Mix) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from math import nan
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ MINUTE_S, HOUR_S = 60.0, 3600.0
 Table = np.ndarray[Any, Any]  # rows of `Run.jobs`
 
 METRICS = {
-    "throughput_per_h": Metric("jobs completed while jobs arrive", "1/h", "more"),
-    "utilisation_pct": Metric("GPUs in use while jobs arrive", "%", "more"),
+    "throughput_per_h": Metric("jobs completed while measured jobs arrive", "1/h", "more"),
+    "utilisation_pct": Metric("GPUs in use while measured jobs arrive", "%", "more"),
     "makespan_s": Metric("last completion", "s"),
     "wait_s": Metric("mean wait", "s"),
     "jct_s": Metric("mean time from arrival to completion", "s"),
@@ -42,7 +42,8 @@ METRICS = {
     "wait_variance_min2": Metric("variance of the wait", "min²"),
     "jain": Metric("Jain's index of slowdowns", better="more"),
     "bounded_slowdown": Metric("mean bounded slowdown"),
-    "success_pct": Metric("jobs completed by the last arrival", "%", "more"),
+    "success_pct": Metric("jobs completed by the last measured arrival", "%", "more"),
+    "censored": Metric("jobs that had not started when the last job came"),
     "fragmentation_pct": Metric("fragmentation while jobs wait", "%"),
     "node_fragmentation_pct": Metric("time in which free GPUs are too spread", "%"),
     "consolidation_pct": Metric("share of it that moves would mend", "%", ""),
@@ -51,12 +52,18 @@ METRICS = {
 }
 """What the figures of `metrics` are."""
 
+ENDLESS = (  # where what waits grows for as long as jobs arrive
+    *("makespan_s", "wait_s", "jct_s", "wait_min_s", "wait_p50_s", "wait_p95_s", "wait_max_s"),
+    *("wait_variance_s2", "wait_variance_min2", "bounded_slowdown"),
+)
+UNSETTLED = dict.fromkeys(ENDLESS, inf) | {"jain": 0.0}
+
 
 def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
-    """The paper's metrics of a run (Section IV.C).
+    """The paper's metrics of the measured jobs of a run (Section IV.C).
 
-    horizon_s: of success_pct, seconds on the clock of the arrivals; the last arrival unless given
-    (ours, the paper gives none).
+    horizon_s: of success_pct, seconds on the clock of the arrivals; the last measured arrival
+    unless given (ours, the paper gives none).
 
     Returns
     -------
@@ -64,10 +71,10 @@ def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
         The figures by name; labels and units stand in METRICS.
 
         throughput_per_h, utilisation_pct
-            Measured while jobs arrive, from the first submission to the last, both included, of
-            length L: jobs that complete by then over L, and GPU-seconds in use by then over GPUs
-            times L. NaN if all arrive at one time. What comes after, the drain, tells how long the
-            last job is, not how fast jobs are served: over the makespan a scheduler that leaves
+            Measured while measured jobs arrive, from the first to the last, both included, of
+            length L: jobs that complete in that time over L, and GPU-seconds in use in it over
+            GPUs times L. NaN if all arrive at one time. What comes after, the drain, tells how long
+            the last job is, not how fast jobs are served: over the makespan a scheduler that leaves
             wide jobs to the end seems slow even if it completes most.
         makespan_s
             From the first arrival to the last completion.
@@ -86,8 +93,12 @@ def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
             Mean of slowdowns, of a run below 10 s over 10 s, and at least 1 [1]_.
         success_pct
             Jobs that are complete by the horizon.
+        censored
+            Jobs that had not started when the last job came: their waits depend on where the run,
+            or a log, is cut.
         fragmentation_pct
-            Mean of `fragmentation` over the time in which jobs wait; 0 if none ever does.
+            Mean of `fragmentation` over the time in which jobs wait while measured ones arrive; 0
+            if none ever does.
         node_fragmentation_pct
             Share of that time in which the largest waiting job fits nowhere although as many GPUs
             are free as it needs (Section II.B: free GPUs are spread over nodes).
@@ -98,6 +109,9 @@ def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
         killed
             Jobs that were ended at their limit.
 
+        Where `Offered.after` did not suffice, all of waits and completions but the starved and
+        successful jobs is infinite, and jain 0.
+
     Raises
     ------
     InputError
@@ -107,31 +121,19 @@ def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
     ----------
     .. [1] Feitelson et al. (1997), LNCS 1291.
     """
-    jobs = run.jobs
-    wait_s, time_s, finish_s = jobs["start_s"] - jobs["submit_s"], run_s(jobs), jobs["finish_s"]
-    horizon_s = float(jobs["submit_s"][-1]) if horizon_s is None else horizon_s
+    jobs = measured(run)
+    from_s, to_s = jobs["submit_s"][[0, -1]].tolist()
+    horizon_s = to_s if horizon_s is None else horizon_s
     check_number("horizon_s", horizon_s, least=0)
-    makespan_s = float(finish_s.max() - jobs["submit_s"][0])
-    throughput_per_h, utilisation_pct = _while_jobs_arrive(jobs, run.scenario.cluster.gpus)
-    median_s, p95_s = np.percentile(wait_s, (50, 95)).tolist()
-    variance_s2 = float(wait_s.var())
-    fragmented, spread, mendable, moved = _fragmented(course(run))
+    found = waits(jobs) | (_of_waits(jobs) if run.plan.settled else UNSETTLED)
+    throughput_per_h, utilisation_pct = _while_jobs_arrive(run, from_s, to_s)
+    fragmented, spread, mendable, moved = _fragmented(course(run, to_s), from_s)
     return {
         "throughput_per_h": throughput_per_h,
         "utilisation_pct": utilisation_pct,
-        "makespan_s": makespan_s,
-        **waits(jobs),
-        "wait_min_s": float(wait_s.min()),
-        "wait_p50_s": median_s,
-        "wait_p95_s": p95_s,
-        "wait_max_s": float(wait_s.max()),
-        "wait_variance_s2": variance_s2,
-        "wait_variance_min2": variance_s2 / MINUTE_S**2,
-        "jain": jain((wait_s + time_s) / time_s),
-        "bounded_slowdown": float(
-            np.maximum(1.0, (wait_s + time_s) / np.maximum(time_s, SHORT_S)).mean()
-        ),
-        "success_pct": 100 * float(np.mean(finish_s <= horizon_s)),
+        **found,
+        "success_pct": 100 * float(np.mean(jobs["finish_s"] <= horizon_s)),
+        "censored": float((jobs["start_s"] > run.jobs["submit_s"][-1]).sum()),
         "fragmentation_pct": fragmented,
         "node_fragmentation_pct": spread,
         "consolidation_pct": mendable,
@@ -140,25 +142,53 @@ def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
     }
 
 
-def _while_jobs_arrive(jobs: Table, gpus: int) -> tuple[float, float]:
-    """Jobs completed per hour, and GPUs in use in percent, from the first
-    submission to the last.
+def measured(run: Run) -> Table:
+    """The measured jobs of `Run.jobs`; the times of one that still waited when all of
+    `Offered.after` had come are infinite.
     """
-    last_s = jobs["submit_s"][-1]
-    length_s = float(last_s - jobs["submit_s"][0])
+    jobs, seen = run.jobs, run.plan
+    own = jobs[seen.jobs.start : seen.jobs.stop].copy()
+    if not seen.settled:
+        for name in ("dispatch_s", "finish_s", "start_s"):
+            own[name][own["start_s"] > jobs["submit_s"][-1]] = np.inf
+    return own
+
+
+def _of_waits(jobs: Table) -> dict[str, float]:
+    """What there is to say of waits and completions where all have them."""
+    wait_s, time_s = jobs["start_s"] - jobs["submit_s"], run_s(jobs)
+    least_s, median_s, p95_s, most_s = np.percentile(wait_s, (0, 50, 95, 100)).tolist()
+    slowdown = (wait_s + time_s) / np.maximum(time_s, SHORT_S)
+    variance_s2 = float(wait_s.var())
+    return {
+        "makespan_s": float(jobs["finish_s"].max() - jobs["submit_s"][0]),
+        "wait_min_s": least_s,
+        "wait_p50_s": median_s,
+        "wait_p95_s": p95_s,
+        "wait_max_s": most_s,
+        "wait_variance_s2": variance_s2,
+        "wait_variance_min2": variance_s2 / MINUTE_S**2,
+        "jain": jain((wait_s + time_s) / time_s),
+        "bounded_slowdown": float(np.maximum(1.0, slowdown).mean()),
+    }
+
+
+def _while_jobs_arrive(run: Run, from_s: float, to_s: float) -> tuple[float, float]:
+    """Jobs completed per hour, and GPUs in use in percent, from one time to another."""
+    jobs, gpus, length_s = run.jobs, run.scenario.cluster.gpus, to_s - from_s
     if length_s == 0:
         return nan, nan
-    start_s, finish_s = (np.minimum(jobs[name], last_s) for name in ("start_s", "finish_s"))
+    start_s, finish_s = (np.clip(jobs[name], from_s, to_s) for name in ("start_s", "finish_s"))
     used_gpu_s = float(jobs["gpus"] @ (finish_s - start_s))
-    completed = int((jobs["finish_s"] <= last_s).sum())
+    completed = int(((from_s <= jobs["finish_s"]) & (jobs["finish_s"] <= to_s)).sum())
     return completed / length_s * HOUR_S, 100 * used_gpu_s / (gpus * length_s)
 
 
 def by_class(run: Run) -> list[dict[str, str | float]]:
-    """Waits by kind and by class of GPUs: a dict for each class that has jobs, with by, value,
-    jobs, wait_s, jct_s (means, seconds), starved and starved_pct.
+    """Waits of the measured jobs by kind and by class of GPUs: a dict for each class that has jobs,
+    with by, value, jobs, wait_s, jct_s (means, seconds), starved and starved_pct.
     """
-    jobs = run.jobs
+    jobs = measured(run)
     width = np.searchsorted(list(GPU_CLASSES.values()), jobs["gpus"])
     rows: list[dict[str, str | float]] = []
     for by, names, index in (("kind", KINDS, jobs["kind"]), ("GPUs", tuple(GPU_CLASSES), width)):
@@ -219,8 +249,8 @@ def _fragmentation(nodes: Nodes, free: int, gpus: int) -> float:
     return (idle - nodes.usable(free, gpus)) / idle if idle else 0.0
 
 
-def course(run: Run) -> dict[str, Floats]:
-    """Time courses of a run: values that hold from each time to the next.
+def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
+    """Time courses of a run up to a time: values that hold from each time to the next.
 
     Returns
     -------
@@ -241,9 +271,9 @@ def course(run: Run) -> dict[str, Floats]:
             Running jobs that are moved to make room for it when it is unplaced
             (`consolidation.moves`); 0 if it is not, or if that does not help.
     """
-    jobs, parts = run.jobs, run.parts()
+    jobs, parts = run.jobs[run.jobs["submit_s"] <= to_s], run.parts()
     nodes = Nodes(run.scenario.cluster.sizes)
-    events = [jobs[name] for name in ("submit_s", "start_s", "finish_s")]
+    events = [np.minimum(jobs[name], to_s) for name in ("submit_s", "start_s", "finish_s")]
     time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
     arrived, started, finished = moment.reshape(3, -1)
     places: list[Any] = [parts[job] for job in range(len(jobs))]
@@ -311,11 +341,11 @@ def _largest(gpus: Ints, arrived: Ints, started: Ints, times: int) -> list[int]:
     return answer
 
 
-def _fragmented(columns: dict[str, Floats]) -> tuple[float, float, float, float]:
-    """Means over time: fragmentation and unplaced while jobs wait, moves > 0 while unplaced
-    (percent), and moves while > 0.
+def _fragmented(columns: dict[str, Floats], from_s: float) -> tuple[float, float, float, float]:
+    """Means over the time from `from_s` on: fragmentation and unplaced while jobs wait, moves > 0
+    while unplaced (percent), and moves while > 0.
     """
-    length_s = np.diff(columns["time_s"])
+    length_s = np.diff(np.maximum(columns["time_s"], from_s))
     waiting, share, unplaced, moved = (
         columns[name][:-1] for name in ("waiting", "fragmentation", "unplaced", "moves")
     )

@@ -18,7 +18,7 @@ from cgrsp_simpy.cluster.jobs import (
     Row,
     gpus_text,
 )
-from cgrsp_simpy.cluster.metrics import METRICS, figures_of, metrics
+from cgrsp_simpy.cluster.metrics import METRICS, figures_of, measured, metrics
 from cgrsp_simpy.cluster.placement import PLACEMENTS, Nodes, Placement
 from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.view import Scheduler, View
@@ -38,6 +38,31 @@ NEEDED = {  # what jobs that lack a column do not tell
     "family": "the model family of each job",
     "user": "jobs of at least two users",
 }
+
+
+class Measured:
+    """Which jobs of a run are measured, and whether enough have arrived to know their waits.
+
+    jobs: their indices; all of a log. left: how many of them have not ended. waiting_gpu_s: work
+    that waits, GPU-seconds. settled: whether enough have arrived; that is not asked of a log, nor
+    where none come after the measured jobs.
+    """
+
+    def __init__(self, source: Offered | Jobs) -> None:
+        first = source.warm_up if isinstance(source, Offered) else 0
+        self.jobs = range(first, first + source.jobs)
+        self.settled = not isinstance(source, Offered) or not source.after
+        self.left, self.waiting_gpu_s = source.jobs, 0
+        self._met_gpu_s = self._came = 0  # since the first of them: what jobs met, and how many
+
+    def arrives(self, job: int, gpu_s: int) -> bool:
+        """Take a job with so much work into account; whether it is the last that need arrive."""
+        if job >= self.jobs.start:
+            self._met_gpu_s, self._came = self._met_gpu_s + self.waiting_gpu_s, self._came + 1
+        enough = not self.left and self.waiting_gpu_s * self._came <= self._met_gpu_s
+        self.settled |= enough
+        self.waiting_gpu_s += gpu_s
+        return enough
 
 
 @dataclass(frozen=True)
@@ -76,13 +101,14 @@ class Scenario(Model):
         "wait_s",
         "wait_variance_min2",
         "starved",
-        "success_pct",
+        "censored",
         "fragmentation_pct",
     )
     tested = ("throughput_per_h", "wait_s", "wait_variance_min2", "starved")
     policies = SCHEDULERS
     compared = COMPARED
     noun = "scheduler"
+    infinite = "not stable at this load: what waits grows as long as jobs arrive"
     keeps_jobs = True
 
     def __post_init__(self) -> None:
@@ -97,6 +123,9 @@ class Scenario(Model):
 
     # ---- the model ----
 
+    def set_up(self, run: Simulation) -> None:
+        run.plan = Measured(self.source)
+
     def places(self) -> tuple[Place, ...]:
         return pools(self.cluster.sizes, "node", "GPUs")
 
@@ -109,11 +138,15 @@ class Scenario(Model):
         """A job: it claims its GPUs, all at once, and runs until its work is done, or it is killed
         at its limit.
         """
-        told = run.luck[job]
+        told, seen = run.luck[job], run.plan
         time_s = self.time_s(told)
+        gpu_s = int(told[1] * time_s)  # whole numbers, whose sum comes back to 0
+        run.enough = seen.arrives(job, gpu_s)
         with run.claim(job) as claim:
             yield claim
+            seen.waiting_gpu_s -= gpu_s
             yield run.timeout(time_s, ("finish", job))
+        seen.left -= job in seen.jobs
         run.note(job, *told[1:], time_s < told[2])
 
     def time_s(self, told: Row) -> float:
@@ -140,15 +173,15 @@ class Scenario(Model):
         return metrics(run)
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        return figures_of(run.jobs[chosen])
+        return figures_of(measured(run)[chosen])
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a job: the columns of `Run.jobs`, its GPUs by node as "node:GPUs", and a log's
-        own columns, whose texts stand in place of our numbers of families and users.
+        """One dict a measured job: the columns of `Run.jobs`, its GPUs by node as "node:GPUs", and
+        a log's own columns, whose texts stand in place of our numbers of families and users.
         """
         names, parts, tags = run.jobs.dtype.names or (), run.parts(), self.tags or Tags()
         taken, rows = {"nodes", *names}.difference(("family", "user")), []
-        for values in run.jobs.tolist():
+        for values in measured(run).tolist():
             nodes = " ".join(f"{node}:{gpus}" for node, gpus in parts[values[0]])
             rows.append(dict(zip(names, values)) | {"nodes": nodes} | tags.of(values[0], taken))
         return rows
@@ -211,8 +244,13 @@ class Scenario(Model):
 
     @property
     def jobs(self) -> int:
-        """Number of jobs of a run."""
+        """Number of measured jobs of a run."""
         return self.source.jobs
+
+    @property
+    def work(self) -> int:
+        """As of `Model`: the jobs that arrive at least."""
+        return Measured(self.source).jobs.stop
 
     def default_policies(self) -> tuple[str, ...]:
         """The schedulers of a comparison, but for those that look at what the jobs do not tell."""

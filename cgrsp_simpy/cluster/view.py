@@ -164,6 +164,11 @@ class View(view.View):
         return sorted(chain.from_iterable(self._by_width.values()))
 
     @property
+    def waiting(self) -> int:
+        """How many jobs wait."""
+        return len(self._run.waiting)
+
+    @property
     def head(self) -> int | None:
         """The job that has waited longest."""
         gpus, first = self._gpus, self._first

@@ -49,6 +49,9 @@ class Model:
         What a policy is called here.
     note : str
         What readers of the figures have to know; it stands below every table.
+    infinite : str
+        What it means of a policy that a figure is infinite; with the names of such, it
+        stands below a comparison.
     common : str
         What runs of several seeds may have in common, such as a starting day on a
         market that is replayed; "" if they are independent.
@@ -76,6 +79,7 @@ class Model:
     columns: ClassVar[Mapping[str, str]] = {}
     noun: ClassVar[str] = "policy"
     note: ClassVar[str] = ""
+    infinite: ClassVar[str] = ""
     common: ClassVar[str] = ""
     is_random: ClassVar[bool] = True
     keeps_jobs: ClassVar[bool] = False

@@ -107,6 +107,8 @@ class Simulation:
         As of the environment.
     name : str
         What the policy is called in the run that is left; the policy's own, unless set.
+    enough : bool
+        Set by a life or process once no more jobs are to arrive.
     """
 
     if TYPE_CHECKING:  # what a model or its user adds
@@ -128,6 +130,7 @@ class Simulation:
         self.timeout, self.plan = env.timeout, plan
         self.model, self.seed, self.listener = model, seed, listener
         self.luck: dict[Any, Any] = {}
+        self.enough = False
         self.draw = Draw(seed, "run ")
         self.declared = declared_by(model)
         self.places = [place.resource(env) for place in self.declared]
@@ -345,6 +348,8 @@ class Simulation:
                 delay_s = delay_until(env._now, at_s)
                 yield env.timeout(delay_s, ("submit", getattr(job, "id", job)))
                 lives = lives and job in jobs
+            if self.enough:
+                break
             if lives:
                 told = (
                     f"job {job_id(job)!r} arrives while one that is equal to it lives"

@@ -5,6 +5,7 @@ first policy; and selection of the best in as few runs as that takes.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -141,7 +142,7 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
             found = mean(values)
             if found.n == 1:  # of the others the runs failed, or there is no such figure
                 need = max(need, 2 * have)
-            elif found.n > 1 and not found.half_width <= width * abs(found.mean):
+            elif math.isfinite(found.mean) and not found.half_width <= width * abs(found.mean):
                 need = max(need, have + 1, min(replications_needed(values, width), 4 * have))
     if need > MOST_SEEDS:
         raise InputError(f"precision(={wanted}) is not reached with {MOST_SEEDS} seeds")
@@ -192,8 +193,14 @@ class Comparison(Study):
 
     @property
     def note(self) -> str:
-        """The scenario's."""
-        return self.scenario.note
+        """The scenario's, and the policies with a figure that is infinite."""
+        grows = [
+            policy
+            for policy, row in self.means().items()
+            if any(math.isinf(row[name].mean) for name in self.shown if name in row)
+        ]
+        said = f"{', '.join(grows)}: {self.scenario.infinite}" if grows else ""
+        return "\n".join(filter(None, [self.scenario.note, said]))
 
     @property
     def common(self) -> str:

@@ -26,7 +26,11 @@ def said(capsys, *arguments, status=0):
 
 
 def test_a_study_holds_the_figures_of_single_runs():
-    study = compare(Scenario(Offered(jobs=60, load=1.0)), ["fifo", "hps:monotone=true"], range(2))
+    study = compare(
+        Scenario(Offered(jobs=60, load=1.0, warm_up=0, after=0)),
+        ["fifo", "hps:monotone=true"],
+        range(2),
+    )
     jobs = generate(Mix(), 60, 1.0, PAPER_CLUSTER, 1)
     row = next(
         row for row in study.rows if row["policy"] == "hps:monotone=true" and row["seed"] == 1
@@ -36,13 +40,13 @@ def test_a_study_holds_the_figures_of_single_runs():
         "seed": 1,
         **metrics(simulate(jobs, PAPER_CLUSTER, make_scheduler("hps:monotone=true"))),
     }
-    assert study.title == "60 jobs of the mix, offered load 1, 64 GPUs on 8 nodes"
+    assert study.title == "60 jobs of the mix, none after them, offered load 1, 64 GPUs on 8 nodes"
 
 
 @pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers, monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 80)  # a task a seed
-    setting, names = Scenario(Offered(jobs=40)), ["fifo", "easy"]
+    setting, names = Scenario(Offered(jobs=40, warm_up=0)), ["fifo", "easy"]
     expected = compare(setting, names, range(3)).rows
     assert (
         compare(setting, names, range(3), executor=workers, out=tmp_path / "out").rows == expected
@@ -51,7 +55,9 @@ def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers, monkey
     chunks[1].unlink()  # as if it had been interrupted
     assert compare(setting, names, range(3), out=tmp_path / "out").rows == expected
     with pytest.raises(InputError, match=r"was made with scenario.source.load 0\.9, not 0\.8"):
-        compare(Scenario(Offered(jobs=40, load=0.8)), names, range(3), out=tmp_path / "out")
+        compare(
+            Scenario(Offered(jobs=40, load=0.8, warm_up=0)), names, range(3), out=tmp_path / "out"
+        )
 
 
 def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
@@ -59,7 +65,7 @@ def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
         raise SystemExit(0)
 
     monkeypatch.setitem(SCHEDULERS, "leaves", lambda: leaves)
-    study = compare(Scenario(Offered(jobs=20)), ["fifo", "leaves"], range(2))
+    study = compare(Scenario(Offered(jobs=20, warm_up=0)), ["fifo", "leaves"], range(2))
     assert [
         row["policy"] for row in study.failures if "raised SystemExit: 0 (" in row["error"]
     ] == ["leaves"] * 2
@@ -67,6 +73,7 @@ def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
 
 def test_compare_prints_the_same_forms_as_cgrsp_compare(capsys):
     options = ("compare", "--policies", "fifo,hps:monotone=true", "--jobs", 40, "--seeds", 3)
+    options += ("--warm-up", 0)
     found = json.loads(said(capsys, *options, "--format", "json"))
     assert list(found["policies"]) == ["fifo", "hps:monotone=true"]
     assert set(found["policies"]["fifo"]["wait_s"]) >= {"mean", "ci95", "n"}
@@ -89,7 +96,8 @@ def test_jobs_that_arrive_at_once_have_no_throughput_in_any_format(tmp_path, cap
 
 
 def test_run_prints_figures_classes_and_jobs(capsys):
-    options = ("run", "--policy", "sjf", "--jobs", 30, "--seed", 2, "--cluster", "2x8,4x4")
+    cut = ("--warm-up", 0, "--after", 0)
+    options = ("run", "--policy", "sjf", "--jobs", 30, "--seed", 2, "--cluster", "2x8,4x4", *cut)
     text = said(capsys, *options)
     assert "32 GPUs on 6 nodes, sjf" in text
     assert "inference" in text

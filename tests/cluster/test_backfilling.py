@@ -1,9 +1,17 @@
 """Backfilling worked out by hand: EASY, conservative, and profiles of what is free."""
 
+from math import inf
+from time import process_time
+
+import numpy as np
+import pytest
 from cluster.cases import TWO_NODES, grant, jobs_of, starts, view_of
 
-from cgrsp_simpy.cluster.backfilling import Profile, Reservation, shadow
+from cgrsp_simpy.cluster.backfilling import Conservative, Profile, Reservation, shadow
+from cgrsp_simpy.cluster.jobs import Cluster, Mix, generate
 from cgrsp_simpy.cluster.placement import Nodes, first_fit
+from cgrsp_simpy.cluster.scenario import simulate
+from cgrsp_simpy.model.streams import stream
 
 # ---- backfilling ----
 
@@ -111,6 +119,76 @@ def test_jobs_that_should_have_started_while_nothing_happened_do_not_start_on_ea
     assert starts("conservative", jobs) == [0, 20, 21]
 
 
+class Plain:
+    """Conservative backfilling by its definition, which looks at all reservations each time."""
+
+    asks_on_arrival = True
+
+    def __init__(self):
+        self.reserved, self.kept = {}, {}
+
+    def __call__(self, view):
+        now_s, early = view.now_s, False
+        for job in self.kept.keys() - view.running.keys():
+            early |= self.kept.pop(job).end_s > now_s
+        overrun = [job for job, kept in self.kept.items() if kept.end_s <= now_s]
+        for job in overrun:
+            self.kept[job] = self.kept[job]._replace(end_s=2 * now_s - self.kept[job].start_s)
+        if overrun or any(kept.start_s < now_s for kept in self.reserved.values()):
+            self.reserved.clear()
+        elif early:
+            for job, kept in sorted(self.reserved.items(), key=lambda item: (item[1][0], item[0])):
+                del self.reserved[job]
+                self.reserved[job] = self.earliest(view, job, kept.start_s) or kept
+        for job in view.queue:
+            if job not in self.reserved:
+                self.reserved[job] = self.earliest(view, job)
+        for job in sorted(job for job, kept in self.reserved.items() if kept.start_s <= now_s):
+            self.kept[job] = self.reserved.pop(job)
+            yield job, self.kept[job].place
+
+    def earliest(self, view, job, before_s=inf):
+        nodes, held = view.nodes, [*self.kept.values(), *self.reserved.values()]
+        times = sorted({view.now_s, *(t for kept in held for t in kept[:2] if t > view.now_s)})
+        free = dict.fromkeys(times, nodes.all)
+        for kept in held:
+            for time_s in times:
+                if kept.start_s <= time_s < kept.end_s:
+                    free[time_s] = nodes.take(free[time_s], nodes.held(kept.place))
+        for start_s in times:
+            end_s, left = start_s + view.estimate_s[job], nodes.all
+            for time_s in times:
+                left &= free[time_s] if start_s <= time_s < end_s else left
+            place = nodes.room(left, view.gpus[job])
+            if place is not None and start_s < before_s:
+                return Reservation(start_s, end_s, place)
+        return None
+
+
+@pytest.mark.parametrize("estimates", [(1.0,), (1.0, 2.0, 3.0), (0.5, 1.0, 2.0)])
+@pytest.mark.parametrize("sizes", [(4, 4, 4), (3, 5, 8)])
+@pytest.mark.parametrize("seed", range(3))
+def test_conservative_starts_all_jobs_when_and_where_its_definition_does(sizes, estimates, seed):
+    """Exact, too long and too short estimates, in whole seconds, so that much happens at once."""
+    draw, jobs = stream(seed, "cases"), 60
+    gpus = draw.choice([1, 2, 3, 4, 8, 10], jobs)
+    duration_s = np.ceil(draw.exponential(20, jobs))
+    arrival_s = np.cumsum(draw.poisson(gpus.mean() * 20 / (1.1 * sum(sizes)), jobs))
+    rows = zip(arrival_s, gpus, duration_s)
+    many = jobs_of(*rows, estimate_s=duration_s * draw.choice(estimates, jobs))
+    found, plain = (simulate(many, Cluster(sizes), each) for each in (Conservative(), Plain()))
+    assert found.jobs["start_s"].tolist() == plain.jobs["start_s"].tolist()
+    assert found.parts() == plain.parts() and found.jobs["start_s"].max() > arrival_s.max()
+
+
+@pytest.mark.long
+def test_conservative_backfills_fifty_thousand_jobs_on_256_nodes_within_a_minute():
+    began_s = process_time()
+    cluster = Cluster((8,) * 256)
+    simulate(generate(Mix(), 50_000, 0.9, cluster, 0), cluster, "conservative")
+    assert process_time() - began_s < 60
+
+
 # ---- the profile of free GPUs ----
 
 
@@ -148,8 +226,14 @@ def test_a_profile_that_forgets_up_to_a_step_begins_with_it():
 
 def test_a_profile_forgets_the_past_and_steps_without_change():
     profile = Profile(0.0, Nodes((8,), first_fit))
-    for start_s, end_s in ((0.0, 10.0), (10.0, 20.0)):
-        profile.take(Reservation(start_s, end_s, ((0, 3),)))
+    kept = [
+        Reservation(start_s, end_s, ((0, 3),))
+        for start_s, end_s in ((0.0, 10.0), (5.0, 20.0), (10.0, 15.0))
+    ]
+    for each in kept:
+        profile.take(each)
     profile.forget(7.0)
+    profile.give(kept[2])
+    profile.give(kept[0]._replace(start_s=7.0))
     assert profile.starts_s == [7, 20]
     assert [profile.nodes.counts(free) for free in profile.free] == [[5], [8]]

@@ -48,10 +48,11 @@ def test_all_metrics_of_three_jobs_by_hand(three):
             "bounded_slowdown": 1.5,
             "jain": 4.5**2 / (3 * (1 + 1 + 2.5**2)),
             "success_pct": 0.0,
-            "fragmentation_pct": 100.0,
-            "node_fragmentation_pct": 100.0,
-            "consolidation_pct": 100.0,  # one of the two that run, to the other's node
-            "moves": 1.0,
+            "censored": 1.0,
+            "fragmentation_pct": 0.0,  # none waits before the last has come
+            "node_fragmentation_pct": 0.0,
+            "consolidation_pct": 0.0,
+            "moves": 0.0,
             "killed": 0.0,
         }
     )
@@ -141,7 +142,8 @@ def test_under_overload_hps_completes_more_jobs_per_hour_than_easy_and_uses_fewe
     """At a load of 1.4, paired by seed; over the makespan it is the other way round, for HPS leaves
     wide jobs to the end.
     """
-    study = compare(Scenario(Offered(load=1.4)), ["easy", "hps"], range(100, 105))
+    cut = Offered(load=1.4, warm_up=0, after=0)
+    study = compare(Scenario(cut), ["easy", "hps"], range(100, 105))
     difference = study.differences()["hps"]["throughput_per_h"]
     assert difference.low > 0
     used = paired_difference(*(study.values(name, "utilisation_pct") for name in ("hps", "easy")))
@@ -169,12 +171,21 @@ def test_fragmentation_is_averaged_over_the_time_in_which_jobs_wait():
     """One node of 4.
 
     From 50 to 100 one GPU is free that the job of 4 cannot use; from 100 to 150 one waits
-    and none is free.
+    and none is free. The last comes at 150: what waits later does not count.
     """
-    found = metrics(simulate(jobs_of((0, 3, 100), (50, 4, 50), (100, 1, 10)), Cluster((4,)), fifo))
+    rows = (0, 3, 100), (50, 4, 50), (100, 1, 10), (150, 4, 10)
+    found = metrics(simulate(jobs_of(*rows), Cluster((4,)), fifo))
     assert found["fragmentation_pct"] == pytest.approx(50.0)
     # one GPU is fewer than four, however it is placed
     assert found["node_fragmentation_pct"] == 0.0
+
+
+def test_free_gpus_that_moves_would_join_are_counted_while_jobs_arrive():
+    """Two nodes of 2, a GPU taken of each; from 10 to 60 a job waits that one move would help."""
+    rows = (0, 1, 100), (0, 1, 200), (10, 2, 60), (60, 1, 1)
+    found = metrics(simulate(jobs_of(*rows), Cluster((2, 2)), fifo, spread))
+    names = ("fragmentation_pct", "node_fragmentation_pct", "consolidation_pct", "moves")
+    assert [found[name] for name in names] == [100, 100, 100, 1]
 
 
 def test_the_largest_waiting_job_counts():

@@ -221,7 +221,7 @@ def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
         lambda: cg.day("quiet"),
         lambda: cg.hgsp.Scenario("tasks1"),
         lambda: cg.llm.Scenario(cg.llm.Offered(20)),
-        lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9)),
+        lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9, warm_up=0, after=0)),
         lambda: cg.dag.Scenario("er:n=9"),
         lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
     ],

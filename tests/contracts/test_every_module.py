@@ -94,9 +94,9 @@ CASES = {
         "wsrtp",
     ),
     "cluster": lambda: Case(
-        cg.cluster.Scenario(cg.cluster.Offered(jobs=30)),
+        cg.cluster.Scenario(cg.cluster.Offered(jobs=30, warm_up=0, after=0)),
         ("cluster",),
-        "--jobs 30",
+        "--jobs 30 --warm-up 0 --after 0",
         ("easy", "sjf"),
         "hps:monotone=true",
         (

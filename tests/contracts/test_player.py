@@ -33,7 +33,7 @@ RUNS = {
     ).run("ajw-t", 1),
     "hgsp": lambda: cg.hgsp.Scenario("tasks1", noise=0.2).varied(tasks=60).run("atc", 1),
     "llm": lambda: cg.llm.Scenario(cg.llm.Offered(60)).run("wsrpt"),
-    "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=60)).run("easy", 1),
+    "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=60, warm_up=0)).run("easy", 1),
     "dag": lambda: cg.dag.Scenario("er:n=30", cg.dag.Servers(3)).run("heft", 1),
     "spot": lambda: cg.spot.Scenario(hours=8.0, deadline=10.0).run("uniform-progress", 1),
 }

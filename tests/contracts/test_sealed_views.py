@@ -3,6 +3,7 @@ clears, the run is the same.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -37,14 +38,15 @@ def graph(reading, policy):
     return cg.dag.Scenario("er:n=40,degree=2", servers, reading=reading), policy
 
 
+FEW = cg.cluster.Offered(jobs=80, load=1.2, warm_up=0, after=0)
 CASES = {  # scenario, and a policy that is asked with jobs waiting and running
     "hgsp": lambda: (cg.hgsp.Scenario(LEVEL, noise=0.3, delay_s=2.0), "atc:online=true"),
     "hgsp, plan": lambda: (cg.hgsp.Scenario(LEVEL), "greedy"),
     "hgsp, anew": lambda: (cg.hgsp.Scenario(LEVEL), "fifo:replan_s=20"),
-    "cluster, easy": lambda: (cg.cluster.Scenario(cg.cluster.Offered(jobs=80, load=1.2)), "easy"),
-    "cluster, sbs": lambda: (cg.cluster.Scenario(cg.cluster.Offered(jobs=80, load=1.2)), "sbs"),
+    "cluster, easy": lambda: (cg.cluster.Scenario(FEW), "easy"),
+    "cluster, sbs": lambda: (cg.cluster.Scenario(FEW), "sbs"),
     "cluster, conservative": lambda: (
-        cg.cluster.Scenario(cg.cluster.Offered(cg.cluster.Mix(overestimate=2), 80, 1.2)),
+        cg.cluster.Scenario(replace(FEW, mix=cg.cluster.Mix(overestimate=2))),
         "conservative",
     ),
     "rental": lambda: (cg.day("hectic", jobs=120), "rh"),

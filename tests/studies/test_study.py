@@ -28,7 +28,7 @@ SCENARIOS = {
     "waiting": lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
     "hgsp": lambda: cg.hgsp.Scenario("tasks1"),
     "llm": lambda: cg.llm.Scenario(cg.llm.Offered(20)),
-    "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9)),
+    "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9, warm_up=0, after=0)),
     "dag": lambda: cg.dag.Scenario("er:n=9"),
 }
 every_scenario = pytest.mark.parametrize("name", SCENARIOS)

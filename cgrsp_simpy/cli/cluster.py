@@ -159,27 +159,37 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
 def _table(given: argparse.Namespace) -> Answer:
     loads, seeds = _loads(given.loads), seeds_of(given)
     schedulers = len(table.STATIC + table.DYNAMIC)
-    check_work(given, table.JOBS * schedulers * len(loads) * len(seeds))
+    check_work(given, 3 * table.JOBS * schedulers * len(loads) * len(seeds))
     found = table.studies(loads, seeds, executor=given.workers)
     rows, tested = table.rows(found), table.claims(found)
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))
     verdicts = {
-        figure: {kind: table.verdict(tested, figure, kind) for kind in ("mean", "best")}
-        for figure in table.CLAIMS
+        setting: {
+            figure: {
+                kind: table.verdict(tested, figure, kind, setting) for kind in ("mean", "best")
+            }
+            for figure in table.CLAIMS
+        }
+        for setting in table.SETTINGS
     }
     if given.format == "json":
         return Answer(json_text({"rows": rows, "claims": tested, "verdicts": verdicts}))
     columns = [name for figure in table.FIGURES for name in (figure, "printed")]
-    heading = ["scheduler", "load", "", *columns]
+    heading = ["scheduler", "load", "", "", *columns]
     lines = aligned([heading, *([*map(_told, _shown(row))] for row in rows)])
-    lines += ["", "*: the load whose utilisation is closest to the printed one", ""]
+    lines += [
+        "",
+        "cut: 1,000 jobs and none after them, as in the paper; uncut: jobs go on arriving",
+    ]
+    lines += ["*: the load whose utilisation, cut, is closest to the printed one", ""]
     lines += [*table.implied(), ""]
-    for figure, both in verdicts.items():
-        lines.append(
-            f"dynamic beats static on {figure}: {both['mean']} (means); {both['best']} (worst"
-            " dynamic, best static)"
-        )
+    lines += [
+        f"{setting}: dynamic beats static on {figure}: {both['mean']} (means); {both['best']}"
+        " (worst dynamic, best static)"
+        for setting, own in verdicts.items()
+        for figure, both in own.items()
+    ]
     return Answer("\n".join(lines))
 
 
@@ -187,7 +197,8 @@ def _shown(row: dict[str, Any]) -> list[Any]:
     figures = [
         value for figure in table.FIGURES for value in (row[figure], row[f"published_{figure}"])
     ]
-    return [row["scheduler"], row["load"], "*" if row["closest"] else "", *figures]
+    near = "*" if row["closest"] else ""
+    return [row["scheduler"], row["load"], row["setting"], near, *figures]
 
 
 def _loads(text: str) -> list[float]:

@@ -247,11 +247,6 @@ class Scenario(Model):
         """Number of measured jobs of a run."""
         return self.source.jobs
 
-    @property
-    def work(self) -> int:
-        """As of `Model`: the jobs that arrive at least."""
-        return Measured(self.source).jobs.stop
-
     def default_policies(self) -> tuple[str, ...]:
         """The schedulers of a comparison, but for those that look at what the jobs do not tell."""
         return tuple(name for name in COMPARED if not self.lacks(make_scheduler(name)))

@@ -200,7 +200,8 @@ class Study(Results):
         """A figure of a policy by seed.
 
         policy: as it is called in the table. figure: a key of the rows. Result: in the order of the
-        seeds; NaN where the run failed. Raises InputError for an unknown policy or figure.
+        seeds; NaN where the run failed; infinite for all
+        seeds if for one, as it has no mean. Raises InputError for an unknown policy or figure.
         """
         check_one_of("policy", policy, self.policies)
         if self.figures:  # else all runs have failed
@@ -208,7 +209,8 @@ class Study(Results):
         return self._values(policy, figure)
 
     def _values(self, policy: str, figure: str) -> list[float]:
-        return [row.get(figure, math.nan) for row in self.rows if row["policy"] == policy]
+        found = [row.get(figure, math.nan) for row in self.rows if row["policy"] == policy]
+        return [math.inf] * len(found) if math.inf in found else found
 
     def means(self) -> dict[str, dict[str, Mean]]:
         """Policy -> figure -> mean with its 95 % interval; an unknown name is an InputError."""

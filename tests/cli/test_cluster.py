@@ -2,6 +2,7 @@
 
 import json
 import re
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -125,9 +126,12 @@ def test_the_table_stars_the_closest_load_and_says_what_cannot_be(capsys):
         " an hour, not 25.8"
     ) in text
     hps = [line for line in text.splitlines() if line.startswith("hps ")]
-    assert len(hps) == 2 and sum("*" in line for line in hps) == 1
+    assert [line.split()[1:3] for line in hps] == [
+        [load, setting] for setting in ("cut", "uncut") for load in ("0.5", "0.9")
+    ]
+    assert sum("*" in line for line in hps) == 2
     assert text.count("independent") == 2 + 4  # nothing is called impossible without the condition
-    assert text.count("dynamic beats static on") == 3
+    assert text.count("dynamic beats static on") == 6
 
 
 def test_least_variance_is_that_of_such_waits():
@@ -142,8 +146,14 @@ def test_least_variance_is_that_of_such_waits():
 
 @pytest.mark.parametrize(
     ("dynamic", "static", "expected"),
-    [(5.0, 1.0, "yes"), (1.0, 5.0, "no"), (3.0, 3.0, "open")],
-    ids=["better", "worse", "same"],
+    [
+        (5.0, 1.0, "yes"),
+        (1.0, 5.0, "no"),
+        (3.0, 3.0, "open"),
+        (inf, 1.0, "yes"),
+        (inf, inf, "open"),  # neither is stable
+    ],
+    ids=["better", "worse", "same", "infinite", "both"],
 )
 def test_claims_are_decided_by_the_interval(dynamic, static, expected):
     class Made:
@@ -152,7 +162,8 @@ def test_claims_are_decided_by_the_interval(dynamic, static, expected):
                 (dynamic if name in table.DYNAMIC else static) + noise for noise in (0.0, 0.3, -0.1)
             ]
 
-    found = {(row["figure"], row["load"]): row for row in table.claims({0.5: Made(), 0.9: Made()})}
+    both = {(table.CUT, load): Made() for load in (0.5, 0.9)}
+    found = {(row["figure"], row["load"]): row for row in table.claims(both)}
     assert found["throughput_per_h", 0.5]["mean_holds"] == expected
     against = {"yes": "no", "no": "yes", "open": "open"}[expected]
     assert found["starved", 0.9]["best_holds"] == against

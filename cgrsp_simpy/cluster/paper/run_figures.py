@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MultipleLocator
 
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Floats
-from cgrsp_simpy.cluster.metrics import course as course_of
-from cgrsp_simpy.cluster.paper.runs import LOAD, Runs
+from cgrsp_simpy.cluster.paper.table import FULL, Runs
 from cgrsp_simpy.cluster.policies import hps_aging
 from cgrsp_simpy.plots.figure import Figures, Handles, Row, where
 from cgrsp_simpy.plots.lanes import bars
@@ -30,7 +30,7 @@ GANTT_H = 24.0
 BLOCK = ["job", "place", "low", "high", "from_s", "to_s"]  # of a bar
 # the paper's classes of GPUs, and the most of each
 WIDTHS = {"1": 1.0, "2": 2.0, "4": 4.0, "8": 8.0, "16+": np.inf}
-SPAN_S = 4 * 3600.0  # over which a time course is averaged
+SPAN_S = 12 * 3600.0  # over which a time course is averaged
 HPS = (300.0, 2.0, 1800.0)  # aging threshold, boost and longest wait, as by default
 AGED = ((1, 600.0), (2, 3600.0), (8, 14_400.0))  # jobs whose scores are drawn: GPUs, seconds
 FORMS = {"program": "authors' program", "monotone": "monotone, ours"}
@@ -45,72 +45,57 @@ FIGURES = Figures("cluster_", Runs, handlelength=2.6)
 
 
 def _one(runs: Runs) -> str:
-    return f"offered load {LOAD:g}, {runs.jobs} jobs on 8 nodes of 8 GPUs, one seed"
+    return f"offered load {FULL:g}, {3 * runs.jobs} jobs on 8 nodes of 8 GPUs, one seed"
 
 
 @FIGURES.add(
     "course",
-    "Utilisation, queue and fragmentation over time",
-    (6.3, 4.4),
+    "Which schedulers keep up with what arrives",
+    (6.3, 3.6),
     note=lambda runs: (
-        f"{_one(runs)}, means over 4 h.\n"
-        "Grey line: last arrival. Fragmentation: free GPUs that the widest waiting"
-        " job cannot use"
+        f"{_one(runs)}, means over 12 h.\n"
+        "Grey line: last arrival. Waiting: work, in hours of all GPUs"
     ),
 )
 def course(runs: Runs) -> list[Row]:
-    """Means over spans of four hours of what is busy, waits and is fragmented, by scheduler."""
+    """Means over spans of twelve hours of what is busy and what waits, by scheduler."""
     rows = []
     for name in COURSE:
-        run, columns = runs.run(name), course_of(runs.run(name))
-        time_s = columns["time_s"]
-        edges_s = np.append(np.arange(0, time_s[-1], SPAN_S), time_s[-1])
-        means = [
-            _means(time_s, columns[column], edges_s).tolist()
-            for column in ("busy", "waiting", "fragmentation")
-        ]
-        last_h = float(run.jobs["submit_s"][-1]) / 3600
-        for from_h, to_h, busy, waiting, fragmented in zip(
-            edges_s[:-1] / 3600, edges_s[1:] / 3600, *means
-        ):
-            row = {
-                "scheduler": name,
-                "from_h": float(from_h),
-                "to_h": float(to_h),
-                "last_arrival_h": last_h,
-            }
-            row |= {"utilisation_pct": 100 * busy / PAPER_CLUSTER.gpus, "waiting": waiting}
-            rows.append(row | {"fragmentation_pct": 100 * fragmented})
+        jobs = runs.run(name).jobs
+        submit_s, start_s, finish_s = (jobs[each] for each in ("submit_s", "start_s", "finish_s"))
+        share = jobs["gpus"] / PAPER_CLUSTER.gpus
+        edges_s = np.append(np.arange(0, finish_s.max(), SPAN_S), finish_s.max())
+        for span in pairwise(edges_s.tolist()):
+            row = {"scheduler": name, "from_h": span[0] / 3600, "to_h": span[1] / 3600}
+            row |= {"last_arrival_h": float(submit_s[-1]) / 3600}
+            row["utilisation_pct"] = 100 * _mean(start_s, finish_s, share, *span)
+            row["waiting_h"] = _mean(submit_s, start_s, share * jobs["duration_s"] / 3600, *span)
+            rows.append(row)
     return rows
+
+
+def _mean(begin_s: Floats, end_s: Floats, weight: Floats, from_s: float, to_s: float) -> float:
+    """Mean over a span of a sum of weights, each of which is there from one time to another."""
+    there_s = np.clip(end_s, from_s, to_s) - np.clip(begin_s, from_s, to_s)
+    return float(weight @ there_s) / (to_s - from_s)
 
 
 @course.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Utilisation, queue and fragmentation, one below the other."""
-    labels = {
-        "utilisation_pct": "utilisation\n(%)",
-        "waiting": "waiting\n(jobs)",
-        "fragmentation_pct": "fragmentation\n(%)",
-    }
-    axes = canvas.subplots(len(labels), 1, sharex=True)
-    for ax, (column, label) in zip(axes, labels.items()):
+    """Utilisation above what waits."""
+    axes = canvas.subplots(2, 1, sharex=True)
+    for ax, column in zip(axes, ("utilisation_pct", "waiting_h")):
         for name in COURSE:
             own, look = where(rows, scheduler=name), LOOKS[name]
+            style: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "label": name}
             edges_h = [own[0]["from_h"], *(row["to_h"] for row in own)]
-            values = [row[column] for row in own]
-            ax.step(
-                edges_h,
-                [*values, values[-1]],
-                where="post",
-                label=name,
-                color=look.colour,
-                linestyle=look.line,
-            )
+            ax.step(edges_h, [row[column] for row in (*own, own[-1])], where="post", **style)
         ax.axvline(rows[0]["last_arrival_h"], **FAINT)
-        ax.set(ylabel=label, ylim=(0, 103 if column.endswith("pct") else None))
         few_ticks(ax.yaxis)
-    axes[0].set_xlim(0, max(row["to_h"] for row in rows))
-    axes[-1].set_xlabel("time (h)")
+    axes[0].set(
+        ylabel="utilisation\n(%)", ylim=(0, 103), xlim=(0, rows[-1]["last_arrival_h"] * 1.3)
+    )
+    axes[1].set(ylabel="waiting\n(h of all GPUs)", ylim=(0, None), xlabel="time (h)")
     return list(axes[0].lines[: len(COURSE)])
 
 
@@ -120,20 +105,12 @@ def _(rows: list[Row]) -> str:
     parts = []
     for name in COURSE:
         own = where(rows, scheduler=name)
-        longest, later_h = max(row["waiting"] for row in own), own[-1]["to_h"] - last_h
+        then_h = next(row["waiting_h"] for row in own if row["to_h"] > last_h)
         parts.append(
-            f"{name} lets up to {longest:.0f} jobs wait and ends {later_h:.0f} h after"
-            " the last arrival"
+            f"{then_h:.0f} h of work wait under {name}, whose last job ends"
+            f" {own[-1]['to_h'] - last_h:.0f} h later"
         )
-    return f"{'; '.join(parts)}. (Means over four hours.)"
-
-
-def _means(time_s: Floats, values: Floats, edges_s: Floats) -> Floats:
-    """Means, between the edges, of what holds from each time to the next, and is 0
-    before the first.
-    """
-    total = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(time_s))])
-    return np.asarray(np.diff(np.interp(edges_s, time_s, total)) / np.diff(edges_s))
+    return f"When the last job comes {'; '.join(parts)}. (Hours of all GPUs.)"
 
 
 @FIGURES.add(

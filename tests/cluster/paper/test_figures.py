@@ -17,9 +17,17 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from support import check_index, check_lecture, check_same_files, placed, waited
 
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs, Mix, generate
-from cgrsp_simpy.cluster.metrics import metrics
-from cgrsp_simpy.cluster.paper.figures import FIGURES, METRICS, WAITS, draw_figures
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
+from cgrsp_simpy.cluster.metrics import measured, metrics
+from cgrsp_simpy.cluster.paper.figures import (
+    FIGURES,
+    HOLDS,
+    METRICS,
+    SHAPES,
+    UNITS,
+    WAITS,
+    draw_figures,
+)
 from cgrsp_simpy.cluster.paper.run_figures import (
     AGED,
     COURSE,
@@ -30,11 +38,21 @@ from cgrsp_simpy.cluster.paper.run_figures import (
     WIDTH_COLOURS,
     WIDTHS,
 )
-from cgrsp_simpy.cluster.paper.runs import LOAD, Runs
-from cgrsp_simpy.cluster.paper.table import CLAIMS, DYNAMIC, LOADS, PUBLISHED, STATIC
-from cgrsp_simpy.cluster.paper.table_figures import HOLDS, UNITS
+from cgrsp_simpy.cluster.paper.table import (
+    CLAIMS,
+    CUT,
+    DYNAMIC,
+    FULL,
+    LOAD,
+    LOADS,
+    PUBLISHED,
+    STATIC,
+    UNCUT,
+    Runs,
+    scenario,
+)
 from cgrsp_simpy.cluster.policies import SCHEDULERS, hps, make_scheduler
-from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.plots.style import LOOKS
 from cgrsp_simpy.studies.compare import Comparison
@@ -50,23 +68,17 @@ def rows_of(folder, id):
 
 def plotted(folder, id):
     """The rows of a figure as they were before they were written."""
-    return [{name: number(text) for name, text in row.items()} for row in rows_of(folder, id)]
-
-
-def number(text):
-    try:
-        return int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        return text or None
+    return FIGURES[id].read((folder / f"cluster_{id}.csv").read_text(encoding="utf-8"))
 
 
 @cache
-def outcome(scheduler, seed=0, load=LOAD):
-    return simulate(
-        generate(Mix(), SMALL["jobs"], load, PAPER_CLUSTER, seed),
-        PAPER_CLUSTER,
-        make_scheduler(scheduler),
-    )
+def outcome(scheduler, seed=0, load=LOAD, setting=UNCUT):
+    return scenario(setting, load, SMALL["jobs"]).run(scheduler, seed)
+
+
+def single(scheduler):
+    """The run of the figures of one run."""
+    return scenario(CUT, FULL, 3 * SMALL["jobs"]).run(scheduler)
 
 
 def drawn(id, rows):
@@ -96,8 +108,9 @@ def test_the_index_tables_every_scheduler_and_says_what_table_two_cannot_be(fold
     names = Counter(
         line.split(" | ")[0][2:] for line in index.splitlines() if line.startswith("| ")
     )
+    near = Counter(row["scheduler"] for row in plotted(folder, "table2") if row["closest"])
     assert {name: names[name] for name in SCHEDULERS} == {
-        name: 1 + (name in PUBLISHED) for name in SCHEDULERS
+        name: 1 + near[name] for name in SCHEDULERS
     }
     assert "78.2 % of 64 GPUs allow at most 14.1 jobs an hour, not 25.8" in index
 
@@ -128,7 +141,7 @@ def test_paired_differences_decide_which_schedulers_are_not_shown_to_differ_from
         for seed, value in enumerate(values)
     ]
     runs = Runs(seeds=4, jobs=60)
-    runs.compared = Comparison(Scenario(), known, rows)
+    runs.tabled = {(UNCUT, LOAD): Comparison(Scenario(), known, rows)}
     found = FIGURES["metrics"].rows(runs)
     told = FIGURES["metrics"].seen(found)
     assert (
@@ -139,20 +152,36 @@ def test_paired_differences_decide_which_schedulers_are_not_shown_to_differ_from
 
 
 @pytest.mark.slow
-def test_bars_and_points_stand_where_the_rows_say_in_the_units_of_their_axes(folder):
+def test_points_stand_where_the_rows_say_in_the_units_of_their_axes(folder):
     rows = plotted(folder, "metrics")
-    by_label = {ax.get_xlabel(): ax for ax in drawn("metrics", rows).axes}
-    widths = [bar.get_width() for bar in by_label["starved (jobs of 60)"].patches]
-    assert widths == [row["starved"] for row in rows]
-    ax = by_label["mean wait (h)"]
-    at = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
-    assert at == pytest.approx([row["wait_s"] / 3600 for row in rows])
-    at = [
-        line.get_xdata()[0]
-        for line in by_label["wait variance (1000 min²)"].lines
-        if line.get_marker() == "o"
+    axes = drawn("metrics", rows).axes
+    for ax, (metric, (label, unit, _)) in zip(axes, METRICS.items(), strict=True):
+        known = [row for row in rows if np.isfinite(row[metric])]
+        assert ax.get_xlabel() == label
+        at = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
+        assert at == pytest.approx([row[metric] * unit for row in known])
+        assert [text.get_text() for text in ax.texts] == ["∞"] * (len(rows) - len(known))
+
+
+@pytest.mark.slow
+def test_a_line_ends_at_the_highest_load_at_which_a_scheduler_is_not_shown_to_be_unstable(folder):
+    rows = plotted(folder, "loads")
+    assert {row["load"] for row in rows} == {load for load in LOADS if load < 1}
+    (row,) = (row for row in rows if (row["scheduler"], row["load"]) == ("hps", 0.7))
+    values = [metrics(outcome("hps", seed))["wait_s"] for seed in range(2)]
+    assert row["wait_s"] == pytest.approx(np.mean(values))
+    rows = [
+        {"scheduler": name, "load": load, "wait_s": wait_s, "wait_s_half_width_95": 1.0}
+        for name in SCHEDULERS
+        for load, wait_s in ((0.6, 3600.0), (0.7, np.inf if name == "hps" else 7200.0))
     ]
-    assert at == pytest.approx([row["wait_variance_min2"] / 1000 for row in rows])
+    ends = {line.get_color(): line.get_xdata() for line in drawn("loads", rows).axes[0].lines}
+    assert {name: len(ends[LOOKS[name].colour]) for name in ("hps", "easy")} == {
+        "hps": 1,
+        "easy": 2,
+    }
+    told = FIGURES["loads"].seen(rows)
+    assert told.endswith("up to 0.6 hps.") and "up to 0.7 fifo, fifo-skip, sjf" in told
 
 
 @pytest.mark.slow
@@ -162,7 +191,8 @@ def test_waits_are_quantiles_over_the_jobs_of_all_seeds(folder):
     for row in rows:
         runs = [outcome(row["scheduler"], seed) for seed in range(2)]
         fits = {"1": (1,), "2": (2,), "4": (4,), "8": (8,), "16+": (16, 24, 32)}[row["gpus"]]
-        wait_s = np.concatenate([waited(run)[np.isin(run.jobs["gpus"], fits)] for run in runs])
+        own = [jobs[np.isin(jobs["gpus"], fits)] for jobs in map(measured, runs)]
+        wait_s = np.concatenate([jobs["start_s"] - jobs["submit_s"] for jobs in own])
         assert int(row["jobs"]) == len(wait_s)
         assert float(row["p50_s"]) == pytest.approx(np.median(wait_s))
         assert float(row["p95_s"]) == pytest.approx(np.percentile(wait_s, 95))
@@ -175,18 +205,18 @@ def test_waits_are_quantiles_over_the_jobs_of_all_seeds(folder):
 
 @pytest.mark.slow
 def test_the_course_holds_the_work_and_the_waits_of_all_jobs(folder):
-    """GPU-seconds of the jobs are the area below the utilisation, seconds of waiting that below
-    the queue (Little).
+    """GPU-seconds of the jobs are the area below the utilisation, their work times their waits that
+    below the work that waits (Little).
     """
     rows = plotted(folder, "course")
     for name in COURSE:
-        own, run = [row for row in rows if row["scheduler"] == name], outcome(name)
+        own, run = [row for row in rows if row["scheduler"] == name], single(name)
         span_s = 3600 * np.array([row["to_h"] - row["from_h"] for row in own])
         busy = np.array([row["utilisation_pct"] for row in own]) / 100 * PAPER_CLUSTER.gpus
         assert busy @ span_s == pytest.approx(run.jobs["gpus"] @ run.jobs["duration_s"])
-        assert np.array([row["waiting"] for row in own]) @ span_s == pytest.approx(
-            waited(run).sum()
-        )
+        work_h = run.jobs["gpus"] * run.jobs["duration_s"] / 3600 / PAPER_CLUSTER.gpus
+        waiting_h = np.array([row["waiting_h"] for row in own])
+        assert waiting_h @ span_s == pytest.approx(work_h @ waited(run))
         assert span_s[:-1] == pytest.approx(SPAN_S)
         assert own[-1]["to_h"] == pytest.approx(run.jobs["finish_s"].max() / 3600)
 
@@ -195,7 +225,7 @@ def test_the_course_holds_the_work_and_the_waits_of_all_jobs(folder):
 def test_the_gantt_chart_gives_each_job_its_gpus_and_no_gpu_to_two(folder):
     rows = plotted(folder, "gantt")
     for name in GANTT:
-        run, own = outcome(name), [row for row in rows if row["scheduler"] == name]
+        run, own = single(name), [row for row in rows if row["scheduler"] == name]
         begin_s = 3600 * own[0]["begin_h"]
         there = np.flatnonzero(
             (run.jobs["start_s"] < begin_s + 3600 * GANTT_H) & (run.jobs["finish_s"] > begin_s)
@@ -280,63 +310,81 @@ def test_the_scores_are_those_by_which_hps_starts_jobs(folder, form, text):
 
 
 @pytest.mark.slow
-def test_table_two_is_published_beside_reproduced_at_every_load(folder):
+def test_table_two_is_published_beside_reproduced_at_every_load_with_and_without_the_cut(folder):
     rows = plotted(folder, "table2")
-    assert {(row["scheduler"], row["load"]) for row in rows} == {
-        (name, load) for name in PUBLISHED for load in LOADS
-    }
+    assert Counter((row["scheduler"], row["setting"], row["load"]) for row in rows) == Counter(
+        (name, setting, load)
+        for name in PUBLISHED
+        for setting in (CUT, UNCUT)
+        for load in LOADS
+        if setting == CUT or load < 1
+    )
     for row in rows:
         assert {figure: row[f"published_{figure}"] for figure in UNITS} == {
             figure: PUBLISHED[row["scheduler"]].get(figure) for figure in UNITS
         }
-    # LOAD is that of the figures that show one load, whose runs are shared
-    for load in (0.4, LOAD):
-        (row,) = (row for row in rows if (row["scheduler"], row["load"]) == ("pbs", load))
-        values = [metrics(outcome("pbs", seed, load))["wait_s"] for seed in range(2)]
-        assert row["wait_s"] == pytest.approx(np.mean(values))
+    for setting in (CUT, UNCUT):
+        own = next(
+            row
+            for row in rows
+            if (row["scheduler"], row["setting"], row["load"]) == ("pbs", setting, LOAD)
+        )
+        values = [metrics(outcome("pbs", seed, LOAD, setting))["wait_s"] for seed in range(2)]
+        assert own["wait_s"] == pytest.approx(np.mean(values))
 
 
 @pytest.mark.slow
-def test_published_values_are_hollow_and_stand_beyond_the_loads(folder):
-    canvas = drawn("table2", plotted(folder, "table2"))
-    for ax, figure in zip(canvas.axes, UNITS):
+def test_published_values_are_hollow_and_ours_are_filled_at_the_load_that_is_closest(folder):
+    rows = plotted(folder, "table2")
+    canvas, near = drawn("table2", rows), [row for row in rows if row["closest"]]
+    assert {row["scheduler"] for row in near} == set(PUBLISHED)
+    for ax, (figure, (_, unit, _)) in zip(canvas.axes, UNITS.items()):
         hollow = [line for line in ax.lines if line.get_markerfacecolor() == "none"]
-        assert [line.get_ydata()[0] for line in hollow] == pytest.approx(
-            [PUBLISHED[name].get(figure, np.nan) for name in PUBLISHED], nan_ok=True
-        )
-        assert [line.get_color() for line in hollow] == [LOOKS[name].colour for name in PUBLISHED]
-        assert min(line.get_xdata()[0] for line in hollow) > max(LOADS)
+        assert [line.get_xdata()[0] for line in hollow] == [
+            known[figure] for known in PUBLISHED.values() if figure in known
+        ]
+        for setting, shape in SHAPES.items():
+            at = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == shape]
+            assert at == pytest.approx(
+                [
+                    row[figure] * unit
+                    for row in near
+                    if row["setting"] == setting and np.isfinite(row[figure])
+                ]
+            )
 
 
 @pytest.mark.slow
 def test_claims_are_coloured_by_whether_they_hold(folder):
     rows = plotted(folder, "claims")
-    canvas = drawn("claims", rows)
-    for place, figure in enumerate(CLAIMS):
-        for ax, kind in ((canvas.axes[place], "mean"), (canvas.axes[len(CLAIMS) + place], "best")):
-            own = [row for row in rows if row["figure"] == figure]
-            points = [
-                line
-                for line in ax.lines
-                if line.get_marker() in "osX" and len(line.get_xdata()) == 1
-            ]
-            assert [line.get_color() for line in points] == [
-                HOLDS[row[f"{kind}_holds"]][0] for row in own
-            ]
-            assert [line.get_ydata()[0] for line in points] == pytest.approx(
-                [row[kind] * UNITS[figure][1] for row in own]
-            )
+    loads = sorted({row["load"] for row in rows})
+    for ax, setting in zip(drawn("claims", rows).axes, (CUT, UNCUT), strict=True):
+        found = {
+            (line.get_ydata()[0], line.get_xdata()[0]): line.get_color()
+            for line in ax.lines
+            if line.get_marker() in "osX"
+        }
+        assert found == {
+            (
+                2 * list(CLAIMS).index(row["figure"]) + (kind == "best"),
+                loads.index(row["load"]),
+            ): HOLDS[row[f"{kind}_holds"]][0]
+            for row in rows
+            if row["setting"] == setting
+            for kind in ("mean", "best")
+        }
 
 
 @pytest.mark.slow
-def test_a_claim_is_dynamic_minus_static(folder):
+@pytest.mark.parametrize("setting", [CUT, UNCUT])
+def test_a_claim_is_dynamic_minus_static(folder, setting):
     (row,) = (
         row
         for row in plotted(folder, "claims")
-        if (row["figure"], row["load"]) == ("starved", LOAD)
+        if (row["figure"], row["setting"], row["load"]) == ("starved", setting, LOAD)
     )
     found = {
-        name: [metrics(outcome(name, seed))["starved"] for seed in range(2)]
+        name: [metrics(outcome(name, seed, LOAD, setting))["starved"] for seed in range(2)]
         for name in STATIC + DYNAMIC
     }
     means = [np.mean([found[name] for name in group]) for group in (DYNAMIC, STATIC)]
@@ -374,8 +422,8 @@ def test_notes_are_short_enough_for_a_lecture(id):
 @pytest.mark.slow
 def test_runs_in_which_no_job_waits_can_be_drawn():
     rows = FIGURES["metrics"].rows(Runs(seeds=1, jobs=2))
-    assert {row["wait_s"] for row in rows} == {0.0}
-    drawn("metrics", rows)
+    for value in (0.0, np.inf):
+        assert drawn("metrics", [{**row, "wait_s": value} for row in rows])
 
 
 def test_what_is_not_allowed_is_refused_before_anything_is_written(tmp_path):

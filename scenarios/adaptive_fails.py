@@ -16,7 +16,9 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.cluster.policies import scores_of_queue
 
-SCENARIO = cg.cluster.Scenario(cg.cluster.Offered(jobs=1000, load=1.1))
+SCENARIO = cg.cluster.Scenario(
+    cg.cluster.Offered(jobs=1000, load=1.1, warm_up=0, after=0)
+)
 JOBS = SCENARIO.source.draw(SCENARIO.cluster, seed=1)
 SEEDS = range(1, 11)
 TENTH_MORE = {

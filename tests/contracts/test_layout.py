@@ -13,7 +13,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "__init__.py": "contracts/test_docstrings.py",  # each public name
     "app": "contracts/test_app.py",  # starts every page
     "cli": "contracts/test_every_module.py",  # runs every command
-    "cluster/paper": "cluster/paper/test_figures.py",  # a figure's parts are one declaration
     "dag/paper/distance_figures.py": "dag/paper/test_figures.py",
     "engine/claim.py": "engine/test_run.py",  # no claim without a run
     "engine/model.py": "engine/test_run.py",

@@ -362,9 +362,8 @@ def panels(
     for ax, (figure, (label, unit, logarithmic)) in zip(axes.flat, units.items()):
         mark(ax, figure, unit)
         ax.set_xlabel(label)
-        if logarithmic:
-            drawn = [float(line.get_xdata()[0]) for line in ax.lines]
-            known = np.log10([x for x in drawn if x > 0] or [1.0])
+        drawn = np.array([line.get_xdata()[0] for line in ax.lines], float)
+        if logarithmic and len(known := np.log10(drawn[drawn > 0])):
             low, high = np.floor(known.min() - 0.3), np.ceil(known.max() + 0.3)
             ax.set(xscale="log", xlim=(10**low, 10**high))
             ax.xaxis.set_major_locator(LogLocator(numticks=5))
@@ -383,7 +382,7 @@ def value(ax: Axes, row: Row, figure: str, unit: float, at: float, shape: str = 
     x, spread, colour = row[figure] * unit, row[half(figure)] * unit, LOOKS[row["scheduler"]].colour
     if np.isfinite(x):
         marks.intervals(ax, [x], [at], x_half=[spread], colour=colour)
-        ax.plot([x], [at], shape, color=colour)
+        ax.plot([x], [at], shape, color=colour, label=row["scheduler"])
     else:
         right: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "ha": "right"}
         ax.text(0.99, at, "∞", color=colour, va="center", **right)

@@ -204,11 +204,9 @@ class Conservative:
     def _late(self, view: View) -> bool:
         """Whether a job runs that should have ended, or one waits that should have started."""
         now_s = view.now_s
-        if any(start_s < now_s for start_s, _ in self._coming[:1]):
-            return True
-        longest = view.ends[:1]  # by the estimates that they came with
-        return any(end_s <= now_s for end_s, _ in longest) and any(
-            kept.end_s <= now_s for kept in self._kept.values()
+        return any(start_s < now_s for start_s, _ in self._coming[:1]) or (
+            any(end_s <= now_s for end_s, _ in view.ends[:1])  # by its first estimate
+            and any(kept.end_s <= now_s for kept in self._kept.values())
         )
 
     def _compress(self, view: View) -> None:

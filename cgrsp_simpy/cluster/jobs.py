@@ -358,8 +358,10 @@ class Offered:
     after: int = 8000
 
     def __str__(self) -> str:
-        cut = "" if self.after else ", none after them"
-        return f"{self.jobs} jobs of the mix{cut}, offered load {self.load:g}"
+        return (
+            f"{self.jobs} jobs of the mix{'' if self.after else ', none after them'}, offered load"
+            f" {self.load:g}"
+        )
 
     def __post_init__(self) -> None:
         require(isinstance(self.mix, Mix), "mix", self.mix, "a Mix")
@@ -370,8 +372,7 @@ class Offered:
 
     def draw(self, cluster: Cluster, seed: int) -> Jobs:
         """All jobs of a seed that may arrive, in order of arrival."""
-        jobs = self.warm_up + self.jobs + self.after
-        return generate(self.mix, jobs, self.load, cluster, seed)
+        return generate(self.mix, self.warm_up + self.jobs + self.after, self.load, cluster, seed)
 
 
 def least_gpu_hours(mix: Mix) -> float:

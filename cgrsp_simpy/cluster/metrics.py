@@ -6,17 +6,15 @@ a simulation).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
 from math import inf, nan
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.cluster.jobs import KINDS, Floats, Ints
-from cgrsp_simpy.cluster.placement import Nodes, Place
+from cgrsp_simpy.cluster.jobs import KINDS, Floats
+from cgrsp_simpy.cluster.placement import Nodes
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.metric import Metric
 
 SHORT_S = 10.0  # a shorter run counts as one of this length in bounded slowdown
@@ -59,11 +57,8 @@ ENDLESS = (  # where what waits grows for as long as jobs arrive
 UNSETTLED = dict.fromkeys(ENDLESS, inf) | {"jain": 0.0}
 
 
-def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
+def metrics(run: Run) -> dict[str, float]:
     """The paper's metrics of the measured jobs of a run (Section IV.C).
-
-    horizon_s: of success_pct, seconds on the clock of the arrivals; the last measured arrival
-    unless given (ours, the paper gives none).
 
     Returns
     -------
@@ -92,7 +87,8 @@ def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
         bounded_slowdown
             Mean of slowdowns, of a run below 10 s over 10 s, and at least 1 [1]_.
         success_pct
-            Jobs that are complete by the horizon.
+            Jobs that are complete when the last measured one arrives (ours, the paper gives no
+            time).
         censored
             Jobs that had not started when the last job came: their waits depend on where the run,
             or a log, is cut.
@@ -112,19 +108,12 @@ def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
         Where `Offered.after` did not suffice, all of waits and completions but the starved and
         successful jobs is infinite, and jain 0.
 
-    Raises
-    ------
-    InputError
-        For a horizon below 0.
-
     References
     ----------
     .. [1] Feitelson et al. (1997), LNCS 1291.
     """
     jobs = measured(run)
     from_s, to_s = jobs["submit_s"][[0, -1]].tolist()
-    horizon_s = to_s if horizon_s is None else horizon_s
-    check_number("horizon_s", horizon_s, least=0)
     found = waits(jobs) | (_of_waits(jobs) if run.plan.settled else UNSETTLED)
     throughput_per_h, utilisation_pct = _while_jobs_arrive(run, from_s, to_s)
     fragmented, spread, mendable, moved = _fragmented(course(run, to_s), from_s)
@@ -132,7 +121,7 @@ def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
         "throughput_per_h": throughput_per_h,
         "utilisation_pct": utilisation_pct,
         **found,
-        "success_pct": 100 * float(np.mean(jobs["finish_s"] <= horizon_s)),
+        "success_pct": 100 * float(np.mean(jobs["finish_s"] <= to_s)),
         "censored": float((jobs["start_s"] > run.jobs["submit_s"][-1]).sum()),
         "fragmentation_pct": fragmented,
         "node_fragmentation_pct": spread,
@@ -229,22 +218,16 @@ def jain(values: Floats) -> float:
     return float(values.sum() ** 2 / (len(values) * (values**2).sum()))
 
 
-def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
+def fragmentation(nodes: Nodes, free: int, gpus: int) -> float:
     """Share of the free GPUs that a job cannot use.
 
     Usable are those of nodes with room for the job and, for one wider than any node, those of nodes
     that are all free.
 
-    free, sizes: GPUs that are free on each node, and that it has. gpus: of the job. Result: from 0
-    to 1; 0 if none is free. After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node
-    that a task cannot use; the share of the free ones, and one job instead of a mean over tasks,
-    are ours.
+    free: what is free, as in `Nodes`. gpus: of the job. Result: from 0 to 1; 0 if none is free.
+    After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node that a task cannot use;
+    the share of the free ones, and one job instead of a mean over tasks, are ours.
     """
-    nodes = Nodes(sizes.tolist())
-    return _fragmentation(nodes, nodes.packed(free.tolist()), gpus)
-
-
-def _fragmentation(nodes: Nodes, free: int, gpus: int) -> float:
     idle = free.bit_count()
     return (idle - nodes.usable(free, gpus)) / idle if idle else 0.0
 
@@ -275,23 +258,24 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
     nodes = Nodes(run.scenario.cluster.sizes)
     events = [np.minimum(jobs[name], to_s) for name in ("submit_s", "start_s", "finish_s")]
     time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
-    arrived, started, finished = moment.reshape(3, -1)
-    places: list[Any] = [parts[job] for job in range(len(jobs))]
-    change = _changes(places, started, finished, len(time_s))
-    waiting = _steps(arrived, started, len(time_s))
-    seen = _largest(jobs["gpus"], arrived, started, len(time_s))
-    free, gpus, busy = nodes.all, nodes.all.bit_count(), np.zeros(len(time_s))
+    happens = [_at(each, len(time_s)) for each in moment.reshape(3, -1).tolist()]
+    # a job so short that the clock does not tell its end from its start holds nothing
+    holds, widths = (events[1] < events[2]).tolist(), jobs["gpus"].tolist()
+    free, gpus, queue = nodes.all, nodes.all.bit_count(), dict.fromkeys(widths, 0)
     held: list[list[int]] = [[] for _ in nodes.sizes]  # GPUs of the jobs that run on one node
-    share, unplaced, moved = np.zeros((3, len(time_s)))
-    for now, largest in enumerate(seen):
-        for place, sign in change[now]:
-            free = (nodes.take if sign < 0 else nodes.give)(free, nodes.held(place))
-            if len(place) == 1:
-                node, width = place[0]
-                (held[node].append if sign < 0 else held[node].remove)(width)
-        busy[now] = gpus - free.bit_count()
-        if largest:
-            share[now] = _fragmentation(nodes, free, largest)
+    waiting, busy, share, unplaced, moved = np.zeros((5, len(time_s)))
+    for now, (came, began, ended) in enumerate(zip(*happens)):
+        for these, sign in ((ended, 1), (began, -1)):
+            for place in (parts[job] for job in these if holds[job]):
+                free = (nodes.take if sign < 0 else nodes.give)(free, nodes.held(place))
+                for node, width in place if len(place) == 1 else ():
+                    (held[node].append if sign < 0 else held[node].remove)(int(width))
+        for these, number in ((came, 1), (began, -1)):
+            for job in these:
+                queue[widths[job]] += number
+        waiting[now], busy[now] = sum(queue.values()), gpus - free.bit_count()
+        if largest := max((width for width, number in queue.items() if number), default=0):
+            share[now] = fragmentation(nodes, free, largest)
             if free.bit_count() >= largest and not nodes.fits(free, largest):
                 unplaced[now] = 1
                 moved[now] = moves(nodes.counts(free), nodes, held, largest) or 0
@@ -305,40 +289,12 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
     }
 
 
-def _changes(
-    places: Sequence[Place], started: Ints, finished: Ints, times: int
-) -> list[list[tuple[Place, int]]]:
-    """Places that are taken (-1) and given back (1), at each time; those given back first. A job
-    so short that the clock does not tell its end from its start holds nothing.
-    """
-    change: list[list[tuple[Place, int]]] = [[] for _ in range(times)]
-    held = [each for each in zip(places, started.tolist(), finished.tolist()) if each[1] < each[2]]
-    for place, _, finish in held:
-        change[finish].append((place, 1))
-    for place, start, _ in held:
-        change[start].append((place, -1))
-    return change
-
-
-def _steps(ups: Ints, downs: Ints, times: int) -> Floats:
-    return np.cumsum(
-        np.bincount(ups, minlength=times) - np.bincount(downs, minlength=times)
-    ).astype(float)
-
-
-def _largest(gpus: Ints, arrived: Ints, started: Ints, times: int) -> list[int]:
-    """GPUs of the largest job that waits from each time on; 0 if none does."""
-    coming = sorted(zip(arrived.tolist(), started.tolist(), gpus.tolist()), reverse=True)
-    waiting: list[tuple[int, int]] = []
-    answer: list[int] = []
-    for now in range(times):
-        while coming and coming[-1][0] == now:
-            _, start, width = coming.pop()
-            heappush(waiting, (-width, start))
-        while waiting and waiting[0][1] <= now:
-            heappop(waiting)
-        answer.append(-waiting[0][0] if waiting else 0)
-    return answer
+def _at(moment: Sequence[int], times: int) -> list[list[int]]:
+    """The jobs to which something happens, at each time. moment: when, by job."""
+    found: list[list[int]] = [[] for _ in range(times)]
+    for job, now in enumerate(moment):
+        found[now].append(job)
+    return found
 
 
 def _fragmented(columns: dict[str, Floats], from_s: float) -> tuple[float, float, float, float]:

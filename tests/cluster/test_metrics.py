@@ -13,7 +13,6 @@ from cgrsp_simpy.cluster.metrics import by_class, course, fragmentation, jain, m
 from cgrsp_simpy.cluster.placement import Nodes, best_fit, spread
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.single import fifo
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.compare import compare
 
 
@@ -152,19 +151,9 @@ def test_under_overload_hps_completes_more_jobs_per_hour_than_easy_and_uses_fewe
     assert paired_difference(*per_h).high < 0
 
 
-@pytest.mark.parametrize("horizon_s, share", [(99, 0), (100, 1 / 3), (160, 2 / 3), (1000, 1)])
-def test_success_is_the_share_complete_at_the_horizon(three, horizon_s, share):
-    assert metrics(three, horizon_s)["success_pct"] == pytest.approx(100 * share)
-
-
-def test_the_horizon_is_the_last_arrival_unless_given():
+def test_success_is_the_share_complete_at_the_last_arrival():
     run = simulate(jobs_of((0, 1, 100), (150, 1, 50)), Cluster((2,)), fifo)
     assert metrics(run)["success_pct"] == 50.0
-
-
-def test_a_horizon_that_is_none_is_refused(three):
-    with pytest.raises(InputError, match=r"horizon_s\(=-1\) must be a number >= 0"):
-        metrics(three, -1)
 
 
 def test_fragmentation_is_averaged_over_the_time_in_which_jobs_wait():
@@ -210,7 +199,8 @@ def test_the_largest_waiting_job_counts():
     ],
 )
 def test_fragmentation_by_hand(free, sizes, gpus, share):
-    assert fragmentation(np.array(free), np.array(sizes), gpus) == pytest.approx(share)
+    nodes = Nodes(sizes)
+    assert fragmentation(nodes, nodes.packed(free), gpus) == pytest.approx(share)
 
 
 def test_a_job_starves_that_waits_more_than_half_an_hour():
@@ -286,7 +276,7 @@ def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placem
         assert columns["waiting"][index] == waits.sum()
         assert columns["busy"][index] == cluster.gpus - free.sum()
         assert columns["fragmentation"][index] == (
-            fragmentation(free, np.array(cluster.sizes), largest) if largest else 0
+            fragmentation(nodes, nodes.packed(free.tolist()), largest) if largest else 0
         )
         blocked = (
             largest > 0

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
@@ -39,6 +38,10 @@ from cgrsp_simpy.studies.executors import as_they_come
 
 WAITS = ("fifo-skip", "sjf", "hps", "pbs", "easy", "conservative")
 CARRIED = ("fifo", "fifo-skip", "shortest", "hps", "easy", "conservative")
+MEDIAN: dict[str, Any] = {  # an upright line
+    **{"color": "black", "marker": "|", "linestyle": "none"},
+    **{"markersize": 13, "markeredgewidth": 2.6},
+}
 QUANTILES = (5, 25, 50, 75, 95)
 # Column -> label, factor to its unit, and whether its axis is logarithmic; UNITS of Table II.
 METRICS = {
@@ -105,9 +108,8 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         hours, halves = (
             np.array([row[column] for row in own]) / 3600 for column in ("wait_s", half("wait_s"))
         )
-        look = LOOKS[name]
-        ax.plot(at, hours, linestyle=look.line, **dots(look))
-        marks.intervals(ax, at, hours, y_half=halves, colour=look.colour, caps=False)
+        ax.plot(at, hours, linestyle=LOOKS[name].line, **dots(LOOKS[name]))
+        marks.intervals(ax, at, hours, y_half=halves, colour=LOOKS[name].colour, caps=False)
         ends[name] = (float(at[-1]), float(hours[-1]))
     ax.set(xlabel="offered load", ylabel="mean wait (h)", yscale="log", ylim=(0.03, 30))
     ax.yaxis.set_major_formatter("{x:g}")
@@ -155,7 +157,8 @@ def metrics(runs: Runs) -> list[Row]:
             row |= {metric: known[metric].mean, half(metric): known[metric].half_width}
         for metric in LEAST:
             more = paired_difference(study.values(name, metric), least[metric])
-            row |= {above_least(metric): more.mean, half(above_least(metric)): more.half_width}
+            column = f"{metric}_above_least"
+            row |= {column: more.mean, half(column): more.half_width}
         rows.append(row)
     return rows
 
@@ -174,16 +177,10 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 @metrics.says
 def _(rows: list[Row]) -> str:
     fewest, soonest, evenest = (_least(rows, metric, unit) for metric, unit in LEAST.items())
-    fifo, *others = sorted(
-        rows, key=lambda row: (row["scheduler"] != "fifo", row["throughput_per_h"])
-    )
-    least, most = (
-        f"{row['throughput_per_h']:.2f} ({row['scheduler']})" for row in (others[0], others[-1])
-    )
     return (
-        f"While the measured jobs arrive, {fifo['throughput_per_h']:.2f} an hour are completed"
-        f" under fifo, {least} to {most} under the others. Fewest jobs starve under {fewest};"
-        f" the mean wait is shortest under {soonest}; waits vary least under {evenest}."
+        "Who keeps up completes and uses what arrives, whatever the scheduler. Fewest jobs starve"
+        f" under {fewest}; the mean wait is shortest under {soonest}; waits vary least under"
+        f" {evenest}."
     )
 
 
@@ -193,19 +190,8 @@ def _(rows: list[Row]) -> str:
         "scheduler | jobs/h | utilisation, % | starved | mean wait, s | variance of waits, min²"
         " | fragmentation, %"
     )
-    lines = [
-        [
-            row["scheduler"],
-            *(spread(row[name], row[half(name)]) for name in METRICS),
-        ]
-        for row in rows
-    ]
-    return markdown(head, 1, lines)
-
-
-def above_least(metric: str) -> str:
-    """The column of what a figure is more than the least of all schedulers."""
-    return f"{metric}_above_least"
+    told = ([spread(row[name], row[half(name)]) for name in METRICS] for row in rows)
+    return markdown(head, 1, [[row["scheduler"], *cells] for row, cells in zip(rows, told)])
 
 
 def _least(rows: Sequence[Row], metric: str, unit: str) -> str:
@@ -213,7 +199,7 @@ def _least(rows: Sequence[Row], metric: str, unit: str) -> str:
     whose paired difference may be 0.
     """
     least, *others = sorted(rows, key=lambda row: float(row[metric]))
-    more = above_least(metric)
+    more = f"{metric}_above_least"
     near = [row["scheduler"] for row in others if not row[more] > row[half(more)]]
     also = f" (not shown to differ, paired by seed: {', '.join(near)})" if near else ""
     return f"{least['scheduler']}, {least[metric]:,.0f} ± {least[half(metric)]:,.0f}{unit}{also}"
@@ -260,8 +246,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for ax, name in zip(axes.flat, WAITS):
         for row in where(rows, scheduler=name):
             _box(ax, list(WIDTHS).index(row["gpus"]), row, LOOKS[name].colour)
-        thin = 0.8 * rcParams["lines.linewidth"]
-        ax.axvline(STARVED_S / 60, color=HOLDS["no"][0], ls="--", lw=thin, zorder=0)
+        ax.axvline(STARVED_S / 60, color=HOLDS["no"][0], ls="--", lw=1.2, zorder=0)
         ax.set_title(name, loc="left", fontsize="medium")
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
         ax.set_xticks([0, 1, 10, 100, 1e3, 1e4], ["0", "1", "10", "100", "$10^3$", "$10^4$"])
@@ -275,7 +260,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [
         Patch(color=first, alpha=0.55, label="middle half"),
         Line2D([], [], color=first, label="5 to 95 %"),
-        Line2D([], [], label="median", **_median()),
+        Line2D([], [], label="median", **MEDIAN),
         Line2D([], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on"),
     ]
 
@@ -294,8 +279,7 @@ def _(rows: list[Row]) -> str:
 
 def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
     """Of each measured job its class of GPUs, as an index, and its wait."""
-    scheduler, number, seed = task
-    jobs = measured(scenario(UNCUT, LOAD, number).run(scheduler, seed))
+    jobs = measured(scenario(UNCUT, LOAD, task[1]).run(task[0], task[2]))
     return np.searchsorted(list(WIDTHS.values()), jobs["gpus"]), jobs["start_s"] - jobs["submit_s"]
 
 
@@ -303,20 +287,13 @@ def _box(ax: Axes, place: int, row: Row, colour: str) -> None:
     low, left, middle, right, high = (row[f"p{q}_s"] / 60 for q in (5, 25, 50, 75, 95))
     ax.plot([low, high], [place, place], color=colour, solid_capstyle="butt")
     ax.barh(place, right - left, 0.6, left, color=colour, alpha=0.55)
-    ax.plot([middle], [place], zorder=3, **_median())
-
-
-def _median() -> dict[str, Any]:
-    """Style of a median: an upright line."""
-    thick, size = 1.6 * rcParams["lines.linewidth"], 2.4 * rcParams["lines.markersize"]
-    own: dict[str, Any] = {"color": "black", "marker": "|", "linestyle": "none"}
-    return own | {"markersize": size, "markeredgewidth": thick}
+    ax.plot([middle], [place], zorder=3, **MEDIAN)
 
 
 @FIGURES.add(
     "table2",
     "Table II: published, as the paper measures, and without its cut",
-    (6.3, 4.6),
+    (6.3, 5.4),
     note=lambda runs: (
         f"{every(runs)}, 95 % intervals.\n"
         "Beside a scheduler: the load at which its utilisation is as published.\n"
@@ -341,7 +318,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             value(ax, row, figure, unit, at, SHAPES[row["setting"]])
         for at, published in enumerate(PUBLISHED.values()):
             if figure in published:  # the variance as if it were in min²
-                ax.plot([published[figure]], [at - 0.28], **hollow())
+                ax.plot([published[figure]], [at - 0.28], clip_on=False, **hollow())
 
     loads = {row["scheduler"]: row["load"] for row in near}
     panels(canvas, UNITS, [f"{name}, {load:g}" for name, load in loads.items()], mark)
@@ -469,14 +446,11 @@ def every(runs: Runs) -> str:
     return f"{runs.jobs} jobs on 8 nodes of 8 GPUs, {runs.seeds} seeds"
 
 
-def with_commas(value: float) -> str:
-    """To three digits or so, with commas; ∞ where it is infinite."""
-    return f"{value:,.{decimals(value)}f}" if np.isfinite(value) else "∞"
-
-
 def spread(value: float, half_width: float) -> str:
-    """A mean and its half width, where it has one."""
-    return with_commas(value) + (f" ± {with_commas(half_width)}" if np.isfinite(value) else "")
+    """A mean and its half width to three digits or so; ∞ where it is infinite."""
+    if not np.isfinite(value):
+        return "∞"
+    return " ± ".join(f"{each:,.{decimals(each)}f}" for each in (value, half_width))
 
 
 FIGURES |= run_figures.FIGURES

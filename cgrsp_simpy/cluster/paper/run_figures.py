@@ -66,8 +66,8 @@ def course(runs: Runs) -> list[Row]:
         share = jobs["gpus"] / PAPER_CLUSTER.gpus
         edges_s = np.append(np.arange(0, finish_s.max(), SPAN_S), finish_s.max())
         for span in pairwise(edges_s.tolist()):
-            row = {"scheduler": name, "from_h": span[0] / 3600, "to_h": span[1] / 3600}
-            row |= {"last_arrival_h": float(submit_s[-1]) / 3600}
+            times = {"from_h": span[0] / 3600, "to_h": span[1] / 3600}
+            row = {"scheduler": name, **times, "last_arrival_h": float(submit_s[-1]) / 3600}
             row["utilisation_pct"] = 100 * _mean(start_s, finish_s, share, *span)
             row["waiting_h"] = _mean(submit_s, start_s, share * jobs["duration_s"] / 3600, *span)
             rows.append(row)
@@ -76,8 +76,8 @@ def course(runs: Runs) -> list[Row]:
 
 def _mean(begin_s: Floats, end_s: Floats, weight: Floats, from_s: float, to_s: float) -> float:
     """Mean over a span of a sum of weights, each of which is there from one time to another."""
-    there_s = np.clip(end_s, from_s, to_s) - np.clip(begin_s, from_s, to_s)
-    return float(weight @ there_s) / (to_s - from_s)
+    until_s, since_s = np.clip((end_s, begin_s), from_s, to_s)
+    return float(weight @ (until_s - since_s)) / (to_s - from_s)
 
 
 @course.draws

@@ -204,7 +204,9 @@ def test_waits_of_stable_schedulers_do_not_depend_on_arrivals_and_the_others_are
     """The first 1,000 jobs, load .9, eight seeds, with 1,000, 3,000 and 9,000 arrivals at most."""
     found = {
         after: compare(
-            Scenario(Offered(jobs=1000, load=0.9, warm_up=0, after=after)), SCHEDULERS, range(8)
+            Scenario(Offered(jobs=1000, load=0.9, warm_up=0, after=after)),
+            list(SCHEDULERS),
+            range(8),
         )
         for after in (0, 2000, 8000)
     }

@@ -246,7 +246,8 @@ def course(run: Run) -> dict[str, Floats]:
     events = [jobs[name] for name in ("submit_s", "start_s", "finish_s")]
     time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
     arrived, started, finished = moment.reshape(3, -1)
-    places: list[Any] = [parts[job] for job in range(len(jobs))]
+    own = len(nodes.sizes)  # beyond it, cores and memory
+    places: list[Any] = [tuple(p for p in parts[job] if p[0] < own) for job in range(len(jobs))]
     change = _changes(places, started, finished, len(time_s))
     waiting = _steps(arrived, started, len(time_s))
     seen = _largest(jobs["gpus"], arrived, started, len(time_s))

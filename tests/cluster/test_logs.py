@@ -266,12 +266,12 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(file,
     jobs = read(limits)
     assert jobs.estimate_s.tolist() == [row[-1] for row in SLURM] and told(jobs) == ""
     some = read([*limits, "UNLIMITED", "Partition_Limit"])
-    assert some.estimate_s.tolist()[-2:] == [3600, 3600]
+    assert some.estimate_s.tolist()[-2:] == [365 * 86400, 3600]
     assert told(some) == (
-        "log tells no limit of 2 of 8 jobs: schedulers that look at limits see their run times"
+        "log tells no limit of 1 of 8 jobs: schedulers that look at limits see their run times"
     )
     assert told(some.chosen(range(5), "log")) == ""
-    assert told(read(["UNLIMITED"])) == (
+    assert told(read(["Partition_Limit"])) == (
         "log tells no limits: schedulers that look at limits see the run times"
     )
     with pytest.raises(InputError, match=r"\(='2 hours'\) must be minutes, or \[days-\]hours:min"):
@@ -443,7 +443,7 @@ def test_a_bad_line_is_left_out_and_told_or_refused(name, changes, fault, file, 
         ("swf", "", "the file is empty"),
         ("philly", "\n\n", "no usable job"),
         ("openb", POD_HEAD, r"no usable job \(bad rows: 0; left out: none\)"),
-        ("openb", POD_HEAD + pod("0", "0"), r"left out: 1 of no GPU\)"),
+        ("openb", POD_HEAD + pod("0", "0", cpu="0"), r"left out: 1 of no GPU\)"),
         ("swf", "; Version: 2.2\n", "no usable job"),
         ("philly", "a,b,c\n", r"line 1: not a row of the format philly.*\(1 fields"),
         (

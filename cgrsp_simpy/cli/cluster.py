@@ -199,18 +199,22 @@ def _replay(given: argparse.Namespace) -> Answer:
     check_work(given, 5 * scenario.jobs * len(policies or SCHEDULERS), kept=scenario.jobs)
     found = replay(scenario, policies)
     rows, changes = found.rows, found.what_if(given.what_if)
-    named = {"scenario": scenario.name, "best": found.best, "schedulers": rows, "what_if": changes}
+    named = {"scenario": scenario.name, "placement": found.scenario.placement, "best": found.best}
+    tables = {"schedulers": rows, "what_if": changes}
 
     def text() -> str:
         judged = len(found.agreement[found.best]) if found.best else 0
-        agrees = f"{found.best} agrees most often with what was recorded, at {judged:,} moments"
+        agrees = (
+            f"{found.best} agrees most often with what was recorded, at {judged:,} moments;"
+            f" simulated with placement {found.scenario.placement}"
+        )
         none = "the log tells no starts, or no job waited: no scheduler agrees more than another"
         parts = [[scenario.name, agrees if found.best else none], _lined(rows)]
         return "\n".join(
             "\n".join(part) for part in [*parts, _lined(changes), [scenario.note]] if any(part)
         )
 
-    return formatted(given, named, [*rows, *changes], text)
+    return formatted(given, {**named, **tables}, [*rows, *changes], text)
 
 
 def _lined(rows: list[dict[str, Any]]) -> list[str]:

@@ -40,7 +40,8 @@ def read_jobs(
     """The jobs of a log that is read, as of `jobs_of`.
 
     cluster, skip_wide, qos: as of `jobs_of`. All others: as of `cgrsp_simpy.logs.read_log`. Result:
-    in order of submission, with the log's tags. Raises InputError with the file's name, and the line where there is one.
+    in order of submission, with the log's tags. Raises InputError with the file's name, and the
+    line where there is one.
     """
     check_bool("skip_wide", skip_wide)
     return jobs_of(

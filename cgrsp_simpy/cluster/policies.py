@@ -332,16 +332,7 @@ def best_pair(view: View, tolerance: float) -> tuple[int, int] | None:
     return int(fits[first[best]]), int(fits[second[best]])
 
 
-def multifactor(
-    age: float = 1000.0,
-    size: float = 1000.0,
-    fairshare: float = 1000.0,
-    qos: float = 0.0,
-    max_age_s: float = 604_800.0,
-    half_life_s: float = 604_800.0,
-    favor_small: bool = False,
-    depth: int = 0,
-) -> Scheduler:
+class Multifactor:
     """Slurm's multifactor priority, by which jobs are started as EASY starts them by arrival.
 
     Priority = age min(w / max_age, 1) + size g / G + fairshare 2^(-U / S) + qos Q. w: wait; g / G:
@@ -355,29 +346,56 @@ def multifactor(
     "Multifactor Priority Plugin" and "Classic Fairshare Algorithm" with a damping factor of 1;
     accounts, partitions and nice values are left out, and one head alone is protected.
     """
-    weights = {"age": age, "size": size, "fairshare": fairshare, "qos": qos}
-    for name, weight in weights.items():
-        check_number(name, weight, least=0)
-    check_number("max_age_s", max_age_s, above=0)
-    check_number("half_life_s", half_life_s, above=0)
-    check_bool("favor_small", favor_small)
-    check_whole("depth", depth, least=0)
-    received = Received(half_life_s)
 
-    @named("multifactor", *("user",) * bool(fairshare), *("qos",) * bool(qos))
-    def schedule(view: View) -> Starts:
+    __name__ = "multifactor"
+
+    def __init__(
+        self,
+        age: float = 1000.0,
+        size: float = 1000.0,
+        fairshare: float = 1000.0,
+        qos: float = 0.0,
+        max_age_s: float = 604_800.0,
+        half_life_s: float = 604_800.0,
+        favor_small: bool = False,
+        depth: int = 0,
+    ) -> None:
+        weights = {"age": age, "size": size, "fairshare": fairshare, "qos": qos}
+        for name, weight in weights.items():
+            check_number(name, weight, least=0)
+        for name, length_s in (("max_age_s", max_age_s), ("half_life_s", half_life_s)):
+            check_number(name, length_s, above=0)
+        check_bool("favor_small", favor_small)
+        check_whole("depth", depth, least=0)
+        self.weights, self.max_age_s, self.favor_small, self.depth = (
+            weights,
+            max_age_s,
+            favor_small,
+            depth,
+        )
+        self.needs = ("user",) * bool(fairshare) + ("qos",) * bool(qos)
+        self._received = Received(half_life_s)
+
+    def __call__(self, view: View) -> Starts:
+        """Decide."""
         queue = np.array(view.queue, dtype=np.int64)
-        jobs, share = view.jobs, view.jobs.gpus[queue] / sum(view.sizes)
-        priority = age * np.minimum((view.now_s - jobs.arrival_s[queue]) / max_age_s, 1)
-        priority += size * (1 - share if favor_small else share)
-        if fairshare:
-            priority += fairshare * fair_shares(view, received)[known(jobs.user)[queue]]
-        if qos:
-            priority += qos * known(jobs.qos)[queue]
-        order = queue[np.argsort(-priority, kind="stable")].tolist()
-        return easy_in_order(view, order, depth)
+        order = queue[np.argsort(-self.priority(view, queue), kind="stable")]
+        return easy_in_order(view, order.tolist(), self.depth)
 
-    return schedule
+    def priority(self, view: View, queue: Ints) -> Floats:
+        """Of some waiting jobs."""
+        jobs, weights = view.jobs, self.weights
+        share = jobs.gpus[queue] / sum(view.sizes)
+        priority = weights["age"] * np.minimum(
+            (view.now_s - jobs.arrival_s[queue]) / self.max_age_s, 1
+        )
+        priority += weights["size"] * (1 - share if self.favor_small else share)
+        if weights["fairshare"]:
+            factor = fair_shares(view, self._received)
+            priority += weights["fairshare"] * factor[known(jobs.user)[queue]]
+        if weights["qos"]:
+            priority += weights["qos"] * known(jobs.qos)[queue]
+        return np.asarray(priority)
 
 
 def fair_shares(view: View, received: Received) -> Floats:
@@ -403,7 +421,7 @@ SCHEDULERS: dict[str, Callable[..., Any]] = {
     "easy": easy,
     "conservative": Conservative,
     "las": LeastAttained,
-    "multifactor": multifactor,
+    "multifactor": Multifactor,
 }
 
 COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "easy")

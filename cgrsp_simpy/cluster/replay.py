@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean
 from cgrsp_simpy.cluster.jobs import Cluster, Floats, Jobs
 from cgrsp_simpy.cluster.placement import PLACEMENTS
+from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.view import Scheduler, View
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
@@ -29,6 +31,7 @@ from cgrsp_simpy.studies.replicate import check_policies
 GRACE_S = 60.0  # a start so much later counts as one of the moment: schedulers run in cycles
 TIE = 0.02  # what the second question counts beside the first; chosen on 30 logs of its own
 MOMENTS = 2000  # at most so many are judged, evenly spread
+EARLY_S = 1e-3  # jobs that are followed end before others start: sums of times are rounded
 BLOCKS = 20  # in which jobs, or moments, are drawn for an interval
 
 
@@ -39,21 +42,19 @@ class Replay:
     Attributes
     ----------
     scenario : Scenario
-        The log on its cluster.
+        The log on its cluster; under the placement with which all recorded starts find room, if
+        there is one.
     waits_s : mapping
         Of each job, seconds: by scheduler, simulated; under "recorded" those of the log, NaN where
         it does not tell one.
     agreement : mapping
         By scheduler, of each moment that is judged whether it would have done what was recorded;
         empty where the log tells no starts, or no job waited.
-    placement : str or None
-        The placement under which all recorded starts find room, if there is one.
     """
 
     scenario: Scenario
     waits_s: Mapping[str, Floats]
     agreement: Mapping[str, Floats]
-    placement: str | None = None
 
     @property
     def best(self) -> str | None:
@@ -107,16 +108,17 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
     jobs = scenario.source
     require(isinstance(jobs, Jobs), "source", jobs, "the jobs of a log")
     assert isinstance(jobs, Jobs)
-    every = [name for name in scenario.policies if not scenario.lacks(scenario.make_policy(name))]
-    made = {
-        name: scenario.make_policy(given)
-        for name, given in check_policies(schedulers or every, scenario).items()
-    }
-    waits_s = {name: _waits(scenario, each) for name, each in made.items()}
-    if jobs.start_s is None:
-        return Replay(scenario, waits_s, {})
-    waits_s = {"recorded": np.maximum(jobs.start_s - jobs.arrival_s, 0.0), **waits_s}
-    return Replay(scenario, waits_s, *agreement(scenario, made))
+    every = [name for name in scenario.policies if not scenario.lacks(make_scheduler(name))]
+    policies = check_policies(schedulers or every, scenario)
+    told: dict[str, Floats] = {}
+    waits_s: dict[str, Floats] = {}
+    if jobs.start_s is not None:
+        waits_s["recorded"] = np.maximum(jobs.start_s - jobs.arrival_s, 0.0)
+        made = {name: scenario.make_policy(each) for name, each in policies.items()}
+        told, placement = agreement(scenario, deepcopy(made))
+        scenario = replace(scenario, placement=placement or scenario.placement)
+    waits_s |= {name: _waits(scenario, each) for name, each in policies.items()}
+    return Replay(scenario, waits_s, told)
 
 
 def _waits(scenario: Scenario, scheduler: Any) -> Floats:
@@ -227,6 +229,7 @@ def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
     assert isinstance(jobs, Jobs) and jobs.start_s is not None
     start_s = np.fmax(jobs.start_s, jobs.arrival_s).tolist()
     every = -(-2 * jobs.jobs // MOMENTS)
+    early_s = np.maximum(jobs.duration_s - EARLY_S, jobs.duration_s / 2)
 
     @policy(asks_on_arrival=True)
     def recorded(view: View) -> Iterator[Any]:
@@ -243,7 +246,7 @@ def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
         if later := [start_s[job] for job in queue if start_s[job] > now_s]:
             yield Wake(min(later))
 
-    scenario.run(recorded)
+    replace(scenario, source=replace(jobs, duration_s=early_s)).run(recorded)
     return not late
 
 

@@ -218,14 +218,14 @@ class View(view.View):
 
     @contextmanager
     def supposing(self, counts: Sequence[int]) -> Iterator[None]:
-        """As if only so many GPUs of each node were free, and the others came free at the next end:
-        to ask what would be started.
+        """As if only so many GPUs of each node were free, and the others came free at the next end,
+        in a second at least: to ask what would be started.
         """
         free, ends, running = self._free, self._ends, self._running
         self._supposed = job = self._supposed - 1  # another one each time
         place = tuple((node, n) for node, n in enumerate(map(sub, self.idle(), counts)) if n > 0)
         self._free, self._held[job] = self._nodes.packed(counts), self._nodes.held(place)
-        first_s = max(self._now_s, ends[0][0]) if ends else self._now_s
+        first_s = max([self._now_s + 1, *(end_s for end_s, _ in ends[:1])])
         dict.__setitem__(running, job, Running(job, place, self._now_s, first_s))
         list.insert(ends, 0, (first_s, job))
         try:

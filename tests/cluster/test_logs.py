@@ -325,7 +325,7 @@ def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(file, sch
 
 def test_all_others_take_any_log(file):
     jobs = read_swf(file(LIMITED))
-    for name in SCHEDULERS.keys() - {"pbs", "sbs", "las"}:
+    for name in SCHEDULERS.keys() - {"pbs", "sbs", "las", "multifactor"}:
         assert simulate(jobs, Cluster((8,)), make_scheduler(name)).jobs["start_s"][:2].tolist() == [
             0,
             100,

@@ -63,6 +63,9 @@ LOGS = {
     # 4 is promised node 1 at 61, and 6 both nodes at 90: 7 would delay them and waits; 9 and
     # 8 fit in between
     "conservative": "0@0:0 1@1:1 5@7:1 9@17:1 2@20:0 3@30:0 4@61:1 8@71:1 6@90:0+1 7@100:0",
+    # wide jobs and users who have had little go first: at 40 job 6 of user 1 is the head and no
+    # other is to delay it from 102; 4 and 8, of user 2, are behind
+    "multifactor": "0@0:0 1@1:1 5@7:1 7@12:1 2@20:0 9@30:0 3@40:0 6@102:0+1 4@112:1 8@112:0",
     # user 1 has had much, so 6 is last; at 20 users 0 and 2 have had nothing; at 30 user 2 has
     # had 40 GPU-minutes
     "las": "0@0:0 1@1:1 5@7:1 7@12:1 2@20:0 9@30:0 3@40:0 4@100:0 8@102:1 6@110:0+1",

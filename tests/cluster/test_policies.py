@@ -320,7 +320,7 @@ def test_sbs_without_a_batch_weighs_efficiency_gpus_and_time():
     ) == [1, 0]
 
 
-@pytest.mark.parametrize("name", ["conservative", "las"])
+@pytest.mark.parametrize("name", ["conservative", "las", "multifactor"])
 def test_schedulers_that_remember_are_fresh_for_every_run(name):
     scheduler, jobs = (
         make_scheduler(name),

@@ -26,7 +26,7 @@ VARIANTS = [
     "adaptive:short_queue=1",
 ]
 ALL = [*SCHEDULERS, *VARIANTS]
-HOLD = ("fifo", "easy", "conservative")  # keep GPUs idle for jobs that wait
+HOLD = ("fifo", "easy", "conservative", "multifactor")  # keep GPUs idle for jobs that wait
 every_scheduler = pytest.mark.parametrize("scheduler", ALL)
 every_placement = pytest.mark.parametrize("placement", PLACEMENTS.values(), ids=PLACEMENTS)
 

@@ -74,21 +74,14 @@ class Cluster:
     partitions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", entries_of("sizes", self.sizes, "a list of GPUs by node"))
-        require(len(self.sizes) > 0, "sizes", self.sizes, "at least one node")
-        for node, size in enumerate(self.sizes):
-            check_whole(f"GPUs of node {node}", size, least=0 if self.cores else 1)
-        for name in ("cores", "memory_gb", "types", "partitions"):
+        for name in ("sizes", "cores", "memory_gb", "types", "partitions"):
             own = entries_of(name, getattr(self, name), "a list, one entry a node")
             object.__setattr__(self, name, own)
-            require(
-                len(own) in (0, len(self.sizes)),
-                f"entries of {name}",
-                len(own),
-                f"{len(self.sizes)}, one a node",
-            )
-            for node, size in enumerate(own if name in ("cores", "memory_gb") else ()):
-                check_whole(f"{name} of node {node}", size, least=int(name == "cores"))
+            fit = bool(own) if name == "sizes" else len(own) in (0, len(self.sizes))
+            require(fit, name, own, "one entry a node, of at least one node")
+        for name, least in {"GPUs": 0 if self.cores else 1, "cores": 1, "memory_gb": 0}.items():
+            for node, size in enumerate(getattr(self, name.replace("GPUs", "sizes"))):
+                check_whole(f"{name} of node {node}", size, least=least)
 
     @property
     def gpus(self) -> int:
@@ -115,7 +108,13 @@ class Cluster:
 
     def nodes(self, needs: Sequence[Any], placement: Placement = best_fit) -> Nodes:
         """The nodes, as jobs of some `needs` take them."""
-        return Pools(self.pools, placement) if _rich(needs) else Nodes(self.sizes, placement)
+        rich = isinstance(needs[0], Need)
+        return Pools(self.pools, placement) if rich else Nodes(self.sizes, placement)
+
+    def marks(self, jobs: Jobs) -> dict[str, tuple[str, ...]]:
+        """Of each node what jobs look at in it, by the tag in which they tell what they want."""
+        marks = {"gpu_type": self.types, "partition": self.partitions}
+        return {name: own for name, own in marks.items() if own and name in jobs.tags}
 
     def needs(self, jobs: Jobs) -> Sequence[int] | Sequence[Need]:
         """What each job takes: its GPUs, where neither the jobs nor the cluster tell more.
@@ -123,16 +122,13 @@ class Cluster:
         A job that does not tell its nodes takes the fewest on which it fits. A partition or type of
         GPU that is not told, or "a|b", leaves the choice.
         """
-        marks = {"gpu_type": self.types, "partition": self.partitions}
-        marks = {name: own for name, own in marks.items() if own and name in jobs.tags}
+        marks, none = self.marks(jobs), np.zeros(jobs.jobs, np.int64)
         on_one = jobs.nodes is None or ((jobs.nodes == 1) & (jobs.gpus <= max(self.sizes))).all()
         if on_one and len(self.pools) == 1 and not marks:
             return list(map(int, jobs.gpus))
-        none = np.zeros(jobs.jobs, np.int64)
-        told = [jobs.gpus]
-        told += [none if jobs.cores is None else jobs.cores] * bool(self.cores)
-        memory_gb = none if jobs.memory_gb is None else jobs.memory_gb
-        told += [np.ceil(memory_gb / self.step_gb).astype(np.int64)] * bool(self.memory_gb)
+        cores = none if jobs.cores is None else jobs.cores
+        memory = none if jobs.memory_gb is None else np.ceil(jobs.memory_gb / self.step_gb)
+        told = [jobs.gpus, *[cores] * bool(self.cores), *[memory] * bool(self.memory_gb)]
         nodes = Pools(self.pools)
 
         @cache
@@ -148,15 +144,11 @@ class Cluster:
                 allowed &= where(name, text)
             least = (Need(amounts, one, allowed) for one in range(1, len(self.sizes) + 1))
             fewest = (one for one in least if nodes.fits(nodes.all, one))
-            return Need(amounts, number, allowed) if number else next(fewest, Need(amounts, 0, 0))
+            return Need(amounts, number, allowed) if number else next(fewest, Need(amounts, 1, 0))
 
-        amounts = zip(*(column.tolist() for column in told))
+        amounts = zip(*(column.astype(np.int64).tolist() for column in told))
         numbers = (none if jobs.nodes is None else jobs.nodes).tolist()
         return [need(*each) for each in zip(amounts, numbers, *map(jobs.tags.__getitem__, marks))]
-
-
-def _rich(needs: Sequence[Any]) -> bool:
-    return isinstance(needs[0], Need)
 
 
 PAPER_CLUSTER = Cluster((8,) * 8)  # 64 GPUs, cluster-schedulers.txt Section IV.A
@@ -291,20 +283,11 @@ class Jobs:
 
     def lacks(self, job: int, cluster: Cluster) -> str:
         """What a job needs, and what the cluster has."""
-        told = {"nodes": "nodes", "cores": "cores", "memory_gb": "GB"}
-        needs = [
-            f"{getattr(self, name)[job]:g} {unit}"
-            for name, unit in told.items()
-            if getattr(self, name) is not None
-        ]
-        needs += [
-            f"{name} {self.tags[name][job]}"
-            for name in ("partition", "gpu_type")
-            if name in self.tags
-        ]
-        more = f" ({', '.join(needs)})" if _rich(cluster.needs(self)) else ""
+        columns = {"nodes": self.nodes, "cores": self.cores, "GB": self.memory_gb}
+        more = [f", {own[job]:g} {unit}" for unit, own in columns.items() if own is not None]
+        more += [f", {name} {self.tags[name][job] or 'any'}" for name in cluster.marks(self)]
         return (
-            f"needs {self.gpus[job]} GPUs{more}; the cluster has {cluster.gpus} on"
+            f"needs {self.gpus[job]} GPUs{''.join(more)}; the cluster has {cluster.gpus} on"
             f" {len(cluster.sizes)} nodes"
         )
 

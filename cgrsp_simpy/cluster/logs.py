@@ -77,7 +77,7 @@ def jobs_of(
     of another has 0. Result: in order of submission, with the log's tags. Raises InputError
     with the file's name, and the line where there is one.
     """
-    found = _of_cores(found)
+    found = _to_the_end(_of_cores(found))
 
     def too_wide(rows: Log) -> np.ndarray:
         return _jobs(rows, cluster, qos).too_wide(cluster)
@@ -104,15 +104,23 @@ def _of_cores(found: Log) -> Log:
     return replace(found, columns={**found.columns, "gpus": found.get("cores", 0)})
 
 
+def _to_the_end(found: Log) -> Log:
+    """A log whose jobs that still ran do so up to their limits, at least to its end."""
+    running = found.get("running", 0) > 0
+    if not running.any():
+        return found
+    start_s, service_s = found["start_s"], found["service_s"]
+    end_s = max((start_s + service_s).max(), found["submit_s"].max())
+    held_s = np.maximum(end_s - start_s, np.maximum(found.get("limit_s", 0), 1.0))
+    return replace(
+        found, columns={**found.columns, "service_s": np.where(running, held_s, service_s)}
+    )
+
+
 def _jobs(found: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs:
     """The rows of a log as jobs, also those that are too wide."""
     none, tags, limit_s = ("",) * len(found), dict(found.tags), found.get("limit_s", 0)
-    start_s, duration_s = found.get("start_s", np.nan), found["service_s"]
-    running = found.get("running", 0) > 0
-    if running.any():
-        ends_s = np.nan_to_num(np.maximum(start_s + duration_s, found["submit_s"]))
-        elapsed_s = np.maximum(ends_s.max() - start_s, 1.0)
-        duration_s = np.where(running, np.maximum(elapsed_s, limit_s), duration_s)
+    start_s, running = found.get("start_s", np.nan), found.get("running", 0) > 0
     partitions = np.array(tags.get("partition", none) if found.format == "sacct" else none)
     for partition in {*partitions.tolist()} - {""}:
         own = partitions == partition
@@ -124,8 +132,8 @@ def _jobs(found: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs
     return Jobs(
         found["submit_s"] - zero_s,
         np.ceil(found.get("gpus", 0)).astype(np.int64),
-        duration_s,
-        np.where(limit_s > 0, limit_s, duration_s),
+        found["service_s"],
+        np.where(limit_s > 0, limit_s, found["service_s"]),
         _known(found, "known_work"),
         np.array(
             [
@@ -249,13 +257,15 @@ def read_cluster(path: str | Path) -> Cluster:
     Raises InputError with the file's name and line.
     """
     found = _of_cores(read_log(path, NODES, strict=True))
-    told: dict[str, Any] = {name: found.get(name, 0).astype(np.int64) for name in found.columns}
+    told: dict[str, Any] = {
+        name: found.get(name, 0).astype(np.int64).tolist() for name in found.columns
+    }
     names = {"gpu_type": "types", "partition": "partitions"}
     told |= {ours: found.tags[name] for name, ours in names.items() if name in found.tags}
     sizes = told.pop("gpus")
-    if np.array_equal(sizes, told.get("cores", ())):
+    if sizes == told.get("cores"):
         del told["cores"]
-    return Cluster(sizes.tolist(), **told)
+    return Cluster(sizes, **told)
 
 
 def schedule_text(run: Run) -> str:

@@ -256,7 +256,7 @@ class Pools(Nodes):
         super().__init__([*chain(*pools)], placement)
 
     def fits(self, free: int, need: Need) -> bool:  # type: ignore[override]
-        return self._with_room(free, need).bit_count() >= need.nodes > 0
+        return self._with_room(free, need).bit_count() >= need.nodes
 
     def room(self, free: int, need: Need) -> Place | None:  # type: ignore[override]
         if not self.fits(free, need):

@@ -75,3 +75,122 @@ def named(seed, known, folder):
 def test_of_20_logs_the_scheduler_is_named_in_at_least_18(known, tmp_path):
     found = [named(seed, known, tmp_path) for seed in range(1000, 1020)]
     assert sum(right for right, _ in found) >= 18
+
+
+def read(folder, rows, cluster=None):
+    path = folder / "log.txt"
+    path.write_text(rows, encoding="utf-8")
+    return Scenario(*[read_jobs(path, "sacct", *filter(None, [cluster])), *filter(None, [cluster])])
+
+
+def log_of(scheduler, jobs=200, seed=3, placement="best"):
+    scenario = Scenario(generate(Mix(), jobs, 1.0, CLUSTERS[0], seed), placement=placement)
+    whole = replace(
+        scenario.source,
+        arrival_s=np.floor(scenario.source.arrival_s),
+        duration_s=np.ceil(scenario.source.duration_s),
+        estimate_s=np.ceil(scenario.source.estimate_s),
+    )
+    return slurm(replace(scenario, source=whole).run(scheduler).jobs)
+
+
+def test_on_its_own_log_easy_agrees_at_every_moment_and_waits_as_recorded(tmp_path):
+    found = replay(read(tmp_path, log_of("easy", placement="spread")), ["fifo", "easy", "shortest"])
+    assert found.best == "easy" and found.scenario.placement == "spread"
+    assert found.agreement["easy"].all()
+    assert np.array_equal(found.waits_s["easy"], found.waits_s["recorded"])
+    recorded, best, *others = found.rows
+    assert recorded["scheduler"] == "recorded" and recorded["agreement_pct"] is None
+    assert best["scheduler"] == "easy" and best["below_best_pct"] is None
+    for row in others:
+        own = found.agreement[row["scheduler"]]
+        assert row["below_best_pct"] == pytest.approx(100 * (1 - own.mean()))
+        assert 0 < row["below_best_pct_low"] < row["below_best_pct"] < row["below_best_pct_high"]
+
+
+def test_where_nobody_waits_no_scheduler_agrees_more(tmp_path):
+    rows = slurm(Scenario(generate(Mix(), 20, 0.01, CLUSTERS[0], 0)).run("fifo").jobs)
+    found = replay(read(tmp_path, rows), ["fifo", "easy"])
+    assert found.best is None and [row["scheduler"] for row in found.rows] == [
+        "recorded",
+        "fifo",
+        "easy",
+    ]
+    assert "agreement_pct" not in found.rows[0]
+
+
+def test_a_log_without_starts_is_simulated_alone():
+    """Jobs of a mix, which no log has recorded."""
+    found = replay(Scenario(generate(Mix(), 50, 0.9, CLUSTERS[0], 0)), ["fifo", "easy"])
+    assert found.best is None and list(found.waits_s) == ["fifo", "easy"]
+    assert [row["scheduler"] for row in found.what_if(["placement=pack"])] == ["fifo"]
+
+
+def test_starts_that_do_not_fit_the_cluster_are_late_and_no_placement_is_found(tmp_path):
+    """A log of 64 GPUs on 56."""
+    cluster = Cluster((8,) * 7)
+    found = replay(read(tmp_path, log_of("easy"), cluster), ["fifo", "easy"])
+    assert found.scenario.placement == "best" and found.agreement["easy"].mean() < 1
+
+
+def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
+    found = replay(read(tmp_path, log_of("easy")), ["easy", "fifo"])
+    wider, other, limited = found.what_if(
+        ["nodes=2", "scheduler=fifo", "kill_at_limit=true"], "easy"
+    )
+    more = Scenario(found.scenario.source, Cluster((8,) * 10), found.scenario.placement)
+    assert wider["wait_s"] == waited(more.run("easy")).mean()
+    differences = found.waits_s["fifo"] - found.waits_s["easy"]
+    assert other["wait_difference_s"] == pytest.approx(differences.mean())
+    assert other["wait_difference_s_low"] < other["wait_difference_s"]
+    assert (limited["wait_difference_s"], limited["wait_difference_s_high"]) == (0, 0)
+
+
+def test_more_nodes_are_like_the_last():
+    cluster = Cluster((2, 4), cores=(8, 16), types=("a", "b"), partitions=("p", "p,q"))
+    jobs = replace(
+        generate(Mix(gpus=((1,),), gpu_shares=(1.0,)), 5, 0.9, cluster, 0), cores=[1] * 5
+    )
+    more, scheduler = changed(Scenario(jobs, cluster), "easy", "nodes=2")
+    assert scheduler == "easy" and more.cluster == Cluster(
+        (2, 4, 4, 4), cores=(8, 16, 16, 16), types=("a", *"bbb"), partitions=("p", *["p,q"] * 3)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nodes=0", ["what-if nodes(=0)", "1"]),
+        ("nodes=-1", ["what-if nodes(='-1')", "a whole number"]),
+        ("nodes", ["what-if nodes(='')"]),
+        ("gpus=3", ["what-if 'gpus'", "nodes"]),
+        ("scheduler=best", ["scheduler 'best'"]),
+        ("scheduler=pbs", ["pbs needs"]),
+        ("placement=tight", ["placement 'tight'"]),
+        ("kill_at_limit=maybe", ["kill_at_limit(='maybe')", "true or false"]),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused(text, words, tmp_path):
+    scenario = read(tmp_path, log_of("fifo", 20))
+    check_refused(lambda: changed(scenario, "easy", text), words)
+
+
+def test_no_scheduler_sees_when_jobs_started(tmp_path):
+    scenario = read(tmp_path, log_of("fifo", 20))
+    seen = []
+
+    def look(view):
+        seen.append(hasattr(view.jobs, "start_s"))
+
+    with pytest.raises(Exception, match="look"):
+        scenario.run(look)
+    assert seen and not any(seen)
+
+
+def test_a_slurm_that_starts_jobs_in_cycles_is_named_still(tmp_path):
+    """Every start is up to a minute late, as no simulation here makes it."""
+    scenario = read(tmp_path, log_of("shortest", 400))
+    late_s = stream(7, "late").uniform(0, 59, scenario.source.jobs)
+    late = replace(scenario.source, start_s=np.floor(scenario.source.start_s + late_s))
+    found = replay(replace(scenario, source=late), ["fifo", "fifo-skip", "easy", "sjf", "shortest"])
+    assert found.best == "shortest"

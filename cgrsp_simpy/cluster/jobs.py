@@ -77,8 +77,9 @@ class Cluster:
         for name in ("sizes", "cores", "memory_gb", "types", "partitions"):
             own = entries_of(name, getattr(self, name), "a list, one entry a node")
             object.__setattr__(self, name, own)
-            fit = bool(own) if name == "sizes" else len(own) in (0, len(self.sizes))
-            require(fit, name, own, "one entry a node, of at least one node")
+            require(len(self.sizes) > 0, "sizes", self.sizes, "at least one node")
+            fit = len(own) in (0, len(self.sizes))
+            require(fit, f"entries of {name}", len(own), f"{len(self.sizes)}, one a node")
         for name, least in {"GPUs": 0 if self.cores else 1, "cores": 1, "memory_gb": 0}.items():
             for node, size in enumerate(getattr(self, name.replace("GPUs", "sizes"))):
                 check_whole(f"{name} of node {node}", size, least=least)

@@ -12,10 +12,9 @@ Scheduling", cited as cluster-schedulers.txt.
 """
 
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs, Mix, Offered
-from cgrsp_simpy.cluster.logs import read_cluster, read_jobs
+from cgrsp_simpy.cluster.logs import read_jobs
 from cgrsp_simpy.cluster.metrics import by_class, metrics
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.replay import Replay, replay
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.view import Arrived, View
 from cgrsp_simpy.model.checks import renamed
@@ -27,15 +26,12 @@ __all__ = [
     "Jobs",
     "Mix",
     "Offered",
-    "Replay",
     "Scenario",
     "View",
     "by_class",
     "make_scheduler",
     "metrics",
-    "read_cluster",
     "read_jobs",
-    "replay",
 ]
 
 # by its text: else a checker takes every misspelt name for one that is there

@@ -77,7 +77,7 @@ def jobs_of(
     of another has 0. Result: in order of submission, with the log's tags. Raises InputError
     with the file's name, and the line where there is one.
     """
-    found = _to_the_end(_of_cores(found))
+    found = _to_the_end(found if cluster.cores else _of_cores(found))
 
     def too_wide(rows: Log) -> np.ndarray:
         return _jobs(rows, cluster, qos).too_wide(cluster)

@@ -184,7 +184,6 @@ def agreement(
     """
     source = scenario.source
     assert isinstance(source, Jobs) and source.start_s is not None
-    jobs = source.chosen(np.flatnonzero(source.gpus > 0), source.name)
     found: dict[str, list[float]] = {name: [] for name in schedulers}
     sizes, together = scenario.cluster.sizes, _together(scenario.cluster)
     hidden = [sum(min(size, gpus) for size in sizes) for gpus in range(max(sizes))]
@@ -212,14 +211,15 @@ def agreement(
                 )
 
     for placement in PLACEMENTS:
-        exact = replace(scenario, source=jobs, placement=placement)
+        exact = replace(scenario, placement=placement)
         if _follow(exact):
             _follow(exact, on_nodes)
             break
     else:
         placement = ""
-        bare = replace(jobs, nodes=None, cores=None, memory_gb=None)
-        _follow(Scenario(bare, together), on_one)
+        if (own := np.flatnonzero(source.gpus)).size:
+            bare = replace(source.chosen(own, ""), nodes=None, cores=None, memory_gb=None)
+            _follow(Scenario(bare, together), on_one)
     return {name: np.array(each, float) for name, each in found.items() if each}, placement or None
 
 
@@ -256,5 +256,6 @@ def _together(cluster: Cluster) -> Cluster:
     gpus = Counter[tuple[str, str]]()
     for kind, size in zip(zip(cluster.types or none, cluster.partitions or none), cluster.sizes):
         gpus[kind] += size
-    types, partitions = zip(*gpus)
-    return Cluster(tuple(gpus.values()), types=types, partitions=partitions)
+    kinds = {kind: size for kind, size in gpus.items() if size}
+    types, partitions = zip(*kinds)
+    return Cluster(tuple(kinds.values()), types=types, partitions=partitions)

@@ -166,6 +166,35 @@ def test_more_nodes_are_like_the_last():
     )
 
 
+BOUND = """JobID|Partition|Submit|Start|End|Timelimit|ReqTRES|AllocTRES
+1|gpu|2026-03-02T09:00:00|2026-03-02T09:00:00|2026-03-02T10:00:00|60||cpu=4,node=2,gres/gpu=4
+2|gpu|2026-03-02T09:01:00|2026-03-02T10:00:00|2026-03-02T11:00:00|60||cpu=4,node=1,gres/gpu=2
+3|cpu|2026-03-02T09:02:00|2026-03-02T{}|2026-03-02T12:00:00|60||cpu=8,node=1
+4|gpu|2026-03-02T09:03:00|2026-03-02T11:00:00|2026-03-02T12:00:00|60||cpu=4,node=2,gres/gpu=4
+"""
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
+    """Not exact: job 1 is said to end five minutes after job 2 took its place."""
+    cluster = Cluster((2, 2, 0), cores=(8, 8, 8), partitions=("gpu", "gpu", "cpu"))
+    rows = BOUND.format("09:02:00")
+    rows = rows if exact else rows.replace("09:00:00|2026-03-02T10:00", "09:00:00|2026-03-02T10:05")
+    found = replay(read(tmp_path, rows, cluster), ["fifo-skip", "fifo"])
+    assert found.waits_s["recorded"].tolist() == [0, 59 * 60, 0, 117 * 60]
+    assert found.best == "fifo-skip"
+    if exact:
+        assert np.array_equal(found.waits_s["fifo-skip"], found.waits_s["recorded"])
+        assert found.agreement["fifo"].mean() < found.agreement["fifo-skip"].mean() == 1
+
+
+def test_jobs_without_gpus_alone_are_replayed_by_their_cores(tmp_path):
+    cluster = Cluster((2, 0), cores=(8, 8))
+    rows = BOUND.format("09:02:00").replace(",gres/gpu=4", "").replace(",gres/gpu=2", "")
+    found = replay(read(tmp_path, rows, cluster), ["fifo-skip", "fifo"])
+    assert not found.scenario.source.gpus.any() and found.scenario.cluster.cores == (8, 8)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

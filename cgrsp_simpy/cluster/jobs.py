@@ -145,7 +145,8 @@ class Cluster:
                 allowed &= where(name, text)
             least = (Need(amounts, one, allowed) for one in range(1, len(self.sizes) + 1))
             fewest = (one for one in least if nodes.fits(nodes.all, one))
-            return Need(amounts, number, allowed) if number else next(fewest, Need(amounts, 1, 0))
+            own = min(number, max(amounts))  # no node without a part
+            return Need(amounts, own, allowed) if number else next(fewest, Need(amounts, 1, 0))
 
         amounts = zip(*(column.astype(np.int64).tolist() for column in told))
         numbers = (none if jobs.nodes is None else jobs.nodes).tolist()

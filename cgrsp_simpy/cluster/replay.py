@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import chain, count
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -68,19 +69,22 @@ class Replay:
         bootstrap over moments), and the waits in seconds.
         """
         told, best = self.agreement, self.best
-        rows = []
-        for name, wait_s in self.waits_s.items():
-            row: dict[str, Any] = {"scheduler": name}
-            if best is not None:
-                own = told.get(name)
-                row["agreement_pct"] = None if own is None else 100 * float(own.mean())
-                below = None if own is None else interval(100 * (told[best] - own))
-                row |= _plain("below_best_pct", below if name != best else None)
-            known = wait_s[~np.isnan(wait_s)]
-            p50, p95 = np.percentile(known, (50, 95)).tolist()
-            waits = {"wait_s": known.mean(), "wait_p50_s": p50, "wait_p95_s": p95}
-            rows.append(row | {key: float(value) for key, value in waits.items()})
-        return sorted(rows, key=lambda row: -(row.get("agreement_pct") or np.inf))
+        names = sorted(self.waits_s, key=lambda name: -told[name].mean() if name in told else -inf)
+        return [
+            {
+                "scheduler": name,
+                **(self._agrees(name) if best else {}),
+                **_figures(self.waits_s[name]),
+            }
+            for name in names
+        ]
+
+    def _agrees(self, name: str) -> dict[str, float | None]:
+        """How often a scheduler agrees, percent, and by how much the best does more often."""
+        own, best = self.agreement.get(name), self.agreement[str(self.best)]
+        below = None if own is None or name == self.best else interval(100 * (best - own))
+        mean = None if own is None else 100 * float(own.mean())
+        return {"agreement_pct": mean, **_plain("below_best_pct", below)}
 
     def what_if(self, changes: Sequence[str], scheduler: str | None = None) -> list[dict[str, Any]]:
         """A row for each change of the scenario: the mean wait, and how it differs, job by job,
@@ -121,13 +125,21 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
     return Replay(scenario, waits_s, told)
 
 
+def _figures(wait_s: Floats) -> dict[str, float]:
+    known = wait_s[~np.isnan(wait_s)]
+    p50, p95 = np.percentile(known, (50, 95)).tolist()
+    return {"wait_s": float(known.mean()), "wait_p50_s": p50, "wait_p95_s": p95}
+
+
 def _waits(scenario: Scenario, scheduler: Any) -> Floats:
     jobs = scenario.run(scheduler).jobs
     return np.asarray(jobs["start_s"] - jobs["submit_s"])
 
 
 def interval(differences: Floats) -> Mean:
-    """Their mean, with a 95 % interval from `BLOCKS` blocks of neighbours."""
+    """Their mean, with a 95 % interval from `BLOCKS` blocks of neighbours; of one, with none."""
+    if len(differences) < 2:
+        return Mean(float(differences.mean()), nan, nan, len(differences))
     return block_bootstrap_mean(differences, max(1, len(differences) // BLOCKS))
 
 

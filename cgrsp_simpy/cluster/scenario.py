@@ -201,14 +201,23 @@ class Scenario(Model):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """How many jobs of a log have no limit, and what schedulers see instead."""
-        none = self.source.unlimited if isinstance(self.source, Jobs) else 0
-        if none == 0:
+        """How many jobs of a log have no limit, and what schedulers see instead; and how many still
+        ran, whose ends are not known.
+        """
+        if not isinstance(self.source, Jobs):
             return ""
-        whose = "s" if none == self.jobs else f" of {none} of {self.jobs} jobs"
-        see = "the" if none == self.jobs else "their"
-        seen = f"schedulers that look at limits see {see} run times"
-        return f"{self.offered} tells no limit{whose}: {seen}"
+        told, none = list[str](), self.source.unlimited
+        if none:
+            whose = "s" if none == self.jobs else f" of {none} of {self.jobs} jobs"
+            see = "the" if none == self.jobs else "their"
+            seen = f"schedulers that look at limits see {see} run times"
+            told.append(f"{self.offered} tells no limit{whose}: {seen}")
+        if self.source.running is not None and self.source.running.any():
+            still = (
+                f"{int(self.source.running.sum())} of {self.jobs} jobs of {self.offered} still ran"
+            )
+            told.append(f"{still}: their waits are known, when they end is their limit's guess")
+        return "; ".join(told)
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]

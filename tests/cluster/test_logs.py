@@ -583,6 +583,11 @@ def test_jobs_that_still_run_hold_their_gpus(file):
     ]
     found = started_on(jobs, Cluster((8,)))
     assert [start_s for start_s, _ in found] == [0, 300, 900]
+    told = (
+        "2 of 3 jobs of log still ran: their waits are known, when they end is their limit's guess"
+    )
+    assert Scenario(jobs).note.endswith(told)
+    assert Scenario(jobs.chosen([2], "log")).note == ""
 
 
 def test_a_limit_of_the_partition_is_the_longest_that_it_gave(file):

@@ -213,7 +213,7 @@ def test_real_swf(caplog):
         jobs = read_swf(NASA, cluster=Cluster((8,) * 16), strict=True)
     assert jobs.jobs == 18239 - 173 and jobs.gpus.max() == 128
     with pytest.raises(
-        InputError, match=r"line 33: the job needs 128 GPUs; the cluster has 64 \(skip_wide leaves"
+        InputError, match=r"line 33: the job needs 128 GPUs; the cluster has 64 on 8"
     ):
         read_swf(NASA)
     assert read_swf(NASA, skip_wide=True).gpus.max() == 64

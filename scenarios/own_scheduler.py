@@ -10,7 +10,7 @@ def widest_first(view):
     """The widest job that fits, again and again; who waits longest for that?"""
     while jobs := view.fitting():
         job = max(jobs, key=lambda job: view.gpus[job])
-        yield job, view.room(view.gpus[job])
+        yield job, view.room(view.needs[job])
 
 
 if __name__ == "__main__":

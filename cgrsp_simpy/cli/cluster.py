@@ -6,28 +6,33 @@ from __future__ import annotations
 
 import argparse
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.fields import add_fields, checked, fields_of, given_of
 from cgrsp_simpy.cli.options import (
+    FORMATTED,
     Answer,
     add_log,
     add_options,
     add_study,
     check_work,
+    formatted,
+    policies_of,
     reading_of,
     refuse,
     seeds_of,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs, Mix, Offered
-from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, schedule_text
+from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, read_cluster, schedule_text
 from cgrsp_simpy.cluster.metrics import by_class
 from cgrsp_simpy.cluster.paper import table
 from cgrsp_simpy.cluster.placement import PLACEMENTS
-from cgrsp_simpy.cluster.policies import COMPARED, make_scheduler
+from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.replay import replay
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import read_log
@@ -65,26 +70,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_study(printed, 10, out=False)
     loads = ",".join(f"{load:g}" for load in table.LOADS)
     add_options(printed, ("--loads R,R", str, "%(default)s", loads))
+    told = "a log under schedulers: which does what it recorded, and what if"
+    replayed = actions.add_parser("replay", help=told, description=told)
+    _add_log(replayed, needed=True)
+    change = (
+        "also nodes=4 (so many more), scheduler=easy:depth=10, placement=pack or kill_at_limit=true"
+    )
+    names = (
+        f"{', '.join(SCHEDULERS)}, or own.py:function (default: all that the log has columns for)"
+    )
+    add_options(replayed, ("--policies P,P", str, names))
+    replayed.add_argument("--what-if", metavar="A=X", action="append", default=[], help=change)
+    replayed.set_defaults(formats=FORMATTED)
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("scenario: jobs of the paper's mix, or of a log")
     add_fields(group, Offered, jobs="or the first of a log")
-    add_log(group, own=fields_of(jobs_of, "skip_wide"))
-    nodes = "nodes x GPUs, as 4x8,2x4 (default: as an SWF log tells, else 8x8)"
-    add_options(group, ("--cluster NxG", checked(_cluster), nodes))
+    _add_log(group)
+
+
+def _add_log(group: argparse._ActionsContainer, *, needed: bool = False) -> None:
+    add_log(group, own=fields_of(jobs_of, "skip_wide"), needed=needed)
+    nodes = (
+        "nodes x GPUs, as 4x8,2x4, or a CSV file of nodes: gpus, cores, memory_gb, gpu_type,"
+        " partition (default: as an SWF log tells, else 8x8)"
+    )
+    add_options(
+        group,
+        ("--cluster NxG", checked(_cluster), nodes),
+        ("--qos A=N,B=N", checked(_ranks), "priorities of the log's qualities of service"),
+    )
     add_fields(group, Scenario, "placement", "kill_at_limit", placement=PLACEMENTS)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the action answers, in the format asked for."""
-    return _table(given) if given.action == "table" else pattern.carry_out(given, MODULE)
+    own = {"table": _table, "replay": _replay}.get(given.action)
+    return own(given) if own else pattern.carry_out(given, MODULE)
 
 
 def _scenario(given: argparse.Namespace) -> Scenario:
     source, cluster = _offered(given)
     scenario = Scenario(source, cluster, **given_of(given, "placement", "kill_at_limit"))
-    if given.action != "run" and given.policies is None:
+    if given.action not in ("run", "replay") and given.policies is None:
         _warn_of_left_out(scenario)
     return scenario
 
@@ -122,7 +151,9 @@ MODULE = Module(
 
 
 def _cluster(text: str) -> Cluster:
-    """Nodes from "8x8" or "4x8,2x4"."""
+    """Nodes from "8x8" or "4x8,2x4", or of a CSV file."""
+    if re.search(r"\.csv(\.gz)?$", text):
+        return read_cluster(text)
     sizes: list[int] = []
     for part in text.split(","):
         number, _, gpus = part.partition("x")
@@ -135,11 +166,12 @@ def _cluster(text: str) -> Cluster:
 
 def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
     """The jobs, and the cluster that they are to run on."""
-    if given.jobs is not None:
-        check_whole("--jobs", given.jobs, least=1)
+    first = getattr(given, "jobs", None)
+    if first is not None:
+        check_whole("--jobs", first, least=1)
     cluster = given.cluster or PAPER_CLUSTER
     if given.trace is None:
-        refuse(given, "given with --trace", "log")
+        refuse(given, "given with --trace", "log", "qos")
         own = given_of(given, "load", "jobs", "warm_up", "after")
         return Offered(Mix(**given.mix or {}), **own), cluster
     refuse(given, "given without --trace", "load", "mix", "warm_up", "after")
@@ -150,10 +182,51 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
         said = "%s: its header tells %d processors on %d nodes, which are taken for GPUs"
         log.info(said, given.trace, told.gpus, len(told.sizes))
         cluster = told
-    jobs = jobs_of(found, cluster, skip_wide=skip_wide)
-    if given.jobs is not None:
-        jobs = jobs.chosen(range(min(given.jobs, jobs.jobs)), jobs.name)
+    jobs = jobs_of(found, cluster, skip_wide=skip_wide, qos=given.qos)
+    if first is not None:
+        jobs = jobs.chosen(range(min(first, jobs.jobs)), jobs.name)
     return jobs, cluster
+
+
+def _ranks(text: str) -> dict[str, float]:
+    """Numbers by name from "high=100,normal=10"."""
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    try:
+        return {name: float(value) for name, _, value in pairs}
+    except ValueError:
+        raise InputError(f"qos(={text!r}) must be names with numbers, high=100,normal=10") from None
+
+
+def _replay(given: argparse.Namespace) -> Answer:
+    scenario = _scenario(given)
+    policies = None if given.policies is None else policies_of(given.policies)
+    # each is simulated, and asked twice at each of two moments a job
+    check_work(given, 5 * scenario.jobs * len(policies or SCHEDULERS), kept=scenario.jobs)
+    found = replay(scenario, policies)
+    rows, changes = found.rows, found.what_if(given.what_if)
+    named = {"scenario": scenario.name, "placement": found.scenario.placement, "best": found.best}
+    tables = {"schedulers": rows, "what_if": changes}
+
+    def text() -> str:
+        judged = len(found.agreement[found.best]) if found.best else 0
+        agrees = (
+            f"{found.best} agrees most often with what was recorded, at {judged:,} moments;"
+            f" simulated with placement {found.scenario.placement}"
+        )
+        none = "the log tells no starts, or no job waited: no scheduler agrees more than another"
+        parts = [[scenario.name, agrees if found.best else none], _lined(rows)]
+        return "\n".join(
+            "\n".join(part) for part in [*parts, _lined(changes), [scenario.note]] if any(part)
+        )
+
+    return formatted(given, {**named, **tables}, [*rows, *changes], text)
+
+
+def _lined(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows as the lines of a table."""
+    if not rows:
+        return []
+    return ["", *aligned([list(rows[0]), *([*map(_told, row.values())] for row in rows)])]
 
 
 def _table(given: argparse.Namespace) -> Answer:

@@ -198,15 +198,20 @@ def add_log(
     parser: argparse._ActionsContainer,
     told: str = "a log of jobs, plain or gzipped",
     own: Mapping[str, Field] = MappingProxyType({}),
+    *,
+    needed: bool = False,
 ) -> None:
     """Add the options that name a log and tell how it is read. own: what a module's reader may be
-    told beside.
+    told beside. needed: the log is an argument.
     """
     known = {**READING, **own}
     names = [*COLUMNS, *(each.name for format in FORMATS.values() for each in format.fields)]
     short = [name.removesuffix("_s").removesuffix("_gb") for name in names]
     columns = {name: Field(name, str) for name in [*names, *short]}
-    add_options(parser, ("--trace FILE", str, told))
+    if needed:
+        parser.add_argument("trace", metavar="LOG", help=told)
+    else:
+        add_options(parser, ("--trace FILE", str, told))
     how = "how it is read, and its columns by our names (submit=created)"
     add_pairs(parser, "log", known, how, partial(pairs_of, columns | known))
 

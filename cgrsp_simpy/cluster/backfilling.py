@@ -13,12 +13,14 @@ long again (both ours), and what they promise can come later.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cgrsp_simpy.cluster.placement import Nodes, Place
 from cgrsp_simpy.cluster.single import fifo, named
-from cgrsp_simpy.cluster.view import Starts, View
+from cgrsp_simpy.cluster.view import Scheduler, Starts, View
+from cgrsp_simpy.model.checks import check_whole
 
 
 class Reservation(NamedTuple):
@@ -102,25 +104,41 @@ class Profile:
         return first, free
 
 
-@named("easy")
-def easy(view: View) -> Starts:
+def easy(depth: int = 0) -> Scheduler:
     """By arrival; while the head does not fit, others may start if by their estimates they
     do not delay it.
 
     These end by the time at which the head can start, or leave it a place at that time.
+
+    depth: how many jobs behind the head are looked at; 0: all.
     """
-    yield from fifo(view)
-    if view.head is not None and (jobs := view.fitting()):
-        yield from _backfill(view, view.head, jobs)
+    check_whole("depth", depth, least=0)
+
+    @named("easy")
+    def schedule(view: View) -> Starts:
+        yield from fifo(view)
+        if view.head is not None and (jobs := view.fitting()):
+            yield from _backfill(view, view.head, view.queue[1 : 1 + depth] if depth else jobs)
+
+    return schedule
 
 
-def _backfill(view: View, head: int, jobs: list[int]) -> Starts:
-    """Start those of some jobs, which fit now, that do not delay the head."""
+def easy_in_order(view: View, jobs: Sequence[int], depth: int = 0) -> Starts:
+    """As `easy`, but waiting jobs go in the order given, which holds all of them."""
+    for behind, job in enumerate(jobs, 1):
+        if (place := view.room(view.needs[job])) is None:
+            yield from _backfill(view, job, jobs[behind : behind + (depth or len(jobs))])
+            return
+        yield job, place
+
+
+def _backfill(view: View, head: int, jobs: Sequence[int]) -> Starts:
+    """Start those of some jobs that fit now and do not delay the head."""
     start_s, free_then = shadow(view, head)
     # widths that do not fit now; that would take the head's place
-    full, refused = set[int](), set[int]()
+    full, refused = set[Any](), set[Any]()
     for job in jobs:
-        gpus, in_time = view.gpus[job], view.now_s + view.estimate_s[job] <= start_s
+        gpus, in_time = view.needs[job], view.now_s + view.estimate_s[job] <= start_s
         if gpus in full or (gpus in refused and not in_time):
             continue
         place = view.room(gpus)
@@ -128,7 +146,7 @@ def _backfill(view: View, head: int, jobs: list[int]) -> Starts:
             full.add(gpus)
             continue
         left = free_then if in_time else view.nodes.take(free_then, view.nodes.held(place))
-        if in_time or view.nodes.fits(left, view.gpus[head]):
+        if in_time or view.nodes.fits(left, view.needs[head]):
             free_then = left
             refused.clear()  # a job like one refused may now have another place
             yield job, place
@@ -142,7 +160,7 @@ def shadow(view: View, job: int) -> tuple[float, int]:
 
     A running job that has exceeded its estimate counts as if it ended now.
     """
-    free, gpus, fits, without = view.free, view.gpus[job], view.nodes.fits, view.without
+    free, gpus, fits, without = view.free, view.needs[job], view.nodes.fits, view.without
     start_s = now_s = view.now_s
     for end_s, running in view.ends:
         if end_s > start_s and fits(free, gpus):
@@ -180,7 +198,11 @@ class Conservative:
             self._profile = Profile(now_s, view.nodes)
         self._profile.forget(now_s)
         ended_early = self._take_back(view)
-        if self._late(view):
+        if self._kept.keys() != view.running.keys():  # others have started jobs
+            for job, one in view.running.items():
+                self._kept[job] = Reservation(one.start_s, one.end_s, one.place)
+            self._begin_anew(view)
+        elif self._late(view):
             self._begin_anew(view)
         elif ended_early:
             self._compress(view)
@@ -219,7 +241,7 @@ class Conservative:
         for _, job in coming:
             kept = self.reserved[job]
             self._profile.give(kept)
-            earlier = self._profile.earliest(view.gpus[job], view.estimate_s[job], kept.start_s)
+            earlier = self._profile.earliest(view.needs[job], view.estimate_s[job], kept.start_s)
             self._reserve(job, earlier or kept)
 
     def _begin_anew(self, view: View) -> None:
@@ -237,7 +259,7 @@ class Conservative:
         if len(self.reserved) < view.waiting:
             for job in view.queue:
                 if job not in self.reserved:
-                    kept = self._profile.earliest(view.gpus[job], view.estimate_s[job])
+                    kept = self._profile.earliest(view.needs[job], view.estimate_s[job])
                     assert kept is not None, "a job that the cluster cannot run"
                     self._reserve(job, kept)
 

@@ -7,13 +7,16 @@ Of the mix the paper gives three lists of shares and no more. Everything else is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.cluster.placement import Need, Nodes, Placement, Pools, best_fit
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import (
     InputError,
@@ -32,8 +35,13 @@ from cgrsp_simpy.model.streams import stream
 Floats = npt.NDArray[np.float64]  # an array of floats
 Ints = npt.NDArray[np.int64]  # an array of whole numbers
 KINDS = ("inference", "training", "research")  # kinds of jobs, in the order of their indices
-MAY_LACK = ("iterations", "family", "user", "limited")  # columns of jobs
-KIND = dict.fromkeys(("gpus", "kind", "family", "user"), "i8") | {"limited": "?"}
+# columns of jobs: those that no scheduler sees; those that may be lacking
+HIDDEN = ("limited", "running", "start_s", "nodes", "cores", "memory_gb")
+MAY_LACK = ("iterations", "family", "user", "qos", *HIDDEN)
+KIND = dict.fromkeys(("gpus", "kind", "family", "user", "nodes", "cores"), "i8") | dict.fromkeys(
+    ("limited", "running"), "?"
+)
+MEMORY_STEPS = 256  # in which the memory of the largest node is counted, if it has more GB
 Row = tuple[Any, ...]  # a job: its values of the columns that are there
 Number = TypeVar("Number", np.float64, np.int64)
 
@@ -46,20 +54,35 @@ class Cluster:
     ----------
     sizes : sequence of int
         GPUs of each node.
+    cores, memory_gb : sequence of int
+        Of each node; none: jobs do not take them.
+    types, partitions : sequence of str
+        Of each node the type of its GPUs, and its partitions, parted by commas; none: jobs may have
+        any node.
 
     Raises
     ------
     InputError
-        For no node, or one without GPUs.
+        For no node, one without GPUs (or cores, where these are told), and lists that are not one
+        entry a node.
     """
 
     sizes: tuple[int, ...]
+    cores: tuple[int, ...] = ()
+    memory_gb: tuple[int, ...] = ()
+    types: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", entries_of("sizes", self.sizes, "a list of GPUs by node"))
-        require(len(self.sizes) > 0, "sizes", self.sizes, "at least one node")
-        for node, size in enumerate(self.sizes):
-            check_whole(f"GPUs of node {node}", size, least=1)
+        for name in ("sizes", "cores", "memory_gb", "types", "partitions"):
+            own = entries_of(name, getattr(self, name), "a list, one entry a node")
+            object.__setattr__(self, name, own)
+            require(len(self.sizes) > 0, "sizes", self.sizes, "at least one node")
+            fit = len(own) in (0, len(self.sizes))
+            require(fit, f"entries of {name}", len(own), f"{len(self.sizes)}, one a node")
+        for name, least in {"GPUs": 0 if self.cores else 1, "cores": 1, "memory_gb": 0}.items():
+            for node, size in enumerate(getattr(self, name.replace("GPUs", "sizes"))):
+                check_whole(f"{name} of node {node}", size, least=least)
 
     @property
     def gpus(self) -> int:
@@ -72,6 +95,62 @@ class Cluster:
         gpus: of the job. Result: on one node, or, if it is too wide for any, on whole nodes.
         """
         return gpus <= max(self.sizes) or gpus <= self.gpus
+
+    @property
+    def step_gb(self) -> int:
+        """Gigabytes in which memory is counted: those of a node rounded down, of a job up."""
+        return -(-max(self.memory_gb, default=1) // MEMORY_STEPS)
+
+    @property
+    def pools(self) -> list[tuple[int, ...]]:
+        """What jobs take of each node: GPUs, cores, steps of memory."""
+        memory = tuple(size // self.step_gb for size in self.memory_gb)
+        return [pool for pool in (self.sizes, self.cores, memory) if pool]
+
+    def nodes(self, needs: Sequence[Any], placement: Placement = best_fit) -> Nodes:
+        """The nodes, as jobs of some `needs` take them."""
+        rich = isinstance(needs[0], Need)
+        return Pools(self.pools, placement) if rich else Nodes(self.sizes, placement)
+
+    def marks(self, jobs: Jobs) -> dict[str, tuple[str, ...]]:
+        """Of each node what jobs look at in it, by the tag in which they tell what they want."""
+        marks = {"gpu_type": self.types, "partition": self.partitions}
+        return {name: own for name, own in marks.items() if own and name in jobs.tags}
+
+    def needs(self, jobs: Jobs) -> Sequence[int] | Sequence[Need]:
+        """What each job takes: its GPUs, where neither the jobs nor the cluster tell more.
+
+        A job that does not tell its nodes takes the fewest on which it fits. A partition or type of
+        GPU that is not told, or "a|b", leaves the choice.
+        """
+        marks, none = self.marks(jobs), np.zeros(jobs.jobs, np.int64)
+        on_one = jobs.nodes is None or ((jobs.nodes == 1) & (jobs.gpus <= max(self.sizes))).all()
+        if on_one and len(self.pools) == 1 and not marks:
+            return list(map(int, jobs.gpus))
+        cores = none if jobs.cores is None else jobs.cores
+        memory = none if jobs.memory_gb is None else np.ceil(jobs.memory_gb / self.step_gb)
+        told = [jobs.gpus, *[cores] * bool(self.cores), *[memory] * bool(self.memory_gb)]
+        nodes = Pools(self.pools)
+
+        @cache
+        def where(name: str, text: str) -> int:
+            wanted = {*re.split("[|,]", text)}
+            fit = (not text or wanted & {*own.split(",")} for own in marks[name])
+            return sum(1 << node for node, holds in enumerate(fit) if holds)
+
+        @cache
+        def need(amounts: tuple[int, ...], number: int, *texts: str) -> Need:
+            allowed = (1 << len(self.sizes)) - 1
+            for name, text in zip(marks, texts):
+                allowed &= where(name, text)
+            least = (Need(amounts, one, allowed) for one in range(1, len(self.sizes) + 1))
+            fewest = (one for one in least if nodes.fits(nodes.all, one))
+            own = min(number, max(amounts))  # no node without a part
+            return Need(amounts, own, allowed) if number else next(fewest, Need(amounts, 1, 0))
+
+        amounts = zip(*(column.astype(np.int64).tolist() for column in told))
+        numbers = (none if jobs.nodes is None else jobs.nodes).tolist()
+        return [need(*each) for each in zip(amounts, numbers, *map(jobs.tags.__getitem__, marks))]
 
 
 PAPER_CLUSTER = Cluster((8,) * 8)  # 64 GPUs, cluster-schedulers.txt Section IV.A
@@ -106,6 +185,16 @@ class Jobs:
         Of jobs of a log, its own ids and all other columns, as texts.
     limited : array of bool or None
         Whether the estimate is one that was given, not the run time for want of one; None: all are.
+    qos : array or None
+        The priority of a job's quality of service over the highest, 0 to 1; None: not told.
+    running : array of bool or None
+        Whether a job still ran when its log was written: its duration is then a guess.
+    start_s : array or None
+        When a job started, by its log, on the clock of `arrival_s`; NaN or None: not told.
+    nodes : array of int or None
+        On how many nodes a job is; 0 or None: on as few as it fits on.
+    cores, memory_gb : array or None
+        What it holds beside GPUs, where the cluster tells these.
 
     Raises
     ------
@@ -124,13 +213,20 @@ class Jobs:
     name: str = "jobs"
     tags: Tags = field(default_factory=Tags, repr=False)
     limited: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
+    qos: Floats | None = field(default=None, repr=False)
+    running: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
+    start_s: Floats | None = field(default=None, repr=False)
+    nodes: Ints | None = field(default=None, repr=False)
+    cores: Ints | None = field(default=None, repr=False)
+    memory_gb: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         set_columns(self, {column: COLUMNS[column] for column in self.columns})
         if self.jobs == 0:
             raise InputError(f"{self.name} holds no job")
-        for column in self.columns:
-            above = 0 if column in ("gpus", "duration_s", "estimate_s", "iterations") else None
+        positive = ("duration_s", "estimate_s", "iterations", *("gpus",) * (self.cores is None))
+        for column in {*self.columns} - {"start_s"}:
+            above = 0 if column in positive else None
             check_entries(column, getattr(self, column), above=above)
         order_columns(self, self.columns, np.argsort(self.arrival_s, kind="stable"))
 
@@ -146,7 +242,7 @@ class Jobs:
     @property
     def shown(self) -> tuple[str, ...]:
         """The names of those that tell of a job."""
-        return tuple(column for column in self.columns if column != "limited")
+        return tuple(column for column in self.columns if column not in HIDDEN)
 
     @property
     def jobs(self) -> int:
@@ -177,11 +273,25 @@ class Jobs:
 
         Raises InputError names the job.
         """
-        for index in np.flatnonzero([not cluster.holds(int(gpus)) for gpus in self.gpus])[:1]:
-            raise InputError(
-                f"job {index + 1} needs {self.gpus[index]} GPUs; the cluster has {cluster.gpus} on"
-                f" {len(cluster.sizes)} nodes"
-            )
+        for index in np.flatnonzero(self.too_wide(cluster))[:1].tolist():
+            raise InputError(f"job {index + 1} {self.lacks(index, cluster)}")
+
+    def too_wide(self, cluster: Cluster) -> npt.NDArray[np.bool_]:
+        """The jobs that the cluster cannot run, even when it is empty."""
+        needs = cluster.needs(self)
+        nodes = cluster.nodes(needs)
+        fits = {need: nodes.fits(nodes.all, need) for need in {*needs}}
+        return np.array([not fits[need] for need in needs])
+
+    def lacks(self, job: int, cluster: Cluster) -> str:
+        """What a job needs, and what the cluster has."""
+        columns = {"nodes": self.nodes, "cores": self.cores, "GB": self.memory_gb}
+        more = [f", {own[job]:g} {unit}" for unit, own in columns.items() if own is not None]
+        more += [f", {name} {self.tags[name][job] or 'any'}" for name in cluster.marks(self)]
+        return (
+            f"needs {self.gpus[job]} GPUs{''.join(more)}; the cluster has {cluster.gpus} on"
+            f" {len(cluster.sizes)} nodes"
+        )
 
     def chosen(self, index: Sequence[int] | Ints, name: str) -> Jobs:
         """Some of the jobs.

@@ -7,20 +7,23 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import KINDS, MAY_LACK, PAPER_CLUSTER, Cluster, Ints, Jobs
+from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, PAPER_CLUSTER, Cluster, Ints, Jobs
 from cgrsp_simpy.cluster.metrics import run_s
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.logs import NO_TIME, Log, read_log, swf_text
-from cgrsp_simpy.logs.fields import Format
-from cgrsp_simpy.model.checks import InputError, check_bool
+from cgrsp_simpy.logs import NO_TIME, Log, Tags, read_log, swf_text
+from cgrsp_simpy.logs.fields import TEXT, Field, Format, comma_rows
+from cgrsp_simpy.model.checks import InputError, check_bool, check_number
 
 log = logging.getLogger(__name__)
 INFERENCE, TRAINING = KINDS.index("inference"), KINDS.index("training")
 NEEDED = ("submit_s", "service_s", "gpus")
+TYPE = re.compile(r"gres/gpu:([^=,]+)=")  # as Slurm tells it
 
 
 def read_jobs(
@@ -29,29 +32,40 @@ def read_jobs(
     cluster: Cluster = PAPER_CLUSTER,
     *,
     skip_wide: bool = False,
+    qos: Mapping[str, float] | None = None,
     window: str | None = None,
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
 ) -> Jobs:
     """The jobs of a log that is read, as of `jobs_of`.
 
-    path, format: as of `cgrsp_simpy.logs.read_log`. cluster, skip_wide: as of `jobs_of`. window,
-    strict, columns: as of `cgrsp_simpy.logs.read_log`. Result: in order of submission, with the
-    log's tags. Raises InputError with the file's name, and the line where there is one.
+    cluster, skip_wide, qos: as of `jobs_of`. All others: as of `cgrsp_simpy.logs.read_log`. Result:
+    in order of submission, with the log's tags. Raises InputError with the file's name, and the
+    line where there is one.
     """
     check_bool("skip_wide", skip_wide)
     return jobs_of(
         read_log(path, format, window=window, strict=strict, columns=columns),
         cluster,
         skip_wide=skip_wide,
+        qos=qos,
     )
 
 
-def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = False) -> Jobs:
+def jobs_of(
+    found: Log,
+    cluster: Cluster = PAPER_CLUSTER,
+    *,
+    skip_wide: bool = False,
+    qos: Mapping[str, float] | None = None,
+) -> Jobs:
     """The jobs of a log on a cluster; time 0 is the first arrival.
 
-    Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left out. The
-    estimate is the limit that was given, else the run time, which tables say. Ours, for logs tell
+    Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left out; of a
+    log without any GPU, cores are taken for GPUs. Where the cluster tells cores, jobs without a GPU
+    hold these. The estimate is the limit that was given, else, for a log that tells limits by
+    partition, the longest of the partition, else the run time, which tables say. A job that still
+    ran holds its GPUs up to its limit, at least to the end of the log. Ours, for logs tell
     no more: latency-sensitive pods (qos LS of openb) are inference, all others training. The family
     is the application (swf), the model without its batch size (philly), or all pods of equal
     demands (openb). What a log does not tell of its jobs (work, family, user) is not made up from
@@ -59,48 +73,101 @@ def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = F
     user is None unless the log tells two users apart at least.
 
     cluster: that they are to run on. skip_wide: leave out a job that is too wide for the cluster,
-    instead of refusing it. Result: in order of submission, with the log's tags. Raises InputError
+    instead of refusing it. qos: priorities >= 0 of the log's qualities of service, by name; a job
+    of another has 0. Result: in order of submission, with the log's tags. Raises InputError
     with the file's name, and the line where there is one.
     """
+    found = _to_the_end(found if cluster.cores else _of_cores(found))
 
     def too_wide(rows: Log) -> np.ndarray:
-        return np.array([not cluster.holds(int(gpus)) for gpus in rows["gpus"]], dtype=bool)
+        return _jobs(rows, cluster, qos).too_wide(cluster)
 
-    reasons = {
-        "no GPU": lambda rows: np.asarray(np.nan_to_num(rows["gpus"]) == 0),
-        **NO_TIME,
-        **({"wider than the cluster": too_wide} if skip_wide else {}),
-    }
-    found = found.usable("jobs of a cluster", NEEDED, reasons)
-    if (wide := too_wide(found)).any():
-        first = np.flatnonzero(wide)[np.argmin(found.line[wide])]
-        raise InputError(
-            f"{found.path}: line {found.line[first]}: the job needs"
-            f" {found['gpus'][first]:.0f} GPUs; the cluster has {cluster.gpus} (skip_wide leaves"
-            " such jobs out)"
-        )
-    duration_s, none = found["service_s"], ("",) * len(found)
-    limit_s = found.get("limit_s", 0)
-    jobs = Jobs(
-        found["submit_s"] - found["submit_s"].min(),
-        found["gpus"].astype(np.int64),
-        duration_s,
-        np.where(limit_s > 0, limit_s, duration_s),
+    def idle(rows: Log) -> np.ndarray:
+        return np.asarray(rows.get("gpus", 0) + (rows.get("cores", 0) if cluster.cores else 0) == 0)
+
+    found = found.usable("jobs of a cluster", NEEDED, {"no GPU": idle, **NO_TIME}, running=True)
+    if skip_wide:
+        found = found.usable("jobs of a cluster", NEEDED, {"wider than the cluster": too_wide})
+    jobs = _jobs(found, cluster, qos)
+    for job in np.flatnonzero(jobs.too_wide(cluster))[:1].tolist():
+        told = f"line {found.line[job]}: the job {jobs.lacks(job, cluster)}"
+        raise InputError(f"{found.path}: {told} (skip_wide leaves such jobs out)")
+    _report(found, jobs, cluster)
+    return jobs
+
+
+def _of_cores(found: Log) -> Log:
+    """A log whose jobs have no GPU, as one whose cores are GPUs."""
+    if "cores" not in found or found.get("gpus", 0).any():
+        return found
+    log.info("%s: no job has a GPU: cores are taken for GPUs", found.path)
+    return replace(found, columns={**found.columns, "gpus": found.get("cores", 0)})
+
+
+def _to_the_end(found: Log) -> Log:
+    """A log whose jobs that still ran do so up to their limits, at least to its end."""
+    running = found.get("running", 0) > 0
+    if not running.any():
+        return found
+    start_s, service_s = found["start_s"], found["service_s"]
+    end_s = max((start_s + service_s).max(), found["submit_s"].max())
+    held_s = np.maximum(end_s - start_s, np.maximum(found.get("limit_s", 0), 1.0))
+    return replace(
+        found, columns={**found.columns, "service_s": np.where(running, held_s, service_s)}
+    )
+
+
+def _jobs(found: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs:
+    """The rows of a log as jobs, also those that are too wide."""
+    none, tags, limit_s = ("",) * len(found), dict(found.tags), found.get("limit_s", 0)
+    start_s, running = found.get("start_s", np.nan), found.get("running", 0) > 0
+    partitions = np.array(tags.get("partition", none) if found.format == "sacct" else none)
+    for partition in {*partitions.tolist()} - {""}:
+        own = partitions == partition
+        limit_s = np.where(own & (limit_s == 0), limit_s[own].max(), limit_s)
+    if "gpu_type" not in tags and (types := _types(tags)):
+        tags["gpu_type"] = types
+    ranks, zero_s = qos or {}, found["submit_s"].min()
+    nodes, cores = found.get("nodes", 0).astype(np.int64), np.ceil(found.get("cores", 0))
+    return Jobs(
+        found["submit_s"] - zero_s,
+        np.ceil(found.get("gpus", 0)).astype(np.int64),
+        found["service_s"],
+        np.where(limit_s > 0, limit_s, found["service_s"]),
         _known(found, "known_work"),
         np.array(
             [
                 INFERENCE if qos == "LS" and found.format == "openb" else TRAINING
-                for qos in found.tags.get("qos", none)
+                for qos in tags.get("qos", none)
             ]
         ),
         _numbered(_families(found), least=1),
-        _numbered(found.tags.get("user", none), least=2),
+        _numbered(tags.get("user", none), least=2),
         found.path.name,
-        found.tags,
+        Tags(tags),
         limit_s > 0,
+        qos=_shares([ranks.get(each, 0.0) for each in tags.get("qos", none)]),
+        running=running if running.any() else None,
+        start_s=None if np.isnan(start_s).all() else start_s - zero_s,
+        nodes=nodes if nodes.any() else None,
+        cores=cores if cluster.cores else None,
+        memory_gb=found.get("memory_gb", 0) if cluster.memory_gb else None,
     )
-    _report(found, jobs, cluster)
-    return jobs
+
+
+def _shares(ranks: Sequence[float]) -> np.ndarray | None:
+    """Priorities over the highest; None where none is above 0."""
+    for rank in ranks:
+        check_number("priority of a quality of service", rank, least=0)
+    return np.array(ranks) / max(ranks) if max(ranks) else None
+
+
+def _types(tags: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    """The types of GPU that jobs asked for, "a|b" for a choice and "" for any; None: not told."""
+    if "gpu_spec" in tags:  # of openb
+        return tags["gpu_spec"]
+    asked = tags.get("ReqTRES", tags.get("AllocTRES"))
+    return asked and tuple("|".join(TYPE.findall(text)[:1]) for text in asked)
 
 
 def _known(found: Log, column: str) -> np.ndarray | None:
@@ -142,7 +209,8 @@ def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
         jobs.gpus.max(),
         (jobs.estimate_s < jobs.duration_s).sum(),
         (jobs.estimate_s == jobs.duration_s).sum(),
-        ", ".join(column for column in MAY_LACK if column not in jobs.columns) or "none",
+        ", ".join(name for name in MAY_LACK if name not in (*jobs.columns, "qos", *HIDDEN))
+        or "none",
         f"offered load {load:.3g} of" if np.isfinite(load) else "all at once, on",
         cluster.gpus,
     )
@@ -165,6 +233,39 @@ def cluster_of(found: Log) -> Cluster | None:
         return None
     number = min(int(nodes[0]), total) if nodes and int(nodes[0]) else 1
     return Cluster(tuple(total // number + (node < total % number) for node in range(number)))
+
+
+NODES = Format(
+    "nodes",
+    "a CSV table of a cluster's nodes",
+    (
+        Field("gpus", ("gpus", "gpu"), whole=True),
+        *(Field(name, (name,), needed=False) for name in ("cores", "memory_gb")),
+        Field("cores", ("cpu_milli",), unit=0.001, needed=False),
+        Field("memory_gb", ("memory_mib",), unit=2.0**-10, needed=False),
+        Field("gpu_type", ("gpu_type", "model"), TEXT, needed=False),
+        Field("partition", ("partition",), TEXT, needed=False),
+    ),
+    comma_rows,
+)
+"""A row a node, as also in Alibaba's cluster-trace-gpu-v2023; commas part partitions."""
+
+
+def read_cluster(path: str | Path) -> Cluster:
+    """The cluster of a CSV table as of `NODES`; of nodes without GPUs, cores are taken for GPUs.
+
+    Raises InputError with the file's name and line.
+    """
+    found = _of_cores(read_log(path, NODES, strict=True))
+    told: dict[str, Any] = {
+        name: found.get(name, 0).astype(np.int64).tolist() for name in found.columns
+    }
+    names = {"gpu_type": "types", "partition": "partitions"}
+    told |= {ours: found.tags[name] for name, ours in names.items() if name in found.tags}
+    sizes = told.pop("gpus")
+    if sizes == told.get("cores"):
+        del told["cores"]
+    return Cluster(sizes, **told)
 
 
 def schedule_text(run: Run) -> str:

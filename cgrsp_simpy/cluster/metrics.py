@@ -262,11 +262,13 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
     # a job so short that the clock does not tell its end from its start holds nothing
     holds, widths = (events[1] < events[2]).tolist(), jobs["gpus"].tolist()
     free, gpus, queue = nodes.all, nodes.all.bit_count(), dict.fromkeys(widths, 0)
+    own = len(nodes.sizes)
     held: list[list[int]] = [[] for _ in nodes.sizes]  # GPUs of the jobs that run on one node
     waiting, busy, share, unplaced, moved = np.zeros((5, len(time_s)))
     for now, (came, began, ended) in enumerate(zip(*happens)):
         for these, sign in ((ended, 1), (began, -1)):
-            for place in (parts[job] for job in these if holds[job]):
+            for job in (job for job in these if holds[job]):
+                place = tuple(part for part in parts[job] if part[0] < own)  # no cores, no memory
                 free = (nodes.take if sign < 0 else nodes.give)(free, nodes.held(place))
                 for node, width in place if len(place) == 1 else ():
                     (held[node].append if sign < 0 else held[node].remove)(int(width))

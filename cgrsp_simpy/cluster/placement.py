@@ -1,15 +1,18 @@
 """Where a job's GPUs are: on one node, or, if it is wider than any node, on whole nodes and
-the rest on one.
+the rest on one; or on as many nodes as a log tells, with its cores and memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 Place = Sequence[tuple[int, int]]
-"""Nodes, and how many GPUs are taken of each."""
+"""Nodes, and how many GPUs are taken of each; of n nodes, n + i and 2n + i are the cores and the
+memory of node i, where jobs take these.
+"""
 
 Placement = Callable[[int, int], float]
 """(size of a node, GPUs free on it) -> its key; of the nodes with room the first of those of
@@ -62,6 +65,18 @@ PLACEMENTS: dict[str, Placement] = {
 """By name, the rules of where a job goes."""
 
 
+class Need(NamedTuple):
+    """What a job takes of a cluster where GPUs alone do not tell.
+
+    amounts: of each pool (GPUs, cores, memory), over all of its nodes. nodes: their number.
+    where: those that it may have, a bit a node.
+    """
+
+    amounts: tuple[int, ...]
+    nodes: int
+    where: int
+
+
 class HeldBits(NamedTuple):
     """A place as `Nodes` adds and takes it away.
 
@@ -91,7 +106,7 @@ class Nodes:
         self._first = tuple(first)
         self._kinds = [
             (size, sum(1 << node for node, other in enumerate(self.sizes) if other == size))
-            for size in sorted(set(self.sizes), reverse=True)
+            for size in sorted({*self.sizes} - {0}, reverse=True)
         ]
         self.all = self.packed(self.sizes)
         # a place, as it is taken and given; reservations are moved often
@@ -227,3 +242,53 @@ class Nodes:
         lacking = ~(free >> gpus * self._nodes) & self._columns(nodes)
         more, node = divmod((lacking & -lacking).bit_length() - 1, self._nodes)
         return gpus + more, node
+
+
+class Pools(Nodes):
+    """Nodes whose jobs take a `Need`: it is spread evenly over its nodes, and fits if as many have
+    room for the greatest part of each of its amounts.
+
+    Each pool of a node is a node of `Nodes`, so that what is free is one number as there.
+    """
+
+    def __init__(self, pools: Sequence[Sequence[int]], placement: Placement = best_fit) -> None:
+        self.number = len(pools[0])
+        super().__init__([*chain(*pools)], placement)
+
+    def fits(self, free: int, need: Need) -> bool:  # type: ignore[override]
+        return self._with_room(free, need).bit_count() >= need.nodes
+
+    def room(self, free: int, need: Need) -> Place | None:  # type: ignore[override]
+        if not self.fits(free, need):
+            return None
+        pool, amount = next(each for each in enumerate(need.amounts) if each[1])
+        left = free & self._columns(self._with_room(free, need) << pool * self.number)
+        chosen = list[int]()
+        while len(chosen) < need.nodes:
+            node = self._node(left, -(-amount // need.nodes))
+            assert node is not None, "there is room"
+            chosen.append(node % self.number)
+            left = self._but(left, 1 << node)
+        return tuple(
+            (pool * self.number + node, part)
+            for pool, amount in enumerate(need.amounts)
+            for place, node in enumerate(chosen)
+            if (part := (amount + need.nodes - 1 - place) // need.nodes)
+        )
+
+    def serves(self, place: Place, need: Need) -> bool:
+        """Whether a place is what a job needs."""
+        totals, nodes = [0] * len(need.amounts), {number % self.number for number, _ in place}
+        for number, part in place:
+            totals[number // self.number] += part
+        allowed = all(need.where >> node & 1 for node in nodes)
+        return allowed and len(nodes) == need.nodes and tuple(totals) == need.amounts
+
+    def _with_room(self, free: int, need: Need) -> int:
+        """The nodes with room for a part of each amount."""
+        room = need.where
+        for pool, amount in enumerate(need.amounts):
+            if amount:
+                part = -(-amount // need.nodes)
+                room &= free >> (part - 1) * self._nodes + pool * self.number
+        return room

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from cgrsp_simpy.cluster.backfilling import Conservative, easy
+from cgrsp_simpy.cluster.backfilling import Conservative, easy, easy_in_order
 from cgrsp_simpy.cluster.jobs import Floats, Ints, known
 from cgrsp_simpy.cluster.single import (
     LeastAttained,
+    Received,
     fifo,
     fifo_skip,
     fitting,
@@ -205,21 +206,23 @@ def scores_of_queue(view: View) -> Floats:
     """
     jobs, waiting = view.jobs, view.queue
     gpus = jobs.gpus[waiting]
-    left = {width: _left(view, width) for width in set(gpus.tolist())}
+    needs = [view.needs[job] for job in waiting]
+    left = {need: _left(view, need) for need in {*needs}}
     cost = jobs.estimate_s[waiting] * gpus
     wait_s = view.now_s - jobs.arrival_s[waiting]
-    room = gpus * (1 + np.array([left[width] for width in gpus.tolist()]))
+    room = gpus * (1 + np.array([left[need] for need in needs]))
     return np.array([_normalised(-cost), _normalised(wait_s), _normalised(-room)])
 
 
-def _left(view: View, gpus: int) -> int:
-    """What a job of so many GPUs would leave free on its nodes; if it does not fit, as much as the
-    largest node has.
+def _left(view: View, need: Any) -> int:
+    """The GPUs that a job of a need would leave free on its nodes; if it does not fit, as many as
+    the largest node has.
     """
-    place = view.room(gpus)
+    place = view.room(need)
     if place is None:
         return max(view.sizes)
-    return sum(view.nodes.count(view.free, node) - taken for node, taken in place)
+    idle = view.idle()
+    return sum(idle[node] - taken for node, taken in place if node < len(idle))
 
 
 def _normalised(values: Floats) -> Floats:
@@ -329,6 +332,81 @@ def best_pair(view: View, tolerance: float) -> tuple[int, int] | None:
     return int(fits[first[best]]), int(fits[second[best]])
 
 
+class Multifactor:
+    """Slurm's multifactor priority, by which jobs are started as EASY starts them by arrival.
+
+    Priority = age min(w / max_age, 1) + size g / G + fairshare 2^(-U / S) + qos Q. w: wait; g / G:
+    share of the GPUs, or 1 less it where small jobs are favoured; U: the user's share in what all
+    have received, GPU-seconds counting half after each half life; S: 1 over the users seen so far;
+    Q: priority of the QOS over the highest.
+
+    age, size, fairshare, qos: weights >= 0 (PriorityWeightAge, ...; Slurm's are 0, these are ours).
+    max_age_s, half_life_s: PriorityMaxAge, PriorityDecayHalfLife, seconds, with Slurm's defaults.
+    favor_small: PriorityFavorSmall. depth: as of easy (bf_max_job_test). Slurm documentation,
+    "Multifactor Priority Plugin" and "Classic Fairshare Algorithm" with a damping factor of 1;
+    accounts, partitions and nice values are left out, and one head alone is protected.
+    """
+
+    __name__ = "multifactor"
+
+    def __init__(
+        self,
+        age: float = 1000.0,
+        size: float = 1000.0,
+        fairshare: float = 1000.0,
+        qos: float = 0.0,
+        max_age_s: float = 604_800.0,
+        half_life_s: float = 604_800.0,
+        favor_small: bool = False,
+        depth: int = 0,
+    ) -> None:
+        weights = {"age": age, "size": size, "fairshare": fairshare, "qos": qos}
+        for name, weight in weights.items():
+            check_number(name, weight, least=0)
+        for name, length_s in (("max_age_s", max_age_s), ("half_life_s", half_life_s)):
+            check_number(name, length_s, above=0)
+        check_bool("favor_small", favor_small)
+        check_whole("depth", depth, least=0)
+        self.weights, self.max_age_s, self.favor_small, self.depth = (
+            weights,
+            max_age_s,
+            favor_small,
+            depth,
+        )
+        self.needs = ("user",) * bool(fairshare) + ("qos",) * bool(qos)
+        self._received = Received(half_life_s)
+
+    def __call__(self, view: View) -> Starts:
+        """Decide."""
+        queue = np.array(view.queue, dtype=np.int64)
+        order = queue[np.argsort(-self.priority(view, queue), kind="stable")]
+        return easy_in_order(view, order.tolist(), self.depth)
+
+    def priority(self, view: View, queue: Ints) -> Floats:
+        """Of some waiting jobs."""
+        jobs, weights = view.jobs, self.weights
+        share = jobs.gpus[queue] / sum(view.sizes)
+        priority = weights["age"] * np.minimum(
+            (view.now_s - jobs.arrival_s[queue]) / self.max_age_s, 1
+        )
+        priority += weights["size"] * (1 - share if self.favor_small else share)
+        if weights["fairshare"]:
+            factor = fair_shares(view, self._received)
+            priority += weights["fairshare"] * factor[known(jobs.user)[queue]]
+        if weights["qos"]:
+            priority += weights["qos"] * known(jobs.qos)[queue]
+        return np.asarray(priority)
+
+
+def fair_shares(view: View, received: Received) -> Floats:
+    """Slurm's fair-share factor, 2^(-(U / S)), by user."""
+    user = known(view.jobs.user)
+    used = received.by_user(view, user)
+    usage = np.array([used[own] for own in range(int(user.max()) + 1)])
+    users = len(np.unique(user))
+    return np.asarray(0.5 ** (usage / (usage.sum() or 1.0) * users))
+
+
 # Schedulers, and factories of those that have parameters or remember.
 SCHEDULERS: dict[str, Callable[..., Any]] = {
     "fifo": fifo,
@@ -343,6 +421,7 @@ SCHEDULERS: dict[str, Callable[..., Any]] = {
     "easy": easy,
     "conservative": Conservative,
     "las": LeastAttained,
+    "multifactor": Multifactor,
 }
 
 COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "easy")

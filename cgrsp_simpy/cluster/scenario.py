@@ -10,6 +10,7 @@ import numpy as np
 
 from cgrsp_simpy.cluster.jobs import (
     COLUMNS,
+    HIDDEN,
     KINDS,
     PAPER_CLUSTER,
     Cluster,
@@ -19,7 +20,7 @@ from cgrsp_simpy.cluster.jobs import (
     gpus_text,
 )
 from cgrsp_simpy.cluster.metrics import METRICS, figures_of, measured, metrics
-from cgrsp_simpy.cluster.placement import PLACEMENTS, Nodes, Placement
+from cgrsp_simpy.cluster.placement import PLACEMENTS, Placement, Pools
 from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.view import Scheduler, View
 from cgrsp_simpy.engine.claim import Claim
@@ -37,6 +38,7 @@ NEEDED = {  # what jobs that lack a column do not tell
     "iterations": "the work of each job (iterations)",
     "family": "the model family of each job",
     "user": "jobs of at least two users",
+    "qos": "the priority of each job's quality of service (qos)",
 }
 
 
@@ -127,7 +129,12 @@ class Scenario(Model):
         run.plan = Measured(self.source)
 
     def places(self) -> tuple[Place, ...]:
-        return pools(self.cluster.sizes, "node", "GPUs")
+        units = ("GPUs", *("cores",) * bool(self.cluster.cores), f"{self.cluster.step_gb} GB")
+        return tuple(
+            place
+            for sizes, unit in zip(self.cluster.pools, units)
+            for place in pools(sizes, "node", unit)
+        )
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, int, Row]]:
         source = self.source
@@ -154,7 +161,9 @@ class Scenario(Model):
         return float(min(told[2], told[3]) if self.kill_at_limit else told[2])
 
     def view(self, run: Simulation) -> View:
-        return View(run, Nodes(self.cluster.sizes, self.place), self.known)
+        needs = self.cluster.needs(self.source) if isinstance(self.source, Jobs) else (1,)
+        nodes = self.cluster.nodes(needs, self.place)
+        return View(run, nodes, self.known, needs if isinstance(nodes, Pools) else ())
 
     def says(self, kind: str, claim: Claim) -> str:
         told = claim.run.luck[claim.job]
@@ -182,13 +191,15 @@ class Scenario(Model):
         names, parts, tags = run.jobs.dtype.names or (), run.parts(), self.tags or Tags()
         taken, rows = {"nodes", *names}.difference(("family", "user")), []
         for values in measured(run).tolist():
-            nodes = " ".join(f"{node}:{gpus}" for node, gpus in parts[values[0]])
+            own = (part for part in parts[values[0]] if part[0] < len(self.cluster.sizes))
+            nodes = " ".join(f"{node}:{gpus:g}" for node, gpus in own)
             rows.append(dict(zip(names, values)) | {"nodes": nodes} | tags.of(values[0], taken))
         return rows
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         """The run as nodes and jobs; the kinds of the jobs are those of the paper."""
         sizes, claims = enumerate(self.cluster.sizes), run.claims
+        claims = claims[claims["place"] < len(self.cluster.sizes)]
         told = {
             "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
             "places": tuple(f"{node}  {gpus_text(size)}" for node, size in sizes),
@@ -219,18 +230,27 @@ class Scenario(Model):
         """The columns that the jobs have."""
         if isinstance(self.source, Jobs):
             return self.source.shown
-        return tuple(column for column in COLUMNS if column != "limited")
+        return tuple(column for column in COLUMNS if column not in ("qos", *HIDDEN))
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """How many jobs of a log have no limit, and what schedulers see instead."""
-        none = self.source.unlimited if isinstance(self.source, Jobs) else 0
-        if none == 0:
+        """How many jobs of a log have no limit, and what schedulers see instead; and how many still
+        ran, whose ends are not known.
+        """
+        if not isinstance(self.source, Jobs):
             return ""
-        whose = "s" if none == self.jobs else f" of {none} of {self.jobs} jobs"
-        see = "the" if none == self.jobs else "their"
-        seen = f"schedulers that look at limits see {see} run times"
-        return f"{self.offered} tells no limit{whose}: {seen}"
+        told, none = list[str](), self.source.unlimited
+        if none:
+            whose = "s" if none == self.jobs else f" of {none} of {self.jobs} jobs"
+            see = "the" if none == self.jobs else "their"
+            seen = f"schedulers that look at limits see {see} run times"
+            told.append(f"{self.offered} tells no limit{whose}: {seen}")
+        if self.source.running is not None and self.source.running.any():
+            still = (
+                f"{int(self.source.running.sum())} of {self.jobs} jobs of {self.offered} still ran"
+            )
+            told.append(f"{still}: their waits are known, when they end is their limit's guess")
+        return "; ".join(told)
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]

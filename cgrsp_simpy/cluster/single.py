@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from math import exp, expm1, inf, log
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,13 +34,13 @@ def named(name: str, *needs: str) -> Callable[[Named], Named]:
 
 def start_in_order(view: View, jobs: Iterable[int]) -> Starts:
     """Start the jobs that fit, one after the other, and skip the others."""
-    gpus, full = view.gpus, set[int]()
+    needs, full = view.needs, set[Any]()
     for job in jobs:
-        if gpus[job] in full:
+        if needs[job] in full:
             continue
-        place = view.room(gpus[job])
+        place = view.room(needs[job])
         if place is None:
-            full.add(gpus[job])  # what does not fit now will not fit when still more is taken
+            full.add(needs[job])  # what does not fit now will not fit when still more is taken
         else:
             yield job, place
 
@@ -69,7 +70,7 @@ def start_chosen(view: View, choose: Callable[[Ints], int]) -> Starts:
 @named("fifo")
 def fifo(view: View) -> Starts:
     """By arrival; the first that does not fit holds up all others."""
-    while (job := view.head) is not None and (place := view.room(view.gpus[job])) is not None:
+    while (job := view.head) is not None and (place := view.room(view.needs[job])) is not None:
         yield job, place
 
 
@@ -99,12 +100,41 @@ def shortest_gpu(view: View) -> Starts:
     return start_by(view, lambda jobs: view.jobs.estimate_s[jobs] * view.jobs.gpus[jobs])
 
 
+class Received:
+    """GPU-seconds that users have received, those of t seconds ago counted as 2^(-t / half_life_s):
+    of jobs that run, up to now, and of jobs that have ended, whose duration is known by then.
+    """
+
+    def __init__(self, half_life_s: float = inf) -> None:
+        self.half_life_s, self._now_s = half_life_s, -inf
+        self._ended = defaultdict[int, float](float)  # of jobs that have ended, by user
+
+    def by_user(self, view: View, user: Ints) -> defaultdict[int, float]:
+        """What each has received; user: of each job."""
+        jobs, now_s, since_s = view.jobs, view.now_s, self._now_s
+        for own in self._ended:
+            self._ended[own] *= 0.5 ** ((now_s - since_s) / self.half_life_s)
+        for job in np.flatnonzero(jobs.end_s > since_s).tolist():
+            self._add(self._ended, view, user[job], job, jobs.run_s[job], now_s - jobs.end_s[job])
+        self._now_s, received = now_s, self._ended.copy()
+        for job, running in view.running.items():
+            if job >= 0:  # no GPUs that are supposed to be taken
+                self._add(received, view, user[job], job, now_s - running.start_s, 0.0)
+        return received
+
+    def _add(
+        self, to: dict[int, float], view: View, user: int, job: int, run_s: float, ago_s: float
+    ) -> None:
+        """Count a run that ended so long ago."""
+        if self.half_life_s < inf:
+            rate = log(2) / self.half_life_s
+            run_s = exp(-rate * ago_s) * -expm1(-rate * run_s) / rate
+        to[int(user)] += view.gpus[job] * float(run_s)
+
+
 class LeastAttained:
     """Least attained service without preemption: first the jobs of the user who has received fewest
     GPU-seconds so far.
-
-    What has been received is that of jobs that run, up to now, and of jobs that have ended, whose
-    duration is known by then.
 
     Tiresias, which the paper cites, for jobs; by user, and without preemption, is ours.
     """
@@ -113,26 +143,10 @@ class LeastAttained:
     needs = ("user",)
 
     def __init__(self) -> None:
-        self._ended = defaultdict[int, float](float)  # GPU-seconds of jobs that have ended, by user
-        self._since_s: dict[int, float] = {}  # of jobs that had not when this was last asked
+        self._received = Received()
 
     def __call__(self, view: View) -> Starts:
         """Decide."""
         user = known(view.jobs.user)
-        by_user = self._received(view, user)
-        for job, place in start_by(
-            view, lambda jobs: np.array([by_user[of] for of in user[jobs].tolist()])
-        ):
-            self._since_s[job] = view.now_s
-            yield job, place
-
-    def _received(self, view: View, user: Ints) -> defaultdict[int, float]:
-        """GPU-seconds by user."""
-        gpus = view.gpus
-        for job in self._since_s.keys() - view.running.keys():
-            del self._since_s[job]
-            self._ended[int(user[job])] += gpus[job] * float(view.jobs.run_s[job])
-        received = self._ended.copy()
-        for job, since_s in self._since_s.items():
-            received[int(user[job])] += gpus[job] * (view.now_s - since_s)
-        return received
+        by_user = self._received.by_user(view, user)
+        return start_by(view, lambda jobs: np.array([by_user[of] for of in user[jobs].tolist()]))

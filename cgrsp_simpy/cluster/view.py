@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from math import nan
-from operator import index, itemgetter
+from operator import index, itemgetter, sub
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cgrsp_simpy.cluster.jobs import COLUMNS, Floats, Ints, Row, gpus_text
-from cgrsp_simpy.cluster.placement import HeldBits, Nodes, Place
+from cgrsp_simpy.cluster.placement import HeldBits, Nodes, Place, Pools
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.simulation import Simulation
@@ -29,20 +30,20 @@ class Arrived:
 
     Attributes
     ----------
-    arrival_s, gpus, estimate_s, iterations, kind, family, user : array or None
+    arrival_s, gpus, estimate_s, iterations, kind, family, user, qos : array or None
         As of `Jobs`.
-    run_s : array
-        For how long a job ran, seconds; NaN until it has ended.
+    run_s, end_s : array
+        For how long a job ran, and when it ended, seconds; NaN until it has ended.
     """
 
     __slots__ = ("_ended", "_places", "_read", "_rows", "_values")
 
     def __init__(self, columns: Sequence[str]) -> None:
         self._rows: list[Row] = []
-        self._ended: list[tuple[int, float]] = []  # since run_s was last read
+        self._ended: list[tuple[int, float, float]] = []  # since run_s was last read
         there = [name for name in columns if name != "duration_s"]
         self._places = {name: place for place, name in enumerate(there)}
-        kinds = {name: COLUMNS[name] for name in there} | {"run_s": "f8"}
+        kinds = {name: COLUMNS[name] for name in there} | {"run_s": "f8", "end_s": "f8"}
         self._values = {name: np.zeros(64, kind) for name, kind in kinds.items()}
         self._read = dict.fromkeys(kinds, 0)
 
@@ -53,15 +54,24 @@ class Arrived:
     kind: Ints = _column("kind")
     family: Ints | None = _column("family")
     user: Ints | None = _column("user")
+    qos: Floats | None = _column("qos")
 
     @property
     def run_s(self) -> Floats:
         """For how long each job ran, seconds; NaN until it has ended."""
-        values = self._grown("run_s", lambda _: nan)
-        for job, time_s in self._ended:
-            values[job] = time_s
+        return self._of_ended()[0]
+
+    @property
+    def end_s(self) -> Floats:
+        """When each job ended, seconds; NaN until it has."""
+        return self._of_ended()[1]
+
+    def _of_ended(self) -> tuple[Floats, Floats]:
+        run_s, end_s = (self._grown(name, lambda _: nan) for name in ("run_s", "end_s"))
+        for job, *ended in self._ended:
+            run_s[job], end_s[job] = ended
         self._ended.clear()
-        return np.asarray(self._sealed(values))
+        return self._sealed(run_s), self._sealed(end_s)
 
     def _column(self, name: str) -> Any:
         place = self._places.get(name)
@@ -113,6 +123,8 @@ class View(view.View):
         GPUs of each node.
     gpus, estimate_s : list
         Of each job that has arrived, for loops over jobs; seconds.
+    needs : list
+        What each takes, for `room`: its GPUs, or a `Need` where jobs are bound to more.
     running : dict
         Job -> Running.
     ends : list
@@ -135,24 +147,29 @@ class View(view.View):
             "_held",
             "_left",
         ),
-        *("_nodes", "_running"),
+        *("_needs", "_nodes", "_running", "_supposed", "_told"),
     )
 
-    def __init__(self, run: Simulation, nodes: Nodes, columns: Sequence[str]) -> None:
+    def __init__(
+        self, run: Simulation, nodes: Nodes, columns: Sequence[str], needs: Sequence[Any] = ()
+    ) -> None:
         super().__init__(run)
+        self._told, self._supposed = needs, 0  # needs of all jobs; none: their GPUs
+        self._needs: list[Any] = SealedList()
         self._left: Any = run.free  # what the engine counts, by node
         self._nodes, self._free = nodes, nodes.all
         self._gpus, self._estimate_s, self._ends = SealedList(), SealedList(), SealedList()
         self._running: dict[int, Running] = SealedDict()
         self._held: dict[int, HeldBits] = {}
         self._first = 0  # no job before it waits
-        self._by_width: dict[int, dict[int, None]] = {}  # the jobs that wait, by GPUs
+        self._by_width: dict[Any, dict[int, None]] = {}  # the jobs that wait, by need
         self._arrived = Arrived(columns)
 
     nodes: Nodes = shown("_nodes")
-    sizes: tuple[int, ...] = shown("_nodes.sizes")
+    sizes: tuple[int, ...] = shown("_run.model.cluster.sizes")
     free: int = shown("_free")  # type: ignore[assignment]
     gpus: list[int] = shown("_gpus")
+    needs: list[Any] = shown("_needs")
     estimate_s: list[float] = shown("_estimate_s")
     running: dict[int, Running] = shown("_running")  # type: ignore[assignment]
     ends: list[tuple[float, int]] = shown("_ends")
@@ -171,43 +188,63 @@ class View(view.View):
     @property
     def head(self) -> int | None:
         """The job that has waited longest."""
-        gpus, first = self._gpus, self._first
-        while first < len(gpus):
-            if first in self._by_width[gpus[first]]:
+        needs, first = self._needs, self._first
+        while first < len(needs):
+            if first in self._by_width[needs[first]]:
                 self._first = first
                 return first
             first += 1
         self._first = first
         return None
 
-    def room(self, gpus: int) -> Place | None:  # type: ignore[override]
-        """Where a job of so many GPUs could go now: pairs of node and GPUs; None if it does not
-        fit.
+    def room(self, need: int) -> Place | None:  # type: ignore[override]
+        """Where a job of a need, as in `needs`, could go now: pairs of node and GPUs; None if it
+        does not fit.
         """
-        return self._nodes.room(self._free, gpus)
+        return self._nodes.room(self._free, need)
 
     def fitting(self) -> list[int]:
         """The jobs that wait and fit now, each by itself, oldest first."""
         fits, free = self._nodes.fits, self._free
         return sorted(
             job
-            for gpus, jobs in self._by_width.items()
-            if jobs and fits(free, gpus)
+            for need, jobs in self._by_width.items()
+            if jobs and fits(free, need)
             for job in jobs
         )
 
     def idle(self) -> list[int]:
         """Idle GPUs of each node."""
-        return self._nodes.counts(self._free)
+        return self._nodes.counts(self._free)[: len(self.sizes)]
 
     def without(self, job: int, free: int) -> int:
         """What is free when a job that runs has ended; free: what is before, as of `free`."""
         return self._nodes.give(free, self._held[job])
 
+    @contextmanager
+    def supposing(self, counts: Sequence[int]) -> Iterator[None]:
+        """As if only so many GPUs of each node were free, and the others came free at the next end,
+        in a second at least: to ask what would be started.
+        """
+        free, ends, running = self._free, self._ends, self._running
+        self._supposed = job = self._supposed - 1  # another one each time
+        place = tuple((node, n) for node, n in enumerate(map(sub, self.idle(), counts)) if n > 0)
+        self._free, self._held[job] = self._nodes.packed(counts), self._nodes.held(place)
+        first_s = max([self._now_s + 1, *(end_s for end_s, _ in ends[:1])])
+        dict.__setitem__(running, job, Running(job, place, self._now_s, first_s))
+        list.insert(ends, 0, (first_s, job))
+        try:
+            yield
+        finally:
+            self._free = free
+            del self._held[job]
+            dict.__delitem__(running, job)
+            list.__delitem__(ends, 0)
+
     # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
-        idle, every = self._free.bit_count(), self._nodes.all.bit_count()
+        idle, every = sum(self.idle()), sum(self.sizes)
         return f"{len(self._run.waiting)} waiting, {idle} of {every} GPUs idle"
 
     def joined(self, job: int) -> None:
@@ -216,14 +253,15 @@ class View(view.View):
             told = self._run.luck[job]
             self._arrived._rows.append((*told[:2], *told[3:]))  # without its duration
             list.append(self._gpus, told[1])
+            list.append(self._needs, self._told[job] if self._told else told[1])
             list.append(self._estimate_s, told[3])
         elif job < self._first:
             self._first = job
-        self._by_width.setdefault(self._gpus[job], {})[job] = None
+        self._by_width.setdefault(self._needs[job], {})[job] = None
 
     def left(self, job: int) -> None:
         """A job waits no longer; if it has been granted a place, the engine has counted it."""
-        del self._by_width[self._gpus[job]][job]
+        del self._by_width[self._needs[job]][job]
         if job in self._running:
             self._count(self._running[job].place)
 
@@ -248,8 +286,12 @@ class View(view.View):
                 raise PlaceError(f"node {node}, which is none of the {nodes} of the cluster")
             if gpus > self._left[node]:
                 raise PlaceError(claim.run.places[node].lacks(self._left[node], gpus))
-        if (total := sum(gpus for _, gpus in place)) != self._gpus[job]:
-            raise PlaceError(f"{gpus_text(total)}; it needs {self._gpus[job]}")
+        need = self._needs[job]
+        if isinstance(self._nodes, Pools):
+            if not self._nodes.serves(place, need):
+                raise PlaceError(f"{place}, which does not serve its {need}")
+        elif (total := sum(gpus for _, gpus in place)) != need:
+            raise PlaceError(f"{gpus_text(total)}; it needs {need}")
         end_s = self._now_s + self._estimate_s[job]
         self._held[job] = self._nodes.held(place)
         dict.__setitem__(self._running, job, Running(job, place, self._now_s, end_s))
@@ -264,7 +306,7 @@ class View(view.View):
         self._count(claim.parts)  # type: ignore[arg-type]
         list.__delitem__(self._ends, bisect_left(self._ends, (end_s, job)))
         if not claim.revoked:
-            self._arrived._ended.append((job, now_s - claim.granted_s))
+            self._arrived._ended.append((job, now_s - claim.granted_s, now_s))
 
 
 def _checked(chosen: Any) -> Place:

@@ -286,6 +286,11 @@ def seconds_between(start: Any, times: Array) -> Floats:
     return np.asarray(passed, dtype=np.float64)
 
 
+def is_none(values: Array) -> Array:
+    """Where a time, or a number, is none."""
+    return np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)
+
+
 def of_unix(times: Array, submit: Array) -> Array:
     """Seconds as timestamps (UTC) where the earliest submission shows that they are Unix times;
     else as they are.

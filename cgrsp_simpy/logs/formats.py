@@ -23,6 +23,7 @@ from cgrsp_simpy.logs.fields import (
     Made,
     Raw,
     comma_rows,
+    is_none,
     pipe_rows,
     seconds_between,
     swf_rows,
@@ -38,7 +39,11 @@ GB_PER = {"": 2.0**-10, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0, "T": 2.0**10, "P
 COUNT = {"": 1.0, "K": 1e3, "M": 1e6}  # Slurm shortens counts, too
 AMOUNT = re.compile(r"(\d+(?:\.\d*)?)([KMGTP]?)")
 TRES = "like cpu=8,mem=64G,node=1,gres/gpu=2"
+WHOLE = "of whole GPUs: a MIG slice is none"
 LIMIT = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", re.ASCII)
+# a job without a limit is planned as one of a year (Slurm, backfill.c: YEAR_MINUTES)
+YEAR_MINUTES = 365.0 * 24 * 60
+SLICE = re.compile(r"gres/[^=,]*\d+g\.\d+gb[^=,]*=[1-9]")  # of a GPU: a100_1g.5gb
 ENTRY = re.compile(r"[^=,]+=[^=,]*")
 
 
@@ -51,8 +56,10 @@ def _step(job_id: str) -> str | None:
 
 def _minutes(text: str) -> float:
     """A limit in minutes, from a number of them or one of the forms of Slurm's --time:
-    MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS.
+    MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS, UNLIMITED.
     """
+    if text.strip().upper() == "UNLIMITED":
+        return YEAR_MINUTES
     found = LIMIT.fullmatch(text.strip())
     if found is None:
         return float(text)
@@ -109,17 +116,20 @@ def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
 
 def _made(raw: Raw) -> Made:
     """A job takes what was allocated, where nothing was what it asked for; it ran from its
-    start to its end.
+    start to its end, or still runs.
     """
     had = np.array([text != "" for text in raw.texts["AllocTRES"]], dtype=bool)
-    resources, odd = _asked(
-        [
-            allocated or wanted
-            for allocated, wanted in zip(raw.texts["AllocTRES"], raw.texts["ReqTRES"])
-        ]
-    )
+    texts = [
+        allocated or wanted
+        for allocated, wanted in zip(raw.texts["AllocTRES"], raw.texts["ReqTRES"])
+    ]
+    resources, odd = _asked(texts)
+    sliced = np.array([SLICE.search(text) is not None for text in texts], dtype=bool)
+    nodes = resources["nodes"]
+    resources["nodes"] = np.where(np.isnan(nodes), raw.get("nodes"), nodes)
     start, end = raw.numbers["start"], raw.numbers["end"]
-    service_s = seconds_between(start, end)
+    running = is_none(end) & ~is_none(start)
+    service_s = np.where(running, 0.0, seconds_between(start, end))
     cancelled = np.array(
         [state.startswith("CANCELLED") for state in raw.texts["state"]], dtype=bool
     )
@@ -130,11 +140,14 @@ def _made(raw: Raw) -> Made:
             "service_s": service_s,
             "limit_s": limit_s,
             "start_s": start,
+            "running": running.astype(np.float64),
             **resources,
         },
         left_out=(("cancelled before it ran", cancelled & ~(service_s > 0)),),
         bad=(
             (service_s < 0, "end", "at or after Start"),
+            (sliced & had, "AllocTRES", WHOLE),
+            (sliced & ~had, "ReqTRES", WHOLE),
             (odd & had, "AllocTRES", TRES),
             (odd & ~had, "ReqTRES", TRES),
         ),
@@ -157,9 +170,10 @@ SACCT = Format(
             read=_minutes,
             form="minutes, or [days-]hours:minutes:seconds,",
             unit=60,
-            missing=(*NONE, "UNLIMITED", "Partition_Limit"),
+            missing=(*NONE, "Partition_Limit"),
             needed=False,
         ),
+        Field("nodes", ("AllocNodes", "NNodes"), whole=True, missing=NONE, needed=False),
         Field("job_id", ("JobID",), TEXT),
         Field("ReqTRES", ("ReqTRES",), TEXT, needed=False),
         Field("AllocTRES", ("AllocTRES",), TEXT, needed=False),
@@ -217,7 +231,9 @@ CSV = Format(
         _optional("nodes", whole=True),
         _optional("weight"),
         _optional("priority"),
+        Field("start_s", ("start_s",), TIME, missing=NO_VALUE, needed=False),
         Field("job_id", ("job_id",), TEXT, needed=False),
+        Field("partition", ("partition",), TEXT, needed=False),
         Field("user", ("user", "userid"), TEXT, needed=False),
     ),
     comma_rows,
@@ -415,6 +431,7 @@ def _swf(raw: Raw) -> Made:
     return Made(
         {
             "submit_s": numbers["submit_s"],
+            "start_s": numbers["submit_s"] + numbers["wait_s"],
             "service_s": run_s,
             "limit_s": limit_s,
             "gpus": processors,
@@ -466,6 +483,7 @@ SWF = Format(
             Field(name, (of,), minus=True, whole=whole, missing=GIVEN)
             for name, of, whole in (
                 ("submit_s", "submit time", False),
+                ("wait_s", "wait time", False),
                 ("service_s", "run time", False),
                 ("allocated", "allocated processors", True),
                 ("used_kb", "used memory", False),
@@ -478,7 +496,7 @@ SWF = Format(
         Field("job_id", ("job number",), TEXT),
         *(
             Field(name, (name,), TEXT)
-            for name in ("user", "group", "application", "queue", "partition", "status")
+            for name in "wait time,user,group,application,queue,partition,status".split(",")
         ),
     ),
     swf_rows,

@@ -25,6 +25,7 @@ COLUMNS = {
     "submit_s": "submission, seconds from time 0",
     "service_s": "run time, seconds",
     "start_s": "start, seconds from time 0",
+    "running": "1 of a job that still ran when the log was written, else 0",
     "limit_s": "limit or estimate of the run time that was given at submission, seconds",
     "known_work": "work that is known before the job runs (iterations)",
     "gpus": "GPUs held at once",
@@ -221,15 +222,20 @@ class Log:
         return np.where(np.isnan(values), otherwise, values)
 
     def usable(
-        self, who: str, needs: Sequence[str], reasons: Mapping[str, Callable[[Log], Mask]]
+        self,
+        who: str,
+        needs: Sequence[str],
+        reasons: Mapping[str, Callable[[Log], Mask]],
+        *,
+        running: bool = False,
     ) -> Log:
         """The rows that a module can run; the others are counted under the first reason that holds,
         and all is told in one line.
 
         who: what needs them, as the message calls it. needs: names of columns that must be there.
         reasons: reason -> function of the log that gives the rows to leave out, of shape (rows,).
-        Result: the rows left. Raises InputError for a column that is not there, or if no row is
-        left.
+        running: whether jobs that still run can be. Result: the rows left. Raises InputError for a
+        column that is not there, or if no row is left.
         """
         for column in needs:
             if column not in self.columns:
@@ -237,7 +243,7 @@ class Log:
                     f"{self.path}: the format {self.format} tells no {column} ({COLUMNS[column]}),"
                     f" which {who} need (told: {', '.join(self.columns)})"
                 )
-        found = self
+        found = self if running else self.without("still running", self.get("running", 0) > 0)
         for reason, holds in reasons.items():
             found = found.without(reason, holds(found))
         if found.report.left_out and len(found):

@@ -25,6 +25,7 @@ from cgrsp_simpy.logs.fields import (
     Rows,
     comma_rows,
     faults_of,
+    is_none,
     of_unix,
     opened,
     parted_by,
@@ -352,13 +353,7 @@ def _made(
 def _untimed(columns: Mapping[str, Array]) -> Iterable[tuple[str, Array]]:
     """Rows without a run time or a submit time, where the format has them."""
     reasons = {"service_s": "no run time", "submit_s": "no submit time"}
-    return [
-        (reason, _is_none(columns[name])) for name, reason in reasons.items() if name in columns
-    ]
-
-
-def _is_none(values: Array) -> Array:
-    return np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)
+    return [(reason, is_none(columns[name])) for name, reason in reasons.items() if name in columns]
 
 
 # ---- columns to the log ----

@@ -6,7 +6,7 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from support import outcome, swf_of_three
+from support import csv_rows, outcome, swf_of_three
 
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Mix, Offered, generate
 from cgrsp_simpy.cluster.metrics import metrics
@@ -263,6 +263,35 @@ def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refuse
             assert error.endswith(
                 f"cgrsp cluster: scheduler {name} needs {needs}, which three.swf does not tell"
             )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "the following arguments are required: LOG"),
+        (("none.swf",), "none.swf: No such file"),
+        (("three.swf", "--policies", "best"), "scheduler 'best'"),
+        (("three.swf", "--what-if", "nodes=many"), "what-if nodes(='many') must be a whole number"),
+        (("three.swf", "--qos", "high"), "qos(='high') must be names with numbers"),
+        (("three.swf", "--cluster", "none.csv"), "none.csv: No such file"),
+        (("three.swf", "--cluster", "4x1"), "needs 8 GPUs; the cluster has 4"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused_in_one_line(
+    tmp_path, monkeypatch, capsys, words, message
+):
+    swf_of_three(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    error = said(capsys, "replay", *words, status=2)
+    assert message in error and error.strip().count("\n") == 0
+
+
+def test_a_replay_as_csv_has_a_row_a_scheduler_and_one_a_change(tmp_path, capsys):
+    log = swf_of_three(tmp_path)
+    words = ("--policies", "fifo,easy", "--what-if", "nodes=1", "--format", "csv")
+    rows = csv_rows(said(capsys, "replay", log, "--cluster", "1x8", *words))
+    assert [row["what_if"] or row["scheduler"] for row in rows] == ["fifo", "easy", "nodes=1"]
+    assert [float(row["wait_s"]) for row in rows] == [100, 100, pytest.approx(100 / 3)]
 
 
 def test_estimates_shorter_than_the_run_are_counted(tmp_path, capsys):

@@ -11,7 +11,7 @@ import pytest
 from support import DATA, messages
 
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
-from cgrsp_simpy.cluster.logs import read_jobs
+from cgrsp_simpy.cluster.logs import read_cluster, read_jobs
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.logs import STEPS_PER_S, philly
@@ -213,7 +213,7 @@ def test_real_swf(caplog):
         jobs = read_swf(NASA, cluster=Cluster((8,) * 16), strict=True)
     assert jobs.jobs == 18239 - 173 and jobs.gpus.max() == 128
     with pytest.raises(
-        InputError, match=r"line 33: the job needs 128 GPUs; the cluster has 64 \(skip_wide leaves"
+        InputError, match=r"line 33: the job needs 128 GPUs; the cluster has 64 on 8"
     ):
         read_swf(NASA)
     assert read_swf(NASA, skip_wide=True).gpus.max() == 64
@@ -266,12 +266,12 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(file,
     jobs = read(limits)
     assert jobs.estimate_s.tolist() == [row[-1] for row in SLURM] and told(jobs) == ""
     some = read([*limits, "UNLIMITED", "Partition_Limit"])
-    assert some.estimate_s.tolist()[-2:] == [3600, 3600]
+    assert some.estimate_s.tolist()[-2:] == [365 * 86400, 3600]
     assert told(some) == (
-        "log tells no limit of 2 of 8 jobs: schedulers that look at limits see their run times"
+        "log tells no limit of 1 of 8 jobs: schedulers that look at limits see their run times"
     )
     assert told(some.chosen(range(5), "log")) == ""
-    assert told(read(["UNLIMITED"])) == (
+    assert told(read(["Partition_Limit"])) == (
         "log tells no limits: schedulers that look at limits see the run times"
     )
     with pytest.raises(InputError, match=r"\(='2 hours'\) must be minutes, or \[days-\]hours:min"):
@@ -325,7 +325,7 @@ def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(file, sch
 
 def test_all_others_take_any_log(file):
     jobs = read_swf(file(LIMITED))
-    for name in SCHEDULERS.keys() - {"pbs", "sbs", "las"}:
+    for name in SCHEDULERS.keys() - {"pbs", "sbs", "las", "multifactor"}:
         assert simulate(jobs, Cluster((8,)), make_scheduler(name)).jobs["start_s"][:2].tolist() == [
             0,
             100,
@@ -443,7 +443,7 @@ def test_a_bad_line_is_left_out_and_told_or_refused(name, changes, fault, file, 
         ("swf", "", "the file is empty"),
         ("philly", "\n\n", "no usable job"),
         ("openb", POD_HEAD, r"no usable job \(bad rows: 0; left out: none\)"),
-        ("openb", POD_HEAD + pod("0", "0"), r"left out: 1 of no GPU\)"),
+        ("openb", POD_HEAD + pod("0", "0", cpu="0"), r"left out: 1 of no GPU\)"),
         ("swf", "; Version: 2.2\n", "no usable job"),
         ("philly", "a,b,c\n", r"line 1: not a row of the format philly.*\(1 fields"),
         (
@@ -475,3 +475,179 @@ def test_a_file_that_is_not_there_is_told(name, tmp_path):
 def test_options_are_true_or_false(name, option, file):
     with pytest.raises(InputError, match=rf"{option}\(='yes'\) must be true or false"):
         READERS[name][0](file(""), **{option: "yes"})
+
+
+# ---- what binds a job beside its GPUs ----
+
+HEAD = "JobID|User|QOS|Partition|Submit|Start|End|Timelimit|NNodes|ReqTRES|AllocTRES\n"
+
+
+def accounted(
+    at=0, start=None, run=60, limit="UNLIMITED", nodes="", tres="gres/gpu=1", asked="", **more
+):
+    """A row of sacct, times in seconds after midnight; run None: it still runs."""
+    start = at if start is None else start
+
+    def stamp(seconds):
+        return f"2026-03-01T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+    end = "Unknown" if run is None else stamp(start + run)
+    told = {"user": "ann", "qos": "normal", "partition": "gpu", **more}
+    times = f"{stamp(at)}|{stamp(start)}|{end}"
+    return f"1|{told['user']}|{told['qos']}|{told['partition']}|{times}|{limit}|{nodes}|{asked}|{tres}\n"
+
+
+def started_on(jobs, cluster, scheduler="fifo"):
+    """The start and the nodes, with the GPUs of each, of each job."""
+    run = Scenario(jobs, cluster).run(scheduler)
+    return [(row["start_s"], row["nodes"]) for row in run.rows()]
+
+
+def test_gpus_on_several_nodes_do_not_go_onto_one(file):
+    told = "gres/gpu=8,node=4"
+    rows = (
+        accounted(tres=told)
+        + accounted(nodes="2", tres="gres/gpu=5")
+        + accounted(tres="gres/gpu=8")
+    )
+    cluster = Cluster((8,) * 4)
+    jobs = read_jobs(file(HEAD + rows), "sacct", cluster)
+    # nodes 0 to 3 have 6 GPUs left, nodes 0 and 1 then 3 and 4; 8 on one must wait for all
+    assert started_on(jobs, cluster) == [(0, "0:2 1:2 2:2 3:2"), (0, "0:3 1:2"), (60, "0:8")]
+    with pytest.raises(
+        InputError, match=r"line 2: the job needs 8 GPUs, 4 nodes; the cluster has 32 "
+    ):
+        read_jobs(file(HEAD + rows), "sacct", Cluster((16, 16)))
+    assert read_jobs(file(HEAD + rows), "sacct", Cluster((16, 16)), skip_wide=True).jobs == 2
+
+
+@pytest.mark.parametrize("tres", ["gres/gpu:a100_1g.5gb=1", "gres/gpu=1,gres/gpu:3g.20gb=1"])
+def test_a_mig_slice_is_no_gpu(file, tres):
+    path = file(HEAD + accounted() + accounted(tres=tres))
+    assert read_jobs(path, "sacct").jobs == 1
+    with pytest.raises(InputError, match=r"line 3: AllocTRES.* must be of whole GPUs: a MIG slice"):
+        read_jobs(path, "sacct", strict=True)
+
+
+def test_types_and_partitions_choose_the_nodes(file):
+    nodes = file('gpus,gpu_type,partition\n4,v100,gpu\n4,a100,gpu\n4,a100,"gpu,long"\n', "n.csv")
+    cluster = read_cluster(nodes)
+    rows = (
+        accounted(tres="gres/gpu:v100=2,gres/gpu=2")
+        + accounted(tres="gres/gpu:a100=4,gres/gpu=4", asked="gres/gpu=4", partition="long")
+        + accounted(asked="gres/gpu:a100=2", tres="gres/gpu:a100=2")
+        + accounted(tres="gres/gpu=4", asked="gres/gpu=4")
+    )
+    jobs = read_jobs(file(HEAD + rows), "sacct", cluster)
+    assert jobs.tags["gpu_type"] == ("", "", "a100", "")
+    assert started_on(jobs, cluster) == [(0, "0:2"), (0, "2:4"), (0, "1:2"), (60, "0:4")]
+    nowhere = HEAD + accounted() + accounted(partition="big")
+    with pytest.raises(InputError, match=r"line 3: the job needs 1 GPU.*partition big"):
+        read_jobs(file(nowhere), "sacct", cluster)
+
+
+def test_a_job_fits_only_if_all_of_it_fits(file):
+    cluster = read_cluster(file("gpus,cores,memory_gb\n4,16,64\n4,16,64\n", "nodes.csv"))
+    rows = (
+        accounted(tres="cpu=16,mem=1G,gres/gpu=1")  # no core left on node 0
+        + accounted(tres="cpu=1,mem=60G,gres/gpu=1")  # nor memory on node 1
+        + accounted(tres="cpu=1,mem=8G,gres/gpu=1")
+        + accounted(tres="cpu=8,mem=4G")  # no GPU at all
+    )
+    jobs = read_jobs(file(HEAD + rows), "sacct", cluster)
+    assert jobs.gpus.tolist() == [1, 1, 1, 0]
+    assert started_on(jobs, cluster, "fifo-skip") == [
+        (0, "0:1"),
+        (0, "1:1"),
+        (60, "0:1"),
+        (0, ""),
+    ]
+    assert read_jobs(file(HEAD + rows), "sacct", Cluster((4, 4))).jobs == 3
+
+
+def test_jobs_that_still_run_hold_their_gpus(file):
+    """The log ends at 300 s; the first job has run since 100 s and may up to 600 s, the second since
+    0 s without a limit.
+    """
+    rows = (
+        accounted(at=100, run=None, limit="00:10:00", tres="gres/gpu=8")
+        + accounted(run=None, limit="Partition_Limit", partition="cpu")
+        + accounted(at=240, run=60, limit="5")
+    )
+    jobs = read_jobs(file(HEAD + rows), "sacct")
+    assert jobs.arrival_s.tolist() == [0, 100, 240]
+    assert jobs.duration_s.tolist() == [300, 600, 60] and jobs.running.tolist() == [
+        True,
+        True,
+        False,
+    ]
+    found = started_on(jobs, Cluster((8,)))
+    assert [start_s for start_s, _ in found] == [0, 300, 900]
+    told = (
+        "2 of 3 jobs of log still ran: their waits are known, when they end is their limit's guess"
+    )
+    assert Scenario(jobs).note.endswith(told)
+    assert Scenario(jobs.chosen([2], "log")).note == ""
+
+
+def test_a_limit_of_the_partition_is_the_longest_that_it_gave(file):
+    limits = {"gpu": ("60", "1-00:00:00", "Partition_Limit"), "long": ("Partition_Limit",)}
+    rows = [accounted(limit=each, partition=name) for name, own in limits.items() for each in own]
+    jobs = read_jobs(file(HEAD + "".join(rows)), "sacct")
+    assert jobs.estimate_s.tolist() == [3600, 86400, 86400, 60]
+    assert jobs.limited.tolist() == [True, True, True, False]
+
+
+def test_a_log_without_a_gpu_is_one_of_cores(file, caplog):
+    rows = accounted(tres="cpu=48,node=1") + accounted(tres="cpu=32,node=2")
+    cluster = read_cluster(file("gpus,cores\n0,64\n0,64\n", "nodes.csv"))
+    assert cluster == Cluster((64, 64))
+    with caplog.at_level(logging.INFO):
+        jobs = read_jobs(file(HEAD + rows), "sacct", cluster)
+    assert "log: no job has a GPU: cores are taken for GPUs" in messages(caplog, logging.INFO)[-2]
+    assert started_on(jobs, cluster) == [(0, "0:48"), (0, "0:16 1:16")]
+
+
+def test_qualities_of_service_have_the_priorities_that_are_given(file):
+    rows = "".join(accounted(qos=name) for name in ("high", "low", "other"))
+    read = partial(read_jobs, file(HEAD + rows), "sacct")
+    assert read().qos is None
+    assert read(qos={"high": 50, "low": 10}).qos.tolist() == [1, 0.2, 0]
+    with pytest.raises(InputError, match="priority of a quality of service"):
+        read(qos={"low": -1})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gpus\n", "no usable job"),
+        ("gpus\nx\n", r"line 2: gpus\(='x'\) must be a whole number"),
+        ("cores\n4\n", "no column gpus or gpu"),
+        ("gpus\n0\n", r"GPUs of node 0\(=0\)"),
+    ],
+)
+def test_a_table_that_tells_no_cluster_is_refused(file, text, message):
+    with pytest.raises(InputError, match=message):
+        read_cluster(file(text, "nodes.csv"))
+
+
+@pytest.mark.slow
+@needs_data
+def test_real_pods_on_real_nodes():
+    """1,213 nodes with cores and memory; at no time do the pods of a node hold more than it has."""
+    cluster = read_cluster(PODS.with_name("openb_node_list_gpu_node.csv"))
+    assert len(cluster.sizes) == 1213 and cluster.gpus == 6212
+    jobs = read_openb(PODS, cluster=cluster).chosen(range(1500), "first")
+    run = Scenario(jobs, cluster).run("easy")
+    parts = run.parts()
+    capacity, nodes = np.concatenate(cluster.pools), len(cluster.sizes)
+    events = sorted(
+        (time_s, sign, job)
+        for job, row in enumerate(run.jobs)
+        for time_s, sign in ((row["start_s"], 1), (row["finish_s"], -1))
+    )
+    used = np.zeros(3 * nodes)
+    for _, sign, job in events:
+        for place, amount in parts[job]:
+            used[place] += sign * amount
+        assert (used <= capacity).all()

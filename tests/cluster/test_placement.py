@@ -7,6 +7,7 @@ import pytest
 from support import placed
 
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
+from cgrsp_simpy.cluster.placement import PLACEMENTS, Need, Pools
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
 
@@ -63,6 +64,9 @@ LOGS = {
     # 4 is promised node 1 at 61, and 6 both nodes at 90: 7 would delay them and waits; 9 and
     # 8 fit in between
     "conservative": "0@0:0 1@1:1 5@7:1 9@17:1 2@20:0 3@30:0 4@61:1 8@71:1 6@90:0+1 7@100:0",
+    # wide jobs and users who have had little go first: at 40 job 6 of user 1 is the head and no
+    # other is to delay it from 102; 4 and 8, of user 2, are behind
+    "multifactor": "0@0:0 1@1:1 5@7:1 7@12:1 2@20:0 9@30:0 3@40:0 6@102:0+1 4@112:1 8@112:0",
     # user 1 has had much, so 6 is last; at 20 users 0 and 2 have had nothing; at 30 user 2 has
     # had 40 GPU-minutes
     "las": "0@0:0 1@1:1 5@7:1 7@12:1 2@20:0 9@30:0 3@40:0 4@100:0 8@102:1 6@110:0+1",
@@ -89,3 +93,59 @@ def test_log(scheduler):
 
 def test_every_scheduler_is_here():
     assert {name.partition(":")[0] for name in LOGS} == set(SCHEDULERS)
+
+
+# ---- more than GPUs ----
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_needs_are_met_as_by_counting_node_by_node(placement):
+    """Jobs come and go on nodes with GPUs, cores and memory; brute force says where they fit."""
+    random = np.random.default_rng(7)
+    sizes = np.array([[4, 4, 8, 0, 2], [16, 8, 32, 64, 4], [5, 9, 0, 7, 3]])
+    nodes = Pools(sizes.tolist(), PLACEMENTS[placement])
+    free, left, running, refused = nodes.all, sizes.copy(), [], 0
+    for _ in range(2000):
+        number = int(random.integers(1, 4))
+        amounts = tuple(int(each) for each in random.integers(0, (9, 20, 6)))
+        if max(amounts) < number:
+            continue
+        need = Need(amounts, number, int(random.integers(1, 32)))
+        parts = [-(-amount // number) for amount in amounts]
+        fit = [
+            node for node in range(5) if need.where >> node & 1 and (left[:, node] >= parts).all()
+        ]
+        place = nodes.room(free, need)
+        assert (place is not None) == nodes.fits(free, need) == (len(fit) >= number)
+        if place is None:
+            refused += 1
+            if running:
+                free = nodes.give(free, nodes.held(gone := running.pop(0)))
+                np.add.at(left.reshape(-1), *np.array(gone).T)
+            continue
+        assert nodes.serves(place, need) and {each % 5 for each, _ in place} <= {*fit}
+        assert len({each % 5 for each, _ in place}) == number
+        assert {most - least for most, least in _spans(place, number)} <= {0, 1}
+        free = nodes.take(free, nodes.held(place))
+        np.subtract.at(left.reshape(-1), *np.array(place).T)
+        running.append(place)
+        assert nodes.counts(free) == left.reshape(-1).tolist()
+    assert 100 < refused < 1900
+
+
+def _spans(place, number):
+    """The greatest and the least part of each pool; 0 of nodes without one."""
+    for pool in {each // 5 for each, _ in place}:
+        parts = [amount for each, amount in place if each // 5 == pool]
+        yield max(parts), min(parts) if len(parts) == number else 0
+
+
+@pytest.mark.parametrize(
+    "place",
+    [((0, 4),), ((0, 2), (1, 2)), ((0, 2), (2, 1)), ((0, 1), (1, 1), (2, 2)), ((3, 2), (0, 2))],
+)
+def test_a_place_that_does_not_serve_its_need_is_refused(place):
+    """Four GPUs are to be on two nodes, of which node 1 is none."""
+    nodes, need = Pools([(4, 4, 4, 4)]), Need((4,), 2, 0b1101)
+    assert nodes.serves(((0, 2), (2, 2)), need)
+    assert nodes.serves(place, need) == (place == ((3, 2), (0, 2)))

@@ -2,14 +2,23 @@
 the adaptive one.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cluster.cases import ONE_NODE, TWO_NODES, grant, jobs_of, starts, view_of
 from support import waited
 
-from cgrsp_simpy.cluster.jobs import Cluster
-from cgrsp_simpy.cluster.policies import SCHEDULERS, hps_aging, make_scheduler, scores_of_queue
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Mix, generate
+from cgrsp_simpy.cluster.policies import (
+    SCHEDULERS,
+    Multifactor,
+    hps_aging,
+    make_scheduler,
+    scores_of_queue,
+)
 from cgrsp_simpy.cluster.scenario import simulate
+from cgrsp_simpy.cluster.single import Received
 from cgrsp_simpy.model.checks import InputError
 
 HOUR = 3600.0
@@ -320,7 +329,7 @@ def test_sbs_without_a_batch_weighs_efficiency_gpus_and_time():
     ) == [1, 0]
 
 
-@pytest.mark.parametrize("name", ["conservative", "las"])
+@pytest.mark.parametrize("name", ["conservative", "las", "multifactor"])
 def test_schedulers_that_remember_are_fresh_for_every_run(name):
     scheduler, jobs = (
         make_scheduler(name),
@@ -393,3 +402,87 @@ def test_aging_does_not_bound_a_wait(hours, monotone):
     wide = int(np.argmax(jobs.gpus))
     assert waited(found)[wide] >= (hours * 60 - 5) * 60
     assert waited(found)[jobs.gpus == 4].max() == 0
+
+
+# ---- Slurm's priority ----
+
+
+def test_multifactor_is_the_weighted_sum_of_its_four_factors():
+    """At 100 s, when users 0 and 1 have received 100 and 300 GPU-seconds, and user 2 nothing."""
+    jobs = jobs_of(
+        *[(0, 1, 100), (0, 3, 100), (60, 4, 5), (40, 8, 5), (100, 1, 5)], user=[0, 1, 0, 1, 2]
+    )
+    jobs = replace(jobs, qos=[0, 0, 0.5, 1, 0])
+    weights = {"age": 10, "size": 100, "fairshare": 1000, "qos": 10_000}
+    scheduler = Multifactor(**weights, max_age_s=50, half_life_s=1e12)
+    seen = []
+
+    def look(view):
+        if view.now_s == 100 and len(view.queue) == 3:
+            seen.append(scheduler.priority(view, np.array(view.queue)))
+        yield from SCHEDULERS["fifo"](view)
+
+    simulate(jobs, ONE_NODE, look)
+    # waits 40, 60 and 0 s; 8, 4 and 1 of 8 GPUs; a quarter, three quarters and nothing of all usage
+    # against a third each. Jobs go by arrival: user 1's is the older
+    expected = [
+        10 * min(60 / 50, 1) + 100 * 8 / 8 + 1000 * 2 ** (-0.75 * 3) + 10_000 * 0.5,
+        10 * 40 / 50 + 100 * 4 / 8 + 1000 * 2 ** (-0.25 * 3) + 10_000,
+        0 + 100 / 8 + 1000 + 0,
+    ]
+    assert seen[0] == pytest.approx(expected)
+    small = Multifactor(0, 100, 0, favor_small=True)
+    view = view_of(jobs_of((0, 1, 1), (0, 6, 1)), ONE_NODE)
+    assert small.priority(view, np.array([0, 1])).tolist() == [87.5, 25]
+
+
+@pytest.mark.parametrize("half_life_s", [8.0, float("inf")])
+def test_what_was_received_counts_half_after_each_half_life(half_life_s):
+    """A user's 2 GPUs for 16 s that ended 8 s ago, and 1 that has run for 4 s; by the integral."""
+    jobs = jobs_of((0, 2, 16), (20, 1, 16), (24, 1, 1), user=[5, 5, 5])
+    seen = []
+
+    def look(view):
+        received = Received(half_life_s).by_user(view, view.jobs.user)
+        seen.append((view.now_s, dict(received)))
+        yield from SCHEDULERS["fifo"](view)
+
+    simulate(jobs, ONE_NODE, look)
+    at_s = np.linspace(0, 24, 240_001)
+    held = 2.0 * (at_s < 16) + (at_s >= 20)
+    [told] = [received[5] for now_s, received in seen if now_s == 24]
+    assert told == pytest.approx(
+        np.trapezoid(held * 0.5 ** ((24 - at_s) / half_life_s), at_s), 1e-3
+    )
+
+
+def test_multifactor_by_age_alone_is_easy_and_depth_limits_both():
+    jobs = generate(Mix(), 200, 1.2, PAPER_CLUSTER, 0)
+    by_age = "multifactor:size=0,fairshare=0,max_age_s=1e9"
+    for depth in ("", ",depth=3"):
+        easy = f"easy{depth.replace(',', ':')}"
+        first, second = (
+            simulate(jobs, PAPER_CLUSTER, make_scheduler(name)).jobs["start_s"]
+            for name in (easy, by_age + depth)
+        )
+        assert np.array_equal(first, second)
+    assert not np.array_equal(
+        *(
+            simulate(jobs, PAPER_CLUSTER, make_scheduler(name)).jobs["start_s"]
+            for name in ("easy", easy)
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("multifactor:age=-1", r"age\(=-1.0\) must be a number >= 0"),
+        ("multifactor:half_life_s=0", r"half_life_s\(=0.0\) must be a number > 0"),
+        ("multifactor:depth=-1", r"depth\(=-1\)"),
+        ("easy:depth=-1", r"depth\(=-1\)"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        make_scheduler(text)

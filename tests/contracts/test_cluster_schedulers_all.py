@@ -26,7 +26,7 @@ VARIANTS = [
     "adaptive:short_queue=1",
 ]
 ALL = [*SCHEDULERS, *VARIANTS]
-HOLD = ("fifo", "easy", "conservative")  # keep GPUs idle for jobs that wait
+HOLD = ("fifo", "easy", "conservative", "multifactor")  # keep GPUs idle for jobs that wait
 every_scheduler = pytest.mark.parametrize("scheduler", ALL)
 every_placement = pytest.mark.parametrize("placement", PLACEMENTS.values(), ids=PLACEMENTS)
 
@@ -147,7 +147,7 @@ def test_nothing_that_fits_is_left_waiting(scheduler, case):
         *case,
         scheduler,
         lambda view, _: [
-            pytest.fail(f"job {job} fits") for job in view.queue if view.room(view.gpus[job])
+            pytest.fail(f"job {job} fits") for job in view.queue if view.room(view.needs[job])
         ],
     )
 
@@ -169,7 +169,7 @@ def test_what_a_decision_leaves_adds_up(scheduler, case):
             (running.end_s, running.job) for running in view.running.values()
         )
         assert view.head == (view.queue[0] if view.queue else None)
-        assert view.fitting() == [job for job in view.queue if view.room(view.gpus[job])]
+        assert view.fitting() == [job for job in view.queue if view.room(view.needs[job])]
 
     watched(cluster, jobs, scheduler, look)
 

@@ -59,6 +59,7 @@ LINES = [
     "bound --day quiet --jobs 1 --seeds 1 --clairvoyant",
     "cluster run --jobs 1",
     "cluster sweep load=0.5 --policies fifo --jobs 1 --seeds 1",
+    "cluster replay LOG --policies fifo",  # one job, which did not wait
     "dag solve --graph er:n=1,degree=0 --platform gpus=1 --budget evaluations=2",
     "dag run --graph er:n=1,degree=0 --platform gpus=1",
     "dag compare --graph er:n=1,degree=0 --platform gpus=1 --budget evaluations=2 --seeds 1",
@@ -88,7 +89,10 @@ def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path):
     market = tmp_path / "market.csv"
     rows = "".join(f"{3600 * hour},{hour % 5 and 1}\n" for hour in range(60))
     market.write_text(f"time,status\n{rows}", encoding="utf-8")
-    words = [str(market) if word == "MARKET" else word for word in line.split()]
+    log = tmp_path / "log.swf"
+    log.write_text("1 0 0 60 4 -1 -1 4 90 -1 1 7 1 3 2 1 -1 -1\n", encoding="utf-8")
+    files = {"MARKET": str(market), "LOG": str(log)}
+    words = [files.get(word, word) for word in line.split()]
     assert main([*words, "--format", "json"]) == 0
     assert strict(capsys.readouterr().out)
 

@@ -154,7 +154,7 @@ MODELS = {
     "dag, shared": lambda seed: graph(round_robin, "shared", seed),
     "dag, own": lambda seed: graph(lambda problem: first_room, "shared", seed),
     "cluster, fifo-skip": lambda seed: cluster(fifo_skip, seed),
-    "cluster, easy": lambda seed: cluster(easy, seed),
+    "cluster, easy": lambda seed: cluster(easy(), seed),
     "hgsp, planned": lambda seed: tasks("greedy", {}, seed),
     "hgsp, online": lambda seed: tasks("atc:online=true", {"noise": 0.3, "delay_s": 5.0}, seed),
 }

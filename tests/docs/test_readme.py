@@ -98,7 +98,10 @@ def folder_of(command, place):
     if "own.toml" in command:
         [script] = (text for _, text in BLOCKS["market"] if 'to_toml("own.toml")' in text)
         run([sys.executable, "-c", script], place)
-    return place if re.search(r"--copy|studio\.csv|own\.toml", command) else ROOT
+    if "replay mine.swf" in command:
+        [made] = (each for each in COMMANDS if "--swf mine.swf" in each)
+        run(calls(made)[0], place)
+    return place if re.search(r"--copy|studio\.csv|own\.toml|mine\.swf", command) else ROOT
 
 
 @pytest.mark.parametrize(

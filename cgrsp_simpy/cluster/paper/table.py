@@ -97,7 +97,8 @@ class Runs:
     @cached_property
     def tabled(self) -> Found:
         """All schedulers, both settings, at each load."""
-        return studies(LOADS, range(self.seeds), self.jobs, self.executor, tuple(SCHEDULERS))
+        own = tuple(name for name in SCHEDULERS if name != "multifactor")  # that is for logs
+        return studies(LOADS, range(self.seeds), self.jobs, self.executor, own)
 
     def run(self, scheduler: str) -> Run:
         """A run of seed 0 at the load that the paper's utilisation needs, three times as long."""

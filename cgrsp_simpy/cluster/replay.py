@@ -1,0 +1,273 @@
+"""One's own log replayed: which scheduler does what the log recorded, and what more nodes, another
+scheduler or another placement would have changed.
+
+A simulated schedule soon leaves the recorded one, under the right scheduler, too, since the nodes
+on which jobs ran are not told. So schedulers are judged moment by moment: the recorded schedule is
+followed, and at each moment each scheduler is asked what it would start (all ours).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean
+from cgrsp_simpy.cluster.jobs import Cluster, Floats, Jobs
+from cgrsp_simpy.cluster.placement import PLACEMENTS
+from cgrsp_simpy.cluster.policies import make_scheduler
+from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.cluster.view import Scheduler, View
+from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.model.policy import READERS, Wake, policy
+from cgrsp_simpy.studies.replicate import check_policies
+
+GRACE_S = 60.0  # a start so much later counts as one of the moment: schedulers run in cycles
+TIE = 0.02  # what the second question counts beside the first; chosen on 30 logs of its own
+MOMENTS = 2000  # at most so many are judged, evenly spread
+EARLY_S = 1e-3  # jobs that are followed end before others start: sums of times are rounded
+BLOCKS = 20  # in which jobs, or moments, are drawn for an interval
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A log under several schedulers.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        The log on its cluster; under the placement with which all recorded starts find room, if
+        there is one.
+    waits_s : mapping
+        Of each job, seconds: by scheduler, simulated; under "recorded" those of the log, NaN where
+        it does not tell one.
+    agreement : mapping
+        By scheduler, of each moment that is judged whether it would have done what was recorded;
+        empty where the log tells no starts, or no job waited.
+    """
+
+    scenario: Scenario
+    waits_s: Mapping[str, Floats]
+    agreement: Mapping[str, Floats]
+
+    @property
+    def best(self) -> str | None:
+        """The scheduler that agrees most often; None: not told."""
+        return max(self.agreement, key=lambda name: self.agreement[name].mean(), default=None)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for what was recorded, then one a scheduler, those that agree most often first: the
+        agreement in percent, by how much it is below the best one's (with a 95 % interval, block
+        bootstrap over moments), and the waits in seconds.
+        """
+        told, best = self.agreement, self.best
+        names = sorted(self.waits_s, key=lambda name: -told[name].mean() if name in told else -inf)
+        return [
+            {
+                "scheduler": name,
+                **(self._agrees(name) if best else {}),
+                **_figures(self.waits_s[name]),
+            }
+            for name in names
+        ]
+
+    def _agrees(self, name: str) -> dict[str, float | None]:
+        """How often a scheduler agrees, percent, and by how much the best does more often."""
+        own, best = self.agreement.get(name), self.agreement[str(self.best)]
+        below = None if own is None or name == self.best else interval(100 * (best - own))
+        mean = None if own is None else 100 * float(own.mean())
+        return {"agreement_pct": mean, **_plain("below_best_pct", below)}
+
+    def what_if(self, changes: Sequence[str], scheduler: str | None = None) -> list[dict[str, Any]]:
+        """A row for each change of the scenario: the mean wait, and how it differs, job by job,
+        from that without the change, both simulated, with a 95 % interval (block bootstrap).
+
+        changes: as of `changed`. scheduler: unless changed; the best, else the first, unless given.
+        """
+        name = scheduler or self.best or next(each for each in self.waits_s if each != "recorded")
+        rows = []
+        for text in changes:
+            scenario, own = changed(self.scenario, name, text)
+            wait_s = _waits(scenario, own)
+            differs = _plain("wait_difference_s", interval(wait_s - self.waits_s[name]))
+            rows.append(
+                {"what_if": text, "scheduler": own, "wait_s": float(wait_s.mean()), **differs}
+            )
+        return rows
+
+
+def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Replay:
+    """A log, the source of a scenario, under schedulers; all that it has columns for, unless given.
+
+    Raises InputError for jobs that are no log's, and as `Scenario` and `check_policies` do.
+    """
+    jobs = scenario.source
+    require(isinstance(jobs, Jobs), "source", jobs, "the jobs of a log")
+    assert isinstance(jobs, Jobs)
+    every = [name for name in scenario.policies if not scenario.lacks(make_scheduler(name))]
+    policies = check_policies(schedulers or every, scenario)
+    told: dict[str, Floats] = {}
+    waits_s: dict[str, Floats] = {}
+    if jobs.start_s is not None:
+        waits_s["recorded"] = np.maximum(jobs.start_s - jobs.arrival_s, 0.0)
+        made = {name: scenario.make_policy(each) for name, each in policies.items()}
+        told, placement = agreement(scenario, deepcopy(made))
+        scenario = replace(scenario, placement=placement or scenario.placement)
+    waits_s |= {name: _waits(scenario, each) for name, each in policies.items()}
+    return Replay(scenario, waits_s, told)
+
+
+def _figures(wait_s: Floats) -> dict[str, float]:
+    known = wait_s[~np.isnan(wait_s)]
+    p50, p95 = np.percentile(known, (50, 95)).tolist()
+    return {"wait_s": float(known.mean()), "wait_p50_s": p50, "wait_p95_s": p95}
+
+
+def _waits(scenario: Scenario, scheduler: Any) -> Floats:
+    jobs = scenario.run(scheduler).jobs
+    return np.asarray(jobs["start_s"] - jobs["submit_s"])
+
+
+def interval(differences: Floats) -> Mean:
+    """Their mean, with a 95 % interval from `BLOCKS` blocks of neighbours; of one, with none."""
+    if len(differences) < 2:
+        return Mean(float(differences.mean()), nan, nan, len(differences))
+    return block_bootstrap_mean(differences, max(1, len(differences) // BLOCKS))
+
+
+def _plain(name: str, value: Mean | None) -> dict[str, float | None]:
+    """A mean and its interval, as columns."""
+    told = (None, None, None) if value is None else (value.mean, value.low, value.high)
+    return dict(zip((name, f"{name}_low", f"{name}_high"), told))
+
+
+def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, str]:
+    """A scenario and its scheduler with a change: "nodes=4" (that many more, like the last),
+    "scheduler=easy:depth=10", "placement=pack", "kill_at_limit=true".
+
+    Raises InputError for any other.
+    """
+    name, _, value = text.partition("=")
+    check_one_of("what-if", name, ("nodes", "scheduler", "placement", "kill_at_limit"))
+    if name == "scheduler":
+        scenario.make_policy(value)
+        return scenario, value
+    if name == "nodes":
+        require(value.isdecimal(), "what-if nodes", value, "a whole number")
+        check_whole("what-if nodes", int(value), least=1, most=100_000)
+        columns = vars(scenario.cluster)
+        more = {key: own + own[-1:] * int(value) for key, own in columns.items()}
+        return replace(scenario, cluster=Cluster(**more)), scheduler
+    read, allowed = READERS[bool if name == "kill_at_limit" else str]
+    try:
+        return replace(scenario, **{name: read(value)}), scheduler
+    except KeyError:
+        raise InputError(f"what-if {name}(={value!r}) must be {allowed}") from None
+
+
+# ---- moment by moment ----
+
+Asked = Callable[[View, Sequence[int], set[int]], None]
+"""Is shown a view, the jobs that are started now, and those that are started soon."""
+
+
+def agreement(
+    scenario: Scenario, schedulers: Mapping[str, Scheduler]
+) -> tuple[dict[str, Floats], str | None]:
+    """By scheduler, of each moment whether it would have done what was recorded, 0 to 1; and the
+    placement under which every recorded start finds room on the nodes, if there is one.
+
+    Asked are the moments at which some jobs go on to wait. It counts 1 if the job that a scheduler
+    would start first is one that was started, or if it would start none where none was. Under such
+    a placement nothing else matters. Without one, it is not known what had room but that: a job
+    that was started shows that one of as many GPUs had, and any of g GPUs has where more are free
+    than nodes can hide, min(size, g - 1) each. So schedulers are asked what they would start if no
+    wider job fitted and the other GPUs came free at the next end, and, which counts `TIE` beside
+    it, if all free GPUs were on one node. There GPUs of one type and partition are taken together;
+    cores and memory are not looked at.
+    """
+    source = scenario.source
+    assert isinstance(source, Jobs) and source.start_s is not None
+    found: dict[str, list[float]] = {name: [] for name in schedulers}
+    sizes, together = scenario.cluster.sizes, _together(scenario.cluster)
+    hidden = [sum(min(size, gpus) for size in sizes) for gpus in range(max(sizes))]
+
+    def agrees(name: str, view: View, due: Sequence[int], soon: set[int]) -> bool:
+        first: Any = next(iter(schedulers[name](view) or ()), None)
+        return first[0] in soon if due and first else not (due or first)
+
+    def on_nodes(view: View, due: Sequence[int], soon: set[int]) -> None:
+        for name, own in found.items():
+            own.append(agrees(name, view, due, soon))
+
+    def on_one(view: View, due: Sequence[int], soon: set[int]) -> None:
+        sure = [0] * len(view.sizes)
+        if len(sure) == 1:
+            sure[0] = bisect_left(hidden, sum(view.idle()))
+        for node, gpus in chain.from_iterable(view.room(view.needs[job]) or () for job in due):
+            sure[node] = max(sure[node], gpus)
+        if any(sure):
+            with view.supposing(sure):
+                surely = {name: agrees(name, view, due, soon) for name in found}
+            for name, own in found.items():
+                own.append(
+                    (surely[name] + TIE * (not due or agrees(name, view, due, soon))) / (1 + TIE)
+                )
+
+    for placement in PLACEMENTS:
+        exact = replace(scenario, placement=placement)
+        if _follow(exact):
+            _follow(exact, on_nodes)
+            break
+    else:
+        placement = ""
+        if (own := np.flatnonzero(source.gpus)).size:
+            bare = replace(source.chosen(own, ""), nodes=None, cores=None, memory_gb=None)
+            _follow(Scenario(bare, together), on_one)
+    return {name: np.array(each, float) for name, each in found.items() if each}, placement or None
+
+
+def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
+    """Start each job when it was by the log, or as soon as it fits; whether all fitted in time."""
+    jobs, moments, late = scenario.source, count(), set[int]()
+    assert isinstance(jobs, Jobs) and jobs.start_s is not None
+    start_s = np.fmax(jobs.start_s, jobs.arrival_s).tolist()
+    every = -(-2 * jobs.jobs // MOMENTS)
+    early_s = np.maximum(jobs.duration_s - EARLY_S, jobs.duration_s / 2)
+
+    @policy(asks_on_arrival=True)
+    def recorded(view: View) -> Iterator[Any]:
+        now_s, queue = view.now_s, view.queue
+        due = [job for job in queue if start_s[job] <= now_s]
+        soon = {job for job in queue if start_s[job] <= now_s + GRACE_S}
+        if ask and len(soon) < len(queue) and (due or not soon) and next(moments) % every == 0:
+            ask(view, due, soon)
+        for job in due:
+            if (place := view.room(view.needs[job])) is None:
+                late.add(job)
+            else:
+                yield job, place
+        if later := [start_s[job] for job in queue if start_s[job] > now_s]:
+            yield Wake(min(later))
+
+    replace(scenario, source=replace(jobs, duration_s=early_s)).run(recorded)
+    return not late
+
+
+def _together(cluster: Cluster) -> Cluster:
+    """A cluster with all nodes of a type and partitions in one."""
+    none = ("",) * len(cluster.sizes)
+    gpus = Counter[tuple[str, str]]()
+    for kind, size in zip(zip(cluster.types or none, cluster.partitions or none), cluster.sizes):
+        gpus[kind] += size
+    kinds = {kind: size for kind, size in gpus.items() if size}
+    types, partitions = zip(*kinds)
+    return Cluster(tuple(kinds.values()), types=types, partitions=partitions)

@@ -1,0 +1,234 @@
+"""A log replayed: 20 logs simulated by schedulers drawn at random are told apart; intervals, changes
+and refusals.
+
+The law of the logs and the seeds from 1000 on were fixed before any of them was replayed; the
+measure was chosen on seeds 0 to 49.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import check_refused, waited
+
+from cgrsp_simpy.cluster.jobs import Cluster, Mix, generate
+from cgrsp_simpy.cluster.logs import read_jobs
+from cgrsp_simpy.cluster.policies import SCHEDULERS
+from cgrsp_simpy.cluster.replay import agreement, changed, replay
+from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.model.streams import stream
+
+# all that need no more than a log of Slurm tells
+CANDIDATES = sorted(SCHEDULERS.keys() - {"pbs", "sbs"})
+CLUSTERS = [Cluster((8,) * 8), Cluster((4,) * 16), Cluster((8,) * 4 + (4,) * 8)]
+MENU_S = np.array([0.5, 1, 2, 4, 8, 12, 24, 48, 72, 168]) * 3600  # what users ask for
+
+
+def stamp(seconds):
+    return (datetime(2026, 3, 1) + timedelta(seconds=round(float(seconds)))).isoformat()
+
+
+def slurm(jobs):
+    """The rows of a run as sacct prints them, in whole seconds."""
+    lines = ["JobID|User|Submit|Start|End|Timelimit|AllocTRES"]
+    for row in jobs:
+        minutes, seconds = divmod(int(row["estimate_s"]), 60)
+        limit = f"{minutes // 1440}-{minutes // 60 % 24:02}:{minutes % 60:02}:{seconds:02}"
+        times = "|".join(stamp(row[name]) for name in ("submit_s", "start_s", "finish_s"))
+        lines.append(f"{row['job']}|u{row['user']}|{times}|{limit}|gres/gpu={row['gpus']}")
+    return "\n".join(lines) + "\n"
+
+
+def drawn(seed, known, jobs=800):
+    """The scheduler, the cluster and the log of a seed; known: users know run times, to the second,
+    else they ask for a limit of the menu, for 1 to 4 times as long.
+    """
+    law = stream(seed, "replay law")
+    scheduler, cluster = str(law.choice(CANDIDATES)), CLUSTERS[int(law.integers(len(CLUSTERS)))]
+    placement = str(law.choice(["first", "best", "pack", "spread"]))
+    drawn = generate(Mix(), jobs, law.uniform(0.75, 1.0), cluster, seed)
+    asked_s = drawn.duration_s * law.uniform(1, 4, jobs)
+    whole_s = np.ceil(drawn.duration_s)
+    drawn = replace(
+        drawn,
+        arrival_s=np.floor(drawn.arrival_s),
+        duration_s=whole_s,
+        estimate_s=whole_s if known else MENU_S[np.searchsorted(MENU_S, asked_s)],
+    )
+    return scheduler, cluster, slurm(Scenario(drawn, cluster, placement).run(scheduler).jobs)
+
+
+def named(seed, known, folder):
+    """Whether replay names the scheduler of a log, and how that agrees."""
+    scheduler, cluster, text = drawn(seed, known)
+    path = folder / f"{seed}.txt"
+    path.write_text(text, encoding="utf-8")
+    scenario = Scenario(read_jobs(path, "sacct", cluster), cluster)
+    told, _ = agreement(scenario, {name: scenario.make_policy(name) for name in CANDIDATES})
+    means = {name: each.mean() for name, each in told.items()}
+    return max(means, key=means.get) == scheduler, means[scheduler]
+
+
+HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "cluster.md"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [(True, "and all {} where they knew"), (False, "named {} where users asked for limits")],
+)
+def test_of_20_logs_the_scheduler_is_named_in_at_least_18(known, told, tmp_path):
+    found = [named(seed, known, tmp_path) for seed in range(1000, 1020)]
+    right = sum(right for right, _ in found)
+    assert right >= 18
+    assert told.format(right) in " ".join(HOWTO.read_text(encoding="utf-8").split())
+
+
+def read(folder, rows, cluster=None):
+    path = folder / "log.txt"
+    path.write_text(rows, encoding="utf-8")
+    return Scenario(*[read_jobs(path, "sacct", *filter(None, [cluster])), *filter(None, [cluster])])
+
+
+def log_of(scheduler, jobs=200, seed=3, placement="best"):
+    scenario = Scenario(generate(Mix(), jobs, 1.0, CLUSTERS[0], seed), placement=placement)
+    whole = replace(
+        scenario.source,
+        arrival_s=np.floor(scenario.source.arrival_s),
+        duration_s=np.ceil(scenario.source.duration_s),
+        estimate_s=np.ceil(scenario.source.estimate_s),
+    )
+    return slurm(replace(scenario, source=whole).run(scheduler).jobs)
+
+
+def test_on_its_own_log_easy_agrees_at_every_moment_and_waits_as_recorded(tmp_path):
+    found = replay(read(tmp_path, log_of("easy", placement="spread")), ["fifo", "easy", "shortest"])
+    assert found.best == "easy" and found.scenario.placement == "spread"
+    assert found.agreement["easy"].all()
+    assert np.array_equal(found.waits_s["easy"], found.waits_s["recorded"])
+    recorded, best, *others = found.rows
+    assert recorded["scheduler"] == "recorded" and recorded["agreement_pct"] is None
+    assert best["scheduler"] == "easy" and best["below_best_pct"] is None
+    for row in others:
+        own = found.agreement[row["scheduler"]]
+        assert row["below_best_pct"] == pytest.approx(100 * (1 - own.mean()))
+        assert 0 < row["below_best_pct_low"] < row["below_best_pct"] < row["below_best_pct_high"]
+
+
+def test_where_nobody_waits_no_scheduler_agrees_more(tmp_path):
+    rows = slurm(Scenario(generate(Mix(), 20, 0.01, CLUSTERS[0], 0)).run("fifo").jobs)
+    found = replay(read(tmp_path, rows), ["fifo", "easy"])
+    assert found.best is None and [row["scheduler"] for row in found.rows] == [
+        "recorded",
+        "fifo",
+        "easy",
+    ]
+    assert "agreement_pct" not in found.rows[0]
+
+
+def test_a_log_without_starts_is_simulated_alone():
+    """Jobs of a mix, which no log has recorded."""
+    found = replay(Scenario(generate(Mix(), 50, 0.9, CLUSTERS[0], 0)), ["fifo", "easy"])
+    assert found.best is None and list(found.waits_s) == ["fifo", "easy"]
+    assert [row["scheduler"] for row in found.what_if(["placement=pack"])] == ["fifo"]
+
+
+def test_starts_that_do_not_fit_the_cluster_are_late_and_no_placement_is_found(tmp_path):
+    """A log of 64 GPUs on 56."""
+    cluster = Cluster((8,) * 7)
+    found = replay(read(tmp_path, log_of("easy"), cluster), ["fifo", "easy"])
+    assert found.scenario.placement == "best" and found.agreement["easy"].mean() < 1
+
+
+def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
+    found = replay(read(tmp_path, log_of("easy")), ["easy", "fifo"])
+    wider, other, limited = found.what_if(
+        ["nodes=2", "scheduler=fifo", "kill_at_limit=true"], "easy"
+    )
+    more = Scenario(found.scenario.source, Cluster((8,) * 10), found.scenario.placement)
+    assert wider["wait_s"] == waited(more.run("easy")).mean()
+    differences = found.waits_s["fifo"] - found.waits_s["easy"]
+    assert other["wait_difference_s"] == pytest.approx(differences.mean())
+    assert other["wait_difference_s_low"] < other["wait_difference_s"]
+    assert (limited["wait_difference_s"], limited["wait_difference_s_high"]) == (0, 0)
+
+
+def test_more_nodes_are_like_the_last():
+    cluster = Cluster((2, 4), cores=(8, 16), types=("a", "b"), partitions=("p", "p,q"))
+    jobs = replace(
+        generate(Mix(gpus=((1,),), gpu_shares=(1.0,)), 5, 0.9, cluster, 0), cores=[1] * 5
+    )
+    more, scheduler = changed(Scenario(jobs, cluster), "easy", "nodes=2")
+    assert scheduler == "easy" and more.cluster == Cluster(
+        (2, 4, 4, 4), cores=(8, 16, 16, 16), types=("a", *"bbb"), partitions=("p", *["p,q"] * 3)
+    )
+
+
+BOUND = """JobID|Partition|Submit|Start|End|Timelimit|ReqTRES|AllocTRES
+1|gpu|2026-03-02T09:00:00|2026-03-02T09:00:00|2026-03-02T10:00:00|60||cpu=4,node=2,gres/gpu=4
+2|gpu|2026-03-02T09:01:00|2026-03-02T10:00:00|2026-03-02T11:00:00|60||cpu=4,node=1,gres/gpu=2
+3|cpu|2026-03-02T09:02:00|2026-03-02T{}|2026-03-02T12:00:00|60||cpu=8,node=1
+4|gpu|2026-03-02T09:03:00|2026-03-02T11:00:00|2026-03-02T12:00:00|60||cpu=4,node=2,gres/gpu=4
+"""
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
+    """Not exact: job 1 is said to end five minutes after job 2 took its place."""
+    cluster = Cluster((2, 2, 0), cores=(8, 8, 8), partitions=("gpu", "gpu", "cpu"))
+    rows = BOUND.format("09:02:00")
+    rows = rows if exact else rows.replace("09:00:00|2026-03-02T10:00", "09:00:00|2026-03-02T10:05")
+    found = replay(read(tmp_path, rows, cluster), ["fifo-skip", "fifo"])
+    assert found.waits_s["recorded"].tolist() == [0, 59 * 60, 0, 117 * 60]
+    assert found.best == "fifo-skip"
+    if exact:
+        assert np.array_equal(found.waits_s["fifo-skip"], found.waits_s["recorded"])
+        assert found.agreement["fifo"].mean() < found.agreement["fifo-skip"].mean() == 1
+
+
+def test_jobs_without_gpus_alone_are_replayed_by_their_cores(tmp_path):
+    cluster = Cluster((2, 0), cores=(8, 8))
+    rows = BOUND.format("09:02:00").replace(",gres/gpu=4", "").replace(",gres/gpu=2", "")
+    found = replay(read(tmp_path, rows, cluster), ["fifo-skip", "fifo"])
+    assert not found.scenario.source.gpus.any() and found.scenario.cluster.cores == (8, 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nodes=0", ["what-if nodes(=0)", "1"]),
+        ("nodes=-1", ["what-if nodes(='-1')", "a whole number"]),
+        ("nodes", ["what-if nodes(='')"]),
+        ("gpus=3", ["what-if 'gpus'", "nodes"]),
+        ("scheduler=best", ["scheduler 'best'"]),
+        ("scheduler=pbs", ["pbs needs"]),
+        ("placement=tight", ["placement 'tight'"]),
+        ("kill_at_limit=maybe", ["kill_at_limit(='maybe')", "true or false"]),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused(text, words, tmp_path):
+    scenario = read(tmp_path, log_of("fifo", 20))
+    check_refused(lambda: changed(scenario, "easy", text), words)
+
+
+def test_no_scheduler_sees_when_jobs_started(tmp_path):
+    scenario = read(tmp_path, log_of("fifo", 20))
+    seen = []
+
+    def look(view):
+        seen.append(hasattr(view.jobs, "start_s"))
+
+    with pytest.raises(Exception, match="look"):
+        scenario.run(look)
+    assert seen and not any(seen)
+
+
+def test_a_slurm_that_starts_jobs_in_cycles_is_named_still(tmp_path):
+    """Every start is up to a minute late, as no simulation here makes it."""
+    scenario = read(tmp_path, log_of("shortest", 400))
+    late_s = stream(7, "late").uniform(0, 59, scenario.source.jobs)
+    late = replace(scenario.source, start_s=np.floor(scenario.source.start_s + late_s))
+    found = replay(replace(scenario, source=late), ["fifo", "fifo-skip", "easy", "sjf", "shortest"])
+    assert found.best == "shortest"

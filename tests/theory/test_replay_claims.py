@@ -1,0 +1,75 @@
+"""What the how-to says of a log that is replayed is what the commands beside it print."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from support import output
+
+HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "cluster.md"
+TEXT = " ".join(HOWTO.read_text(encoding="utf-8").split())
+COMMANDS = [
+    re.search(rf"venv/bin/cgrsp (cluster {action} .*mine.swf.*)", HOWTO.read_text("utf-8"))[1]
+    for action in ("run", "replay")
+]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What the two commands print, as JSON."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("replay"))
+        run, replay = COMMANDS
+        capture = {}
+
+        def printed(capsys):
+            if not capture:
+                output(capsys, *run.split())
+                capture.update(json.loads(output(capsys, *replay.split(), "--format", "json")))
+            return capture
+
+        yield printed
+
+
+def hours(seconds):
+    return f"{abs(seconds) / 3600:.1f}"
+
+
+def test_easy_is_named_and_how_far_the_next_is_behind(found, capsys):
+    told = found(capsys)
+    recorded, best, following, *_ = told["schedulers"]
+    assert (told["best"], best["scheduler"], following["scheduler"]) == (
+        "easy",
+        "easy",
+        "conservative",
+    )
+    low, high = (f"{following[f'below_best_pct_{end}']:.1f}" for end in ("low", "high"))
+    assert (
+        f"EASY agrees at {best['agreement_pct']:.0f} % of the moments and conservative backfilling,"
+        f" the next, at {following['agreement_pct']:.1f} %; the interval of the difference, {low} to"
+        f" {high} points"
+    ) in TEXT
+    assert f"a mean of {hours(best['wait_s'])} hours" in TEXT
+    assert best["wait_s"] == pytest.approx(recorded["wait_s"])
+
+
+def test_what_if_is_as_the_text_says(found, capsys):
+    node, conservative, shallow = found(capsys)["what_if"]
+    mean, low, high = (
+        {
+            name: each[f"wait_difference_s{end}"]
+            for name, each in zip("ncs", (node, conservative, shallow))
+        }
+        for end in ("", "_low", "_high")
+    )
+    assert high["n"] < 0 and low["c"] < 0 < high["c"] and low["s"] > 0
+    assert (
+        f"shortens the mean wait by {hours(mean['n'])} hours (95 % interval {hours(high['n'])} to"
+        f" {hours(low['n'])}, block"
+    ) in TEXT
+    assert f"for certain (-{hours(low['c'])} to {hours(high['c'])} hours)" in TEXT
+    assert (
+        f"lengthens it by {hours(mean['s'])} hours ({hours(low['s'])} to {hours(high['s'])})"
+        in TEXT
+    )

@@ -44,7 +44,7 @@ def best_number(scenario: Scenario, by: str = "price", seed: int = 0) -> Run:
             break
         tried.append(_try(scenario, number, by, seed))
     best: Scenario = _best(tried, by).run.scenario  # type: ignore[assignment]
-    if isinstance(best.machines, int) and best.recursive:
+    if best.recursive:
         return follow(best, seed, keep=True)
     return best.run(best.policy, seed)
 

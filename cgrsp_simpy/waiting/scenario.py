@@ -38,7 +38,7 @@ from cgrsp_simpy.waiting.policies import (
     foreseen,
     order_of,
 )
-from cgrsp_simpy.waiting.recursion import Plan, follow, plan_of
+from cgrsp_simpy.waiting.recursion import follow, started
 from cgrsp_simpy.waiting.tally import Tally, most_at_once
 from cgrsp_simpy.waiting.view import SharedView, View, WholeView
 
@@ -143,15 +143,12 @@ class Scenario(Model):
         whether it balks: if it finds no machine, it has rented one since it came.
         """
         numbers, balks = count(1), self.policy.balks
-        # whether a job knows its wait when it comes
-        plan = plan_of(self.machines) if balks and self.order == "fcfs" else None
-        for chunk, kinds in self.foreseen(draw.seed):
-            columns = (column.tolist() for column in (*chunk, kinds))
-            for submit_s, run_s, cores, memory_gb, kind in zip(*columns):
+        for chunk, kinds, patience in self._patience_s(draw.seed):
+            columns = (column.tolist() for column in (*chunk, kinds, patience))
+            for submit_s, run_s, cores, memory_gb, kind, patience_s in zip(*columns):
                 job = Job(next(numbers), submit_s, run_s, cores, memory_gb)
                 waits = kind != GOES or self.work_conserving
-                patience_s = self._patience_s(plan, job, kind) if waits else None
-                yield submit_s, job, (patience_s, balks and kind != MISLED)
+                yield submit_s, job, (patience_s if waits else None, balks and kind != MISLED)
 
     def life(self, run: Simulation, job: Job) -> Process:
         """Perhaps a wait, then execution on a fixed machine, or on demand."""
@@ -404,13 +401,13 @@ class Scenario(Model):
 
     @property
     def recursive(self) -> bool:
-        """Whether the recursion covers it: for whole machines, first come, first served."""
-        return not self.shared and self.order == "fcfs"
+        """Whether the recursion covers it: first come, first served."""
+        return self.order == "fcfs"
 
     @property
     def pace_per_s(self) -> float:  # type: ignore[override]
         """Of the recursion, where it covers the scenario."""
-        return 1_000_000.0 if self.recursive else Model.pace_per_s
+        return (1e5 if self.shared else 1e6) if self.recursive else Model.pace_per_s
 
     @property
     def steady(self) -> bool:
@@ -481,17 +478,18 @@ class Scenario(Model):
             yield chunk, kinds
             first += len(kinds)
 
-    def _patience_s(self, plan: Plan | None, job: Job, kind: int) -> float:
-        """How long a job stays in the queue, at most."""
-        wait_s = 0.0 if kind == GOES else self.policy.wait_s
-        if plan is None:
-            return wait_s
-        if plan.admits(job, wait_s):
-            return math.inf
-        if kind != MISLED:
-            return 0.0
-        plan.lingers(job, wait_s)
-        return wait_s
+    def _patience_s(self, seed: int) -> Iterator[tuple[Chunk, Kinds, npt.NDArray[np.float64]]]:
+        """The jobs, and how long each stays in the queue, at most; for ever if it knows when it
+        comes that it will get a machine in time, and not at all if it knows the contrary.
+        """
+        if not (self.policy.balks and self.recursive):
+            for chunk, kinds in self.foreseen(seed):
+                yield chunk, kinds, np.where(kinds == GOES, 0.0, self.policy.wait_s)
+            return
+        rules = (self.policy, self.machines, self.work_conserving)
+        for chunk, kinds, starts in started(self.foreseen(seed), *rules):
+            in_vain = np.where(kinds == MISLED, self.policy.wait_s, 0.0)
+            yield chunk, kinds, np.where(np.isnan(starts), in_vain, math.inf)
 
     @staticmethod
     def _require_fit(first: int, chunk: Chunk, sizes: Sequence[Size], where: str) -> None:

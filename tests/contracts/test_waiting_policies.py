@@ -46,16 +46,23 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.jobs["start_s"], other.jobs["start_s"])
 
 
+SIZES = (Size("a", 1, 4.0, 1.0), Size("b", 4, 2.0, 4.0), Size("c", 3, 8.0, 3.0))
+
+
 @every_policy
 @given(
-    jobs=job_lists(), servers=st.integers(1, 4), mistaken=st.booleans(), conserving=st.booleans()
+    jobs=job_lists(most_cores=4),
+    machines=st.one_of(st.integers(1, 4), st.lists(st.sampled_from(SIZES), min_size=1, max_size=4)),
+    mistaken=st.booleans(),
+    conserving=st.booleans(),
 )
-@settings(max_examples=60)
+@settings(max_examples=80)
 def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_together(
-    name, jobs, servers, mistaken, conserving
+    name, jobs, machines, mistaken, conserving
 ):
     errors = MISTAKEN if mistaken else Mispredictions()
-    case = Scenario(jobs, small(name), servers, errors=errors, work_conserving=conserving)
+    own = machines if isinstance(machines, int) else (SIZES[1], Size("d", 4, 8.0, 1), *machines)
+    case = Scenario(jobs, small(name), own, errors=errors, work_conserving=conserving)
     assert_same(simulated(case, keep=True), follow(case, keep=True))
 
 

@@ -148,8 +148,10 @@ def idle(submit_s):
             lambda: simulated(Scenario(two(cores=3), waiting_policy("ajw"), M5[:2])),
             ["job 2 (3 cores", "no fixed machine", "ajw"],
         ),
-        (lambda: follow(Scenario(two(), waiting_policy("ajw"), M5)), ["recursion", "simulate"]),
-        (lambda: follow(Scenario(two(), waiting_policy("ajw"), 1, "sjf")), ["recursion"]),
+        (
+            lambda: follow(Scenario(two(), waiting_policy("ajw"), 1, "sjf")),
+            ["recursion", "simulate"],
+        ),
         (lambda: follow(Scenario(two(), waiting_policy("ajw"), 1), seed=-1), ["seed(=-1)"]),
         (lambda: Scenario(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
         (

@@ -24,7 +24,15 @@ from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, Timeline
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Job, JobSource, ListedJobs
-from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, exact_gb, rent_per_h
+from cgrsp_simpy.waiting.machines import (
+    M5,
+    PAPER_PRICES,
+    Prices,
+    Size,
+    exact_gb,
+    rent_per_h,
+    rented,
+)
 from cgrsp_simpy.waiting.policies import (
     GOES,
     MISLED,
@@ -73,8 +81,8 @@ class Scenario(Model):
     prices : Prices
         Of an hour, fixed and on demand.
     sizes : sequence of Size
-        Those for rent, where machines are shared; a job rents the cheapest that it fits on, and a
-        fixed machine costs prices.fixed / prices.on_demand of what renting it costs.
+        Those for rent, where machines are shared; a job rents the cheapest that it fits on, several
+        of a size if it fits on none, and pays as the size is billed; a fixed machine costs prices.fixed / prices.on_demand of what renting it costs.
     errors : Mispredictions
         How often waits and running times are mispredicted.
     work_conserving : bool
@@ -463,15 +471,13 @@ class Scenario(Model):
         for chunk, kinds in foreseen(self.source, self.policy, self.errors, seed):
             if not isinstance(self.machines, int):
                 chunk = chunk._replace(memory_gb=exact_gb(chunk.memory_gb))
-                self._require_fit(first, chunk, self.sizes, "no machine that is for rent")
-                unfit = ~_fits(chunk, self.machines)
+                needs = chunk.cores, chunk.memory_gb
+                told = "no machines that are for rent"
+                _require_fit(first, chunk, np.isfinite(rent_per_h(*needs, self.sizes)), told)
+                unfit = rented(*needs, self.machines)[1] != 1
                 if not self.policy.rents:
-                    self._require_fit(
-                        first,
-                        chunk,
-                        self.machines,
-                        "no fixed machine, and under ajw every job waits for one",
-                    )
+                    told = "no fixed machine, and under ajw every job waits for one"
+                    _require_fit(first, chunk, ~unfit, told)
                 kinds[unfit] = GOES
             elif self.machines == 0:
                 kinds[:] = GOES
@@ -491,15 +497,10 @@ class Scenario(Model):
             in_vain = np.where(kinds == MISLED, self.policy.wait_s, 0.0)
             yield chunk, kinds, np.where(np.isnan(starts), in_vain, math.inf)
 
-    @staticmethod
-    def _require_fit(first: int, chunk: Chunk, sizes: Sequence[Size], where: str) -> None:
-        for row in np.flatnonzero(~_fits(chunk, sizes))[:1]:
-            most = max(sizes, key=lambda size: (size.cores, size.memory_gb))
-            raise InputError(
-                f"job {first + row + 1} ({chunk.cores[row]} cores, {chunk.memory_gb[row]:g} GB)"
-                f" fits on {where}; the largest has {most.cores} cores and {most.memory_gb:g} GB"
-            )
 
-
-def _fits(chunk: Chunk, sizes: Sequence[Size]) -> npt.NDArray[np.bool_]:
-    return np.isfinite(rent_per_h(chunk.cores, chunk.memory_gb, sizes))
+def _require_fit(first: int, chunk: Chunk, fits: npt.NDArray[np.bool_], where: str) -> None:
+    for row in np.flatnonzero(~fits)[:1]:
+        raise InputError(
+            f"job {first + row + 1} ({chunk.cores[row]} cores, {chunk.memory_gb[row]:g} GB)"
+            f" fits on {where}"
+        )

@@ -206,7 +206,7 @@ def paid_s(run_s: Floats, index: Ints, sizes: Sequence[Size]) -> Floats:
     )
     paid = np.maximum(run_s + boot_s, least_s)
     whole = np.ceil(paid / np.where(step_s > 0, step_s, 1.0)) * step_s
-    return np.where(step_s > 0, whole, paid)
+    return np.asarray(np.where(step_s > 0, whole, paid))
 
 
 class Room:

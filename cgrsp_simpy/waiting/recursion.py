@@ -25,7 +25,7 @@ from cgrsp_simpy.waiting.tally import Columns
 if TYPE_CHECKING:
     from cgrsp_simpy.waiting.scenario import Scenario
 
-MANY = 200_000  # jobs from which on compiling pays
+COMPILED_FROM = 200_000  # jobs from which on compiling pays
 Machines = int | Sequence[Size]  # taken as a whole, or shared by cores and memory
 Started = tuple[Chunk, Kinds, Floats]
 
@@ -41,7 +41,7 @@ def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
     if not scenario.recursive:
         raise InputError("the recursion is for first come, first served; simulate instead")
     records, rules = Records(scenario, keep), (scenario.policy, scenario.machines)
-    many = scenario.jobs >= MANY
+    many = scenario.jobs >= COMPILED_FROM
     for jobs in recursion(scenario.foreseen(seed), *rules, scenario.work_conserving, fast=many):
         records.take(jobs)
     return Run(scenario, scenario.label, seed, records)

@@ -82,7 +82,8 @@ class Scenario(Model):
         Of an hour, fixed and on demand.
     sizes : sequence of Size
         Those for rent, where machines are shared; a job rents the cheapest that it fits on, several
-        of a size if it fits on none, and pays as the size is billed; a fixed machine costs prices.fixed / prices.on_demand of what renting it costs.
+        of a size if it fits on none, and pays as the size is billed; a fixed machine costs
+        prices.fixed / prices.on_demand of what renting it costs.
     errors : Mispredictions
         How often waits and running times are mispredicted.
     work_conserving : bool

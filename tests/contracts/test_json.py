@@ -78,6 +78,7 @@ LINES = [
     "waiting sweep machines=9 --rate-per-s 0.01 --jobs 2 --policies ajw-t --seeds 1",
     "waiting analyze --policy ajw-t",
     "waiting optimize",
+    "waiting plan --trace JOBS --machine whole --limit p95=600",
     "market report MARKET",  # without prices
     "market fit MARKET",
 ]
@@ -88,7 +89,11 @@ def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path):
     market = tmp_path / "market.csv"
     rows = "".join(f"{3600 * hour},{hour % 5 and 1}\n" for hour in range(60))
     market.write_text(f"time,status\n{rows}", encoding="utf-8")
-    words = [str(market) if word == "MARKET" else word for word in line.split()]
+    jobs = tmp_path / "jobs.csv"
+    rows = "".join(f"{3600 * hour},{1800 + hour % 7}\n" for hour in range(24 * 30))
+    jobs.write_text(f"time,wallclock_runtime_sec\n{rows}", encoding="utf-8")
+    files = {"MARKET": str(market), "JOBS": str(jobs)}
+    words = [files.get(word, word) for word in line.split()]
     assert main([*words, "--format", "json"]) == 0
     assert strict(capsys.readouterr().out)
 

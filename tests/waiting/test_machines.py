@@ -9,9 +9,17 @@ from waiting.cases import jobs_of, two
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.waiting.best import best_number
 from cgrsp_simpy.waiting.jobs import CHUNK, ExponentialJobs, ListedJobs, scenario_jobs
-from cgrsp_simpy.waiting.machines import M5, Prices, Room, Size, paid_s, read_sizes, rent_per_h, rented
+from cgrsp_simpy.waiting.machines import (
+    M5,
+    Prices,
+    Room,
+    Size,
+    paid_s,
+    read_sizes,
+    rent_per_h,
+    rented,
+)
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
 from cgrsp_simpy.waiting.scenario import Scenario
@@ -182,10 +190,6 @@ def idle(submit_s):
         ),
         (lambda: follow(Scenario(two(), waiting_policy("ajw"), 1), seed=-1), ["seed(=-1)"]),
         (lambda: Scenario(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
-        (
-            lambda: best_number(Scenario(two(), waiting_policy("ajw"), 1, prices=Prices(0, 1))),
-            ["fixed price(=0)"],
-        ),
         (lambda: scenario_jobs(cg.day("quiet"), "H100"), ["gpu(='H100')", "RTX A4000"]),
     ],
 )

@@ -370,7 +370,13 @@ def _plan(given: argparse.Namespace) -> Answer:
             log.info("%s", path)
     names = ("p95_wait_s", "wait_s", "price", "bill", "machines", "policy")
     lines = [[_cell(row[name]) for name in names] for row in found.frontier]
-    table = "\n".join([str(found), "", "least money for a wait", *aligned([list(names), *lines])])
+    told_more = (
+        f"load: {found.load.mean:.3g} (95 %: {found.load.low:.3g} to {found.load.high:.3g}); in 95 %"
+        f" of resampled logs {found.range[0]:,} to {found.range[1]:,} machines are best, and this plan"
+        f" is at most {found.regret:.1%} dearer than the best"
+    )
+    texts = [str(found), "", told_more, "", "least money for a wait"]
+    table = "\n".join([*texts, *aligned([list(names), *lines])])
     made = formatted(given, _values(found), found.frontier, lambda: table)
     return made._replace(status=int(bool(found.reason)))
 

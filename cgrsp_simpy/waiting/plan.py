@@ -243,7 +243,7 @@ def plan(
     check_number("growth", growth, above=-1)
     limit = Limit.read(limit) if isinstance(limit, str) else limit
     search = Search(jobs, sizes, prices, limit, budget, growth, seed)
-    for text in policies:
+    for text in sorted(policies, key=lambda text: search.first(text).wait_s):
         search.climb(text)
     search.refine()
     return search.chosen()
@@ -451,7 +451,7 @@ class Search:
         """Try a policy: size by size of machine, then with other t and b, unless they are told, or
         the policy is far behind the best.
         """
-        policy = self._first(text)
+        policy = self.first(text)
         free = [name for name in limits_of(policy.name) if f"{name}=" not in text]
         start = self.best().own if self.tried else (0,) * len(self.sizes)
         best = self._along(start, policy)
@@ -481,7 +481,8 @@ class Search:
         most_s = 8 * self.limit.wait_s if self.limit else DAY_S
         return policy.wait_s in (0, math.inf) or 1 <= policy.wait_s <= most_s
 
-    def _first(self, text: str) -> WaitingPolicy:
+    def first(self, text: str) -> WaitingPolicy:
+        """A policy as it is tried first: with the longest wait that keeps the limit."""
         slack_s = max(0.0, self.limit.wait_s - self.boot_s) if self.limit else FREE_WAIT_S
         return waiting_policy(text, wait_s=slack_s)
 
@@ -511,13 +512,22 @@ class Search:
         numbers = self._numbers(start)
         middle = numbers.index(start)
         tried = [self._at(best.own, policy, place, start)]
-        for step in (1, -1):
+        for step in (-1, 1):
             at, worse = middle + step, 0
-            while 0 <= at < len(numbers) and worse < 2:
+            while 0 <= at < len(numbers) and worse < 2 and not self._ends(tried[-1], step):
                 tried.append(self._at(best.own, policy, place, numbers[at]))
                 worse = 0 if self.value(tried[-1]) <= min(map(self.value, tried)) else worse + 1
                 at += step
         return min([best, *tried], key=self.value)
+
+    def _ends(self, tried: Tried, step: int) -> bool:
+        """Whether with fewer machines a limit would be broken all the more, or with more of them
+        they would cost much more than what keeps it.
+        """
+        if self.limit is None:
+            return False
+        (fails, least, _), own = self.value(self.best()), self.value(tried)
+        return own[0] > 0 if step < 0 else fails == 0 and own[1] > least * (1 + MOST_REGRET)
 
     @staticmethod
     def _numbers(start: int) -> list[int]:

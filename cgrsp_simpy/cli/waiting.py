@@ -370,10 +370,11 @@ def _plan(given: argparse.Namespace) -> Answer:
             log.info("%s", path)
     names = ("p95_wait_s", "wait_s", "price", "bill", "machines", "policy")
     lines = [[_cell(row[name]) for name in names] for row in found.frontier]
+    load, (few, many_) = found.load, found.range
     told_more = (
-        f"load: {found.load.mean:.3g} (95 %: {found.load.low:.3g} to {found.load.high:.3g}); in 95 %"
-        f" of resampled logs {found.range[0]:,} to {found.range[1]:,} machines are best, and this plan"
-        f" is at most {found.regret:.1%} dearer than the best"
+        f"load: {load.mean:.3g} (95 %: {load.low:.3g} to {load.high:.3g}); in 95 % of resampled"
+        f" logs {few:,} to {many_:,} machines are best, and this plan is at most"
+        f" {found.regret:.1%} dearer than the best"
     )
     texts = [str(found), "", told_more, "", "least money for a wait"]
     table = "\n".join([*texts, *aligned([list(names), *lines])])

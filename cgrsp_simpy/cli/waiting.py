@@ -9,7 +9,7 @@ import argparse
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, JobSource, ListedJobs, describe, read_jobs
 from cgrsp_simpy.waiting.machines import BILLED, M5, Prices, Size, read_sizes, rent_per_h
-from cgrsp_simpy.waiting.plan import Limit, Plan, plan, told
+from cgrsp_simpy.waiting.plan import Limit, plan, told
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, WaitingPolicy
 from cgrsp_simpy.waiting.scenario import Scenario
 
@@ -96,7 +96,7 @@ def _add_plan(actions: Any) -> None:
     pairs = fields_of(plan, "budget", "growth")
     add_options(
         parser,
-        ("--limit NAME=TIME", checked(Limit.read), "of the waits: p95=30min, mean=600, p99=2h"),
+        ("--limit NAME=TIME", checked(_limit), "of the waits: p95=30min, mean=600, p99=2h"),
         ("--budget AMOUNT", float, pairs["budget"].told),
         ("--policies P,P", str, "among them (default: all), as sww:wait_s=60", ",".join(POLICIES)),
         ("--growth SHARE", checked(_share), "of jobs from year to year, such as 20%%"),
@@ -108,13 +108,15 @@ def _add_plan(actions: Any) -> None:
     parser.set_defaults(formats=FORMATTED)
 
 
+def _limit(text: str) -> str:
+    """As it is, if it is one."""
+    Limit.read(text)
+    return text
+
+
 def _share(text: str) -> float:
     """20%, or 0.2."""
-    number, percent = text.removesuffix("%"), text.endswith("%")
-    try:
-        return float(number) / (100 if percent else 1)
-    except ValueError:
-        raise InputError(f"growth(={text!r}) must be a share, such as 20% or 0.2") from None
+    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
@@ -369,7 +371,10 @@ def _plan(given: argparse.Namespace) -> Answer:
         for path in figure.write(given.out, figure.rows(found)):
             log.info("%s", path)
     names = ("p95_wait_s", "wait_s", "price", "bill", "machines", "policy")
-    lines = [[_cell(row[name]) for name in names] for row in found.frontier]
+    lines = [
+        [*(f"{row[name]:,.6g}" for name in names[:-1]), str(row["policy"])]
+        for row in found.frontier
+    ]
     load, (few, many_) = found.load, found.range
     told_more = (
         f"load: {load.mean:.3g} (95 %: {load.low:.3g} to {load.high:.3g}); in 95 % of resampled"
@@ -378,23 +383,9 @@ def _plan(given: argparse.Namespace) -> Answer:
     )
     texts = [str(found), "", told_more, "", "least money for a wait"]
     table = "\n".join([*texts, *aligned([list(names), *lines])])
-    made = formatted(given, _values(found), found.frontier, lambda: table)
+    values = {**asdict(found), "policy": told(found.policy)}
+    made = formatted(given, values, found.frontier, lambda: table)
     return made._replace(status=int(bool(found.reason)))
-
-
-def _cell(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:,.6g}"
-
-
-def _values(found: Plan) -> dict[str, Any]:
-    """A plan as JSON has it; means with the ends of their intervals."""
-    values = {item.name: getattr(found, item.name) for item in fields(found)}
-    means = {
-        name: {"mean": value.mean, "low": value.low, "high": value.high}
-        for name, value in values.items()
-        if isinstance(value, Mean)
-    }
-    return {**values, **means, "policy": told(found.policy)}
 
 
 def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -> Answer:

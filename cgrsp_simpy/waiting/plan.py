@@ -34,7 +34,7 @@ from cgrsp_simpy.waiting.policies import (
 from cgrsp_simpy.waiting.recursion import COMPILED_FROM, started
 
 YEAR_D = 365
-LENGTHS_D, LEAST_BLOCKS = (1, 3, 7), 4
+LENGTHS_D, LEAST_BLOCKS = (1, 3, 7), 4  # of resampled blocks, days, and how many a log holds
 YEAR_H = 24.0 * YEAR_D
 REDRAWN = 2_000  # of the days
 LEAST_D = 14  # of a log that can say anything: each day of the week twice
@@ -46,50 +46,28 @@ FREE_WAIT_S = 3600.0  # b, to begin with, where money is limited and waits are n
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Limit:
-    """A limit of the waits.
+class Limit(NamedTuple):
+    """A limit of the waits, seconds: of their mean, or of what a share of the jobs may exceed.
 
-    Parameters
-    ----------
-    name : str
-        "p95", or of another percentage, or "mean".
-    wait_s : float
-        Seconds, >= 0.
+    share: 1 of the mean.
     """
 
-    name: str
     wait_s: float
-
-    def __post_init__(self) -> None:
-        allowed = "mean, or p and a percentage below 100, such as p95"
-        require(self.name == "mean" or 0 < self._percent() < 100, "limit", self.name, allowed)
-        check_number("limit, wait_s", self.wait_s, least=0)
+    share: float = 1.0
 
     @classmethod
     def read(cls, text: str) -> Limit:
         """From "p95=30min", "p99=2h" or "mean=600"; units are s, min, h and d."""
-        name, _, time = text.partition("=")
-        found = re.fullmatch(r"(\d+\.?\d*|\.\d+)(s|min|h|d|)", time)
+        found = re.fullmatch(r"(?:mean|p([1-9]\d?(?:\.\d+)?))=(\d+\.?\d*)(s|min|h|d|)", text)
         require(found is not None, "limit", text, "such as p95=30min, p99=2h or mean=600")
-        assert found is not None
-        return cls(name, float(found[1]) * {"min": 60, "h": 3600, "d": DAY_S}.get(found[2], 1))
-
-    def _percent(self) -> float:
-        try:
-            return float(self.name[1:]) if self.name.startswith("p") else math.nan
-        except ValueError:
-            return math.nan
-
-    @property
-    def share(self) -> float:
-        """Of the jobs, that may wait longer; of a mean, 1: how much of the wait is used up."""
-        return 1.0 if self.name == "mean" else 1 - self._percent() / 100
+        percent, number, unit = found.groups()  # type: ignore[union-attr]
+        wait_s = float(number) * {"min": 60, "h": 3600, "d": DAY_S}.get(unit, 1)
+        return cls(wait_s, 1 - float(percent or 0) / 100)
 
     def used(self, wait_s: Floats) -> Floats:
-        """By job, what is summed up and held against `share`."""
-        if self.name == "mean":
-            return wait_s / self.wait_s if self.wait_s else np.where(wait_s > 0, np.inf, 0.0)
+        """By job, what is summed up and held against `share`: of a mean, parts of it."""
+        if self.share == 1:
+            return wait_s / max(self.wait_s, 1e-9)
         return (wait_s > self.wait_s).astype(float)
 
 
@@ -192,7 +170,7 @@ class Plan:
 
 def plan(
     jobs: ListedJobs,
-    limit: str | Limit | None = None,
+    limit: str | None = None,
     *,
     budget: float | None = None,
     sizes: Sequence[Size] = M5,
@@ -210,7 +188,7 @@ def plan(
     ----------
     jobs : ListedJobs
         Of a log.
-    limit : str or Limit, optional
+    limit : str, optional
         Of the waits, such as "p95=30min", "p99=2h" or "mean=600".
     budget : float, optional
         Money a year, > 0; either this or a limit. The interval of the bill is to lie below it.
@@ -241,8 +219,8 @@ def plan(
     if budget is not None:
         check_number("budget", budget, above=0)
     check_number("growth", growth, above=-1)
-    limit = Limit.read(limit) if isinstance(limit, str) else limit
-    search = Search(jobs, sizes, prices, limit, budget, growth, seed)
+    own = None if limit is None else Limit.read(limit)
+    search = Search(jobs, sizes, prices, own, budget, growth, seed)
     for text in sorted(policies, key=lambda text: search.first(text).wait_s):
         search.climb(text)
     search.refine()
@@ -455,7 +433,7 @@ class Search:
         free = [name for name in limits_of(policy.name) if f"{name}=" not in text]
         start = self.best().own if self.tried else (0,) * len(self.sizes)
         best = self._along(start, policy)
-        while self.near(best):
+        while self.value(best)[:2] <= self.worst_near():
             others = [
                 replace(best.policy, **{name: getattr(best.policy, name) * factor})
                 for name in free
@@ -472,10 +450,10 @@ class Search:
         """The best of those that were tried."""
         return min(self.tried.values(), key=self.value)
 
-    def near(self, tried: Tried) -> bool:
-        """Whether a candidate fails no more than the best, and is not much dearer."""
+    def worst_near(self) -> tuple[float, float]:
+        """The value of what fails no more than the best, and is so much dearer as may be unseen."""
         fails, least, _ = self.value(self.best())
-        return self.value(tried)[:2] <= (fails, least * (1 + MOST_REGRET))
+        return fails, least * (1 + MOST_REGRET)
 
     def _allowed(self, policy: WaitingPolicy) -> bool:
         most_s = 8 * self.limit.wait_s if self.limit else DAY_S
@@ -509,7 +487,7 @@ class Search:
         """
         load = 0 if any(best.own) else self.work_h.mean() / self.day_h / self.sizes[place].cores
         start = best.own[place] or round(load)
-        numbers = self._numbers(start)
+        numbers = _numbers(start)
         middle = numbers.index(start)
         tried = [self._at(best.own, policy, place, start)]
         for step in (-1, 1):
@@ -526,18 +504,8 @@ class Search:
         """
         if self.limit is None:
             return False
-        (fails, least, _), own = self.value(self.best()), self.value(tried)
-        return own[0] > 0 if step < 0 else fails == 0 and own[1] > least * (1 + MOST_REGRET)
-
-    @staticmethod
-    def _numbers(start: int) -> list[int]:
-        """Numbers of machines some steps below and above one, and 0."""
-        numbers = [start]
-        while numbers[0] > 0:
-            numbers.insert(0, min(numbers[0] - 1, round(numbers[0] / STEP)))
-        while len(numbers) < 200 and numbers[-1] < 10 * start + 50:
-            numbers.append(max(numbers[-1] + 1, round(numbers[-1] * STEP)))
-        return numbers
+        most, own = self.worst_near(), self.value(tried)
+        return own[0] > 0 if step < 0 else most[0] == 0 and own[1] > most[1]
 
     def _at(self, own: tuple[int, ...], policy: WaitingPolicy, place: int, number: int) -> Tried:
         return self.attempt((*own[:place], number, *own[place + 1 :]), policy)
@@ -549,7 +517,7 @@ class Search:
         best = self.best()
         for place, number in enumerate(best.own):
             between = np.linspace(number / STEP, number * STEP, 9)
-            wide = [other for other in self._numbers(number) if number <= 2 * other <= 4 * number]
+            wide = [other for other in _numbers(number) if number <= 2 * other <= 4 * number]
             for other in {*np.rint(between).astype(int).tolist(), *wide}:
                 self._at(best.own, best.policy, place, other)
         if any(year.spot.any() for year in self.years):
@@ -730,6 +698,12 @@ def _owned(
     require(bool(reserved), "prices of the sizes reserved", found, "all of one year, or of three")
     require(min(map(min, reserved.values())) > 0, "reserved price", reserved, "above 0 for a plan")
     return own, reserved
+
+
+def _numbers(start: int) -> list[int]:
+    """Numbers of machines some steps below and above one, and the first few."""
+    steps = np.rint(start * STEP ** np.arange(-60.0, 60.0))
+    return [int(number) for number in np.unique([*range(30), *steps])]
 
 
 def _time(seconds: float) -> str:

@@ -22,7 +22,7 @@ HOWTO = " ".join(
     (Path(__file__).parents[2] / "docs" / "howto" / "waiting.md").read_text("utf-8").split()
 )
 WEEK_S, DAYS, KNOWN_D = 7 * DAY_S, 365, 21
-LIMIT, ONE = Limit("p95", 1800.0), (Size("machine", 1, 0.0, 9.6),)
+LIMIT, ONE = Limit.read("p95=30min"), (Size("machine", 1, 0.0, 9.6),)
 here = pytest.mark.skipif(not NASA.is_file(), reason="the log is not here")
 
 
@@ -58,7 +58,7 @@ def realised(year, seed):
     first_s = float(stream(seed, "window").integers(0, DAYS - KNOWN_D - 1)) * DAY_S
     known = (year.submit_s >= first_s) & (year.submit_s < first_s + KNOWN_D * DAY_S)
     found = plan(
-        whole(year.submit_s[known] - first_s, year.run_s[known]), LIMIT, sizes=ONE, seed=seed
+        whole(year.submit_s[known] - first_s, year.run_s[known]), "p95=30min", sizes=ONE, seed=seed
     )
     search, number = Search(year, ONE, Prices(), LIMIT, None, 0.0, 0), found.own.get("machine", 0)
     wait_s, money, _ = search.rows((number,), found.policy, found.spot)

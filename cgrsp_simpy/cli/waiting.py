@@ -208,7 +208,7 @@ def _sizes(given: argparse.Namespace) -> tuple[Size, ...]:
 
 def _log_of(given: argparse.Namespace, **how: Any) -> ListedJobs:
     jobs = read_jobs(given.trace, **how, **reading_of(given)).jobs
-    log.info("%s: %s", given.trace, describe(jobs))
+    log.info("%s: %s", given.trace, describe(jobs, how.get("unit", "cores")))
     if not jobs.run_s.any():
         raise InputError(
             f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run for 0 s"

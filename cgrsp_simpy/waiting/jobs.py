@@ -424,22 +424,23 @@ def _check_no_gpus(log: Log) -> None:
     )
 
 
-def describe(jobs: ListedJobs) -> str:
+def describe(jobs: ListedJobs, unit: str = "cores") -> str:
     """A log in one line.
 
-    jobs: of a log. Result: number of jobs, days up to the last submission, jobs a day, load in
-    core-seconds submitted a second, run times in seconds, and cores.
+    jobs: of a log. unit: what its cores are. Result: number of jobs, days up to the last
+    submission, jobs a day, load in core-seconds submitted a second, run times in seconds, and
+    cores.
     """
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])
     rates = "all at once"
     if span_s:
         rates = (
             f"{jobs.jobs / span_s * DAY_S:,.1f} a day, load {jobs.run_s @ jobs.cores / span_s:,.1f}"
-            " cores"
+            f" {unit}"
         )
     return (
         f"{jobs.jobs:,} jobs in {span_s / DAY_S:,.2f} days, {rates}; run time"
         f" mean {jobs.run_s.mean():,.1f} s, median {np.median(jobs.run_s):,.1f} s,"
-        f" {np.mean(jobs.run_s < SHORT_S):.1%} below {SHORT_S // 60} minutes; mean cores"
+        f" {np.mean(jobs.run_s < SHORT_S):.1%} below {SHORT_S // 60} minutes; mean {unit}"
         f" {jobs.cores.mean():,.2f}"
     )

@@ -116,13 +116,13 @@ class _Shared:
             self._rows(np.array([getattr(size, name) for size in sizes], float))
             for name in ("cores", "memory_gb")
         ]
-        self._held, self._last_s = np.empty((0, 4)), 0.0
+        self._held, self._last_s, self._began = np.empty((0, 4)), 0.0, -math.inf
 
     def __call__(self, chunk: Chunk, latest_s: Floats, in_vain: npt.NDArray[np.bool_]) -> Floats:
         rows, starts = self._rows, self._rows(np.full(len(latest_s), math.nan))
         columns = map(rows, (*chunk, latest_s, in_vain))
-        held, self._last_s = self._loop(
-            *columns, *self._free, rows(self._held), self._last_s, starts
+        held, self._last_s, self._began = self._loop(
+            *columns, *self._free, rows(self._held), self._last_s, self._began, starts
         )
         self._held = np.array(held).reshape(-1, 4)
         return np.asarray(starts)
@@ -164,25 +164,33 @@ def _shared(
     free_gb: Any,
     before: Any,
     last_s: float,
+    began: float,
     starts: Any,
-) -> tuple[list[tuple[float, float, float, float]], float]:
+) -> tuple[list[tuple[float, float, float, float]], float, float]:
     """free, free_gb: of each machine. before: end, machine, cores and GB of what runs, the first
-    to end last; the new list, and the last start, are the result.
+    to end last; the new list, the time before which none starts, and the last start, are the
+    result.
     """
     held = [(row[0], row[1], row[2], row[3]) for row in before]
     for n in range(len(submit_s)):
         latest = latest_s[n]
         start = max(submit_s[n], last_s)
         best = -1
-        while len(held) > 0 and held[-1][0] <= start:
-            _, at, job_cores, job_gb = held.pop()
-            free[int(at)] += job_cores
-            free_gb[int(at)] += job_gb
-        if start <= latest:
+        # at one instant, those of no running time are gone once the next finds no room
+        turns = 1 if start > began else 2
+        for turn in range(turns):
+            while turn == turns - 1 and len(held) > 0 and held[-1][0] <= start:
+                _, at, job_cores, job_gb = held.pop()
+                free[int(at)] += job_cores
+                free_gb[int(at)] += job_gb
+            if start > latest:
+                break
             for i in range(len(free)):
                 if free[i] >= cores[n] and free_gb[i] >= memory_gb[n]:  # noqa: SIM102
                     if best < 0 or (free[i], free_gb[i]) < (free[best], free_gb[best]):
                         best = i
+            if best >= 0:
+                break
         ahead = len(held)  # a look ahead: those from here on are taken to have ended
         while start <= latest and best < 0 and ahead > 0 and held[ahead - 1][0] <= latest:
             start, those = held[ahead - 1][0], ahead
@@ -201,12 +209,14 @@ def _shared(
                 free_gb[int(held[k][1])] -= held[k][3]
             if in_vain[n]:
                 last_s = max(last_s, latest)
+            if start <= latest:
+                began = -math.inf
             continue
         while len(held) > ahead:
             held.pop()
         free[best] -= cores[n]
         free_gb[best] -= memory_gb[n]
-        starts[n] = last_s = start
+        starts[n] = last_s = began = start
         end, low, high = start + run_s[n], 0, len(held)
         while low < high:
             middle = (low + high) // 2
@@ -215,7 +225,7 @@ def _shared(
             else:
                 high = middle
         held.insert(low, (end, float(best), float(cores[n]), float(memory_gb[n])))
-    return held, last_s
+    return held, last_s, began
 
 
 def _columns(

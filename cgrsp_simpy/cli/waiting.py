@@ -9,14 +9,14 @@ import argparse
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.fields import add_fields, add_pairs, fields_of, given_of, pairs_of
+from cgrsp_simpy.cli.fields import add_fields, add_pairs, checked, fields_of, given_of, pairs_of
 from cgrsp_simpy.cli.options import (
     FORMATTED,
     Answer,
@@ -34,16 +34,16 @@ from cgrsp_simpy.model.checks import InputError, check_number, check_whole, requ
 from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.study import many
-from cgrsp_simpy.waiting.best import best_number, strain, strained
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, JobSource, ListedJobs, describe, read_jobs
-from cgrsp_simpy.waiting.machines import M5, Prices, Size, read_sizes
-from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, WaitingPolicy, waiting_policy
+from cgrsp_simpy.waiting.machines import BILLED, M5, Prices, Size, read_sizes, rent_per_h
+from cgrsp_simpy.waiting.plan import Limit, plan, told
+from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, WaitingPolicy
 from cgrsp_simpy.waiting.scenario import Scenario
 
 log = logging.getLogger(__name__)
 
-SHOWN = ("wait_s", "p95_wait_s", "backlog", "price", "on_demand_fraction", "cost", "servers")
+SHOWN = ("wait_s", "price", "on_demand_fraction", "cost", "servers")
 SEEDS, JOBS, FEW = 5, 100_000, 100  # replications; generated jobs, and those of a single run
 MACHINE_CORES, GB_PER_CORE = 64, 4.0  # of a fixed machine, an m5.16xlarge
 OF_LOAD = ("rate_per_s", "service_s")
@@ -67,9 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     best = actions.add_parser(
         "optimize",
-        help="the best number of machines, or none (ajw: at least one): by formula, or on a log by"
-        " simulation",
+        help="the best number of machines, or none (ajw: at least one), by formula",
     )
+    _add_plan(actions)
     names = ", ".join(POLICIES)
     one.add_argument("--policy", required=True, metavar="P", help=f"{names}, as sww:wait_s=60")
     add_options(
@@ -80,33 +80,79 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     waits = fields_of(Mispredictions, "wait_over", "wait_under")
     for action in (one, best):
         add_fields(action, ExponentialJobs, *OF_LOAD)
-        add_fields(action, Scenario, "prices")
+        _add_prices(action)
         add_pairs(action, "errors", waits, "how often waits are mispredicted")
         told = "hours; adds the cost over them, in the prices' money"
         add_options(action, ("--duration H", float, told))
         action.set_defaults(formats=FORMATTED)
     add_fields(one, Scenario, "machines")
-    add_log(best)
-    _add_machines(best)
+
+
+def _add_plan(actions: Any) -> None:
+    """Add what plans for a log."""
+    told = "what to own, which jobs wait, what it costs a year and how sure that is; of a log"
+    parser = actions.add_parser("plan", help=told)
+    add_log(parser)
+    pairs = fields_of(plan, "budget", "growth")
+    add_options(
+        parser,
+        ("--limit NAME=TIME", checked(_limit), "of the waits: p95=30min, mean=600, p99=2h"),
+        ("--budget AMOUNT", float, pairs["budget"].told),
+        ("--policies P,P", str, "among them (default: all), as sww:wait_s=60", ",".join(POLICIES)),
+        ("--growth SHARE", checked(_share), "of jobs from year to year, such as 20%%"),
+        ("--seed N", int, "default: %(default)s", 0),
+        ("--out DIR", str, "draw money against wait there"),
+    )
+    _add_prices(parser)
+    _add_machines(parser, order=False)
+    parser.set_defaults(formats=FORMATTED)
+
+
+def _limit(text: str) -> str:
+    """As it is, if it is one."""
+    Limit.read(text)
+    return text
+
+
+def _share(text: str) -> float:
+    """20%, or 0.2."""
+    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("scenario: jobs, generated or of a log, and machines")
     add_fields(group, ExponentialJobs, jobs=f"(default: {JOBS}; of run {FEW})")
     add_log(group)
-    add_fields(group, Scenario, "machines", "prices", "errors", "work_conserving")
+    add_fields(group, Scenario, "machines", "errors", "work_conserving")
+    _add_prices(group)
     _add_machines(group)
 
 
-def _add_machines(parser: argparse._ActionsContainer) -> None:
+def _add_prices(parser: argparse._ActionsContainer) -> None:
+    item = fields_of(Scenario, "prices")["prices"]
+    add_pairs(parser, "prices", fields_of(Prices), item.told, _priced)
+
+
+def _priced(text: str) -> dict[str, Any]:
+    """Pairs; a table of prices belongs elsewhere."""
+    hint = "pairs, such as fixed=3.84,on_demand=9.6; a table of machines is --sizes FILE"
+    require("=" in text, "--prices", text, hint)
+    return pairs_of(fields_of(Prices), text)
+
+
+def _add_machines(parser: argparse._ActionsContainer, order: bool = True) -> None:
     machine = (
         "of a fixed machine; or whole: each job of a log takes one, whatever it needs (default:"
         f" {MACHINE_CORES}, {GB_PER_CORE:g} GB a core)"
     )
-    sizes = "of a log, sizes for rent: CSV of name, cores, memory_gb, price_per_h (default: m5)"
+    sizes = (
+        "of a log, sizes for rent: CSV of name, cores (or gpus), memory_gb, price_per_h, and"
+        f" perhaps {', '.join(BILLED)} (default: m5)"
+    )
     add_pairs(parser, "machine", OF_MACHINE, machine, _machine)
     add_options(parser, ("--sizes FILE", str, sizes))
-    add_fields(parser, Scenario, "order")
+    if order:
+        add_fields(parser, Scenario, "order")
 
 
 def _machine(text: str) -> dict[str, Any] | str:
@@ -153,12 +199,16 @@ def _source(given: argparse.Namespace) -> JobSource:
         usual = FEW if given.action == "run" else JOBS
         return ExponentialJobs(**{"jobs": usual, **given_of(given, "jobs", *OF_LOAD)})
     refuse(given, "left out where --trace has the jobs", "jobs", *OF_LOAD)
-    return _log_of(given, whole=given.machine == "whole")
+    return _log_of(given, whole=given.machine == "whole", unit=_sizes(given)[0].unit)
 
 
-def _log_of(given: argparse.Namespace, whole: bool = False) -> ListedJobs:
-    jobs = read_jobs(given.trace, whole=whole, **reading_of(given)).jobs
-    log.info("%s: %s", given.trace, describe(jobs))
+def _sizes(given: argparse.Namespace) -> tuple[Size, ...]:
+    return M5 if given.sizes is None else read_sizes(given.sizes)
+
+
+def _log_of(given: argparse.Namespace, **how: Any) -> ListedJobs:
+    jobs = read_jobs(given.trace, **how, **reading_of(given)).jobs
+    log.info("%s: %s", given.trace, describe(jobs, how.get("unit", "cores")))
     if not jobs.run_s.any():
         raise InputError(
             f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run for 0 s"
@@ -179,7 +229,7 @@ def _on_machines(
         memory_gb = (given.machine or {}).get("memory_gb", GB_PER_CORE * cores)
         machines = (Size("fixed machine", cores, memory_gb, 0.0),) * number
     own: dict[str, Any] = {**given_of(given, "order"), **more}
-    own["sizes"] = M5 if given.sizes is None else read_sizes(given.sizes)
+    own["sizes"] = _sizes(given)
     return Scenario(source, machines=machines, prices=_prices(given), errors=_errors(given), **own)
 
 
@@ -281,35 +331,61 @@ def _row(given: argparse.Namespace, found: Mapping[str, float]) -> Answer:
 def _optimize(given: argparse.Namespace) -> Answer:
     texts, own = policies_of(given.policies), _formula(given)
     require(len(set(texts)) == len(texts), "--policies", given.policies, "names that differ")
-    policies = {text: waiting_policy(text) for text in texts}
-    by = given.objective
-    if given.trace is None:
-        refuse(given, "given with --trace", "log", "sizes", "machine")
-        allowed = "fcfs without --trace: of another order there is no formula"
-        require(given.order in (None, "fcfs"), "--order", given.order, allowed)
-        rows = {text: optimum(text, by=by, **own) for text in policies}
-    else:
-        given.jobs = None
-        scenario = _on_machines(given, _source(given), 1)
-        rows = {
-            text: _best(given, replace(scenario, policy=policy))
-            for text, policy in policies.items()
-        }
+    rows = {text: optimum(text, by=given.objective, **own) for text in texts}
     for name, row in rows.items():
-        if why := strained({**own, **row}):
-            best = many(int(row["servers"]), "fixed machine")
-            log.warning("%s: best by %s: %s; but %s", name, by, best, why)
+        if row["wait_s"] > own["service_s"]:
+            log.warning(
+                "%s: best by %s: %s; but jobs wait longer in the mean (%.3g h) than they run",
+                *(name, given.objective, many(int(row["servers"]), "fixed machine")),
+                row["wait_s"] / 3600,
+            )
     if len(rows) == 1:
         return _row(given, rows[texts[0]])
     return _table(given, rows)
 
 
-def _best(given: argparse.Namespace, scenario: Scenario) -> dict[str, float]:
-    run = best_number(scenario, given.objective)
-    machines, figures = run.scenario.machines, dict(run.summary()) | strain(run)
-    if given.duration is not None:
-        figures["cost"] = figures["cost_per_h"] * given.duration
-    return {**figures, "servers": machines if isinstance(machines, int) else len(machines)}
+def _plan(given: argparse.Namespace) -> Answer:
+    require(given.trace is not None, "--trace", None, "a log of jobs")
+    allowed = "given, or --budget instead"
+    require((given.limit is None) != (given.budget is None), "--limit", given.limit, allowed)
+    sizes, whole = _sizes(given), given.machine == "whole"
+    jobs, prices = _log_of(given, whole=whole, unit=sizes[0].unit), _prices(given)
+    if whole:
+        size = Size("machine", 1, 0.0, prices.on_demand) if given.sizes is None else sizes[0]
+        allowed = "of one size, which each job takes as a whole"
+        require(given.sizes is None or len(sizes) == 1, "--sizes", given.sizes, allowed)
+        sizes = (replace(size, cores=1, memory_gb=0.0),)
+        jobs = replace(jobs, cores=np.ones(jobs.jobs, np.int64), memory_gb=np.zeros(jobs.jobs))
+    elif given.machine:
+        size = Size("fixed machine", **{"memory_gb": 0.0, **given.machine}, price_per_h=0.0)
+        needs = np.array([size.cores]), np.array([size.memory_gb])
+        rent = float(rent_per_h(*needs, sizes)[0])
+        share = prices.fixed / prices.on_demand
+        sizes += (replace(size, price_per_h=rent, reserved_1y_per_h=share * rent),)
+    own = given_of(given, "limit", "budget", "growth", "seed")
+    found = plan(jobs, sizes=sizes, prices=prices, policies=policies_of(given.policies), **own)
+    if given.out is not None:
+        from cgrsp_simpy.waiting.paper.plan_figures import FIGURES  # matplotlib, for this alone
+
+        figure = FIGURES["plan"]
+        for path in figure.write(given.out, figure.rows(found)):
+            log.info("%s", path)
+    names = ("p95_wait_s", "wait_s", "price", "bill", "machines", "policy")
+    lines = [
+        [*(f"{row[name]:,.6g}" for name in names[:-1]), str(row["policy"])]
+        for row in found.frontier
+    ]
+    load, (few, many_) = found.load, found.range
+    told_more = (
+        f"load: {load.mean:.3g} (95 %: {load.low:.3g} to {load.high:.3g}); in 95 % of resampled"
+        f" logs {few:,} to {many_:,} machines are best, and this plan is at most"
+        f" {found.regret:.1%} dearer than the best"
+    )
+    texts = [str(found), "", told_more, "", "least money for a wait"]
+    table = "\n".join([*texts, *aligned([list(names), *lines])])
+    values = {**asdict(found), "policy": told(found.policy)}
+    made = formatted(given, values, found.frontier, lambda: table)
+    return made._replace(status=int(bool(found.reason)))
 
 
 def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -> Answer:
@@ -353,4 +429,5 @@ def _figures(given: argparse.Namespace) -> Answer:
 OWN: dict[str, Callable[[argparse.Namespace], Answer]] = {
     "analyze": _analyze,
     "optimize": _optimize,
+    "plan": _plan,
 }

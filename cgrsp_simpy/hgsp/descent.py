@@ -1,44 +1,22 @@
 """The inner loops of both searches: descent by swaps and insertions, and kicks; insertion into
 gaps.
 
-Compiled where the extra `fast` (numba) is there. Its arrays are lists where it is not, so that the
-same lines run both ways, with the same result to the bit.
+Compiled, and with arrays for lists, as of `cgrsp_simpy.model.compiled`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-import numpy as np
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-try:
-    import numba
-except ImportError:
-    COMPILED = False
-else:
-    COMPILED = not numba.config.DISABLE_JIT
+from cgrsp_simpy.model.compiled import compiled
 
 NEAR = 8  # positions about a change: they are looked at again, and kicks reach as far
 KICKS = 10  # random moves at most, before a descent
 PER_KICK = 4  # random numbers
 PER_ROUND = 2 + KICKS * PER_KICK
 ROUNDING = 1e-12  # of a time: what adding in another order can change
-
-
-def compiled(function: F) -> F:
-    """The function, compiled if numba is there; fastmath stays off, for equal bits."""
-    return cast(F, numba.njit(cache=True)(function)) if COMPILED else function
-
-
-def rows_of(array: np.ndarray[Any, Any]) -> Any:
-    """An array as the functions here have it: lists, which plain Python reads faster, unless they
-    are compiled.
-    """
-    return array if COMPILED else array.tolist()
 
 
 Jobs = Sequence[Sequence[float]]

@@ -37,18 +37,19 @@ def inserter(instance: Instance) -> Callable[[Ints], Schedule]:
     arrival that holds it, on the GPU where it then ends first. In order of arrival this is Greedy.
     """
     from cgrsp_simpy.hgsp import descent  # numba takes a second to load
+    from cgrsp_simpy.model.compiled import rows_of
 
     n, m = instance.times_s.shape
-    arrivals_s, times_s = map(descent.rows_of, (instance.arrival_s, instance.times_s))
+    arrivals_s, times_s = map(rows_of, (instance.arrival_s, instance.times_s))
     shortest_s = instance.times_s.min(axis=0)
 
     def carry_out(order: Ints) -> Schedule:
         opens, closes = np.zeros((m, n + 1)), np.full((m, n + 1), math.inf)
         opens[:, 0] = instance.free_s
         arrays = (opens, closes, np.ones(m, np.int64), shortest_s)
-        gaps = descent.Gaps(*map(descent.rows_of, arrays))
-        gpu, start_s = descent.rows_of(np.zeros(n, np.int64)), descent.rows_of(np.zeros(n))
-        descent.insert(descent.rows_of(order), arrivals_s, times_s, gaps, gpu, start_s)
+        gaps = descent.Gaps(*map(rows_of, arrays))
+        gpu, start_s = rows_of(np.zeros(n, np.int64)), rows_of(np.zeros(n))
+        descent.insert(rows_of(order), arrivals_s, times_s, gaps, gpu, start_s)
         run_s = instance.times_s[np.arange(n), gpu]
         return Schedule(instance, np.array(gpu), np.array(start_s), start_s + run_s)
 

@@ -57,6 +57,7 @@ def search(
         return start, course
     loading_s = time.perf_counter()
     from cgrsp_simpy.hgsp import descent  # numba takes a second to load
+    from cgrsp_simpy.model.compiled import rows_of
 
     state, best = _state(start), _state(start)
     begin_s += time.perf_counter() - loading_s
@@ -66,7 +67,7 @@ def search(
     ):
         draws = draws if len(draws) else rng.random((ROUNDS, descent.PER_ROUND))
         most = min(AT_ONCE, moves - done) if moves else AT_ONCE
-        rows, tried = descent.rounds(state, best, descent.rows_of(draws), most)
+        rows, tried = descent.rounds(state, best, rows_of(draws), most)
         done += tried
         value = descent.objective(state)
         course.append(Iteration(done, value, min(value, descent.objective(best))))
@@ -81,6 +82,7 @@ def search(
 def _state(start: Schedule) -> State:
     """A schedule as the inner loop has it, all of whose tasks are to be looked at."""
     from cgrsp_simpy.hgsp import descent
+    from cgrsp_simpy.model.compiled import COMPILED, rows_of
 
     jobs, (n, m) = start.instance, start.instance.times_s.shape
     tasks, finish_s = np.zeros((m, n), np.int64), np.zeros((m, n + 1))
@@ -91,11 +93,11 @@ def _state(start: Schedule) -> State:
     columns = np.array([jobs.arrival_s, jobs.deadline_s, jobs.weight]).T
     rows = np.array([np.column_stack([columns, times_s]) for times_s in jobs.times_s.T])
     arrays = (rows, tasks, finish_s, np.zeros((m, n + 1)), size, *whole, np.zeros(2, np.int64))
-    state = descent.State(*map(descent.rows_of, arrays))
+    state = descent.State(*map(rows_of, arrays))
     inner: Any = descent.rounds
-    if descent.COMPILED and not any(Path(inner.stats.cache_path).glob("descent.rounds*")):
+    if COMPILED and not any(Path(inner.stats.cache_path).glob("descent.rounds*")):
         log.info("compiling the search, once")
-    descent.rounds(state, state, descent.rows_of(np.empty((0, descent.PER_ROUND))), 0)
+    descent.rounds(state, state, rows_of(np.empty((0, descent.PER_ROUND))), 0)
     for j in range(m):
         descent.retime(state, j, 0, int(size[j]))
     return state

@@ -21,7 +21,8 @@ def stream(seed: int, name: str, *numbers: int) -> Generator:
     arrivals), days (a month's kinds of days and their seeds) and bootstrap; in HGSP workloads,
     memory, weights, "service noise", and sagreedy and search (of the searches); of jobs of
     clusters arrivals, gpus, durations, estimates, kinds, families, rates (of the families) and
-    users; of LLM requests arrivals, prompts and outputs;
+    users; of LLM requests arrivals, prompts and outputs; of plans growth (jobs that are added to a
+    log) and interruptions (of spot instances);
     of DAGs "dag edges", "dag work", "dag data", "dag memory", "in use" (of the GPUs),
     "plan pairs", "random plan", "random search", "dag annealing", whales, network and exploration;
     of spot instances "spot start" (where in its traces a run begins) and

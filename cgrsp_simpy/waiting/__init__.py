@@ -1,20 +1,20 @@
 """Waiting policies: which jobs wait for fixed machines, which run on machines rented on demand, and
 how many to own.
 
-By formula: `analyze`, `optimum`, `closed_form`. By simulation: a `Scenario` of jobs, machines and
-a policy is a model like any other (`cgrsp_simpy.simulate`, `compare`, `sweep`); under its own
-policy it can be followed without events (`follow`). Source: Ambati, Bashir, Irwin and Shenoy,
-"Modeling and Analyzing Waiting Policies for Cloud-Enabled Schedulers", cited as
+By formula: `analyze`, `optimum`, `closed_form`. Of a log: `plan`. By simulation: a `Scenario` of
+jobs, machines and a policy is a model like any other (`cgrsp_simpy.simulate`, `compare`, `sweep`);
+under its own policy it can be followed without events (`follow`). Source: Ambati, Bashir, Irwin and
+Shenoy, "Modeling and Analyzing Waiting Policies for Cloud-Enabled Schedulers", cited as
 waiting-policies.txt.
 """
 
 from __future__ import annotations
 
 from cgrsp_simpy.model.checks import renamed
-from cgrsp_simpy.waiting.best import best_number
 from cgrsp_simpy.waiting.formulas import analyze, optimum
 from cgrsp_simpy.waiting.jobs import BurstyJobs, ExponentialJobs, ListedJobs, read_jobs
 from cgrsp_simpy.waiting.machines import Prices, Size
+from cgrsp_simpy.waiting.plan import plan
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions
 from cgrsp_simpy.waiting.scenario import Scenario
 from cgrsp_simpy.waiting.view import View
@@ -30,8 +30,8 @@ __all__ = [
     "Size",
     "View",
     "analyze",
-    "best_number",
     "optimum",
+    "plan",
     "read_jobs",
 ]
 

@@ -376,6 +376,7 @@ def read_jobs(
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
     whole: bool = False,
+    unit: str = "cores",
 ) -> ReadJobs:
     """Read a log of batch jobs.
 
@@ -384,19 +385,21 @@ def read_jobs(
     processor is left out.
 
     path, format, window, strict, columns: as of `cgrsp_simpy.logs.read_log`. whole: whether each
-    job is to take a machine as a whole: then its GPUs do not matter. Result: the jobs and their
-    log. Raises InputError with the file's name, and the line where there is one; also for jobs that
-    hold GPUs, unless `whole`: machines are priced by processor cores and memory.
+    job is to take a machine as a whole: then its GPUs do not matter. unit: what machines are priced
+    by, "cores" or "gpus"; with GPUs, these stand in the column cores, and jobs without one are left
+    out. Result: the jobs and their log. Raises InputError with the file's name, and the line where
+    there is one; also for jobs that hold GPUs, unless `whole`, where machines are priced by cores.
     """
     log = read_log(path, format, window=window, strict=strict, columns=columns)
-    if not whole:
+    if not whole and unit == "cores":
         _check_no_gpus(log)
+    noun = {"cores": "processors", "gpus": "GPUs"}[unit]
     log = log.usable(
         "jobs for waiting policies",
         ("submit_s", "service_s"),
-        {"no processors": lambda rows: np.asarray(rows.get("cores", 1) == 0)},
+        {f"no {noun}": lambda rows: np.asarray(rows.get(unit, 1) == 0)},
     )
-    submit_s, cores = log["submit_s"], np.ceil(log.get("cores", 1)).astype(np.int64)
+    submit_s, cores = log["submit_s"], np.ceil(log.get(unit, 1)).astype(np.int64)
     jobs = ListedJobs(
         submit_s - submit_s[0],
         log["service_s"],
@@ -416,27 +419,28 @@ def _check_no_gpus(log: Log) -> None:
     raise InputError(
         f"{log.path}: {np.count_nonzero(gpus):,} of {len(log):,} jobs hold GPUs (mean"
         f" {gpus[gpus > 0].mean():.3g}), but shared machines are priced by processor cores and"
-        " memory; what fits: each job on a machine of its own (--machine whole); for schedulers"
-        " of GPUs: cgrsp cluster; for rented GPUs: cgrsp advise"
+        " memory; what fits: a table of machines with a column gpus (--sizes), or each job on a"
+        " machine of its own (--machine whole); for schedulers of GPUs: cgrsp cluster"
     )
 
 
-def describe(jobs: ListedJobs) -> str:
+def describe(jobs: ListedJobs, unit: str = "cores") -> str:
     """A log in one line.
 
-    jobs: of a log. Result: number of jobs, days up to the last submission, jobs a day, load in
-    core-seconds submitted a second, run times in seconds, and cores.
+    jobs: of a log. unit: what its cores are. Result: number of jobs, days up to the last
+    submission, jobs a day, load in core-seconds submitted a second, run times in seconds, and
+    cores.
     """
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])
     rates = "all at once"
     if span_s:
         rates = (
             f"{jobs.jobs / span_s * DAY_S:,.1f} a day, load {jobs.run_s @ jobs.cores / span_s:,.1f}"
-            " cores"
+            f" {unit}"
         )
     return (
         f"{jobs.jobs:,} jobs in {span_s / DAY_S:,.2f} days, {rates}; run time"
         f" mean {jobs.run_s.mean():,.1f} s, median {np.median(jobs.run_s):,.1f} s,"
-        f" {np.mean(jobs.run_s < SHORT_S):.1%} below {SHORT_S // 60} minutes; mean cores"
+        f" {np.mean(jobs.run_s < SHORT_S):.1%} below {SHORT_S // 60} minutes; mean {unit}"
         f" {jobs.cores.mean():,.2f}"
     )

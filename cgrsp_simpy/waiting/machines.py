@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.files import csv_faults, csv_rows
 from cgrsp_simpy.waiting.jobs import Floats, Ints
 
@@ -63,6 +64,13 @@ def exact_gb(memory_gb: Floats) -> Floats:
     return np.rint(memory_gb * 2.0**20) / 2.0**20
 
 
+# columns that a price table may have beside
+BILLED = tuple(
+    "increment_s minimum_s boot_s spot_per_h interruptions_per_h reserved_1y_per_h"
+    " reserved_3y_per_h".split()
+)
+
+
 @dataclass(frozen=True)
 class Size:
     """A size of machine.
@@ -77,17 +85,40 @@ class Size:
         GB, >= 0.
     price_per_h : float
         On demand, any unit of money, >= 0.
+    increment_s, minimum_s : float
+        What is rented is paid for whole increments, and at least so long, seconds, >= 0; 0: to the
+        second and its parts.
+    boot_s : float
+        Seconds from renting until a job starts, >= 0: they are paid; a plan counts them as a wait.
+    spot_per_h : float
+        Of a spot instance; infinite: there is none. Likewise the reserved ones.
+    interruptions_per_h : float
+        How often the provider takes a spot instance away, >= 0.
+    reserved_1y_per_h, reserved_3y_per_h : float
+        Of an hour of a machine reserved for one or three years, whether it works or not.
+    unit : str
+        What its cores are: "cores" or "gpus".
     """
 
     name: str
     cores: int
     memory_gb: float
     price_per_h: float
+    increment_s: float = 0.0
+    minimum_s: float = 0.0
+    boot_s: float = 0.0
+    spot_per_h: float = math.inf
+    interruptions_per_h: float = 0.0
+    reserved_1y_per_h: float = math.inf
+    reserved_3y_per_h: float = math.inf
+    unit: str = "cores"
 
     def __post_init__(self) -> None:
-        check_whole(f"cores of {self.name}", self.cores, least=1)
-        check_number(f"memory_gb of {self.name}", self.memory_gb, least=0)
-        check_number(f"price_per_h of {self.name}", self.price_per_h, least=0)
+        check_whole(f"{self.unit} of {self.name}", self.cores, least=1)
+        for name in ("memory_gb", "price_per_h", *BILLED):
+            value = getattr(self, name)
+            if value != getattr(Size, name, None):
+                check_number(f"{name} of {self.name}", value, least=0)
         object.__setattr__(self, "memory_gb", float(exact_gb(np.asarray(self.memory_gb))))
 
 
@@ -111,11 +142,12 @@ M5 = tuple(
 def read_sizes(path: str | Path) -> tuple[Size, ...]:
     """A price table from a CSV file.
 
-    path: a file with the columns name, cores, memory_gb, price_per_h. Result: in the order of the
-    file. Raises InputError with the file's name, and the line where there is one.
+    path: a file with the columns name, cores (or gpus), memory_gb, price_per_h, and of those of
+    `Size` beside which it has; an empty cell is none. Result: in the order of the file. Raises
+    InputError with the file's name, and the line where there is one.
     """
     with csv_faults(path):
-        rows = csv_rows(path, ("name", "cores", "memory_gb", "price_per_h"))
+        rows = csv_rows(path, ("name", "memory_gb", "price_per_h"))
         sizes = tuple(_size(line, row) for line, row in rows)
     if not sizes:
         raise InputError(f"{path}: no size of machine")
@@ -123,25 +155,58 @@ def read_sizes(path: str | Path) -> tuple[Size, ...]:
 
 
 def _size(line: int, row: dict[str, str]) -> Size:
+    unit = "gpus" if "gpus" in row else "cores"
+    require(unit in row, "columns", ",".join(row), "among others cores, or gpus")
     try:
-        return Size(
-            row["name"], int(row["cores"]), float(row["memory_gb"]), float(row["price_per_h"])
-        )
+        named = ("memory_gb", "price_per_h", *(name for name in BILLED if row.get(name)))
+        numbers = {name: float(row[name]) for name in named}
+        return Size(row["name"], int(row[unit]), **numbers, unit=unit)
     except (TypeError, ValueError) as error:
         raise InputError(f"line {line}: {error}") from None
 
 
+def rented(
+    cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5
+) -> tuple[Ints, Floats, Floats]:
+    """What each job rents: the cheapest size on which it fits; if it fits on none, of the size that
+    comes cheapest as many as together hold it.
+
+    Result: index of the size, number of machines (infinite where no number holds it), and their
+    price per hour; shapes (jobs,).
+    """
+    index = np.zeros(len(cores), np.int64)
+    number, rent = np.full((2, len(cores)), np.inf)
+    for place, size in enumerate(sizes):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            needed = np.fmax(cores / size.cores, memory_gb / size.memory_gb)
+            needed = np.fmax(np.ceil(needed), 1.0)
+            price = needed * size.price_per_h
+        one, has_one = needed == 1, number == 1
+        better = np.isfinite(needed) & ((one > has_one) | ((one == has_one) & (price < rent)))
+        for column, own in ((index, np.full(len(cores), place)), (number, needed), (rent, price)):
+            column[better] = own[better]
+    return index, number, rent
+
+
 def rent_per_h(cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5) -> Floats:
-    """Price per hour of renting each job's machine; infinite where a job fits on none.
+    """Price per hour of what each job rents; infinite where none holds it.
 
     Shapes (jobs,).
     """
-    rent = np.full(len(cores), np.inf)
-    for size in sizes:
-        rent[(cores <= size.cores) & (memory_gb <= size.memory_gb) & (rent > size.price_per_h)] = (
-            size.price_per_h
-        )
-    return rent
+    return rented(cores, memory_gb, sizes)[2]
+
+
+def paid_s(run_s: Floats, index: Ints, sizes: Sequence[Size]) -> Floats:
+    """For how long each job pays the size that it rents: boot and run, at least the minimum, in
+    whole increments; shapes (jobs,).
+    """
+    boot_s, least_s, step_s = (
+        np.array([getattr(size, name) for size in sizes])[index]
+        for name in ("boot_s", "minimum_s", "increment_s")
+    )
+    paid = np.maximum(run_s + boot_s, least_s)
+    whole = np.ceil(paid / np.where(step_s > 0, step_s, 1.0)) * step_s
+    return np.asarray(np.where(step_s > 0, whole, paid))
 
 
 class Room:

@@ -1,43 +1,48 @@
 """First come, first served without events: a start follows from when machines next fall free.
 
 The same jobs start at the same times as in the simulation, to the last bit: this is its check, its
-fast path (`follow`, where a job takes a machine as a whole), and how a job foresees its wait.
+fast path (`follow`), how a job foresees its wait, and what the planner searches with.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from heapq import heappop, heappush, heapreplace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from heapq import heapreplace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.model.checks import InputError, check_whole
-from cgrsp_simpy.waiting.jobs import Chunk, Floats, Job
-from cgrsp_simpy.waiting.machines import Room, Size
+from cgrsp_simpy.waiting.jobs import Chunk, Floats
+from cgrsp_simpy.waiting.machines import Size
 from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
 from cgrsp_simpy.waiting.tally import Columns
 
 if TYPE_CHECKING:
     from cgrsp_simpy.waiting.scenario import Scenario
 
+COMPILED_FROM = 200_000  # jobs from which on compiling pays
+Machines = int | Sequence[Size]  # taken as a whole, or shared by cores and memory
+Started = tuple[Chunk, Kinds, Floats]
+
 
 def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
-    """The run of a scenario under its own policy, without events; a job takes about a microsecond.
+    """The run of a scenario under its own policy, without events; a job takes a microsecond on
+    whole machines, and about ten on shared ones, less with the extra `fast`.
 
     keep: what became of each job; there are no claims. Its figures are those of the simulation, to
-    the bit. Raises InputError for another order, shared machines, or a seed that is not allowed.
+    the bit. Raises InputError for another order, or a seed that is not allowed.
     """
     check_whole("seed", seed, least=0)
-    if not isinstance(scenario.machines, int) or not scenario.recursive:
-        raise InputError(
-            "the recursion is for machines that a job takes as a whole, first come, first served;"
-            " simulate instead"
-        )
+    if not scenario.recursive:
+        raise InputError("the recursion is for first come, first served; simulate instead")
     records, rules = Records(scenario, keep), (scenario.policy, scenario.machines)
-    for jobs in recursion(scenario.foreseen(seed), *rules, scenario.work_conserving):
+    many = scenario.jobs >= COMPILED_FROM
+    for jobs in recursion(scenario.foreseen(seed), *rules, scenario.work_conserving, fast=many):
         records.take(jobs)
     return Run(scenario, scenario.label, seed, records)
 
@@ -45,49 +50,189 @@ def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
 def recursion(
     foreseen: Iterable[tuple[Chunk, Kinds]],
     policy: WaitingPolicy,
-    servers: int,
+    machines: Machines,
     work_conserving: bool = False,
+    fast: bool = False,
 ) -> Iterator[Columns]:
-    """What becomes of the jobs, chunk by chunk; memory does not grow with their number.
-
-    The start of job n on the machine that falls free first, at F: S(n) = max(A(n), F), and F
-    becomes S(n) + run time; unless S(n) > A(n) + b, or the job is one to go on demand. (Kiefer and
-    Wolfowitz's recursion, with patience.)
-    """
-    ends = [0.0] * servers or [math.inf]  # a heap: when each machine falls free
+    """What becomes of the jobs, chunk by chunk; as of `started`."""
     first = 0
-    for chunk, kinds in foreseen:
-        starts = _starts(chunk, kinds, ends, policy.wait_s, work_conserving)
+    for chunk, kinds, starts in started(foreseen, policy, machines, work_conserving, fast):
         yield _columns(first, chunk, kinds, starts, policy)
         first += len(starts)
 
 
-def _starts(
-    chunk: Chunk, kinds: Kinds, ends: list[float], wait_s: float, work_conserving: bool
-) -> Floats:
-    """When each job starts on a fixed machine; NaN if it does not."""
-    patience = np.where(kinds == GOES, 0.0 if work_conserving else -math.inf, wait_s)
-    starts: list[float] = []
-    add = starts.append
-    for submit, run, latest in zip(
-        chunk.submit_s.tolist(), chunk.run_s.tolist(), (chunk.submit_s + patience).tolist()
-    ):
-        start = ends[0]
-        if start < submit:
-            start = submit
-        if start <= latest:
-            heapreplace(ends, start + run)
-            add(start)
-        else:
-            add(math.nan)
-    return np.array(starts)
+def started(
+    foreseen: Iterable[tuple[Chunk, Kinds]],
+    policy: WaitingPolicy,
+    machines: Machines,
+    work_conserving: bool = False,
+    fast: bool = False,
+) -> Iterator[Started]:
+    """When each job starts on a fixed machine, NaN if it does not, chunk by chunk; memory does not
+    grow with their number.
+
+    The start of job n on the machine that falls free first, at F: S(n) = max(A(n), F), and F
+    becomes S(n) + run time; unless S(n) > A(n) + b, or the job is one to go on demand. (Kiefer and
+    Wolfowitz's recursion, with patience.) On shared machines F is when the first of them has room,
+    not before the start of any job that came before. fast: compiled, where numba is there.
+    """
+    find = _Whole(machines, fast) if isinstance(machines, int) else _Shared(machines, fast)
+    for chunk, kinds in foreseen:
+        patience = np.where(kinds == GOES, 0.0 if work_conserving else -math.inf, policy.wait_s)
+        yield chunk, kinds, find(chunk, chunk.submit_s + patience, _in_vain(kinds, policy))
+
+
+def _in_vain(kinds: Kinds, policy: WaitingPolicy) -> npt.NDArray[np.bool_]:
+    """Whether a job that gets no fixed machine waits for one all the same, until it gives up."""
+    return np.asarray((kinds != GOES) & ((kinds == MISLED) | (not policy.balks)))
+
+
+class _Whole:
+    """When jobs start on machines that they take as a whole.
+
+    Who waits in vain holds up nobody.
+    """
+
+    def __init__(self, number: int, fast: bool) -> None:
+        self._rows, self._loop = _either(_whole, fast)
+        self._ends: Any = [0.0] * number or [math.inf]
+
+    def __call__(self, chunk: Chunk, latest_s: Floats, in_vain: npt.NDArray[np.bool_]) -> Floats:
+        rows, starts = self._rows, self._rows(np.full(len(latest_s), math.nan))
+        columns = map(rows, (chunk.submit_s, chunk.run_s, latest_s))
+        self._ends = self._loop(*columns, rows(np.array(self._ends)), starts)
+        return np.asarray(starts)
+
+
+class _Shared:
+    """When jobs start on machines that they share by best fit.
+
+    Who waits in vain holds up all behind it, until it gives up.
+    """
+
+    def __init__(self, sizes: Sequence[Size], fast: bool) -> None:
+        self._rows, self._loop = _either(_shared, fast)
+        self._free = [
+            self._rows(np.array([getattr(size, name) for size in sizes], float))
+            for name in ("cores", "memory_gb")
+        ]
+        self._held, self._last_s, self._began = np.empty((0, 4)), 0.0, -math.inf
+
+    def __call__(self, chunk: Chunk, latest_s: Floats, in_vain: npt.NDArray[np.bool_]) -> Floats:
+        rows, starts = self._rows, self._rows(np.full(len(latest_s), math.nan))
+        columns = map(rows, (*chunk, latest_s, in_vain))
+        held, self._last_s, self._began = self._loop(
+            *columns, *self._free, rows(self._held), self._last_s, self._began, starts
+        )
+        self._held = np.array(held).reshape(-1, 4)
+        return np.asarray(starts)
+
+
+@cache
+def _either(loop: Callable[..., Any], fast: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """What makes rows of an array for a loop, and the loop itself, compiled if it is to be and can
+    be.
+    """
+    if not fast:
+        return np.ndarray.tolist, loop
+    from cgrsp_simpy.model.compiled import compiled, rows_of
+
+    return rows_of, compiled(loop)
+
+
+def _whole(submit_s: Any, run_s: Any, latest_s: Any, ends: Any, starts: Any) -> list[float]:
+    """ends: a heap, when each machine falls free; the new one is the result."""
+    heap = [end for end in ends]  # noqa: C416, an array where it is compiled
+    for n in range(len(submit_s)):
+        start = heap[0]
+        if start < submit_s[n]:
+            start = submit_s[n]
+        if start <= latest_s[n]:
+            heapreplace(heap, start + run_s[n])
+            starts[n] = start
+    return heap
+
+
+def _shared(
+    submit_s: Any,
+    run_s: Any,
+    cores: Any,
+    memory_gb: Any,
+    latest_s: Any,
+    in_vain: Any,
+    free: Any,
+    free_gb: Any,
+    before: Any,
+    last_s: float,
+    began: float,
+    starts: Any,
+) -> tuple[list[tuple[float, float, float, float]], float, float]:
+    """free, free_gb: of each machine. before: end, machine, cores and GB of what runs, the first
+    to end last; the new list, the time before which none starts, and the last start, are the
+    result.
+    """
+    held = [(row[0], row[1], row[2], row[3]) for row in before]
+    for n in range(len(submit_s)):
+        latest = latest_s[n]
+        start = max(submit_s[n], last_s)
+        best = -1
+        # at one instant, those of no running time are gone once the next finds no room
+        turns = 1 if start > began else 2
+        for turn in range(turns):
+            while turn == turns - 1 and len(held) > 0 and held[-1][0] <= start:
+                _, at, job_cores, job_gb = held.pop()
+                free[int(at)] += job_cores
+                free_gb[int(at)] += job_gb
+            if start > latest:
+                break
+            for i in range(len(free)):
+                if free[i] >= cores[n] and free_gb[i] >= memory_gb[n]:  # noqa: SIM102
+                    if best < 0 or (free[i], free_gb[i]) < (free[best], free_gb[best]):
+                        best = i
+            if best >= 0:
+                break
+        ahead = len(held)  # a look ahead: those from here on are taken to have ended
+        while start <= latest and best < 0 and ahead > 0 and held[ahead - 1][0] <= latest:
+            start, those = held[ahead - 1][0], ahead
+            while ahead > 0 and held[ahead - 1][0] <= start:
+                ahead -= 1
+                free[int(held[ahead][1])] += held[ahead][2]
+                free_gb[int(held[ahead][1])] += held[ahead][3]
+            for k in range(ahead, those):
+                i = int(held[k][1])
+                if free[i] >= cores[n] and free_gb[i] >= memory_gb[n]:  # noqa: SIM102
+                    if best < 0 or (free[i], free_gb[i], i) < (free[best], free_gb[best], best):
+                        best = i
+        if best < 0:
+            for k in range(ahead, len(held)):
+                free[int(held[k][1])] -= held[k][2]
+                free_gb[int(held[k][1])] -= held[k][3]
+            if in_vain[n]:
+                last_s = max(last_s, latest)
+            if start <= latest:
+                began = -math.inf
+            continue
+        while len(held) > ahead:
+            held.pop()
+        free[best] -= cores[n]
+        free_gb[best] -= memory_gb[n]
+        starts[n] = last_s = began = start
+        end, low, high = start + run_s[n], 0, len(held)
+        while low < high:
+            middle = (low + high) // 2
+            if held[middle][0] > end:
+                low = middle + 1
+            else:
+                high = middle
+        held.insert(low, (end, float(best), float(cores[n]), float(memory_gb[n])))
+    return held, last_s, began
 
 
 def _columns(
     first: int, chunk: Chunk, kinds: Kinds, starts: Floats, policy: WaitingPolicy
 ) -> Columns:
     on_demand = np.isnan(starts)
-    in_vain = on_demand & (kinds != GOES) & ((kinds == MISLED) | (not policy.balks))
+    in_vain = on_demand & _in_vain(kinds, policy)
     gone = chunk.submit_s + np.where(in_vain, policy.wait_s, 0.0)
     start_s = np.where(on_demand, gone, starts)
     return {
@@ -98,80 +243,3 @@ def _columns(
         "finish_s": start_s + chunk.run_s,
         "on_demand": on_demand,
     }
-
-
-class WholePlan:
-    """When each whole machine falls free, with every job planned that has been admitted: exact,
-    first come, first served.
-    """
-
-    def __init__(self, number: int) -> None:
-        self._ends = [0.0] * number or [math.inf]  # a heap
-
-    def admits(self, job: Job, patience_s: float) -> bool:
-        """Whether a job that comes now will start within its patience; if so, it is planned."""
-        start_s = max(job.submit_s, self._ends[0])
-        if start_s > job.submit_s + patience_s:
-            return False
-        heapreplace(self._ends, start_s + job.run_s)
-        return True
-
-    def lingers(self, job: Job, patience_s: float) -> None:
-        """A job that is not admitted waits all the same, in vain: whoever takes a whole
-        machine passes it.
-        """
-
-
-class SharedPlan:
-    """What is free on shared machines once the last job that has been admitted starts: exact, first
-    come, first served.
-
-    Nobody overtakes, so no job that comes later starts before that moment.
-    """
-
-    def __init__(self, sizes: Sequence[Size]) -> None:
-        self._room = Room(sizes)
-        # a heap of end, machine, cores, memory
-        self._ends: list[tuple[float, int, int, float]] = []
-        self._last_s = 0.0
-
-    def admits(self, job: Job, patience_s: float) -> bool:
-        """Whether a job that comes now will start within its patience; if so, it is planned."""
-        latest_s, start_s = job.submit_s + patience_s, max(job.submit_s, self._last_s)
-        room, ends = self._room, self._ends
-        _pass(room, ends, start_s)
-        index = room.best(job.cores, job.memory_gb)
-        if index < 0 and start_s <= latest_s:
-            # a look ahead, of no effect on others if the job is not admitted
-            room, ends = room.copy(), ends.copy()
-            while index < 0 and ends and ends[0][0] <= latest_s:
-                start_s = ends[0][0]
-                _pass(room, ends, start_s)
-                index = room.best(job.cores, job.memory_gb)
-        if index < 0 or start_s > latest_s:
-            return False
-        room.change(index, -job.cores, -job.memory_gb)
-        heappush(ends, (start_s + job.run_s, index, job.cores, job.memory_gb))
-        self._room, self._ends, self._last_s = room, ends, start_s
-        return True
-
-    def lingers(self, job: Job, patience_s: float) -> None:
-        """A job that is not admitted waits all the same, in vain: until it gives up, nobody
-        behind it starts.
-        """
-        self._last_s = max(self._last_s, job.submit_s + patience_s)
-
-
-def _pass(room: Room, ends: list[tuple[float, int, int, float]], time_s: float) -> None:
-    """Free what the jobs held that have ended by a time."""
-    while ends and ends[0][0] <= time_s:
-        _, index, cores, memory_gb = heappop(ends)
-        room.change(index, cores, memory_gb)
-
-
-Plan = WholePlan | SharedPlan  # what is known of the machines when a job comes
-
-
-def plan_of(machines: int | Sequence[Size]) -> Plan:
-    """The plan of whole machines, or of shared ones."""
-    return WholePlan(machines) if isinstance(machines, int) else SharedPlan(machines)

@@ -24,7 +24,15 @@ from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, Timeline
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Job, JobSource, ListedJobs
-from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, exact_gb, rent_per_h
+from cgrsp_simpy.waiting.machines import (
+    M5,
+    PAPER_PRICES,
+    Prices,
+    Size,
+    exact_gb,
+    rent_per_h,
+    rented,
+)
 from cgrsp_simpy.waiting.policies import (
     GOES,
     MISLED,
@@ -38,7 +46,7 @@ from cgrsp_simpy.waiting.policies import (
     foreseen,
     order_of,
 )
-from cgrsp_simpy.waiting.recursion import Plan, follow, plan_of
+from cgrsp_simpy.waiting.recursion import follow, started
 from cgrsp_simpy.waiting.tally import Tally, most_at_once
 from cgrsp_simpy.waiting.view import SharedView, View, WholeView
 
@@ -73,8 +81,9 @@ class Scenario(Model):
     prices : Prices
         Of an hour, fixed and on demand.
     sizes : sequence of Size
-        Those for rent, where machines are shared; a job rents the cheapest that it fits on, and a
-        fixed machine costs prices.fixed / prices.on_demand of what renting it costs.
+        Those for rent, where machines are shared; a job rents the cheapest that it fits on, several
+        of a size if it fits on none, and pays as the size is billed; a fixed machine costs
+        prices.fixed / prices.on_demand of what renting it costs.
     errors : Mispredictions
         How often waits and running times are mispredicted.
     work_conserving : bool
@@ -143,15 +152,12 @@ class Scenario(Model):
         whether it balks: if it finds no machine, it has rented one since it came.
         """
         numbers, balks = count(1), self.policy.balks
-        # whether a job knows its wait when it comes
-        plan = plan_of(self.machines) if balks and self.order == "fcfs" else None
-        for chunk, kinds in self.foreseen(draw.seed):
-            columns = (column.tolist() for column in (*chunk, kinds))
-            for submit_s, run_s, cores, memory_gb, kind in zip(*columns):
+        for chunk, kinds, patience in self._patience_s(draw.seed):
+            columns = (column.tolist() for column in (*chunk, kinds, patience))
+            for submit_s, run_s, cores, memory_gb, kind, patience_s in zip(*columns):
                 job = Job(next(numbers), submit_s, run_s, cores, memory_gb)
                 waits = kind != GOES or self.work_conserving
-                patience_s = self._patience_s(plan, job, kind) if waits else None
-                yield submit_s, job, (patience_s, balks and kind != MISLED)
+                yield submit_s, job, (patience_s if waits else None, balks and kind != MISLED)
 
     def life(self, run: Simulation, job: Job) -> Process:
         """Perhaps a wait, then execution on a fixed machine, or on demand."""
@@ -404,13 +410,13 @@ class Scenario(Model):
 
     @property
     def recursive(self) -> bool:
-        """Whether the recursion covers it: for whole machines, first come, first served."""
-        return not self.shared and self.order == "fcfs"
+        """Whether the recursion covers it: first come, first served."""
+        return self.order == "fcfs"
 
     @property
     def pace_per_s(self) -> float:  # type: ignore[override]
         """Of the recursion, where it covers the scenario."""
-        return 1_000_000.0 if self.recursive else Model.pace_per_s
+        return (1e5 if self.shared else 1e6) if self.recursive else Model.pace_per_s
 
     @property
     def steady(self) -> bool:
@@ -466,42 +472,36 @@ class Scenario(Model):
         for chunk, kinds in foreseen(self.source, self.policy, self.errors, seed):
             if not isinstance(self.machines, int):
                 chunk = chunk._replace(memory_gb=exact_gb(chunk.memory_gb))
-                self._require_fit(first, chunk, self.sizes, "no machine that is for rent")
-                unfit = ~_fits(chunk, self.machines)
+                needs = chunk.cores, chunk.memory_gb
+                told = "no machines that are for rent"
+                _require_fit(first, chunk, np.isfinite(rent_per_h(*needs, self.sizes)), told)
+                unfit = rented(*needs, self.machines)[1] != 1
                 if not self.policy.rents:
-                    self._require_fit(
-                        first,
-                        chunk,
-                        self.machines,
-                        "no fixed machine, and under ajw every job waits for one",
-                    )
+                    told = "no fixed machine, and under ajw every job waits for one"
+                    _require_fit(first, chunk, ~unfit, told)
                 kinds[unfit] = GOES
             elif self.machines == 0:
                 kinds[:] = GOES
             yield chunk, kinds
             first += len(kinds)
 
-    def _patience_s(self, plan: Plan | None, job: Job, kind: int) -> float:
-        """How long a job stays in the queue, at most."""
-        wait_s = 0.0 if kind == GOES else self.policy.wait_s
-        if plan is None:
-            return wait_s
-        if plan.admits(job, wait_s):
-            return math.inf
-        if kind != MISLED:
-            return 0.0
-        plan.lingers(job, wait_s)
-        return wait_s
-
-    @staticmethod
-    def _require_fit(first: int, chunk: Chunk, sizes: Sequence[Size], where: str) -> None:
-        for row in np.flatnonzero(~_fits(chunk, sizes))[:1]:
-            most = max(sizes, key=lambda size: (size.cores, size.memory_gb))
-            raise InputError(
-                f"job {first + row + 1} ({chunk.cores[row]} cores, {chunk.memory_gb[row]:g} GB)"
-                f" fits on {where}; the largest has {most.cores} cores and {most.memory_gb:g} GB"
-            )
+    def _patience_s(self, seed: int) -> Iterator[tuple[Chunk, Kinds, npt.NDArray[np.float64]]]:
+        """The jobs, and how long each stays in the queue, at most; for ever if it knows when it
+        comes that it will get a machine in time, and not at all if it knows the contrary.
+        """
+        if not (self.policy.balks and self.recursive):
+            for chunk, kinds in self.foreseen(seed):
+                yield chunk, kinds, np.where(kinds == GOES, 0.0, self.policy.wait_s)
+            return
+        rules = (self.policy, self.machines, self.work_conserving)
+        for chunk, kinds, starts in started(self.foreseen(seed), *rules):
+            in_vain = np.where(kinds == MISLED, self.policy.wait_s, 0.0)
+            yield chunk, kinds, np.where(np.isnan(starts), in_vain, math.inf)
 
 
-def _fits(chunk: Chunk, sizes: Sequence[Size]) -> npt.NDArray[np.bool_]:
-    return np.isfinite(rent_per_h(chunk.cores, chunk.memory_gb, sizes))
+def _require_fit(first: int, chunk: Chunk, fits: npt.NDArray[np.bool_], where: str) -> None:
+    for row in np.flatnonzero(~fits)[:1]:
+        raise InputError(
+            f"job {first + row + 1} ({chunk.cores[row]} cores, {chunk.memory_gb[row]:g} GB)"
+            f" fits on {where}"
+        )

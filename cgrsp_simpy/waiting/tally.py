@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.waiting.jobs import CHUNK, Floats, Ints
-from cgrsp_simpy.waiting.machines import Prices, Size, rent_per_h
+from cgrsp_simpy.waiting.machines import Prices, Size, paid_s, rented
 
 BATCHES = 20  # batches of a run, whose spread tells how sure its means are
 # share of generated jobs at either end that is left out (waiting-policies.txt Section 3.1)
@@ -38,7 +38,7 @@ class Tally:
     its jobs have ended; None: jobs come in that order, and are counted as they are given. Of equal
     parts the sums are equal, to the bit.
     sums: one row a batch, of the jobs, their waits and running times in s, jobs on demand, rents of
-    all jobs' running times (price per hour times seconds), and rents of those on demand.
+    all jobs' running times (price per hour times seconds), and what those on demand pay.
     """
 
     jobs: int
@@ -95,9 +95,9 @@ class Tally:
         else:
             self._note_ends(jobs, place, batch)
         inside = (batch >= 0) & (batch < len(self.sums))
-        rent = self._rent_per_h(jobs) * run_s
+        rent, billed = self._rents(jobs)
         wait_s = jobs["start_s"] - jobs["submit_s"]
-        columns = (np.ones(len(batch)), wait_s, run_s, on_demand, rent, rent * on_demand)
+        columns = (np.ones(len(batch)), wait_s, run_s, on_demand, rent, billed * on_demand)
         for sums, column in zip(self.sums.T, columns):
             sums += np.bincount(batch[inside], column[inside], len(self.sums))
 
@@ -109,10 +109,13 @@ class Tally:
             self._edges_s[0] = jobs["submit_s"][row]
         np.maximum.at(self._edges_s, batch + 1, jobs["start_s"] + jobs["run_s"])
 
-    def _rent_per_h(self, jobs: Columns) -> Floats:
+    def _rents(self, jobs: Columns) -> tuple[Floats, Floats]:
+        """The rent of each job's running time, and of what it would pay for on demand."""
+        run_s = jobs["run_s"]
         if self.sizes is None:
-            return np.ones(len(jobs["run_s"]))
-        return rent_per_h(jobs["cores"], jobs["memory_gb"], self.sizes)
+            return run_s, run_s
+        index, _, rent_per_h = rented(jobs["cores"], jobs["memory_gb"], self.sizes)
+        return rent_per_h * run_s, rent_per_h * paid_s(run_s, index, self.sizes)
 
     def figures(self, fixed_per_h: float, prices: Prices) -> dict[str, Floats]:
         """Figures of the whole first, then of each batch; arrays of shape (1 + batches,).

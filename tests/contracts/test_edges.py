@@ -111,7 +111,11 @@ def test_numbers_without_end_are_refused_in_python_with_a_short_message():
             "hgsp run --level tasks1:cluster=x.csv",
         ),
         ("x.csv", f"submit_s,{'x' * 140_000}\n", "hgsp run --instance x.csv"),
-        ("x.csv", f"name,cores,{'x' * 140_000}\n", "waiting optimize --trace x.csv --sizes x.csv"),
+        (
+            "x.csv",
+            f"name,cores,{'x' * 140_000}\n",
+            "waiting plan --limit p95=60 --trace x.csv --sizes x.csv",
+        ),
         ("x.swf", "1 0 0 10 2\n", "run --trace x.swf --log submit=service_s"),
     ],
 )

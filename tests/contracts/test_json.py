@@ -79,6 +79,7 @@ LINES = [
     "waiting sweep machines=9 --rate-per-s 0.01 --jobs 2 --policies ajw-t --seeds 1",
     "waiting analyze --policy ajw-t",
     "waiting optimize",
+    "waiting plan --trace JOBS --machine whole --limit p95=600",
     "market report MARKET",  # without prices
     "market fit MARKET",
 ]
@@ -91,7 +92,10 @@ def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path):
     market.write_text(f"time,status\n{rows}", encoding="utf-8")
     log = tmp_path / "log.swf"
     log.write_text("1 0 0 60 4 -1 -1 4 90 -1 1 7 1 3 2 1 -1 -1\n", encoding="utf-8")
-    files = {"MARKET": str(market), "LOG": str(log)}
+    jobs = tmp_path / "jobs.csv"
+    rows = "".join(f"{3600 * hour},{1800 + hour % 7}\n" for hour in range(24 * 30))
+    jobs.write_text(f"time,wallclock_runtime_sec\n{rows}", encoding="utf-8")
+    files = {"MARKET": str(market), "LOG": str(log), "JOBS": str(jobs)}
     words = [files.get(word, word) for word in line.split()]
     assert main([*words, "--format", "json"]) == 0
     assert strict(capsys.readouterr().out)

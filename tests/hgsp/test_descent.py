@@ -13,6 +13,7 @@ from cgrsp_simpy.hgsp.generate import generate
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.schedule import from_sequences
 from cgrsp_simpy.hgsp.search import _sequences, _state
+from cgrsp_simpy.model.compiled import rows_of
 
 
 def check(instance, state):
@@ -37,7 +38,7 @@ def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
     for task in rng.permutation(instance.tasks).tolist():
         before = descent.objective(state)
         if before > 0:
-            descent.kick(state, descent.rows_of(rng.random(descent.PER_ROUND)))
+            descent.kick(state, rows_of(rng.random(descent.PER_ROUND)))
             check(instance, state)
         before = descent.objective(state)
         worsening, j, k, swap, _ = descent.best_move(state, task, 1e-9)

@@ -184,15 +184,15 @@ def test_cp_sat_is_never_ahead_on_unrelated_gpus_at_equal_time(number):
 
 BITS = """
 import json
-from cgrsp_simpy.hgsp import descent
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.search import search
+from cgrsp_simpy.model.compiled import COMPILED
 found = []
 for level, seed in (("tasks1", 1), (Level(60, "medium", 6.0, (1.0, 2.0)), 2)):
     schedule, course = search(generate(level, seed), seed, moves=30_000)
     found.append([schedule.gpu.tolist(), [x.hex() for x in schedule.start_s.tolist()]])
     found.append([(step.iteration, step.objective.hex(), step.best.hex()) for step in course])
-print(json.dumps([descent.COMPILED, found]))
+print(json.dumps([COMPILED, found]))
 """
 
 

@@ -9,9 +9,17 @@ from waiting.cases import jobs_of, two
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.waiting.best import best_number
 from cgrsp_simpy.waiting.jobs import CHUNK, ExponentialJobs, ListedJobs, scenario_jobs
-from cgrsp_simpy.waiting.machines import M5, Prices, Room, Size, read_sizes, rent_per_h
+from cgrsp_simpy.waiting.machines import (
+    M5,
+    Prices,
+    Room,
+    Size,
+    paid_s,
+    read_sizes,
+    rent_per_h,
+    rented,
+)
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
 from cgrsp_simpy.waiting.scenario import Scenario
@@ -40,8 +48,16 @@ def test_a_job_rents_the_smallest_sufficient_size(cores, memory_gb, name):
     assert rent_per_h(np.array([cores]), np.array([memory_gb]))[0] == size.price_per_h
 
 
-def test_a_job_too_large_for_all_sizes_rents_none():
-    assert rent_per_h(np.array([65, 1]), np.array([0.0, 257.0])).tolist() == [math.inf, math.inf]
+def test_a_job_too_large_for_all_sizes_rents_several_of_the_one_that_comes_cheapest():
+    """65 of one core cost less than 5 of 16, or 2 of 48; 257 GB likewise."""
+    cores, memory_gb = np.array([65, 1]), np.array([0.0, 257.0])
+    index, number, rent = rented(cores, memory_gb)
+    assert (index.tolist(), number.tolist()) == ([0, 0], [65, 65])
+    np.testing.assert_allclose(rent, 65 * 0.048)
+    pair = Size("pair", 2, 0.0, 0.05), Size("dozen", 12, 8.0, 0.5)
+    assert rented(cores, memory_gb, pair)[1].tolist() == [33, 33]
+    assert rented(cores, memory_gb, pair)[0].tolist() == [0, 1]  # no memory, none to add
+    assert rent_per_h(cores, memory_gb, pair[:1]).tolist() == [33 * 0.05, math.inf]
 
 
 def test_a_price_table_of_ones_own(tmp_path):
@@ -59,7 +75,10 @@ def test_a_price_table_of_ones_own(tmp_path):
     ("text", "words"),
     [
         # no memory
-        ("name,cores,price_per_h\na,1,1\n", ["columns", "name,cores,memory_gb,price_per_h"]),
+        ("name,cores,price_per_h\na,1,1\n", ["columns", "name,memory_gb,price_per_h"]),
+        ("name,memory_gb,price_per_h\na,4,1\n", ["columns", "cores, or gpus"]),
+        ("name,cores,memory_gb,price_per_h,boot_s\na,1,4,1,-2\n", ["line 2", "boot_s of a(=-2.0)"]),
+        ("name,gpus,memory_gb,price_per_h\na,0,4,1\n", ["line 2", "gpus of a(=0)"]),
         ("name,cores,memory_gb,price_per_h\na,x,4,1\n", ["line 2", "'x'"]),
         ("name,cores,memory_gb,price_per_h\na,0,4,1\n", ["line 2", "cores of a(=0)"]),
         ("name,cores,memory_gb,price_per_h\na,1,4,-1\n", ["line 2", "price_per_h of a(=-1.0)"]),
@@ -75,6 +94,18 @@ def test_a_wrong_price_table_is_refused_by_name_and_line(tmp_path, text, words):
     with pytest.raises(InputError) as refused:
         read_sizes(path)
     assert all(word in str(refused.value) for word in [str(path), *words]), refused.value
+
+
+def test_what_is_rented_is_paid_with_boot_minimum_and_increment():
+    """Jobs of 10, 3480 and 3481 s."""
+    run_s, index = np.array([10.0, 3480.0, 3481.0]), np.zeros(3, int)
+    for terms, expected in (
+        ({}, [10, 3480, 3481]),
+        ({"minimum_s": 60}, [60, 3480, 3481]),
+        ({"minimum_s": 60, "boot_s": 120}, [130, 3600, 3601]),
+        ({"increment_s": 3600, "boot_s": 120}, [3600, 3600, 7200]),
+    ):
+        assert paid_s(run_s, index, (Size("a", 1, 0, 1, **terms),)).tolist() == expected
 
 
 def test_a_missing_price_table_is_refused(tmp_path):
@@ -102,6 +133,9 @@ def test_jobs_of_a_thesis_day_run_for_the_times_that_the_engine_draws():
 
 
 # ---- what is refused ----
+
+
+FREE = (Size("without memory", 128, 0, 1),)
 
 
 def idle(submit_s):
@@ -135,27 +169,27 @@ def idle(submit_s):
         ),
         (lambda: Scenario(two(), waiting_policy("ajw"), 1, "lifo"), ["unknown order 'lifo'"]),
         # no such size for rent
-        (lambda: Scenario(two(), waiting_policy("ajw"), (Size("a", 128, 1, 0),)), ["price table"]),
+        (lambda: Scenario(two(), waiting_policy("ajw"), M5[:1], sizes=FREE), ["price table"]),
         (
             lambda: Scenario(two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)),
             ["on-demand price(=0)"],
         ),
         (
-            lambda: simulated(Scenario(two(cores=65), waiting_policy("njw"), M5)),
-            ["job 2 (65 cores, 0 GB)", "for rent", "64 cores"],
+            lambda: simulated(
+                Scenario(two(memory_gb=1), waiting_policy("njw"), 1 * FREE, sizes=FREE)
+            ),
+            ["job 2 (1 cores, 1 GB)", "for rent"],
         ),
         (
             lambda: simulated(Scenario(two(cores=3), waiting_policy("ajw"), M5[:2])),
             ["job 2 (3 cores", "no fixed machine", "ajw"],
         ),
-        (lambda: follow(Scenario(two(), waiting_policy("ajw"), M5)), ["recursion", "simulate"]),
-        (lambda: follow(Scenario(two(), waiting_policy("ajw"), 1, "sjf")), ["recursion"]),
+        (
+            lambda: follow(Scenario(two(), waiting_policy("ajw"), 1, "sjf")),
+            ["recursion", "simulate"],
+        ),
         (lambda: follow(Scenario(two(), waiting_policy("ajw"), 1), seed=-1), ["seed(=-1)"]),
         (lambda: Scenario(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
-        (
-            lambda: best_number(Scenario(two(), waiting_policy("ajw"), 1, prices=Prices(0, 1))),
-            ["fixed price(=0)"],
-        ),
         (lambda: scenario_jobs(cg.day("quiet"), "H100"), ["gpu(='H100')", "RTX A4000"]),
     ],
 )

@@ -8,7 +8,7 @@ from waiting.cases import jobs_of, two
 from cgrsp_simpy.waiting.jobs import BurstyJobs, ExponentialJobs
 from cgrsp_simpy.waiting.machines import M5, Size
 from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
-from cgrsp_simpy.waiting.recursion import follow
+from cgrsp_simpy.waiting.recursion import follow, started
 from cgrsp_simpy.waiting.scenario import Scenario
 
 # ---- what happens, by hand ----
@@ -96,6 +96,26 @@ def test_who_owns_no_machine_rents_for_every_job_at_once():
 def test_simulation_and_recursion_count_the_same():
     case = Scenario(ExponentialJobs(5_000), waiting_policy("ajw-t"), 101)
     assert simulated(case, 1).summary() == follow(case, 1).summary()  # to the bit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machines", [40, (M5[-1], M5[4]) * 3])
+def test_compiled_the_recursion_gives_the_same_bits(machines):
+    """Of jobs in many chunks, under policies that let jobs wait in vain, balk or wait for ever."""
+    pytest.importorskip("numba")
+    source = BurstyJobs(6_000, rate_per_s=0.02)
+    for name in ("njw", "ajw", "ajw-t", "sww", "compound"):
+        case = Scenario(source, waiting_policy(name), machines)
+        rules = (case.policy, case.machines)
+        plain, fast = (
+            np.concatenate([each[2] for each in started(case.foreseen(1), *rules, fast=fast)])
+            for fast in (False, True)
+        )
+        np.testing.assert_array_equal(plain, fast)
+        starts = simulated(case, 1, keep=True).jobs
+        np.testing.assert_array_equal(np.isnan(plain), starts["on_demand"])
+        own = ~starts["on_demand"]
+        np.testing.assert_array_equal(plain[own], starts["start_s"][own])
 
 
 def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():

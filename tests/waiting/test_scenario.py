@@ -423,3 +423,14 @@ def test_core_hours_by_a_column_are_cores_times_running_time():
     jobs = ListedJobs(np.zeros(3), np.array([3600.0, 7200, 1800]), np.array([2, 4, 8]), np.ones(3))
     run = cg.simulate(Scenario(jobs, machines=3), "ajw")
     assert [row["core_hours"] for row in run.by("cores")] == [2.0, 8.0, 4.0]
+
+
+def test_what_is_rented_is_billed_as_its_size_says_row_by_row():
+    """Full hours with a boot of two minutes: jobs of half an hour and of 59 min on demand."""
+    size = Size("two", 2, 0.0, 1.0, increment_s=3600.0, boot_s=120.0)
+    jobs = jobs_of((0, 1800, 2, 0), (60, 1800, 1, 0), (90, 3540, 4, 0))
+    run = simulated(Scenario(jobs, waiting_policy("njw"), (size,), sizes=(size,)), keep=True)
+    assert run.jobs["on_demand"].tolist() == [False, True, True]
+    owned, rented = 0.4 * 3630 / 3600, 1 + 2 * 2  # to the last end; two machines, two hours each
+    work = (1800 + 1800 + 2 * 3540) / 3600
+    assert run.summary()["price"] == pytest.approx(9.6 * (owned + rented) / work)

@@ -1,0 +1,210 @@
+"""Plans: a bill is the sum of its rows, machines are found that are known to be best, limits and
+budgets are kept.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import check_refused, simulated
+from waiting.cases import jobs_of
+
+from cgrsp_simpy.waiting.jobs import DAY_S, BurstyJobs, ListedJobs
+from cgrsp_simpy.waiting.machines import M5, Prices, Size
+from cgrsp_simpy.waiting.plan import Limit, Search, grown, plan, told
+from cgrsp_simpy.waiting.policies import waiting_policy
+from cgrsp_simpy.waiting.scenario import Scenario
+
+ONE = Size("one", 1, 0.0, 9.6)
+HALF_HOUR = "p95=30min"
+
+
+def month(seed=0, jobs=3_000, cores=None):
+    """Bursty jobs of a month, or fewer of less; of one core unless told."""
+    submit_s, run_s, own, _ = map(
+        np.concatenate, zip(*BurstyJobs(jobs, max(0.001, jobs / 30 / DAY_S)).chunks(seed))
+    )
+    if cores:
+        return ListedJobs(submit_s, run_s, own, np.zeros(jobs))
+    return ListedJobs(submit_s, run_s, np.ones(jobs), np.zeros(jobs))
+
+
+BILLING = {
+    "by second": {},
+    "60 s minimum, 120 s boot": {"minimum_s": 60.0, "boot_s": 120.0},
+    "full hours": {"increment_s": 3600.0},
+    "spot": {"boot_s": 30.0, "spot_per_h": 2.0, "interruptions_per_h": 0.2},
+}
+
+
+def by_hand(job, size, at):
+    """What a rented job pays, in full: boot and run, minimum, increment, several machines."""
+    number = max(1, math.ceil(job["cores"] / size.cores))
+
+    def paid(seconds, per_h):
+        seconds = max(seconds + size.boot_s, size.minimum_s)
+        if size.increment_s:
+            seconds = math.ceil(seconds / size.increment_s) * size.increment_s
+        return number * per_h * seconds / 3600
+
+    if at is None:
+        return paid(job["run_s"], size.price_per_h)
+    whole = paid(job["run_s"], size.price_per_h) * (at < job["run_s"])
+    return paid(min(at, job["run_s"]), size.spot_per_h) + whole
+
+
+@pytest.mark.parametrize("billing", BILLING)
+@pytest.mark.parametrize("policy", ["njw", "ajw-t:wait_s=600", "compound:wait_s=600,short_s=60"])
+def test_the_bill_is_the_sum_of_its_rows_which_are_those_of_the_simulation(billing, policy):
+    """Money by row, worked out by hand from the simulation's rows; machines by the hour."""
+    size = Size("four", 4, 0.0, 4.0, **BILLING[billing], reserved_1y_per_h=1.5)
+    jobs = month(3, 400, cores=True)
+    search = Search(jobs, (size,), Prices(), Limit.read(HALF_HOUR), None, 0.0, 0)
+    made, spot = waiting_policy(policy), billing == "spot"
+    wait_s, money, goes = search.rows((5,), made, spot)
+    done = simulated(Scenario(jobs, made, (size,) * 5, sizes=(size,)), keep=True).jobs
+    np.testing.assert_array_equal(goes, done["on_demand"])
+    own = ~goes
+    np.testing.assert_array_equal(wait_s[own], (done["start_s"] - done["submit_s"])[own])
+    year, taken = search.years[0], 0
+    for row, job in enumerate(done):
+        if not goes[row]:
+            assert money[row] == 0
+            continue
+        waited = job["start_s"] - job["submit_s"] + size.boot_s
+        at = None
+        if spot and year.spot[row] and waited + job["run_s"] + size.boot_s <= 1800:
+            lost_s = year.lost_s[row]
+            at, taken = (lost_s - size.boot_s if lost_s else math.inf), taken + 1
+            waited += lost_s
+        assert wait_s[row] == pytest.approx(waited)
+        assert money[row] == pytest.approx(by_hand(job, size, at), rel=1e-12)
+    assert bool(taken) == spot
+    tried = search.attempt((5,), made, spot)
+    total = search.costs([tried], 1).sum()
+    assert total == pytest.approx(5 * 1.5 * jobs.submit_s[-1] / 3600 + money.sum(), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_the_number_is_the_best_of_all_that_the_simulation_tries():
+    jobs, costs = month(0, 1_000), []
+    for number in range(41):
+        case = Scenario(jobs, waiting_policy("sww:wait_s=1800"), number)
+        done = simulated(case, keep=True).jobs
+        rented_s = done["run_s"][done["on_demand"]].sum()
+        costs.append(3.84 * number * jobs.submit_s[-1] + 9.6 * rented_s)
+    found = plan(jobs, HALF_HOUR, sizes=(ONE,), policies=["sww:wait_s=1800"])
+    assert found.own == {"one": int(np.argmin(costs))} != {"one": 40}
+
+
+def test_what_the_plan_owns_and_costs_when_every_hour_has_its_job():
+    """Two jobs of 40 min each hour for five weeks: one machine would let them wait too long."""
+    rows = [(1800 * n, 2400, 1, 0) for n in range(48 * 35)]
+    found = plan(jobs_of(*rows), "p95=600", sizes=(ONE,))
+    assert found.own == {"one": 2}
+    assert (found.p95_wait_s, found.on_demand, found.reason) == (0, 0, "")
+    assert found.bill.mean == pytest.approx(2 * 3.84 * 8760)
+    assert found.price.mean == pytest.approx(2 * 3.84 / (4 / 3), rel=1e-3)
+    assert (found.price.low, found.price.high) == pytest.approx((found.price.mean,) * 2, rel=2e-3)
+    assert str(found).count("\n") == 2
+
+
+@pytest.mark.parametrize("name", ["p95", "p50", "mean"])
+def test_no_plan_breaks_its_limit_on_the_log(name):
+    limit = f"{name}=300"
+    jobs, sizes = month(1), (replace(ONE, boot_s=100.0),)
+    found = plan(jobs, limit, sizes=sizes)
+    search = Search(jobs, sizes, Prices(), Limit.read(limit), None, 0.0, 0)
+    wait_s, _, _ = search.rows((found.own["one"],), found.policy, found.spot)
+    used = {"p95": np.quantile(wait_s, 0.95), "p50": np.median(wait_s), "mean": wait_s.mean()}
+    assert used[name] <= 300
+
+
+@pytest.mark.slow
+def test_within_a_budget_waits_are_short_and_the_bill_is_below_it_with_its_interval():
+    jobs = month(2)
+    cheap, dear = (plan(jobs, budget=budget, sizes=(ONE,)) for budget in (2.6e5, 1e7))
+    assert cheap.bill.high <= 2.6e5
+    assert (dear.wait_s, dear.p95_wait_s) == (0, 0) != (cheap.wait_s, cheap.p95_wait_s)
+    assert dear.bill.mean > cheap.bill.mean
+    check_refused(lambda: plan(jobs, budget=10.0, sizes=(ONE,)), ["budget(=10)", "too small"])
+
+
+@pytest.mark.slow
+def test_a_reservation_of_three_years_is_taken_where_it_is_cheaper_unless_jobs_dwindle():
+    jobs = month(4, 6_000)
+    both = replace(ONE, reserved_1y_per_h=5.0, reserved_3y_per_h=4.9)
+    assert plan(jobs, HALF_HOUR, sizes=(both,)).years == 3
+    assert plan(jobs, HALF_HOUR, sizes=(both,), growth=-0.5).years == 1
+    grows = plan(jobs, HALF_HOUR, sizes=(both,), growth=0.5)
+    assert grows.load.mean > 1.3 * plan(jobs, HALF_HOUR, sizes=(both,)).load.mean
+
+
+def test_growth_adds_jobs_at_the_same_time_of_other_days_and_drops_some_where_it_is_below_one():
+    jobs = month(5)
+    more, fewer = grown(jobs, 1.5, 0), grown(jobs, 0.5, 0)
+    assert more.jobs == pytest.approx(1.5 * jobs.jobs, rel=0.05)
+    assert fewer.jobs == pytest.approx(0.5 * jobs.jobs, rel=0.1)
+    assert set(jobs.submit_s) <= set(more.submit_s) and set(fewer.submit_s) <= set(jobs.submit_s)
+    assert grown(jobs, 1.0, 0) is jobs
+    hours = [np.bincount((each.submit_s % DAY_S // 21_600).astype(int)) for each in (jobs, more)]
+    np.testing.assert_allclose(hours[1] / more.jobs, hours[0] / jobs.jobs, atol=0.05)
+
+
+def test_spot_instances_are_taken_where_they_are_rarely_taken_away():
+    jobs = month(6)
+    for rate, taken in ((0.01, True), (1e6, False)):
+        size = replace(ONE, spot_per_h=3.0, interruptions_per_h=rate)
+        found = plan(jobs, HALF_HOUR, sizes=(size,), policies=["sww"])
+        assert found.spot == taken
+        assert found.p95_wait_s <= 1800
+
+
+def test_shared_machines_of_several_sizes():
+    """Jobs of 4 and of 1 core without pause: one large machine for the one, a small one for the
+    other, though each comes in two sizes.
+    """
+    rows = sorted((3600 * n + 10 * c, 3500, c, 0) for n in range(24 * 21) for c in (1, 4))
+    sizes = (
+        Size("small", 1, 0.0, 1.0, reserved_1y_per_h=0.4),
+        Size("large", 4, 0.0, 4.0, reserved_1y_per_h=1.6),
+    )
+    found = plan(jobs_of(*rows), "p95=60", sizes=sizes)
+    assert found.own == {"small": 1, "large": 1}
+    assert found.on_demand == 0
+
+
+def test_a_policy_is_told_as_it_is_given():
+    for text in ("ajw", "sww:wait_s=60", "compound:wait_s=60,short_s=5"):
+        assert told(waiting_policy(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: plan(month()), ["limit", "budget"]),
+        (lambda: plan(month(), HALF_HOUR, budget=1.0), ["limit", "budget"]),
+        (lambda: plan(month(), budget=0.0), ["budget(=0.0)"]),
+        (lambda: plan(month(), HALF_HOUR, growth=-1.0), ["growth(=-1.0)"]),
+        (lambda: plan(jobs_of((0, 9, 1, 0), (9, 9, 1, 0)), HALF_HOUR), ["days", "at least 2"]),
+        (lambda: plan(jobs_of((0, 0, 1, 0), (9e5, 0, 1, 0)), HALF_HOUR), ["work"]),
+        (lambda: plan(month(), HALF_HOUR, prices=Prices(0, 1)), ["reserved price", "above 0"]),
+        (lambda: plan(month(), HALF_HOUR, policies=["fifo"]), ["'fifo'"]),
+        (lambda: plan(month(0, 500, True), "p95=9", sizes=(replace(ONE, boot_s=60.0),)),
+         ["limit", "60 s to boot"]),
+        (lambda: plan(jobs_of((0, 9, 1, 1), (9e5, 9, 1, 0)), HALF_HOUR, sizes=(ONE,)),
+         ["job 1 (1 GB)", "no machines"]),
+        (lambda: plan(month(), "p95=-1"), ["limit(='p95=-1')"]),
+        (lambda: plan(month(), "p0=1h"), ["limit(='p0=1h')"]),
+        (lambda: plan(month(), "most=1h"), ["limit(='most=1h')", "mean=600"]),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_planned_is_refused_in_one_line(call, words):
+    check_refused(call, words)
+
+
+def test_the_same_seed_gives_the_same_plan_to_the_bit():
+    jobs = month(7)
+    one, again = (plan(jobs, HALF_HOUR, sizes=M5, seed=3) for _ in range(2))
+    assert one == again

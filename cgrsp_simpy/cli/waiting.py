@@ -43,7 +43,7 @@ from cgrsp_simpy.waiting.scenario import Scenario
 
 log = logging.getLogger(__name__)
 
-SHOWN = ("wait_s", "price", "on_demand_fraction", "cost", "servers")
+SHOWN = ("wait_s", "wait_s_as_printed", "price", "on_demand_fraction", "cost", "servers")
 SEEDS, JOBS, FEW = 5, 100_000, 100  # replications; generated jobs, and those of a single run
 MACHINE_CORES, GB_PER_CORE = 64, 4.0  # of a fixed machine, an m5.16xlarge
 OF_LOAD = ("rate_per_s", "service_s")
@@ -398,7 +398,7 @@ def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -
         for name, row in rows.items()
     }
     own = [{"policy": name, **row} for name, row in shown.items()]
-    names = list(next(iter(shown.values())))
+    names = [key for key in (*SHOWN, "opportunity") if all(key in row for row in shown.values())]
     lines = [[name, *(f"{row[key]:.6g}" for key in names)] for name, row in shown.items()]
     text = "\n".join(aligned([["policy", *names], *lines]))
     return formatted(given, {"policies": shown}, own, lambda: text)

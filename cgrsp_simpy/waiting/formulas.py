@@ -3,14 +3,14 @@
 
 Jobs come as a Poisson stream and run for exponential times; a machine executes one job at a time,
 first come, first served. Exact for ajw, njw, ajw-t and sww; approximate for ljw and compound, whose
-long jobs' times are not exponential.
+long jobs' times are not exponential: Eq. 26 is read with the patience rescaled, too (`_waiting`).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +65,8 @@ def closed_form(
     servers: Servers,
     prices: Prices = PAPER_PRICES,
     errors: Mispredictions = NO_ERRORS,
+    *,
+    as_printed: bool = False,
 ) -> ClosedForm:
     """The steady state of a policy; all servers in one vectorised call.
 
@@ -82,6 +84,8 @@ def closed_form(
         Of a machine per hour.
     errors : Mispredictions
         Of predicted waits, for sww alone.
+    as_printed : bool
+        Eq. 26, of compound, as the paper has it: up to 28 % short where machines are few.
 
     Returns
     -------
@@ -110,21 +114,19 @@ def closed_form(
     )
     machines, load = np.asarray(servers, dtype=float), _Load(rate_per_s, service_s, policy.short_s)
     # of those that do not go on demand for being short
-    wait_s, share = _waiting(policy, load, servers, errors)
-    jobs, work = _mixed(load.short_jobs, share), _mixed(load.short_work, share)
-    fixed, rented = _served(policy, load, machines, share), rate_per_s * service_s * work
+    wait_s, share = _waiting(policy, load, servers, errors, as_printed)
+    jobs, work = (short + (1 - short) * share for short in (load.short_jobs, load.short_work))
+    fixed = np.minimum(load.erlangs * (1 - share), machines)  # who waits for ever keeps all busy
+    rented = rate_per_s * service_s * work
     # Eq. 1, 4, 15 with 22, 24 with 25
     price = (machines * prices.fixed + rented * prices.on_demand) / (fixed + rented)
     fewer = np.maximum(np.asarray(servers) - 1, 1)
-    before = np.where(
-        machines > 1,
-        _served(policy, load, machines - 1, _waiting(policy, load, fewer, errors)[1]),
-        0.0,
-    )
+    left = 1 - _waiting(policy, load, fewer, errors, as_printed)[1]
+    before = np.minimum(load.erlangs * left, machines - 1)
     last = fixed - before  # Eq. 3 and 11
     return ClosedForm(
         np.asarray(servers),
-        (1 - load.short_jobs) * wait_s,
+        load.long_jobs * wait_s,
         price,
         jobs,
         work,
@@ -133,70 +135,64 @@ def closed_form(
     )
 
 
-def _mixed(short: float, share: Array) -> Array:
-    return short + (1 - short) * share
-
-
 class _Load:
     """The long jobs among exponential ones: those that run for t or longer (waiting-policies.txt
     Section 4.2).
 
-    short_jobs, short_work: share of the jobs that are short, and of the work that they bring.
-    rate_per_s, service_s: lambda_long and 1 / mu_long. cv: coefficient of variation of the
-    long jobs' times.
+    long_jobs, short_jobs, short_work: shares of the jobs, and of the work that short ones bring.
+    rate_per_s, service_s: lambda_long, 0 where t is above 745 mean times, and 1 / mu_long. kappa:
+    (1 + CV^2) / 2, by which waits differ from those of exponential times (Eq. 23).
     """
 
     def __init__(self, rate_per_s: float, service_s: float, short_s: float) -> None:
+        self.long_jobs = math.exp(-short_s / service_s)
         self.short_jobs = -math.expm1(-short_s / service_s)  # Eq. 17
-        self.rate_per_s = rate_per_s * (1 - self.short_jobs)  # Eq. 18
+        self.rate_per_s = rate_per_s * self.long_jobs  # Eq. 18
         self.service_s = short_s + service_s  # Eq. 20
-        # r mu / mu_short, by Eq. 21
-        self.short_work = 1 - (1 - self.short_jobs) * self.service_s / service_s
+        self.short_work = 1 - self.long_jobs * self.service_s / service_s  # r mu / mu_short, Eq. 21
         self.cv = service_s / self.service_s
+        self.kappa = (1 + self.cv**2) / 2
         self.erlangs = self.rate_per_s * self.service_s
 
 
 def _waiting(
-    policy: WaitingPolicy, load: _Load, servers: Servers, errors: Mispredictions
+    policy: WaitingPolicy, load: _Load, servers: Servers, errors: Mispredictions, as_printed: bool
 ) -> tuple[Array, Array]:
     """Mean wait of the long jobs, seconds, and the share of them that goes on demand; without t
     all jobs are long.
+
+    Eq. 26 stretches by kappa the waits of an M/M/s queue whose jobs wait b at most, and so has none
+    that waits longer than kappa b. A queue whose waits are kappa times as long is one with another
+    unit of time, in which patience is b / kappa: so it is read unless as printed (ours).
     """
     rate, mu = load.rate_per_s, 1 / load.service_s
+    none = np.zeros(np.shape(servers))
+    if rate == 0:
+        return none, none
     if policy.wait_s == math.inf:
-        queue = mgc(rate, mu, servers, load.cv)  # Eq. 2; Eq. 23
-        return queue.wait_s, np.zeros(np.shape(servers))
+        return mgc(rate, mu, servers, load.cv).wait_s, none  # Eq. 2; Eq. 23
     if policy.wait_s == 0:
-        blocked = erlang_b(servers, rate / mu)  # Section 3.2
-        return np.zeros(np.shape(servers)), blocked
+        return none, erlang_b(servers, rate / mu)  # Section 3.2
     right = 1 - errors.wait_over
-    found = mmc_patience(rate * right, mu, servers, policy.wait_s)  # Lemma 3.1, Eq. 12
+    patience_s = policy.wait_s if as_printed else policy.wait_s / load.kappa
+    found = mmc_patience(rate * right, mu, servers, patience_s)  # Lemma 3.1, Eq. 12
     wait_s = found.wait_s
     # Eq. 13; the jobs that wait in vain, f_under r b, are printed as (1 - f_under) r b
     if policy.balks:
-        wait_s = wait_s - (1 - errors.wait_under) * found.left * policy.wait_s
+        wait_s = wait_s - (1 - errors.wait_under) * found.left * patience_s
     # Eq. 14, Eq. 26
-    return right * (1 + load.cv**2) / 2 * wait_s, errors.wait_over + right * found.left
-
-
-def _served(policy: WaitingPolicy, load: _Load, machines: Array, share: Array) -> Array:
-    """Work on the fixed machines, in machines; where no limit is set to the wait it may be
-    all they can do.
-    """
-    if policy.wait_s == math.inf:
-        return np.minimum(load.erlangs, machines)
-    return np.asarray(load.erlangs * (1 - share))
+    return right * load.kappa * wait_s, errors.wait_over + right * found.left
 
 
 # ---- the analyzer (waiting-policies.txt Section 5) ----
 
 MOST_SERVERS = 1_000_000  # that are tried
+FIGURES = ("wait_s", "price", "on_demand_fraction", "servers")
 OBJECTIVES = ("price", "opportunity", "total")
 """What a number of servers may be best for; see `optimum`."""
-Number = TypeVar("Number", float, Array)
 
 
-def waited_s(by: str, wait_s: Number, service_s: float) -> Number:
+def waited_s(by: str, wait_s: Any, service_s: float) -> Any:
     """By what an objective multiplies the price: nothing, the mean wait, or the mean time from
     submission to end.
     """
@@ -239,8 +235,8 @@ def analyze(
     Returns
     -------
     dict
-        wait_s, price, on_demand_fraction, servers, and with a duration cost: over T, in the prices'
-        unit.
+        wait_s, price, on_demand_fraction, servers; of compound wait_s_as_printed, by Eq. 26 with
+        the patience as it is; with a duration cost: over T, in the prices' unit.
 
     Raises
     ------
@@ -253,10 +249,14 @@ def analyze(
     """
     check_whole("servers", servers, least=1)
     chosen = waiting_policy(policy, wait_s, short_s)
-    found = closed_form(chosen, rate_per_s, service_s, np.array([servers]), prices, errors)
-    if not math.isfinite(found.wait_s[0]):
+    own = (chosen, rate_per_s, service_s, servers, prices, errors)
+    found = closed_form(*own)
+    if not math.isfinite(found.wait_s):
         raise InputError(unsteady(chosen, rate_per_s, service_s, servers))
-    return _row(found, 0, rate_per_s * service_s, duration_h)
+    row = {name: getattr(found, name).item() for name in FIGURES}
+    if chosen.short_s and 0 < chosen.wait_s < math.inf:
+        row["wait_s_as_printed"] = closed_form(*own, as_printed=True).wait_s.item()
+    return _with_cost(row, rate_per_s * service_s, duration_h)
 
 
 def unsteady(policy: WaitingPolicy, rate_per_s: float, service_s: float, servers: int) -> str:
@@ -349,20 +349,23 @@ def optimum(
     if not pays.any() or (
         chosen.rents and by == "total" and prices.on_demand * service_s < value[best]
     ):
-        found, best = (
-            ClosedForm(
-                *(np.array([value]) for value in (0, 0.0, prices.on_demand, 1.0, 1.0, 0.0, 0.0))
-            ),
-            0,
-        )
-    return _row(found, best, load, duration_h)
+        none = dict(zip(FIGURES, (0.0, prices.on_demand, 1.0, 0)))
+        return _with_cost(none, load, duration_h)
+    return analyze(
+        policy,
+        rate_per_s,
+        service_s,
+        best + 1,
+        wait_s=wait_s,
+        short_s=short_s,
+        prices=prices,
+        errors=errors,
+        duration_h=duration_h,
+    )
 
 
-def _row(found: ClosedForm, place: int, load: float, duration_h: float | None) -> dict[str, float]:
-    row = {
-        name: getattr(found, name)[place].item()
-        for name in ("wait_s", "price", "on_demand_fraction", "servers")
-    }
+def _with_cost(row: dict[str, float], load: float, duration_h: float | None) -> dict[str, float]:
+    """With the cost of a duration, if one is asked for."""
     if duration_h is not None:
         check_number("duration_h", duration_h, above=0)
         row["cost"] = row["price"] * load * duration_h  # Eq. 5

@@ -357,8 +357,6 @@ class Scenario(Model):
         own = self.under(policy)
         run = Simulation(own, order_of(own.order), seed, records=records, listener=listener)
         run.name = own.label
-        lengths = (len(chunk.run_s) for chunk in self.source.chunks(seed))
-        run.records.tally.chunks = filter(None, lengths)
         return run
 
     def run(
@@ -445,21 +443,14 @@ class Scenario(Model):
         """
         if not isinstance(self.source, ExponentialJobs) or not isinstance(self.machines, int):
             return None
-        wrong, runs_wrong = self.errors != NO_ERRORS, self.errors.run_over or self.errors.run_under
-        if not self.recursive or self.work_conserving or self.machines == 0:
-            return None
-        if runs_wrong or (wrong and self.policy.name != "sww"):
+        runs_wrong = self.errors.run_over or self.errors.run_under
+        wrong = self.errors != NO_ERRORS and (runs_wrong or self.policy.name != "sww")
+        if wrong or not self.recursive or self.work_conserving or self.machines == 0:
             return None
         load = (self.source.rate_per_s, self.source.service_s)
         found = closed_form(self.policy, *load, self.machines, self.prices, self.errors)
-        price, wait_s = float(found.price), float(found.wait_s)
-        share, opportunity = float(found.on_demand_fraction), price * wait_s / 3600
-        return {
-            "wait_s": wait_s,
-            "price": price,
-            "on_demand_fraction": share,
-            "opportunity": opportunity,
-        }
+        row = {name: float(getattr(found, name)) for name in self.shown[:3]}
+        return row | {"opportunity": row["price"] * row["wait_s"] / 3600}
 
     def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Kinds]]:
         """The jobs in order of submission, with what is foreseen for each; one that no fixed

@@ -4,16 +4,16 @@ on demand follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.analysis.statistics import Mean, mean
+from cgrsp_simpy.analysis.statistics import Mean, correlated_mean, mean
 from cgrsp_simpy.model.checks import InputError, require
-from cgrsp_simpy.waiting.jobs import CHUNK, Floats, Ints
+from cgrsp_simpy.waiting.jobs import CHUNK, Floats
 from cgrsp_simpy.waiting.machines import Prices, Size, paid_s, rented
 
 BATCHES = 20  # batches of a run, whose spread tells how sure its means are
@@ -26,7 +26,8 @@ COUNTED = ("job", "submit_s", "run_s", "cores", "memory_gb", "start_s", "on_dema
 @dataclass
 class Tally:
     """Sums over the jobs that count, by batch of jobs that follow each other; its size does not
-    grow with the jobs.
+    grow with the jobs. They are added in the order of submission, whatever the order in which jobs
+    end and the parts in which they are given: the sums are equal, to the bit.
 
     jobs: number of jobs to come. sizes: price table of shared machines, or None where a job takes
     a whole machine, whose rent then counts as 1 an hour. steady: whether the jobs are a part of
@@ -34,80 +35,58 @@ class Tally:
     their submissions to the last. Of jobs that are all there are, such as a log's, each counts, and
     fixed machines are paid until the work is done: from the first submission to the last end.
 
-    chunks: lengths of the parts by which jobs are counted, in order of submission, each once all of
-    its jobs have ended; None: jobs come in that order, and are counted as they are given. Of equal
-    parts the sums are equal, to the bit.
-    sums: one row a batch, of the jobs, their waits and running times in s, jobs on demand, rents of
-    all jobs' running times (price per hour times seconds), and what those on demand pay.
+    sums: one row a batch, and one before and behind them for jobs that do not count: of the jobs,
+    their waits and running times in s, jobs on demand, rents of all jobs' running times (price per
+    hour times seconds), and what those on demand pay.
     """
 
     jobs: int
     sizes: Sequence[Size] | None = None
     steady: bool = True
-    chunks: Iterator[int] | None = None
     sums: Floats = field(init=False)
-    _edges: Ints = field(init=False)
-    _edges_s: Floats = field(init=False)  # from when to when a batch pays the fixed machines
 
     def __post_init__(self) -> None:
         trim = int(TRIM * self.jobs) if self.steady else 0
         batches = max(1, min(BATCHES, self.jobs - 2 * trim))
         self._edges = np.linspace(trim, self.jobs - trim, batches + 1).astype(np.int64)
-        self._edges_s = np.zeros(batches + 1)
-        self.sums = np.zeros((batches, 6))
+        self._edges_s = np.zeros(batches + 1)  # from when to when a batch pays the fixed machines
+        self.sums = np.zeros((batches + 2, 6))
         self._ended: list[Columns] = []  # and not counted
-        self._counted, self._uncounted, self._enough, self._length = 0, 0, CHUNK, 0
+        self._counted, self._uncounted, self._enough = 0, 0, CHUNK
 
     def add(self, jobs: Columns) -> None:
-        """Take jobs that have ended."""
-        if self.chunks is None:
-            self._count(jobs)
-            return
+        """Take jobs that have ended; those are counted before which all have."""
         self._ended.append(jobs)
         self._uncounted += len(jobs["job"])
-        if self._uncounted >= self._enough or self._counted + self._uncounted == self.jobs:
-            self._count_chunks(self.chunks)
-
-    def _count_chunks(self, chunks: Iterator[int]) -> None:
-        """Count the oldest chunks, up to the first of which a job has not ended."""
-        jobs = {name: np.concatenate([part[name] for part in self._ended]) for name in COUNTED}
-        order = np.argsort(jobs["job"], kind="stable")
-        jobs, first = {name: column[order] for name, column in jobs.items()}, 0
-        while length := self._length or next(chunks, 0):
-            last, self._length = first + length, length
-            if last > len(order) or jobs["job"][last - 1] != self._counted + length:
-                break
-            self._count({name: column[first:last] for name, column in jobs.items()})
-            self._counted, self._length, first = self._counted + length, 0, last
-        self._uncounted = len(order) - first
+        if self._uncounted < self._enough and self._counted + self._uncounted < self.jobs:
+            return
+        ended = {name: np.concatenate([part[name] for part in self._ended]) for name in COUNTED}
+        order = np.argsort(ended["job"], kind="stable")
+        row = ended["job"][order] - 1 - self._counted
+        ready = int(np.count_nonzero(row == np.arange(len(row))))
+        self._count({name: column[order[:ready]] for name, column in ended.items()})
+        self._ended = [{name: column[order[ready:]] for name, column in ended.items()}]
+        self._counted, self._uncounted = self._counted + ready, self._uncounted - ready
         self._enough = self._uncounted + CHUNK
-        self._ended = [{name: column[first:] for name, column in jobs.items()}]
-        if self._counted == self.jobs:
-            self.chunks, self._ended = None, []
 
     def _count(self, jobs: Columns) -> None:
-        place, run_s, on_demand = jobs["job"] - 1, jobs["run_s"], jobs["on_demand"]
-        batch = np.searchsorted(self._edges, place, side="right") - 1
-        if self.steady:  # where no job is left behind the last edge, its time is the last job's
-            edges = np.minimum(self._edges, self.jobs - 1)
-            for row in np.flatnonzero(np.isin(place, edges)):
-                self._edges_s[edges == place[row]] = jobs["submit_s"][row]
-        else:
-            self._note_ends(jobs, place, batch)
-        inside = (batch >= 0) & (batch < len(self.sums))
-        rent, billed = self._rents(jobs)
-        wait_s = jobs["start_s"] - jobs["submit_s"]
-        columns = (np.ones(len(batch)), wait_s, run_s, on_demand, rent, billed * on_demand)
-        for sums, column in zip(self.sums.T, columns):
-            sums += np.bincount(batch[inside], column[inside], len(self.sums))
-
-    def _note_ends(self, jobs: Columns, place: Ints, batch: Ints) -> None:
-        """A batch pays from the moment at which the jobs before it have all ended to the one at
-        which its own have, too.
+        """Count jobs that follow those counted; a batch of a stream pays from its first submission
+        to the next batch's, or to the last job's; one of a log from the moment at which the jobs
+        before it have all ended to the one at which its own have, too.
         """
-        for row in np.flatnonzero(place == 0):
-            self._edges_s[0] = jobs["submit_s"][row]
-        np.maximum.at(self._edges_s, batch + 1, jobs["start_s"] + jobs["run_s"])
+        place, submit_s, run_s = jobs["job"] - 1, jobs["submit_s"], jobs["run_s"]
+        edges = np.minimum(self._edges, self.jobs - 1 if self.steady else 0) - self._counted
+        here = np.flatnonzero((edges >= 0) & (edges < len(place)))  # of a log, of the first alone
+        self._edges_s[here] = submit_s[edges[here]]
+        batch = np.searchsorted(self._edges, place, side="right")
+        if not self.steady:
+            np.maximum.at(self._edges_s, batch, jobs["start_s"] + run_s)
+        rent, billed = self._rents(jobs)
+        wait_s, on_demand = jobs["start_s"] - submit_s, jobs["on_demand"]
+        columns = (np.ones(len(batch)), wait_s, run_s, on_demand, rent, billed * on_demand)
+        rows = np.append(np.arange(len(self.sums)), batch)  # each sum goes on, a job at a time
+        for sums, column in zip(self.sums.T, columns):
+            sums[:] = np.bincount(rows, np.append(sums, column))
 
     def _rents(self, jobs: Columns) -> tuple[Floats, Floats]:
         """The rent of each job's running time, and of what it would pay for on demand."""
@@ -130,9 +109,8 @@ class Tally:
         or all come at one time in a stream without end. A batch without work, or without time, has
         figures that are NaN or infinite.
         """
-        jobs, wait_s, run_s, on_demand, rent, rented = np.vstack(
-            [self.sums.sum(axis=0), self.sums]
-        ).T
+        sums = self.sums[1:-1]
+        jobs, wait_s, run_s, on_demand, rent, rented = np.vstack([sums.sum(axis=0), sums]).T
         edges_s = np.maximum.accumulate(self._edges_s)
         span_s = np.concatenate([[edges_s[-1] - edges_s[0]], np.diff(edges_s)])
         if rent[0] == 0:
@@ -140,12 +118,8 @@ class Tally:
                 f"an hour of work has no price: the {jobs[0]:,.0f} jobs that count run for 0 s,"
                 " or at no rent"
             )
-        require(
-            span_s[0] > 0,
-            "jobs",
-            self.jobs,
-            "at least 2, submitted at different times, for a price per hour",
-        )
+        allowed = "at least 2, submitted at different times, for a price per hour"
+        require(span_s[0] > 0, "jobs", self.jobs, allowed)
         with np.errstate(divide="ignore", invalid="ignore"):  # a batch without work or time
             cost = prices.fixed * fixed_per_h * span_s + prices.on_demand * rented
             price = cost / rent
@@ -171,8 +145,10 @@ def of_trials(trials: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, Mean
 
 
 def batched(values: Sequence[float] | Floats) -> Mean:
-    """The mean of a whole run, with the half width that its batches have."""
-    found, centre = mean(values[1:]), float(values[0])
+    """The mean of a whole run, with the half width that its batches have, each correlated with the
+    next.
+    """
+    found, centre = correlated_mean(values[1:]), float(values[0])
     return replace(
         found, mean=centre, low=centre - found.half_width, high=centre + found.half_width
     )

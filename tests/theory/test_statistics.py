@@ -18,6 +18,7 @@ from cgrsp_simpy.analysis.statistics import (
     bootstrap_mean,
     cohens_d,
     cohens_d_paired,
+    correlated_mean,
     holm,
     mean,
     mser5,
@@ -387,6 +388,35 @@ def test_batch_means_by_hand():
     assert found.sd == pytest.approx(sqrt(8), rel=1e-12)
     assert found == mean([2, 6])
     assert batch_means(range(40)) == mean(np.arange(20) * 2 + 0.5)
+
+
+def test_a_correlated_mean_by_hand():
+    """Of 1, 2, 4, 5: deviations -2, -1, 1, 2, so r = (2 - 1 + 2) / 10 + (1 + 4 x .3) / 4 = .85, of
+    which four values are worth 4 x .15 / 1.85; t has 1 degree of freedom at least.
+    """
+    found = correlated_mean([1, 2, 4, 5])
+    error = sqrt(10 / 3) / 2 / sqrt(0.15 / 1.85)
+    assert found.mean == 3
+    assert found.half_width == pytest.approx(12.7062 * error, rel=1e-5)
+    alternating = [1, 2, 1, 2, 1, 2]  # correlated negatively: as if they were independent
+    assert correlated_mean(alternating) == mean(alternating)
+    assert isnan(correlated_mean([1.0]).low)
+    assert correlated_mean([2.0, 2.0]).half_width == 0
+
+
+def test_a_correlated_mean_covers_where_the_interval_of_independent_values_does_not():
+    """Twenty values of a first-order autoregression with correlation 1/2, 600 times."""
+    draws = stream(0, "autoregression").standard_normal((600, 60))
+    covered = np.zeros(2)
+    for noise in draws:
+        values = [0.0]
+        for each in noise:
+            values.append(values[-1] / 2 + each)
+        for place, interval in enumerate((correlated_mean, mean)):
+            found = interval(values[-20:])
+            covered[place] += found.low <= 0 <= found.high
+    assert 0.91 < covered[0] / 600 < 0.97
+    assert covered[1] / 600 < 0.85
 
 
 def test_batch_means_cover_where_the_interval_of_independent_values_does_not():

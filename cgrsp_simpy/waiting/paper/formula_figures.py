@@ -1,59 +1,39 @@
-"""Table 1 and Figures 2 to 14 of waiting-policies.txt, by formulas and by simulation."""
+"""Table 1 and Figures 2 to 14 of waiting-policies.txt, by formulas and by simulation; and what all
+its figures share: curves, and what is read from them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.figure import Figures, Handles, Row, Rows, markdown
-from cgrsp_simpy.plots.parts import beside_point, told
+from cgrsp_simpy.plots.figure import (
+    Draw,
+    Figure,
+    Figures,
+    Handles,
+    Row,
+    Rows,
+    markdown,
+    numbers,
+    where,
+)
+from cgrsp_simpy.plots.parts import Several, hollow, told, whole_numbers
+from cgrsp_simpy.plots.style import Look, looks
 from cgrsp_simpy.waiting.formulas import closed_form
-from cgrsp_simpy.waiting.jobs import ExponentialJobs, Floats
+from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import PAPER_PRICES
-from cgrsp_simpy.waiting.paper.curve_figures import (
-    BOTH,
-    BUSY,
-    COSTLY,
-    FAINT,
-    PRICE,
-    PRICED,
-    RENTED,
-    SERVERS,
-    SIMULATED,
-    SIZE,
-    WAITED,
-    WRONG,
-    Panel,
-    at,
-    curves,
-    gain,
-    least,
-    measured,
-    mispredicted,
-    numbered,
-    seen_run_errors,
-)
-from cgrsp_simpy.waiting.paper.runs import (
-    METRICS,
-    RATE_PER_S,
-    SERVICE_S,
-    WAIT_OVER,
-    WAIT_UNDER,
-    Batches,
-    Point,
-    Runs,
-    mistaken,
-    run_errors,
-    with_half,
-)
+from cgrsp_simpy.waiting.paper.runs import METRICS, RATE_PER_S, SERVICE_S, Point, Runs, differences
 from cgrsp_simpy.waiting.policies import (
     BASELINE_SHORT_S,
     NO_ERRORS,
@@ -63,127 +43,286 @@ from cgrsp_simpy.waiting.policies import (
     waiting_policy,
 )
 from cgrsp_simpy.waiting.scenario import Scenario
-from cgrsp_simpy.waiting.tally import batched
+from cgrsp_simpy.waiting.tally import of_trials
 
-COUNTS = range(80, 141)
-MARKS = (80, 87, 93, 98, 101, 104, 108, 120, 140)  # where formulas are simulated as well
-# coefficient of variation of the long jobs' times (Section 4.2)
-LONG_CV = SERVICE_S / (SERVICE_S + BASELINE_SHORT_S)
-TIGHT = 101  # servers of Figures 10 and 11
-PAIR, ALL_BUT_NJW = ("normalized_price", "wait_s"), ("ajw", "ajw-t", "sww", "ljw", "compound")
-NEAR, NARROW = range(101, 141), range(80, 121)
-THREE = ("normalized_price", "wait_s", "opportunity_cents")
-
-
-BETWEEN = "ajw-t with longest wait b, between njw and ajw"
-OVER = "sww by share of jobs whose wait is over-predicted, and njw"
-UNDER = "sww by share of long waits that are under-predicted, and ajw-t"
+SIZE = (6.3, 3.2)  # inches
+BUSY, RENTED = "#0B4F9C", "#E69F00"
+FAINT: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 0}
+WAIT_ERRORS = {"over": (0.0, 0.01, 0.03, 0.05, 0.1, 0.2), "under": (0.0, 0.25, 0.5, 0.75, 1.0)}
+RUN_ERRORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+Line = tuple[str, WaitingPolicy, Mispredictions]  # a policy, and the name of its line
+KINDS = {
+    "over-predictions": Look("#C04A00", "o", "-"),
+    "under-predictions": Look(BUSY, "^", (0, (6, 1.5, 1, 1.5))),
+}
+SHAPES = "osD^vP"
 
 
+class Panel(NamedTuple):
+    """What stands on a y axis: the column, its label, limits where they are not those of the data,
+    and where faint lines are.
+    """
+
+    metric: str
+    label: str
+    low: float | None = None
+    high: float | None = None
+    lines: tuple[float, ...] = ()
+
+
+PRICED = Panel("normalized_price", "price P (on demand = 1)")
+WAITED = Panel("wait_s", "mean wait w (s)", low=0)
+HOURLY = Panel("wait_h", "mean wait w (h)", low=0)
+COSTLY = Panel("opportunity_cents", "opportunity cost P w (cents)", low=0)
+TRIPLE = (PRICED, HOURLY, COSTLY)
+LABELS = {
+    "servers": "fixed machines s",
+    "machines": "fixed machines s",
+    "short_s": "short jobs: below t (s)",
+    "short_min": "short: below t (min)",
+    "error_pct": "mispredicted (%)",
+}
 FIGURES = Figures("waiting_", Runs, columns=99, handlelength=2.6)
 
 
-YEARS_3_H = 3 * 8760
-RESERVED_CENTS_PER_H = 98_800 / YEARS_3_H  # $988 for three years of an m5.large
-PRINTED = {
-    "on demand": {100: (9.6, 2523), 60: (9.6, 1514), 40: (9.6, 1009)},
-    "fixed": {100: (3.8, 988), 60: (6.3, 988), 40: (9.5, 988)},
-}
+def numbered(number: int, title: str, note: Any, **more: Any) -> Figure:
+    """Declare a figure with the number that it has in the paper."""
+    own = {"size": SIZE, "stem": f"waiting_figure_{number}", "head": f"Figure {number}", **more}
+    return FIGURES.add(str(number), title, note=note, **own)
 
 
-@dataclass(frozen=True)
-class Line:
-    """A policy, and a name of its line."""
-
-    name: str
-    policy: WaitingPolicy
-    errors: Mispredictions = NO_ERRORS
-
-    def formula(self, servers: Sequence[int], metrics: Sequence[str], **where: float) -> list[Row]:
-        """A row for each number of servers with a steady state.
-
-        where: name and value of another x than the servers.
-        """
-        found = closed_form(
-            self.policy, RATE_PER_S, SERVICE_S, np.array(servers), PAPER_PRICES, self.errors
-        )
-        figures = {
-            "price": found.price,
-            "wait_s": found.wait_s,
-            "opportunity": found.price * found.wait_s / 3600,
-        }
-        figures["cost_per_h"] = found.last_utilisation
-        columns: dict[str, Floats] = {
-            name: figures[METRICS[name][0]] / METRICS[name][1] for name in metrics
-        }
-        return [
-            {"line": self.name, "from": "formula", **(where or {"servers": number})}
-            | {name: column[place].item() for name, column in columns.items()}
-            for place, number in enumerate(servers)
-            if math.isfinite(found.wait_s[place])
-        ]
-
-    def points(
-        self, jobs: ExponentialJobs, servers: Sequence[int], order: str = "fcfs"
-    ) -> list[Point]:
-        """A mark for each number of servers with a steady state."""
-        wait_s = closed_form(self.policy, RATE_PER_S, SERVICE_S, np.array(servers)).wait_s
-        steady = [number for number, wait in zip(servers, wait_s) if wait < math.inf]
-        return [
-            (self.name, number, Scenario(jobs, self.policy, number, order, errors=self.errors))
-            for number in steady
-        ]
+def by_wait_errors(kind: str, policy: WaitingPolicy, every: int = 1) -> list[Line]:
+    """A line a share of mispredicted waits. kind: over or under. every: of the shares."""
+    return [
+        (f"{100 * share:g} %", policy, Mispredictions(**{f"wait_{kind}": share}))
+        for share in WAIT_ERRORS[kind][::every]
+    ]
 
 
-def _by_servers(
-    lines: Sequence[Line], metrics: Sequence[str], servers: Sequence[int], marks: Sequence[int]
+def by_run_errors(scenario: Callable[[Mispredictions], Scenario]) -> list[Point]:
+    """A policy by shares of mispredicted running times."""
+    return [
+        (f"{kind}-predictions", 100 * share, scenario(Mispredictions(**{f"run_{kind}": share})))
+        for kind in ("over", "under")
+        for share in RUN_ERRORS
+    ]
+
+
+def _looks(names: Sequence[str]) -> dict[str, Look]:
+    """The looks of policies; other lines are in order, from dark to light."""
+    others = [name for name in names if name not in POLICIES and name not in KINDS]
+    colours = map(to_hex, colormaps["viridis"](np.linspace(0.0, 0.85, max(2, len(others)))))
+    own = {name: Look(colour, mark, "-") for name, colour, mark in zip(others, colours, SHAPES)}
+    return {name: (own | KINDS).get(name) or looks([name])[0] for name in names}
+
+
+def curves(x: str, *panels: Panel) -> Draw:
+    """Panels side by side: formulas as lines and simulation as marks; simulation alone as marks
+    joined by lines; what the text prints as hollow marks. Of mispredictions a faint line is where
+    there are none.
+    """
+
+    def draw(canvas: Canvas, rows: list[Row]) -> Handles:
+        by_name = _looks(lines_of(rows))
+        for ax, panel in zip(canvas.subplots(1, len(panels), squeeze=False)[0], panels):
+            drawn = {
+                name: _curve(ax, where(rows, line=name), x, panel, by_name[name])
+                for name in by_name
+            }
+            right = where(rows, line="over-predictions", error_pct=0)  # nothing mispredicted
+            for level in (*panel.lines, *(row[panel.metric] for row in right)):
+                ax.axhline(level, **FAINT)
+            ax.set(xlabel=LABELS[x], ylabel=panel.label, ylim=(panel.low, panel.high))
+            whole_numbers(ax.xaxis)
+        printed = lines_of(where(rows, **{"from": "printed"}))
+        rings = [Line2D([], [], **hollow(by_name[name])) for name in printed]
+        return [*drawn.values(), *([Several("hollow: as printed", rings)] if rings else [])]
+
+    return draw
+
+
+def _curve(ax: Axes, rows: Sequence[Row], x: str, panel: Panel, look: Look) -> Line2D:
+    """Draws a line of a panel, and gives its handle."""
+    metric, highest = panel.metric, math.inf if panel.high is None else panel.high
+    formula, simulated, printed = (
+        [row for row in where(rows, **{"from": source}) if row.get(metric) is not None]
+        for source in ("formula", "simulation", "printed")
+    )
+    line: dict[str, Any] = {"color": look.colour, "linestyle": look.line}
+    ax.plot(numbers(formula, x), numbers(formula, metric), **line)
+    ax.plot(numbers(printed, x), numbers(printed, metric), **hollow(look))
+    paired = half(f"{metric}_difference")
+    spread = paired if any(paired in row for row in simulated) else half(metric)
+    places, values, halves = (numbers(simulated, name) for name in (x, metric, spread))
+    own = {**line, "marker": look.marker, **({"linestyle": "none"} if formula else {})}
+    if simulated:  # marks at 0 are seen as a whole
+        ax.plot(places, values, **own, clip_on=any(value > highest for value in values))
+        colour = look.colour if formula else f"{look.colour}80"
+        marks.intervals(ax, places, values, y_half=halves, colour=colour)
+    return Line2D([], [], **line, marker=look.marker if simulated else "", label=rows[0]["line"])
+
+
+# ---- what is read from the rows ----
+
+
+def said(text: str, values: Callable[[list[Row]], Sequence[Any]]) -> Callable[[list[Row]], str]:
+    """A sentence with values of the rows in its braces."""
+    return lambda rows: text.format(*values(rows))
+
+
+def lines_of(rows: Sequence[Row]) -> list[str]:
+    """The names of the lines, in order."""
+    return list(dict.fromkeys(row["line"] for row in rows))
+
+
+def of(rows: Sequence[Row], line: str, **x: float) -> list[Row]:
+    """The rows of a line, perhaps at a place of the x axis: by formula where there is one, else by
+    simulation.
+    """
+    own = where(rows, line=line, **x)
+    return where(own, **{"from": "formula"}) or where(own, **{"from": "simulation"})
+
+
+def at(rows: Sequence[Row], line: str, metric: str, **x: float) -> float:
+    """A value that is plotted, as of `of`."""
+    return float(of(rows, line, **x)[0][metric])
+
+
+def best(
+    rows: Sequence[Row],
+    line: str,
+    metric: str = "normalized_price",
+    x: str = "servers",
+    choose: Callable[..., tuple[float, float]] = min,
+) -> tuple[float, float]:
+    """The least, or the greatest, value of a line, and where."""
+    return choose((float(row[metric]), row[x]) for row in of(rows, line))
+
+
+def measured(rows: Sequence[Row], line: str, metric: str, **x: float) -> str:
+    """A simulated value with half of its interval."""
+    (row,) = where(rows, line=line, **{"from": "simulation"}, **x)
+    return f"{told(row[metric])} ± {told(row[half(metric)])}"
+
+
+def gain(before: float, after: float) -> str:
+    """By how much one value differs from another."""
+    return f"{told(100 * abs(after / before - 1))} %"
+
+
+def ranked(rows: list[Row], metric: str, **x: float) -> str:
+    """The lines at a place, from the least value to the most, without njw."""
+    own = [row for row in where(rows, **{"from": "simulation"}, **x) if row["line"] != "njw"]
+    found = sorted((float(row[metric]), row["line"]) for row in own)
+    return ", ".join(f"{told(value)} ({line})" for value, line in found)
+
+
+def run_errors_said(wait: str) -> Callable[[list[Row]], str]:
+    """Of ljw with mispredicted running times. wait: the column of the waits."""
+    (over, under), unit = KINDS, wait.removeprefix("wait_")
+    return said(
+        f"If half of the short jobs are taken for long, the mean wait goes from {{}} {unit} to {{}}"
+        f" {unit} and the price from {{:.3f}} to {{:.3f}}; if half of the long ones are taken for"
+        f" short, the wait goes to {{}} {unit} and the price to {{:.3f}}.",
+        lambda rows: (
+            *(measured(rows, over, wait, error_pct=pct) for pct in (0, 50)),
+            *(at(rows, over, "normalized_price", error_pct=pct) for pct in (0, 50)),
+            measured(rows, under, wait, error_pct=50),
+            at(rows, under, "normalized_price", error_pct=50),
+        ),
+    )
+
+
+BOTH = "line: formula; marks: simulation with 95 % intervals"
+SIMULATED = "simulation with 95 % intervals"
+BETWEEN = f"{BOTH}\najw-t with longest wait b, between njw and ajw"
+OVER = f"{BOTH}\nsww by share of jobs whose wait is over-predicted, and njw"
+UNDER = f"{BOTH}\nsww by share of long waits that are under-predicted, and ajw-t"
+COUNTS, NARROW = range(80, 141), range(80, 121)
+MARKS = (80, 87, 93, 98, 101, 104, 108, 120, 140)  # where formulas are simulated as well
+TIGHT = 101  # servers of Figures 10 and 11
+DISCOUNT = PAPER_PRICES.fixed / PAPER_PRICES.on_demand
+PRICES, WAITS, COSTS = ("normalized_price",), ("wait_s",), ("opportunity_cents",)
+WITH_WAIT = ("ajw", "ajw-t", "sww", "ljw", "compound")
+
+
+def named(*names: str) -> list[Line]:
+    """A line a policy, with the paper's b and t."""
+    return [(name, waiting_policy(name), NO_ERRORS) for name in names]
+
+
+PATIENCE = [
+    *named("njw"),
+    *((f"b = {b} s", waiting_policy("ajw-t", b), NO_ERRORS) for b in (30, 120, 300, 900)),
+    *named("ajw"),
+]
+
+
+def formula(
+    line: Line, servers: Sequence[int], metrics: Sequence[str], printed: bool = False, **x: float
+) -> list[Row]:
+    """A row for each number of servers with a steady state.
+
+    x: name and value of another x than the servers. printed: Eq. 26 as printed.
+    """
+    name, policy, errors = line
+    own = (RATE_PER_S, SERVICE_S, np.array(servers), PAPER_PRICES, errors)
+    found = closed_form(policy, *own, as_printed=printed)
+    figures = {
+        "price": found.price,
+        "wait_s": found.wait_s,
+        "cost_per_h": found.last_utilisation,
+        "opportunity": found.price * found.wait_s / 3600,
+    }
+    columns = {each: figures[METRICS[each][0]] / METRICS[each][1] for each in metrics}
+    return [
+        {"line": name, "from": "formula", **(x or {"servers": number})}
+        | {each: column[place].item() for each, column in columns.items()}
+        for place, number in enumerate(servers)
+        if math.isfinite(found.wait_s[place])
+    ]
+
+
+def points(
+    line: Line, jobs: ExponentialJobs, servers: Sequence[int], order: str = "fcfs"
+) -> list[Point]:
+    """A mark for each number of servers with a steady state."""
+    name, policy, errors = line
+    own = [(s, Scenario(jobs, policy, s, order, errors=errors)) for s in servers]
+    return [(name, s, scenario) for s, scenario in own if not scenario.unsteady]
+
+
+def over_servers(
+    lines: Sequence[Line],
+    metrics: Sequence[str],
+    servers: Sequence[int] = COUNTS,
+    marked: Sequence[int] = MARKS,
+    printed: Sequence[Row] = (),
 ) -> Rows:
-    """Formulas and marks over the servers."""
+    """Formulas and marks over the servers. printed: what the text says at a place."""
 
     def rows(runs: Runs) -> list[Row]:
-        formulas = [row for line in lines for row in line.formula(servers, metrics)]
-        points = [
-            point
-            for line in lines
-            for point in line.points(runs.exponential, [at for at in marks if at in servers])
-        ]
-        return formulas + runs.rows(points, "servers", metrics)
+        by_formula = [row for line in lines for row in formula(line, servers, metrics)]
+        places = [number for number in marked if number in servers]
+        simulated = [each for line in lines for each in points(line, runs.exponential, places)]
+        told_of = [{"from": "printed", **row} for row in printed]
+        return by_formula + runs.rows(simulated, "servers", metrics) + told_of
 
     return rows
 
 
-def policies(
-    *names: str,
-    metrics: Sequence[str],
-    servers: Sequence[int] = COUNTS,
-    marks: Sequence[int] = MARKS,
-) -> Rows:
-    """Policies over the servers."""
-    return _by_servers(
-        [Line(name, waiting_policy(name)) for name in names], metrics, servers, marks
-    )
+# ---- Table 1 ----
 
-
-def patience(
-    metric: str, servers: Sequence[int] = COUNTS, waits_s: Sequence[float] = (30, 120, 300, 900)
-) -> Rows:
-    """Ajw-t for several b, between njw and ajw."""
-    none, *all_of_it = (Line(name, waiting_policy(name)) for name in ("njw", "ajw"))
-    between = [
-        Line(f"b = {wait_s:g} s", waiting_policy("ajw-t", wait_s=wait_s)) for wait_s in waits_s
-    ]
-    return _by_servers([none, *between, *all_of_it], (metric,), servers, MARKS)
-
-
-def wait_errors(kind: str, metric: str, beside: str, servers: Sequence[int] = COUNTS) -> Rows:
-    """Sww with mispredicted waits, beside the policy that it comes near to.
-
-    kind: over or under.
-    """
-    shares = WAIT_OVER if kind == "over" else WAIT_UNDER
-    lines = [Line(*mistaken(waiting_policy("sww"), kind, share)) for share in shares]
-    lines.append(Line(beside, waiting_policy(beside)))
-    return _by_servers(lines, (metric,), servers, MARKS if kind == "over" else MARKS[::2])
+YEARS_3_H = 3 * 8760
+# of an m5.large: option, use in per cent, cents per hour of all time (on demand, and $988 for three
+# years); effective cents per hour and dollars for three years as printed
+PRINTED = [
+    *(("on demand", pct, 9.6, 9.6, usd) for pct, usd in ((100, 2523), (60, 1514), (40, 1009))),
+    *(
+        ("fixed", pct, 98_800 / YEARS_3_H, cents, 988)
+        for pct, cents in ((100, 3.8), (60, 6.3), (40, 9.5))
+    ),
+]
 
 
 @FIGURES.add(
@@ -195,421 +334,357 @@ def wait_errors(kind: str, metric: str, beside: str, servers: Sequence[int] = CO
     head="Table 1",
 )
 def table1(_: Runs) -> list[Row]:
-    """What an hour of work costs on a machine that works a share of the time; the printed
-    values beside it.
-    """
+    """Prices of a machine of which some of the time is used; the printed values beside them."""
     rows = []
-    for option, lines in PRINTED.items():
-        fixed, raw = (
-            option == "fixed",
-            RESERVED_CENTS_PER_H if option == "fixed" else PAPER_PRICES.on_demand,
-        )
-        for pct, printed in lines.items():
-            effective, worked = (100 * raw / pct, 1.0) if fixed else (raw, pct / 100)
-            row = {
+    for option, pct, raw, printed, printed_usd in PRINTED:
+        effective, worked = (100 * raw / pct, 1.0) if option == "fixed" else (raw, pct / 100)
+        rows.append(
+            {
                 "option": option,
                 "utilisation_pct": pct,
                 "raw_cents_per_h": raw,
                 "effective_cents_per_h": effective,
-            }
-            row |= {
                 "three_years_usd": raw / 100 * YEARS_3_H * worked,
                 "normalized_price": effective / PAPER_PRICES.on_demand,
+                "printed_effective_cents_per_h": printed,
+                "printed_three_years_usd": printed_usd,
             }
-            rows.append(
-                {
-                    **row,
-                    "printed_effective_cents_per_h": printed[0],
-                    "printed_three_years_usd": printed[1],
-                }
-            )
+        )
     return rows
 
 
 @table1.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Table 1 as bars."""
     ax = canvas.add_subplot()
     names = [f"{row['option']}, {row['utilisation_pct']} %" for row in rows]
-    effective, printed = (
-        [row[f"{which}effective_cents_per_h"] for row in rows] for which in ("", "printed_")
-    )
+    ours, printed = (numbers(rows, f"{which}effective_cents_per_h") for which in ("", "printed_"))
     colours = [BUSY if row["option"] == "fixed" else RENTED for row in rows]
-    marks.bars(ax, names, effective, [math.nan] * len(rows), printed, colours)
+    marks.bars(ax, names, ours, [math.nan] * len(rows), printed, colours)
     ax.set(xlabel="effective price (US cents per hour of work)", ylabel="machine, utilisation")
     return [Line2D([], [], label="as printed", **marks.hollow())]
 
 
-@table1.says
-def _(rows: list[Row]) -> str:
-    fixed = next(row for row in rows if row["option"] == "fixed" and row["utilisation_pct"] == 100)
-    return (
-        "A fixed machine is the cheaper one if it works more than"
-        f" {100 * fixed['normalized_price']:.0f} % of the time."
-    )
+table1.seen = said(
+    "A fixed machine is the cheaper one if it works more than {:.0f} % of the time.",
+    lambda rows: [
+        100 * row["normalized_price"] for row in where(rows, option="fixed", utilisation_pct=100)
+    ],
+)
+table1.table = lambda rows: markdown(
+    "option | utilisation | raw price | effective price | printed | three years | normalized",
+    1,
+    [CELLS.format_map(row).split("|") for row in rows],
+)
+CELLS = (
+    "{option}|{utilisation_pct} %|{raw_cents_per_h:.2f} ¢/h|{effective_cents_per_h:.2f} ¢/h"
+    "|{printed_effective_cents_per_h} ¢/h|${three_years_usd:.0f}|{normalized_price:.2f}"
+)
 
+# ---- Figures 2 to 14 ----
 
-@table1.tables
-def _(rows: list[Row]) -> str:
-    head = "option | utilisation | raw price | effective price | printed | three years | normalized"
-    lines = []
-    for row in rows:
-        cells = [row["option"], f"{row['utilisation_pct']} %"]
-        cells += [f"{row[f'{which}_cents_per_h']:.2f} ¢/h" for which in ("raw", "effective")]
-        cells += [f"{row['printed_effective_cents_per_h']} ¢/h", f"${row['three_years_usd']:.0f}"]
-        lines.append([*cells, f"{row['normalized_price']:.2f}"])
-    return markdown(head, 1, lines)
-
-
-@numbered(
-    FIGURES,
+numbered(
     2,
     "All jobs wait: price and wait",
     BOTH,
-    rows=policies(
-        "ajw", metrics=PAIR, servers=NEAR, marks=(101, 102, 103, 105, 108, 113, 120, 130, 140)
+    rows=over_servers(
+        named("ajw"),
+        PRICES + WAITS,
+        range(101, 141),
+        (101, 102, 103, 105, 108, 113, 120, 130, 140),
+        [
+            {"line": "ajw", "servers": 108, "normalized_price": 0.432, "wait_s": 20},
+            {"line": "ajw", "servers": 101, "wait_s": 450},
+            {"line": "ajw", "servers": 120, "normalized_price": 0.48},
+        ],
     ),
-    draw=curves("servers", SERVERS, PRICED, WAITED),
-).says
-def _(rows: list[Row]) -> str:
-    near, far, low, high = _both(rows, "ajw", {"servers": 101}, {"servers": 120})
-    return (
-        f"From s = 101 to 120 the wait falls from {told(near)} s (simulation:"
-        f" {measured(rows, 'ajw', 'wait_s', servers=101)}) to {told(far)} s, and the price rises by"
-        f" {gain(low, high)}."
-    )
-
-
-def _both(rows: Sequence[Row], line: str, *ends: Mapping[str, float]) -> list[float]:
-    """By formula the waits at both ends, and then the prices."""
-    metrics = ("wait_s", "normalized_price")
-    return [at(rows, line, metric, "formula", **x) for metric in metrics for x in ends]
-
-
-@numbered(FIGURES, 3, "No jobs wait: price, and use of the last machine", BOTH)
-def last_machine(runs: Runs) -> list[Row]:
-    """The price of njw, and the work that the last machine takes over."""
-    line = Line("njw", waiting_policy("njw"))
-    points = line.points(runs.exponential, MARKS)
-    bare = [
-        scenario.varied(fixed=0.0, on_demand=1.0).varied(machines=number)
-        for *_, scenario in points
-        for number in (scenario.machines, int(scenario.fixed_per_h) - 1)
-    ]
-    trials = runs.of(bare)
-    return [
-        *line.formula(COUNTS, ("normalized_price", "last_utilisation")),
-        *runs.rows(points, "servers", ("normalized_price",)),
-        *(
-            {
-                "line": name,
-                "from": "simulation",
-                "servers": place,
-                **with_half("last_utilisation", _last(full, fewer), 1.0),
-            }
-            for (name, place, _), full, fewer in zip(points, trials[::2], trials[1::2])
+    draw=curves("servers", PRICED, WAITED),
+    seen=said(
+        "From s = 101 to 120 the wait falls from {} s (simulation: {}) to {} s, and the price rises"
+        " by {}.",
+        lambda rows: (
+            told(at(rows, "ajw", "wait_s", servers=101)),
+            measured(rows, "ajw", "wait_s", servers=101),
+            told(at(rows, "ajw", "wait_s", servers=120)),
+            gain(*(at(rows, "ajw", "normalized_price", servers=s) for s in (101, 120))),
         ),
-    ]
-
-
-@last_machine.draws
-def _(canvas: Canvas, rows: list[Row]) -> Handles | None:
-    """The price, and the work of the last machine beside the break-even."""
-    price = Panel("normalized_price", PRICE)
-    work = Panel("last_utilisation", "utilisation of the last machine", low=0)
-    handles = curves("servers", SERVERS, price, work)(canvas, rows)
-    formula = [row for row in rows if row["from"] == "formula"]
-    best = min(formula, key=lambda row: float(row["normalized_price"]))["servers"]
-    discount = PAPER_PRICES.fixed / PAPER_PRICES.on_demand
-    for ax in canvas.axes:
-        ax.axvline(best, **FAINT)
-    canvas.axes[1].axhline(discount, **FAINT)
-    beside_point(canvas.axes[1], f"d = {discount:g}, s = {best}", (best, discount), (4, 4))
-    return handles
-
-
-@last_machine.says
-def _(rows: list[Row]) -> str:
-    price, s = least(rows, "njw")
-    work = measured(rows, "njw", "last_utilisation", servers=s)
-    return (
-        f"Cheapest are s = {s} machines, P = {price:.3f}, where the last one works {work} of the"
-        " time by simulation."
-    )
-
-
-def _last(full: list[Batches], fewer: list[Batches]) -> Mean:
-    """What one machine fewer sends on demand an hour beyond what all do, on the same jobs."""
-    pairs = [np.subtract(less["cost_per_h"], each["cost_per_h"]) for less, each in zip(fewer, full)]
-    return batched(pairs[0]) if len(pairs) == 1 else mean([pair[0].item() for pair in pairs])
+    ),
+)
 
 
 @numbered(
-    FIGURES,
+    3,
+    "No jobs wait: price, and use of the last machine",
+    f"{BOTH}; faint: the discount d = {DISCOUNT:g}, at which the last machine still pays",
+    draw=curves(
+        "servers",
+        PRICED,
+        Panel("last_utilisation", "utilisation of the last machine", low=0, lines=(DISCOUNT,)),
+    ),
+)
+def last_machine(runs: Runs) -> list[Row]:
+    """The price of njw, and the work that the last machine takes over: what one fewer sends on
+    demand an hour beyond what all do, on the same jobs.
+    """
+    (line,), metric = named("njw"), "last_utilisation"
+    simulated = points(line, runs.exponential, MARKS)
+    bare = [each.varied(fixed=0.0, on_demand=1.0) for *_, each in simulated]
+    fewer = [each.varied(machines=int(each.fixed_per_h) - 1) for each in bare]
+    pairs = zip(runs.rows(simulated, "servers", PRICES), runs.of(fewer), runs.of(bare))
+    rows = formula(line, COUNTS, (*PRICES, metric))
+    for row, less, full in pairs:
+        found = of_trials(differences(less, full))["cost_per_h"]
+        rows.append({**row, metric: found.mean, half(metric): found.half_width})
+    return [*rows, {"line": "njw", "from": "printed", "servers": 108, "normalized_price": 0.467}]
+
+
+last_machine.seen = said(
+    "Cheapest are s = {1} machines, P = {0:.3f}, where the last one works {2} of the time by"
+    " simulation.",
+    lambda rows: (
+        *best(rows, "njw"),
+        measured(rows, "njw", "last_utilisation", servers=best(rows, "njw")[1]),
+    ),
+)
+numbered(
     4,
     "All jobs wait, threshold: price by longest wait b",
-    f"{BOTH}\n{BETWEEN}",
-    rows=patience("normalized_price"),
-    draw=curves("servers", SERVERS, PRICED),
-).says
-def _(rows: list[Row]) -> str:
-    names = [name for name in dict.fromkeys(row["line"] for row in rows) if name != "ajw"]
-    told_of = (
-        f"{price:.3f} at s = {s} ({name})" for name in names for price, s in [least(rows, name)]
-    )
-    return (
-        "The longer jobs may wait, the fewer machines are best: the least price is"
-        f" {', '.join(told_of)}."
-    )
+    BETWEEN,
+    rows=over_servers(PATIENCE, PRICES),
+    draw=curves("servers", PRICED),
+    seen=said(
+        "The longer jobs may wait, the fewer machines are best: the least price is {}.",
+        lambda rows: [
+            ", ".join(
+                f"{price:.3f} at s = {s} ({name})"
+                for name in lines_of(rows)
+                if name != "ajw"
+                for price, s in [best(rows, name)]
+            )
+        ],
+    ),
+)
 
 
-@numbered(
-    FIGURES,
+numbered(
     5,
     "All jobs wait, threshold: wait by longest wait b",
-    f"{BOTH}\n{BETWEEN}",
-    rows=patience("wait_s", NARROW),
-    draw=curves("servers", SERVERS, WAITED),
-).says
-def _(rows: list[Row]) -> str:
-    waits = (
-        f"{told(at(rows, name, 'wait_s', 'formula', servers=101))} s ({name})"
-        for name in dict.fromkeys(row["line"] for row in rows)
-    )
-    return f"At s = 101 the mean wait is {', '.join(waits)}."
-
-
-@numbered(
-    FIGURES,
+    BETWEEN,
+    rows=over_servers(PATIENCE, WAITS, NARROW),
+    draw=curves("servers", WAITED),
+    seen=said(
+        "At s = 101 the mean wait is {}.",
+        lambda rows: [
+            ", ".join(
+                f"{told(at(rows, name, 'wait_s', servers=101))} s ({name})"
+                for name in lines_of(rows)
+            )
+        ],
+    ),
+)
+numbered(
     6,
     "Short waits wait, beside all jobs wait, threshold: wait",
     BOTH,
-    rows=policies("sww", "ajw-t", metrics=("wait_s",), servers=NARROW),
-    draw=curves("servers", SERVERS, WAITED),
-).says
-def _(rows: list[Row]) -> str:
-    formula = [row for row in rows if (row["line"], row["from"]) == ("sww", "formula")]
-    low, s = max((row["wait_s"], row["servers"]) for row in formula)
-    high = at(rows, "ajw-t", "wait_s", "formula", servers=s)
-    return (
-        f"The wait under sww is longest at s = {s}, {told(low)} s, where it is {told(high)} s"
-        " under ajw-t."
-    )
-
-
-@numbered(
-    FIGURES,
+    rows=over_servers(named("sww", "ajw-t"), WAITS, NARROW),
+    draw=curves("servers", WAITED),
+    seen=said(
+        "The wait under sww is longest at s = {2}, {0} s, where it is {1} s under ajw-t.",
+        lambda rows: [
+            value
+            for _, longest in [best(rows, "sww", "wait_s", choose=max)]
+            for value in (
+                *(told(at(rows, name, "wait_s", servers=longest)) for name in ("sww", "ajw-t")),
+                longest,
+            )
+        ],
+    ),
+)
+numbered(
     7,
     "Short waits wait: price where waits are over-predicted",
-    f"{BOTH}\n{OVER}",
-    rows=wait_errors("over", "normalized_price", "njw"),
-    draw=curves("servers", SERVERS, PRICED),
-).says
-def _(rows: list[Row]) -> str:
-    (low, s), (high, other) = least(rows, "0 %"), least(rows, "5 %")
-    return (
-        f"Over-predicting 5 % of the waits raises the least price by {gain(low, high)} and moves"
-        f" it from s = {s} to {other}."
-    )
-
-
-@numbered(
-    FIGURES,
+    OVER,
+    rows=over_servers([*by_wait_errors("over", waiting_policy("sww")), *named("njw")], PRICES),
+    draw=curves("servers", PRICED),
+    seen=said(
+        "Over-predicting 5 % of the waits raises the least price by {} and moves it from s = {} to"
+        " {}.",
+        lambda rows: (
+            gain(best(rows, "0 %")[0], best(rows, "5 %")[0]),
+            *(best(rows, line)[1] for line in ("0 %", "5 %")),
+        ),
+    ),
+)
+numbered(
     8,
     "Short waits wait: wait where waits are over-predicted",
-    f"{BOTH}\n{OVER}",
-    rows=wait_errors("over", "wait_s", "njw", NARROW),
-    draw=curves("servers", SERVERS, WAITED),
-).says
-def _(rows: list[Row]) -> str:
-    none, some = (measured(rows, line, "wait_s", servers=98) for line in ("0 %", "5 %"))
-    return (
-        f"At s = 98 over-predicting 5 % of the waits shortens the mean wait from {none} s to"
-        f" {some} s (simulation)."
-    )
-
-
-@numbered(
-    FIGURES,
+    OVER,
+    rows=over_servers(
+        [*by_wait_errors("over", waiting_policy("sww")), *named("njw")], WAITS, NARROW
+    ),
+    draw=curves("servers", WAITED),
+    seen=said(
+        "At s = 98 over-predicting 5 % of the waits shortens the mean wait from {} s to {} s"
+        " (simulation).",
+        lambda rows: [measured(rows, line, "wait_s", servers=98) for line in ("0 %", "5 %")],
+    ),
+)
+numbered(
     9,
     "Short waits wait: wait where waits are under-predicted",
-    f"{BOTH}\n{UNDER}",
-    rows=wait_errors("under", "wait_s", "ajw-t", NARROW),
-    draw=curves("servers", SERVERS, WAITED),
-).says
-def _(rows: list[Row]) -> str:
-    few, many = (
-        [at(rows, line, "wait_s", "formula", servers=s) for line in ("0 %", "50 %")]
-        for s in (80, 104)
-    )
-    return (
-        f"Under-predicting half of the waits lengthens the mean wait by {gain(*few)} at s = 80,"
-        f" where many jobs should not wait, and by {gain(*many)} at s = 104."
-    )
+    UNDER,
+    rows=over_servers(
+        [*by_wait_errors("under", waiting_policy("sww")), *named("ajw-t")],
+        WAITS,
+        NARROW,
+        MARKS[::2],
+    ),
+    draw=curves("servers", WAITED),
+    seen=said(
+        "Under-predicting half of the waits lengthens the mean wait by {} at s = 80, where many"
+        " jobs should not wait, and by {} at s = 104.",
+        lambda rows: [
+            gain(*(at(rows, line, "wait_s", servers=s) for line in ("0 %", "50 %")))
+            for s in (80, 104)
+        ],
+    ),
+)
 
 
 @numbered(
-    FIGURES,
     10,
     "Long jobs wait: price and wait by t, 101 machines",
     BOTH,
-    draw=curves("short_s", "short jobs: below t (s)", PRICED, WAITED),
+    draw=curves("short_s", PRICED, WAITED),
 )
 def thresholds(runs: Runs) -> list[Row]:
     """The policy ljw by t at 101 servers, between ajw (t = 0) and njw."""
-    steps, metrics = range(0, 361, 10), ("normalized_price", "wait_s")
-    ljw = {t: waiting_policy("ljw", short_s=t) for t in steps}
-    lines = [
-        row for t in steps for row in Line("ljw", ljw[t]).formula((TIGHT,), metrics, short_s=t)
+    ljw = {t: ("ljw", waiting_policy("ljw", short_s=t), NO_ERRORS) for t in range(0, 361, 10)}
+    lines = [*ljw.items(), *((t, line) for line in named("ajw", "njw") for t in (0, 360))]
+    marked, metrics = (0, 20, 40, 60, 90, 130, 180, 240, 300, 360), PRICES + WAITS
+    simulated = [("ljw", t, Scenario(runs.exponential, ljw[t][1], TIGHT)) for t in marked]
+    return [
+        *(row for t, line in lines for row in formula(line, (TIGHT,), metrics, short_s=t)),
+        *runs.rows(simulated, "short_s", metrics),
+        {"line": "ajw", "from": "printed", "short_s": 0, "wait_s": 450},
     ]
-    bounds = [Line(name, waiting_policy(name)) for name in ("ajw", "njw")]
-    ends = [
-        row
-        for line in bounds
-        for t in (0, 360)
-        for row in line.formula((TIGHT,), metrics, short_s=t)
-    ]
-    marks = (0, 20, 40, 60, 90, 130, 180, 240, 300, 360)
-    return (
-        lines
-        + ends
-        + runs.rows(
-            [("ljw", t, Scenario(runs.exponential, ljw[t], TIGHT)) for t in marks],
-            "short_s",
-            metrics,
-        )
-    )
 
 
-@thresholds.says
-def _(rows: list[Row]) -> str:
-    none, some, low, high = _both(rows, "ljw", {"short_s": 0}, {"short_s": 180})
-    simulated = measured(rows, "ljw", "wait_s", short_s=180)
-    return (
-        f"With t = 180 s the mean wait is {told(some)} s (simulation: {simulated}) in place of"
-        f" {told(none)} s, at a price {gain(low, high)} higher."
-    )
-
-
-@numbered(
-    FIGURES,
+thresholds.seen = said(
+    "With t = 180 s the mean wait is {} s (simulation: {}) in place of {} s, at a price {} higher.",
+    lambda rows: (
+        told(at(rows, "ljw", "wait_s", short_s=180)),
+        measured(rows, "ljw", "wait_s", short_s=180),
+        told(at(rows, "ljw", "wait_s", short_s=0)),
+        gain(*(at(rows, "ljw", "normalized_price", short_s=t) for t in (0, 180))),
+    ),
+)
+numbered(
     11,
     "Long jobs wait: running times mispredicted, 101 machines",
     SIMULATED,
-    draw=mispredicted("error_pct", WRONG, PRICED, WAITED, COSTLY),
-    seen=seen_run_errors,
+    rows=lambda runs: runs.rows(
+        by_run_errors(
+            lambda errors: Scenario(runs.exponential, waiting_policy("ljw"), TIGHT, errors=errors)
+        ),
+        "error_pct",
+        PRICES + WAITS + COSTS,
+    ),
+    draw=curves("error_pct", PRICED, WAITED, COSTLY),
+    seen=run_errors_said("wait_s"),
 )
-def with_errors(runs: Runs) -> list[Row]:
-    """The policy ljw at 101 servers with mispredicted running times."""
-    cases = run_errors(
-        lambda errors: Scenario(runs.exponential, waiting_policy("ljw"), TIGHT, errors=errors)
-    )
-    return runs.rows(cases, "error_pct", THREE)
-
-
-@numbered(
-    FIGURES,
+numbered(
     12,
     "The compound policy, beside long jobs wait: price and wait",
     BOTH,
-    rows=policies("compound", "ljw", metrics=PAIR, servers=NARROW),
-    draw=curves("servers", SERVERS, PRICED, WAITED._replace(high=700)),
-).says
-def _(rows: list[Row]) -> str:
-    return (
-        f"At s = 98 the mean wait is {measured(rows, 'compound', 'wait_s', servers=98)} s under the"
-        f" compound policy and {measured(rows, 'ljw', 'wait_s', servers=98)} s under ljw"
-        " (simulation);"
-        " below s = 95 ljw has no steady state."
-    )
-
-
-@numbered(
-    FIGURES,
+    rows=over_servers(named("compound", "ljw"), PRICES + WAITS, NARROW),
+    draw=curves("servers", PRICED, WAITED._replace(high=700)),
+    seen=said(
+        "At s = 98 the mean wait is {} s under the compound policy and {} s under ljw (simulation);"
+        " below s = {} ljw has no steady state.",
+        lambda rows: (
+            *(measured(rows, name, "wait_s", servers=98) for name in ("compound", "ljw")),
+            min(row["servers"] for row in of(rows, "ljw")),
+        ),
+    ),
+)
+COSTS_SAID = said(
+    "At s = 101 a job's wait costs, from the least to the most, in cents: {}.",
+    lambda rows: [ranked(rows, "opportunity_cents", servers=101)],
+)
+numbered(
     13,
     "Opportunity cost of waiting, first come, first served",
     BOTH,
-    rows=policies(*ALL_BUT_NJW, metrics=("opportunity_cents",), servers=NARROW),
-    draw=curves("servers", SERVERS, COSTLY._replace(high=1.4)),
-).says
-def seen_costs(rows: list[Row]) -> str:
-    """Of costs over the servers."""
-    names = [row["line"] for row in rows if row["from"] == "simulation" and row["servers"] == 101]
-    costs = sorted((at(rows, name, "opportunity_cents", servers=101), name) for name in names)
-    told_of = ", ".join(f"{told(cost)} ({name})" for cost, name in costs)
-    return f"At s = 101 a job's wait costs, from the least to the most, in cents: {told_of}."
+    rows=over_servers(named(*WITH_WAIT), COSTS, NARROW),
+    draw=curves("servers", COSTLY._replace(high=1.4)),
+    seen=COSTS_SAID,
+)
 
 
 @numbered(
-    FIGURES,
     14,
     "Opportunity cost of waiting, shortest job first",
     SIMULATED,
-    draw=curves("servers", SERVERS, COSTLY),
-    seen=seen_costs,
+    draw=curves("servers", COSTLY),
+    seen=COSTS_SAID,
 )
 def shortest_first(runs: Runs) -> list[Row]:
     """The policies of Figure 13 where the shortest job goes first; no
     formula is known.
     """
-    lines = [Line(name, waiting_policy(name)) for name in POLICIES if name != "njw"]
-    points = [point for line in lines for point in line.points(runs.fewer, MARKS[:-1], "sjf")]
-    return runs.rows(points, "servers", ("opportunity_cents",))
+    own = (runs.exponentials(1 / 16), MARKS[:-1], "sjf")
+    simulated = [each for line in named(*WITH_WAIT) for each in points(line, *own)]
+    return runs.rows(simulated, "servers", COSTS)
+
+
+# ---- how far the approximations are off ----
+
+AS_PRINTED = "compound, Eq. 26 as printed"
 
 
 @FIGURES.add(
     "errors",
     "How far the approximate waits are from simulation",
     SIZE,
-    note="Eq. 23 (ljw) and Eq. 26 (compound) against simulation, with 95 % intervals",
+    note="Eq. 23 (ljw) and Eq. 26 (compound, its patience rescaled), and as printed, against"
+    " simulation, with 95 % intervals",
     head="More",
+    draw=curves("servers", Panel("error_pct", "wait by formula, error (%)", lines=(0,))),
 )
 def approximations(runs: Runs) -> list[Row]:
-    """How far Eq. 23 and Eq. 26 are from simulation: wait by formula less the wait by simulation,
-    over the latter.
-    """
-    rows = []
-    for name in ("ljw", "compound"):
-        line = Line(name, waiting_policy(name))
-        points = line.points(runs.exponential, (80, 84, 87, 90, 93)) + line.points(
-            runs.more, (96, 98, 101, 104, 108)
-        )
-        for row in runs.rows(points, "servers", ("wait_s",)):
-            (formula,) = line.formula((row["servers"],), ("wait_s",))
-            row |= {
-                "formula_wait_s": formula["wait_s"],
-                "error_pct": 100 * (formula["wait_s"] / row["wait_s"] - 1),
-            }
-            rows.append(
-                {
-                    **row,
-                    half("error_pct"): 100
-                    * formula["wait_s"]
-                    * row[half("wait_s")]
-                    / row["wait_s"] ** 2,
-                }
-            )
-    return rows
+    """Wait by formula less the wait by simulation, over the latter."""
+    found, few = [], (80, 84, 87, 90, 93)
+    readings = [("ljw", "ljw", False), ("compound", "compound", False)]
+    for name, policy, printed in (*readings, (AS_PRINTED, "compound", True)):
+        (line,) = named(policy)
+        own = points(line, runs.exponential, few)
+        own += points(line, runs.exponentials(4), (96, 98, 101, 104, 108))
+        for row in runs.rows(own, "servers", WAITS):
+            wait_s = formula(line, (row["servers"],), WAITS, printed)[0]["wait_s"]
+            ratio, spread = wait_s / row["wait_s"], row[half("wait_s")] / row["wait_s"]
+            errors = {"error_pct": 100 * (ratio - 1), half("error_pct"): 100 * ratio * spread}
+            found.append({**row, "line": name, "formula_wait_s": wait_s, **errors})
+    return found
 
 
-@approximations.draws
-def _(canvas: Canvas, rows: list[Row]) -> Handles | None:
-    """Errors of formulas, about 0."""
-    panel = Panel("error_pct", "wait by formula, error (%)")
-    handles = curves("servers", SERVERS, panel)(canvas, rows)
-    canvas.axes[0].axhline(0, **FAINT)
-    return handles
+approximations.seen = said(
+    "Up to s = 93, where the long jobs alone would keep more machines busy than there are, Eq. 26"
+    " as printed errs by {} to {} %: there b bounds the wait whatever the running times, yet it is"
+    " multiplied by (CV² + 1)/2 = {:.2f}. With b divided by that, it errs by {} to {} %. At s = 101"
+    " it errs by {} %, as printed by {} %, Eq. 23 (ljw) by {} %.",
+    lambda rows: (
+        *_ends(rows, AS_PRINTED),
+        (1 + (SERVICE_S / (SERVICE_S + BASELINE_SHORT_S)) ** 2) / 2,
+        *_ends(rows, "compound"),
+        *(
+            measured(rows, line, "error_pct", servers=101)
+            for line in ("compound", AS_PRINTED, "ljw")
+        ),
+    ),
+)
 
 
-@approximations.says
-def _(rows: list[Row]) -> str:
-    small = [row["error_pct"] for row in rows if row["line"] == "compound" and row["servers"] <= 93]
-    at_101 = {
-        line: measured(rows, line, "error_pct", servers=TIGHT) for line in ("compound", "ljw")
-    }
-    return (
-        "Up to s = 93, where the long jobs alone would keep more machines busy than there are, Eq."
-        f" 26 errs by {told(min(small))} to {told(max(small))} %: there b bounds the wait whatever"
-        f" the running times, yet Eq. 26 multiplies it by (CV² + 1)/2 = {(LONG_CV**2 + 1) / 2:.2f}."
-        f" At s = {TIGHT} it errs by {at_101['compound']} %, Eq. 23 (ljw) by {at_101['ljw']} %."
-    )
+def _ends(rows: Sequence[Row], line: str) -> list[str]:
+    """The least and the greatest error of a line up to s = 93."""
+    own = [row for row in rows if row["servers"] <= 93]
+    return [told(best(own, line, "error_pct", choose=choose)[0]) for choose in (min, max)]

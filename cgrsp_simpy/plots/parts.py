@@ -184,7 +184,7 @@ class _Arrowheads(Artist):
 
 def whole_numbers(axis: Axis) -> None:
     """Ticks at whole numbers alone."""
-    axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+    axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=3))
 
 
 def few_ticks(axis: Axis) -> None:

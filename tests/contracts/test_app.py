@@ -192,7 +192,8 @@ def test_a_cluster_shows_a_run_and_compares(page):
         multiselect={"cluster: policies": ["fifo", "easy"]},
         press="Compare",
     )
-    setting = cg.cluster.Scenario(cg.cluster.Offered(jobs=40), cg.cluster.Cluster((8,) * 4))
+    offered = cg.cluster.Offered(jobs=40, warm_up=40, after=160)
+    setting = cg.cluster.Scenario(offered, cg.cluster.Cluster((8,) * 4))
     assert at.code[0].value == str(cg.compare(setting, ["fifo", "easy"], range(2)))
     found = cg.simulate(setting, "easy", 0).summary()
     assert at.metric[0].value == figure_text(found[setting.shown[0]])

@@ -5,6 +5,7 @@ a setting.
 """
 
 import itertools
+import math
 import os
 import re
 import subprocess
@@ -999,3 +1000,13 @@ if __name__ == "__main__":
     BASELINE.mkdir(exist_ok=True)
     for each in PICTURES:
         save(each, BASELINE / f"{each}.png")
+
+
+def test_an_infinite_value_has_its_sign_in_place_of_a_bar():
+    """The mean wait of a scheduler that cannot keep up."""
+    ax = plt.figure().subplots()
+    drawn = marks.bars(ax, ["fifo", "easy"], [math.inf, 5.0], [math.nan, 1.0])
+    assert [bar.get_width() for bar in drawn] == [0, 5]
+    assert {text.get_text() for text in ax.texts} >= {"∞"}
+    ax.figure.canvas.draw()
+    plt.close(ax.figure)

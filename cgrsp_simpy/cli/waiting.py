@@ -346,8 +346,9 @@ def _optimize(given: argparse.Namespace) -> Answer:
 
 def _plan(given: argparse.Namespace) -> Answer:
     require(given.trace is not None, "--trace", None, "a log of jobs")
-    allowed = "given, or --budget instead"
-    require((given.limit is None) != (given.budget is None), "--limit", given.limit, allowed)
+    both = f"{given.limit} and {given.budget}"
+    one = (given.limit is None) != (given.budget is None)
+    require(one, "--limit and --budget", both, "one of the two alone")
     sizes, whole = _sizes(given), given.machine == "whole"
     jobs, prices = _log_of(given, whole=whole, unit=sizes[0].unit), _prices(given)
     if whole:

@@ -451,9 +451,9 @@ class Offered:
     warm_up : int
         Jobs before them, which are not measured.
     after : int
-        Most jobs after them. Where more are needed, the scheduler is not stable at this load, and
-        its waits are infinite. 0: what waits when the last has come is served by a cluster to which
-        nobody else comes, as in the paper.
+        Most jobs after them. Where more are needed, the scheduler is not stable at this load, or
+        this is too few to tell, and its waits are infinite. 0: what waits when the last has come is
+        served by a cluster to which nobody else comes, as in the paper.
 
     Raises
     ------

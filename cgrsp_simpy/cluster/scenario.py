@@ -110,7 +110,7 @@ class Scenario(Model):
     policies = SCHEDULERS
     compared = COMPARED
     noun = "scheduler"
-    infinite = "not stable at this load: what waits grows as long as jobs arrive"
+    infinite = "not stable at this load, or more jobs are needed to tell (after)"
     keeps_jobs = True
 
     def __post_init__(self) -> None:

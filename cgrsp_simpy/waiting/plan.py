@@ -215,7 +215,8 @@ def plan(
         For a log of less than two days or without work, and where no plan keeps the limit, or the
         budget.
     """
-    require((limit is None) != (budget is None), "limit", limit, "given, or a budget instead")
+    both = f"{limit} and {budget}"
+    require((limit is None) != (budget is None), "limit and budget", both, "one of the two alone")
     if budget is not None:
         check_number("budget", budget, above=0)
     check_number("growth", growth, above=-1)

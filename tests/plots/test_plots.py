@@ -996,12 +996,6 @@ def test_picture_is_as_before(name, tmp_path):
     )
 
 
-if __name__ == "__main__":
-    BASELINE.mkdir(exist_ok=True)
-    for each in PICTURES:
-        save(each, BASELINE / f"{each}.png")
-
-
 def test_an_infinite_value_has_its_sign_in_place_of_a_bar():
     """The mean wait of a scheduler that cannot keep up."""
     ax = plt.figure().subplots()
@@ -1010,3 +1004,9 @@ def test_an_infinite_value_has_its_sign_in_place_of_a_bar():
     assert {text.get_text() for text in ax.texts} >= {"∞"}
     ax.figure.canvas.draw()
     plt.close(ax.figure)
+
+
+if __name__ == "__main__":
+    BASELINE.mkdir(exist_ok=True)
+    for each in PICTURES:
+        save(each, BASELINE / f"{each}.png")

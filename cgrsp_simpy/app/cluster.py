@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from cgrsp_simpy.app.parts import compared, figures, pictures, policies_of, seeds_of
-from cgrsp_simpy.cluster.jobs import Cluster, Offered
+from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.cluster.jobs import Offered
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.studies.replicate import simulate

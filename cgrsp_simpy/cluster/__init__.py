@@ -11,7 +11,8 @@ Source: "Reducing Fragmentation and Starvation in GPU Clusters through Dynamic M
 Scheduling", cited as cluster-schedulers.txt.
 """
 
-from cgrsp_simpy.cluster.jobs import Cluster, Jobs, Mix, Offered
+from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered
 from cgrsp_simpy.cluster.logs import read_jobs
 from cgrsp_simpy.cluster.metrics import by_class, metrics
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
@@ -38,7 +39,7 @@ __all__ = [
 globals()["__getattr__"] = renamed(
     globals(),
     {"Setting": "Scenario", "ClusterView": "View"},
-    "cluster.jobs.KINDS cluster.jobs.PAPER_CLUSTER cluster.jobs.generate "
+    "cluster.jobs.KINDS cluster.cluster.PAPER_CLUSTER cluster.jobs.generate "
     "cluster.logs.cluster_of cluster.logs.jobs_of cluster.logs.schedule_text "
     "cluster.metrics.GPU_CLASSES cluster.metrics.METRICS cluster.metrics.course "
     "cluster.metrics.fragmentation cluster.metrics.jain "

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, PAPER_CLUSTER, Cluster, Ints, Jobs
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
+from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, Ints, Jobs
 from cgrsp_simpy.cluster.metrics import run_s
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import NO_TIME, Log, Tags, read_log, swf_text

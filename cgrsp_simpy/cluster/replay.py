@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean
-from cgrsp_simpy.cluster.jobs import Cluster, Floats, Jobs
+from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.cluster.jobs import Floats, Jobs
 from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario

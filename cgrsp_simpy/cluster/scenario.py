@@ -8,17 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import (
-    COLUMNS,
-    HIDDEN,
-    KINDS,
-    PAPER_CLUSTER,
-    Cluster,
-    Jobs,
-    Offered,
-    Row,
-    gpus_text,
-)
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster, gpus_text
+from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, KINDS, Jobs, Offered, Row
 from cgrsp_simpy.cluster.metrics import METRICS, figures_of, measured, metrics
 from cgrsp_simpy.cluster.placement import PLACEMENTS, Placement, Pools
 from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler

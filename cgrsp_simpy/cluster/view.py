@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import COLUMNS, Floats, Ints, Row, gpus_text
+from cgrsp_simpy.cluster.cluster import gpus_text
+from cgrsp_simpy.cluster.jobs import COLUMNS, Floats, Ints, Row
 from cgrsp_simpy.cluster.placement import HeldBits, Nodes, Place, Pools
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part

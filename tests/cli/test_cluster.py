@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from support import csv_rows, outcome, swf_of_three
 
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Mix, Offered, generate
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
+from cgrsp_simpy.cluster.jobs import Mix, Offered, generate
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.paper import table
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler

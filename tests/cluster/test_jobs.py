@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import kstest
 
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import (
     KINDS,
-    PAPER_CLUSTER,
-    Cluster,
     Mix,
     generate,
     least_gpu_hours,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support import DATA, messages
 
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.logs import read_cluster, read_jobs
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario, simulate

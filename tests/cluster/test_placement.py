@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from support import placed
 
-from cgrsp_simpy.cluster.jobs import Cluster, Jobs
+from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.placement import PLACEMENTS, Need, Pools
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate

@@ -9,7 +9,8 @@ import pytest
 from cluster.cases import ONE_NODE, TWO_NODES, grant, jobs_of, starts, view_of
 from support import waited
 
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Mix, generate
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
+from cgrsp_simpy.cluster.jobs import Mix, generate
 from cgrsp_simpy.cluster.policies import (
     SCHEDULERS,
     Multifactor,

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from support import check_refused, waited
 
-from cgrsp_simpy.cluster.jobs import Cluster, Mix, generate
+from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.cluster.jobs import Mix, generate
 from cgrsp_simpy.cluster.logs import read_jobs
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.replay import agreement, changed, replay

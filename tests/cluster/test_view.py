@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from cluster.cases import SMALL_NODES, jobs_of
 
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs, Mix, generate
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
+from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
 from cgrsp_simpy.engine.simulation import Simulation

@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.cluster.backfilling import easy
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Mix
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
+from cgrsp_simpy.cluster.jobs import Mix
 from cgrsp_simpy.cluster.jobs import generate as generate_cluster
 from cgrsp_simpy.cluster.scenario import Scenario as ClusterScenario
 from cgrsp_simpy.cluster.single import fifo_skip

@@ -20,7 +20,7 @@ from support import csv_rows, outcome, simulated, waited
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.cluster.jobs import Cluster
+from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, schedule_text
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate as simulate_cluster

@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MultipleLocator
 
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Floats
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
+from cgrsp_simpy.cluster.jobs import Floats
 from cgrsp_simpy.cluster.paper.table import FULL, Runs
 from cgrsp_simpy.cluster.policies import hps_aging
 from cgrsp_simpy.plots.figure import Figures, Handles, Row, where

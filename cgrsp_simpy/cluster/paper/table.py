@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, paired_difference
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
 from cgrsp_simpy.cluster.jobs import (
-    PAPER_CLUSTER,
     Mix,
     Offered,
     least_gpu_hours,

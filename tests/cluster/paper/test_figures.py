@@ -17,7 +17,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from support import check_index, check_lecture, check_same_files, placed, waited
 
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
+from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.metrics import measured, metrics
 from cgrsp_simpy.cluster.paper.figures import (
     FIGURES,

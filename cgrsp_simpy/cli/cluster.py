@@ -26,12 +26,11 @@ from cgrsp_simpy.cli.options import (
     seeds_of,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions
-from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, PLACEMENTS, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered
 from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, read_cluster, schedule_text
 from cgrsp_simpy.cluster.metrics import by_class
 from cgrsp_simpy.cluster.paper import table
-from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.replay import replay
 from cgrsp_simpy.cluster.scenario import Scenario

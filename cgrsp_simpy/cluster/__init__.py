@@ -43,7 +43,7 @@ globals()["__getattr__"] = renamed(
     "cluster.logs.cluster_of cluster.logs.jobs_of cluster.logs.schedule_text "
     "cluster.metrics.GPU_CLASSES cluster.metrics.METRICS cluster.metrics.course "
     "cluster.metrics.fragmentation cluster.metrics.jain "
-    "cluster.placement.PLACEMENTS cluster.placement.Place cluster.placement.Placement "
+    "cluster.cluster.PLACEMENTS cluster.cluster.Place cluster.cluster.Placement "
     "cluster.policies.COMPARED cluster.scenario.simulate cluster.view.Running "
     "cluster.view.Scheduler",
 )

@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.cluster.placement import Nodes, Place
-from cgrsp_simpy.cluster.single import fifo, named
-from cgrsp_simpy.cluster.view import Scheduler, Starts, View
+from cgrsp_simpy.cluster.cluster import Nodes, Place
+from cgrsp_simpy.cluster.view import Scheduler, Starts, View, named
 from cgrsp_simpy.model.checks import check_whole
 
 
@@ -49,15 +48,14 @@ class Profile:
 
     def take(self, kept: Reservation) -> None:
         """Keep GPUs for a job."""
-        held = self.nodes.held(kept.place)
         for step in self._steps(kept):
-            self.free[step] = self.nodes.take(self.free[step], held)
+            self.free[step] = self.nodes.take(self.free[step], kept.place)
 
     def give(self, kept: Reservation) -> None:
         """Free what was kept; steps that change nothing go."""
-        held, steps = self.nodes.held(kept.place), self._steps(kept)
+        steps = self._steps(kept)
         for step in steps:
-            self.free[step] = self.nodes.give(self.free[step], held)
+            self.free[step] = self.nodes.give(self.free[step], kept.place)
         for step in (steps.stop, steps.start):
             if 0 < step < len(self.free) and self.free[step] == self.free[step - 1]:
                 del self.starts_s[step], self.free[step]
@@ -116,9 +114,8 @@ def easy(depth: int = 0) -> Scheduler:
 
     @named("easy")
     def schedule(view: View) -> Starts:
-        yield from fifo(view)
-        if view.head is not None and (jobs := view.fitting()):
-            yield from _backfill(view, view.head, view.queue[1 : 1 + depth] if depth else jobs)
+        if view.fitting():
+            yield from easy_in_order(view, view.queue, depth)
 
     return schedule
 
@@ -135,23 +132,23 @@ def easy_in_order(view: View, jobs: Sequence[int], depth: int = 0) -> Starts:
 def _backfill(view: View, head: int, jobs: Sequence[int]) -> Starts:
     """Start those of some jobs that fit now and do not delay the head."""
     start_s, free_then = shadow(view, head)
+    now_s, needs, estimate_s = view.now_s, view.needs, view.estimate_s
     # widths that do not fit now; that would take the head's place
     full, refused = set[Any](), set[Any]()
     for job in jobs:
-        gpus, in_time = view.needs[job], view.now_s + view.estimate_s[job] <= start_s
-        if gpus in full or (gpus in refused and not in_time):
+        need, in_time = needs[job], now_s + estimate_s[job] <= start_s
+        if need in full or (need in refused and not in_time):
             continue
-        place = view.room(gpus)
-        if place is None:
-            full.add(gpus)
+        if (place := view.room(need)) is None:
+            full.add(need)
             continue
-        left = free_then if in_time else view.nodes.take(free_then, view.nodes.held(place))
-        if in_time or view.nodes.fits(left, view.needs[head]):
+        left = free_then if in_time else view.nodes.take(free_then, place)
+        if in_time or view.nodes.fits(left, needs[head]):
             free_then = left
             refused.clear()  # a job like one refused may now have another place
             yield job, place
         else:
-            refused.add(gpus)
+            refused.add(need)
 
 
 def shadow(view: View, job: int) -> tuple[float, int]:
@@ -160,13 +157,12 @@ def shadow(view: View, job: int) -> tuple[float, int]:
 
     A running job that has exceeded its estimate counts as if it ended now.
     """
-    free, gpus, fits, without = view.free, view.needs[job], view.nodes.fits, view.without
-    start_s = now_s = view.now_s
+    fits, free, start_s = view.nodes.fits, view.free, view.now_s
     for end_s, running in view.ends:
-        if end_s > start_s and fits(free, gpus):
+        if end_s > start_s and fits(free, view.needs[job]):
             break
-        start_s = max(end_s, now_s)
-        free = without(running, free)
+        start_s = max(end_s, start_s)
+        free = view.without(running, free)
     return start_s, free
 
 
@@ -198,20 +194,25 @@ class Conservative:
             self._profile = Profile(now_s, view.nodes)
         self._profile.forget(now_s)
         ended_early = self._take_back(view)
-        if self._kept.keys() != view.running.keys():  # others have started jobs
+        others = self._kept.keys() != view.running.keys()  # have started jobs
+        if others:
             for job, one in view.running.items():
                 self._kept[job] = Reservation(one.start_s, one.end_s, one.place)
-            self._begin_anew(view)
-        elif self._late(view):
+        if others or self._late(view):
             self._begin_anew(view)
         elif ended_early:
-            self._compress(view)
-        self._reserve_new(view)
-        number = bisect_right(self._coming, (now_s, inf))
-        coming, self._coming[:number] = sorted(job for _, job in self._coming[:number]), ()
-        for job in coming:
-            self._kept[job] = kept = self.reserved.pop(job)
-            yield job, kept.place
+            coming, self._coming = self._coming, []
+            for start_s, job in coming:
+                self._profile.give(self.reserved[job])
+                self._reserve(view, job, start_s)
+        for job in view.queue if len(self.reserved) < view.waiting else ():
+            if job not in self.reserved:
+                self._reserve(view, job)
+        due = bisect_right(self._coming, (now_s, inf))
+        coming, self._coming = self._coming[:due], self._coming[due:]
+        for job in sorted(job for _, job in coming):
+            self._kept[job] = self.reserved.pop(job)
+            yield job, self._kept[job].place
 
     def _take_back(self, view: View) -> bool:
         """Free what is kept for jobs that have ended; whether one has before its estimate."""
@@ -231,19 +232,6 @@ class Conservative:
             and any(kept.end_s <= now_s for kept in self._kept.values())
         )
 
-    def _compress(self, view: View) -> None:
-        """Move each reservation to an earlier time if there is one.
-
-        By start, equal ones by arrival: what a reservation was waiting for has moved before it, so
-        that each starts when a job ends, which is when there is a decision.
-        """
-        coming, self._coming = self._coming, []
-        for _, job in coming:
-            kept = self.reserved[job]
-            self._profile.give(kept)
-            earlier = self._profile.earliest(view.needs[job], view.estimate_s[job], kept.start_s)
-            self._reserve(job, earlier or kept)
-
     def _begin_anew(self, view: View) -> None:
         """Forget all reservations, and expect more of the jobs that should have ended."""
         self.reserved.clear()
@@ -254,16 +242,9 @@ class Conservative:
                 self._kept[job] = kept._replace(end_s=2 * view.now_s - kept.start_s)
             self._profile.take(self._kept[job]._replace(start_s=view.now_s))
 
-    def _reserve_new(self, view: View) -> None:
-        """Reservations for the jobs without one, in order of arrival."""
-        if len(self.reserved) < view.waiting:
-            for job in view.queue:
-                if job not in self.reserved:
-                    kept = self._profile.earliest(view.needs[job], view.estimate_s[job])
-                    assert kept is not None, "a job that the cluster cannot run"
-                    self._reserve(job, kept)
-
-    def _reserve(self, job: int, kept: Reservation) -> None:
-        self.reserved[job] = kept
-        self._profile.take(kept)
-        insort(self._coming, (kept.start_s, job))
+    def _reserve(self, view: View, job: int, before_s: float = inf) -> None:
+        """Give a job the earliest start before a time; the one that it has if there is none."""
+        earliest = self._profile.earliest(view.needs[job], view.estimate_s[job], before_s)
+        self.reserved[job] = earliest or self.reserved[job]
+        self._profile.take(self.reserved[job])
+        insort(self._coming, (self.reserved[job].start_s, job))

@@ -1,22 +1,258 @@
-"""The nodes of a multi-GPU cluster, and what jobs take of them (cluster-schedulers.txt Section
-IV.A).
+"""The nodes of a multi-GPU cluster (cluster-schedulers.txt Section IV.A), and where a job's GPUs
+are: on one node, or, if it is wider than any node, on whole nodes and the rest on one; or on as
+many nodes as a log tells, with its cores and memory.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, reduce
+from itertools import accumulate, chain
+from operator import and_
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.cluster.placement import Need, Nodes, Placement, Pools, best_fit
 from cgrsp_simpy.model.checks import check_whole, entries_of, require
 
 if TYPE_CHECKING:
     from cgrsp_simpy.cluster.jobs import Jobs
+
+Place = Sequence[tuple[int, int]]
+"""Nodes, and how many GPUs are taken of each; of n nodes, n + i and 2n + i are the cores and the
+memory of node i, where jobs take these.
+"""
+
+Placement = Callable[[int, int], float]
+"""(size of a node, GPUs free on it) -> its key; of the nodes with room the first of those of
+least key is taken.
+"""
+
+
+def first_fit(size: int, free: int) -> float:  # noqa: ARG001
+    """The first node with room.
+
+    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
+    of least key is taken.
+    """
+    return 0
+
+
+def best_fit(size: int, free: int) -> float:  # noqa: ARG001
+    """The node on which least is left free.
+
+    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
+    of least key is taken.
+    """
+    return free
+
+
+def pack(size: int, free: int) -> float:
+    """The node that is busiest, by share of its GPUs in use: empty nodes are kept for wide jobs.
+
+    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
+    of least key is taken.
+    """
+    return free / size
+
+
+def spread(size: int, free: int) -> float:
+    """The node that is least busy.
+
+    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
+    of least key is taken.
+    """
+    return -free / size
+
+
+PLACEMENTS: dict[str, Placement] = {
+    "first": first_fit,
+    "best": best_fit,
+    "pack": pack,
+    "spread": spread,
+}
+"""By name, the rules of where a job goes."""
+
+
+class Need(NamedTuple):
+    """What a job takes of a cluster where GPUs alone do not tell.
+
+    amounts: of each pool (GPUs, cores, memory), over all of its nodes. nodes: their number.
+    where: those that it may have, a bit a node.
+    """
+
+    amounts: tuple[int, ...]
+    nodes: int
+    where: int
+
+
+class Nodes:
+    """The nodes of a cluster, and what is free on them: one whole number, with a bit a GPU.
+
+    Of n nodes, bit (k - 1) n + i says whether node i has k GPUs free, or more. So `one & other` is
+    what is free in both; where nodes with k GPUs free are takes a few operations on such numbers,
+    however the GPUs are shared out among nodes.
+
+    all: when nothing runs. widest: GPUs of the largest node.
+    """
+
+    def __init__(self, sizes: Sequence[int], placement: Placement = best_fit) -> None:
+        self.sizes, self.widest = tuple(sizes), max(sizes)
+        self._placement, self._nodes = placement, len(self.sizes)
+        # by k: the bits of the first k GPUs of node 0
+        self._first = (0, *accumulate(1 << gpus * self._nodes for gpus in range(self.widest)))
+        # one node's bits, and that of one GPU more, which none has; times some nodes: theirs
+        self._comb = self._first[-1] | 1 << self.widest * self._nodes
+        self._kinds = [
+            (size, sum(1 << node for node, other in enumerate(self.sizes) if other == size))
+            for size in sorted({*self.sizes} - {0}, reverse=True)
+        ]
+        self.all = self.packed(self.sizes)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, "all"):  # a view shows it
+            raise AttributeError(f"nodes are read only: {name}")
+        super().__setattr__(name, value)
+
+    def packed(self, counts: Sequence[int]) -> int:
+        """What is free, by the GPUs that are free on each node."""
+        return sum(self._first[gpus] << node for node, gpus in enumerate(counts))
+
+    def count(self, free: int, node: int) -> int:
+        """GPUs that are free on a node."""
+        return (free >> node & self._first[-1]).bit_count()
+
+    def counts(self, free: int) -> list[int]:
+        """GPUs that are free on each node."""
+        return [self.count(free, node) for node in range(self._nodes)]
+
+    def put(self, free: int, node: int, gpus: int) -> int:
+        """What is free when so many GPUs of a node are."""
+        return free & ~(self._first[-1] << node) | self._first[gpus] << node
+
+    # ---- taking and giving ----
+
+    def take(self, free: int, place: Place) -> int:
+        """What is left when a place, which is free, is taken."""
+        for node, gpus in place:
+            free ^= self._first[gpus] << (self.count(free, node) - gpus) * self._nodes + node
+        return free
+
+    def give(self, free: int, place: Place) -> int:
+        """What is free when a place is given back."""
+        for node, gpus in place:
+            free |= self._first[gpus] << self.count(free, node) * self._nodes + node
+        return free
+
+    # ---- finding room ----
+
+    def fits(self, free: int, gpus: int) -> bool:
+        """Whether a job of so many GPUs has room."""
+        if gpus <= self.widest:
+            return free >> (gpus - 1) * self._nodes > 0
+        return self.room(free, gpus) is not None
+
+    def usable(self, free: int, gpus: int) -> int:
+        """GPUs of the nodes that have room for a job of so many; of one wider than any node, of
+        those that are all free.
+        """
+        if gpus <= self.widest:
+            room = free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1
+            return (free & room * self._comb).bit_count()
+        return sum(size * empty.bit_count() for size, empty in self._empty(free))
+
+    def room(self, free: int, gpus: int) -> Place | None:
+        """Where a job of so many GPUs goes; None if it does not fit.
+
+        A wide one has empty nodes, the largest first, while they are not too large; the rest is as
+        a job of its own.
+        """
+        if free.bit_count() < gpus:
+            return None
+        place, taken = list[tuple[int, int]](), 0
+        for size, empty in self._empty(free) if gpus > self.widest else ():
+            while empty and size <= gpus:
+                lowest = empty & -empty
+                place.append((lowest.bit_length() - 1, size))
+                empty ^= lowest
+                taken |= lowest
+                gpus -= size
+        if gpus:
+            node = self._node(free & ~(taken * self._comb), gpus) if gpus <= self.widest else None
+            if node is None:
+                return None
+            place.append((node, gpus))
+        return tuple(place)
+
+    def _empty(self, free: int) -> list[tuple[int, int]]:
+        """Sizes, the largest first, and the nodes of each that are all free."""
+        return [(size, free >> (size - 1) * self._nodes & nodes) for size, nodes in self._kinds]
+
+    def _node(self, free: int, gpus: int) -> int | None:
+        """The node of least key for a job that is not wide."""
+        at_least = free >> (gpus - 1) * self._nodes
+        found: list[tuple[float, int]] = []
+        for size, nodes in self._kinds:
+            left = at_least & nodes
+            while left:
+                lacking = ~(free >> gpus * self._nodes) & left * self._comb
+                more, node = divmod((lacking & -lacking).bit_length() - 1, self._nodes)
+                found.append((self._placement(size, gpus + more), node))
+                left &= free >> (gpus + more) * self._nodes  # those with more
+        return min(found)[1] if found else None
+
+
+class Pools(Nodes):
+    """Nodes whose jobs take a `Need`: it is spread evenly over its nodes, and fits if as many have
+    room for the greatest part of each of its amounts.
+
+    Each pool of a node is a node of `Nodes`, so that what is free is one number as there.
+    """
+
+    def __init__(self, pools: Sequence[Sequence[int]], placement: Placement = best_fit) -> None:
+        self.number = len(pools[0])
+        super().__init__([*chain(*pools)], placement)
+
+    def fits(self, free: int, need: Need) -> bool:  # type: ignore[override]
+        return self._with_room(free, need).bit_count() >= need.nodes
+
+    def room(self, free: int, need: Need) -> Place | None:  # type: ignore[override]
+        if not self.fits(free, need):
+            return None
+        pool, amount = next(each for each in enumerate(need.amounts) if each[1])
+        left = free & (self._with_room(free, need) << pool * self.number) * self._comb
+        chosen = list[int]()
+        while len(chosen) < need.nodes:
+            node = self._node(left, -(-amount // need.nodes))
+            assert node is not None, "there is room"
+            chosen.append(node % self.number)
+            left &= ~(self._comb << node)
+        return tuple(
+            (pool * self.number + node, part)
+            for pool, amount in enumerate(need.amounts)
+            for place, node in enumerate(chosen)
+            if (part := (amount + need.nodes - 1 - place) // need.nodes)
+        )
+
+    def serves(self, place: Place, need: Need) -> bool:
+        """Whether a place is what a job needs."""
+        totals, nodes = [0] * len(need.amounts), {number % self.number for number, _ in place}
+        for number, part in place:
+            totals[number // self.number] += part
+        allowed = all(need.where >> node & 1 for node in nodes)
+        return allowed and len(nodes) == need.nodes and tuple(totals) == need.amounts
+
+    def _with_room(self, free: int, need: Need) -> int:
+        """The nodes with room for a part of each amount."""
+        room = need.where
+        for pool, amount in enumerate(need.amounts):
+            if amount:
+                part = -(-amount // need.nodes)
+                room &= free >> (part - 1) * self._nodes + pool * self.number
+        return room
+
 
 MEMORY_STEPS = 256  # in which the memory of the largest node is counted, if it has more GB
 
@@ -115,9 +351,7 @@ class Cluster:
 
         @cache
         def need(amounts: tuple[int, ...], number: int, *texts: str) -> Need:
-            allowed = (1 << len(self.sizes)) - 1
-            for name, text in zip(marks, texts):
-                allowed &= where(name, text)
+            allowed = reduce(and_, map(where, marks, texts), (1 << len(self.sizes)) - 1)
             least = (Need(amounts, one, allowed) for one in range(1, len(self.sizes) + 1))
             fewest = (one for one in least if nodes.fits(nodes.all, one))
             own = min(number, max(amounts))  # no node without a part

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from math import inf
 from typing import Any, TypeVar
 
 import numpy as np
@@ -136,11 +137,6 @@ class Jobs:
         """Number of jobs."""
         return len(self.arrival_s)
 
-    @property
-    def unlimited(self) -> int:
-        """Number of jobs without a limit, whose run time is the estimate."""
-        return 0 if self.limited is None else int((~self.limited).sum())
-
     def rows(self) -> Iterator[Row]:
         """The jobs one by one: their values of `shown`."""
         return zip(*(getattr(self, column).tolist() for column in self.shown))
@@ -152,8 +148,7 @@ class Jobs:
         cluster: whose GPUs are counted. Result: without a unit; infinite if all arrive at once.
         """
         span_s = float(self.arrival_s[-1] - self.arrival_s[0])
-        gpu_s = float(self.gpus @ self.duration_s)
-        return gpu_s / (span_s * cluster.gpus) if span_s else float("inf")
+        return float(self.gpus @ self.duration_s) / (span_s * cluster.gpus) if span_s else inf
 
     def check_fit(self, cluster: Cluster) -> None:
         """Refuse jobs of which the cluster cannot run one, even when it is empty.
@@ -441,7 +436,9 @@ def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) 
     gap_s = mean_gpu_hours(mix) * HOUR_S / (load * cluster.gpus)
     arrival_s = gap_s * np.cumsum(stream(seed, "arrivals").exponential(size=jobs))
     gpus = stream(seed, "gpus").choice(widths, jobs, p=shares)
-    duration_s = _durations(mix, stream(seed, "durations").random(jobs))
+    ends = np.concatenate([[0.0], np.cumsum(mix.duration_shares)])
+    uniform = stream(seed, "durations").random(jobs)
+    duration_s = np.exp(np.interp(uniform, ends, np.log(mix.edges_s)))  # by inversion
     estimate_s = duration_s * (1 + mix.overestimate * stream(seed, "estimates").random(jobs))
     kind = stream(seed, "kinds").choice(len(KINDS), jobs, p=mix.kind_shares)
     family = kind * mix.families + stream(seed, "families").choice(
@@ -455,12 +452,6 @@ def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) 
     return Jobs(
         arrival_s, gpus, duration_s, estimate_s, iterations, kind, family, user, f"mix seed {seed}"
     )
-
-
-def _durations(mix: Mix, uniform: Floats) -> Floats:
-    """Durations by inversion: the logarithm rises linearly within each class."""
-    shares = np.concatenate([[0.0], np.cumsum(mix.duration_shares)])
-    return np.asarray(np.exp(np.interp(uniform, shares, np.log(mix.edges_s))))
 
 
 def _harmonic(number: int) -> Floats:

@@ -93,7 +93,21 @@ def jobs_of(
     for job in np.flatnonzero(jobs.too_wide(cluster))[:1].tolist():
         told = f"line {found.line[job]}: the job {jobs.lacks(job, cluster)}"
         raise InputError(f"{found.path}: {told} (skip_wide leaves such jobs out)")
-    _report(found, jobs, cluster)
+    load = jobs.load(cluster)
+    log.info(
+        "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter than the"
+        " run: %d, equal to it: %d; not told: %s; %s %d GPUs",
+        found.path,
+        jobs.jobs,
+        jobs.gpus.mean(),
+        jobs.gpus.max(),
+        (jobs.estimate_s < jobs.duration_s).sum(),
+        (jobs.estimate_s == jobs.duration_s).sum(),
+        ", ".join(name for name in MAY_LACK if name not in (*jobs.columns, "qos", *HIDDEN))
+        or "none",
+        f"offered load {load:.3g} of" if np.isfinite(load) else "all at once, on",
+        cluster.gpus,
+    )
     return jobs
 
 
@@ -126,16 +140,16 @@ def _jobs(found: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs
     for partition in {*partitions.tolist()} - {""}:
         own = partitions == partition
         limit_s = np.where(own & (limit_s == 0), limit_s[own].max(), limit_s)
-    if "gpu_type" not in tags and (types := _types(tags)):
+    if types := _types(tags):
         tags["gpu_type"] = types
-    ranks, zero_s = qos or {}, found["submit_s"].min()
+    ranks, zero_s, work = qos or {}, found["submit_s"].min(), found.get("known_work", 0)
     nodes, cores = found.get("nodes", 0).astype(np.int64), np.ceil(found.get("cores", 0))
     return Jobs(
         found["submit_s"] - zero_s,
         np.ceil(found.get("gpus", 0)).astype(np.int64),
         found["service_s"],
         np.where(limit_s > 0, limit_s, found["service_s"]),
-        _known(found, "known_work"),
+        work if (work > 0).all() else None,
         np.array(
             [
                 INFERENCE if qos == "LS" and found.format == "openb" else TRAINING
@@ -163,17 +177,11 @@ def _shares(ranks: Sequence[float]) -> np.ndarray | None:
     return np.array(ranks) / max(ranks) if max(ranks) else None
 
 
-def _types(tags: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """The types of GPU that jobs asked for, "a|b" for a choice and "" for any; None: not told."""
-    if "gpu_spec" in tags:  # of openb
-        return tags["gpu_spec"]
-    asked = tags.get("ReqTRES", tags.get("AllocTRES"))
-    return asked and tuple("|".join(TYPE.findall(text)[:1]) for text in asked)
-
-
-def _known(found: Log, column: str) -> np.ndarray | None:
-    """A column, if it tells a number > 0 of each job."""
-    return found[column] if column in found and np.all(found[column] > 0) else None
+def _types(tags: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The types of GPU that jobs asked for, "a|b" for a choice and "" for any; none: not told."""
+    asked = tags.get("ReqTRES", tags.get("AllocTRES", ()))
+    found = tuple("|".join(TYPE.findall(text)[:1]) for text in asked)
+    return tags.get("gpu_type", tags.get("gpu_spec", found))  # the second of openb
 
 
 def _families(found: Log) -> Sequence[str]:
@@ -199,24 +207,6 @@ def _numbered(marks: Sequence[str], least: int) -> Ints | None:
     )
 
 
-def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
-    load = jobs.load(cluster)
-    log.info(
-        "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter than the"
-        " run: %d, equal to it: %d; not told: %s; %s %d GPUs",
-        found.path,
-        jobs.jobs,
-        jobs.gpus.mean(),
-        jobs.gpus.max(),
-        (jobs.estimate_s < jobs.duration_s).sum(),
-        (jobs.estimate_s == jobs.duration_s).sum(),
-        ", ".join(name for name in MAY_LACK if name not in (*jobs.columns, "qos", *HIDDEN))
-        or "none",
-        f"offered load {load:.3g} of" if np.isfinite(load) else "all at once, on",
-        cluster.gpus,
-    )
-
-
 # ---- the cluster of a log, and a schedule as a log ----
 
 
@@ -227,13 +217,13 @@ def cluster_of(found: Log) -> Cluster | None:
     no processors.
     """
     processors, nodes = (
-        re.match(r"\d+", found.header.get(name, "")) for name in ("MaxProcs", "MaxNodes")
+        int(re.match(r"\d*", found.header.get(name, ""))[0] or 0)  # type: ignore[index]
+        for name in ("MaxProcs", "MaxNodes")
     )
-    total = int(processors[0]) if processors else 0
-    if total == 0:
+    if processors == 0:
         return None
-    number = min(int(nodes[0]), total) if nodes and int(nodes[0]) else 1
-    return Cluster(tuple(total // number + (node < total % number) for node in range(number)))
+    number = min(nodes or 1, processors)
+    return Cluster(tuple(processors // number + (k < processors % number) for k in range(number)))
 
 
 NODES = Format(

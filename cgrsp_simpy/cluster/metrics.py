@@ -6,14 +6,15 @@ a simulation).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from math import inf, nan
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.cluster.cluster import Nodes
 from cgrsp_simpy.cluster.jobs import KINDS, Floats
-from cgrsp_simpy.cluster.placement import Nodes
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.metric import Metric
 
@@ -22,6 +23,7 @@ STARVED_S = 1800.0  # a job starves that waits longer: Sections IV.C and VI.B
 # the most GPUs of each; the paper's 1, 2, 4, 8 and 16+
 GPU_CLASSES = {"1": 1, "2": 2, "3-4": 4, "5-8": 8, "9+": np.inf}
 MINUTE_S, HOUR_S = 60.0, 3600.0
+COMES = 2  # of what happens: a job ends, starts, comes
 Table = np.ndarray[Any, Any]  # rows of `Run.jobs`
 
 METRICS = {
@@ -50,11 +52,13 @@ METRICS = {
 }
 """What the figures of `metrics` are."""
 
-ENDLESS = (  # where what waits grows for as long as jobs arrive
-    *("makespan_s", "wait_s", "jct_s", "wait_min_s", "wait_p50_s", "wait_p95_s", "wait_max_s"),
-    *("wait_variance_s2", "wait_variance_min2", "bounded_slowdown"),
-)
-UNSETTLED = dict.fromkeys(ENDLESS, inf) | {"jain": 0.0}
+UNSETTLED = dict.fromkeys(  # where what waits grows for as long as jobs arrive
+    (
+        *("makespan_s", "wait_s", "jct_s", "wait_min_s", "wait_p50_s", "wait_p95_s", "wait_max_s"),
+        *("wait_variance_s2", "wait_variance_min2", "bounded_slowdown"),
+    ),
+    inf,
+) | {"jain": 0.0}
 
 
 def metrics(run: Run) -> dict[str, float]:
@@ -115,18 +119,12 @@ def metrics(run: Run) -> dict[str, float]:
     jobs = measured(run)
     from_s, to_s = jobs["submit_s"][[0, -1]].tolist()
     found = waits(jobs) | (_of_waits(jobs) if run.plan.settled else UNSETTLED)
-    throughput_per_h, utilisation_pct = _while_jobs_arrive(run, from_s, to_s)
-    fragmented, spread, mendable, moved = _fragmented(course(run, to_s), from_s)
     return {
-        "throughput_per_h": throughput_per_h,
-        "utilisation_pct": utilisation_pct,
+        **_while_jobs_arrive(run, from_s, to_s),
         **found,
         "success_pct": 100 * float(np.mean(jobs["finish_s"] <= to_s)),
         "censored": float((jobs["start_s"] > run.jobs["submit_s"][-1]).sum()),
-        "fragmentation_pct": fragmented,
-        "node_fragmentation_pct": spread,
-        "consolidation_pct": mendable,
-        "moves": moved,
+        **_fragmented(course(run, to_s), from_s),
         "killed": float(jobs["killed"].sum()),
     }
 
@@ -162,15 +160,16 @@ def _of_waits(jobs: Table) -> dict[str, float]:
     }
 
 
-def _while_jobs_arrive(run: Run, from_s: float, to_s: float) -> tuple[float, float]:
-    """Jobs completed per hour, and GPUs in use in percent, from one time to another."""
-    jobs, gpus, length_s = run.jobs, run.scenario.cluster.gpus, to_s - from_s
-    if length_s == 0:
-        return nan, nan
+def _while_jobs_arrive(run: Run, from_s: float, to_s: float) -> dict[str, float]:
+    """Jobs completed, and GPUs in use, from one time to another; NaN where that is no time."""
+    jobs, gpus, length_s = run.jobs, run.scenario.cluster.gpus, (to_s - from_s) or nan
     start_s, finish_s = (np.clip(jobs[name], from_s, to_s) for name in ("start_s", "finish_s"))
     used_gpu_s = float(jobs["gpus"] @ (finish_s - start_s))
     completed = int(((from_s <= jobs["finish_s"]) & (jobs["finish_s"] <= to_s)).sum())
-    return completed / length_s * HOUR_S, 100 * used_gpu_s / (gpus * length_s)
+    return {
+        "throughput_per_h": completed / length_s * HOUR_S,
+        "utilisation_pct": 100 * used_gpu_s / (gpus * length_s),
+    }
 
 
 def by_class(run: Run) -> list[dict[str, str | float]]:
@@ -179,12 +178,13 @@ def by_class(run: Run) -> list[dict[str, str | float]]:
     """
     jobs = measured(run)
     width = np.searchsorted(list(GPU_CLASSES.values()), jobs["gpus"])
-    rows: list[dict[str, str | float]] = []
-    for by, names, index in (("kind", KINDS, jobs["kind"]), ("GPUs", tuple(GPU_CLASSES), width)):
-        for number, name in enumerate(names):
-            if len(own := jobs[index == number]):
-                rows.append({"by": by, "value": name, "jobs": len(own), **waits(own)})
-    return rows
+    classes = (("kind", KINDS, jobs["kind"]), ("GPUs", tuple(GPU_CLASSES), width))
+    return [
+        {"by": by, "value": name, "jobs": len(own), **waits(own)}
+        for by, names, index in classes
+        for number, name in enumerate(names)
+        if len(own := jobs[index == number])
+    ]
 
 
 def run_s(jobs: Table) -> Floats:
@@ -194,8 +194,8 @@ def run_s(jobs: Table) -> Floats:
 
 def figures_of(jobs: Table) -> dict[str, float]:
     """Of some jobs: their number, GPU-hours and waits."""
-    gpu_h = jobs["gpus"] * run_s(jobs) / HOUR_S
-    return {"jobs": len(jobs), "gpu_hours": float(gpu_h.sum()), **waits(jobs)}
+    gpu_hours = float((jobs["gpus"] * run_s(jobs) / HOUR_S).sum())
+    return {"jobs": len(jobs), "gpu_hours": gpu_hours, **waits(jobs)}
 
 
 def waits(jobs: Table) -> dict[str, float]:
@@ -256,26 +256,24 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
     """
     jobs, parts = run.jobs[run.jobs["submit_s"] <= to_s], run.parts()
     nodes = Nodes(run.scenario.cluster.sizes)
-    events = [np.minimum(jobs[name], to_s) for name in ("submit_s", "start_s", "finish_s")]
+    # in the order of what happens at one time
+    events = [np.minimum(jobs[name], to_s) for name in ("finish_s", "start_s", "submit_s")]
     time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
-    happens = [_at(each, len(time_s)) for each in moment.reshape(3, -1).tolist()]
     # a job so short that the clock does not tell its end from its start holds nothing
-    holds, widths = (events[1] < events[2]).tolist(), jobs["gpus"].tolist()
-    free, gpus, queue = nodes.all, nodes.all.bit_count(), dict.fromkeys(widths, 0)
-    own = len(nodes.sizes)
+    holds, widths = (events[1] < events[0]).tolist(), jobs["gpus"].tolist()
+    free, queue = nodes.all, dict.fromkeys(widths, 0)
     held: list[list[int]] = [[] for _ in nodes.sizes]  # GPUs of the jobs that run on one node
     waiting, busy, share, unplaced, moved = np.zeros((5, len(time_s)))
-    for now, (came, began, ended) in enumerate(zip(*happens)):
-        for these, sign in ((ended, 1), (began, -1)):
-            for job in (job for job in these if holds[job]):
-                place = tuple(part for part in parts[job] if part[0] < own)  # no cores, no memory
-                free = (nodes.take if sign < 0 else nodes.give)(free, nodes.held(place))
-                for node, width in place if len(place) == 1 else ():
-                    (held[node].append if sign < 0 else held[node].remove)(int(width))
-        for these, number in ((came, 1), (began, -1)):
-            for job in these:
-                queue[widths[job]] += number
-        waiting[now], busy[now] = sum(queue.values()), gpus - free.bit_count()
+    for now, happens in groupby(np.argsort(moment, kind="stable").tolist(), moment.__getitem__):
+        for what, job in (divmod(event, len(jobs)) for event in happens):
+            queue[widths[job]] += (0, -1, 1)[what]
+            if what == COMES or not holds[job]:
+                continue
+            own = [(node, int(n)) for node, n in parts[job] if node < len(held)]  # no cores
+            free = (nodes.give, nodes.take)[what](free, own)
+            for node, width in own if len(own) == 1 else ():
+                (held[node].remove, held[node].append)[what](width)
+        waiting[now], busy[now] = sum(queue.values()), nodes.all.bit_count() - free.bit_count()
         if largest := max((width for width, number in queue.items() if number), default=0):
             share[now] = fragmentation(nodes, free, largest)
             if free.bit_count() >= largest and not nodes.fits(free, largest):
@@ -291,15 +289,7 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
     }
 
 
-def _at(moment: Sequence[int], times: int) -> list[list[int]]:
-    """The jobs to which something happens, at each time. moment: when, by job."""
-    found: list[list[int]] = [[] for _ in range(times)]
-    for job, now in enumerate(moment):
-        found[now].append(job)
-    return found
-
-
-def _fragmented(columns: dict[str, Floats], from_s: float) -> tuple[float, float, float, float]:
+def _fragmented(columns: dict[str, Floats], from_s: float) -> dict[str, float]:
     """Means over the time from `from_s` on: fragmentation and unplaced while jobs wait, moves > 0
     while unplaced (percent), and moves while > 0.
     """
@@ -309,16 +299,15 @@ def _fragmented(columns: dict[str, Floats], from_s: float) -> tuple[float, float
     )
 
     def mean(values: npt.NDArray[Any], when: npt.NDArray[Any]) -> float:
-        return (
-            float(np.average(values, weights=length_s * when)) if (length_s * when).any() else 0.0
-        )
+        weights = length_s * when
+        return float(np.average(values, weights=weights)) if weights.any() else 0.0
 
-    fragmented, spread, mendable = (
-        100 * mean(share, waiting > 0),
-        100 * mean(unplaced, waiting > 0),
-        100 * mean(moved > 0, unplaced),
-    )
-    return fragmented, spread, mendable, mean(moved, moved > 0)
+    return {
+        "fragmentation_pct": 100 * mean(share, waiting > 0),
+        "node_fragmentation_pct": 100 * mean(unplaced, waiting > 0),
+        "consolidation_pct": 100 * mean(moved > 0, unplaced),
+        "moves": mean(moved, moved > 0),
+    }
 
 
 def moves(

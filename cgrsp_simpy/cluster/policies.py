@@ -1,11 +1,16 @@
-"""The schedulers by name, and from text such as "hps:monotone=true": those that weigh several
-things at once, HPS, and the adaptive one that the paper gave up (cluster-schedulers.txt Sections
-III.D and V.A), the predictive PBS (V.B), and the smart batch scheduler SBS (V.C).
+"""The schedulers by name, and from text such as "hps:monotone=true": those of one objective
+(cluster-schedulers.txt Section III.B); those that weigh several things at once, HPS, and the
+adaptive one that the paper gave up (Sections III.D and V.A); the predictive PBS (V.B); the smart
+batch scheduler SBS (V.C); and Slurm's.
+
+A job's time t is its estimate, g its GPUs. Equal jobs go by arrival.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from math import exp, expm1, inf, log
 from typing import Any
 
 import numpy as np
@@ -13,29 +18,141 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from cgrsp_simpy.cluster.backfilling import Conservative, easy, easy_in_order
 from cgrsp_simpy.cluster.jobs import Floats, Ints, known
-from cgrsp_simpy.cluster.single import (
-    LeastAttained,
-    Received,
-    fifo,
-    fifo_skip,
-    fitting,
-    named,
-    shortest,
-    shortest_gpu,
-    sjf,
-    start_by,
-    start_chosen,
-    start_in_order,
-)
-from cgrsp_simpy.cluster.view import Arrived, Scheduler, Starts, View
+from cgrsp_simpy.cluster.view import Arrived, Scheduler, Starts, View, named
 from cgrsp_simpy.model.checks import (
     check_bool,
+    check_each,
     check_fraction,
     check_number,
     check_one_of,
     check_whole,
 )
 from cgrsp_simpy.model.policy import chosen
+
+
+def start_in_order(view: View, jobs: Iterable[int]) -> Starts:
+    """Start the jobs that fit, one after the other, and skip the others."""
+    needs, full = view.needs, set[Any]()
+    for job in jobs:
+        if needs[job] in full:
+            continue
+        if (place := view.room(needs[job])) is None:
+            full.add(needs[job])  # what does not fit now will not fit when still more is taken
+        else:
+            yield job, place
+
+
+def start_by(view: View, key: Callable[[Ints], Floats | Ints]) -> Starts:
+    """Start the waiting jobs that fit, those of least key first.
+
+    key: of jobs (their indices), an array of their shape.
+    """
+    jobs = fitting(view)
+    if len(jobs) > 1:
+        jobs = jobs[key(jobs).argsort(kind="stable")]
+    return start_in_order(view, jobs.tolist())
+
+
+def fitting(view: View) -> Ints:
+    """The waiting jobs that fit now, each by itself, oldest first."""
+    return np.array(view.fitting(), dtype=np.int64)
+
+
+def start_chosen(view: View, choose: Callable[[Ints], int]) -> Starts:
+    """Start the job that `choose` picks of those that fit, again and again until none fits."""
+    while len(jobs := fitting(view)):
+        yield from start_in_order(view, [choose(jobs)])
+
+
+@named("fifo")
+def fifo(view: View) -> Starts:
+    """By arrival; the first that does not fit holds up all others."""
+    while (job := view.head) is not None and (place := view.room(view.needs[job])) is not None:
+        yield job, place
+
+
+@named("fifo-skip")
+def fifo_skip(view: View) -> Starts:
+    """By arrival; what does not fit is skipped. Ours, to part the order from the blocking."""
+    return start_in_order(view, view.fitting())
+
+
+@named("sjf")
+def sjf(view: View) -> Starts:
+    """Fewest GPUs first, by g; Table I of the source swaps the words for SJF and Shortest."""
+    return start_by(view, lambda jobs: view.jobs.gpus[jobs])
+
+
+@named("shortest")
+def shortest(view: View) -> Starts:
+    """Least time first, by t: nothing is preempted, so that the remaining time of a waiting
+    job is all of it.
+    """
+    return start_by(view, lambda jobs: view.jobs.estimate_s[jobs])
+
+
+@named("shortest-gpu")
+def shortest_gpu(view: View) -> Starts:
+    """Least GPU-time first, by t g."""
+    return start_by(view, lambda jobs: view.jobs.estimate_s[jobs] * view.jobs.gpus[jobs])
+
+
+class Received:
+    """GPU-seconds that users have received, those of t seconds ago counted as 2^(-t / half_life_s):
+    of jobs that run, up to now, and of jobs that have ended, whose duration is known by then.
+    """
+
+    def __init__(self, half_life_s: float = inf) -> None:
+        self.half_life_s, self._now_s = half_life_s, -inf
+        self._ended = defaultdict[int, float](float)  # of jobs that have ended, by user
+
+    def by_user(self, view: View, user: Ints) -> defaultdict[int, float]:
+        """What each has received; user: of each job."""
+        jobs, now_s, since_s = view.jobs, view.now_s, self._now_s
+        for own in self._ended:
+            self._ended[own] *= 0.5 ** ((now_s - since_s) / self.half_life_s)
+        for job in np.flatnonzero(jobs.end_s > since_s).tolist():
+            gpu_s = self._gpu_s(view.gpus[job], float(jobs.run_s[job]), now_s - jobs.end_s[job])
+            self._ended[int(user[job])] += gpu_s
+        self._now_s, received = now_s, self._ended.copy()
+        for job, running in view.running.items():
+            if job >= 0:  # no GPUs that are supposed to be taken
+                received[int(user[job])] += self._gpu_s(view.gpus[job], now_s - running.start_s)
+        return received
+
+    def _gpu_s(self, gpus: int, run_s: float, ago_s: float = 0.0) -> float:
+        """What counts of a run that ended so long ago."""
+        if self.half_life_s < inf:
+            rate = log(2) / self.half_life_s
+            run_s = exp(-rate * ago_s) * -expm1(-rate * run_s) / rate
+        return gpus * run_s
+
+    def shares(self, view: View, user: Ints) -> Floats:
+        """Slurm's fair-share factor, 2^(-(U / S)), by user; user: of each job."""
+        used = self.by_user(view, user)
+        usage = np.array([used[own] for own in range(int(user.max()) + 1)])
+        return np.asarray(0.5 ** (usage / (usage.sum() or 1.0) * len(np.unique(user))))
+
+
+class LeastAttained:
+    """Least attained service without preemption: first the jobs of the user who has received fewest
+    GPU-seconds so far.
+
+    Tiresias, which the paper cites, for jobs; by user, and without preemption, is ours.
+    """
+
+    __name__ = "las"
+    needs = ("user",)
+
+    def __init__(self) -> None:
+        self._received = Received()
+
+    def __call__(self, view: View) -> Starts:
+        """Decide."""
+        user = known(view.jobs.user)
+        by_user = self._received.by_user(view, user)
+        return start_by(view, lambda jobs: np.array([by_user[of] for of in user[jobs].tolist()]))
+
 
 BATCHES = (3, 4, 5)  # jobs, by the authors' program
 
@@ -60,27 +177,23 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
 
     @named("sbs", "iterations", "family")
     def schedule(view: View) -> Starts:
-        jobs = view.jobs
-
-        def choose(fits: Ints) -> int:
-            batch = best_batch(jobs, fits, capacity, least_similarity, time_unit_s)
-            return best_alone(jobs, fits) if batch is None else int(batch[0])
-
-        return start_chosen(view, choose)
+        return start_chosen(
+            view, lambda fits: best_job(view.jobs, fits, capacity, least_similarity, time_unit_s)
+        )
 
     return schedule
 
 
-def best_batch(
+def best_job(
     jobs: Arrived, queue: Ints, capacity: int, least_similarity: float, time_unit_s: float
-) -> Ints | None:
-    """The feasible batch of best score, or None."""
+) -> int:
+    """The first job of the feasible batch of best score; without one, the best by itself."""
     family, iterations = known(jobs.family), known(jobs.iterations)
+    gpus, time_s = jobs.gpus[queue], jobs.estimate_s[queue]
+    alone = iterations[queue] / (gpus * time_s) / (1 + gpus / 4) / (1 + time_s / 3600)
+    job, best_score = int(queue[np.argmax(alone)]), 0.0
     by_family = queue[np.argsort(family[queue], kind="stable")]
-    best, best_score = None, 0.0
-    for size in BATCHES:
-        if size > len(queue):
-            break
+    for size in (size for size in BATCHES if size <= len(queue)):
         batches = sliding_window_view(by_family, size)
         batches = batches[family[batches[:, 0]] == family[batches[:, -1]]]
         gpus, time_s = jobs.gpus[batches], jobs.estimate_s[batches]
@@ -89,15 +202,8 @@ def best_batch(
         feasible = (gpus.sum(axis=1) <= capacity) & (similarity >= least_similarity)
         score = np.where(feasible, efficiency * similarity, 0.0)
         if score.max(initial=0.0) > best_score:
-            best, best_score = batches[np.argmax(score)], score.max()
-    return best
-
-
-def best_alone(jobs: Arrived, queue: Ints) -> int:
-    """The job of best score by itself."""
-    gpus, time_s = jobs.gpus[queue], jobs.estimate_s[queue]
-    score = known(jobs.iterations)[queue] / (gpus * time_s) / (1 + gpus / 4) / (1 + time_s / 3600)
-    return int(queue[np.argmax(score)])
+            job, best_score = int(batches[np.argmax(score), 0]), score.max()
+    return job
 
 
 def hps(
@@ -126,8 +232,7 @@ def hps(
     def schedule(view: View) -> Starts:
         columns = view.jobs
 
-        def score(jobs: Ints) -> Floats:
-            base = 1 / (1 + columns.estimate_s[jobs] / 3600)
+        def last(jobs: Ints) -> Floats:
             aging = hps_aging(
                 view.now_s - columns.arrival_s[jobs],
                 aging_threshold_s,
@@ -135,9 +240,10 @@ def hps(
                 max_wait_s,
                 monotone,
             )
-            return np.asarray(base * aging / (1 + columns.gpus[jobs] / 4))
+            base = 1 / (1 + columns.estimate_s[jobs] / 3600)
+            return np.asarray(-base * aging / (1 + columns.gpus[jobs] / 4))
 
-        return start_by(view, lambda jobs: -score(jobs))
+        return start_by(view, last)
 
     return schedule
 
@@ -173,25 +279,19 @@ def adaptive(
     while at most `short_queue` wait, fairness does. shift: at least 1. cluster-schedulers.txt
     Section III.D.
     """
-    for name, weight in (
-        ("efficiency", efficiency),
-        ("fairness", fairness),
-        ("resources", resources),
-    ):
-        check_number(name, weight, least=0)
+    weights = {"efficiency": efficiency, "fairness": fairness, "resources": resources}
+    check_each(check_number, weights, least=0)
     check_whole("short_queue", short_queue, least=0)
     check_whole("long_queue", long_queue, least=short_queue)
     check_number("shift", shift, least=1)
 
     @named("adaptive")
     def schedule(view: View) -> Starts:
-        weights = np.array((efficiency, fairness, resources))
         queue = view.queue
-        if len(queue) > long_queue:
-            weights[0] *= shift
-        elif len(queue) <= short_queue:
-            weights[1] *= shift
-        return start_by(view, lambda fits: (-weights @ scores_of_queue(view))[np.isin(queue, fits)])
+        many, few = len(queue) > long_queue, len(queue) <= short_queue
+        shifts = (shift if many else 1.0, shift if few else 1.0, 1.0)
+        own = -np.multiply(shifts, list(weights.values()))
+        return start_by(view, lambda fits: (own @ scores_of_queue(view))[np.isin(queue, fits)])
 
     return schedule
 
@@ -204,31 +304,25 @@ def scores_of_queue(view: View) -> Floats:
     little free on their nodes, g (1 + left). What they weigh is the paper's (Section III.D), the
     formulas are ours.
     """
-    jobs, waiting = view.jobs, view.queue
-    gpus = jobs.gpus[waiting]
+    jobs, waiting, idle = view.jobs, view.queue, view.idle()
+
+    def left(need: Any) -> int:
+        """The GPUs that a job of a need would leave free on its nodes; if it does not fit, as many
+        as the largest node has.
+        """
+        place = view.room(need)
+        if place is None:
+            return max(view.sizes)
+        return sum(idle[node] - taken for node, taken in place if node < len(idle))
+
     needs = [view.needs[job] for job in waiting]
-    left = {need: _left(view, need) for need in {*needs}}
-    cost = jobs.estimate_s[waiting] * gpus
-    wait_s = view.now_s - jobs.arrival_s[waiting]
-    room = gpus * (1 + np.array([left[need] for need in needs]))
-    return np.array([_normalised(-cost), _normalised(wait_s), _normalised(-room)])
-
-
-def _left(view: View, need: Any) -> int:
-    """The GPUs that a job of a need would leave free on its nodes; if it does not fit, as many as
-    the largest node has.
-    """
-    place = view.room(need)
-    if place is None:
-        return max(view.sizes)
-    idle = view.idle()
-    return sum(idle[node] - taken for node, taken in place if node < len(idle))
-
-
-def _normalised(values: Floats) -> Floats:
-    """From 0 for the least to 1 for the greatest; 0 if all are equal."""
-    least, greatest = values.min(), values.max()
-    return np.asarray((values - least) / (greatest - least or 1.0))
+    by_need = {need: left(need) for need in {*needs}}
+    cost = jobs.estimate_s[waiting] * jobs.gpus[waiting]
+    room = jobs.gpus[waiting] * (1 + np.array([by_need[need] for need in needs]))
+    scores = np.array([-cost, view.now_s - jobs.arrival_s[waiting], -room])
+    least, greatest = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
+    spread = greatest - least
+    return np.asarray((scores - least) / np.where(spread, spread, 1.0))
 
 
 def pbs(
@@ -273,34 +367,29 @@ def pbs(
     """
     check_one_of("mode of pbs", mode, ("program", "text"))
     check_bool("pairs", pairs)
-    check_number("threshold", threshold, least=0)
     check_whole("small_gpus", small_gpus, least=1)
-    check_number("medium_s", medium_s, least=0)
-    check_number("tolerance", tolerance, least=0)
+    others = {"threshold": threshold, "medium_s": medium_s, "tolerance": tolerance}
+    check_each(check_number, others, least=0)
 
     @named("pbs", "iterations")
     def schedule(view: View) -> Starts:
-        jobs = view.jobs
         while pairs and (pair := best_pair(view, tolerance)):
             yield from start_in_order(view, pair)
-        yield from start_chosen(view, lambda fits: int(fits[choose(jobs, fits)]))
+        yield from start_chosen(view, lambda fits: choose(view.jobs, fits))
 
-    def choose(jobs: Arrived, fits: Ints) -> np.intp:
+    def choose(jobs: Arrived, fits: Ints) -> int:
         gpus, time_s = jobs.gpus[fits], jobs.estimate_s[fits]
         efficiency = known(jobs.iterations)[fits] / (gpus * time_s)
-        if stands_out(efficiency):
-            return np.argmax(efficiency)
-        if (small := gpus <= small_gpus).any():
-            return np.argmin(np.where(small, time_s, np.inf))
-        if (medium := time_s < medium_s).any():
-            return np.argmin(np.where(medium, gpus, np.inf))
-        return np.argmin(time_s)
-
-    def stands_out(efficiency: Floats) -> bool:
-        if mode == "program":
-            return bool(efficiency.max() > threshold)
-        *_, second, best = 0.0, *np.sort(efficiency)
-        return bool(best >= (1 + threshold) * second)
+        *_, second, most = 0.0, *np.sort(efficiency)
+        stands_out = most > threshold if mode == "program" else most >= (1 + threshold) * second
+        rules = (  # of which jobs, the one of least key
+            (np.full(len(fits), stands_out), -efficiency),
+            (gpus <= small_gpus, time_s),
+            (time_s < medium_s, gpus),
+            (np.full(len(fits), True), time_s),
+        )
+        own, key = next(rule for rule in rules if rule[0].any())
+        return int(fits[np.argmin(np.where(own, key, np.inf))])
 
     return schedule
 
@@ -360,19 +449,13 @@ class Multifactor:
         favor_small: bool = False,
         depth: int = 0,
     ) -> None:
-        weights = {"age": age, "size": size, "fairshare": fairshare, "qos": qos}
-        for name, weight in weights.items():
-            check_number(name, weight, least=0)
-        for name, length_s in (("max_age_s", max_age_s), ("half_life_s", half_life_s)):
-            check_number(name, length_s, above=0)
+        self.weights = {"age": age, "size": size, "fairshare": fairshare, "qos": qos}
+        check_each(check_number, self.weights, least=0)
+        lengths_s = {"max_age_s": max_age_s, "half_life_s": half_life_s}
+        check_each(check_number, lengths_s, above=0)
         check_bool("favor_small", favor_small)
         check_whole("depth", depth, least=0)
-        self.weights, self.max_age_s, self.favor_small, self.depth = (
-            weights,
-            max_age_s,
-            favor_small,
-            depth,
-        )
+        self.max_age_s, self.favor_small, self.depth = max_age_s, favor_small, depth
         self.needs = ("user",) * bool(fairshare) + ("qos",) * bool(qos)
         self._received = Received(half_life_s)
 
@@ -386,25 +469,15 @@ class Multifactor:
         """Of some waiting jobs."""
         jobs, weights = view.jobs, self.weights
         share = jobs.gpus[queue] / sum(view.sizes)
-        priority = weights["age"] * np.minimum(
-            (view.now_s - jobs.arrival_s[queue]) / self.max_age_s, 1
-        )
-        priority += weights["size"] * (1 - share if self.favor_small else share)
+        age = np.minimum((view.now_s - jobs.arrival_s[queue]) / self.max_age_s, 1)
+        size = 1 - share if self.favor_small else share
+        priority = weights["age"] * age + weights["size"] * size
         if weights["fairshare"]:
-            factor = fair_shares(view, self._received)
-            priority += weights["fairshare"] * factor[known(jobs.user)[queue]]
+            user = known(jobs.user)
+            priority += weights["fairshare"] * self._received.shares(view, user)[user[queue]]
         if weights["qos"]:
             priority += weights["qos"] * known(jobs.qos)[queue]
         return np.asarray(priority)
-
-
-def fair_shares(view: View, received: Received) -> Floats:
-    """Slurm's fair-share factor, 2^(-(U / S)), by user."""
-    user = known(view.jobs.user)
-    used = received.by_user(view, user)
-    usage = np.array([used[own] for own in range(int(user.max()) + 1)])
-    users = len(np.unique(user))
-    return np.asarray(0.5 ** (usage / (usage.sum() or 1.0) * users))
 
 
 # Schedulers, and factories of those that have parameters or remember.

@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from math import inf, nan
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean
-from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean, mean
+from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster
 from cgrsp_simpy.cluster.jobs import Floats, Jobs
-from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.view import Scheduler, View
@@ -71,11 +70,14 @@ class Replay:
         """
         told, best = self.agreement, self.best
         names = sorted(self.waits_s, key=lambda name: -told[name].mean() if name in told else -inf)
+        known = {name: wait_s[~np.isnan(wait_s)] for name, wait_s in self.waits_s.items()}
         return [
             {
                 "scheduler": name,
                 **(self._agrees(name) if best else {}),
-                **_figures(self.waits_s[name]),
+                "wait_s": float(known[name].mean()),
+                "wait_p50_s": float(np.percentile(known[name], 50)),
+                "wait_p95_s": float(np.percentile(known[name], 95)),
             }
             for name in names
         ]
@@ -94,15 +96,17 @@ class Replay:
         changes: as of `changed`. scheduler: unless changed; the best, else the first, unless given.
         """
         name = scheduler or self.best or next(each for each in self.waits_s if each != "recorded")
-        rows = []
-        for text in changes:
-            scenario, own = changed(self.scenario, name, text)
-            wait_s = _waits(scenario, own)
-            differs = _plain("wait_difference_s", interval(wait_s - self.waits_s[name]))
-            rows.append(
-                {"what_if": text, "scheduler": own, "wait_s": float(wait_s.mean()), **differs}
-            )
-        return rows
+        found = [(text, *changed(self.scenario, name, text)) for text in changes]
+        waits_s = [_waits(scenario, own) for _, scenario, own in found]
+        return [
+            {
+                "what_if": text,
+                "scheduler": own,
+                "wait_s": float(wait_s.mean()),
+                **_plain("wait_difference_s", interval(wait_s - self.waits_s[name])),
+            }
+            for (text, _, own), wait_s in zip(found, waits_s)
+        ]
 
 
 def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Replay:
@@ -115,8 +119,7 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
     assert isinstance(jobs, Jobs)
     every = [name for name in scenario.policies if not scenario.lacks(make_scheduler(name))]
     policies = check_policies(schedulers or every, scenario)
-    told: dict[str, Floats] = {}
-    waits_s: dict[str, Floats] = {}
+    told, waits_s = dict[str, Floats](), dict[str, Floats]()
     if jobs.start_s is not None:
         waits_s["recorded"] = np.maximum(jobs.start_s - jobs.arrival_s, 0.0)
         made = {name: scenario.make_policy(each) for name, each in policies.items()}
@@ -124,12 +127,6 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
         scenario = replace(scenario, placement=placement or scenario.placement)
     waits_s |= {name: _waits(scenario, each) for name, each in policies.items()}
     return Replay(scenario, waits_s, told)
-
-
-def _figures(wait_s: Floats) -> dict[str, float]:
-    known = wait_s[~np.isnan(wait_s)]
-    p50, p95 = np.percentile(known, (50, 95)).tolist()
-    return {"wait_s": float(known.mean()), "wait_p50_s": p50, "wait_p95_s": p95}
 
 
 def _waits(scenario: Scenario, scheduler: Any) -> Floats:
@@ -140,14 +137,14 @@ def _waits(scenario: Scenario, scheduler: Any) -> Floats:
 def interval(differences: Floats) -> Mean:
     """Their mean, with a 95 % interval from `BLOCKS` blocks of neighbours; of one, with none."""
     if len(differences) < 2:
-        return Mean(float(differences.mean()), nan, nan, len(differences))
+        return mean(differences)
     return block_bootstrap_mean(differences, max(1, len(differences) // BLOCKS))
 
 
 def _plain(name: str, value: Mean | None) -> dict[str, float | None]:
     """A mean and its interval, as columns."""
-    told = (None, None, None) if value is None else (value.mean, value.low, value.high)
-    return dict(zip((name, f"{name}_low", f"{name}_high"), told))
+    names = {"mean": name, "low": f"{name}_low", "high": f"{name}_high"}
+    return {column: getattr(value, part, None) for part, column in names.items()}
 
 
 def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, str]:
@@ -216,24 +213,20 @@ def agreement(
         for node, gpus in chain.from_iterable(view.room(view.needs[job]) or () for job in due):
             sure[node] = max(sure[node], gpus)
         if any(sure):
-            with view.supposing(sure):
-                surely = {name: agrees(name, view, due, soon) for name in found}
+            supposed = view.supposing(sure)
             for name, own in found.items():
-                own.append(
-                    (surely[name] + TIE * (not due or agrees(name, view, due, soon))) / (1 + TIE)
-                )
+                surely = agrees(name, supposed, due, soon)
+                own.append((surely + TIE * (not due or agrees(name, view, due, soon))) / (1 + TIE))
 
-    for placement in PLACEMENTS:
-        exact = replace(scenario, placement=placement)
-        if _follow(exact):
-            _follow(exact, on_nodes)
-            break
-    else:
-        placement = ""
-        if (own := np.flatnonzero(source.gpus)).size:
-            bare = replace(source.chosen(own, ""), nodes=None, cores=None, memory_gb=None)
-            _follow(Scenario(bare, together), on_one)
-    return {name: np.array(each, float) for name, each in found.items() if each}, placement or None
+    exact = (replace(scenario, placement=placement) for placement in PLACEMENTS)
+    on_its_nodes, own = next(filter(_follow, exact), None), np.flatnonzero(source.gpus)
+    if on_its_nodes:
+        _follow(on_its_nodes, on_nodes)
+    elif own.size:
+        bare = replace(source.chosen(own, ""), nodes=None, cores=None, memory_gb=None)
+        _follow(Scenario(bare, together), on_one)
+    told = {name: np.array(each, float) for name, each in found.items() if each}
+    return told, str(on_its_nodes.placement) if on_its_nodes else None
 
 
 def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
@@ -242,7 +235,6 @@ def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
     assert isinstance(jobs, Jobs) and jobs.start_s is not None
     start_s = np.fmax(jobs.start_s, jobs.arrival_s).tolist()
     every = -(-2 * jobs.jobs // MOMENTS)
-    early_s = np.maximum(jobs.duration_s - EARLY_S, jobs.duration_s / 2)
 
     @policy(asks_on_arrival=True)
     def recorded(view: View) -> Iterator[Any]:
@@ -259,6 +251,7 @@ def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
         if later := [start_s[job] for job in queue if start_s[job] > now_s]:
             yield Wake(min(later))
 
+    early_s = np.maximum(jobs.duration_s - EARLY_S, jobs.duration_s / 2)
     replace(scenario, source=replace(jobs, duration_s=early_s)).run(recorded)
     return not late
 
@@ -269,6 +262,5 @@ def _together(cluster: Cluster) -> Cluster:
     gpus = Counter[tuple[str, str]]()
     for kind, size in zip(zip(cluster.types or none, cluster.partitions or none), cluster.sizes):
         gpus[kind] += size
-    kinds = {kind: size for kind, size in gpus.items() if size}
-    types, partitions = zip(*kinds)
-    return Cluster(tuple(kinds.values()), types=types, partitions=partitions)
+    types, partitions = zip(*+gpus)  # those that have GPUs
+    return Cluster(tuple((+gpus).values()), types=types, partitions=partitions)

@@ -8,10 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster, gpus_text
+from cgrsp_simpy.cluster.cluster import (
+    PAPER_CLUSTER,
+    PLACEMENTS,
+    Cluster,
+    Placement,
+    Pools,
+    gpus_text,
+)
 from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, KINDS, Jobs, Offered, Row
 from cgrsp_simpy.cluster.metrics import METRICS, figures_of, measured, metrics
-from cgrsp_simpy.cluster.placement import PLACEMENTS, Placement, Pools
 from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.view import Scheduler, View
 from cgrsp_simpy.engine.claim import Claim
@@ -153,19 +159,20 @@ class Scenario(Model):
 
     def view(self, run: Simulation) -> View:
         needs = self.cluster.needs(self.source) if isinstance(self.source, Jobs) else (1,)
-        nodes = self.cluster.nodes(needs, self.place)
+        named = self.placement
+        nodes = self.cluster.nodes(needs, named if callable(named) else PLACEMENTS[named])
         return View(run, nodes, self.known, needs if isinstance(nodes, Pools) else ())
 
     def says(self, kind: str, claim: Claim) -> str:
-        told = claim.run.luck[claim.job]
-        arrival_s, gpus, duration_s, estimate_s, *_ = told
-        if kind == "submit":
-            return f"{gpus_text(gpus)}, limit {estimate_s:.2f} s"
-        if kind == "start":
-            return f"{gpus_text(gpus)}, {claim.env.now - arrival_s:.2f} s of wait"
+        arrival_s, gpus, duration_s, estimate_s, *_ = told = claim.run.luck[claim.job]
         time_s = self.time_s(told)
         killed = ", killed at its limit" if time_s < duration_s else ""
-        return f"{time_s:.2f} s of execution{killed}"
+        words = {
+            "submit": f"{gpus_text(gpus)}, limit {estimate_s:.2f} s",
+            "start": f"{gpus_text(gpus)}, {claim.env.now - arrival_s:.2f} s of wait",
+            "finish": f"{time_s:.2f} s of execution{killed}",
+        }
+        return words[kind]
 
     # ---- figures, rows and pictures ----
 
@@ -180,12 +187,15 @@ class Scenario(Model):
         a log's own columns, whose texts stand in place of our numbers of families and users.
         """
         names, parts, tags = run.jobs.dtype.names or (), run.parts(), self.tags or Tags()
-        taken, rows = {"nodes", *names}.difference(("family", "user")), []
-        for values in measured(run).tolist():
-            own = (part for part in parts[values[0]] if part[0] < len(self.cluster.sizes))
-            nodes = " ".join(f"{node}:{gpus:g}" for node, gpus in own)
-            rows.append(dict(zip(names, values)) | {"nodes": nodes} | tags.of(values[0], taken))
-        return rows
+        taken, sizes = {"nodes", *names}.difference(("family", "user")), self.cluster.sizes
+        nodes = {
+            job: " ".join(f"{node}:{gpus:g}" for node, gpus in place if node < len(sizes))
+            for job, place in parts.items()
+        }
+        return [
+            dict(zip(names, values)) | {"nodes": nodes[values[0]]} | tags.of(values[0], taken)
+            for values in measured(run).tolist()
+        ]
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         """The run as nodes and jobs; the kinds of the jobs are those of the paper."""
@@ -212,36 +222,29 @@ class Scenario(Model):
         return self.source.name if isinstance(self.source, Jobs) else str(self.source)
 
     @property
-    def place(self) -> Placement:
-        """The placement as a function."""
-        return self.placement if callable(self.placement) else PLACEMENTS[self.placement]
-
-    @property
     def known(self) -> tuple[str, ...]:
         """The columns that the jobs have."""
-        if isinstance(self.source, Jobs):
-            return self.source.shown
-        return tuple(column for column in COLUMNS if column not in ("qos", *HIDDEN))
+        drawn = tuple(column for column in COLUMNS if column not in ("qos", *HIDDEN))
+        return self.source.shown if isinstance(self.source, Jobs) else drawn
 
     @property
     def note(self) -> str:  # type: ignore[override]
         """How many jobs of a log have no limit, and what schedulers see instead; and how many still
         ran, whose ends are not known.
         """
-        if not isinstance(self.source, Jobs):
+        source, jobs = self.source, self.jobs
+        if not isinstance(source, Jobs):
             return ""
-        told, none = list[str](), self.source.unlimited
-        if none:
-            whose = "s" if none == self.jobs else f" of {none} of {self.jobs} jobs"
-            see = "the" if none == self.jobs else "their"
-            seen = f"schedulers that look at limits see {see} run times"
-            told.append(f"{self.offered} tells no limit{whose}: {seen}")
-        if self.source.running is not None and self.source.running.any():
-            still = (
-                f"{int(self.source.running.sum())} of {self.jobs} jobs of {self.offered} still ran"
-            )
-            told.append(f"{still}: their waits are known, when they end is their limit's guess")
-        return "; ".join(told)
+        none = 0 if source.limited is None else int((~source.limited).sum())
+        still = 0 if source.running is None else int(source.running.sum())
+        whose, see = ("s", "the") if none == jobs else (f" of {none} of {jobs} jobs", "their")
+        told = {
+            f"{self.offered} tells no limit{whose}:"
+            f" schedulers that look at limits see {see} run times": none,
+            f"{still} of {jobs} jobs of {self.offered} still ran:"
+            " their waits are known, when they end is their limit's guess": still,
+        }
+        return "; ".join(said for said, number in told.items() if number)
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
@@ -264,15 +267,14 @@ class Scenario(Model):
 
     def lacks(self, scheduler: Scheduler) -> tuple[str, ...]:
         """The columns that a scheduler needs and the jobs lack, by name."""
-        needs = getattr(scheduler, "needs", ())
-        return tuple(column for column in needs if column not in self.known)
+        return tuple(each for each in getattr(scheduler, "needs", ()) if each not in self.known)
 
     def make_policy(self, policy: str | Scheduler) -> Scheduler:
         """As of `Model`; InputError also for a scheduler that needs a column that the jobs lack."""
         made: Scheduler = super().make_policy(policy)
         for column in self.lacks(made)[:1]:
-            name, needs = policy_name(made), NEEDED.get(column, column)
-            raise InputError(f"scheduler {name} needs {needs}, which {self.offered} does not tell")
+            told = f"needs {NEEDED.get(column, column)}, which {self.offered} does not tell"
+            raise InputError(f"scheduler {policy_name(made)} {told}")
         return made
 
     def moment(self, now_s: float, seed: int = 0) -> View:

@@ -88,6 +88,12 @@ def check_fields(given: object, check: Callable[..., None], *names: str, **limit
         check(name, getattr(given, name), **limits)
 
 
+def check_each(check: Callable[..., None], values: Mapping[str, object], **limits: float) -> None:
+    """One check of several values, by their names."""
+    for name, value in values.items():
+        check(name, value, **limits)
+
+
 def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:
     """The entries of a list, and not of a text, as a tuple; numbers of NumPy as Python's."""
     require(isinstance(value, Iterable) and not isinstance(value, (str, bytes)), name, value, what)

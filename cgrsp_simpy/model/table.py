@@ -115,6 +115,11 @@ def half(metric: str) -> str:
     return f"{metric}_half_width_95"
 
 
+def with_half(metric: str, found: Any) -> dict[str, float]:
+    """The columns of a mean with its interval."""
+    return {metric: found.mean, half(metric): found.half_width}
+
+
 class Table(NamedTuple):
     """A table to be read.
 

@@ -27,6 +27,7 @@ from cgrsp_simpy.plots.parts import (
     intervals,
     legend_above,
     merged,
+    name_rows,
     no_flat_axis,
     on_dark_bars,
     told,
@@ -104,11 +105,8 @@ def bars(
             0.8 * rcParams["lines.markersize"],
             **PUBLISHED,
         )
-        for row in rows[1:]:
-            ax.axhline(row - 0.5, color="0.88", linewidth=0.6, zorder=0)
     _only_if_as_high(ax, shown, lane / len(names))
-    ax.set_yticks(rows, names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    name_rows(ax, names, together=1 if len(known) else len(names))
     ax.margins(x=0)
     few_ticks(ax.xaxis)
     if not np.any(np.nan_to_num(values)) and ax.dataLim.x1 <= 0:

@@ -192,6 +192,17 @@ def few_ticks(axis: Axis) -> None:
     axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
 
 
+def name_rows(ax: Axes, names: Sequence[str], together: int = 1) -> None:
+    """Names down the left, the first at the top, and thin lines that part them.
+
+    together: how many are between two lines.
+    """
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    for row in range(together, len(names), together):
+        ax.axhline(row - 0.5, color="0.88", linewidth=0.6, zorder=0)
+
+
 def letters(canvas: Figure) -> None:
     """Put (a), (b), ... before the titles of panels, or of the legends above them, unless there is
     one alone, or some have letters.

@@ -8,9 +8,8 @@ import pytest
 from cluster.cases import TWO_NODES, grant, jobs_of, starts, view_of
 
 from cgrsp_simpy.cluster.backfilling import Conservative, Profile, Reservation, shadow
-from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.cluster.cluster import Cluster, Nodes, first_fit
 from cgrsp_simpy.cluster.jobs import Mix, generate
-from cgrsp_simpy.cluster.placement import Nodes, first_fit
 from cgrsp_simpy.cluster.scenario import simulate
 from cgrsp_simpy.model.streams import stream
 
@@ -155,7 +154,7 @@ class Plain:
         for kept in held:
             for time_s in times:
                 if kept.start_s <= time_s < kept.end_s:
-                    free[time_s] = nodes.take(free[time_s], nodes.held(kept.place))
+                    free[time_s] = nodes.take(free[time_s], kept.place)
         for start_s in times:
             end_s, left = start_s + view.estimate_s[job], nodes.all
             for time_s in times:

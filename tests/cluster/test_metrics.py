@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from support import placed, waited
 
 from cgrsp_simpy.analysis.statistics import paired_difference
-from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.cluster.cluster import Cluster, Nodes, best_fit, spread
 from cgrsp_simpy.cluster.jobs import Offered
 from cgrsp_simpy.cluster.metrics import by_class, course, fragmentation, jain, metrics, moves
-from cgrsp_simpy.cluster.placement import Nodes, best_fit, spread
+from cgrsp_simpy.cluster.policies import fifo
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
-from cgrsp_simpy.cluster.single import fifo
 from cgrsp_simpy.studies.compare import compare
 
 

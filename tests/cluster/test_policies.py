@@ -14,12 +14,12 @@ from cgrsp_simpy.cluster.jobs import Mix, generate
 from cgrsp_simpy.cluster.policies import (
     SCHEDULERS,
     Multifactor,
+    Received,
     hps_aging,
     make_scheduler,
     scores_of_queue,
 )
 from cgrsp_simpy.cluster.scenario import simulate
-from cgrsp_simpy.cluster.single import Received
 from cgrsp_simpy.model.checks import InputError
 
 HOUR = 3600.0

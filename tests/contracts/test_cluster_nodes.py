@@ -5,7 +5,7 @@ random clusters.
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgrsp_simpy.cluster.placement import PLACEMENTS, Nodes
+from cgrsp_simpy.cluster.cluster import PLACEMENTS, Nodes
 
 MANY = settings(max_examples=300)
 SIZES = st.lists(st.sampled_from([1, 2, 3, 4, 8]), min_size=1, max_size=9)
@@ -67,11 +67,10 @@ def test_what_is_taken_is_what_is_given_back(case, gpus):
     assert nodes.counts(before) == free
     place = nodes.room(before, gpus)
     if place is not None:
-        held = nodes.held(place)
-        left = nodes.take(before, held)
+        left = nodes.take(before, place)
         taken = dict(place)
         assert nodes.counts(left) == [idle - taken.get(node, 0) for node, idle in enumerate(free)]
-        assert nodes.give(left, held) == before
+        assert nodes.give(left, place) == before
 
 
 @MANY

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from support import placed
 
 from cgrsp_simpy.cluster.backfilling import Conservative, Profile, Reservation, shadow
-from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Nodes, best_fit
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
-from cgrsp_simpy.cluster.placement import PLACEMENTS, Nodes, best_fit
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
 

@@ -17,7 +17,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy import plots
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.cluster.paper import figures as cluster
-from cgrsp_simpy.cluster.paper.run_figures import COURSE
+from cgrsp_simpy.cluster.paper.figures import COURSE
 from cgrsp_simpy.cluster.paper.table import PUBLISHED
 from cgrsp_simpy.cluster.policies import SCHEDULERS as CLUSTER
 from cgrsp_simpy.dag.paper import figures as dag

@@ -19,8 +19,8 @@ from cgrsp_simpy.cluster.backfilling import easy
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
 from cgrsp_simpy.cluster.jobs import Mix
 from cgrsp_simpy.cluster.jobs import generate as generate_cluster
+from cgrsp_simpy.cluster.policies import fifo_skip
 from cgrsp_simpy.cluster.scenario import Scenario as ClusterScenario
-from cgrsp_simpy.cluster.single import fifo_skip
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import heft, round_robin
 from cgrsp_simpy.dag.platform import Platform

@@ -7,9 +7,8 @@ import pytest
 from support import waited
 
 from cgrsp_simpy.analysis import queueing
-from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, PLACEMENTS, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
 from cgrsp_simpy.model.streams import stream

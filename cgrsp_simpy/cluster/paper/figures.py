@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
 from cgrsp_simpy.analysis.statistics import paired_difference
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
 from cgrsp_simpy.cluster.jobs import Floats, Ints
 from cgrsp_simpy.cluster.metrics import STARVED_S, measured
-from cgrsp_simpy.cluster.paper import run_figures, table
-from cgrsp_simpy.cluster.paper.run_figures import WIDTHS
+from cgrsp_simpy.cluster.paper import table
 from cgrsp_simpy.cluster.paper.table import (
     CLAIMS,
     CUT,
+    FULL,
     LOAD,
     PUBLISHED,
     SETTINGS,
@@ -29,13 +30,29 @@ from cgrsp_simpy.cluster.paper.table import (
     scenario,
     verdict,
 )
-from cgrsp_simpy.model.table import half
+from cgrsp_simpy.cluster.policies import hps_aging
+from cgrsp_simpy.model.table import half, with_half
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
-from cgrsp_simpy.plots.parts import decimals, dots, few_ticks, hollow
-from cgrsp_simpy.plots.style import LOOKS
+from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, numbers, where
+from cgrsp_simpy.plots.lanes import bars
+from cgrsp_simpy.plots.parts import FAINT, decimals, dots, few_ticks, hollow, name_rows
+from cgrsp_simpy.plots.style import LOOKS, kind_colours
 from cgrsp_simpy.studies.executors import as_they_come
 
+COURSE = GANTT = ("fifo", "hps", "easy")
+GANTT_H = 24.0
+BLOCK = ["job", "place", "low", "high", "from_s", "to_s"]  # of a bar
+# the paper's classes of GPUs, and the most of each
+WIDTHS = {"1": 1.0, "2": 2.0, "4": 4.0, "8": 8.0, "16+": np.inf}
+SPAN_S = 12 * 3600.0  # over which a time course is averaged
+HPS = (300.0, 2.0, 1800.0)  # aging threshold, boost and longest wait, as by default
+# jobs whose scores are drawn, GPUs and seconds, and their colours
+AGED = {(1, 600.0): "#009E73", (2, 3600.0): "#C04A00", (8, 14_400.0): "#0B4F9C"}
+FORMS: dict[str, tuple[str, Any]] = {
+    "program": ("authors' program", "-"),
+    "monotone": ("monotone, ours", (0, (4, 1.5))),
+}
+WIDTH_COLOURS = list(kind_colours(WIDTHS).values())
 WAITS = ("fifo-skip", "sjf", "hps", "pbs", "easy", "conservative")
 CARRIED = ("fifo", "fifo-skip", "shortest", "hps", "easy", "conservative")
 MEDIAN: dict[str, Any] = {  # an upright line
@@ -104,10 +121,8 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     ax, ends = canvas.subplots(), {}
     for place, name in enumerate(CARRIED):
         own = [row for row in where(rows, scheduler=name) if np.isfinite(row["wait_s"])]
-        at = np.array([row["load"] for row in own]) + 0.008 * (place - 2.5)
-        hours, halves = (
-            np.array([row[column] for row in own]) / 3600 for column in ("wait_s", half("wait_s"))
-        )
+        at = np.array(numbers(own, "load")) + 0.008 * (place - 2.5)
+        hours, halves = (np.array(numbers(own, name)) / 3600 for name in ("wait_s", half("wait_s")))
         ax.plot(at, hours, linestyle=LOOKS[name].line, **dots(LOOKS[name]))
         marks.intervals(ax, at, hours, y_half=halves, colour=LOOKS[name].colour, caps=False)
         ends[name] = (float(at[-1]), float(hours[-1]))
@@ -154,11 +169,10 @@ def metrics(runs: Runs) -> list[Row]:
     for name, known in means.items():
         row: Row = {"scheduler": name, "load": LOAD, "jobs": runs.jobs, "seeds": runs.seeds}
         for metric in METRICS:
-            row |= {metric: known[metric].mean, half(metric): known[metric].half_width}
-        for metric in LEAST:
-            more = paired_difference(study.values(name, metric), least[metric])
-            column = f"{metric}_above_least"
-            row |= {column: more.mean, half(column): more.half_width}
+            row |= with_half(metric, known[metric])
+        for metric, values in least.items():
+            more = paired_difference(study.values(name, metric), values)
+            row |= with_half(f"{metric}_above_least", more)
         rows.append(row)
     return rows
 
@@ -166,12 +180,8 @@ def metrics(runs: Runs) -> list[Row]:
 @metrics.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
     """A panel a metric."""
-
-    def mark(ax: Axes, metric: str, unit: float) -> None:
-        for at, row in enumerate(rows):
-            value(ax, row, metric, unit, at)
-
-    panels(canvas, METRICS, [row["scheduler"] for row in rows], mark)
+    names = [row["scheduler"] for row in rows]
+    panels(canvas, METRICS, names, [(row, at, "o") for at, row in enumerate(rows)])
 
 
 @metrics.says
@@ -220,20 +230,17 @@ def waits(runs: Runs) -> list[Row]:
     for place, name in enumerate(WAITS):
         own = [found[place * runs.seeds + seed] for seed in range(runs.seeds)]
         width, wait_s = (np.concatenate(columns) for columns in zip(*own))
-        for number, gpus in enumerate(WIDTHS):
-            if len(chosen := wait_s[width == number]):
-                quantiles = dict(
-                    zip((f"p{q}_s" for q in QUANTILES), np.percentile(chosen, QUANTILES).tolist())
-                )
-                rows.append(
-                    {
-                        "scheduler": name,
-                        "gpus": gpus,
-                        "jobs": len(chosen),
-                        **quantiles,
-                        "longest_s": float(chosen.max()),
-                    }
-                )
+        rows += [
+            {
+                "scheduler": name,
+                "gpus": gpus,
+                "jobs": len(chosen),
+                **{f"p{q}_s": float(np.percentile(chosen, q)) for q in QUANTILES},
+                "longest_s": float(chosen.max()),
+            }
+            for number, gpus in enumerate(WIDTHS)
+            if len(chosen := wait_s[width == number])
+        ]
     return rows
 
 
@@ -245,7 +252,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(2, 3, sharex=True, sharey=True)
     for ax, name in zip(axes.flat, WAITS):
         for row in where(rows, scheduler=name):
-            _box(ax, list(WIDTHS).index(row["gpus"]), row, LOOKS[name].colour)
+            at, colour = list(WIDTHS).index(row["gpus"]), LOOKS[name].colour
+            low, left, middle, right, high = (row[f"p{q}_s"] / 60 for q in QUANTILES)
+            ax.plot([low, high], [at, at], color=colour, solid_capstyle="butt")
+            ax.barh(at, right - left, 0.6, left, color=colour, alpha=0.55)
+            ax.plot([middle], [at], zorder=3, **MEDIAN)
         ax.axvline(STARVED_S / 60, color=HOLDS["no"][0], ls="--", lw=1.2, zorder=0)
         ax.set_title(name, loc="left", fontsize="medium")
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
@@ -283,13 +294,6 @@ def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
     return np.searchsorted(list(WIDTHS.values()), jobs["gpus"]), jobs["start_s"] - jobs["submit_s"]
 
 
-def _box(ax: Axes, place: int, row: Row, colour: str) -> None:
-    low, left, middle, right, high = (row[f"p{q}_s"] / 60 for q in (5, 25, 50, 75, 95))
-    ax.plot([low, high], [place, place], color=colour, solid_capstyle="butt")
-    ax.barh(place, right - left, 0.6, left, color=colour, alpha=0.55)
-    ax.plot([middle], [place], zorder=3, **MEDIAN)
-
-
 @FIGURES.add(
     "table2",
     "Table II: published, as the paper measures, and without its cut",
@@ -311,20 +315,19 @@ def table_two(runs: Runs) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     """A panel a figure, a line a scheduler: published, as the paper measures, without its cut."""
     near = where(rows, closest=True)
-
-    def mark(ax: Axes, figure: str, unit: float) -> None:
-        for row in near:
-            at = list(PUBLISHED).index(row["scheduler"]) + ASIDE[row["setting"]]
-            value(ax, row, figure, unit, at, SHAPES[row["setting"]])
-        for at, published in enumerate(PUBLISHED.values()):
-            if figure in published:  # the variance as if it were in min²
-                ax.plot([published[figure]], [at - 0.28], clip_on=False, **hollow())
-
     loads = {row["scheduler"]: row["load"] for row in near}
-    panels(canvas, UNITS, [f"{name}, {load:g}" for name, load in loads.items()], mark)
+    places = list(PUBLISHED)
+    points = [
+        (row, places.index(row["scheduler"]) + ASIDE[row["setting"]], SHAPES[row["setting"]])
+        for row in near
+    ]
+    names = [f"{name}, {load:g}" for name, load in loads.items()]
+    panels(canvas, UNITS, names, points, PUBLISHED.values())
     canvas.axes[-1].axis("off")
-    black: dict[str, Any] = {"linestyle": "none", "color": "black"}
-    ours = [Line2D([], [], **black, marker=SHAPES[each], label=MEASURED[each]) for each in SETTINGS]
+    ours = [
+        Line2D([], [], linestyle="none", color="black", marker=shape, label=MEASURED[setting])
+        for setting, shape in SHAPES.items()
+    ]
     return [marks.published(), *ours]
 
 
@@ -332,12 +335,28 @@ def panels(
     canvas: Canvas,
     units: Mapping[str, tuple[str, float, bool]],
     names: Sequence[str],
-    mark: Callable[[Axes, str, float], None],
+    points: Sequence[tuple[Row, float, str]],
+    published: Iterable[Mapping[str, float]] = (),
 ) -> None:
-    """A panel a figure, a line a name. mark: draws a figure, times its unit, on an Axes."""
+    """A panel a figure, a line a name.
+
+    points: rows of schedulers, where, and in which shape; an infinite value is a sign at the right
+    edge. published: by name, in the unit of the panel.
+    """
     axes = canvas.subplots(2, 3, sharey=True)
     for ax, (figure, (label, unit, logarithmic)) in zip(axes.flat, units.items()):
-        mark(ax, figure, unit)
+        for row, at, shape in points:
+            x, colour = row[figure] * unit, LOOKS[row["scheduler"]].colour
+            if np.isfinite(x):
+                spread = [row[half(figure)] * unit]
+                marks.intervals(ax, [x], [at], x_half=spread, colour=colour)
+                ax.plot([x], [at], shape, color=colour, label=row["scheduler"])
+            else:
+                right = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
+                ax.text(0.99, at, "∞", color=colour, **right)
+        for at, printed in enumerate(published):
+            if figure in printed:
+                ax.plot([printed[figure]], [at - 0.28], clip_on=False, **hollow())
         ax.set_xlabel(label)
         drawn = np.array([line.get_xdata()[0] for line in ax.lines], float)
         if logarithmic and len(known := np.log10(drawn[drawn > 0])):
@@ -348,42 +367,35 @@ def panels(
         else:
             few_ticks(ax.xaxis)
             ax.set_xlim(left=0)
-        for at in range(1, len(names)):
-            ax.axhline(at - 0.5, color="0.88", linewidth=0.6, zorder=0)
-    axes[0, 0].set_yticks(range(len(names)), names)
-    axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
-
-
-def value(ax: Axes, row: Row, figure: str, unit: float, at: float, shape: str = "o") -> None:
-    """A scheduler's figure with its interval; an infinite one as a sign at the right edge."""
-    x, spread, colour = row[figure] * unit, row[half(figure)] * unit, LOOKS[row["scheduler"]].colour
-    if np.isfinite(x):
-        marks.intervals(ax, [x], [at], x_half=[spread], colour=colour)
-        ax.plot([x], [at], shape, color=colour, label=row["scheduler"])
-    else:
-        right: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "ha": "right"}
-        ax.text(0.99, at, "∞", color=colour, va="center", **right)
+        name_rows(ax, names)
 
 
 @table_two.tables
 def _(rows: list[Row]) -> str:
     names = [each[0] for each in UNITS.values()]
-    lines = []
-    for row in where(rows, closest=True):
-        cells = [row["scheduler"], row["setting"], f"{row['load']:g}"]
-        for figure, (_, unit, _) in UNITS.items():
-            printed = row[f"published_{figure}"]
-            cells += [spread(row[figure] * unit, row[half(figure)] * unit)]
-            cells += ["" if printed is None else f"{printed:g}"]
-        lines.append(cells)
+    lines = [
+        [
+            *(row["scheduler"], row["setting"], f"{row['load']:g}"),
+            *chain.from_iterable(
+                (spread(row[name] * unit, row[half(name)] * unit), _printed(row, name))
+                for name, (_, unit, _) in UNITS.items()
+            ),
+        ]
+        for row in where(rows, closest=True)
+    ]
     told = (
         f"Cut: {MEASURED[CUT]}. Of each scheduler the load at which its utilisation, so measured,"
-        f" is closest to the published one; where none is published, {table.FULL:g}. The published"
+        f" is closest to the published one; where none is published, {FULL:g}. The published"
         " variance has no unit. ∞: not stable at this load."
     )
     points = "\n".join(f"- {line}" for line in implied())
     head = " | ".join(["scheduler | measured | load", *(f"{name} | published" for name in names)])
     return "\n\n".join([markdown(head, 2, lines), told, points])
+
+
+def _printed(row: Row, figure: str) -> str:
+    value = row[f"published_{figure}"]
+    return "" if value is None else f"{value:g}"
 
 
 @FIGURES.add(
@@ -404,23 +416,19 @@ def claims(runs: Runs) -> list[Row]:
 @claims.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     """A panel a way of measuring: claims by load, each answered."""
-    axes = canvas.subplots(1, 2, sharey=True)
     asked = [(figure, kind) for figure in CLAIMS for kind in KINDS]
+    names = [f"{CLAIMED[figure]}:\n{KINDS[kind]}" for figure, kind in asked]
     loads = sorted({row["load"] for row in rows})
-    for ax, (setting, title) in zip(axes, MEASURED.items()):
+    for ax, (setting, title) in zip(canvas.subplots(1, 2, sharey=True), MEASURED.items()):
         for row in where(rows, setting=setting):
             for kind in KINDS:
                 colour, mark, _ = HOLDS[row[f"{kind}_holds"]]
-                at = loads.index(row["load"]), asked.index((row["figure"], kind))
-                ax.plot(*([each] for each in at), mark, color=colour, markersize=8)
+                at = ([loads.index(row["load"])], [asked.index((row["figure"], kind))])
+                ax.plot(*at, mark, color=colour, markersize=8)
         ax.set_title(title.partition(",")[0], loc="left", fontsize="medium")
         ax.set_xticks(range(len(loads)), [f"{load:g}" for load in loads])
-        ax.set(xlabel="offered load", xlim=(-0.5, len(loads) - 0.5), ylim=(len(asked) - 0.5, -0.5))
-        for edge in (1.5, 3.5):
-            ax.axhline(edge, color="0.88", linewidth=0.6, zorder=0)
-    axes[0].set_yticks(
-        range(len(asked)), [f"{CLAIMED[figure]}:\n{KINDS[kind]}" for figure, kind in asked]
-    )
+        ax.set(xlabel="offered load", xlim=(-0.5, len(loads) - 0.5))
+        name_rows(ax, names, together=len(KINDS))
     return [
         Line2D([], [], linestyle="none", color=colour, marker=mark, label=text)
         for colour, mark, text in HOLDS.values()
@@ -429,15 +437,16 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @claims.says
 def _(rows: list[Row]) -> str:
-    parts = []
-    for setting in SETTINGS:
-        said = [
-            f"{CLAIMED[figure].lower()}: of the means of both groups it"
+    said = {
+        setting: "; ".join(
+            f"{text.lower()}: of the means of both groups it"
             f" {verdict(rows, figure, 'mean', setting)}; of the worst dynamic and the best static"
             f" scheduler it {verdict(rows, figure, 'best', setting)}"
-            for figure in CLAIMS
-        ]
-        parts.append(f"{MEASURED[setting].capitalize()}: {'; '.join(said)}.")
+            for figure, text in CLAIMED.items()
+        )
+        for setting in SETTINGS
+    }
+    parts = [f"{MEASURED[setting].capitalize()}: {text}." for setting, text in said.items()]
     return f"The claim that dynamic schedulers do better. {' '.join(parts)}"
 
 
@@ -453,7 +462,236 @@ def spread(value: float, half_width: float) -> str:
     return " ± ".join(f"{each:,.{decimals(each)}f}" for each in (value, half_width))
 
 
-FIGURES |= run_figures.FIGURES
+def _one(runs: Runs) -> str:
+    return f"offered load {FULL:g}, {3 * runs.jobs} jobs on 8 nodes of 8 GPUs, one seed"
+
+
+@FIGURES.add(
+    "course",
+    "Which schedulers keep up with what arrives",
+    (6.3, 3.6),
+    note=lambda runs: (
+        f"{_one(runs)}, means over 12 h.\n"
+        "Grey line: last arrival. Waiting: work, in hours of all GPUs"
+    ),
+)
+def course(runs: Runs) -> list[Row]:
+    """Means over spans of twelve hours of what is busy and what waits, by scheduler."""
+    rows = []
+    for name in COURSE:
+        jobs = runs.run(name).jobs
+        submit_s, start_s, finish_s = (jobs[each] for each in ("submit_s", "start_s", "finish_s"))
+        share = jobs["gpus"] / PAPER_CLUSTER.gpus
+        work_h = share * jobs["duration_s"] / 3600
+        edges_s = np.append(np.arange(0, finish_s.max(), SPAN_S), finish_s.max())
+        rows += [
+            {
+                "scheduler": name,
+                "from_h": span[0] / 3600,
+                "to_h": span[1] / 3600,
+                "last_arrival_h": float(submit_s[-1]) / 3600,
+                "utilisation_pct": 100 * _mean(start_s, finish_s, share, *span),
+                "waiting_h": _mean(submit_s, start_s, work_h, *span),
+            }
+            for span in pairwise(edges_s.tolist())
+        ]
+    return rows
+
+
+def _mean(begin_s: Floats, end_s: Floats, weight: Floats, from_s: float, to_s: float) -> float:
+    """Mean over a span of a sum of weights, each of which is there from one time to another."""
+    until_s, since_s = np.clip((end_s, begin_s), from_s, to_s)
+    return float(weight @ (until_s - since_s)) / (to_s - from_s)
+
+
+@course.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """Utilisation above what waits."""
+    axes = canvas.subplots(2, 1, sharex=True)
+    for ax, column in zip(axes, ("utilisation_pct", "waiting_h")):
+        for name in COURSE:
+            own, look = where(rows, scheduler=name), LOOKS[name]
+            style: Row = {"color": look.colour, "linestyle": look.line, "label": name}
+            edges_h = [own[0]["from_h"], *numbers(own, "to_h")]
+            ax.step(edges_h, numbers([*own, own[-1]], column), where="post", **style)
+        ax.axvline(rows[0]["last_arrival_h"], **FAINT)
+        few_ticks(ax.yaxis)
+    axes[0].set(
+        ylabel="utilisation\n(%)", ylim=(0, 103), xlim=(0, rows[-1]["last_arrival_h"] * 1.3)
+    )
+    axes[1].set(ylabel="waiting\n(h of all GPUs)", ylim=(0, None), xlabel="time (h)")
+    return list(axes[0].lines[: len(COURSE)])
+
+
+@course.says
+def _(rows: list[Row]) -> str:
+    last_h = rows[0]["last_arrival_h"]
+    after = {
+        name: [row for row in where(rows, scheduler=name) if row["to_h"] > last_h]
+        for name in COURSE
+    }
+    parts = [
+        f"{own[0]['waiting_h']:.0f} h of work wait under {name}, whose last job ends"
+        f" {own[-1]['to_h'] - last_h:.0f} h later"
+        for name, own in after.items()
+    ]
+    return f"When the last job comes {'; '.join(parts)}. (Hours of all GPUs.)"
+
+
+@FIGURES.add(
+    "gantt",
+    "A day of the cluster, GPU by GPU",
+    (6.3, 5.0),
+    note=lambda runs: (
+        f"{_one(runs)}.\n"
+        "A day of it, a line a GPU; white is idle. The colour tells how many GPUs"
+        " the job has:"
+    ),
+    legend={"columns": len(WIDTHS)},
+)
+def gantt(runs: Runs) -> list[Row]:
+    """Where jobs run in the day that begins halfway through the arrivals; a row a block of
+    neighbouring GPUs on a node.
+    """
+    rows = []
+    for name in GANTT:
+        run, sizes = runs.run(name), PAPER_CLUSTER.sizes
+        begin_h = float(np.floor(run.jobs["submit_s"][-1] / 7200))
+        first = np.cumsum([0, *sizes]).tolist()
+        rows += [
+            {
+                "scheduler": name,
+                "begin_h": begin_h,
+                "job": job,
+                "job_gpus": int(run.jobs["gpus"][job]),
+                "gpu": first[node] + round(low * sizes[node]),
+                "gpus": round((high - low) * sizes[node]),
+                "start_h": from_s / 3600,
+                "finish_h": to_s / 3600,
+            }
+            for job, node, low, high, from_s, to_s in bars(run.timeline)[BLOCK].tolist()
+            if from_s < 3600 * (begin_h + GANTT_H) and to_s > 3600 * begin_h
+        ]
+    return rows
+
+
+@gantt.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """A panel a scheduler: each GPU a line, each job blocks in the colour of its GPUs;
+    idle is white.
+    """
+    edges, most = np.cumsum([0, *PAPER_CLUSTER.sizes]), list(WIDTHS.values())
+    span_h = (rows[0]["begin_h"], rows[0]["begin_h"] + GANTT_H)
+    axes = canvas.subplots(1, len(GANTT), sharex=True, sharey=True)
+    for ax, name in zip(axes, GANTT):
+        for row in where(rows, scheduler=name):
+            corner, length_h = (row["start_h"], row["gpu"]), row["finish_h"] - row["start_h"]
+            colour = WIDTH_COLOURS[np.searchsorted(most, row["job_gpus"])]
+            ax.add_patch(Rectangle(corner, length_h, row["gpus"], fc=colour, ec="white", lw=0.3))
+        ax.hlines(edges[1:-1], *span_h, color="black", linewidth=0.5)
+        ax.set_title(name, loc="left", fontsize="medium")
+        ax.xaxis.set_major_locator(MultipleLocator(6))
+        ax.tick_params(axis="y", length=0)
+    axes[0].set(xlim=span_h, ylim=(edges[-1], 0))
+    nodes = [f"node {node}" for node in range(1, len(edges))]
+    axes[0].set_yticks((edges[:-1] + edges[1:]) / 2, nodes)
+    axes[len(axes) // 2].set_xlabel("time (h)")
+    there = {int(np.searchsorted(most, row["job_gpus"])) for row in rows}
+    return [
+        Patch(facecolor=WIDTH_COLOURS[number], label=name)
+        for number, name in enumerate(WIDTHS)
+        if number in there
+    ]
+
+
+@gantt.says
+def _(rows: list[Row]) -> str:
+    idle, wide = [], []
+    for name in GANTT:
+        own = where(rows, scheduler=name)
+        start_h, finish_h, gpus, job_gpus, begin_h = (
+            np.array(numbers(own, column))
+            for column in ("start_h", "finish_h", "gpus", "job_gpus", "begin_h")
+        )
+        end_h = begin_h + GANTT_H
+        gpu_h = gpus * (np.minimum(finish_h, end_h) - np.maximum(start_h, begin_h))
+        idle_pct = 100 - 100 * gpu_h.sum() / (PAPER_CLUSTER.gpus * GANTT_H)
+        idle.append(f"{idle_pct:.0f} % under {name}")
+        wide.append(f"{100 * gpu_h[job_gpus >= 16].sum() / gpu_h.sum():.0f} %")
+    return (
+        f"Idle are {', '.join(idle)}; of the work of this day jobs of 16 and more GPUs have"
+        f" {', '.join(wide)}."
+    )
+
+
+@FIGURES.add(
+    "aging",
+    "HPS: how waiting changes the score of a job",
+    (6.3, 3.2),
+    note="HPS by default; aging begins at 5 min and ends at 30 min (grey lines)",
+    legend={"columns": 3},
+)
+def aging(runs: Runs) -> list[Row]:  # noqa: ARG001, as of every figure
+    """Aging and score of jobs by what they have waited, in the authors' form and in the
+    monotone one, ours.
+    """
+    wait_s = np.sort(np.append(np.arange(0.0, 2401.0, 30.0), np.nextafter(HPS[0], np.inf)))
+    return [
+        {
+            "form": form,
+            "gpus": gpus,
+            "time_s": time_s,
+            "wait_s": wait,
+            "aging": factor,
+            "score": factor * fresh,
+        }
+        for form in FORMS
+        for gpus, time_s in AGED
+        for fresh in [1 / (1 + time_s / 3600) / (1 + gpus / 4)]
+        for wait, factor in zip(
+            wait_s.tolist(), hps_aging(wait_s, *HPS, form == "monotone").tolist()
+        )
+    ]
+
+
+@aging.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """The aging factor, and the scores of some jobs, in both forms."""
+    left, right = canvas.subplots(1, 2, sharex=True)
+    for form, (_, line) in FORMS.items():
+        for job, colour in AGED.items():
+            own = [row for row in rows if (row["form"], row["gpus"], row["time_s"]) == (form, *job)]
+            minutes = [wait_s / 60 for wait_s in numbers(own, "wait_s")]
+            right.plot(minutes, numbers(own, "score"), color=colour, linestyle=line)
+        left.plot(minutes, numbers(own, "aging"), color="black", linestyle=line)
+    left.set(ylabel="aging factor", ylim=(0, None), xlim=(0, minutes[-1]))
+    right.set(ylabel="score (the largest starts first)", ylim=(0, None))
+    for ax in (left, right):
+        ax.set_xlabel("waited (min)")
+        ax.set_xticks([*range(0, 41, 10), 5])
+        for at_s in (HPS[0], HPS[2]):
+            ax.axvline(at_s / 60, **FAINT)
+    looks = {label: ("black", line) for label, line in FORMS.values()}
+    looks |= {
+        f"{gpus} GPU{'s' * (gpus > 1)}, {time_s / 60:g} min": (colour, "-")
+        for (gpus, time_s), colour in AGED.items()
+    }
+    return [
+        Line2D([], [], color=colour, linestyle=line, label=label)
+        for label, (colour, line) in looks.items()
+    ]
+
+
+@aging.says
+def _(rows: list[Row]) -> str:
+    own = [row for row in rows if row["form"] == "program" and row["gpus"] == 1]
+    low = min(own, key=lambda row: float(row["aging"]))
+    back = next(row for row in own if row["wait_s"] > HPS[0] and row["aging"] >= 1)
+    return (
+        f"In the authors' program a job that has waited just over {HPS[0]:g} s falls to"
+        f" {low['aging']:.2f} of its score, behind jobs that have just come, and is back at all of"
+        f" it after {back['wait_s']:g} s; a monotone form, ours, never falls."
+    )
 
 
 def _intro(runs: Runs) -> list[str]:

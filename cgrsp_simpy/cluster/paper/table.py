@@ -27,7 +27,7 @@ from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.table import half
+from cgrsp_simpy.model.table import with_half
 from cgrsp_simpy.studies.compare import Comparison, compare
 
 STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")  # the paper's static schedulers
@@ -122,10 +122,10 @@ def rows(found: Found) -> list[dict[str, Any]]:
             if setting == CUT
         }
         for (setting, load), of in means.items():
-            row: dict[str, Any] = {"scheduler": name, "setting": setting, "load": load}
-            row["closest"] = away[load] == min(away.values())
+            near = away[load] == min(away.values())
+            row = {"scheduler": name, "setting": setting, "load": load, "closest": near}
             for figure in FIGURES:
-                row |= {figure: of[name][figure].mean, half(figure): of[name][figure].half_width}
+                row |= with_half(figure, of[name][figure])
                 row[f"published_{figure}"] = published.get(figure)
             table.append(row)
     return table
@@ -152,7 +152,7 @@ def claims(found: Found) -> list[dict[str, Any]]:
                 ("best", worst(dynamic, axis=0), best(static, axis=0)),
             ):
                 difference = paired_difference(one.tolist(), other.tolist())
-                row |= {kind: difference.mean, half(kind): difference.half_width}
+                row |= with_half(kind, difference)
                 row[f"{kind}_holds"] = _holds(difference, more_is_better)
             table.append(row)
     return table
@@ -197,19 +197,20 @@ def implied() -> list[str]:
         " less than GPUs and duration that are independent allow, possible if wide jobs are short."
         " The paper does not say which.",
     ]
-    for name, row in pairs.items():
-        most = most_jobs_per_hour(mix, PAPER_CLUSTER, row["utilisation_pct"] / 100)
-        lines.append(
-            f"{name}: if GPUs and duration are independent, {row['utilisation_pct']} % of"
-            f" {gpus} GPUs allow at most {most:.1f} jobs an hour, not {row['throughput_per_h']}."
-        )
-    for name in DYNAMIC:
-        row = PUBLISHED[name]
-        lines.append(
-            f"{name}: {row['starved']:.0f} waits of more than {STARVED_S:g} s among {JOBS} around a"
-            f" mean of {row['wait_s']:.0f} s have a variance of at least {least_variance(row):,.0f}"
-            f" s^2, not {row['wait_variance_s2']:.0f} (in min^2 it could be)."
-        )
+    lines += [
+        f"{name}: if GPUs and duration are independent, {row['utilisation_pct']} % of"
+        f" {gpus} GPUs allow at most"
+        f" {most_jobs_per_hour(mix, PAPER_CLUSTER, row['utilisation_pct'] / 100):.1f} jobs an hour,"
+        f" not {row['throughput_per_h']}."
+        for name, row in pairs.items()
+    ]
+    lines += [
+        f"{name}: {row['starved']:.0f} waits of more than {STARVED_S:g} s among {JOBS} around a"
+        f" mean of {row['wait_s']:.0f} s have a variance of at least {least_variance(row):,.0f}"
+        f" s^2, not {row['wait_variance_s2']:.0f} (in min^2 it could be)."
+        for name, row in PUBLISHED.items()
+        if name in DYNAMIC
+    ]
     return lines
 
 

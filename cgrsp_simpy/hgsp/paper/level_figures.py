@@ -20,7 +20,7 @@ from cgrsp_simpy.hgsp.paper.table import PRINTED, printed_value
 from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.table import half
+from cgrsp_simpy.model.table import half, with_half
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Handles, Row, markdown, where
 from cgrsp_simpy.plots.parts import on_dark_bars
@@ -153,8 +153,7 @@ def _known(metric: str, values: Sequence[float]) -> Row:
     """
     if np.isnan(values).any():
         return {}
-    known = mean(values)
-    return {metric: known.mean, half(metric): known.half_width}
+    return with_half(metric, mean(values))
 
 
 def _as_published() -> Line2D:

@@ -21,23 +21,21 @@ from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.metrics import measured, metrics
 from cgrsp_simpy.cluster.paper.figures import (
-    FIGURES,
-    HOLDS,
-    METRICS,
-    SHAPES,
-    UNITS,
-    WAITS,
-    draw_figures,
-)
-from cgrsp_simpy.cluster.paper.run_figures import (
     AGED,
     COURSE,
+    FIGURES,
     GANTT,
     GANTT_H,
+    HOLDS,
     HPS,
+    METRICS,
+    SHAPES,
     SPAN_S,
+    UNITS,
+    WAITS,
     WIDTH_COLOURS,
     WIDTHS,
+    draw_figures,
 )
 from cgrsp_simpy.cluster.paper.table import (
     CLAIMS,

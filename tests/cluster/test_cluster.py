@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from support import placed
 
-from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Need, Pools
 from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.placement import PLACEMENTS, Need, Pools
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
 
@@ -121,13 +120,13 @@ def test_needs_are_met_as_by_counting_node_by_node(placement):
         if place is None:
             refused += 1
             if running:
-                free = nodes.give(free, nodes.held(gone := running.pop(0)))
+                free = nodes.give(free, gone := running.pop(0))
                 np.add.at(left.reshape(-1), *np.array(gone).T)
             continue
         assert nodes.serves(place, need) and {each % 5 for each, _ in place} <= {*fit}
         assert len({each % 5 for each, _ in place}) == number
         assert {most - least for most, least in _spans(place, number)} <= {0, 1}
-        free = nodes.take(free, nodes.held(place))
+        free = nodes.take(free, place)
         np.subtract.at(left.reshape(-1), *np.array(place).T)
         running.append(place)
         assert nodes.counts(free) == left.reshape(-1).tolist()

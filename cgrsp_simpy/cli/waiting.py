@@ -93,11 +93,13 @@ def _add_plan(actions: Any) -> None:
     told = "what to own, which jobs wait, what it costs a year and how sure that is; of a log"
     parser = actions.add_parser("plan", help=told)
     add_log(parser)
-    pairs = fields_of(plan, "budget", "growth")
+    add_options(
+        parser.add_mutually_exclusive_group(required=True),
+        ("--limit NAME=TIME", checked(Limit.read), "of the waits: p95=30min, mean=600, p99=2h"),
+        ("--budget AMOUNT", float, fields_of(plan, "budget")["budget"].told),
+    )
     add_options(
         parser,
-        ("--limit NAME=TIME", checked(_limit), "of the waits: p95=30min, mean=600, p99=2h"),
-        ("--budget AMOUNT", float, pairs["budget"].told),
         ("--policies P,P", str, "among them (default: all), as sww:wait_s=60", ",".join(POLICIES)),
         ("--growth SHARE", checked(_share), "of jobs from year to year, such as 20%%"),
         ("--seed N", int, "default: %(default)s", 0),
@@ -106,12 +108,6 @@ def _add_plan(actions: Any) -> None:
     _add_prices(parser)
     _add_machines(parser, order=False)
     parser.set_defaults(formats=FORMATTED)
-
-
-def _limit(text: str) -> str:
-    """As it is, if it is one."""
-    Limit.read(text)
-    return text
 
 
 def _share(text: str) -> float:
@@ -346,9 +342,6 @@ def _optimize(given: argparse.Namespace) -> Answer:
 
 def _plan(given: argparse.Namespace) -> Answer:
     require(given.trace is not None, "--trace", None, "a log of jobs")
-    both = f"{given.limit} and {given.budget}"
-    one = (given.limit is None) != (given.budget is None)
-    require(one, "--limit and --budget", both, "one of the two alone")
     sizes, whole = _sizes(given), given.machine == "whole"
     jobs, prices = _log_of(given, whole=whole, unit=sizes[0].unit), _prices(given)
     if whole:
@@ -361,15 +354,13 @@ def _plan(given: argparse.Namespace) -> Answer:
         size = Size("fixed machine", **{"memory_gb": 0.0, **given.machine}, price_per_h=0.0)
         needs = np.array([size.cores]), np.array([size.memory_gb])
         rent = float(rent_per_h(*needs, sizes)[0])
-        share = prices.fixed / prices.on_demand
-        sizes += (replace(size, price_per_h=rent, reserved_1y_per_h=share * rent),)
+        sizes += (replace(size, price_per_h=rent, reserved_1y_per_h=prices.share * rent),)
     own = given_of(given, "limit", "budget", "growth", "seed")
     found = plan(jobs, sizes=sizes, prices=prices, policies=policies_of(given.policies), **own)
     if given.out is not None:
-        from cgrsp_simpy.waiting.paper.plan_figures import FIGURES  # matplotlib, for this alone
+        from cgrsp_simpy.waiting.paper.figures import PLANNED  # matplotlib, for this alone
 
-        figure = FIGURES["plan"]
-        for path in figure.write(given.out, figure.rows(found)):
+        for path in PLANNED.write(given.out, PLANNED.rows(found)):
             log.info("%s", path)
     names = ("p95_wait_s", "wait_s", "price", "bill", "machines", "policy")
     lines = [

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -103,11 +102,8 @@ def closed_form(
     """
     check_number("rate_per_s", rate_per_s, above=0)
     check_number("service_s", service_s, above=0)
-    known = errors == NO_ERRORS or (
-        policy.name == "sww" and errors.run_over == errors.run_under == 0
-    )
     require(
-        known,
+        errors == NO_ERRORS or (policy.name == "sww" and errors.run_over == errors.run_under == 0),
         f"mispredictions of {policy.name}",
         errors,
         "none: there are formulas for the waits of sww alone; simulate",
@@ -190,13 +186,6 @@ MOST_SERVERS = 1_000_000  # that are tried
 FIGURES = ("wait_s", "price", "on_demand_fraction", "servers")
 OBJECTIVES = ("price", "opportunity", "total")
 """What a number of servers may be best for; see `optimum`."""
-
-
-def waited_s(by: str, wait_s: Any, service_s: float) -> Any:
-    """By what an objective multiplies the price: nothing, the mean wait, or the mean time from
-    submission to end.
-    """
-    return wait_s**0 if by == "price" else wait_s if by == "opportunity" else wait_s + service_s
 
 
 def analyze(
@@ -336,15 +325,22 @@ def optimum(
     chosen = waiting_policy(policy, wait_s, short_s)
     # with more, owning alone costs more than renting all
     most = max(load * prices.on_demand / prices.fixed, load + 1)
-    allowed = (
-        f"high enough that {MOST_SERVERS:,} machines for a load of {load:g} cost more than renting"
+    require(
+        most <= MOST_SERVERS,
+        "fixed price",
+        prices.fixed,
+        f"high enough that {MOST_SERVERS:,} machines for a load of {load:g} cost more than renting",
     )
-    require(most <= MOST_SERVERS, "fixed price", prices.fixed, allowed)
     found = closed_form(
         chosen, rate_per_s, service_s, np.arange(1, math.floor(most) + 1), prices, errors
     )
     pays = np.isfinite(found.wait_s) & ((found.price <= prices.on_demand) | (not chosen.rents))
-    value = np.where(pays, found.price * waited_s(by, found.wait_s, service_s), np.inf)
+    waited_s = {
+        "price": np.ones_like(found.wait_s),
+        "opportunity": found.wait_s,
+        "total": found.wait_s + service_s,
+    }
+    value = np.where(pays, found.price * waited_s[by], np.inf)
     best = int(np.lexsort((found.price, value))[0])  # of equals the cheapest
     if not pays.any() or (
         chosen.rents and by == "total" and prices.on_demand * service_s < value[best]

@@ -29,6 +29,7 @@ from cgrsp_simpy.model.streams import stream
 CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 class Chunk(NamedTuple):
@@ -309,27 +310,20 @@ class BurstyJobs:
         """When the jobs of the day come that begins with a pause now, and the number of
         each one's array.
         """
-        number = draws.geometric(1 / self._jobs_a_day)
+        least, most = PAUSE_S
+        days_s = math.sqrt(least * most) + DAY_S  # a day's, with the mean of its pause
+        within_s = (1 - 1 / ARRAY_JOBS) * WITHIN_S  # per job
+        mean_jobs = self.rate_per_s * days_s / (1 - self.rate_per_s * within_s)
+        number = draws.geometric(1 / mean_jobs)
         first = draws.random(number) < 1 / ARRAY_JOBS
         gaps = draws.standard_exponential(number) * np.where(
             first, DAY_S * ARRAY_JOBS / number, WITHIN_S
         )
-        gaps[0] += _pause(draws)
-        gaps = np.minimum(gaps, PAUSE_S[1])
+        # a bounded Pareto variate of index 1/2
+        gaps[0] += least / (1 - draws.random() * (1 - math.sqrt(least / most))) ** 2
+        gaps = np.minimum(gaps, most)
         gaps[0] += now
         return np.cumsum(gaps), np.cumsum(first)
-
-    @property
-    def _jobs_a_day(self) -> float:
-        """Mean number of jobs of a day, such that they, its pause and the gaps within arrays
-        make the rate.
-        """
-        within_s = (1 - 1 / ARRAY_JOBS) * WITHIN_S  # per job
-        return (
-            self.rate_per_s
-            * (math.sqrt(PAUSE_S[0] * PAUSE_S[1]) + DAY_S)
-            / (1 - self.rate_per_s * within_s)
-        )
 
     def _run_times(self, draws: Generator, number: int) -> Floats:
         short = draws.random(number) < SHORT_SHARE
@@ -337,12 +331,6 @@ class BurstyJobs:
         long_mean_s = (self.mean_run_s - SHORT_SHARE * SHORT_MEAN_S) / (1 - SHORT_SHARE)
         # the square's mean is 2: Weibull with shape 1/2
         return np.where(short, SHORT_MEAN_S * unit, long_mean_s / 2 * unit**2)
-
-
-def _pause(draws: Generator) -> float:
-    """A bounded Pareto variate of index 1/2, seconds."""
-    least, most = PAUSE_S
-    return float(least / (1 - draws.random() * (1 - math.sqrt(least / most))) ** 2)
 
 
 def _needs(draws: Generator, array: Ints) -> tuple[Ints, Floats]:

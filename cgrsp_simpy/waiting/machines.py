@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.files import csv_faults, csv_rows
-from cgrsp_simpy.waiting.jobs import Floats, Ints
+from cgrsp_simpy.waiting.jobs import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,12 @@ class Prices:
     def __post_init__(self) -> None:
         check_number("fixed price", self.fixed, least=0)
         check_number("on-demand price", self.on_demand, least=0)
+
+    @property
+    def share(self) -> float:
+        """What a fixed machine costs of one on demand; InputError where that costs nothing."""
+        require(self.on_demand > 0, "on-demand price", self.on_demand, "above 0 for a plan")
+        return self.fixed / self.on_demand
 
     @property
     def notes(self) -> list[str]:
@@ -188,6 +194,14 @@ def rented(
     return index, number, rent
 
 
+def fits(cores: Ints, memory_gb: Floats, sizes: Iterable[Size]) -> Bools:
+    """Whether each job fits on a single machine of some size; shape (jobs,)."""
+    found = np.zeros(len(cores), bool)
+    for size in set(sizes):
+        found |= (cores <= size.cores) & (memory_gb <= size.memory_gb)
+    return found
+
+
 def rent_per_h(cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5) -> Floats:
     """Price per hour of what each job rents; infinite where none holds it.
 
@@ -222,29 +236,18 @@ class Room:
             (cores, memory, index) for index, (cores, memory) in enumerate(self.free)
         )
 
-    def copy(self) -> Room:
-        """The same book once more."""
-        other = Room(())
-        other.free, other._ranked = self.free.copy(), self._ranked.copy()
-        return other
-
     @property
     def most_cores(self) -> float:
         """The most free cores that a machine has."""
         return self._ranked[-1][0] if self._ranked else 0
 
-    def best(self, cores: int, memory_gb: float) -> int:
-        """Index of the machine that fits best; -1 if none has room."""
+    def best(self, cores: int, memory_gb: float) -> int | None:
+        """Index of the machine that fits best; None if none has room."""
         ranked = self._ranked
         for place in range(bisect_left(ranked, (cores, memory_gb, -1)), len(ranked)):
             if ranked[place][1] >= memory_gb:
                 return ranked[place][2]
-        return -1
-
-    def change(self, index: int, cores: int, memory_gb: float) -> None:
-        """Give back cores and memory to a machine; negative numbers take them."""
-        had_cores, had_gb = self.free[index]
-        self.put(index, had_cores + cores, had_gb + memory_gb)
+        return None
 
     def put(self, index: int, cores: float, memory_gb: float) -> None:
         """So much of a machine is free."""

@@ -11,18 +11,27 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.model.checks import InputError, check_number, require
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import progress
-from cgrsp_simpy.waiting.jobs import DAY_S, Chunk, Floats, Ints, ListedJobs
-from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, exact_gb, paid_s, rented
+from cgrsp_simpy.waiting.jobs import DAY_S, Bools, Chunk, Floats, Ints, ListedJobs
+from cgrsp_simpy.waiting.machines import (
+    M5,
+    PAPER_PRICES,
+    Prices,
+    Size,
+    exact_gb,
+    fits,
+    paid_s,
+    rented,
+)
 from cgrsp_simpy.waiting.policies import (
     GOES,
     POLICIES,
@@ -43,16 +52,17 @@ MARGIN = 0.5  # of the limit: what a policy that sets none to a wait may use up 
 LEAST_GAIN = 0.001  # of what is searched for, for which other t and b are tried
 STEP = 1.1  # numbers of machines that are tried lie so far apart
 FREE_WAIT_S = 3600.0  # b, to begin with, where money is limited and waits are not
-Bools = npt.NDArray[np.bool_]
+UNITS = {"d": DAY_S, "h": 3600, "min": 60}  # of times, beside seconds
+VALUE = attrgetter("value")
 
 
 class Limit(NamedTuple):
     """A limit of the waits, seconds: of their mean, or of what a share of the jobs may exceed.
 
-    share: 1 of the mean.
+    wait_s: infinite for none. share: 1 of the mean.
     """
 
-    wait_s: float
+    wait_s: float = math.inf
     share: float = 1.0
 
     @classmethod
@@ -61,31 +71,33 @@ class Limit(NamedTuple):
         found = re.fullmatch(r"(?:mean|p([1-9]\d?(?:\.\d+)?))=(\d+\.?\d*)(s|min|h|d|)", text)
         require(found is not None, "limit", text, "such as p95=30min, p99=2h or mean=600")
         percent, number, unit = found.groups()  # type: ignore[union-attr]
-        wait_s = float(number) * {"min": 60, "h": 3600, "d": DAY_S}.get(unit, 1)
+        wait_s = float(number) * UNITS.get(unit, 1)
         return cls(wait_s, 1 - float(percent or 0) / 100)
 
     def used(self, wait_s: Floats) -> Floats:
         """By job, what is summed up and held against `share`: of a mean, parts of it."""
-        if self.share == 1:
-            return wait_s / max(self.wait_s, 1e-9)
-        return (wait_s > self.wait_s).astype(float)
+        exceeds = (wait_s > self.wait_s).astype(float)
+        return wait_s / max(self.wait_s, 1e-9) if self.share == 1 else exceeds
 
 
 class Tried(NamedTuple):
     """A candidate, run over the log of each year.
 
     own: number of machines of each size that can be owned. spot: whether jobs are rented on spot
-    instances where that is expected to be cheaper and cannot break the limit. rent, wait_s, used:
-    money, waits and what they use of the limit, shapes (years, days). p95_s: of all jobs of the
-    first year. shares: of its jobs, that wait and that are rented.
+    instances where that is expected to be cheaper and cannot break the limit. cost: by the years
+    for which machines are reserved, money, shape (years, days). least_cost: of these the sum that
+    is least. wait_s: shape (years, days). value: by how much it fails, what is least of those that
+    do not, and of equals. p95_s: of all jobs of the first year. shares: of its jobs, that wait and
+    that are rented.
     """
 
     own: tuple[int, ...]
     policy: WaitingPolicy
     spot: bool
-    rent: Floats
+    cost: dict[int, Floats]
+    least_cost: float
     wait_s: Floats
-    used: Floats
+    value: tuple[float, float, float]
     p95_s: float
     shares: tuple[float, float]
 
@@ -155,7 +167,8 @@ class Plan:
             "compound": f"jobs of {_time(policy.short_s)} or more that get a machine within"
             f" {_time(policy.wait_s)}",
         }[policy.name]
-        lines = [
+        lines = [f"the log is too short to say: {self.reason}"] if self.reason else []
+        lines += [
             f"own: {owned}{', on spot instances where it pays' * self.spot}",
             f"wait: {who} ({told(policy)}); {self.waiting:.1%} of the jobs wait, 95 % of all at"
             f" most {_time(self.p95_wait_s)}; {self.on_demand:.1%} are rented",
@@ -163,14 +176,12 @@ class Plan:
             f" {price.mean:.4g} an hour of work ({price.low:.4g} to {price.high:.4g}), on days on"
             " which it was not chosen",
         ]
-        if self.reason:
-            lines.insert(0, f"the log is too short to say: {self.reason}")
         return "\n".join(lines)
 
 
 def plan(
     jobs: ListedJobs,
-    limit: str | None = None,
+    limit: str | Limit | None = None,
     *,
     budget: float | None = None,
     sizes: Sequence[Size] = M5,
@@ -188,7 +199,7 @@ def plan(
     ----------
     jobs : ListedJobs
         Of a log.
-    limit : str, optional
+    limit : str or Limit, optional
         Of the waits, such as "p95=30min", "p99=2h" or "mean=600".
     budget : float, optional
         Money a year, > 0; either this or a limit. The interval of the bill is to lie below it.
@@ -220,8 +231,8 @@ def plan(
     if budget is not None:
         check_number("budget", budget, above=0)
     check_number("growth", growth, above=-1)
-    own = None if limit is None else Limit.read(limit)
-    search = Search(jobs, sizes, prices, own, budget, growth, seed)
+    kept = Limit.read(limit) if isinstance(limit, str) else (limit or Limit())
+    search = Search(jobs, sizes, prices, kept, budget, growth, seed)
     for text in sorted(policies, key=lambda text: search.first(text).wait_s):
         search.climb(text)
     search.refine()
@@ -237,7 +248,7 @@ def grown(jobs: ListedJobs, factor: float, seed: int) -> ListedJobs:
     draws, days, span_s = stream(seed, "growth"), _days(jobs), float(jobs.submit_s[-1])
     copies = np.floor(factor + draws.random(jobs.jobs)).astype(np.int64)
     row = np.repeat(np.arange(jobs.jobs), copies)
-    first = np.append(True, row[1:] != row[:-1]) if len(row) else np.empty(0, bool)
+    first = np.diff(row, prepend=-1) > 0
     step = 7 if days >= LEAST_D else 1
     moved = draws.integers(1, max(days // step, 2), len(row)) * step * DAY_S * ~first
     submit_s = jobs.submit_s[row] + moved
@@ -253,15 +264,15 @@ def _days(jobs: ListedJobs) -> int:
 
 
 class _Year:
-    """The jobs of a year, and what each pays if it is rented."""
+    """The jobs of a year, and what each pays if it is rented.
+
+    boot_s, paid: of what it rents. lost_s, spot_paid: how long it is delayed and what it pays if it
+    goes on spot instances first, and on demand once these are taken away, which loses its work.
+    spot: whether that is expected to be cheaper.
+    """
 
     def __init__(
-        self,
-        jobs: ListedJobs,
-        day_s: float,
-        days: int,
-        sizes: Sequence[Size],
-        seed: int,
+        self, jobs: ListedJobs, day_s: float, days: int, sizes: Sequence[Size], seed: int
     ) -> None:
         self.chunk = Chunk(jobs.submit_s, jobs.run_s, jobs.cores, exact_gb(jobs.memory_gb))
         run_s = jobs.run_s
@@ -269,56 +280,37 @@ class _Year:
         for row in np.flatnonzero(np.isinf(number))[:1]:
             raise InputError(f"job {row + 1} ({jobs.memory_gb[row]:g} GB) fits on no machines")
         self.day = np.minimum(jobs.submit_s // day_s, days - 1).astype(np.int64)
-        self.work_h, self.number = (
-            np.bincount(self.day, column, days)
-            for column in (jobs.cores * run_s / 3600, np.ones(jobs.jobs))
-        )
-        self._unfit: dict[tuple[bool, ...], Bools] = {}
-        self.boot_s = np.array([size.boot_s for size in sizes])[index]
-        self.paid = rent_per_h / 3600 * paid_s(run_s, index, sizes)
-        self._on_spot(number, index, sizes, seed)
-
-    def unfit(self, own: Sequence[int], sizes: Sequence[Size]) -> Bools:
-        """Which jobs fit on no machine that is owned: they are rented."""
-        there = tuple(number > 0 for number in own)
-        if there not in self._unfit:
-            owned = [size for has, size in zip(there, sizes) if has]
-            found = rented(self.chunk.cores, self.chunk.memory_gb, owned)
-            self._unfit[there] = found[1] != 1
-        return self._unfit[there]
-
-    def _on_spot(self, number: Floats, index: Ints, sizes: Sequence[Size], seed: int) -> None:
-        """What a job pays, and how long it is delayed, that goes on spot instances first, and on
-        demand once these are taken away, which loses its work.
-        """
-        run_s, draws = self.chunk.run_s, stream(seed, "interruptions")
-        price, rate = (
+        self.work_h = np.bincount(self.day, jobs.cores * run_s / 3600, days)
+        self.number = np.bincount(self.day, np.ones(jobs.jobs), days)
+        self.boot_s, spot_per_h, rate = (
             np.array([getattr(size, name) for size in sizes])[index]
-            for name in ("spot_per_h", "interruptions_per_h")
+            for name in ("boot_s", "spot_per_h", "interruptions_per_h")
         )
-        offered = np.isfinite(price)
-        price = np.where(offered, price, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            after_s = draws.standard_exponential(len(run_s)) * 3600 / (number * rate)
+        self.paid = rent_per_h / 3600 * paid_s(run_s, index, sizes)
+        draws = stream(seed, "interruptions").standard_exponential(jobs.jobs)
+        with np.errstate(divide="ignore", invalid="ignore"):  # never, and where there is no spot
+            after_s = draws * 3600 / (number * rate)
             risk = -np.expm1(-number * rate * run_s / 3600)
             hours = np.where(rate > 0, risk / (number * rate), run_s / 3600)
-        lost = after_s < run_s
-        self.lost_s = np.where(lost, np.minimum(after_s, run_s) + self.boot_s, 0.0)
-        first = paid_s(np.minimum(after_s, run_s), index, sizes) / 3600 * price * number
+            lost, spot_s = after_s < run_s, np.minimum(after_s, run_s)
+            first = paid_s(spot_s, index, sizes) / 3600 * spot_per_h * number
+            self.spot = spot_per_h * number * hours + risk * self.paid < self.paid
+        self.lost_s = np.where(lost, spot_s + self.boot_s, 0.0)
         self.spot_paid = first + lost * self.paid
-        good = price * number * hours + risk * self.paid < self.paid
-        self.spot = offered & good
 
 
 class Search:
-    """Candidates, tried one after the other; the log of each year they are to last for."""
+    """Candidates, tried one after the other; the log of each year they are to last for.
+
+    Without a budget money is least, and a limit kept; within one, waits are.
+    """
 
     def __init__(
         self,
         jobs: ListedJobs,
         sizes: Sequence[Size],
         prices: Prices,
-        limit: Limit | None,
+        limit: Limit,
         budget: float | None,
         growth: float,
         seed: int,
@@ -338,9 +330,10 @@ class Search:
         ]
         self.work_h = np.array([year.work_h for year in self.years])
         self.number = np.array([year.number for year in self.years])
-        cores = max(size.cores for size in self.sizes)
         # jobs that take a machine as a whole
-        self.whole = cores == 1 and not any(year.chunk.memory_gb.any() for year in self.years)
+        self.whole = {size.cores for size in self.sizes} == {1} and not any(
+            year.chunk.memory_gb.any() for year in self.years
+        )
         self.tried: dict[tuple[tuple[int, ...], WaitingPolicy, bool], Tried] = {}
         self._bar = progress(unit=" candidates")
 
@@ -353,76 +346,65 @@ class Search:
         at = self.years[year]
         chunk = at.chunk
         machines = [size for number, size in zip(own, self.sizes) for _ in range(number)]
-        short = chunk.run_s < policy.short_s
-        kinds = np.where(short | at.unfit(own, self.sizes), GOES, 0).astype(np.int8)
+        owned = (size for number, size in zip(own, self.sizes) if number)
+        stays = fits(chunk.cores, chunk.memory_gb, owned) & (chunk.run_s >= policy.short_s)
+        kinds = np.where(stays, 0, GOES).astype(np.int8)
         held, fast = len(machines) if self.whole else machines, len(kinds) * 100 >= COMPILED_FROM
         ((_, _, starts),) = started([(chunk, kinds)], policy, held, fast=fast)
         goes = np.isnan(starts)
-        in_vain = (kinds != GOES) & (not policy.balks)
-        rented_s = np.where(in_vain & goes, policy.wait_s, 0.0) + at.boot_s
+        rented_s = np.where(goes & stays & (not policy.balks), policy.wait_s, 0.0) + at.boot_s
         # not where the limit would break if the instance were taken away at the last moment
-        most_s = self.limit.wait_s if self.limit else math.inf
-        on_spot = goes & at.spot & spot & (rented_s + chunk.run_s + at.boot_s <= most_s)
+        latest_s = rented_s + chunk.run_s + at.boot_s
+        on_spot = goes & at.spot & spot & (latest_s <= self.limit.wait_s)
         wait_s = np.where(goes, rented_s + on_spot * at.lost_s, starts - chunk.submit_s)
         return wait_s, np.where(on_spot, at.spot_paid, goes * at.paid), goes
 
     def attempt(self, own: tuple[int, ...], policy: WaitingPolicy, spot: bool = False) -> Tried:
-        """A candidate's sums by day; each is run once. Who owns nothing rents at once."""
-        policy = policy if any(own) else njw()
-        if (own, policy, spot) in self.tried:
-            return self.tried[own, policy, spot]
-        sums, p95_s, shares = np.empty((3, len(self.years), self.days)), 0.0, (0.0, 0.0)
-        for n, year in enumerate(self.years):
-            wait_s, money, goes = self.rows(own, policy, spot, n)
-            used = self.limit.used(wait_s) if self.limit else wait_s
-            for sum_, column in zip(sums[:, n], (money, wait_s, used)):
-                sum_[:] = np.bincount(year.day, column, self.days)
-            if n == 0:
-                p95_s = float(np.quantile(wait_s, 0.95))
-                shares = float(np.mean(wait_s > year.boot_s * goes)), float(goes.mean())
-        self._bar.update()
-        found = Tried(own, policy, spot, sums[0], sums[1], sums[2], p95_s, shares)
-        self.tried[own, policy, spot] = found
-        return found
+        """A candidate; each is run once. Who owns nothing rents at once."""
+        key = own, policy if any(own) else njw(), spot
+        if key not in self.tried:
+            self.tried[key] = self._run(*key)
+            self._bar.update()
+        return self.tried[key]
 
-    def safe(self, tried: Tried) -> bool:
-        """Whether the limit is kept: by the policy's own longest wait, or with a margin in the
-        worst part of the log.
-        """
-        if self.limit is None or tried.policy.wait_s + self.boot_s <= self.limit.wait_s:
-            return True
-        return self._worst(tried) <= MARGIN * self.limit.share
-
-    def _worst(self, tried: Tried) -> float:
-        """What is used of the limit in the worst of the parts of the log."""
-        return max(
-            float(tried.used[:, part].sum() / max(self.number[:, part].sum(), 1))
-            for part in self.parts()
+    def _run(self, own: tuple[int, ...], policy: WaitingPolicy, spot: bool) -> Tried:
+        rows = [self.rows(own, policy, spot, year) for year in range(len(self.years))]
+        waits_s, money, goes = zip(*rows)
+        rent, wait_s, used = (
+            np.array([np.bincount(y.day, own, self.days) for y, own in zip(self.years, columns)])
+            for columns in (money, waits_s, map(self.limit.used, waits_s))
         )
+        cost = {
+            years: rent + self.day_h * np.dot(own, prices)
+            for years, prices in self.reserved.items()
+        }
+        least_cost = min(float(each.sum()) for each in cost.values())
+        waited_s = float(wait_s.sum())
+        if self.budget is None:
+            value = self._breach(policy, used), least_cost, waited_s
+        else:
+            bill = least_cost / self.work_h.size / self.day_h * YEAR_H
+            value = max(0.0, bill - self.budget / 1.1), waited_s, least_cost
+        waiting = np.mean(waits_s[0] > self.years[0].boot_s * goes[0])
+        shares = float(waiting), float(goes[0].mean())
+        p95_s = float(np.quantile(waits_s[0], 0.95))
+        return Tried(own, policy, spot, cost, least_cost, wait_s, value, p95_s, shares)
+
+    def _breach(self, policy: WaitingPolicy, used: Floats) -> float:
+        """What is used of the limit in the worst of the parts of the log; 0 where it is kept: by
+        the policy's own longest wait, or with a margin in that part.
+        """
+        worst = max(
+            float(used[:, part].sum() / max(self.number[:, part].sum(), 1)) for part in self.parts()
+        )
+        kept = policy.wait_s + self.boot_s <= self.limit.wait_s
+        return 0.0 if kept or worst <= MARGIN * self.limit.share else worst
 
     def parts(self) -> list[Ints]:
         """Weeks, or halves of a log of less than three: days on which a plan is priced that was
         chosen on the others.
         """
         return np.array_split(np.arange(self.days), max(2, self.days // 7))
-
-    # ---- money ----
-
-    def costs(self, tried: Sequence[Tried], years: int) -> Floats:
-        """Money by candidate, year and day, where machines are reserved for so long."""
-        own = np.array([each.own for each in tried]).reshape(len(tried), -1)
-        fixed = self.day_h * own @ np.array(self.reserved[years])
-        return np.asarray(np.array([each.rent for each in tried]) + fixed[:, None, None])
-
-    def value(self, tried: Tried) -> tuple[float, float, float]:
-        """By how much a candidate fails, what is least of those that do not, and of equals."""
-        money = min(float(self.costs([tried], years).sum()) for years in self.reserved)
-        wait_s = float(tried.wait_s.sum())
-        if self.limit is not None:
-            return (0.0 if self.safe(tried) else self._worst(tried)), money, wait_s
-        assert self.budget is not None
-        over = money / self.work_h.size / self.day_h * YEAR_H - self.budget / 1.1
-        return max(0.0, over), wait_s, money
 
     # ---- the search ----
 
@@ -431,56 +413,56 @@ class Search:
         the policy is far behind the best.
         """
         policy = self.first(text)
+        most_s = DAY_S if self.limit == Limit() else 8 * self.limit.wait_s
         free = [name for name in limits_of(policy.name) if f"{name}=" not in text]
         start = self.best().own if self.tried else (0,) * len(self.sizes)
         best = self._along(start, policy)
-        while self.value(best)[:2] <= self.worst_near():
+        while best.value[:2] <= self.worst_near():
             others = [
                 replace(best.policy, **{name: getattr(best.policy, name) * factor})
                 for name in free
                 for factor in (0.5, 2.0)
             ]
-            near = [self.attempt(best.own, other) for other in others if self._allowed(other)]
-            found = min([best, *near], key=self.value)
+            near = [
+                self.attempt(best.own, other)
+                for other in others
+                if other.wait_s in (0, math.inf) or 1 <= other.wait_s <= most_s
+            ]
+            found = min([best, *near], key=VALUE)
             found = self._along(found.own, found.policy) if found is not best else best
-            if self.value(found) >= tuple(part * (1 - LEAST_GAIN) for part in self.value(best)):
+            if found.value >= tuple(part * (1 - LEAST_GAIN) for part in best.value):
                 return
             best = found
 
     def best(self) -> Tried:
         """The best of those that were tried."""
-        return min(self.tried.values(), key=self.value)
+        return min(self.tried.values(), key=VALUE)
 
     def worst_near(self) -> tuple[float, float]:
         """The value of what fails no more than the best, and is so much dearer as may be unseen."""
-        fails, least, _ = self.value(self.best())
+        fails, least, _ = self.best().value
         return fails, least * (1 + MOST_REGRET)
-
-    def _allowed(self, policy: WaitingPolicy) -> bool:
-        most_s = 8 * self.limit.wait_s if self.limit else DAY_S
-        return policy.wait_s in (0, math.inf) or 1 <= policy.wait_s <= most_s
 
     def first(self, text: str) -> WaitingPolicy:
         """A policy as it is tried first: with the longest wait that keeps the limit."""
-        slack_s = max(0.0, self.limit.wait_s - self.boot_s) if self.limit else FREE_WAIT_S
-        return waiting_policy(text, wait_s=slack_s)
+        slack_s = FREE_WAIT_S if self.limit == Limit() else self.limit.wait_s - self.boot_s
+        return waiting_policy(text, wait_s=max(0.0, slack_s))
 
     def _along(self, own: tuple[int, ...], policy: WaitingPolicy) -> Tried:
         """The best numbers of a policy: of one size after the other, as long as that is better, or
         with fewer of another.
         """
-        best = self.attempt(own, policy)
+        best, places = self.attempt(own, policy), range(len(own))
         while True:
             starts = [best]
-            for place, number in enumerate(best.own if len(own) > 1 else ()):
-                starts.append(self._at(best.own, policy, place, math.floor(number / STEP)))
-            pairs = ((start, place) for start in starts for place in range(len(own)))
-            found = min((self._of_size(*pair, policy) for pair in pairs), key=self.value)
-            if self.value(found) >= self.value(best):
-                return best
+            if len(own) > 1:
+                fewer = [math.floor(number / STEP) for number in best.own]
+                starts += [self._at(best.own, policy, place, fewer[place]) for place in places]
+            pairs = ((start, place) for start in starts for place in places)
+            found = min((self._of_size(*pair, policy) for pair in pairs), key=VALUE)
+            if found.value >= best.value or len(own) == 1:
+                return min(best, found, key=VALUE)
             best = found
-            if len(own) == 1:
-                return best
 
     def _of_size(self, best: Tried, place: int, policy: WaitingPolicy) -> Tried:
         """The best number of one size, the others as they are: from where it is, or from the load
@@ -489,24 +471,22 @@ class Search:
         load = 0 if any(best.own) else self.work_h.mean() / self.day_h / self.sizes[place].cores
         start = best.own[place] or round(load)
         numbers = _numbers(start)
-        middle = numbers.index(start)
         tried = [self._at(best.own, policy, place, start)]
         for step in (-1, 1):
-            at, worse = middle + step, 0
+            at, worse = numbers.index(start) + step, 0
             while 0 <= at < len(numbers) and worse < 2 and not self._ends(tried[-1], step):
                 tried.append(self._at(best.own, policy, place, numbers[at]))
-                worse = 0 if self.value(tried[-1]) <= min(map(self.value, tried)) else worse + 1
+                worse = 0 if tried[-1].value <= min(map(VALUE, tried)) else worse + 1
                 at += step
-        return min([best, *tried], key=self.value)
+        return min([best, *tried], key=VALUE)
 
     def _ends(self, tried: Tried, step: int) -> bool:
         """Whether with fewer machines a limit would be broken all the more, or with more of them
         they would cost much more than what keeps it.
         """
-        if self.limit is None:
-            return False
-        most, own = self.worst_near(), self.value(tried)
-        return own[0] > 0 if step < 0 else most[0] == 0 and own[1] > most[1]
+        fails, least = self.worst_near()
+        too_few, too_many = tried.value[0] > 0, fails == 0 and tried.value[1] > least
+        return self.budget is None and (too_few if step < 0 else too_many)
 
     def _at(self, own: tuple[int, ...], policy: WaitingPolicy, place: int, number: int) -> Tried:
         return self.attempt((*own[:place], number, *own[place + 1 :]), policy)
@@ -522,7 +502,7 @@ class Search:
             for other in {*np.rint(between).astype(int).tolist(), *wide}:
                 self._at(best.own, best.policy, place, other)
         if any(year.spot.any() for year in self.years):
-            for each in sorted(self.tried.values(), key=self.value)[:20]:
+            for each in sorted(self.tried.values(), key=VALUE)[:20]:
                 self.attempt(each.own, each.policy, True)
 
     # ---- what is chosen ----
@@ -534,7 +514,7 @@ class Search:
         """
         options = []
         for years in self.reserved:
-            cost = self.costs(tried, years) @ weights
+            cost = np.array([each.cost[years] for each in tried]) @ weights
             each = cost.sum(axis=1)
             total, first = (each.min(), each) if years > 1 else (cost.min(axis=0).sum(), cost[:, 0])
             options.append((float(total), years, int(first.argmin())))
@@ -542,32 +522,32 @@ class Search:
 
     def money(self, tried: Tried, years: int) -> tuple[Floats, Floats]:
         """Money and work by day, in the mean of the years of a reservation."""
-        cost, among = self.costs([tried], years)[0], slice(None) if years > 1 else slice(1)
-        return cost[among].mean(axis=0), self.work_h[among].mean(axis=0)
+        among = slice(None) if years > 1 else slice(1)
+        return tried.cost[years][among].mean(axis=0), self.work_h[among].mean(axis=0)
 
     def chosen(self) -> Plan:
         """The best candidate, and how sure that is."""
-        safe = sorted(filter(self.safe, self.tried.values()), key=self.value)
-        if not safe:
-            least = min(self.tried.values(), key=self._worst)
+        every = sorted(self.tried.values(), key=VALUE)
+        kept = [each for each in every if each.value[0] == 0 or self.budget is not None]
+        if not kept:
             raise InputError(
-                f"no plan keeps the limit with a margin: the nearest, {least.policy.name}, has"
-                f" p95 {least.p95_s:,.0f} s; what is rented takes up to {self.boot_s:g} s to boot"
+                f"no plan keeps the limit with a margin: the nearest, {every[0].policy.name}, has"
+                f" p95 {every[0].p95_s:,.0f} s; what is rented takes up to {self.boot_s:g} s to"
+                " boot"
             )
         if self.budget is not None:
-            safe = [self._within(safe)]
-        years, place = self.choice(safe, np.ones(self.days))
-        best, (cost, work_h) = safe[place], self.money(safe[place], years)
+            kept = [self._within(kept)]
+        years, place = self.choice(kept, np.ones(self.days))
+        best, (cost, work_h) = kept[place], self.money(kept[place], years)
         for part in self.parts() if self.budget is None else ():
             others = np.ones(self.days)
             others[part] = 0
-            unseen = self.choice(safe, others)
-            cost[part] = self.money(safe[unseen[1]], unseen[0])[0][part]
+            unseen = self.choice(kept, others)
+            cost[part] = self.money(kept[unseen[1]], unseen[0])[0][part]
         day = np.full(self.days, self.day_h)
         price, bill = self.interval(cost, work_h), self.interval(cost * YEAR_H, day)
         load = self.interval(work_h, day)
-        regret, among = self._regret(safe, years, place)
-        number = float(self.number[0].sum())
+        regret, among = self._regret(kept, years, place)
         return Plan(
             {size.name: n for size, n in zip(self.sizes, best.own) if n},
             years,
@@ -576,7 +556,7 @@ class Search:
             price,
             bill,
             load,
-            float(best.wait_s[0].sum()) / number,
+            float(best.wait_s[0].sum()) / float(self.number[0].sum()),
             best.p95_s,
             *best.shares,
             regret,
@@ -585,11 +565,11 @@ class Search:
             self._frontier(),
         )
 
-    def _within(self, tried: Sequence[Tried]) -> Tried:
+    def _within(self, every: Sequence[Tried]) -> Tried:
         """The candidate of least waits whose bill lies within the budget with all its interval."""
         assert self.budget is not None
         day, cheapest = np.full(self.days, self.day_h), math.inf
-        for each in sorted(tried, key=lambda each: float(each.wait_s.sum())):
+        for each in sorted(every, key=lambda each: float(each.wait_s.sum())):
             bill = min(
                 self.interval(self.money(each, years)[0] * YEAR_H, day).high
                 for years in self.reserved
@@ -609,26 +589,24 @@ class Search:
         the log has for what is known and a year of them for what is to come; the spread of the
         ratio between the two, wider by Student's t for few of them, lies about that of the log.
         """
-        ratio, widest = float(amount.sum() / per.sum()), np.zeros(2)
-        for length in LENGTHS_D:
-            if self.days < LEAST_BLOCKS * length:
-                continue
+        ratio, ends = float(amount.sum() / per.sum()), [np.zeros(2)]
+        for length in [each for each in LENGTHS_D if self.days >= LEAST_BLOCKS * each]:
             number = self.days // length
-            wrapped = np.arange(self.days)[:, None] + np.arange(length)
-            sums = [column[wrapped % self.days].sum(axis=1) for column in (amount, per)]
+            wrapped = (np.arange(self.days)[:, None] + np.arange(length)) % self.days
+            sums = [column[wrapped].sum(axis=1) for column in (amount, per)]
             draws = stream(self.seed, "bootstrap", length)
-            chance = np.full(self.days, 1 / self.days)
             known, unseen = (
-                draws.multinomial(n, chance, REDRAWN) for n in (number, YEAR_D // length)
+                draws.multinomial(n, np.full(self.days, 1 / self.days), REDRAWN)
+                for n in (number, YEAR_D // length)
             )
             spread = np.log((unseen @ sums[0]) / (unseen @ sums[1])) - np.log(
                 (known @ sums[0]) / (known @ sums[1])
             )
             wider = scipy.special.stdtrit(number - 1, 0.975) / scipy.special.ndtri(0.975)
             wider *= math.sqrt(number / (number - 1))
-            ends = np.quantile(spread, [0.025, 0.975]) * wider
-            widest = np.array([min(widest[0], ends[0]), max(widest[1], ends[1])])
-        low, high = ratio * np.exp(widest)
+            ends.append(np.quantile(spread, [0.025, 0.975]) * wider)
+        lows, highs = zip(*ends)
+        low, high = ratio * np.exp([min(lows), max(highs)])
         return Mean(ratio, float(low), float(high), self.days)
 
     def _regret(
@@ -637,8 +615,7 @@ class Search:
         """Over resampled logs, as of `Plan`: its regret and range."""
         chance = np.full(self.days, 1 / self.days)
         weights = stream(self.seed, "bootstrap").multinomial(self.days, chance, REDRAWN)
-        cost = self.costs(tried, years)[:, 0 if years == 1 else slice(None)]
-        cost = cost.reshape(len(tried), -1, self.days).mean(axis=1) @ weights.T
+        cost = np.array([self.money(each, years)[0] for each in tried]) @ weights.T
         numbers = np.array([sum(each.own) for each in tried])[cost.argmin(axis=0)]
         low, high = np.quantile(numbers, [0.025, 0.975], method="nearest").tolist()
         return float(np.quantile(cost[place] / cost.min(axis=0) - 1, 0.95)), (low, high)
@@ -653,8 +630,8 @@ class Search:
         if self.days < LEAST_D:
             return f"{self.days} days, and less than {LEAST_D}; {decides}"
         if width > MOST_WIDTH:
-            days = self.days * (width / MOST_WIDTH) ** 2
-            return f"the price is known to ±{width:.0%}, {days:,.0f} days or so would do; {decides}"
+            enough = f"{self.days * (width / MOST_WIDTH) ** 2:,.0f} days or so would do"
+            return f"the price is known to ±{width:.0%}, {enough}; {decides}"
         if regret > MOST_REGRET:
             return f"another plan may be {regret:.0%} cheaper; {decides}"
         return ""
@@ -663,20 +640,15 @@ class Search:
         """The candidates of which none is cheaper with a wait as short."""
         rows, least = list[dict[str, float | str]](), math.inf
         work_h, hours = float(self.work_h.sum()), self.work_h.size * self.day_h
-        priced = [
-            (each.p95_s, min(float(self.costs([each], years).sum()) for years in self.reserved), n)
-            for n, each in enumerate(self.tried.values())
-        ]
-        every = list(self.tried.values())
-        for p95_s, money, n in sorted(priced):
-            if p95_s <= DAY_S and money < least * (1 - LEAST_GAIN):
-                least, each = money, every[n]
+        for each in sorted(self.tried.values(), key=lambda each: (each.p95_s, each.least_cost)):
+            if each.p95_s <= DAY_S and each.least_cost < least * (1 - LEAST_GAIN):
+                least = each.least_cost
                 rows.append(
                     {
-                        "p95_wait_s": p95_s,
+                        "p95_wait_s": each.p95_s,
                         "wait_s": float(each.wait_s.sum() / self.number.sum()),
-                        "price": money / work_h,
-                        "bill": money / hours * YEAR_H,
+                        "price": least / work_h,
+                        "bill": least / hours * YEAR_H,
                         "machines": sum(each.own),
                         "policy": told(each.policy),
                     }
@@ -690,12 +662,11 @@ def _owned(
     """The sizes that can be owned, and their prices per hour by the years of the reservation."""
     columns = {1: "reserved_1y_per_h", 3: "reserved_3y_per_h"}
     own = tuple(s for s in sizes if any(getattr(s, c) < math.inf for c in columns.values()))
-    found = {y: tuple(getattr(size, name) for size in own) for y, name in columns.items()}
-    reserved = {years: row for years, row in found.items() if row and max(row) < math.inf}
     if not own:
         largest = max(sizes, key=lambda size: (size.cores, size.memory_gb))
-        share = prices.fixed / prices.on_demand
-        own, reserved = (largest,), {1: (share * largest.price_per_h,)}
+        own = (replace(largest, reserved_1y_per_h=prices.share * largest.price_per_h),)
+    found = {y: tuple(getattr(size, name) for size in own) for y, name in columns.items()}
+    reserved = {years: row for years, row in found.items() if max(row) < math.inf}
     require(bool(reserved), "prices of the sizes reserved", found, "all of one year, or of three")
     require(min(map(min, reserved.values())) > 0, "reserved price", reserved, "above 0 for a plan")
     return own, reserved
@@ -709,14 +680,12 @@ def _numbers(start: int) -> list[int]:
 
 def _time(seconds: float) -> str:
     """A time as it is read: 30 min."""
-    for size, unit in ((DAY_S, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size or seconds == size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
+    fit = (each for each in UNITS.items() if seconds >= 2 * each[1] or seconds == each[1])
+    unit, size = next(fit, ("s", 1))
+    return f"{seconds / size:.3g} {unit}"
 
 
 def told(policy: WaitingPolicy) -> str:
     """A policy as it is given: "sww:wait_s=60"."""
-    limits = {name: f"{getattr(policy, name):g}" for name in limits_of(policy.name)}
-    text = ",".join(f"{name}={value}" for name, value in limits.items())
+    text = ",".join(f"{name}={getattr(policy, name):g}" for name in limits_of(policy.name))
     return f"{policy.name}:{text}" if text else policy.name

@@ -19,9 +19,8 @@ from cgrsp_simpy.model.checks import (
     check_one_of,
     require,
 )
-from cgrsp_simpy.model.policy import Wake, chosen, parameters
-from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.waiting.jobs import Chunk, Job, JobSource
+from cgrsp_simpy.model.policy import Wake, parameters
+from cgrsp_simpy.waiting.jobs import Job
 from cgrsp_simpy.waiting.view import View
 
 BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0  # b and t of waiting-policies.txt Sections 3 and 4
@@ -195,31 +194,6 @@ WAITS, GOES, MISLED = 0, 1, 2
 Kinds = npt.NDArray[np.int8]
 
 
-def foreseen(
-    source: JobSource, policy: WaitingPolicy, errors: Mispredictions = NO_ERRORS, seed: int = 0
-) -> Iterator[tuple[Chunk, Kinds]]:
-    """The jobs of a seed, each with what is foreseen for it on arrival: WAITS, GOES or MISLED.
-
-    The draws of mistaken jobs are the jobs' own: they are the same under every policy and with
-    every share of errors.
-    """
-    waits, runs = stream(seed, "wait predictions"), stream(seed, "run predictions")
-    for chunk in source.chunks(seed):
-        number = len(chunk.run_s)
-        kinds = np.zeros(number, np.int8)
-        if policy.balks and (errors.wait_over or errors.wait_under):
-            draws = waits.random(number)
-            kinds[draws >= 1 - errors.wait_under] = MISLED
-            kinds[draws < errors.wait_over] = GOES
-        if policy.short_s > 0:
-            short = chunk.run_s < policy.short_s
-            if errors.run_over or errors.run_under:
-                draws = runs.random(number)
-                short = np.where(short, draws >= errors.run_over, draws < errors.run_under)
-            kinds[short] = GOES
-        yield chunk, kinds
-
-
 Order = Callable[[View], Iterable["tuple[Job, int] | Wake"] | None]
 """Answers with pairs of a job and the machine that it gets; a generator is asked for the next pair
 when the last has its own.
@@ -249,12 +223,3 @@ def shortest_first(view: View) -> Iterator[tuple[Job, int]]:
 
 ORDERS: dict[str, Order] = {"fcfs": first_come, "sjf": shortest_first}
 """Orders of the waiting jobs by name."""
-
-
-def order_of(order: str | Order) -> Order:
-    """An order from its text, fcfs, sjf or "own.py:function"; a function of a View is passed
-    through.
-
-    Raises InputError for an unknown name or file, or what is neither text nor function.
-    """
-    return chosen("order", order, ORDERS)

@@ -13,21 +13,18 @@ from heapq import heapreplace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.model.checks import InputError, check_whole
-from cgrsp_simpy.waiting.jobs import Chunk, Floats
+from cgrsp_simpy.waiting.jobs import Bools, Chunk, Floats
 from cgrsp_simpy.waiting.machines import Size
 from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
-from cgrsp_simpy.waiting.tally import Columns
 
 if TYPE_CHECKING:
     from cgrsp_simpy.waiting.scenario import Scenario
 
 COMPILED_FROM = 200_000  # jobs from which on compiling pays
 Machines = int | Sequence[Size]  # taken as a whole, or shared by cores and memory
-Started = tuple[Chunk, Kinds, Floats]
 
 
 def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
@@ -40,25 +37,25 @@ def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
     check_whole("seed", seed, least=0)
     if not scenario.recursive:
         raise InputError("the recursion is for first come, first served; simulate instead")
-    records, rules = Records(scenario, keep), (scenario.policy, scenario.machines)
+    records, policy, first = Records(scenario, keep), scenario.policy, 1
+    rules = policy, scenario.machines, scenario.work_conserving
     many = scenario.jobs >= COMPILED_FROM
-    for jobs in recursion(scenario.foreseen(seed), *rules, scenario.work_conserving, fast=many):
-        records.take(jobs)
-    return Run(scenario, scenario.label, seed, records)
-
-
-def recursion(
-    foreseen: Iterable[tuple[Chunk, Kinds]],
-    policy: WaitingPolicy,
-    machines: Machines,
-    work_conserving: bool = False,
-    fast: bool = False,
-) -> Iterator[Columns]:
-    """What becomes of the jobs, chunk by chunk; as of `started`."""
-    first = 0
-    for chunk, kinds, starts in started(foreseen, policy, machines, work_conserving, fast):
-        yield _columns(first, chunk, kinds, starts, policy)
+    for chunk, kinds, starts in started(scenario.foreseen(seed), *rules, fast=many):
+        on_demand = np.isnan(starts)
+        in_vain = on_demand & _in_vain(kinds, policy)
+        gone_s = chunk.submit_s + np.where(in_vain, policy.wait_s, 0.0)
+        start_s = np.where(on_demand, gone_s, starts)
+        columns = {
+            "job": np.arange(first, first + len(starts)),
+            **chunk._asdict(),
+            "dispatch_s": starts,
+            "start_s": start_s,
+            "finish_s": start_s + chunk.run_s,
+            "on_demand": on_demand,
+        }
+        records.take(columns)
         first += len(starts)
+    return Run(scenario, scenario.label, seed, records)
 
 
 def started(
@@ -67,65 +64,36 @@ def started(
     machines: Machines,
     work_conserving: bool = False,
     fast: bool = False,
-) -> Iterator[Started]:
+) -> Iterator[tuple[Chunk, Kinds, Floats]]:
     """When each job starts on a fixed machine, NaN if it does not, chunk by chunk; memory does not
     grow with their number.
 
     The start of job n on the machine that falls free first, at F: S(n) = max(A(n), F), and F
     becomes S(n) + run time; unless S(n) > A(n) + b, or the job is one to go on demand. (Kiefer and
     Wolfowitz's recursion, with patience.) On shared machines F is when the first of them has room,
-    not before the start of any job that came before. fast: compiled, where numba is there.
+    not before the start of any job that came before; there, who waits in vain holds up all behind
+    it until it gives up. fast: compiled, where numba is there.
     """
-    find = _Whole(machines, fast) if isinstance(machines, int) else _Shared(machines, fast)
+    state: list[Any]
+    if isinstance(machines, int):
+        needs, (rows, loop) = 0, _either(_whole, fast)
+        state = [np.zeros(machines) if machines else np.array([math.inf])]
+    else:
+        needs, (rows, loop) = 2, _either(_shared, fast)
+        free = [[size.cores for size in machines], [size.memory_gb for size in machines]]
+        state = [np.array(column, float) for column in ([], *free, [0.0, -math.inf])]
+    state = list(map(rows, state))
     for chunk, kinds in foreseen:
-        patience = np.where(kinds == GOES, 0.0 if work_conserving else -math.inf, policy.wait_s)
-        yield chunk, kinds, find(chunk, chunk.submit_s + patience, _in_vain(kinds, policy))
+        patience_s = np.where(kinds == GOES, 0.0 if work_conserving else -math.inf, policy.wait_s)
+        told = chunk.submit_s + patience_s, _in_vain(kinds, policy), np.full(len(kinds), math.nan)
+        columns = list(map(rows, (*chunk[: 2 + needs], *told)))
+        state[0] = rows(np.ravel(loop(*columns, *state)))
+        yield chunk, kinds, np.asarray(columns[-1])
 
 
-def _in_vain(kinds: Kinds, policy: WaitingPolicy) -> npt.NDArray[np.bool_]:
+def _in_vain(kinds: Kinds, policy: WaitingPolicy) -> Bools:
     """Whether a job that gets no fixed machine waits for one all the same, until it gives up."""
     return np.asarray((kinds != GOES) & ((kinds == MISLED) | (not policy.balks)))
-
-
-class _Whole:
-    """When jobs start on machines that they take as a whole.
-
-    Who waits in vain holds up nobody.
-    """
-
-    def __init__(self, number: int, fast: bool) -> None:
-        self._rows, self._loop = _either(_whole, fast)
-        self._ends: Any = [0.0] * number or [math.inf]
-
-    def __call__(self, chunk: Chunk, latest_s: Floats, in_vain: npt.NDArray[np.bool_]) -> Floats:
-        rows, starts = self._rows, self._rows(np.full(len(latest_s), math.nan))
-        columns = map(rows, (chunk.submit_s, chunk.run_s, latest_s))
-        self._ends = self._loop(*columns, rows(np.array(self._ends)), starts)
-        return np.asarray(starts)
-
-
-class _Shared:
-    """When jobs start on machines that they share by best fit.
-
-    Who waits in vain holds up all behind it, until it gives up.
-    """
-
-    def __init__(self, sizes: Sequence[Size], fast: bool) -> None:
-        self._rows, self._loop = _either(_shared, fast)
-        self._free = [
-            self._rows(np.array([getattr(size, name) for size in sizes], float))
-            for name in ("cores", "memory_gb")
-        ]
-        self._held, self._last_s, self._began = np.empty((0, 4)), 0.0, -math.inf
-
-    def __call__(self, chunk: Chunk, latest_s: Floats, in_vain: npt.NDArray[np.bool_]) -> Floats:
-        rows, starts = self._rows, self._rows(np.full(len(latest_s), math.nan))
-        columns = map(rows, (*chunk, latest_s, in_vain))
-        held, self._last_s, self._began = self._loop(
-            *columns, *self._free, rows(self._held), self._last_s, self._began, starts
-        )
-        self._held = np.array(held).reshape(-1, 4)
-        return np.asarray(starts)
 
 
 @cache
@@ -140,8 +108,10 @@ def _either(loop: Callable[..., Any], fast: bool) -> tuple[Callable[..., Any], C
     return rows_of, compiled(loop)
 
 
-def _whole(submit_s: Any, run_s: Any, latest_s: Any, ends: Any, starts: Any) -> list[float]:
-    """ends: a heap, when each machine falls free; the new one is the result."""
+def _whole(submit_s: Any, run_s: Any, latest_s: Any, _: Any, starts: Any, ends: Any) -> list[float]:
+    """ends: a heap, when each machine falls free; the new one is the result. Who waits in vain
+    holds up nobody.
+    """
     heap = [end for end in ends]  # noqa: C416, an array where it is compiled
     for n in range(len(submit_s)):
         start = heap[0]
@@ -160,18 +130,20 @@ def _shared(
     memory_gb: Any,
     latest_s: Any,
     in_vain: Any,
+    starts: Any,
+    before: Any,
     free: Any,
     free_gb: Any,
-    before: Any,
-    last_s: float,
-    began: float,
-    starts: Any,
-) -> tuple[list[tuple[float, float, float, float]], float, float]:
-    """free, free_gb: of each machine. before: end, machine, cores and GB of what runs, the first
-    to end last; the new list, the time before which none starts, and the last start, are the
-    result.
+    last: Any,
+) -> list[tuple[float, float, float, float]]:
+    """before: end, machine, cores and GB of what runs, one after the other, the first to end last;
+    the new list is the result. free, free_gb: of each machine. last: the time before which none
+    starts, and the last start.
     """
-    held = [(row[0], row[1], row[2], row[3]) for row in before]
+    held = [
+        (before[k], before[k + 1], before[k + 2], before[k + 3]) for k in range(0, len(before), 4)
+    ]
+    last_s, began = last
     for n in range(len(submit_s)):
         latest = latest_s[n]
         start = max(submit_s[n], last_s)
@@ -225,21 +197,5 @@ def _shared(
             else:
                 high = middle
         held.insert(low, (end, float(best), float(cores[n]), float(memory_gb[n])))
-    return held, last_s, began
-
-
-def _columns(
-    first: int, chunk: Chunk, kinds: Kinds, starts: Floats, policy: WaitingPolicy
-) -> Columns:
-    on_demand = np.isnan(starts)
-    in_vain = on_demand & _in_vain(kinds, policy)
-    gone = chunk.submit_s + np.where(in_vain, policy.wait_s, 0.0)
-    start_s = np.where(on_demand, gone, starts)
-    return {
-        "job": np.arange(first, first + len(starts)) + 1,
-        **chunk._asdict(),
-        "dispatch_s": starts,
-        "start_s": start_s,
-        "finish_s": start_s + chunk.run_s,
-        "on_demand": on_demand,
-    }
+    last[0], last[1] = last_s, began
+    return held

@@ -9,7 +9,6 @@ from itertools import chain, count
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.events import Listener, delay_until, policy_name
@@ -19,36 +18,46 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, python_numbers, require
 from cgrsp_simpy.model.metric import Metric
-from cgrsp_simpy.model.policy import Named
-from cgrsp_simpy.model.streams import Draw
+from cgrsp_simpy.model.policy import Named, chosen
+from cgrsp_simpy.model.streams import Draw, stream
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, Timeline
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
-from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Job, JobSource, ListedJobs
+from cgrsp_simpy.waiting.jobs import (
+    Bools,
+    Chunk,
+    ExponentialJobs,
+    Floats,
+    Job,
+    JobSource,
+    ListedJobs,
+)
 from cgrsp_simpy.waiting.machines import (
     M5,
     PAPER_PRICES,
     Prices,
     Size,
     exact_gb,
+    fits,
     rent_per_h,
-    rented,
 )
 from cgrsp_simpy.waiting.policies import (
     GOES,
     MISLED,
     NO_ERRORS,
+    ORDERS,
     POLICIES,
     Kinds,
     Mispredictions,
     Order,
     WaitingPolicy,
     ajw,
-    foreseen,
-    order_of,
 )
 from cgrsp_simpy.waiting.recursion import follow, started
 from cgrsp_simpy.waiting.tally import Tally, most_at_once
-from cgrsp_simpy.waiting.view import SharedView, View, WholeView
+from cgrsp_simpy.waiting.view import SharedView, View
+
+RENTED = "no machines that are for rent"
+FIXED = "no fixed machine, and under ajw every job waits for one"
 
 
 @dataclass(frozen=True)
@@ -123,7 +132,7 @@ class Scenario(Model):
         made = hasattr(self.source, "jobs") and hasattr(self.source, "chunks")
         require(made, "source", self.source, "a source of jobs, such as ExponentialJobs")
         require(isinstance(self.policy, WaitingPolicy), "policy", self.policy, "a WaitingPolicy")
-        order_of(self.order)
+        chosen("order", self.order, ORDERS)
         least = 0 if self.policy.rents else 1
         if isinstance(self.machines, int):
             check_whole("machines", self.machines, least=least)
@@ -133,9 +142,8 @@ class Scenario(Model):
             require(isinstance(size, Size), "machines", size, "a list of Size")
         require(len(machines) >= least, "machines", machines, "at least one")
         object.__setattr__(self, "machines", machines)
-        price = self.prices.on_demand
+        price, covered = self.prices.on_demand, math.isfinite(self.fixed_per_h)
         require(price > 0, "on-demand price", price, "above 0 where a table has the prices")
-        covered = math.isfinite(self.fixed_per_h)
         require(covered, "machines", machines, "of sizes that the price table covers")
 
     # ---- places, arrivals, life ----
@@ -184,62 +192,49 @@ class Scenario(Model):
         run.started(job, start_s)
         yield run.timeout(ends_in_s, ("finish", job.id))
         run.finished(job, start_s + job.run_s)
-        if run.listener:
-            run.tell("finish", job, "on demand")
+        run.tell("finish", job, "on demand")
 
     def _tell_of_rent(self, run: Simulation, job: Job, start_s: float) -> None:
         told = f"on demand, for {job.run_s:.2f} s"
         if start_s < run.now_s:
-            longest = f"{self.policy.wait_s:g} s"
-            told = f"since {start_s:.2f} s: it foresaw a wait of more than {longest}"
+            told = f"since {start_s:.2f} s: it foresaw a wait of more than {self.policy.wait_s:g} s"
         elif start_s > job.submit_s:
             run.tell("gives up", job, f"after {start_s - job.submit_s:.2f} s")
         run.tell("rents", job, told)
 
     def view(self, run: Simulation) -> View:
-        if isinstance(self.machines, int):
-            return WholeView(run)
-        return SharedView(run, self.machines)
+        return View(run) if isinstance(self.machines, int) else SharedView(run, self.machines)
 
     def need(self, job: Job) -> float:
         """Machines, or cores of a shared one."""
         return job.cores if self.shared else 1
 
     def says(self, kind: str, claim: Claim) -> str:
-        job = claim.job
-        if kind == "submit":
-            return str(job)
-        if kind == "start":
-            return f"waited {claim.started_s - job.submit_s:.2f} s"
-        return f"ran {job.run_s:.2f} s"
+        job, wait_s = claim.job, claim.started_s - claim.job.submit_s
+        told = {"start": f"waited {wait_s:.2f} s", "finish": f"ran {job.run_s:.2f} s"}
+        return told.get(kind, str(job))
 
     # ---- what a run leaves ----
 
     def tally(self) -> Tally:
         return Tally(self.jobs, self.sizes if self.shared else None, self.steady)
 
-    def by_batch(self, run: Run) -> dict[str, npt.NDArray[np.float64]]:
-        """The figures of the whole run first, then of each batch of jobs; of a log all jobs count,
-        of generated ones the middle 80 %. cost_per_h of shared machines is in the money of the
-        sizes.
+    def summary(self, run: Run) -> dict[str, float]:
+        """Of a log all jobs count, of generated ones the middle 80 %.
 
         Raises InputError for jobs without any work; see `Tally.figures`.
         """
-        found = run.tally.figures(self.fixed_per_h, self.prices)
-        unit = self.prices.on_demand if self.shared else 1.0
-        return {**found, "cost_per_h": found["cost_per_h"] / unit}
-
-    def summary(self, run: Run) -> dict[str, float]:
-        return {name: values[0].item() for name, values in self.by_batch(run).items()}
+        return self.figures(self.outcome(run))
 
     def outcome(self, run: Run) -> dict[str, list[float]]:
         """Name -> the figure of the whole run, then of each batch."""
-        return {name: values.tolist() for name, values in run.scenario.by_batch(run).items()}
+        found = run.tally.figures(self.fixed_per_h, self.prices)
+        return {name: values.tolist() for name, values in found.items()}
 
     def figures(self, outcome: Mapping[str, Sequence[float]]) -> dict[str, float]:
         return {name: values[0] for name, values in outcome.items()}
 
-    def summary_of(self, run: Run, chosen: npt.NDArray[np.bool_]) -> dict[str, float]:
+    def summary_of(self, run: Run, chosen: Bools) -> dict[str, float]:
         """Jobs (their number); wait_s, service_s (means, seconds); on_demand_fraction (share of the
         jobs); core_hours, on_demand_core_hours (cores times running time).
         """
@@ -261,34 +256,29 @@ class Scenario(Model):
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         """As of `Model`; what runs on demand is at a place of its own."""
-        jobs, claims, on_demand = run.jobs, run.claims, run.jobs["on_demand"]
-        names, sizes, amounts = list[str](), list[float](), np.ones(len(jobs))
-        if isinstance(self.machines, int):
-            names, sizes = [str(index) for index in range(self.machines)], [1.0] * self.machines
-        else:
-            names = [f"{index}  {size.name}" for index, size in enumerate(self.machines)]
-            sizes, amounts = [float(size.cores) for size in self.machines], jobs["cores"]
-            claims = claims[claims["place"] % 2 == 0]  # cores; those of its memory come behind
-            claims["place"] //= 2
-        columns = (jobs["job"], amounts, jobs["start_s"], jobs["finish_s"])
-        rows = zip(*(column[on_demand].tolist() for column in columns))
-        rented = np.array(
-            [(job, len(names), amount, PHASES[-1], *run_s) for job, amount, *run_s in rows], CLAIM
-        )
-        if on_demand.any():
-            rented = rented[rented["to_s"] > rented["from_s"]]
+        jobs, step = run.jobs, 1 + self.shared  # places: a machine's cores, then its memory
+        listed = () if isinstance(self.machines, int) else self.machines
+        titles = [f"  {size.name}" for size in listed] or [""] * self.number
+        names = [f"{index}{title}" for index, title in enumerate(titles)]
+        sizes = [float(place.size) for place in tuple(self.places())[::step]]
+        claims = run.claims[run.claims["place"] % step == 0]
+        claims["place"] //= step
+        needs = jobs["cores"] if self.shared else np.ones(len(jobs))
+        place, phase = (np.full(len(jobs), each) for each in (len(names), PHASES[-1]))
+        columns = (jobs["job"], place, needs, phase, jobs["start_s"], jobs["finish_s"])
+        rented = np.rec.fromarrays(columns, CLAIM)[jobs["on_demand"]]
+        rented = rented[rented["to_s"] > rented["from_s"]]
+        if jobs["on_demand"].any():
             names.append("on demand")
             sizes.append(most_at_once(rented))
         claims = np.concatenate([claims, rented])
+        kinds = np.where(jobs["on_demand"], "on demand", "fixed machine")
         own = {
             "noun": "machine",
             "places": tuple(names),
             "sizes": tuple(sizes),
             "claims": claims[np.argsort(claims["from_s"], kind="stable")],
-            "kinds": {
-                job: "on demand" if rents else "fixed machine"
-                for job, rents in zip(jobs["job"].tolist(), on_demand.tolist())
-            },
+            "kinds": dict(zip(jobs["job"].tolist(), kinds.tolist())),
         }
         made = super().timeline(run, **own | parts)
         made.visits["granted_s"] = jobs["start_s"]
@@ -299,9 +289,8 @@ class Scenario(Model):
     @property
     def name(self) -> str:
         """What comes, and on how many machines in which order."""
-        number = self.machines if isinstance(self.machines, int) else len(self.machines)
         order = self.order if isinstance(self.order, str) else policy_name(self.order)
-        return f"{self.source}, {number} machine{'s' * (number != 1)}, {order}"
+        return f"{self.source}, {self.number} machine{'s' * (self.number != 1)}, {order}"
 
     @property
     def label(self) -> str:
@@ -328,15 +317,11 @@ class Scenario(Model):
         Raises InputError for an unknown name, parameter or file, and where a listed job would wait
         for a machine that no fixed machine is large enough for.
         """
-        if isinstance(policy, Named):
-            return self.make_policy(policy.policy)
-        made: WaitingPolicy | Order = (
-            policy if isinstance(policy, WaitingPolicy) else super().make_policy(policy)
-        )
+        own = policy.policy if isinstance(policy, Named) else policy
+        made = own if isinstance(own, WaitingPolicy) else super().make_policy(own)
         scenario = self.under(made)
         if scenario.shared and isinstance(self.source, ListedJobs):
-            for _ in scenario.foreseen(0):
-                pass
+            list(scenario.foreseen(0))
         return made
 
     def under(self, policy: WaitingPolicy | Order) -> Scenario:
@@ -355,7 +340,8 @@ class Scenario(Model):
         listener: Listener | None = None,
     ) -> Simulation:
         own = self.under(policy)
-        run = Simulation(own, order_of(own.order), seed, records=records, listener=listener)
+        order = chosen("order", own.order, ORDERS)
+        run = Simulation(own, order, seed, records=records, listener=listener)
         run.name = own.label
         return run
 
@@ -398,12 +384,19 @@ class Scenario(Model):
         return not isinstance(self.machines, int)
 
     @property
+    def number(self) -> int:
+        """Of fixed machines."""
+        return self.machines if isinstance(self.machines, int) else len(self.machines)
+
+    @property
     def fixed_per_h(self) -> float:
         """What renting all fixed machines would cost per hour; whole machines count as 1 each."""
         if isinstance(self.machines, int):
             return float(self.machines)
-        cores = np.array([size.cores for size in self.machines])
-        memory_gb = np.array([size.memory_gb for size in self.machines])
+        cores, memory_gb = (
+            np.array([getattr(size, name) for size in self.machines])
+            for name in ("cores", "memory_gb")
+        )
         return float(rent_per_h(cores, memory_gb, self.sizes).sum())
 
     @property
@@ -428,12 +421,9 @@ class Scenario(Model):
         """Why generated jobs have no steady state on whole machines; "" if they have one."""
         if not isinstance(self.source, ExponentialJobs) or not isinstance(self.machines, int):
             return ""
-        load = (self.source.rate_per_s, self.source.service_s)
-        if self.machines == 0 or math.isfinite(
-            closed_form(self.policy, *load, self.machines).wait_s
-        ):
-            return ""
-        return unsteady(self.policy, *load, self.machines)
+        own = (self.policy, self.source.rate_per_s, self.source.service_s, self.machines)
+        steady = self.machines == 0 or math.isfinite(closed_form(*own).wait_s)
+        return "" if steady else unsteady(*own)
 
     def formula(self) -> dict[str, float] | None:
         """What the closed form says: wait_s, price, on_demand_fraction, opportunity.
@@ -443,40 +433,55 @@ class Scenario(Model):
         """
         if not isinstance(self.source, ExponentialJobs) or not isinstance(self.machines, int):
             return None
-        runs_wrong = self.errors.run_over or self.errors.run_under
-        wrong = self.errors != NO_ERRORS and (runs_wrong or self.policy.name != "sww")
+        waits_alone = self.errors.run_over == self.errors.run_under == 0
+        wrong = self.errors != NO_ERRORS and not (waits_alone and self.policy.name == "sww")
         if wrong or not self.recursive or self.work_conserving or self.machines == 0:
             return None
-        load = (self.source.rate_per_s, self.source.service_s)
-        found = closed_form(self.policy, *load, self.machines, self.prices, self.errors)
+        own = (self.policy, self.source.rate_per_s, self.source.service_s, self.machines)
+        found = closed_form(*own, self.prices, self.errors)
         row = {name: float(getattr(found, name)) for name in self.shown[:3]}
         return row | {"opportunity": row["price"] * row["wait_s"] / 3600}
 
     def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Kinds]]:
-        """The jobs in order of submission, with what is foreseen for each; one that no fixed
-        machine could take goes on demand.
+        """The jobs in order of submission, with what is foreseen for each: WAITS, GOES or MISLED;
+        one that no fixed machine could take goes on demand.
 
-        Raises InputError, which names the job, if it may not, or if no machine for rent is large
-        enough.
+        The draws of mistaken jobs are the jobs' own: they are the same under every policy and with
+        every share of errors. Raises InputError, which names the job, if it may not go on demand,
+        or if no machine for rent is large enough.
         """
-        first = 0
-        for chunk, kinds in foreseen(self.source, self.policy, self.errors, seed):
+        first, errors = 0, self.errors
+        waits, runs = stream(seed, "wait predictions"), stream(seed, "run predictions")
+        for chunk in self.source.chunks(seed):
+            kinds = np.zeros(len(chunk.run_s), np.int8)
+            if self.policy.balks and (errors.wait_over or errors.wait_under):
+                draws = waits.random(len(kinds))
+                kinds[draws >= 1 - errors.wait_under] = MISLED
+                kinds[draws < errors.wait_over] = GOES
+            short = chunk.run_s < self.policy.short_s
+            if self.policy.short_s > 0 and (errors.run_over or errors.run_under):
+                draws = runs.random(len(kinds))
+                short = np.where(short, draws >= errors.run_over, draws < errors.run_under)
+            kinds[short] = GOES
+            stays = np.full(len(kinds), self.number > 0)
             if not isinstance(self.machines, int):
                 chunk = chunk._replace(memory_gb=exact_gb(chunk.memory_gb))
                 needs = chunk.cores, chunk.memory_gb
-                told = "no machines that are for rent"
-                _require_fit(first, chunk, np.isfinite(rent_per_h(*needs, self.sizes)), told)
-                unfit = rented(*needs, self.machines)[1] != 1
-                if not self.policy.rents:
-                    told = "no fixed machine, and under ajw every job waits for one"
-                    _require_fit(first, chunk, ~unfit, told)
-                kinds[unfit] = GOES
-            elif self.machines == 0:
-                kinds[:] = GOES
+                stays = fits(*needs, self.machines)
+                for where, right in (
+                    (RENTED, np.isfinite(rent_per_h(*needs, self.sizes))),
+                    (FIXED, stays | self.policy.rents),
+                ):
+                    for row in np.flatnonzero(~right)[:1]:
+                        raise InputError(
+                            f"job {first + row + 1} ({chunk.cores[row]} cores,"
+                            f" {chunk.memory_gb[row]:g} GB) fits on {where}"
+                        )
+            kinds[~stays] = GOES
             yield chunk, kinds
             first += len(kinds)
 
-    def _patience_s(self, seed: int) -> Iterator[tuple[Chunk, Kinds, npt.NDArray[np.float64]]]:
+    def _patience_s(self, seed: int) -> Iterator[tuple[Chunk, Kinds, Floats]]:
         """The jobs, and how long each stays in the queue, at most; for ever if it knows when it
         comes that it will get a machine in time, and not at all if it knows the contrary.
         """
@@ -488,11 +493,3 @@ class Scenario(Model):
         for chunk, kinds, starts in started(self.foreseen(seed), *rules):
             in_vain = np.where(kinds == MISLED, self.policy.wait_s, 0.0)
             yield chunk, kinds, np.where(np.isnan(starts), in_vain, math.inf)
-
-
-def _require_fit(first: int, chunk: Chunk, fits: npt.NDArray[np.bool_], where: str) -> None:
-    for row in np.flatnonzero(~fits)[:1]:
-        raise InputError(
-            f"job {first + row + 1} ({chunk.cores[row]} cores, {chunk.memory_gb[row]:g} GB)"
-            f" fits on {where}"
-        )

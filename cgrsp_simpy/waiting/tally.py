@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cgrsp_simpy.analysis.statistics import Mean, correlated_mean, mean
+from cgrsp_simpy.engine.run import Columns
 from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.waiting.jobs import CHUNK, Floats
 from cgrsp_simpy.waiting.machines import Prices, Size, paid_s, rented
@@ -19,7 +19,6 @@ from cgrsp_simpy.waiting.machines import Prices, Size, paid_s, rented
 BATCHES = 20  # batches of a run, whose spread tells how sure its means are
 # share of generated jobs at either end that is left out (waiting-policies.txt Section 3.1)
 TRIM = 0.1
-Columns = Mapping[str, npt.NDArray[Any]]  # of `Run.jobs`, each of shape (jobs,)
 COUNTED = ("job", "submit_s", "run_s", "cores", "memory_gb", "start_s", "on_demand")
 
 
@@ -81,20 +80,15 @@ class Tally:
         batch = np.searchsorted(self._edges, place, side="right")
         if not self.steady:
             np.maximum.at(self._edges_s, batch, jobs["start_s"] + run_s)
-        rent, billed = self._rents(jobs)
+        rent = billed = run_s
+        if self.sizes is not None:
+            index, _, rent_per_h = rented(jobs["cores"], jobs["memory_gb"], self.sizes)
+            rent, billed = rent_per_h * run_s, rent_per_h * paid_s(run_s, index, self.sizes)
         wait_s, on_demand = jobs["start_s"] - submit_s, jobs["on_demand"]
         columns = (np.ones(len(batch)), wait_s, run_s, on_demand, rent, billed * on_demand)
         rows = np.append(np.arange(len(self.sums)), batch)  # each sum goes on, a job at a time
         for sums, column in zip(self.sums.T, columns):
             sums[:] = np.bincount(rows, np.append(sums, column))
-
-    def _rents(self, jobs: Columns) -> tuple[Floats, Floats]:
-        """The rent of each job's running time, and of what it would pay for on demand."""
-        run_s = jobs["run_s"]
-        if self.sizes is None:
-            return run_s, run_s
-        index, _, rent_per_h = rented(jobs["cores"], jobs["memory_gb"], self.sizes)
-        return rent_per_h * run_s, rent_per_h * paid_s(run_s, index, self.sizes)
 
     def figures(self, fixed_per_h: float, prices: Prices) -> dict[str, Floats]:
         """Figures of the whole first, then of each batch; arrays of shape (1 + batches,).
@@ -103,7 +97,7 @@ class Tally:
         service_s: means. price: of an hour's work, P in the unit of the prices (Eq. 5 over the
         work done). on_demand_fraction: share of the jobs. opportunity: P w, the price of the mean
         wait (Section 4.2.1). load: rent per hour of all jobs; without `sizes`, machines at work.
-        cost_per_h: in the unit of the prices, per unit of rent.
+        cost_per_h: in the unit of the prices, per unit of rent; with `sizes`, in their money.
 
         Raises InputError where the jobs that count bring no work, of which an hour has no price,
         or all come at one time in a stream without end. A batch without work, or without time, has
@@ -122,6 +116,7 @@ class Tally:
         require(span_s[0] > 0, "jobs", self.jobs, allowed)
         with np.errstate(divide="ignore", invalid="ignore"):  # a batch without work or time
             cost = prices.fixed * fixed_per_h * span_s + prices.on_demand * rented
+            unit = 1.0 if self.sizes is None else prices.on_demand
             price = cost / rent
             return {
                 "wait_s": wait_s / jobs,
@@ -130,7 +125,7 @@ class Tally:
                 "opportunity": price * wait_s / jobs / 3600,
                 "service_s": run_s / jobs,
                 "load": rent / span_s,
-                "cost_per_h": cost / span_s,
+                "cost_per_h": cost / span_s / unit,
             }
 
 
@@ -154,7 +149,7 @@ def batched(values: Sequence[float] | Floats) -> Mean:
     )
 
 
-def most_at_once(claims: npt.NDArray[Any]) -> float:
+def most_at_once(claims: np.ndarray[Any, Any]) -> float:
     """The greatest sum of amounts at a time; 1 where nothing took time."""
     times_s = np.concatenate([claims["from_s"], claims["to_s"]])
     changes = np.concatenate([claims["amount"], -claims["amount"]])

@@ -9,7 +9,7 @@ from typing import Any
 
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
-from cgrsp_simpy.engine.places import Place, Places
+from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.view import SealedList
 from cgrsp_simpy.model.policy import PlaceError
@@ -20,15 +20,17 @@ from cgrsp_simpy.waiting.machines import Room, Size
 class View(view.View):
     """The jobs that wait, their running times, and where there is room; read only.
 
-    A job has id, submit_s, run_s, cores and memory_gb. A machine goes by its index, from 0. Nothing
-    is seen of jobs that have not come, nor of how long a job is willing to wait.
+    A job has id, submit_s, run_s, cores and memory_gb. A machine goes by its index, from 0; a job
+    takes one as a whole, unless they are shared. Nothing is seen of jobs that have not come, nor of
+    how long a job is willing to wait.
     """
 
-    __slots__ = ("_arrived", "_by_time", "_machines")
+    __slots__ = ("_arrived", "_by_time", "_idle", "_machines")
 
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
         self._machines = len({place.index for place in run.declared})
+        self._idle = list(reversed(range(self._machines)))  # in the order in which they fell idle
         # both from the first time that they are asked for
         self._arrived: deque[Job] | None = None  # in this order; some wait no longer
         self._by_time: SealedList | None = None
@@ -45,12 +47,7 @@ class View(view.View):
     @property
     def full(self) -> bool:
         """Whether no machine has room for anybody."""
-        raise NotImplementedError
-
-    @property
-    def free(self) -> Places[Place]:
-        mask = sum(1 << number for number, left in enumerate(self._run.free) if left > 0)
-        return Places(self._run.declared, mask)
+        return not self._idle
 
     def first(self) -> Job | None:
         """The job that has waited longest."""
@@ -65,11 +62,11 @@ class View(view.View):
         """Of the machines with room for a job, the index of the one that fits best, or fell idle
         last; None if none has room. Of a place: how much of it is free.
         """
-        return super().room(job)
+        return super().room(job) if type(job) is Place else self._best(job)
 
     def rooms(self, job: Job) -> list[int]:
         """The indices of all machines with room for a job."""
-        raise NotImplementedError
+        return sorted(self._idle)
 
     # ---- what the engine asks and tells ----
 
@@ -94,26 +91,6 @@ class View(view.View):
         if (line := self._by_time) is not None:
             list.__delitem__(line, bisect_left(line, _time(job), key=_time))
 
-    def _parts(self, job: Job, machine: int) -> Sequence[Part]:
-        raise NotImplementedError
-
-
-class WholeView(View):
-    """Of machines of which a job takes one as a whole: a slot each."""
-
-    __slots__ = ("_idle",)
-
-    def __init__(self, run: Simulation) -> None:
-        super().__init__(run)
-        self._idle = list(reversed(range(self._machines)))  # in the order in which they fell idle
-
-    @property
-    def full(self) -> bool:
-        return not self._idle
-
-    def rooms(self, job: Job) -> list[int]:
-        return sorted(self._idle)
-
     def closed(self, number: int) -> None:
         if self._idle and self._idle[-1] == number:
             self._idle.pop()
@@ -123,9 +100,9 @@ class WholeView(View):
     def opened(self, number: int) -> None:
         self._idle.append(number)
 
-    def room(self, job: Any) -> Any:
-        if type(job) is Place:
-            return super().room(job)
+    # ---- what depends on whether machines are shared ----
+
+    def _best(self, job: Job) -> int | None:
         return self._idle[-1] if self._idle else None
 
     def _parts(self, job: Job, machine: int) -> Sequence[Part]:
@@ -135,50 +112,40 @@ class WholeView(View):
 class SharedView(View):
     """Of machines that jobs share by best fit: cores and memory of the first, of the second..."""
 
-    __slots__ = ("_book", "_stale")
+    __slots__ = ("_room", "_stale")
 
     def __init__(self, run: Simulation, sizes: Sequence[Size]) -> None:
         super().__init__(run)
-        self._book, self._stale = Room(sizes), set[int]()  # machines that have changed since
+        self._room, self._stale = Room(sizes), set[int]()  # machines that have changed since
 
     @property
     def full(self) -> bool:
-        if self._stale:
-            self._update()
         return self._book.most_cores == 0
 
     def rooms(self, job: Job) -> list[int]:
-        free = self._run.free
-        pairs = enumerate(zip(free[::2], free[1::2]))
-        return [
-            index
-            for index, (cores, memory_gb) in pairs
-            if cores >= job.cores and memory_gb >= job.memory_gb
-        ]
+        pairs = enumerate(self._book.free)
+        return [i for i, (cores, gb) in pairs if cores >= job.cores and gb >= job.memory_gb]
 
     def closed(self, number: int) -> None:
         self._stale.add(number // 2)
 
     opened = closed
 
-    def room(self, job: Any) -> Any:
-        if type(job) is Place:
-            return super().room(job)
-        if self._stale:
-            self._update()
-        index = self._book.best(job.cores, job.memory_gb)
-        return None if index < 0 else index
+    def _best(self, job: Job) -> int | None:
+        return self._book.best(job.cores, job.memory_gb)
 
     def _parts(self, job: Job, machine: int) -> Sequence[Part]:
         self._stale.add(machine)
         return (2 * machine, job.cores), (2 * machine + 1, job.memory_gb)
 
-    def _update(self) -> None:
-        """Book anew what is free of the machines that have changed."""
+    @property
+    def _book(self) -> Room:
+        """What is free, booked anew of the machines that have changed."""
         free = self._run.free
         for index in self._stale:
-            self._book.put(index, free[2 * index], free[2 * index + 1])
+            self._room.put(index, free[2 * index], free[2 * index + 1])
         self._stale.clear()
+        return self._room
 
 
 def _time(job: Job) -> tuple[float, int]:

@@ -39,7 +39,7 @@ from cgrsp_simpy.rental.policies.rolling_horizon import (
 )
 from cgrsp_simpy.thesis import findings, verdict
 from cgrsp_simpy.waiting.machines import Prices
-from cgrsp_simpy.waiting.paper import runs as waiting_figures
+from cgrsp_simpy.waiting.paper import run_figures as waiting_figures
 
 DEFAULTS = Path(__file__).with_name("constants.json")
 ANSWERS = Path(__file__).with_name("answers.json")

@@ -112,6 +112,6 @@ def test_billing_decides_how_many_machines_are_best_when_no_job_waits(terms, bes
     search = Search(whole(log.submit_s, log.run_s), sizes, Prices(), LIMIT, None, 0.0, 0)
     policy = search.first("njw")
     tried = [search.attempt((number,), policy) for number in range(12)]
-    assert int(np.argmin([search.costs([each], 1).sum() for each in tried])) == best
+    assert int(np.argmin([each.cost[1].sum() for each in tried])) == best
     told = "1 machine is best by the second, 2 with a minimum of 60 s and a boot of 120 s, and 6 by full hours"
     assert told in HOWTO

@@ -118,10 +118,10 @@ def test_best_fit_leaves_least():
     assert room.best(4, 4) == 2  # fewest cores left, then least memory
     assert room.best(4, 12) == 1
     assert room.best(5, 0) == 0
-    assert room.best(9, 0) == room.best(1, 33) == -1
-    room.change(0, -6, -30)
+    assert room.best(9, 0) is room.best(1, 33) is None
+    room.put(0, 2, 2)
     assert room.best(2, 2) == 0
-    room.change(0, 6, 30)
+    room.put(0, 8, 32)
     assert room.best(5, 0) == 0
 
 

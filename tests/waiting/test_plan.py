@@ -82,7 +82,7 @@ def test_the_bill_is_the_sum_of_its_rows_which_are_those_of_the_simulation(billi
         assert money[row] == pytest.approx(by_hand(job, size, at), rel=1e-12)
     assert bool(taken) == spot
     tried = search.attempt((5,), made, spot)
-    total = search.costs([tried], 1).sum()
+    total = tried.cost[1].sum()
     assert total == pytest.approx(5 * 1.5 * jobs.submit_s[-1] / 3600 + money.sum(), rel=1e-9)
 
 
@@ -190,6 +190,7 @@ def test_a_policy_is_told_as_it_is_given():
         (lambda: plan(jobs_of((0, 9, 1, 0), (9, 9, 1, 0)), HALF_HOUR), ["days", "at least 2"]),
         (lambda: plan(jobs_of((0, 0, 1, 0), (9e5, 0, 1, 0)), HALF_HOUR), ["work"]),
         (lambda: plan(month(), HALF_HOUR, prices=Prices(0, 1)), ["reserved price", "above 0"]),
+        (lambda: plan(month(), HALF_HOUR, prices=Prices(1, 0)), ["on-demand price(=0)", "above 0"]),
         (lambda: plan(month(), HALF_HOUR, policies=["fifo"]), ["'fifo'"]),
         (lambda: plan(month(0, 500, True), "p95=9", sizes=(replace(ONE, boot_s=60.0),)),
          ["limit", "60 s to boot"]),

@@ -10,7 +10,7 @@ from waiting.cases import jobs_of
 from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import M5, Prices
-from cgrsp_simpy.waiting.policies import Mispredictions, foreseen, waiting_policy
+from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
 from cgrsp_simpy.waiting.scenario import Scenario
 from cgrsp_simpy.waiting.tally import COUNTED, Tally, of_trials
@@ -24,7 +24,7 @@ def test_shares_of_mistaken_jobs():
     """
     source, policy = ExponentialJobs(100_000), waiting_policy("ljw")
     ((chunk, exact), (_, mistaken)) = (
-        next(foreseen(source, policy, errors))
+        next(Scenario(source, policy, errors=errors).foreseen(0))
         for errors in (Mispredictions(), Mispredictions(run_over=0.3, run_under=0.1))
     )
     short = chunk.run_s < 180

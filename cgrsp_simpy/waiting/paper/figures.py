@@ -1,60 +1,621 @@
-"""The table and the figures of waiting-policies.txt, drawn anew; here Figures 15 to 22.
+"""The table and the figures of waiting-policies.txt, drawn anew, by formulas and by simulation.
 
-These are about a year-long log that is not at hand: here they are of generated jobs with that log's
-printed features, at its rate on as many machines, or of a log of the user's.
+Figures 15 to 22 are about a year-long log that is not at hand: here they are of generated jobs with
+that log's printed features, at its rate on as many machines, or of a log of the user's.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.plots.figure import Gallery, Handles, Row, numbers, where
+from cgrsp_simpy.model.table import half
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.figure import (
+    Figure,
+    Figures,
+    Gallery,
+    Handles,
+    Row,
+    markdown,
+    numbers,
+    where,
+)
 from cgrsp_simpy.plots.parts import beside_point, no_flat_axis, told
-from cgrsp_simpy.waiting.jobs import Floats
+from cgrsp_simpy.waiting.formulas import closed_form
+from cgrsp_simpy.waiting.jobs import DAY_S, ExponentialJobs, Floats
 from cgrsp_simpy.waiting.machines import PAPER_PRICES
-from cgrsp_simpy.waiting.paper.formula_figures import (
+from cgrsp_simpy.waiting.paper.run_figures import (
     BUSY,
+    COSTLY,
     HOURLY,
+    KINDS,
+    METRICS,
     PRICED,
+    RATE_PER_S,
     RENTED,
+    SERVICE_S,
     TRIPLE,
+    WAITED,
     Panel,
+    Point,
+    Runs,
     at,
     best,
-    by_run_errors,
-    by_wait_errors,
     curves,
+    differences,
     gain,
+    lines_of,
     measured,
-    numbered,
+    of,
     ranked,
-    run_errors_said,
     said,
 )
-from cgrsp_simpy.waiting.paper.formula_figures import (
-    FIGURES as FIGURES,
+from cgrsp_simpy.waiting.plan import Plan
+from cgrsp_simpy.waiting.policies import (
+    BASELINE_SHORT_S,
+    NO_ERRORS,
+    Mispredictions,
+    WaitingPolicy,
+    waiting_policy,
 )
-from cgrsp_simpy.waiting.paper.runs import Point, Runs
-from cgrsp_simpy.waiting.policies import NO_ERRORS, Mispredictions, WaitingPolicy, waiting_policy
 from cgrsp_simpy.waiting.scenario import Scenario
+from cgrsp_simpy.waiting.tally import of_trials
 
-# bounds of the bins, with the label of the upper one
-GAPS = {"": 0.0, "1\ns": 1, "15\ns": 15, "1\nmin": 60, "3\nmin": 180, "15\nmin": 900}
-GAPS |= {"1\nh": 3600, "6\nh": 6 * 3600, "more": math.inf}
-RUN_TIMES = {"": 0.0, "3\nmin": 180, "30\nmin": 1800, "1\nh": 3600, "3\nh": 3 * 3600}
-RUN_TIMES |= {"6\nh": 6 * 3600, "1\nd": 86_400, "7\nd": 7 * 86_400, "more": math.inf}
-SHOWN = 1500  # needs in the scatter, the most frequent ones
+SIZE = (6.3, 3.2)  # inches
+WAIT_ERRORS = {"over": (0.0, 0.01, 0.03, 0.05, 0.1, 0.2), "under": (0.0, 0.25, 0.5, 0.75, 1.0)}
+RUN_ERRORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+Line = tuple[str, WaitingPolicy, Mispredictions]  # a policy, and the name of its line
+
+
+FIGURES = Figures("waiting_", Runs, columns=99, handlelength=2.6)
+
+
+def numbered(number: int, title: str, note: Any, **more: Any) -> Figure:
+    """Declare a figure with the number that it has in the paper."""
+    own = {"size": SIZE, "stem": f"waiting_figure_{number}", "head": f"Figure {number}", **more}
+    return FIGURES.add(str(number), title, note=note, **own)
+
+
+def by_wait_errors(kind: str, policy: WaitingPolicy, every: int = 1) -> list[Line]:
+    """A line a share of mispredicted waits. kind: over or under. every: of the shares."""
+    return [
+        (f"{100 * share:g} %", policy, Mispredictions(**{f"wait_{kind}": share}))
+        for share in WAIT_ERRORS[kind][::every]
+    ]
+
+
+def by_run_errors(scenario: Callable[[Mispredictions], Scenario]) -> list[Point]:
+    """A policy by shares of mispredicted running times."""
+    return [
+        (f"{kind}-predictions", 100 * share, scenario(Mispredictions(**{f"run_{kind}": share})))
+        for kind in ("over", "under")
+        for share in RUN_ERRORS
+    ]
+
+
+def run_errors_said(wait: str) -> Callable[[list[Row]], str]:
+    """Of ljw with mispredicted running times. wait: the column of the waits."""
+    (over, under), unit = KINDS, wait.removeprefix("wait_")
+    return said(
+        f"If half of the short jobs are taken for long, the mean wait goes from {{}} {unit} to {{}}"
+        f" {unit} and the price from {{:.3f}} to {{:.3f}}; if half of the long ones are taken for"
+        f" short, the wait goes to {{}} {unit} and the price to {{:.3f}}.",
+        lambda rows: (
+            *(measured(rows, over, wait, error_pct=pct) for pct in (0, 50)),
+            *(at(rows, over, "normalized_price", error_pct=pct) for pct in (0, 50)),
+            measured(rows, under, wait, error_pct=50),
+            at(rows, under, "normalized_price", error_pct=50),
+        ),
+    )
+
+
+BOTH = "line: formula; marks: simulation with 95 % intervals"
+SIMULATED = "simulation with 95 % intervals"
+BETWEEN = f"{BOTH}\najw-t with longest wait b, between njw and ajw"
+OVER = f"{BOTH}\nsww by share of jobs whose wait is over-predicted, and njw"
+UNDER = f"{BOTH}\nsww by share of long waits that are under-predicted, and ajw-t"
+COUNTS, NARROW = range(80, 141), range(80, 121)
+MARKS = (80, 87, 93, 98, 101, 104, 108, 120, 140)  # where formulas are simulated as well
+TIGHT = 101  # servers of Figures 10 and 11
+DISCOUNT = PAPER_PRICES.share
+PRICES, WAITS, COSTS = ("normalized_price",), ("wait_s",), ("opportunity_cents",)
+WITH_WAIT = ("ajw", "ajw-t", "sww", "ljw", "compound")
+
+
+def named(*names: str) -> list[Line]:
+    """A line a policy, with the paper's b and t."""
+    return [(name, waiting_policy(name), NO_ERRORS) for name in names]
+
+
+PATIENCE = [
+    *named("njw"),
+    *((f"b = {b} s", waiting_policy("ajw-t", b), NO_ERRORS) for b in (30, 120, 300, 900)),
+    *named("ajw"),
+]
+
+
+def formula(
+    line: Line, servers: Sequence[int], metrics: Sequence[str], printed: bool = False, **x: float
+) -> list[Row]:
+    """A row for each number of servers with a steady state.
+
+    x: name and value of another x than the servers. printed: Eq. 26 as printed.
+    """
+    name, policy, errors = line
+    own = (RATE_PER_S, SERVICE_S, np.array(servers), PAPER_PRICES, errors)
+    found = closed_form(policy, *own, as_printed=printed)
+    figures = {
+        "price": found.price,
+        "wait_s": found.wait_s,
+        "cost_per_h": found.last_utilisation,
+        "opportunity": found.price * found.wait_s / 3600,
+    }
+    columns = {each: figures[METRICS[each][0]] / METRICS[each][1] for each in metrics}
+    return [
+        {"line": name, "from": "formula", **(x or {"servers": number})}
+        | {each: column[place].item() for each, column in columns.items()}
+        for place, number in enumerate(servers)
+        if math.isfinite(found.wait_s[place])
+    ]
+
+
+def over_servers(
+    jobs: ExponentialJobs, lines: Sequence[Line], servers: Sequence[int], order: str = "fcfs"
+) -> list[Point]:
+    """A mark for each number of servers with a steady state."""
+    own = [
+        (name, number, Scenario(jobs, policy, number, order, errors=errors))
+        for name, policy, errors in lines
+        for number in servers
+    ]
+    return [each for each in own if not each[2].unsteady]
 
 
 def _options(runs: Runs) -> str:
     return " --trace FILE" if runs.trace else ""
+
+
+def declare(
+    number: int,
+    title: str,
+    note: str,
+    panels: Sequence[Panel],
+    seen: Callable[[list[Row]], str],
+    *,
+    lines: Sequence[Line] = (),
+    servers: Sequence[int] = COUNTS,
+    marked: Sequence[int] = MARKS,
+    points: Callable[[Runs], list[Point]] | None = None,
+    x: str = "servers",
+    beside: str = "",
+    printed: Sequence[Row] = (),
+) -> None:
+    """Declare a figure of panels over an axis, and the number that it has in the paper.
+
+    lines: policies by formula over the servers, with marks by simulation at some of them. points:
+    what is simulated in their place. beside: a policy on the workload of Figures 15 to 22, with the
+    paper's b and t, from which differences are taken; then the note says what lines are, where
+    their names do not speak for themselves. printed: what the text says at a place.
+    """
+    metrics = [panel.metric for panel in panels]
+    bars = f"bars: 95 % intervals of the difference from {beside} on the same jobs{note}"
+
+    def rows(runs: Runs) -> list[Row]:
+        found = [row for line in lines for row in formula(line, servers, metrics)]
+        places = [number for number in marked if number in servers]
+        own = points(runs) if points else over_servers(runs.exponential, lines, places)
+        found += runs.rows(own, x, metrics, runs.workload.policies[beside] if beside else None)
+        known = printed if runs.trace is None or not beside else ()
+        return found + [{"from": "printed", **row} for row in known]
+
+    texts = {"note": lambda runs: f"{runs.told}\n{bars}", "options": _options}
+    own = texts if beside else {"note": note}
+    numbered(number, title, rows=rows, draw=curves(x, *panels), seen=seen, **own)
+
+
+# ---- Table 1 ----
+
+YEARS_3_H = 3 * 8760
+# of an m5.large: option, use in per cent, cents per hour of all time (on demand, and $988 for three
+# years); effective cents per hour and dollars for three years as printed
+PRINTED = [
+    *(("on demand", pct, 9.6, 9.6, usd) for pct, usd in ((100, 2523), (60, 1514), (40, 1009))),
+    *(
+        ("fixed", pct, 98_800 / YEARS_3_H, cents, 988)
+        for pct, cents in ((100, 3.8), (60, 6.3), (40, 9.5))
+    ),
+]
+
+
+@FIGURES.add(
+    "table1",
+    "What an hour of work costs, by utilisation",
+    SIZE,
+    note="m5.large, rented on demand or bought for three years",
+    stem="waiting_table_1",
+    head="Table 1",
+)
+def table1(_: Runs) -> list[Row]:
+    """Prices of a machine of which some of the time is used; the printed values beside them."""
+    rows = []
+    for option, pct, raw, printed, printed_usd in PRINTED:
+        effective, worked = (100 * raw / pct, 1.0) if option == "fixed" else (raw, pct / 100)
+        rows.append(
+            {
+                "option": option,
+                "utilisation_pct": pct,
+                "raw_cents_per_h": raw,
+                "effective_cents_per_h": effective,
+                "three_years_usd": raw / 100 * YEARS_3_H * worked,
+                "normalized_price": effective / PAPER_PRICES.on_demand,
+                "printed_effective_cents_per_h": printed,
+                "printed_three_years_usd": printed_usd,
+            }
+        )
+    return rows
+
+
+@table1.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    ax = canvas.add_subplot()
+    names = [f"{row['option']}, {row['utilisation_pct']} %" for row in rows]
+    ours, printed = (numbers(rows, f"{which}effective_cents_per_h") for which in ("", "printed_"))
+    colours = [BUSY if row["option"] == "fixed" else RENTED for row in rows]
+    marks.bars(ax, names, ours, [math.nan] * len(rows), printed, colours)
+    ax.set(xlabel="effective price (US cents per hour of work)", ylabel="machine, utilisation")
+    return [Line2D([], [], label="as printed", **marks.hollow())]
+
+
+table1.seen = said(
+    "A fixed machine is the cheaper one if it works more than {:.0f} % of the time.",
+    lambda rows: [
+        100 * row["normalized_price"] for row in where(rows, option="fixed", utilisation_pct=100)
+    ],
+)
+table1.table = lambda rows: markdown(
+    "option | utilisation | raw price | effective price | printed | three years | normalized",
+    1,
+    [CELLS.format_map(row).split("|") for row in rows],
+)
+CELLS = (
+    "{option}|{utilisation_pct} %|{raw_cents_per_h:.2f} ¢/h|{effective_cents_per_h:.2f} ¢/h"
+    "|{printed_effective_cents_per_h} ¢/h|${three_years_usd:.0f}|{normalized_price:.2f}"
+)
+
+# ---- Figures 2 to 14 ----
+
+declare(
+    2,
+    "All jobs wait: price and wait",
+    BOTH,
+    (
+        PRICED,
+        WAITED,
+    ),
+    said(
+        "From s = 101 to 120 the wait falls from {} s (simulation: {}) to {} s, and the price rises"
+        " by {}.",
+        lambda rows: (
+            told(at(rows, "ajw", "wait_s", servers=101)),
+            measured(rows, "ajw", "wait_s", servers=101),
+            told(at(rows, "ajw", "wait_s", servers=120)),
+            gain(*(at(rows, "ajw", "normalized_price", servers=s) for s in (101, 120))),
+        ),
+    ),
+    lines=named("ajw"),
+    servers=range(101, 141),
+    marked=(101, 102, 103, 105, 108, 113, 120, 130, 140),
+    printed=[
+        {"line": "ajw", "servers": 108, "normalized_price": 0.432, "wait_s": 20},
+        {"line": "ajw", "servers": 101, "wait_s": 450},
+        {"line": "ajw", "servers": 120, "normalized_price": 0.48},
+    ],
+)
+
+
+@numbered(
+    3,
+    "No jobs wait: price, and use of the last machine",
+    f"{BOTH}; faint: the discount d = {DISCOUNT:g}, at which the last machine still pays",
+    draw=curves(
+        "servers",
+        PRICED,
+        Panel("last_utilisation", "utilisation of the last machine", low=0, lines=(DISCOUNT,)),
+    ),
+)
+def last_machine(runs: Runs) -> list[Row]:
+    """The price of njw, and the work that the last machine takes over: what one fewer sends on
+    demand an hour beyond what all do, on the same jobs.
+    """
+    (line,), metric = named("njw"), "last_utilisation"
+    simulated = over_servers(runs.exponential, [line], MARKS)
+    bare = [each.varied(fixed=0.0, on_demand=1.0) for *_, each in simulated]
+    fewer = [each.varied(machines=int(each.fixed_per_h) - 1) for each in bare]
+    pairs = zip(runs.rows(simulated, "servers", PRICES), runs.of(fewer), runs.of(bare))
+    rows = formula(line, COUNTS, (*PRICES, metric))
+    for row, less, full in pairs:
+        found = of_trials(differences(less, full))["cost_per_h"]
+        rows.append({**row, metric: found.mean, half(metric): found.half_width})
+    return [*rows, {"line": "njw", "from": "printed", "servers": 108, "normalized_price": 0.467}]
+
+
+last_machine.seen = said(
+    "Cheapest are s = {1} machines, P = {0:.3f}, where the last one works {2} of the time by"
+    " simulation.",
+    lambda rows: (
+        *best(rows, "njw"),
+        measured(rows, "njw", "last_utilisation", servers=best(rows, "njw")[1]),
+    ),
+)
+declare(
+    4,
+    "All jobs wait, threshold: price by longest wait b",
+    BETWEEN,
+    (PRICED,),
+    said(
+        "The longer jobs may wait, the fewer machines are best: the least price is {}.",
+        lambda rows: [
+            ", ".join(
+                f"{price:.3f} at s = {s} ({name})"
+                for name in lines_of(rows)
+                if name != "ajw"
+                for price, s in [best(rows, name)]
+            )
+        ],
+    ),
+    lines=PATIENCE,
+)
+
+
+declare(
+    5,
+    "All jobs wait, threshold: wait by longest wait b",
+    BETWEEN,
+    (WAITED,),
+    said(
+        "At s = 101 the mean wait is {}.",
+        lambda rows: [
+            ", ".join(
+                f"{told(at(rows, name, 'wait_s', servers=101))} s ({name})"
+                for name in lines_of(rows)
+            )
+        ],
+    ),
+    lines=PATIENCE,
+    servers=NARROW,
+)
+declare(
+    6,
+    "Short waits wait, beside all jobs wait, threshold: wait",
+    BOTH,
+    (WAITED,),
+    said(
+        "The wait under sww is longest at s = {2}, {0} s, where it is {1} s under ajw-t.",
+        lambda rows: [
+            value
+            for _, longest in [best(rows, "sww", "wait_s", choose=max)]
+            for value in (
+                *(told(at(rows, name, "wait_s", servers=longest)) for name in ("sww", "ajw-t")),
+                longest,
+            )
+        ],
+    ),
+    lines=named("sww", "ajw-t"),
+    servers=NARROW,
+)
+declare(
+    7,
+    "Short waits wait: price where waits are over-predicted",
+    OVER,
+    (PRICED,),
+    said(
+        "Over-predicting 5 % of the waits raises the least price by {} and moves it from s = {} to"
+        " {}.",
+        lambda rows: (
+            gain(best(rows, "0 %")[0], best(rows, "5 %")[0]),
+            *(best(rows, line)[1] for line in ("0 %", "5 %")),
+        ),
+    ),
+    lines=[*by_wait_errors("over", waiting_policy("sww")), *named("njw")],
+)
+declare(
+    8,
+    "Short waits wait: wait where waits are over-predicted",
+    OVER,
+    (WAITED,),
+    said(
+        "At s = 98 over-predicting 5 % of the waits shortens the mean wait from {} s to {} s"
+        " (simulation).",
+        lambda rows: [measured(rows, line, "wait_s", servers=98) for line in ("0 %", "5 %")],
+    ),
+    lines=[*by_wait_errors("over", waiting_policy("sww")), *named("njw")],
+    servers=NARROW,
+)
+declare(
+    9,
+    "Short waits wait: wait where waits are under-predicted",
+    UNDER,
+    (WAITED,),
+    said(
+        "Under-predicting half of the waits lengthens the mean wait by {} at s = 80, where many"
+        " jobs should not wait, and by {} at s = 104.",
+        lambda rows: [
+            gain(*(at(rows, line, "wait_s", servers=s) for line in ("0 %", "50 %")))
+            for s in (80, 104)
+        ],
+    ),
+    lines=[*by_wait_errors("under", waiting_policy("sww")), *named("ajw-t")],
+    servers=NARROW,
+    marked=MARKS[::2],
+)
+
+
+@numbered(
+    10,
+    "Long jobs wait: price and wait by t, 101 machines",
+    BOTH,
+    draw=curves("short_s", PRICED, WAITED),
+)
+def thresholds(runs: Runs) -> list[Row]:
+    """The policy ljw by t at 101 servers, between ajw (t = 0) and njw."""
+    ljw = {t: ("ljw", waiting_policy("ljw", short_s=t), NO_ERRORS) for t in range(0, 361, 10)}
+    lines = [*ljw.items(), *((t, line) for line in named("ajw", "njw") for t in (0, 360))]
+    marked, metrics = (0, 20, 40, 60, 90, 130, 180, 240, 300, 360), PRICES + WAITS
+    simulated = [("ljw", t, Scenario(runs.exponential, ljw[t][1], TIGHT)) for t in marked]
+    return [
+        *(row for t, line in lines for row in formula(line, (TIGHT,), metrics, short_s=t)),
+        *runs.rows(simulated, "short_s", metrics),
+        {"line": "ajw", "from": "printed", "short_s": 0, "wait_s": 450},
+    ]
+
+
+thresholds.seen = said(
+    "With t = 180 s the mean wait is {} s (simulation: {}) in place of {} s, at a price {} higher.",
+    lambda rows: (
+        told(at(rows, "ljw", "wait_s", short_s=180)),
+        measured(rows, "ljw", "wait_s", short_s=180),
+        told(at(rows, "ljw", "wait_s", short_s=0)),
+        gain(*(at(rows, "ljw", "normalized_price", short_s=t) for t in (0, 180))),
+    ),
+)
+declare(
+    11,
+    "Long jobs wait: running times mispredicted, 101 machines",
+    SIMULATED,
+    (
+        PRICED,
+        WAITED,
+        COSTLY,
+    ),
+    run_errors_said("wait_s"),
+    points=lambda runs: by_run_errors(
+        lambda errors: Scenario(runs.exponential, waiting_policy("ljw"), TIGHT, errors=errors)
+    ),
+    x="error_pct",
+)
+declare(
+    12,
+    "The compound policy, beside long jobs wait: price and wait",
+    BOTH,
+    (
+        PRICED,
+        WAITED._replace(high=700),
+    ),
+    said(
+        "At s = 98 the mean wait is {} s under the compound policy and {} s under ljw (simulation);"
+        " below s = {} ljw has no steady state.",
+        lambda rows: (
+            *(measured(rows, name, "wait_s", servers=98) for name in ("compound", "ljw")),
+            min(row["servers"] for row in of(rows, "ljw")),
+        ),
+    ),
+    lines=named("compound", "ljw"),
+    servers=NARROW,
+)
+COSTS_SAID = said(
+    "At s = 101 a job's wait costs, from the least to the most, in cents: {}.",
+    lambda rows: [ranked(rows, "opportunity_cents", servers=101)],
+)
+declare(
+    13,
+    "Opportunity cost of waiting, first come, first served",
+    BOTH,
+    (COSTLY._replace(high=1.4),),
+    COSTS_SAID,
+    lines=named(*WITH_WAIT),
+    servers=NARROW,
+)
+
+
+# no formula is known
+declare(
+    14,
+    "Opportunity cost of waiting, shortest job first",
+    SIMULATED,
+    (COSTLY,),
+    COSTS_SAID,
+    points=lambda runs: over_servers(
+        runs.exponentials(1 / 16), named(*WITH_WAIT), MARKS[:-1], "sjf"
+    ),
+)
+
+
+# ---- how far the approximations are off ----
+
+AS_PRINTED = "compound, Eq. 26 as printed"
+
+
+@FIGURES.add(
+    "errors",
+    "How far the approximate waits are from simulation",
+    SIZE,
+    note="Eq. 23 (ljw) and Eq. 26 (compound, its patience rescaled), and as printed, against"
+    " simulation, with 95 % intervals",
+    head="More",
+    draw=curves("servers", Panel("error_pct", "wait by formula, error (%)", lines=(0,))),
+)
+def approximations(runs: Runs) -> list[Row]:
+    """Wait by formula less the wait by simulation, over the latter."""
+    found, few = [], (80, 84, 87, 90, 93)
+    for name, line in zip(("ljw", "compound", AS_PRINTED), named("ljw", "compound", "compound")):
+        own = over_servers(runs.exponential, [line], few)
+        own += over_servers(runs.exponentials(4), [line], (96, 98, 101, 104, 108))
+        for row in runs.rows(own, "servers", WAITS):
+            wait_s = formula(line, (row["servers"],), WAITS, name == AS_PRINTED)[0]["wait_s"]
+            ratio, spread = wait_s / row["wait_s"], row[half("wait_s")] / row["wait_s"]
+            errors = {"error_pct": 100 * (ratio - 1), half("error_pct"): 100 * ratio * spread}
+            found.append({**row, "line": name, "formula_wait_s": wait_s, **errors})
+    return found
+
+
+approximations.seen = said(
+    "Up to s = 93, where the long jobs alone would keep more machines busy than there are, Eq. 26"
+    " as printed errs by {} to {} %: there b bounds the wait whatever the running times, yet it is"
+    " multiplied by (CV² + 1)/2 = {:.2f}. With b divided by that, it errs by {} to {} %. At s = 101"
+    " it errs by {} %, as printed by {} %, Eq. 23 (ljw) by {} %.",
+    lambda rows: (
+        *_ends(rows, AS_PRINTED),
+        (1 + (SERVICE_S / (SERVICE_S + BASELINE_SHORT_S)) ** 2) / 2,
+        *_ends(rows, "compound"),
+        *(
+            measured(rows, line, "error_pct", servers=101)
+            for line in ("compound", AS_PRINTED, "ljw")
+        ),
+    ),
+)
+
+
+def _ends(rows: Sequence[Row], line: str) -> list[str]:
+    """The least and the greatest error of a line up to s = 93."""
+    own = [row for row in rows if row["servers"] <= 93]
+    return [told(best(own, line, "error_pct", choose=choose)[0]) for choose in (min, max)]
+
+
+# ---- Figures 15 to 22 ----
+
+# distributions: what is on the x axis, and the bounds of its bins, each with the label of the bin
+# that ends there
+BINS: dict[str, tuple[str, dict[str, float]]] = {
+    "gaps": (
+        "time between submissions",
+        {"": 0, "1\ns": 1, "15\ns": 15, "1\nmin": 60, "3\nmin": 180, "15\nmin": 900}
+        | {"1\nh": 3600, "6\nh": 6 * 3600, "more": math.inf},
+    ),
+    "running times": (
+        "running time",
+        {"": 0, "3\nmin": 180, "30\nmin": 1800, "1\nh": 3600, "3\nh": 3 * 3600}
+        | {"6\nh": 6 * 3600, "1\nd": DAY_S, "7\nd": 7 * DAY_S, "more": math.inf},
+    ),
+}
+SHOWN = 1500  # needs in the scatter, the most frequent ones
 
 
 @numbered(15, "The workload", lambda runs: runs.told, options=_options, size=(6.3, 5.0))
@@ -66,8 +627,8 @@ def features(runs: Runs) -> list[Row]:
     needs, counts = np.unique(cores + 1j * memory_gb, return_counts=True)
     common = np.argsort(-counts, kind="stable")[:SHOWN]
     return [
-        *_shares("gaps", np.diff(submit_s), GAPS),
-        *_shares("running times", run_s, RUN_TIMES),
+        *_shares("gaps", np.diff(submit_s)),
+        *_shares("running times", run_s),
         *(
             {
                 "panel": "short jobs",
@@ -88,8 +649,8 @@ def features(runs: Runs) -> list[Row]:
     ]
 
 
-def _shares(panel: str, values: Floats, bins: Mapping[str, float]) -> list[Row]:
-    edges = np.array(list(bins.values()))
+def _shares(panel: str, values: Floats) -> list[Row]:
+    edges = np.array(list(BINS[panel][1].values()))
     beyond = 100 * np.exp(-edges / max(values.mean(), 1e-9))
     shares = 100 * np.histogram(values, edges)[0] / len(values)
     names = ("from_s", "to_s", "jobs_pct", "exponential_pct")
@@ -102,10 +663,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     """Two histograms, whose bins the ticks name, short jobs by t, and a dot for each kind of needs,
     its area as the share of the jobs.
     """
-    (gaps, times), (short, needs) = canvas.subplots(2, 2)
-    times_of = {"time between submissions": (gaps, "gaps", GAPS)}
-    times_of |= {"running time": (times, "running times", RUN_TIMES)}
-    for label, (ax, panel, bins) in times_of.items():
+    (*upper, short, needs) = canvas.subplots(2, 2).ravel()
+    for ax, (panel, (label, bins)) in zip(upper, BINS.items()):
         places, own = np.arange(len(bins) - 1), where(rows, panel=panel)
         ax.bar(places - 0.2, numbers(own, "jobs_pct"), 0.4, color=BUSY)
         ax.bar(places + 0.2, numbers(own, "exponential_pct"), 0.4, color=RENTED)
@@ -132,10 +691,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         needs.yaxis.set_major_formatter("{x:g}")
     needs.xaxis.set_major_formatter("{x:g}")
     no_flat_axis(needs, y=memory_gb)
-    return [Patch(color=colour, label=name) for name, colour in BOTH.items()]
+    return [Patch(color=colour, label=name) for name, colour in BESIDE.items()]
 
 
-BOTH = {"the jobs": BUSY, "exponential, the same mean": RENTED}
+BESIDE = {"the jobs": BUSY, "exponential, the same mean": RENTED}
 NEEDS = ("cores", "memory_gb", "jobs_pct")
 features.seen = said(
     "{:.0f} % of the jobs come within a second of the one before; {:.0f} % run for less than 3 min,"
@@ -145,35 +704,6 @@ features.seen = said(
         told(where(rows, short_min=3)[0]["core_hours_pct"]),
     ),
 )
-
-
-def _declare(
-    number: int,
-    title: str,
-    points: Callable[[Runs], list[Point]],
-    seen: Callable[[list[Row]], str],
-    beside: str = "compound",
-    x: str = "machines",
-    lines: str = "",
-    printed: Sequence[Row] = (),
-    panels: Sequence[Panel] = TRIPLE,
-) -> None:
-    """Declare a figure of policies on the workload.
-
-    points: what is simulated. beside: the policy from which differences are taken, with the paper's
-    b and t. lines: what they
-    are, where their names do not speak for themselves. printed:
-    what the text says of the paper's log.
-    """
-
-    def rows(runs: Runs) -> list[Row]:
-        metrics = [panel.metric for panel in panels]
-        found = runs.rows(points(runs), x, metrics, runs.workload.policies[beside])
-        return found + [{"from": "printed", **row} for row in printed if runs.trace is None]
-
-    bars = f"bars: 95 % intervals of the difference from {beside} on the same jobs"
-    texts = {"note": lambda runs: "\n".join((runs.told, f"{bars}{lines}")), "options": _options}
-    numbered(number, title, **texts, rows=rows, draw=curves(x, *panels), seen=seen)
 
 
 def _printed(line: str, place: str, x: float, price: float, wait_h: float) -> Row:
@@ -229,39 +759,39 @@ POLICIES_SAID = said(
         )
     ],
 )
-_declare(
+declare(
     16,
     "The policies on the workload, first come, first served",
-    _policies,
+    "",
+    TRIPLE,
     POLICIES_SAID,
-    # Sections 6.1 and 6.2
+    points=_policies,
+    x="machines",
+    beside="compound",
     printed=[
         _printed("ajw", "machines", 225, 0.6, 13.3),
         _printed("compound", "machines", 150, 0.571, 1.74),
     ],
 )
-_declare(
+declare(
     17,
     "The policies on the workload, shortest job first",
-    lambda runs: [
+    "",
+    TRIPLE,
+    POLICIES_SAID,
+    points=lambda runs: [
         each
         for each in _policies(runs, order="sjf", source=runs.few)
         if each[1] in runs.workload.machines[::2]
     ],
-    POLICIES_SAID,
+    x="machines",
+    beside="compound",
 )
-_declare(
+declare(
     18,
     "The compound policy on the workload, by t and b",
-    lambda runs: [
-        (
-            f"b = {hours} h",
-            minutes,
-            _on_cheapest(runs, waiting_policy("compound", 3600 * hours, 60 * minutes)),
-        )
-        for hours in (6, 12, 24, 48)
-        for minutes in (3, 10, 20, 30)
-    ],
+    "; lines: longest wait b",
+    TRIPLE,
     said(
         "From t = 3 to 30 min the mean wait goes {}; the price, with b = 24 h, from {:.3f} to"
         " {:.3f}.",
@@ -274,15 +804,35 @@ _declare(
             *(at(rows, "b = 24 h", "normalized_price", short_min=t) for t in (3, 30)),
         ),
     ),
+    points=lambda runs: [
+        (
+            f"b = {hours} h",
+            minutes,
+            _on_cheapest(runs, waiting_policy("compound", 3600 * hours, 60 * minutes)),
+        )
+        for hours in (6, 12, 24, 48)
+        for minutes in (3, 10, 20, 30)
+    ],
     x="short_min",
-    lines="; lines: longest wait b",
+    beside="compound",
     printed=[_printed("b = 24 h", "short_min", 3, 0.571, 1.74)],
 )
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4)
-_declare(
+declare(
     19,
     "The compound policy on the workload, with mispredictions",
-    lambda runs: [
+    "; lines: share of waits mispredicted",
+    TRIPLE,
+    said(
+        "Mispredicting 10 % of the running times raises the price by {}, mispredicting 10 % of the"
+        " waits by {}.",
+        lambda rows: [
+            gain(*(at(rows, *line, error_pct=x) for line, x in (zero, other)))
+            for zero in [(("0 %", "normalized_price"), 0)]
+            for other in ((("0 %", "normalized_price"), 10), (("10 %", "normalized_price"), 0))
+        ],
+    ),
+    points=lambda runs: [
         (
             f"{100 * wait:g} %",
             100 * run,
@@ -293,17 +843,8 @@ _declare(
         for wait in SHARES
         for run in (0.0, 0.1, 0.25, 0.5)
     ],
-    said(
-        "Mispredicting 10 % of the running times raises the price by {}, mispredicting 10 % of the"
-        " waits by {}.",
-        lambda rows: [
-            gain(*(at(rows, *line, error_pct=x) for line, x in (zero, other)))
-            for zero in [(("0 %", "normalized_price"), 0)]
-            for other in ((("0 %", "normalized_price"), 10), (("10 %", "normalized_price"), 0))
-        ],
-    ),
     x="error_pct",
-    lines="; lines: share of waits mispredicted",
+    beside="compound",
     printed=[_printed("0 %", "error_pct", 0, 0.571, 1.74)],
 )
 
@@ -321,10 +862,11 @@ def _mistaken(runs: Runs, kind: str, beside: str) -> list[Point]:
     ] + work.points(beside, work.policies[beside])
 
 
-_declare(
+declare(
     20,
     "Short waits wait on the workload, waits over-predicted",
-    lambda runs: _mistaken(runs, "over", "njw"),
+    "; lines: sww, work-conserving, by share over-predicted, and njw",
+    (PRICED, HOURLY),
     said(
         "With {} machines the price goes from {:.3f} to {:.3f} with 3 % and {:.3f} with 10 % of the"
         " waits over-predicted, {:.3f} under njw; the mean wait from {} h to {} h and {} h.",
@@ -344,14 +886,15 @@ _declare(
             )
         ],
     ),
-    "sww",
-    lines="; lines: sww, work-conserving, by share over-predicted, and njw",
-    panels=(PRICED, HOURLY),
+    points=lambda runs: _mistaken(runs, "over", "njw"),
+    x="machines",
+    beside="sww",
 )
-_declare(
+declare(
     21,
     "Short waits wait on the workload, waits under-predicted",
-    lambda runs: _mistaken(runs, "under", "ajw-t"),
+    "; lines: sww by share of long waits under-predicted, and ajw-t",
+    (HOURLY,),
     said(
         "Under-predicting half of the waits moves the mean wait {}.",
         lambda rows: [
@@ -363,21 +906,23 @@ _declare(
             )
         ],
     ),
-    "sww",
-    lines="; lines: sww by share of long waits under-predicted, and ajw-t",
-    panels=(HOURLY,),
+    points=lambda runs: _mistaken(runs, "under", "ajw-t"),
+    x="machines",
+    beside="sww",
 )
-_declare(
+declare(
     22,
     "Long jobs wait on the workload, running times mispredicted",
-    lambda runs: by_run_errors(
+    "",
+    TRIPLE,
+    run_errors_said("wait_h"),
+    points=lambda runs: by_run_errors(
         lambda errors: runs.workload.scenario(
             runs.workload.policies["ljw"], runs.workload.ample, errors=errors
         )
     ),
-    run_errors_said("wait_h"),
-    "ljw",
-    "error_pct",
+    x="error_pct",
+    beside="ljw",
 )
 
 
@@ -397,3 +942,38 @@ def _intro(runs: Runs) -> list[str]:
 
 
 draw_figures = Gallery("waiting", Runs, FIGURES, _intro).draw
+
+# ---- the figure of a plan ----
+
+CHOSEN = "chosen, with its 95 % interval on days on which it was not chosen"
+PLANNED = Figure("waiting_plan", "Money against wait", (6.3, 3.2))
+
+
+@PLANNED
+def frontier(plan: Plan) -> list[Row]:
+    """The frontier, and the plan that is chosen, with the interval of its price."""
+    own = {"p95_wait_s": plan.p95_wait_s, "price": plan.price.mean, "low": plan.price.low}
+    rest = {"high": plan.price.high, "machines": sum(plan.own.values()), "policy": "chosen"}
+    return [*plan.frontier, {**own, **rest}]
+
+
+@PLANNED.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """A step line of the least money by wait, the number of machines beside its points."""
+    ax, (*line, own) = canvas.subplots(), rows
+    at_min, price = (np.array(numbers(rows, name)) for name in ("p95_wait_s", "price"))
+    at_min /= 60
+    ax.step(at_min[:-1], price[:-1], where="post", color="0.45", marker="o", ms=3)
+    named = [0, *(row["machines"] for row in line)]
+    for before, number, *point in zip(named, named[1:], at_min, price):
+        if number != before:
+            beside_point(ax, f"{number:,}", point, (3, 3))
+    ends = [[price[-1] - own["low"]], [own["high"] - price[-1]]]
+    ax.errorbar(at_min[-1], price[-1], yerr=ends, fmt="D", color="#d55e00", capsize=3)
+    ax.set_xscale("symlog", linthresh=1)
+    ax.set_xlim(left=-0.1)
+    ax.set(xlabel="wait that 95 % of the jobs do not exceed, min", ylabel="price of an hour's work")
+    return [
+        Line2D([], [], color="0.45", marker="o", ms=3, label="least money (machines owned)"),
+        Line2D([], [], color="#d55e00", marker="D", ls="", label=CHOSEN),
+    ]

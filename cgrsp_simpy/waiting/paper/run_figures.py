@@ -1,0 +1,350 @@
+"""The runs behind the figures of waiting-policies.txt, the workload of Figures 15 to 22, and how
+rows of runs are drawn and read.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+
+from cgrsp_simpy.analysis.statistics import Mean
+from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.model.table import half
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.figure import Draw, Handles, Row, numbers, where
+from cgrsp_simpy.plots.parts import Several, hollow, told, whole_numbers
+from cgrsp_simpy.plots.style import Look, looks
+from cgrsp_simpy.studies.replicate import Replications, replicate
+from cgrsp_simpy.waiting.jobs import BurstyJobs, Chunk, ExponentialJobs, ListedJobs
+from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, fits, rent_per_h
+from cgrsp_simpy.waiting.policies import NO_ERRORS, POLICIES, WaitingPolicy, waiting_policy
+from cgrsp_simpy.waiting.scenario import Scenario
+from cgrsp_simpy.waiting.tally import of_trials
+
+log = logging.getLogger(__name__)
+Batches = dict[str, list[float]]  # figure -> of the whole run first, then of each batch
+# the name of a line, where on the x axis, and what is simulated there
+Point = tuple[str, float, Scenario]
+
+RATE_PER_S, SERVICE_S = 0.2, 500.0  # lambda and 1 / mu of Figures 2 to 14 (Section 3.1)
+# Figures 15 to 22: the rate of the paper's year (Section 6.1); half of its jobs are so many times
+# those of a trial, and 2.6 days', for Figure 17
+CLUSTER_RATE_PER_S, HALF_A_YEAR, DAYS = 0.4527, 18.0, 0.25
+PATIENCE_S, SHORT_S = 86_400.0, 180.0  # b and t of Section 6.2
+MACHINE, MACHINES, AMPLE, LOAD = M5[-1], (100, 125, 150, 175, 200, 225, 250), 200, 150
+
+METRICS = {  # column of the rows -> figure of a run, and what it is divided by
+    "normalized_price": ("price", PAPER_PRICES.on_demand),
+    "last_utilisation": ("cost_per_h", 1.0),
+    "wait_s": ("wait_s", 1.0),
+    "wait_h": ("wait_s", 3600.0),
+    "opportunity_cents": ("opportunity", 1.0),
+}
+
+
+class Runs:
+    """What simulation says of scenarios, each run once.
+
+    jobs: of a trial of Figures 2 to 13; "errors" has up to 4 times as many, Figure 14 a 16th,
+    Figures 15 to 22 18 times as many, but Figure 17 a quarter. trials: of all but Figures 15 to 22,
+    which have one, with intervals from batch means. trace: jobs for Figures 15 to 22 in place of
+    generated ones.
+    """
+
+    def __init__(
+        self,
+        jobs: int = 400_000,
+        trials: int = 5,
+        trace: ListedJobs | None = None,
+        executor: Executor | int | None = None,
+    ) -> None:
+        self.trials, self.trace, self.executor = trials, trace, executor
+        self.exponential = ExponentialJobs(jobs, RATE_PER_S, SERVICE_S)
+        self.source, self.few = (
+            trace or BurstyJobs(math.ceil(jobs * share)) for share in (HALF_A_YEAR, DAYS)
+        )
+        self._known: dict[Any, list[Batches]] = {}
+
+    def of(self, scenarios: Sequence[Scenario]) -> list[list[Batches]]:
+        """The figures of each trial of each scenario, whole and by batch.
+
+        Raises InputError for a run that failed.
+        """
+        wanted = [
+            Replications(each, [each.policy], range(1 if each.shared else self.trials))
+            for each in dict.fromkeys(scenarios)
+            if each not in self._known
+        ]
+        done = replicate(wanted, self.executor)
+        for each, (policy,), seeds in wanted:
+            self._known[each] = [done.outcome(each, policy, seed) for seed in seeds]
+            for outcome in self._known[each]:
+                if isinstance(outcome, str):
+                    raise InputError(outcome.removeprefix("InputError: "))
+        return [self._known[each] for each in scenarios]
+
+    def exponentials(self, share: float) -> ExponentialJobs:
+        """So many times the jobs of a trial."""
+        return replace(self.exponential, jobs=math.ceil(self.exponential.jobs * share))
+
+    @property
+    def told(self) -> str:
+        """The jobs of Figures 15 to 22."""
+        generated = "generated bursty jobs at the rate of the paper's log"
+        return f"log {self.trace.name}" if self.trace else generated
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The jobs of Figures 15 to 22, and the machines that suit them."""
+        return Workload(self.source)
+
+    def rows(
+        self,
+        points: Sequence[Point],
+        x: str,
+        metrics: Sequence[str],
+        beside: WaitingPolicy | None = None,
+    ) -> list[Row]:
+        """A row a point: means over the trials, of one trial from its batches.
+
+        x: the name of its column. beside: a policy; then each metric has a column of its difference
+        from what that one, with no errors, has on the same jobs and machines.
+        """
+        scenarios = [each for *_, each in points]
+        if beside:
+            plain: dict[str, Any] = {"errors": NO_ERRORS, "work_conserving": False}
+            scenarios += [replace(each, policy=beside, **plain) for each in scenarios]
+        trials = self.of(scenarios)
+        rows = [
+            {"line": line, "from": "simulation", x: place, **_columns(of_trials(own), metrics)}
+            for (line, place, _), own in zip(points, trials)
+        ]
+        for row, own, other in zip(rows, trials, trials[len(points) :]):
+            row |= _columns(of_trials(differences(own, other)), metrics, "_difference")
+        return rows
+
+
+def differences(trials: Sequence[Batches], others: Sequence[Batches]) -> list[Batches]:
+    """What one scenario has beyond another in the same trials, whole and by batch."""
+    with np.errstate(invalid="ignore"):  # of batches without work
+        return [
+            {name: np.subtract(values, other[name]).tolist() for name, values in own.items()}
+            for own, other in zip(trials, others)
+        ]
+
+
+def _columns(figures: dict[str, Mean], metrics: Sequence[str], ending: str = "") -> Row:
+    return {
+        column: value / METRICS[metric][1]
+        for metric in metrics
+        for found in [figures[METRICS[metric][0]]]
+        for column, value in (
+            (metric + ending, found.mean),
+            (half(metric + ending), found.half_width),
+        )
+    }
+
+
+class Workload:
+    """Jobs, and the numbers of fixed machines to try for them.
+
+    source: the jobs. columns: theirs. load: about so many machines could be rented for what renting
+    for all jobs costs; of a log until all of them can have ended. machines, ample: numbers to try,
+    and that of Figure 22, to a load as the paper's to its 150. policies: the six with the paper's b
+    and t; without ajw if some job fits on no fixed machine.
+    """
+
+    def __init__(self, source: BurstyJobs | ListedJobs) -> None:
+        self.source, self.load = source, float(LOAD)
+        self.columns = Chunk(*(np.concatenate(column) for column in zip(*source.chunks(0))))
+        submit_s, run_s, cores, memory_gb = self.columns
+        works = len(run_s) > 1 and bool(run_s.any())
+        require(
+            works, "jobs of the workload", len(run_s), "at least 2, and not all of no running time"
+        )
+        self.policies = {name: waiting_policy(name, PATIENCE_S, SHORT_S) for name in POLICIES}
+        if not fits(cores, memory_gb, [MACHINE]).all():
+            del self.policies["ajw"]
+            log.warning(
+                "ajw is left out: some job fits on no %s, and under ajw every job waits for one",
+                MACHINE.name,
+            )
+        if isinstance(source, ListedJobs):
+            rent = float(rent_per_h(cores, memory_gb) @ run_s)
+            self.load = rent / MACHINE.price_per_h / float(np.max(submit_s + run_s) - submit_s[0])
+        numbers = [max(1, round(self.load * number / LOAD)) for number in (*MACHINES, AMPLE)]
+        self.machines, self.ample = sorted(set(numbers)), numbers[-1]
+
+    def scenario(self, policy: WaitingPolicy, machines: int, **more: Any) -> Scenario:
+        """The jobs under a policy on a number of machines. more: as of a Scenario."""
+        own = {"source": self.source, "machines": (MACHINE,) * machines, **more}
+        return Scenario(policy=policy, **own)
+
+    def points(self, line: str, policy: WaitingPolicy, **more: Any) -> list[Point]:
+        """A mark for each number of machines; where no wait is limited, for those that
+        can do the work.
+        """
+        fewest = self.load if policy.wait_s == math.inf else 0
+        return [
+            (line, number, self.scenario(policy, number, **more))
+            for number in self.machines
+            if number >= fewest
+        ]
+
+
+# ---- rows of several lines, drawn ----
+
+BUSY, RENTED = "#0B4F9C", "#E69F00"
+FAINT: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 0}
+KINDS = {
+    "over-predictions": Look("#C04A00", "o", "-"),
+    "under-predictions": Look(BUSY, "^", (0, (6, 1.5, 1, 1.5))),
+}
+SHAPES = "osD^vP"
+
+
+class Panel(NamedTuple):
+    """What stands on a y axis: the column, its label, limits where they are not those of the data,
+    and where faint lines are.
+    """
+
+    metric: str
+    label: str
+    low: float | None = None
+    high: float | None = None
+    lines: tuple[float, ...] = ()
+
+
+PRICED = Panel("normalized_price", "price P (on demand = 1)")
+WAITED = Panel("wait_s", "mean wait w (s)", low=0)
+HOURLY = Panel("wait_h", "mean wait w (h)", low=0)
+COSTLY = Panel("opportunity_cents", "opportunity cost P w (cents)", low=0)
+TRIPLE = (PRICED, HOURLY, COSTLY)
+LABELS = {
+    "servers": "fixed machines s",
+    "machines": "fixed machines s",
+    "short_s": "short jobs: below t (s)",
+    "short_min": "short: below t (min)",
+    "error_pct": "mispredicted (%)",
+}
+
+
+def _looks(names: Sequence[str]) -> dict[str, Look]:
+    """The looks of policies; other lines are in order, from dark to light."""
+    others = [name for name in names if name not in POLICIES and name not in KINDS]
+    colours = map(to_hex, colormaps["viridis"](np.linspace(0.0, 0.85, max(2, len(others)))))
+    own = {name: Look(colour, mark, "-") for name, colour, mark in zip(others, colours, SHAPES)}
+    return {name: (own | KINDS).get(name) or looks([name])[0] for name in names}
+
+
+def curves(x: str, *panels: Panel) -> Draw:
+    """Panels side by side: formulas as lines and simulation as marks; simulation alone as marks
+    joined by lines; what the text prints as hollow marks. Of mispredictions a faint line is where
+    there are none.
+    """
+
+    def draw(canvas: Canvas, rows: list[Row]) -> Handles:
+        by_name = _looks(lines_of(rows))
+        for ax, panel in zip(canvas.subplots(1, len(panels), squeeze=False)[0], panels):
+            drawn = {
+                name: _curve(ax, where(rows, line=name), x, panel, by_name[name])
+                for name in by_name
+            }
+            right = where(rows, line="over-predictions", error_pct=0)  # nothing mispredicted
+            for level in (*panel.lines, *(row[panel.metric] for row in right)):
+                ax.axhline(level, **FAINT)
+            ax.set(xlabel=LABELS[x], ylabel=panel.label, ylim=(panel.low, panel.high))
+            whole_numbers(ax.xaxis)
+        printed = lines_of(where(rows, **{"from": "printed"}))
+        rings = [Line2D([], [], **hollow(by_name[name])) for name in printed]
+        return [*drawn.values(), *([Several("hollow: as printed", rings)] if rings else [])]
+
+    return draw
+
+
+def _curve(ax: Axes, rows: Sequence[Row], x: str, panel: Panel, look: Look) -> Line2D:
+    """Draws a line of a panel, and gives its handle."""
+    metric, highest = panel.metric, math.inf if panel.high is None else panel.high
+    formula, simulated, printed = (
+        [row for row in where(rows, **{"from": source}) if row.get(metric) is not None]
+        for source in ("formula", "simulation", "printed")
+    )
+    line: dict[str, Any] = {"color": look.colour, "linestyle": look.line}
+    ax.plot(numbers(formula, x), numbers(formula, metric), **line)
+    ax.plot(numbers(printed, x), numbers(printed, metric), **hollow(look))
+    paired = half(f"{metric}_difference")
+    spread = paired if any(paired in row for row in simulated) else half(metric)
+    places, values, halves = (numbers(simulated, name) for name in (x, metric, spread))
+    own = {**line, "marker": look.marker, **({"linestyle": "none"} if formula else {})}
+    if simulated:  # marks at 0 are seen as a whole
+        ax.plot(places, values, **own, clip_on=any(value > highest for value in values))
+        colour = look.colour if formula else f"{look.colour}80"
+        marks.intervals(ax, places, values, y_half=halves, colour=colour)
+    return Line2D([], [], **line, marker=look.marker if simulated else "", label=rows[0]["line"])
+
+
+# ---- what is read from the rows ----
+
+
+def said(text: str, values: Callable[[list[Row]], Sequence[Any]]) -> Callable[[list[Row]], str]:
+    """A sentence with values of the rows in its braces."""
+    return lambda rows: text.format(*values(rows))
+
+
+def lines_of(rows: Sequence[Row]) -> list[str]:
+    """The names of the lines, in order."""
+    return list(dict.fromkeys(row["line"] for row in rows))
+
+
+def of(rows: Sequence[Row], line: str, **x: float) -> list[Row]:
+    """The rows of a line, perhaps at a place of the x axis: by formula where there is one, else by
+    simulation.
+    """
+    own = where(rows, line=line, **x)
+    return where(own, **{"from": "formula"}) or where(own, **{"from": "simulation"})
+
+
+def at(rows: Sequence[Row], line: str, metric: str, **x: float) -> float:
+    """A value that is plotted, as of `of`."""
+    return float(of(rows, line, **x)[0][metric])
+
+
+def best(
+    rows: Sequence[Row],
+    line: str,
+    metric: str = "normalized_price",
+    x: str = "servers",
+    choose: Callable[..., tuple[float, float]] = min,
+) -> tuple[float, float]:
+    """The least, or the greatest, value of a line, and where."""
+    return choose((float(row[metric]), row[x]) for row in of(rows, line))
+
+
+def measured(rows: Sequence[Row], line: str, metric: str, **x: float) -> str:
+    """A simulated value with half of its interval."""
+    (row,) = where(rows, line=line, **{"from": "simulation"}, **x)
+    return f"{told(row[metric])} ± {told(row[half(metric)])}"
+
+
+def gain(before: float, after: float) -> str:
+    """By how much one value differs from another."""
+    return f"{told(100 * abs(after / before - 1))} %"
+
+
+def ranked(rows: list[Row], metric: str, **x: float) -> str:
+    """The lines at a place, from the least value to the most, without njw."""
+    own = [row for row in where(rows, **{"from": "simulation"}, **x) if row["line"] != "njw"]
+    found = sorted((float(row[metric]), row["line"]) for row in own)
+    return ", ".join(f"{told(value)} ({line})" for value, line in found)

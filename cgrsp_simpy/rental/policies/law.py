@@ -20,6 +20,7 @@ from cgrsp_simpy.rental.view import Known, SlotView, View
 
 ROUNDING = 1e-9  # of chances, and of seconds
 DAY_S = 86400.0
+BURST = 0.5  # share of its rate at which a line empties at least
 
 Chances = tuple[float, float, float]
 """Of High, Medium and Low stock."""
@@ -85,7 +86,7 @@ class Line(NamedTuple):
     """The slots of a type, and of all on which a job's rent is no more.
 
     rent_usd: of a job's mean execution time. spare: jobs a second that they complete
-    beyond what comes, > 0.
+    beyond what comes, > 0; where more comes than they can do, it is taken for a burst.
     """
 
     gpu: GpuType
@@ -99,7 +100,7 @@ class Band:
     start_s: from when on, seconds of the first day of the run. chances, delays, busy_s:
     of each type by name; the last is the mean time for which a job holds a slot. rate:
     jobs a second that the busy fleet completes. variation: coefficient of variation of
-    the time a job. lines: by complexity - 1 those that empty.
+    the time a job. lines: by complexity - 1, the cheapest first.
     """
 
     def __init__(self, known: Known, start_s: float) -> None:
@@ -162,11 +163,12 @@ class Band:
         """None with free types: there is one line."""
         if self.known.free_types:
             return []
-        found, spare = [], -self.known.arrival_rate_per_s * self.known.gpus_per_job
+        found, rate = [], 0.0
+        arrivals = self.known.arrival_rate_per_s * self.known.gpus_per_job
         for gpu in sorted(self.known.types, key=lambda gpu: rent_usd(gpu, level)):
-            spare += self.known.types[gpu] / self.busy_s[gpu.name]
-            if spare > 0:
-                found.append(Line(gpu, rent_usd(gpu, level), spare))
+            rate += self.known.types[gpu] / self.busy_s[gpu.name]
+            spare = max(rate - arrivals, BURST * rate)
+            found.append(Line(gpu, rent_usd(gpu, level), spare))
         return found
 
 

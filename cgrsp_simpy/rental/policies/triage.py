@@ -5,7 +5,9 @@ All is weighed in USD: u a second of waiting, v a second of lateness, M a missed
 deadline, and the rent. With D the provisioning delay that a moment lets expect (`law`),
 W the mean execution time, and x = deadline - now - W the laxity, a dispatch costs a job
 
-    c = u E[D] + v E[(D - x)+] + M P(D > x)                                         (1)
+    c = u E[D] + v E[(D - x)+] + M P(D > x),                                        (1)
+
+and the rent of D where it is billed.
 
 The slot. n jobs wait for m slots, so that a second of a slot costs the others
 s = u n / m; of those on offer a job would take the one of least
@@ -36,8 +38,8 @@ Now or later. It is held if one of these costs less:
 - The same slot when its type, seen Low, has recovered, T exponential: the same, but
   that the slot is worth r all the time, so that r E[D] stands against r (T + E[D']).
 - A busy slot of a type that is cheaper. One job more in its line delays the others
-  until that is empty, after B = n / (rate - arrivals), by the rate of all types that
-  are no dearer:
+  until that is empty, after B = n / max(rate - arrivals, rate / 2), by the rate of all
+  types that are no dearer; the half, since a burst passes:
 
       rent x W + c  >  rent' x W' + u B + c' at laxity x' - B                       (5)
 
@@ -56,6 +58,7 @@ from typing import NamedTuple
 
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import Wake
+from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies.law import Delay, Later, Outlook, rent_usd
 from cgrsp_simpy.rental.policies.rules import sent
@@ -205,7 +208,7 @@ class Decision:
             work_s = slot.gpu.mean_execution_s[level]
             left_s = job.deadline_s - self.now_s - work_s
             delay, later = self._moment(slot)
-            usd = self._usd(left_s, delay)
+            usd = self._usd(left_s, delay) + self._billed_usd(slot.gpu, delay)
             others_usd = self._slot_usd * (work_s + delay.mean_s)
             all_usd = rent_usd(slot.gpu, level) + usd + others_usd
             if all_usd < least_usd:
@@ -219,6 +222,11 @@ class Decision:
         chance, late_s = delay.beyond(left_s - after_s)
         usd = self._wait_usd * (after_s + delay.mean_s)
         return usd + self._late_usd * late_s + self._miss_usd * chance
+
+    def _billed_usd(self, gpu: GpuType, delay: Delay) -> float:
+        """The rent of a delay, where that is billed."""
+        billed = self.known.terms.billed_from == "provisioning"
+        return delay.mean_s * gpu.price_usd_per_h / 3600 if billed else 0.0
 
     def _rate_usd(self, start_s: float, chance: float) -> float:
         """The numerator of (3): what a second of waiting costs a job.
@@ -268,6 +276,7 @@ class Decision:
             _, missing_s = now.delay.beyond(later.after_s - now.work_s)
             slot_s = now.work_s + later.delay.mean_s - missing_s
         usd = now.usd - self._wait_usd * wait_s - self._line_usd * slot_s
+        usd -= self._billed_usd(now.slot.gpu, later.delay)
         if usd <= 0.0:  # not even if it is in time then
             return False
         chance, late_s = self._late(now, later)
@@ -301,6 +310,7 @@ class Decision:
             line_s = (self.view.waiting - len(self.sent)) / line.spare
             left_s = now.job.deadline_s - self.now_s - line.gpu.mean_execution_s[level]
             delay = self._band.delays[line.gpu.name]
-            if line.rent_usd + self._usd(left_s, delay, line_s) < now_usd:
+            usd = line.rent_usd + self._billed_usd(line.gpu, delay)
+            if usd + self._usd(left_s, delay, line_s) < now_usd:
                 return True
         return False

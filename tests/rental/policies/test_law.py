@@ -234,16 +234,6 @@ def test_the_better_hours_of_the_calibrated_day():
     assert Outlook(known_of(cg.Market(cg.Clock(((0, 0.5),)))))._better(GPU, 0.0) == []
 
 
-def test_a_type_beyond_the_clock_has_the_better_hours_of_its_table():
-    scarce = [(1, 0, 0)] * 8 + [(0.5, 0, 0.5)] * 3 + [(1, 0, 0)] * 13
-    outlook = Outlook(known_of(cg.Market(stock=(cg.HourlyStock(SLOW, scarce),))))
-    for hour, left_h in [(0, 3), (1.5, 1.5), (2.75, 0.25), (24, 3)]:  # time 0 is 8:00
-        [later] = outlook._better(GPU, hour * HOUR)
-        assert later.after_s == pytest.approx(left_h * HOUR)
-        assert later.delay == delay_of(cg.Market(), (1, 0, 0))
-    assert outlook._better(GPU, 3 * HOUR) == outlook._better(GPU, 23.5 * HOUR) == []
-
-
 def test_mean_work_and_rent():
     known = known_of()
     mix, times_s = known.complexity_mix, GPU.mean_execution_s
@@ -324,7 +314,9 @@ def two_types(rate_per_s, free_types=False):
 
 def test_the_lines_are_of_the_cheapest_types_and_empty_if_jobs_come_more_slowly():
     mix = two_types(0.001).known.complexity_mix
-    small, large = (1 / sum(s * t for s, t in zip(mix, gpu.mean_execution_s)) for gpu in (SMALL, LARGE))
+    small, large = (
+        1 / sum(s * t for s, t in zip(mix, gpu.mean_execution_s)) for gpu in (SMALL, LARGE)
+    )
     # 50 s at .36 USD an hour are .5 cents, 20 s at 3.6 USD are 2; complexity 3: both 2 cents
     for level in (0, 1):
         cheap, both = two_types(0.001).lines[level]

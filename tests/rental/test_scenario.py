@@ -4,7 +4,6 @@ what is refused.
 
 import json
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 import pytest

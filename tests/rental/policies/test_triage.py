@@ -135,7 +135,7 @@ class Definition:
         return rate / (work_s + delay.mean_s) / job.gpus
 
     def slot_usd(self):
-        """r."""
+        """The rate r of Eq. 4."""
         total = 0.0
         for job in self.view.queue:
             start_s = job.deadline_s - self.fastest_s(job)
@@ -314,7 +314,7 @@ def is_pair(each):
 
 @pytest.fixture
 def all_rates(monkeypatch):
-    """r is summed up over all jobs, not over a sample of each class."""
+    """The rates of all jobs are summed up, not those of a sample of each class."""
     monkeypatch.setattr(triage, "SAMPLED", 10**9)
 
 

@@ -6,8 +6,9 @@ from math import erfc, exp, inf, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_scenarios import scenarios
 from support import several
 
 import cgrsp_simpy as cg
@@ -321,6 +322,15 @@ def all_rates(monkeypatch):
 @pytest.mark.parametrize("seed", range(24))
 def test_every_answer_of_a_run_is_that_of_the_equations(seed, all_rates):
     check_definition(any_scenario(seed), any_policy(seed), seed)
+
+
+@settings(max_examples=60)
+@given(scenario=scenarios() | scenarios(gangs=True), seed=st.integers(0, 99))
+def test_so_it_is_in_any_scenario(scenario, seed):
+    """With whole seconds, jobs that are alike, stock that is certain, and nothing that is dear."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(triage, "SAMPLED", 10**9)
+        check_definition(scenario, Triage(), seed)
 
 
 @pytest.mark.slow

@@ -374,6 +374,20 @@ def test_what_is_seen_low_now_recovers_or_has_a_better_hour():
     assert near[-1].after_s == pytest.approx(far_s)
 
 
+def test_what_is_seen_low_is_low_no_longer_than_until_the_last_of_the_better_hours():
+    """Ten minutes before six o'clock, from when on it is as good as ever."""
+    clock = cg.Clock(((0, 0.5), (6, 1.3)))
+    market = cg.Market(clock, persistence_s=900, sight="now")
+    made = replace(cg.day("hectic", slots=[SLOW]), market=market)
+    now_s = 6 * HOUR - 600
+    seeds = (i for i in range(999) if Stock(market, i).status(GPU, now_s, 0.0) == LOW)
+    view = made.moment([], now_s, seed=next(seeds))
+    hour, seen = Outlook(view.known).moment(view, view.slots[0])[1]
+    rate = 0.625 / 900
+    assert (hour.after_s, hour.seen, seen.seen) == (600, False, True)
+    assert seen.after_s == pytest.approx((1 - math.exp(-rate * 600)) / rate)
+
+
 def test_what_is_seen_high_now_is_not_waited_for():
     delay, later, _ = look(PEAK_S, Status.HIGH, seen_s=PEAK_S, persistence_s=900, sight="now")
     assert (delay, later) == (delay_of(cg.Market(), (1, 0, 0)), [])

@@ -521,6 +521,16 @@ def test_a_slot_is_held_while_its_type_is_seen_low_and_sent_to_otherwise():
     assert pairs(seen_view(LOW, sight="none")) == [(0, 0)]
 
 
+def test_a_job_that_is_late_is_held_by_what_its_minutes_cost():
+    """Seen Low for 900 / .7 s in the mean, or a delay of 1000 s: later by the minutes between."""
+    job = cg.Job(0, 0.0, 10.0)
+    for low_s, wanted in ((1000, [(0, 0)]), (1500, [])):
+        day, _ = one_slot(low_s, 900)
+        seeds = (i for i in range(999) if Stock(day.market, i).status(GPU, HOUR, 0.0) == LOW)
+        view = day.moment([job], HOUR, seed=next(seeds))
+        assert pairs(cg.make_policy("triage")(view)) == wanted
+
+
 def test_low_stock_that_lasts_longer_than_its_delay_is_not_waited_out():
     # 900 / .7 s against 5000; 9000 / .7
     assert pairs(seen_view(LOW, DEAR_WAIT)) == []
@@ -648,13 +658,22 @@ def test_no_market_makes_it_hold_for_ever(bands, free_types):
 
 def test_one_policy_object_serves_runs_in_different_markets():
     policy = cg.make_policy("triage")
-    calm = cg.Scenario(
-        "calm", cg.PoissonWorkload(60, 0.05), market=cg.Market(cg.Clock(((0, 1.0),)))
-    )
-    scarce = cg.Scenario("scarce", calm.workload, market=cg.Market(cg.Clock(((0, 0.5), (2, 1.0)))))
-    for scenario in (calm, scarce, calm):
+    load = cg.PoissonWorkload(100, 0.05)
+    calm = cg.Scenario("calm", load, market=cg.Market(cg.Clock(((0, 1.0),))))
+    scarce = cg.Scenario("scarce", load, market=cg.Market(cg.Clock(((0, 0.5), (1, 1.0)))))
+    seen = replace(scarce, market=replace(scarce.market, persistence_s=900, sight="now"))
+    for scenario in (calm, scarce, seen, calm):
         again, fresh = (cg.simulate(scenario, each, 3) for each in (policy, "triage"))
         assert again.jobs.tobytes() == fresh.jobs.tobytes()
+
+
+def test_one_policy_object_answers_in_different_markets():
+    policy, now_s = cg.make_policy("triage"), END_S - 1200
+    queue = [loose(id, 9000, now_s) for id in range(20)]
+    scarce = cg.day("hectic", slots=[SLOW])
+    calm = replace(scarce, market=cg.Market(cg.Clock(((0, 1.0),))))
+    for day, number in ((calm, 1), (scarce, 0), (calm, 1)):
+        assert len(pairs(policy(day.moment(queue, now_s)))) == number
 
 
 # ---- parameters ----

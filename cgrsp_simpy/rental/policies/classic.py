@@ -95,10 +95,10 @@ def balanced(alpha: float = 0.8) -> ListPolicy:
 def c_mu(late: float = 11.0) -> ListPolicy:
     """The c mu rule: the greatest cost of a second of waiting over the time e it takes.
 
-    late: cost of a second of a job that is late already, >= 0; of any other it is 1. By
+    late: cost of a second of a job that is late already, >= 1; of any other it is 1. By
     default that of the prices of `triage`. Cox and Smith 1961.
     """
-    check_number("late", late, least=0)
+    check_number("late", late, least=1)
 
     def index(slack_s: float, e: float, mean_s: float) -> float:
         return (late if slack_s < 0 else 1.0) / e

@@ -45,7 +45,7 @@ class Delay(NamedTuple):
             return 1.0, self.mean_s - left_s
         chance = mean_s = 0.0
         for own, least, most in self.parts:
-            if left_s <= least:
+            if left_s < least:
                 chance += own
                 mean_s += own * ((least + most) / 2 - left_s)
             elif left_s < most:

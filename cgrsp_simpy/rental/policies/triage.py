@@ -32,9 +32,9 @@ Now or later. It is held if one of these costs less:
       c + r E[(D + W - T)+]
           >  u (T + E[D']) + v E[late] + M P(late) + r (W + E[D'])                  (4)
 
-  P(late) is that of the delay, or of its place in the line, whichever is greater: k
-  jobs are due no later, C is what the fleet completes from T to its latest start, and
-  C - k is taken as normal, of variance 2 k.
+  P(late) is that of the delay, or of its place in the line, whichever is greater: the
+  job is the kth by deadline, C is what the fleet completes from T to its latest start,
+  and C - k is taken as normal, of variance 2 k.
 - The same slot when its type, seen Low, has recovered, T exponential: the same, but
   that the slot is worth r all the time, so that r E[D] stands against r (T + E[D']).
 - A busy slot of a type that is cheaper. One job more in its line delays the others
@@ -43,6 +43,7 @@ Now or later. It is held if one of these costs less:
 
       rent x W + c  >  rent' x W' + u B + c' at laxity x' - B                       (5)
 
+Of each class of jobs the first that is late and the first that is not are weighed.
 Warm instances (D = 0), free types (all slots are offered as all types) and stock that
 is never scarce are cases of these.
 """

@@ -107,7 +107,7 @@ def test_equal_scores_take_the_slot_registered_first(policy):
 
 @every_policy_but_random
 def test_each_slot_is_given_once(policy):
-    view = scenario_of(gpu("best"), gpu("next", 2.0, 70.0)).moment(
+    view = scenario_of(gpu("best"), gpu("next", 1.0, 70.0)).moment(
         queue_of((9000,), (9000,), (9000,))
     )
     assert decide(policy, view) == [(0, 0), (1, 1)]

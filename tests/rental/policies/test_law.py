@@ -312,7 +312,7 @@ def two_types(rate_per_s, free_types=False):
     return Band(cg.Scenario("two", load, slots, gpus, free_types, market).known(), 0.0)
 
 
-def test_the_lines_are_of_the_cheapest_types_and_empty_if_jobs_come_more_slowly():
+def test_the_lines_are_of_the_cheapest_types_and_empty_at_half_their_rate_at_least():
     mix = two_types(0.001).known.complexity_mix
     small, large = (
         1 / sum(s * t for s, t in zip(mix, gpu.mean_execution_s)) for gpu in (SMALL, LARGE)
@@ -323,8 +323,12 @@ def test_the_lines_are_of_the_cheapest_types_and_empty_if_jobs_come_more_slowly(
         assert cheap == Line(SMALL, rent_usd(SMALL, level), pytest.approx(2 * small - 0.001))
         both_spare = 2 * small + large - 0.001
         assert both == Line(LARGE, rent_usd(LARGE, level), pytest.approx(both_spare))
-    assert [line.gpu for line in two_types(2 * small + 0.001).lines[0]] == [LARGE]
-    assert two_types(2 * small + large + 0.001).lines == [[], [], []]
+    # more comes than they can do: half of their rate
+    for rate_per_s in (1.5 * small, 2 * small + 0.001, 9.0):
+        cheap, both = two_types(rate_per_s).lines[0]
+        assert cheap.spare == pytest.approx(max(2 * small - rate_per_s, small))
+        all_two = 2 * small + large
+        assert both.spare == pytest.approx(max(all_two - rate_per_s, all_two / 2))
     assert two_types(0.001, free_types=True).lines == [[], [], []]
 
 

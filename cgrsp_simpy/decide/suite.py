@@ -59,6 +59,75 @@ def scenario(seed: int) -> Scenario:
     )
 
 
+def wide(seed: int) -> Scenario:
+    """The scenario of a seed by a second law, which lies further from the thesis's days.
+
+    seed: as of `scenario`. Result: one to forty slots, few more often than many; 150 to 900 jobs of
+    a log, with bursts and heavy tails; offered load from .4 to 1.6; one to five deadline classes;
+    in half of them hours of scarcity that come and go; stock that persists in three of ten, and
+    terms of renting in one of five, as by the first law.
+    """
+    check_whole("seed", seed, least=0)
+    rng = stream(seed, "suite wide")
+    gpus = _gpus(rng)
+    slots = round_robin(round(40 ** rng.random()), gpus)
+    jobs, load = int(rng.integers(150, 901)), float(rng.uniform(0.4, 1.6))
+    free_types, deadlines = bool(rng.random() < 0.3), _classes(rng)
+    market = _jumping(rng, gpus) if rng.random() < 0.5 else _market(rng, gpus)
+    market = _persistent(stream(seed, "suite wide sight"), market)
+    times = _bursts(rng, jobs), _tails(rng, jobs)
+    terms = _terms(stream(seed, "suite wide terms"))
+    workload = _log(*times, load, deadlines, slots)
+    return Scenario(
+        f"wide {seed}", workload, slots, gpus, free_types=free_types, market=market, terms=terms
+    )
+
+
+def _classes(rng: Generator) -> Deadlines:
+    """One to five classes, due after 10 minutes to 24 hours; tight if that is below two hours."""
+    windows_s = sorted(600 * 144 ** rng.random(int(rng.integers(1, 6))))
+    shares = rng.dirichlet([1.5] * len(windows_s)).round(3)
+    shares[-1] = round(1 - shares[:-1].sum(), 3)
+    return tuple(
+        DeadlineClass(f"class-{index}", float(share), round(window_s), tight=bool(window_s < 7200))
+        for index, (share, window_s) in enumerate(zip(shares, windows_s), 1)
+    )
+
+
+def _jumping(rng: Generator, gpus: Sequence[GpuType]) -> Market:
+    """Each hour of a type is scarce or not, and the next is as it is with a chance of .7 to .95."""
+    stock: list[HourlyStock] = []
+    for gpu in gpus:
+        stays, scarce = rng.uniform(0.7, 0.95), bool(rng.random() < 0.4)
+        chances: list[tuple[float, float, float]] = []
+        for _ in range(24):
+            scarce = scarce if rng.random() < stays else not scarce
+            low = round(rng.uniform(0.05, 0.6), 2) if scarce else 0.0
+            high = round(rng.uniform(0.3, 1), 2)
+            chances.append(((1 - low) * high, (1 - low) * (1 - high), low))
+        stock.append(HourlyStock(gpu.name, tuple(chances)))
+    low_s = 600 * 0.2 * 7.5 ** rng.random()
+    delay_s = (*Market().delay_s[:2], (round(low_s, 1), round(12 * low_s, 1)))
+    return Market(Clock(((0, 1.0),), float(rng.integers(0, 24))), delay_s, stock=tuple(stock))
+
+
+def _bursts(rng: Generator, jobs: int) -> np.ndarray:
+    """Submission times up to a scale: gaps that are ten times as short while it is busy."""
+    rate = np.repeat(rng.permuted(np.tile([1.0, 10.0], jobs)), rng.geometric(0.1, 2 * jobs))[:jobs]
+    return (
+        (rng.exponential(1.0, jobs) / rate).cumsum()
+        if rng.random() < 0.6
+        else (rng.exponential(1.0, jobs).cumsum())
+    )
+
+
+def _tails(rng: Generator, jobs: int) -> np.ndarray:
+    """Seconds up to a scale: lognormal of sigma .1 to 1.5, or Pareto of shape 1.5 to 2.6."""
+    if rng.random() < 0.6:
+        return np.exp(rng.uniform(0.1, 1.5) * rng.standard_normal(jobs))
+    return 1 + rng.pareto(rng.uniform(1.5, 2.6), jobs)
+
+
 def _gpus(rng: Generator) -> tuple[GpuType, ...]:
     """The thesis's types, or two to four of 20 to 240 s, .2 to 5 USD/h and beta .35 to .95."""
     if rng.random() < 0.5:
@@ -153,17 +222,27 @@ def _workload(
             for level, share in enumerate(COMPLEXITY_MIX)
         )
         return PoissonWorkload(jobs, load * len(slots) / work_s, deadlines=deadlines)
-    first = slots[0]  # the one whose speed is 1
-    mean_s = float(np.dot(COMPLEXITY_MIX, first.mean_execution_s))
     sigma, size = rng.uniform(0.3, 1.3), rng.uniform(1, 6)
     batch = np.cumsum(rng.random(jobs) < 1 / size)
     own, common = rng.standard_normal(jobs), rng.standard_normal(jobs + 1)[batch]
-    service_s = mean_s * np.exp(sigma * np.sqrt(0.5) * (own + common) - sigma**2 / 2)
-    submit_s = rng.exponential(1.0, jobs + 1).cumsum()[batch]
+    service = np.exp(sigma * np.sqrt(0.5) * (own + common) - sigma**2 / 2)
+    return _log(rng.exponential(1.0, jobs + 1).cumsum()[batch], service, load, deadlines, slots)
+
+
+def _log(
+    submit: np.ndarray,
+    service: np.ndarray,
+    load: float,
+    deadlines: Deadlines,
+    slots: Sequence[GpuType],
+) -> LoggedWorkload:
+    """Jobs of given times, each up to a scale, at an offered load."""
+    first, jobs = slots[0], len(submit)  # its speed is 1
+    service_s = float(np.dot(COMPLEXITY_MIX, first.mean_execution_s)) * service
     work_s = float(service_s.mean()) * sum(1 / gpu.speed for gpu in slots) / len(slots)
     last_s = jobs * work_s / (load * len(slots))
     return LoggedWorkload(
-        submit_s=tuple((submit_s * last_s / submit_s[-1]).tolist()),
+        submit_s=tuple((submit * last_s / submit[-1]).tolist()),
         service_s=tuple(service_s.tolist()),
         deadline_s=(nan,) * jobs,
         gpus=(1,) * jobs,

@@ -64,7 +64,7 @@ class Look(NamedTuple):
     line: LineStyle
 
 
-# Thirteen looks of which any two are told apart, by the colour-blind as well.
+# Sixteen looks of which any two are told apart, by the colour-blind as well.
 _BLACK = Look("#000000", "o", "-")
 _ORANGE = Look("#E69F00", "s", (0, (5, 1.5)))
 _BLUE = Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5)))
@@ -78,6 +78,9 @@ _GREEN = Look("#009E73", "h", "-")
 _FOREST = Look("#004733", ">", (0, (3, 1.5)))
 _PURPLE = Look("#7A0177", "H", (0, (2, 1, 6, 1)))
 _LIME = Look("#87E13C", "8", (0, (8, 1.5, 1, 1.5)))
+_MAGENTA = Look("#C301BE", "x", (0, (5, 1, 1, 1)))
+_VIOLET = Look("#5705FB", "+", (0, (10, 1, 2, 1)))
+_MOSS = Look("#09763E", "1", (0, (3, 1, 3, 3)))
 _POLICIES = {
     "fifo": _BLACK,
     "spt": _ORANGE,
@@ -90,6 +93,9 @@ _POLICIES = {
     "rh": _RUST,
     "cadr": _GREEN,
     "cadr-oo": _FOREST,
+    "c-mu": _MAGENTA,
+    "atc": _VIOLET,
+    "covert": _MOSS,
     "triage": _PURPLE,
     "watch": _LIME,
 }
@@ -114,7 +120,6 @@ LOOKS = _POLICIES | {
     "wspt": _ORANGE,
     "wsrpt": _ORANGE,
     "edd": _BLUE,
-    "atc": _RUST,
     "search": _PURPLE,
     "milp": _GREEN,
     # graphs, beside random

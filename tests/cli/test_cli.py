@@ -215,17 +215,19 @@ def test_run_takes_a_scenario_file(printed, tmp_path):
 # ---- policies, version ----
 
 
-def test_policies_lists_all_fifteen_with_section_and_parameters(printed):
+def test_policies_lists_all_eighteen_with_section_and_parameters(printed):
     _, *lines = printed("policies").splitlines()
     assert [line.split()[0] for line in lines] == [*cg.POLICIES, *PREEMPTIVE]
-    assert len(lines) == 15
-    sections = "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11 ours ours 6.2.2 6.2.2"
+    assert len(lines) == 18
+    sections = "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11"
+    sections += " textbook textbook textbook ours ours 6.2.2 6.2.2"
     assert [line.split()[1] for line in lines] == sections.split()
     by_name = {line.split()[0]: line for line in lines}
     assert "reserve=1" in by_name["rh"]
     assert "gate=0.95" in by_name["rh"]
     assert "threshold_s=600" in by_name["spt-rescue"]
     assert "critical_ratio=3" in by_name["cadr"]
+    assert "look_ahead=2" in by_name["atc"] and "late=11" in by_name["c-mu"]
     assert "[" not in by_name["fifo"]
 
 

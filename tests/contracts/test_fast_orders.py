@@ -3,6 +3,7 @@ whole queue gives.
 """
 
 from itertools import product
+from math import exp
 
 import numpy as np
 import pytest
@@ -222,3 +223,73 @@ def test_orders_are_those_of_the_definitions(policy, moment):
         return DEFINITIONS[policy](view, job, idle_s, all_s), job.deadline_s, job.id
 
     assert cg.make_policy(policy).order.whole_queue(view) == sorted(view.queue, key=key)
+
+
+# ---- orders by an index: the whole queue by its definition ----
+
+
+def c_mu(slack_s, e, mean_s):
+    return 11 / e if slack_s < 0 else 1 / e
+
+
+def atc(slack_s, e, mean_s):
+    return exp(-max(0, slack_s) / (2 * mean_s)) / e  # Vepsalainen and Morton 1987
+
+
+def covert(slack_s, e, mean_s):
+    return max(0, 1 - max(0, slack_s) / (2 * mean_s)) / e  # Carroll 1965
+
+
+INDICES = {"c-mu": c_mu, "atc": atc, "covert": covert}
+every_index = pytest.mark.parametrize("policy", INDICES)
+
+
+def by_index(policy):
+    """All waiting jobs, the greatest index first; equal ones by deadline, then by submission."""
+
+    def order(view):
+        idle = {slot.gpu for slot in view.idle}
+        gpus = view.known.gpus if view.known.free_types else idle
+        mix = view.known.complexity_mix
+        estimates = [min(gpu.mean_execution_s[level] for gpu in gpus) for level in range(3)]
+        mean_s = sum(share * e for share, e in zip(mix, estimates))
+
+        def key(job):
+            e = estimates[job.complexity - 1]
+            index = INDICES[policy](job.deadline_s - view.now_s - e, e, mean_s)
+            return -index, job.deadline_s, job.id
+
+        return sorted(view.queue, key=key)
+
+    return order
+
+
+def scanned(policy):
+    """The policy by its definition."""
+    return cg.ListPolicy(by_index(policy), cg.make_policy(policy).place, policy)
+
+
+@every_index
+@QUICK
+@given(moment=moments())
+def test_orders_by_an_index_are_those_of_a_scan_of_the_queue(policy, moment):
+    view = view_of(moment)
+    most = len(view.idle)
+    assert cg.make_policy(policy).order(view)[:most] == by_index(policy)(view)[:most]
+    assert answer(cg.make_policy(policy), moment) == answer(scanned(policy), moment)
+
+
+@every_index
+@QUICK
+@given(moment=moments(gangs=True))
+def test_so_they_are_with_jobs_of_several_gpus(policy, moment):
+    assert answer(cg.make_policy(policy), moment) == answer(scanned(policy), moment)
+
+
+@every_index
+@every_day
+@seeds
+def test_runs_with_the_whole_queue_scanned_leave_the_same_records(policy, day, seed):
+    scenario = cg.day(day, jobs=DAYS[day])
+    found, wanted = (cg.simulate(scenario, each, seed) for each in (policy, scanned(policy)))
+    assert np.array_equal(found.jobs, wanted.jobs)

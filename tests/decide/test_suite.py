@@ -1,4 +1,4 @@
-"""The suite of scenarios: their law, and how triage does on five of them."""
+"""The suites of scenarios: their laws, and how triage does on five of each."""
 
 import math
 from dataclasses import replace
@@ -10,11 +10,12 @@ from scipy import stats
 import cgrsp_simpy as cg
 from cgrsp_simpy.decide import suite
 from cgrsp_simpy.decide.judge import judge
-from cgrsp_simpy.decide.suite import TEST, TRAIN, scenario
+from cgrsp_simpy.decide.suite import TEST, TRAIN, scenario, wide
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.workload import LoggedWorkload
 
 SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs
+WIDE = [58, 57, 15, 69, 39]  # and of the second law
 
 # ---- the law of the scenarios ----
 
@@ -153,28 +154,188 @@ def test_a_log_comes_in_batches_and_is_the_same_in_each_run():
     assert min(spread) > 0.2 and max(spread) < 1.6
 
 
+# ---- the second law ----
+
+
+@pytest.fixture(scope="module")
+def all_wide():
+    return [wide(seed) for seed in [*TRAIN, *TEST]]
+
+
+def test_a_seed_names_a_scenario_of_the_second_law(all_wide):
+    assert wide(3) == wide(3) != wide(4)
+    assert wide(3).name == "wide 3"
+    assert len({each.jobs for each in all_wide}) > 100
+    with pytest.raises(cg.InputError, match="seed"):
+        wide(-1)
+
+
+def test_the_wide_scenarios_keep_to_their_law(all_wide):
+    for each in all_wide:
+        assert 1 <= len(each.slots) <= 40 and 150 <= each.jobs <= 900
+        assert isinstance(each.workload, LoggedWorkload)
+        classes = each.workload.classes
+        windows_s = [own.window_s for own in classes]
+        assert windows_s == sorted(windows_s) and 1 <= len(windows_s) <= 5
+        assert windows_s[0] >= 600 and windows_s[-1] <= 86_400
+        assert sum(own.share for own in classes) == pytest.approx(1)
+        assert all(own.tight == (own.window_s < 7200) for own in classes)
+        assert len({own.name for own in classes}) == len(classes)
+        market, terms = each.market, each.terms
+        assert market.persistence_s == 0 or 300 <= market.persistence_s <= 4 * 3600
+        assert market.poll_s is None or market.poll_s == 0 or 60 <= market.poll_s <= 1800
+        assert replace(terms, warm_s=0, billed_from="execution") == cg.Terms()
+    gaps = [np.diff(each.workload.submit_s) for each in all_wide]
+    share = {
+        "few": np.mean([len(each.slots) <= 6 for each in all_wide]),
+        "thesis": np.mean([each.gpus[0].name == "RTX 3090" for each in all_wide]),
+        "free": np.mean([each.free_types for each in all_wide]),
+        "hourly": np.mean([bool(each.market.stock) for each in all_wide]),
+        "persists": np.mean([each.market.persists for each in all_wide]),
+        "warm": np.mean([each.terms.warm_s > 0 for each in all_wide]),
+        "three or more": np.mean([len(each.workload.classes) > 2 for each in all_wide]),
+        "bursts": np.mean([own.std() / own.mean() > 1.25 for own in gaps]),
+    }
+    wanted = {
+        "few": math.log(6.5) / math.log(40),
+        "thesis": 0.5,
+        "free": 0.3,
+        "hourly": 0.5 + 0.5 * 0.2,
+        "persists": 0.3,
+        "warm": 0.2,
+        "three or more": 0.6,
+        "bursts": 0.6,
+    }
+    for name, own in share.items():  # four standard errors
+        assert own == pytest.approx(wanted[name], abs=4 * math.sqrt(0.25 / 200)), name
+
+
+def test_the_offered_load_of_a_wide_scenario_is_what_was_drawn(monkeypatch):
+    """From second 0 to the last submission, by the mean of the jobs' own times over the slots."""
+    drawn, make = [], suite._log
+
+    def look_on(*given):
+        drawn.append(given[2])
+        return make(*given)
+
+    monkeypatch.setattr(suite, "_log", look_on)
+    for each in map(wide, TRAIN):
+        load, slots = each.workload, each.slots
+        work_s = np.mean(load.service_s) * np.mean([1 / gpu.speed for gpu in slots])
+        found = each.jobs * work_s / (load.submit_s[-1] * len(slots))
+        assert found == pytest.approx(drawn[-1]) and 0.4 <= drawn[-1] <= 1.6
+        assert each.known().offered_load == pytest.approx(drawn[-1], rel=0.06)
+    assert len(drawn) == len(TRAIN)
+    assert stats.kstest((np.array(drawn) - 0.4) / 1.2, "uniform").pvalue > 0.001
+
+
+def streams_of(monkeypatch, law):
+    """The names of the streams that a law draws from, and how often each is made."""
+    names = []
+    monkeypatch.setattr(
+        suite, "stream", lambda seed, name: names.append(name) or stream(seed, name)
+    )
+    law(5)
+    monkeypatch.undo()
+    return names
+
+
+def test_the_two_laws_share_no_stream(monkeypatch):
+    first, second = streams_of(monkeypatch, scenario), streams_of(monkeypatch, wide)
+    assert sorted(second) == ["suite wide", "suite wide sight", "suite wide terms"]
+    assert len(set(first + second)) == len(first) + len(second)
+
+
+def test_terms_and_persistence_of_a_wide_scenario_change_nothing_else(monkeypatch):
+    new = [wide(seed) for seed in range(12)]
+    last = ("sight", "terms")
+    monkeypatch.setattr(
+        suite, "stream", lambda seed, name: Never if name.endswith(last) else stream(seed, name)
+    )
+    for with_, without in zip(new, map(wide, range(12))):
+        market = replace(with_.market, persistence_s=0, sight="none")
+        assert replace(with_, market=market, terms=cg.Terms()) == without
+    assert any(each.terms.warm_s for each in new) and any(each.market.persists for each in new)
+
+
+def test_windows_of_the_second_law_have_a_uniform_logarithm():
+    drawn = [own.window_s for seed in range(500) for own in suite._classes(stream(seed, "classes"))]
+    uniform = np.log(np.array(drawn) / 600) / math.log(144)
+    assert stats.kstest(uniform, "uniform").pvalue > 0.001
+
+
+def test_scarcity_comes_and_goes_by_the_hour():
+    markets = [suite._jumping(stream(seed, "jumping"), cg.THESIS_GPUS) for seed in range(200)]
+    lows = np.array([[[h[2] for h in own.chances] for own in each.stock] for each in markets])
+    assert lows.shape == (200, len(cg.THESIS_GPUS), 24)
+    scarce = lows > 0
+    assert lows[scarce].min() >= 0.05 and lows.max() <= 0.6
+    # an hour is as the last one with a chance of .825 in the mean, at first scarce with one of .4
+    stays = (scarce[..., 1:] == scarce[..., :-1]).mean()
+    assert stays == pytest.approx(0.825, abs=0.01)
+    assert 0.4 < scarce.mean() < 0.5
+    for each in markets:
+        least, most = each.delay_s[2]
+        assert 120 <= least <= 900 and most == pytest.approx(12 * least, rel=0.01)
+        assert each.delay_s[:2] == cg.Market().delay_s[:2] and 0 <= each.clock.start_h < 24
+
+
+def test_times_of_the_second_law_come_in_bursts_and_have_heavy_tails():
+    for seed in range(50):
+        submit, times = suite._bursts(stream(seed, "b"), 300), suite._tails(stream(seed, "t"), 300)
+        assert len(submit) == len(times) == 300
+        assert (np.diff(submit) > 0).all() and submit[0] > 0 and times.min() > 0
+    spread = [np.log(suite._tails(stream(seed, "t"), 900)).std() for seed in range(200)]
+    assert 0.09 < min(spread) < 0.2 and 1.3 < max(spread) < 1.7
+    busy = [np.diff(suite._bursts(stream(seed, "b"), 900)) for seed in range(200)]
+    variation = np.array([gaps.std() / gaps.mean() for gaps in busy])
+    assert variation[variation < 1.25].mean() == pytest.approx(1, abs=0.05)
+    # half of the jobs at a tenth of the gap: the root of 1.01 / .55^2 - 1
+    assert variation[variation > 1.25].mean() == pytest.approx(1.53, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 5003])
+def test_a_wide_scenario_runs(seed):
+    day = wide(seed)
+    assert cg.simulate(day, "edf", 0).summary()["completed"] == day.jobs
+
+
 # ---- triage ----
 
 
-def on_small(seeds):
-    return judge([scenario(seed) for seed in SMALL], ["edf", "rh", "cadr", "triage"], seeds)
+def on_small(seeds, law=scenario, small=SMALL):
+    return judge([law(seed) for seed in small], ["edf", "rh", "cadr", "triage"], seeds)
 
 
-def test_on_five_small_scenarios_triage_loses_less_than_a_tenth_of_what_cadr_loses():
-    """Three runs tell no more. Triage costs .3 cents more than the best of three in the mean, CADR
-    14; where an interval of three runs says that it costs more, it is by a tenth of a cent.
+def test_on_five_small_scenarios_triage_costs_less_than_the_best_of_three():
+    """Three runs tell no more. Triage costs half a cent less than the best of three in the mean,
+    CADR 14 more; where an interval of three runs says that it costs more, it is by a tenth of a
+    cent.
     """
     study = on_small(range(3))
-    assert study.regret("triage").mean < 0.1 * study.regret("cadr").mean
+    assert study.regret("triage").mean < 0 < 0.1 < study.regret("cadr").mean
     assert all(each.difference.low < 0.001 for each in study.against_best("triage"))
     assert not study.behind("triage")
 
 
 @pytest.mark.slow
 def test_on_five_small_scenarios_triage_costs_no_more_than_the_best_of_three():
+    """In the mean a cent less; CADR costs 14 more, EDF 7."""
     study = on_small(range(100, 120))
-    assert study.regret("triage").mean < 0.002
+    assert study.regret("triage").mean < -0.005
     assert all(each.difference.low <= 0 for each in study.against_best("triage"))
+    assert not study.behind("triage")
+
+
+@pytest.mark.slow
+def test_on_five_small_wide_scenarios_triage_costs_less_than_the_best_of_three():
+    """In the mean 4 cents less; EDF costs 4 more, CADR 10. On one of them, of nine slots, triage
+    costs a fortieth of a cent more than the best: that is certain.
+    """
+    study = on_small(range(100, 120), wide, WIDE)
+    assert study.regret("triage").mean < -0.03
+    certain = [each.difference for each in study.against_best("triage") if each.difference.low > 0]
+    assert [each.mean for each in certain] == pytest.approx([0.00024], abs=0.0001)
     assert not study.behind("triage")
 
 

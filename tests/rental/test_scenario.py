@@ -4,7 +4,6 @@ what is refused.
 
 import json
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from cgrsp_simpy.decide.bounds import lower_bound
 from cgrsp_simpy.decide.clairvoyant import optimum
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.market import CLOCKS
-from cgrsp_simpy.rental.policies.scarcity import law_of
+from cgrsp_simpy.rental.policies.law import Outlook, delay_of
 from cgrsp_simpy.rental.record import Totals, by_class
 
 HOUR_S = 3600.0
@@ -67,14 +66,18 @@ def test_triage_knows_from_the_table_how_long_low_stock_lasts():
     gpu = cg.THESIS_GPUS[0]
     scarce = [(1, 0, 0)] * 8 + [(0.5, 0, 0.5)] * 3 + [(1, 0, 0)] * 13
 
-    def left_s(chances, hour):
+    def better(chances, hour):
         stock = [cg.HourlyStock(gpu.name, chances)]
         known = replace(cg.day("quiet"), market=cg.Market(stock=stock)).known()  # time 0 is 8:00
-        return law_of(known, gpu, hour * HOUR_S).left_s(8 + hour)
+        view = replace(cg.day("quiet"), market=cg.Market(stock=stock)).moment([], hour * HOUR_S)
+        return Outlook(known).moment(view, view.slots[0])[1]
 
-    for hour, left_h in [(0, 3), (1.5, 1.5), (2.75, 0.25), (3, 0), (23.5, 0), (24, 3)]:
-        assert left_s(scarce, hour) == pytest.approx(left_h * HOUR_S)
-    assert left_s([(0.5, 0, 0.5)] * 24, 0) == inf
+    for hour, left_h in [(0, 3), (1.5, 1.5), (2.75, 0.25), (24, 3)]:
+        [later] = better(scarce, hour)
+        assert later.after_s == pytest.approx(left_h * HOUR_S)
+        assert later.delay == delay_of(cg.Market(), (1, 0, 0)) and not later.seen
+    assert better(scarce, 3) == better(scarce, 23.5) == []
+    assert better([(0.5, 0, 0.5)] * 24, 0) == []
 
 
 # ---- classes ----

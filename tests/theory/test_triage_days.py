@@ -15,7 +15,7 @@ from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 
 LOSES = Path(__file__).parents[2] / "scenarios" / "where_triage_loses.py"
-FRESH = range(5000, 5200)  # the rules and their numbers were chosen on seeds below 1000
+FRESH = range(5000, 5200)  # nothing was chosen on these seeds
 
 
 def differences(study, policy, other, figure):
@@ -42,22 +42,6 @@ def test_on_the_hectic_day_fewer_jobs_miss_than_under_the_best_of_the_thesis(oth
     assert less < -2 * error < 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "parameter",
-    [
-        "closing=false",
-        "scarce_edf=false",
-        "margin=false",
-    ],
-)
-def test_on_the_hectic_day_each_of_these_rules_saves_jobs(parameter):
-    without = f"triage:{parameter}"
-    study = cg.compare(cg.day("hectic"), ["triage", without], range(5000, 5015))
-    less, error = differences(study, "triage", without, "miss_pct")
-    assert less < -2 * error < 0
-
-
 def test_where_stock_is_never_low_nothing_is_lost_against_cadr():
     calm = cg.Scenario("calm", cg.day("hectic").workload, market=cg.Market(cg.Clock(((0, 1.0),))))
     study = cg.compare(calm, ["triage", "cadr"], range(5000, 5010))
@@ -74,8 +58,8 @@ def test_where_stock_is_always_low_it_is_not_shown_to_cost_more_than_the_best_of
 
 
 @pytest.mark.long
-def test_where_half_of_the_jobs_are_tight_and_scarcity_is_long_the_doomed_yield_to_the_loose():
-    """Six slots of two types, Low for twelve hours; without the rule 46 % are missed, CADR 35."""
+def test_where_half_of_the_jobs_are_tight_and_scarcity_is_long_it_misses_fewer_than_cadr():
+    """Six slots of two types, Low for twelve hours."""
     gpus = (
         cg.GpuType("RTX 4090", 0.69, (42.0, 49.0, 71.0), 0.45),
         cg.GpuType("RTX A5000", 0.27, (60.9, 69.7, 99.6), 0.65),
@@ -83,10 +67,9 @@ def test_where_half_of_the_jobs_are_tight_and_scarcity_is_long_the_doomed_yield_
     clock = cg.Clock(((0, 1.0), (3, 0.5), (9, 0.4), (12, 0.6), (15, 1.0)))
     load = cg.PoissonWorkload(950, 0.033, deadlines=DeadlineClasses(tight_fraction=0.5))
     day = cg.Scenario("long", load, cg.round_robin(6, gpus), gpus, market=cg.Market(clock))
-    study = cg.compare(day, ["triage", "cadr", "triage:yielding=false"], SHOWN)
-    for other in ("cadr", "triage:yielding=false"):
-        less, error = differences(study, "triage", other, "miss_pct")
-        assert less < -2 * error < 0
+    study = cg.compare(day, ["triage", "cadr"], SHOWN)
+    less, error = differences(study, "triage", "cadr", "miss_pct")
+    assert less < -2 * error < 0
 
 
 @pytest.mark.long
@@ -171,10 +154,13 @@ def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
 
 
 @pytest.mark.slow
-def test_the_readme_says_where_triage_loses():
-    study = cg.compare(run_path(str(LOSES))["overload"](), ["rh", "triage"], SHOWN)
-    more = paired_difference(study.values("triage", "miss_pct"), study.values("rh", "miss_pct"))
-    assert f"it misses {shown(more)} points more than RH" in HOWTO and more.low > 0
+def test_the_how_to_says_where_triage_loses():
+    loses = run_path(str(LOSES))["dear_and_fast"]()
+    [beside] = judge([loses], ["adaptive", "c-mu", "triage"], SHOWN).against_best("triage")
+    more = beside.difference
+    assert more.low > 0
+    cents = f"{100 * more.mean:.1f} ± {100 * more.half_width:.1f}"
+    assert f"triage costs {cents} US cents a job more than the best of two others" in HOWTO
 
 
 @pytest.mark.long

@@ -3,7 +3,7 @@ scenarios drawn at random.
 """
 
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from random import Random
 
 import pytest
@@ -13,7 +13,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.market import LOW
-from cgrsp_simpy.rental.policies.scarcity import law_of
+from cgrsp_simpy.rental.policies.law import Outlook, rent_usd
 
 
 def scarce(gpu, multiplier):
@@ -89,9 +89,8 @@ def at_least_as_good(view, job, own, other):
     known, now_s = view.known, view.now_s
     if low(view, other) or now_s + 120 + view.mean_s(job, other) > job.deadline_s:
         return False
-    held_s = [
-        law_of(known, slot.gpu, now_s).delay_s + view.mean_s(job, slot) for slot in (own, other)
-    ]
+    delays = Outlook(known).band(now_s).delays
+    held_s = [delays[slot.gpu.name].mean_s + view.mean_s(job, slot) for slot in (own, other)]
     rent = [slot.gpu.price_usd_per_h * view.mean_s(job, slot) for slot in (own, other)]
     return held_s[1] <= held_s[0] and rent[1] <= rent[0]
 
@@ -123,17 +122,23 @@ def test_a_tight_job_is_not_put_on_a_scarce_type_while_one_as_good_that_is_not_s
     assert on_scarce > 20  # scarce slots do serve tight jobs where nothing better is idle
 
 
-def test_a_slot_that_is_not_scarce_is_not_left_idle_while_a_job_waits():
+def test_a_slot_that_is_not_scarce_is_left_idle_only_for_a_busy_one_that_is_cheaper_or_a_scarce_one():
+    left = 0
     for view in chain.from_iterable(map(moments, range(40))):
         answer = cg.make_policy("triage")(view)
-        sent = [several(item[1]) for item in answer if not isinstance(item, cg.Wake)]
-        used = {slot.index for slots in sent for slot in slots}
-        plentiful = {
-            offer.index
-            for offer in view.offers()
-            if view.known.market.probabilities(offer.gpu, view.now_s)[LOW] <= 1e-9
-        }
-        assert plentiful <= used or len(used) == view.waiting
+        sent = [item for item in answer if not isinstance(item, cg.Wake)]
+        used = {slot.index for _, slots in sent for slot in several(slots)}
+        waiting = set(view.queue) - {job for job, _ in sent}
+        idle = [slot for slot in view.slots if slot.index not in used and not slot.expected_end_s]
+        taken = {slot.gpu for slot in view.slots} - {slot.gpu for slot in idle}
+        if not waiting or any(low(view, slot) for slot in idle):
+            continue
+        for slot, job in product(idle, waiting):
+            left += 1
+            rents = [rent_usd(gpu, job.complexity - 1) for gpu in taken]
+            assert not view.known.free_types
+            assert min(rents) < rent_usd(slot.gpu, job.complexity - 1)
+    assert left > 20
 
 
 # ---- whole days, paired by seed ----

@@ -1,4 +1,4 @@
-"""Scheduling policies: name -> factory, in the thesis's order, then ours.
+"""Scheduling policies: name -> factory; the thesis's, the textbook's, then ours.
 
 And policies from text such as "rh:reserve=2".
 """
@@ -9,7 +9,10 @@ from collections.abc import Callable
 
 from cgrsp_simpy.model.policy import chosen
 from cgrsp_simpy.rental.policies.classic import (
+    atc,
     balanced,
+    c_mu,
+    covert,
     edf,
     edf_p,
     fifo,
@@ -26,7 +29,7 @@ from cgrsp_simpy.rental.policies.hybrid import (
 )
 from cgrsp_simpy.rental.policies.rolling_horizon import rolling_horizon
 from cgrsp_simpy.rental.policies.rules import ListPolicy
-from cgrsp_simpy.rental.policies.triage import triage
+from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.policies.watch import watch
 from cgrsp_simpy.rental.view import Policy
 
@@ -45,16 +48,20 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "rh": rolling_horizon,
     "cadr": cadr,
     "cadr-oo": cadr_order_only,
-    "triage": triage,
+    "c-mu": c_mu,
+    "atc": atc,
+    "covert": covert,
+    "triage": Triage,
     "watch": watch,
 }
 
 # They suspend jobs, and need terms of renting that allow it.
 PREEMPTIVE: dict[str, Callable[..., Policy]] = {"edf-p": edf_p, "srpt": srpt}
 
-# Where the thesis describes each; "ours" is not in it.
+# Where the thesis describes each; "textbook" and "ours" are not in it.
 _SECTIONS = (
-    "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11 ours ours"
+    "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11"
+    " textbook textbook textbook ours ours"
 )
 SECTIONS = dict(zip(POLICIES, _SECTIONS.split())) | dict.fromkeys(PREEMPTIVE, "6.2.2")
 """By policy, the section of the thesis that it is from."""

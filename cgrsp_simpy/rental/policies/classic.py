@@ -6,15 +6,17 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
+from math import exp
 from typing import Any
 
-from cgrsp_simpy.model.checks import check_fraction
+from cgrsp_simpy.model.checks import check_fraction, check_number
 from cgrsp_simpy.model.policy import Suspend
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies.rules import (
     STOCK_PENALTY,
     ListPolicy,
     by_deadline,
+    by_index,
     by_submission,
     first_idle,
     reference_s,
@@ -88,6 +90,46 @@ def balanced(alpha: float = 0.8) -> ListPolicy:
         return min(offers, key=score)
 
     return ListPolicy(by_submission, place, "balanced")
+
+
+def c_mu(late: float = 11.0) -> ListPolicy:
+    """The c mu rule: the greatest cost of a second of waiting over the time e it takes.
+
+    late: cost of a second of a job that is late already, >= 1; of any other it is 1. By
+    default that of the prices of `triage`. Cox and Smith 1961.
+    """
+    check_number("late", late, least=1)
+
+    def index(slack_s: float, e: float, mean_s: float) -> float:
+        return (late if slack_s < 0 else 1.0) / e
+
+    return ListPolicy(by_index(index), stock_then_fastest, "c-mu")
+
+
+def atc(look_ahead: float = 2.0) -> ListPolicy:
+    """Apparent tardiness cost: exp(-slack / (K x mean time)) / e.
+
+    look_ahead: K, > 0. Vepsalainen and Morton 1987.
+    """
+    check_number("look_ahead", look_ahead, above=0)
+
+    def index(slack_s: float, e: float, mean_s: float) -> float:
+        return exp(-max(0.0, slack_s) / (look_ahead * mean_s)) / e
+
+    return ListPolicy(by_index(index), stock_then_fastest, "atc")
+
+
+def covert(look_ahead: float = 2.0) -> ListPolicy:
+    """Cost over time: (1 - slack / (K x mean time)) / e, at least 0, at most 1 / e.
+
+    look_ahead: K, > 0, by which a job is expected to wait. Carroll 1965.
+    """
+    check_number("look_ahead", look_ahead, above=0)
+
+    def index(slack_s: float, e: float, mean_s: float) -> float:
+        return max(0.0, 1.0 - max(0.0, slack_s) / (look_ahead * mean_s)) / e
+
+    return ListPolicy(by_index(index), stock_then_fastest, "covert")
 
 
 def random() -> AtRandom:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
+from operator import mul
 
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
@@ -90,6 +91,33 @@ def by_submission(view: View) -> Iterable[Job]:
     view: of the decision. Result: in order of submission.
     """
     return view.first(view.idle_count)
+
+
+Index = Callable[[float, float, float], float]
+"""The claim of a job on a slot, from its slack (deadline - now - e), its estimate e and
+the mean estimate of all jobs, in seconds; it never rises with the slack.
+"""
+
+
+def by_index(index: Index) -> Order:
+    """The greatest index first; equal ones by deadline, then by submission.
+
+    index: of a job. Its estimate is the least mean time over the slots idle as the
+    decision starts. Result: as many jobs as slots are idle.
+    """
+
+    def order(view: View) -> list[Job]:
+        most, estimates = view.idle_count, view.fastest_s()
+        mean_s = sum(map(mul, view.known.complexity_mix, estimates))
+        ranked: list[tuple[float, float, int, Job]] = []
+        for own in view.classes:
+            e = estimates[own.complexity - 1]
+            for job in own.jobs[:most]:
+                slack_s = job.deadline_s - view.now_s - e
+                ranked.append((-index(slack_s, e, mean_s), job.deadline_s, job.id, job))
+        return [each[-1] for each in sorted(ranked)]
+
+    return order
 
 
 Tier = tuple[float, int, float]

@@ -26,8 +26,8 @@ from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import LOW
+from cgrsp_simpy.rental.policies.law import next_look_s
 from cgrsp_simpy.rental.policies.rules import Tiers, TiersOfClass, fastest_idle_s, sent
-from cgrsp_simpy.rental.policies.scarcity import next_look_s
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 

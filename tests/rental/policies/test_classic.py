@@ -18,6 +18,7 @@ from rental.policies.views import (
 )
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.rental.workload import COMPLEXITY_MIX
 
 
 @pytest.mark.parametrize("now_s", [0.0, 30_000.0, 80_000.0])
@@ -106,7 +107,7 @@ def test_equal_scores_take_the_slot_registered_first(policy):
 
 @every_policy_but_random
 def test_each_slot_is_given_once(policy):
-    view = scenario_of(gpu("best"), gpu("next", 2.0, 70.0)).moment(
+    view = scenario_of(gpu("best"), gpu("next", 1.0, 70.0)).moment(
         queue_of((9000,), (9000,), (9000,))
     )
     assert decide(policy, view) == [(0, 0), (1, 1)]
@@ -164,6 +165,62 @@ def test_balanced_pays_for_stock():
 @pytest.mark.parametrize("policy", ["lcf", "balanced"])
 def test_lcf_and_balanced_take_jobs_in_order_of_submission(policy):
     assert order(policy, (28800, 3), (10, 1), (5, 2, True)) == [0, 1, 2]
+
+
+# ---- c mu, ATC and COVERT: on types of 60, 70 and 100 s ----
+
+
+def test_c_mu_is_shortest_first_but_for_late_jobs():
+    # 1 / 100, 1 / 70, 1 / 60 twice, of which the second is due first
+    assert order("c-mu", (9000, 3), (9000, 2), (9000, 1), (8000, 1, True)) == [3, 2, 1, 0]
+    # 99 s are left for 100: 11 / 100 against 1 / 60; with 100 s it is not late yet
+    assert order("c-mu", (9000, 1), (99, 3)) == [1, 0]
+    assert order("c-mu", (9000, 1), (100, 3)) == [0, 1]
+    assert order("c-mu:late=1", (9000, 1), (99, 3)) == [0, 1]
+    assert order("c-mu:late=1.6", (9000, 1), (99, 3)) == [0, 1]  # .016 against .0167
+    assert order("c-mu:late=1.7", (9000, 1), (99, 3)) == [1, 0]
+
+
+MEAN_S = sum(share * s for share, s in zip(COMPLEXITY_MIX, (60.0, 70.0, 100.0)))
+
+
+@pytest.mark.parametrize("policy", ["atc", "covert"])
+def test_the_less_slack_the_sooner_and_late_jobs_shortest_first(policy):
+    # slack 0 and less: 1 / 100, 1 / 60; and one with time
+    assert order(policy, (9000, 1), (100, 3), (30, 1), (10, 3)) == [2, 3, 1, 0]
+
+
+def test_atc_looks_ahead_by_a_multiple_of_the_mean_time():
+    # slack 2 x the mean time: exp(-1) / 60 = .0061 against 1 / 100; exp(-.5) / 60 = .0101
+    other = (60 + 2 * MEAN_S, 1)
+    assert order("atc", other, (100, 3)) == [1, 0]
+    assert order("atc:look_ahead=4", other, (100, 3)) == [0, 1]
+    # far ahead the longer one is not worth more, however little both are
+    assert order("atc", (1500, 3), (1500, 1)) == [1, 0]
+
+
+def test_covert_is_worth_nothing_where_the_slack_is_all_the_wait_to_be_expected():
+    # slack 1 x the mean time: (1 - 1 / 2) / 60 = .0083 against .01; (1 - 1 / 4) / 60 = .0125
+    other = (60 + MEAN_S, 1)
+    assert order("covert", other, (100, 3)) == [1, 0]
+    assert order("covert:look_ahead=4", other, (100, 3)) == [0, 1]
+    # nothing: by deadline, not by time; and any that is worth something goes before
+    assert order("covert", (9000, 1), (8000, 3)) == [1, 0]
+    assert order("covert", (60 + 2 * MEAN_S, 1), (100 + 1.9 * MEAN_S, 3)) == [1, 0]
+
+
+@pytest.mark.parametrize("policy", ["c-mu", "atc", "covert"])
+def test_an_index_is_by_the_times_on_the_idle_slots(policy):
+    reference, odd = gpu("reference", times=(10.0, 20.0, 30.0)), gpu("odd", times=(20.0, 10.0, 5.0))
+    view = scenario_of(odd, odd, gpus=(reference, odd)).moment(queue_of((5, 1), (5, 2)))
+    assert [id for id, _ in decide(policy, view)] == [1, 0]
+
+
+@pytest.mark.parametrize("policy", ["c-mu", "atc", "covert"])
+def test_an_index_places_as_edf_does(policy):
+    slow, middle, fast = gpu("slow", 1.0, 90.0), gpu("middle", 1.0, 60.0), gpu("fast", 1.0, 30.0)
+    assert slot_for(policy, [stocked(fast, LOW), stocked(middle, MEDIUM), slow]) == 2
+    assert slot_for(policy, [stocked(slow, LOW), stocked(middle, LOW), stocked(fast, LOW)]) == 2
 
 
 # ---- Random ----

@@ -46,6 +46,13 @@ WRONG = [
     ("spt:cost_weight=nan", ["cost_weight", "nan"]),
     ("spt:cost_weight=1.5", ["cost_weight", "1.5", "0 to 1"]),  # the slowest slot would be the best
     ("balanced:alpha=-0.1", ["alpha", "-0.1", "0 to 1"]),
+    # of a class the late jobs come first: their index must not be the least
+    ("c-mu:late=0.9", ["late", "0.9", ">= 1"]),
+    ("c-mu:late=inf", ["late", "inf"]),
+    ("atc:look_ahead=0", ["look_ahead", "0", "> 0"]),
+    ("atc:look_ahead=nan", ["look_ahead", "nan"]),
+    ("covert:look_ahead=-2", ["look_ahead", "-2"]),
+    ("covert:k=2", ["'k'", "look_ahead"]),
     ("no_such_file.py:rule", ["no_such_file.py", "exist"]),
 ]
 

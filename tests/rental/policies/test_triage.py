@@ -1,29 +1,32 @@
-"""Triage's rules on hand-made views, each beside the same view with the rule switched off."""
+"""Triage: its equations, evaluated one by one over all jobs and slots, and cases worked out by hand."""
 
+from collections import Counter
 from dataclasses import replace
-from math import inf
+from math import erfc, exp, inf, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_scenarios import scenarios
+from support import several
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.policies.scarcity import (
-    all_scarce_h,
-    late,
-    law_of,
-    next_band_s,
-    occupation_s,
-    overrun_s,
-    variation,
-)
+from cgrsp_simpy.rental.market import LOW, Status
+from cgrsp_simpy.rental.policies import triage
+from cgrsp_simpy.rental.policies.law import Outlook
+from cgrsp_simpy.rental.policies.triage import Decision, Triage
+from cgrsp_simpy.rental.stock import Stock
 
 HOUR = 3600.0
 # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
 PEAK_S, END_S = 6 * HOUR, 10 * HOUR
 # in the peak an RTX 3090 is Low with chance 0.375, an RTX A4000 with 0.0625
 SLOW, FAST = "RTX 3090", "RTX A4000"
+GPU = cg.THESIS_GPUS[0]
+# nothing but the mean wait counts
+WAIT_ALONE = "price_miss_usd=0,price_late_usd_per_min=0"
+DEAR_WAIT = "price_wait_usd_per_min=100"
 
 
 def loose(id, left_s, now_s=0.0, complexity=1):
@@ -42,13 +45,13 @@ def answer(queue, now_s, slots, parameters="", busy=None, **scenario):
     )
 
 
-def sent(*args, **kwargs):
+def pairs(answer):
     """Pairs (job id, slot index)."""
-    return [
-        (item[0].id, item[1].index)
-        for item in answer(*args, **kwargs)
-        if not isinstance(item, cg.Wake)
-    ]
+    return [(item[0].id, item[1].index) for item in answer if not isinstance(item, cg.Wake)]
+
+
+def sent(*args, **kwargs):
+    return pairs(answer(*args, **kwargs))
 
 
 def order(queue, now_s=0.0, parameters="", slot=FAST):
@@ -56,332 +59,395 @@ def order(queue, now_s=0.0, parameters="", slot=FAST):
     return [id for id, _ in sent(queue, now_s, [slot] * len(queue), parameters)]
 
 
-# ---- the law of the stock ----
+# ---- the definition ----
 
 
-def scarcity_left_s(market, gpu, now_s):
-    known = replace(cg.day("hectic", slots=[gpu.name]), market=market).known()
-    return law_of(known, gpu, now_s).left_s(market.clock.start_h + now_s / HOUR)
+def beyond(delay, left_s):
+    """P(D > x) and E[(D - x)+], status by status."""
+    if not delay.parts:  # a warm instance
+        return float(left_s < 0), max(0.0, -left_s)
+    chance = late_s = 0.0
+    for own, least, most in delay.parts:
+        if left_s < least:
+            chance += own
+            late_s += own * ((least + most) / 2 - left_s)
+        elif left_s < most:
+            chance += own * (most - left_s) / (most - least)
+            late_s += own * (most - left_s) ** 2 / 2 / (most - least)
+    return chance, late_s
 
 
-def test_the_end_of_the_scarcity_is_that_of_the_clock():
-    market, gpu = cg.Market(), cg.THESIS_GPUS[0]
-    assert scarcity_left_s(market, gpu, 3.9 * HOUR) == 0
-    assert scarcity_left_s(market, gpu, 4 * HOUR) == pytest.approx(6 * HOUR)
-    assert scarcity_left_s(market, gpu, 9.75 * HOUR) == pytest.approx(900)
-    assert scarcity_left_s(market, gpu, 10 * HOUR) == 0
-    assert scarcity_left_s(market, gpu, 30 * HOUR) == pytest.approx(4 * HOUR)  # the next day
+class Definition:
+    """The answer at a view by Eq. 1 to 5 of the policy's text, with nothing kept and nothing left
+    out: r is summed up over all jobs.
+
+    Of each class the first job that is late already and the first that is not are weighed, as in
+    the policy; whole: all jobs are. reasons: why jobs were held.
+    """
+
+    def __init__(self, policy, view, whole=False):
+        self.policy, self.view, self.whole, self.now_s = policy, view, whole, view.now_s
+        self.outlook = Outlook(view.known)
+        self.band = self.outlook.band(self.now_s)
+        self.u = policy.price_wait_usd_per_min / 60
+        self.v = policy.price_late_usd_per_min / 60
+        self.miss = policy.price_miss_usd
+        self.n, self.m = len(view.queue), len(view.known.fleet)
+        spread_s = self.band.variation * sqrt(self.n) / self.band.rate
+        self.h = policy.ahead_s + policy.spread * spread_s
+        self.reasons = Counter()
+
+    def fastest_s(self, job):
+        return min(gpu.mean_execution_s[job.complexity - 1] for gpu in self.view.known.types)
+
+    def rent_usd(self, job, gpu):
+        return gpu.mean_execution_s[job.complexity - 1] * gpu.price_usd_per_h / 3600
+
+    def completed(self, from_s, to_s):
+        return self.outlook.completed(to_s) - self.outlook.completed(from_s)
+
+    def cost(self, delay, left_s, after_s=0.0):
+        """Eq. 1."""
+        chance, late_s = beyond(delay, left_s - after_s)
+        return self.u * (after_s + delay.mean_s) + self.v * late_s + self.miss * chance
+
+    def billed_usd(self, gpu, delay):
+        """The rent of a delay, where that is billed."""
+        billed = self.view.known.terms.billed_from == "provisioning"
+        return delay.mean_s * gpu.price_usd_per_h / 3600 if billed else 0.0
+
+    def on_slot(self, job, slot):
+        """W, x, D and Eq. 2."""
+        work_s = slot.gpu.mean_execution_s[job.complexity - 1]
+        left_s = job.deadline_s - self.now_s - work_s
+        delay, _ = self.outlook.moment(self.view, slot)
+        others_usd = self.u * self.n / self.m * (work_s + delay.mean_s)
+        own_usd = self.cost(delay, left_s) + self.billed_usd(slot.gpu, delay)
+        usd = self.rent_usd(job, slot.gpu) + own_usd + others_usd
+        return work_s, left_s, delay, usd
+
+    def rate(self, start_s, chance):
+        """The numerator of Eq. 3."""
+        usd = self.u + self.v * chance
+        if chance < 1:
+            slack_s = self.completed(self.now_s, start_s) / self.band.rate
+            usd += (1 - chance) * self.miss / self.h * exp(-slack_s / self.h)
+        return usd
+
+    def index(self, job, slot):
+        """Eq. 3; of a job of several GPUs a GPU."""
+        work_s, left_s, delay, _ = self.on_slot(job, slot)
+        chance, _ = beyond(delay, left_s)
+        rate = self.rate(job.deadline_s - work_s, chance)
+        return rate / (work_s + delay.mean_s) / job.gpus
+
+    def slot_usd(self):
+        """The rate r of Eq. 4."""
+        total = 0.0
+        for job in self.view.queue:
+            start_s = job.deadline_s - self.fastest_s(job)
+            total += self.rate(start_s, float(start_s < self.now_s))
+        return total / self.m
+
+    def later_is_cheaper(self, job, slot, later):
+        """Eq. 4."""
+        work_s, left_s, now, _ = self.on_slot(job, slot)
+        after_s, then, r = later.after_s, later.delay, self.slot_usd()
+        chance, late_s = beyond(then, left_s - after_s)
+        if later.seen:
+            here_s, there_s = now.mean_s, after_s + then.mean_s
+            spare_s = max(0.0, left_s - then.mean_s)
+            chance = exp(-spare_s / after_s) if after_s else 0.0
+            late_s = chance * after_s
+        else:
+            here_s, there_s = beyond(now, after_s - work_s)[1], work_s + then.mean_s
+            begin_s = self.now_s + after_s
+            k = 1 + sum(other.deadline_s < job.deadline_s for other in self.view.queue)
+            room = self.completed(begin_s, max(begin_s, job.deadline_s - work_s))
+            chance = max(chance, erfc((room - k) / sqrt(2 * k) / sqrt(2)) / 2)
+        if left_s < 0:
+            chance, late_s = 1.0, after_s + then.mean_s - left_s
+        usd = self.u * (after_s + then.mean_s) + self.v * late_s + self.miss * chance
+        usd += self.billed_usd(slot.gpu, then)
+        here_usd = self.cost(now, left_s) + self.billed_usd(slot.gpu, now)
+        return here_usd + r * here_s > usd + r * there_s
+
+    def busy_is_cheaper(self, job, slot, gpu, left):
+        """Eq. 5."""
+        known, own_usd = self.view.known, self.rent_usd(job, gpu)
+        alike = [each for each in known.types if self.rent_usd(job, each) <= own_usd]
+        rate = sum(known.types[each] / self.band.busy_s[each.name] for each in alike)
+        spare = max(rate - known.arrival_rate_per_s * known.gpus_per_job, rate / 2)
+        if known.free_types:
+            return False
+        left_s = job.deadline_s - self.now_s - gpu.mean_execution_s[job.complexity - 1]
+        delay = self.band.delays[gpu.name]
+        there_usd = own_usd + self.billed_usd(gpu, delay)
+        there_usd += self.cost(delay, left_s, len(left) / spare)
+        _, here_s, delay, _ = self.on_slot(job, slot)
+        here_usd = self.rent_usd(job, slot.gpu) + self.billed_usd(slot.gpu, delay)
+        return there_usd < here_usd + self.cost(delay, here_s)
+
+    def until_s(self, job, slot, offers, left):
+        """For how long a job is held, 0 for as short as can be; None: it is not."""
+        for later in self.outlook.moment(self.view, slot)[1]:
+            if self.later_is_cheaper(job, slot, later):
+                self.reasons["seen" if later.seen else "hour"] += 1
+                return 0.0 if later.seen else later.after_s
+        busy = [gpu for gpu in self.view.known.types if all(s.gpu is not gpu for s in offers)]
+        if any(self.busy_is_cheaper(job, slot, gpu, left) for gpu in busy):
+            self.reasons["busy"] += 1
+            return inf
+        return None
+
+    def weighed(self, left):
+        if self.whole:
+            return left
+        found = {}
+        for job in sorted(left, key=lambda job: (job.deadline_s, job.id)):
+            late = job.deadline_s < self.now_s + self.fastest_s(job)
+            found.setdefault((job.complexity, job.tight, late), job)
+        return list(found.values())
+
+    def choice(self, left, offers):
+        """The job and the slot of greatest index that is not held, and when to look again."""
+        best = {
+            job: min(offers, key=lambda s: self.on_slot(job, s)[3]) for job in self.weighed(left)
+        }
+        again_s = inf
+        for job in sorted(best, key=lambda j: (-self.index(j, best[j]), j.deadline_s, j.id)):
+            until_s = self.until_s(job, best[job], offers, left)
+            if until_s is None:
+                return job, best[job], again_s
+            again_s = min(again_s, until_s)
+        return None, None, again_s
+
+    def answer(self):
+        """Triples of job, slot and type, and the time of the wake."""
+        view, left, offers = self.view, list(self.view.queue), self.view.offers()
+        again_s, found = inf, []
+        while left and offers:
+            job, slot, again_s = self.choice(left, offers)
+            if job is None:
+                break
+            slots, offers = [slot], view.offers_after(offers, slot)
+            while len(slots) < job.gpus and offers:
+                mean_s = {own: self.outlook.moment(view, own)[0].mean_s for own in offers}
+                slots.append(min(offers, key=mean_s.get))
+                offers = view.offers_after(offers, slots[-1])
+            if len(slots) < job.gpus:
+                break
+            found += [(job.id, own.index, own.gpu.name) for own in slots]
+            left.remove(job)
+        wake_s = self.now_s + max(self.policy.look_s, again_s)
+        return found, None if again_s == inf else pytest.approx(wake_s)
 
 
-def test_two_scarce_bands_that_touch_are_one_and_a_scarce_day_has_no_end():
-    gpu = cg.THESIS_GPUS[0]
-    assert scarcity_left_s(
-        cg.Market(cg.Clock(((0, 1.0), (8, 0.5), (10, 0.3), (12, 1.0)), 9)), gpu, 0.0
-    ) == pytest.approx(3 * HOUR)
-    assert scarcity_left_s(cg.Market(cg.Clock(((0, 0.5), (8, 0.3)))), gpu, 0.0) == inf
-    assert scarcity_left_s(cg.Market(cg.Clock(((0, 1.0),))), gpu, 0.0) == 0
+def any_scenario(seed):
+    """Types, slots, hours, delays and jobs at random; now and then stock that persists and is seen,
+    free types, warm instances, and, of every fourth seed, jobs of two GPUs.
+    """
+    rng = np.random.default_rng(seed)
+    most_gpus = 2 if seed % 4 == 3 else 1
+    gpus = tuple(
+        cg.GpuType(
+            f"type {number}",
+            0.1 * 100 ** rng.random(),
+            tuple(rng.uniform(10, 90, 3).cumsum().tolist()),
+            rng.uniform(0.3, 1),
+        )
+        for number in range(rng.integers(1, 4))
+    )
+    slots = cg.round_robin(int(rng.integers(most_gpus, 6)), gpus)
+    hours = [0.0, *sorted(rng.uniform(0.1, 23.9, rng.integers(0, 4)).tolist())]
+    levels = rng.choice([0.3, 0.6, 1.0, 1.3], len(hours)) * rng.uniform(0.9, 1.1, len(hours))
+    clock = cg.Clock(tuple(zip(hours, levels.tolist())), rng.uniform(0, 23.9))
+    low_s = rng.uniform(50, 900)
+    delay_s = (
+        (0, rng.uniform(1, 20)),
+        (30, rng.uniform(31, 200)),
+        (low_s, low_s * rng.uniform(1, 24)),
+    )
+    stock = {
+        "persistence_s": rng.uniform(100, 1500),
+        "sight": str(rng.choice(["none", "now", "poll:333"])),
+    }
+    market = cg.Market(clock, delay_s, **(stock if rng.random() < 0.5 else {}))
+    number, load = int(rng.integers(10, 30)), 0.2 * 20 ** rng.random()
+    work_s = np.mean([gpu.mean_execution_s for gpu in slots])
+    submit_s = rng.exponential(work_s / len(slots) / load, number).cumsum()
+    windows_s = 30 * 1000 ** rng.random(number)
+    jobs = [
+        cg.Job(
+            id,
+            begin_s,
+            begin_s + window_s,
+            int(rng.integers(1, 4)),
+            bool(rng.random() < 0.4),
+            int(rng.integers(1, most_gpus + 1)),
+        )
+        for id, (begin_s, window_s) in enumerate(zip(submit_s.tolist(), windows_s.tolist()))
+    ]
+    billed_from = str(rng.choice(["execution", "provisioning"]))
+    warm_s = rng.uniform(50, 900) if rng.random() < 0.3 else 0.0
+    terms = cg.Terms(warm_s=warm_s, billed_from=billed_from)
+    free_types = bool(rng.random() < 0.3)
+    return cg.Scenario("any", cg.JobList(jobs), slots, gpus, free_types, market, terms=terms)
 
 
-def test_the_overrun_is_the_integral_over_the_delay():
-    market = cg.Market()
-    assert overrun_s(market, 0.5, 75.0, 0.0) == pytest.approx(0.5 * (3900 + 75))
-    assert overrun_s(market, 0.5, 75.0, 7275.0) == 0
-    # Left 3975 s: half of the delays overrun, by 1650 s on average
-    assert overrun_s(market, 1.0, 75.0, 3975.0) == pytest.approx(0.5 * 1650)
-    certain = cg.Market(delay_s=((0, 0), (0, 0), (900, 900)))
-    assert overrun_s(certain, 0.5, 100.0, 400.0) == pytest.approx(300)
+def any_policy(seed):
+    """Prices at random, in every second case."""
+    rng = np.random.default_rng([seed, 1])
+    prices = [10 ** rng.uniform(-2, 1), 10 ** rng.uniform(-4, -1), 10 ** rng.uniform(-6, -2)]
+    rest = [rng.uniform(50, 900), rng.uniform(0, 2), rng.uniform(1, 100)]
+    return Triage(*prices, *rest) if seed % 2 else Triage()
 
 
-def test_a_slow_type_is_worth_it_from_a_number_of_jobs_that_grows_with_the_better_slots():
-    def enough(gpu, slots):
-        return law_of(cg.day("hectic", slots=slots).known(), gpu, PEAK_S).enough
+def check_definition(scenario, policy, seed, whole=False):
+    """Every answer of a run is that of the definition; the reasons for which jobs were held."""
+    reasons = Counter()
 
-    rtx_3090, a4000 = cg.THESIS_GPUS[0], cg.THESIS_GPUS[3]
-    # Occupations: High 0.25, Medium 0.375, Low 0.375 -> 1492 s and 72.1 s of work; 0.375, 0.5625,
-    # 0.0625 -> 287.8 s and 71.1 s
-    own_s, better_s = 1.25 + 28.125 + 1462.5 + 72.14, 1.875 + 42.1875 + 243.75 + 71.12
-    assert enough(rtx_3090, [SLOW, FAST]) == pytest.approx((own_s - better_s) / better_s, rel=1e-3)
-    assert enough(rtx_3090, [SLOW, FAST, FAST]) == pytest.approx(2 * enough(rtx_3090, [SLOW, FAST]))
-    assert enough(a4000, [SLOW, FAST]) == enough(rtx_3090, [SLOW, SLOW]) == 0
+    def look_on(view):
+        answer = policy(view)
+        slots = [(job, own) for job, own in filter(is_pair, answer)]
+        found = [(job.id, s.index, s.gpu.name) for job, own in slots for s in several(own)]
+        wakes = [each.at_s for each in answer if isinstance(each, cg.Wake)]
+        definition = Definition(policy, view, whole)
+        assert (found, wakes[0] if wakes else None) == definition.answer(), view.now_s
+        reasons.update(definition.reasons)
+        reasons["sent"] += len(slots)
+        return answer
 
-
-def test_the_next_hours_in_which_all_types_are_scarce():
-    known = cg.day("hectic").known()
-    assert all_scarce_h(known, 0.0) == (12, 18)
-    assert all_scarce_h(known, END_S) == (12, 18)  # the next day's
-    assert all_scarce_h(known, PEAK_S) is None
-    half = replace(cg.day("hectic"), market=cg.Market(cg.Clock(((0, 1.0), (6, 0.55)), 0))).known()
-    assert all_scarce_h(half, 0.0) is None  # an A4000 is not scarce at 0.55
-    assert all_scarce_h(cg.day("hectic", slots=[FAST]).known(), 0.0) == (12, 18)
+    cg.simulate(scenario, look_on, seed)
+    return reasons
 
 
-def test_the_law_changes_next_where_the_clock_says():
-    market = cg.Market()
-    assert next_band_s(market, 0.0) == pytest.approx(4 * HOUR + 1)
-    assert next_band_s(market, 4 * HOUR + 2) == pytest.approx(10 * HOUR + 1)
-    assert next_band_s(cg.Market(cg.Clock(((0, 1.0),))), 0.0) > 0
+def is_pair(each):
+    return not isinstance(each, cg.Wake)
 
 
-@given(
-    st.lists(st.tuples(st.floats(0, 900), st.floats(0, 900)), min_size=3, max_size=3),
-    st.floats(-100, 2000),
-)
-def test_chance_and_time_of_lateness_are_those_of_the_mixture(ranges, laxity_s):
-    delay_s = tuple((least, least + width) for least, width in ranges)
-    market = cg.Market(delay_s=delay_s)
-    law = law_of(replace(cg.day("hectic"), market=market).known(), cg.THESIS_GPUS[0], PEAK_S)
-    chance, mean_s = late(market, law, laxity_s)
-    uniform = (np.arange(2000) + 0.5) / 2000
-    delays = [least + (most - least) * uniform for least, most in delay_s]
-    wanted = [(own > laxity_s).mean() for own in delays]
-    assert chance == pytest.approx(np.dot(law.chances, wanted), abs=2e-3)
-    wanted_s = [np.maximum(own - laxity_s, 0).mean() for own in delays]
-    assert mean_s == pytest.approx(np.dot(law.chances, wanted_s), abs=1)
+@pytest.fixture
+def all_rates(monkeypatch):
+    """The rates of all jobs are summed up, not those of a sample of each class."""
+    monkeypatch.setattr(triage, "SAMPLED", 10**9)
 
 
-# ---- not scarce ----
+@pytest.mark.parametrize("seed", range(24))
+def test_every_answer_of_a_run_is_that_of_the_equations(seed, all_rates):
+    check_definition(any_scenario(seed), any_policy(seed), seed)
 
 
-def test_shortest_first_then_deadline_while_nothing_is_urgent():
+@settings(max_examples=60)
+@given(scenario=scenarios() | scenarios(gangs=True), seed=st.integers(0, 99))
+def test_so_it_is_in_any_scenario(scenario, seed):
+    """With whole seconds, jobs that are alike, stock that is certain, and nothing that is dear."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(triage, "SAMPLED", 10**9)
+        check_definition(scenario, Triage(), seed)
+
+
+@pytest.mark.slow
+def test_every_answer_of_many_runs_is_that_of_the_equations(all_rates):
+    reasons = Counter()
+    for seed in range(24, 224):
+        reasons += check_definition(any_scenario(seed), any_policy(seed), seed)
+    assert min(reasons[why] for why in ("hour", "seen", "busy")) > 100
+
+
+def test_the_runs_have_all_cases_in_them(all_rates):
+    reasons = Counter()
+    for seed in range(24):
+        reasons += check_definition(any_scenario(seed), any_policy(seed), seed)
+    assert set(reasons) == {"hour", "seen", "busy", "sent"}
+
+
+@pytest.mark.parametrize("seed", range(0, 24, 3))
+def test_on_one_type_without_delays_the_first_of_a_class_has_its_greatest_index(seed, all_rates):
+    """A delay that makes the first of a class late with some chance lowers its index."""
+    some = any_scenario(seed)
+    jobs = [job._replace(gpus=1) for job in some.workload.listed]
+    market, own = cg.Market(delay_s=((0, 0),) * 3), some.gpus[:1]
+    day = cg.Scenario("sure", cg.JobList(jobs), own * len(some.slots), own, market=market)
+    assert check_definition(day, any_policy(seed), seed, whole=True)["sent"] == len(jobs)
+
+
+def test_r_of_a_long_class_is_that_of_a_sample():
+    """Of 30 jobs those at 5, 15 and 25; of jobs that are alike it makes no difference."""
+    policy = Triage()
+
+    def r_of(queue):
+        view = cg.day("hectic", slots=[FAST, FAST]).moment(queue, PEAK_S)
+        own = Decision(policy, Outlook(view.known), view)
+        return own._line_usd, Definition(policy, view)
+
+    alike, wanted = r_of([loose(id, 5000, PEAK_S) for id in range(30)])
+    assert alike == pytest.approx(wanted.slot_usd())
+    queue = [loose(id, 2000 + 100 * id, PEAK_S) for id in range(30)]
+    found, definition = r_of(queue)
+    starts_s = [queue[place].deadline_s - definition.fastest_s(queue[0]) for place in (5, 15, 25)]
+    assert found == pytest.approx(sum(definition.rate(s, 0.0) for s in starts_s) * 10 / 2)
+    assert found == pytest.approx(definition.slot_usd(), rel=0.2)
+
+
+# ---- the order ----
+
+
+def test_shortest_first_then_deadline_where_the_wait_is_all_that_counts():
     queue = [
         loose(0, 9000, complexity=3),
         loose(1, 8000, complexity=1),
-        tight(2, 3000, complexity=2),
+        tight(2, 300, complexity=2),
         loose(3, 7000, complexity=1),
+        tight(4, 40, complexity=3),
     ]
-    assert order(queue) == [3, 1, 2, 0]
+    assert order(queue, parameters=WAIT_ALONE) == [3, 1, 2, 4, 0]
 
 
-def test_an_urgent_job_goes_first_by_deadline_whatever_its_class():
-    queue = [loose(0, 9000), loose(1, 350, complexity=3), tight(2, 340, complexity=3)]
-    assert order(queue) == [2, 1, 0]
-    assert order(queue, parameters="urgent_s=0") == [0, 2, 1]
+@given(st.lists(st.tuples(st.integers(1, 3), st.floats(1, 30_000)), min_size=1, max_size=8))
+def test_in_any_queue_it_is_shortest_first_where_the_wait_is_all_that_counts(rows):
+    queue = [loose(id, left_s, 0.0, level) for id, (level, left_s) in enumerate(rows)]
+    # two classes of which one is late: an index is that of the class alone
+    by_time = sorted(queue, key=lambda job: (job.complexity, job.deadline_s, job.id))
+    assert order(queue, parameters=WAIT_ALONE) == [job.id for job in by_time]
 
 
-def test_urgent_begins_at_the_threshold_before_the_latest_start():
-    below, at = [[loose(0, 9000), loose(1, 98.2 + x, complexity=3)] for x in (299.9, 300.1)]
-    assert order(below, parameters="line=false") == [1, 0]
-    assert order(at, parameters="line=false") == [0, 1]
+def test_while_there_is_time_the_shortest_goes_first_and_what_has_none_before_it():
+    queue = [loose(0, 20_000), loose(1, 19_000, complexity=3), tight(2, 18_000, complexity=2)]
+    assert order(queue) == [0, 2, 1]
+    pressed = [*queue[:2], tight(2, 400, complexity=2)]
+    assert order(pressed) == [2, 0, 1]
+    assert order(pressed, parameters=WAIT_ALONE) == [0, 2, 1]
 
 
-def test_a_job_that_a_medium_delay_would_make_late_comes_after_the_safe_ones_and_before_the_doomed():
-    queue = [loose(0, 40), loose(1, 60 + 119), loose(2, 60 + 121), loose(3, 9000, complexity=3)]
-    assert order(queue, parameters="late_first=false,line=false") == [2, 3, 1, 0]
-    assert order(queue, parameters="margin=false,late_first=false,line=false") == [1, 2, 3, 0]
-    barely = [loose(0, 60.5), loose(1, 9000)]
-    assert order(barely, parameters="margin=false") == [0, 1]
-
-
-def rushes(left_s, now_s=0.0):
-    """A short loose job, and ten long rush orders with so many seconds to their deadline."""
-    return [loose(0, 12_000, now_s), *(tight(id, left_s, now_s, 3) for id in range(1, 11))]
-
-
-def first(*args, **kwargs):
-    """Whom the only slot is given to."""
-    return sent(*args, **kwargs)[0][0]
-
-
-def test_a_tight_class_is_pressed_when_its_line_leaves_no_time():
-    # the slot completes a job every 99 s; ten take 989 s, and 98 s are the last one's work
-    assert first(rushes(1400), 0.0, [FAST], "spread=false") == 0
-    assert first(rushes(1370), 0.0, [FAST], "spread=false") == 1
-    assert first(rushes(1370), 0.0, [FAST], "line=false") == 0
-    assert first(rushes(1370)[:3], 0.0, [FAST]) == 0  # two have time
-
-
-def met(known, time_s):
-    """By type the chances of each stock that a dispatch meets."""
-    return {gpu: known.market.probabilities(gpu, time_s) for gpu in known.types}
-
-
-def test_a_line_leaves_time_for_a_standard_deviation_of_its_own():
-    known = cg.day("hectic", slots=[FAST]).known()
-    one_s = occupation_s(known, known.fleet[0], 0.0)
-    due_s = 98.2 + 10 * one_s + 300 + 10**0.5 * one_s * variation(known, met(known, 0.0))
-    assert 1500 < due_s < 1520
-    assert first(rushes(due_s + 1), 0.0, [FAST]) == 0
-    assert first(rushes(due_s - 1), 0.0, [FAST]) == 1
-    assert first(rushes(due_s - 1), 0.0, [FAST], "spread=false") == 0
-
-
-@pytest.mark.parametrize("time_s", [0.0, PEAK_S])
-def test_the_variation_is_that_of_drawn_delays_and_times(time_s):
-    known = cg.day("hectic", slots=[SLOW, FAST, FAST]).known()
-    rng = np.random.default_rng(1)
-    held_s = []
-    for gpu in known.fleet:
-        chances = known.market.probabilities(gpu, time_s)
-        low, high = np.array(known.market.delay_s)[rng.choice(3, 200_000, p=chances)].T
-        work_s = rng.choice(gpu.mean_execution_s, 200_000, p=known.complexity_mix)
-        held_s.append(rng.uniform(low, high) + work_s)
-    wanted = np.std(held_s) / np.mean(held_s)
-    assert variation(known, met(known, time_s)) == pytest.approx(wanted, rel=0.02)
-
-
-def test_what_is_certain_does_not_vary():
-    one = cg.GpuType("one", 0.1, (60.0,) * 3, 1.0)
-    certain = cg.Market(cg.Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
-    day = replace(cg.day("hectic"), gpus=(one,), slots=(one,), market=certain)
-    assert variation(day.known(), met(day.known(), 0.0)) == 0
-
-
-def test_no_class_is_pressed_when_its_line_is_in_vain():
-    # three quarters of the line take 742 s
-    assert first(rushes(850), 0.0, [FAST]) == 1
-    assert first(rushes(830), 0.0, [FAST]) == 0
-
-
-def test_a_loose_class_is_pressed_while_its_line_of_all_jobs_leaves_time_but_little():
-    known = cg.day("hectic", slots=[FAST]).known()
-    one_s = occupation_s(known, known.fleet[0], 0.0)
-    whole_s = 98.2 + 11 * one_s  # ten that are alike, and one beside them
-    spare_s = 300 + 11**0.5 * one_s * variation(known, met(known, 0.0))
-
-    def taken(left_s, parameters=""):
-        alike = [loose(id, left_s, 0.0, 3) for id in range(1, 11)]
-        return first([loose(0, 12_000), *alike], 0.0, [FAST], parameters)
-
-    assert taken(whole_s + spare_s + 1) == 0
-    assert taken(whole_s + spare_s - 1) == 1
-    assert taken(whole_s + 1) == 1
-    assert taken(whole_s - 1) == 0  # in vain
-    assert taken(whole_s + 1, "line=false") == 0
-
-
-def test_loose_jobs_are_pressed_by_their_deadlines_not_by_the_scarce_hours_to_come():
-    now_s = 4 * HOUR - 450
-    assert first([loose(0, 30_000, now_s), loose(1, 3000, now_s, 3)], now_s, [FAST]) == 0
-
-
-def test_a_deadline_in_the_scarce_hours_to_come_counts_as_their_start():
-    now_s = 4 * HOUR - 450
-    queue = [loose(0, 30_000, now_s), tight(1, 3000, now_s, 3)]
-    assert first(queue, now_s, [FAST]) == 1
-    assert first(queue, now_s, [FAST], "foresight=false") == 0
-    assert first(queue, now_s - 200, [FAST]) == 0
-    after = [queue[0], tight(1, 450 + 6 * HOUR + 400, now_s, 3)]  # the recovery will serve it
-    assert first(after, now_s, [FAST]) == 0
-    # it takes 98.2 s, and is urgent 300 s before its latest start
-    rescued = [queue[0], tight(1, 450 + 6 * HOUR + 397, now_s, 3)]
-    assert first(rescued, now_s, [FAST]) == 1
-
-
-def test_a_late_job_goes_by_what_its_minutes_cost_while_all_is_calm():
-    queue = [loose(0, 9000), loose(1, 40, complexity=3)]
+def test_a_late_job_goes_first_where_its_minutes_cost_more_than_the_others_deadlines():
+    queue = [loose(0, 2000), loose(1, 40, complexity=3)]
+    # the index of the late one is (u + v) / W: 11 / 60 000 / 98; of the other 1 / 60 000 / 60, and
+    # nearly nothing for its deadline
     assert order(queue) == [1, 0]
-    assert order(queue, parameters="late_first=false") == [0, 1]
     assert order(queue, parameters="price_late_usd_per_min=0") == [0, 1]
-    # not if one is due after the scarce hours begin, or if others have no time to lose
-    assert order([*queue, loose(2, 5 * HOUR)]) == [0, 2, 1]
-    assert first([*queue, *(loose(id, 2000, 0.0) for id in range(2, 40))], 0.0, [FAST]) != 1
+    urgent = [loose(0, 300), loose(1, 40, complexity=3)]  # 1 / 300 x exp(-240 / h) / 60 and more
+    assert order(urgent) == [0, 1]
+    assert order(urgent, parameters="price_late_usd_per_min=1") == [1, 0]
 
 
-def test_a_slot_is_never_held_outside_the_scarce_hours():
-    assert len(sent([loose(id, 9000) for id in range(5)], 0.0, 5)) == 5
-    assert sent([loose(0, 9000)], 0.0, [SLOW], busy={}) == [(0, 0)]
+def test_the_further_it_looks_ahead_the_sooner_a_deadline_counts():
+    queue = [loose(0, 30_000), loose(1, 4000, complexity=3)]
+    assert order(queue) == [0, 1]
+    assert order(queue, parameters="ahead_s=900") == [1, 0]
+    # a hundred that wait as well: the line's time has a standard deviation
+    many = [*queue, *(loose(id, 40_000) for id in range(2, 100))]
+    first = sent(many, 0.0, [SLOW], "spread=0")[0][0]
+    assert (first, sent(many, 0.0, [SLOW], "spread=40")[0][0]) == (0, 1)
 
 
-def test_the_slot_of_least_expected_occupation_is_taken():
-    assert sent([loose(0, 9000)], 0.0, [SLOW, "RTX A5000", FAST, "RTX A4500"]) == [(0, 2)]
-    # Complexity 3 takes 88.7 s on an RTX A4500 and 98.2 s on an RTX A4000, whose delay is 3.2 s
-    # shorter on average
-    assert sent([loose(0, 9000, complexity=3)], 0.0, [FAST, "RTX A4500"]) == [(0, 1)]
+# ---- the slot ----
 
 
-# ---- scarce ----
+def test_the_slot_of_least_expected_occupation_is_taken_where_rent_is_equal():
+    gpus = [cg.GpuType(f"{work_s}", 0.0, (work_s,) * 3, 1.0) for work_s in (70.0, 60.0, 65.0)]
+    day = cg.Scenario("free", cg.PoissonWorkload(9, 0.1), gpus, gpus)
+    assert pairs(cg.make_policy("triage")(day.moment([loose(0, 9000)]))) == [(0, 1)]
 
-
-def test_earliest_deadline_first_while_low_stock_is_possible():
-    queue = [loose(0, 20_000, PEAK_S, 1), loose(1, 15_000, PEAK_S, 3), loose(2, 18_000, PEAK_S, 2)]
-    assert order(queue, PEAK_S) == [1, 2, 0]
-    assert order(queue, PEAK_S, "scarce_edf=false") == [0, 2, 1]
-
-
-def test_shortest_first_in_scarcity_if_rush_orders_are_too_many():
-    queue = [tight(0, 3000, PEAK_S, 1), tight(1, 2900, PEAK_S, 3)]
-    assert order(queue, PEAK_S) == [1, 0]
-
-    def taken(number, *others, parameters=""):
-        many = [*queue, *(tight(id, 2950, PEAK_S, 2) for id in range(2, number)), *others]
-        return first(many, PEAK_S, [FAST], parameters)
-
-    # one takes some 359 s: of the line of twenty there is time for .4, of that of forty for .2
-    outlives = loose(60, 15_000, PEAK_S, 3)
-    assert (taken(20), taken(20, outlives)) == (0, 1)
-    assert (taken(40), taken(40, outlives)) == (0, 0)
-    assert taken(40, parameters="line=false") == 1
-
-
-def test_tight_jobs_go_before_loose_ones_and_doomed_tight_ones_before_those_due_later():
-    queue = [
-        loose(0, 16_000, PEAK_S),
-        loose(1, 30, PEAK_S),
-        tight(2, 3000, PEAK_S),
-        tight(3, 40, PEAK_S),
-    ]
-    assert order(queue, PEAK_S) == [2, 3, 0, 1]
-
-
-def test_a_loose_job_without_margin_comes_after_the_safe_ones():
-    queue = [loose(0, 100, PEAK_S), loose(1, 16_000, PEAK_S)]
-    assert order(queue, PEAK_S) == [1, 0]
-    assert order(queue, PEAK_S, "margin=false") == [0, 1]
-
-
-def test_a_tight_job_that_the_recovery_will_serve_is_held_and_the_policy_asks_to_be_woken():
-    now_s = END_S - 1800
-    early, late = tight(0, 1800 + 60 + 299, now_s), tight(1, 1800 + 60 + 301, now_s)
-    assert sent([early, late], now_s, [FAST, FAST]) == [(0, 0)]
-    assert answer([early, late], now_s, [FAST, FAST])[-1] == cg.Wake(END_S + 1)
-    assert len(sent([early, late], now_s, [FAST, FAST], "recovery=false")) == 2
-    assert sent([early, late], END_S, [FAST, FAST]) != []
-
-
-def test_a_slow_slot_waits_until_enough_jobs_do():
-    # 0.3 of the threshold with one better slot: 0.3 x 3.36 = 1.01
-    one, two = [[loose(id, 16_000, PEAK_S) for id in range(number)] for number in (1, 2)]
-    busy = {1: PEAK_S + 60}
-    assert sent(one, PEAK_S, [SLOW, FAST], busy=busy) == []
-    assert sent(two, PEAK_S, [SLOW, FAST], busy=busy) == [(0, 0)]
-    assert sent(one, PEAK_S, [SLOW, FAST], "gate=0", busy=busy) == [(0, 0)]
-    assert sent(one, PEAK_S, [FAST, FAST], busy=busy) == [(0, 0)]
-
-
-def test_the_gate_for_tight_jobs_counts_tight_jobs_alone():
-    queue = [tight(0, 3000, PEAK_S), loose(1, 16_000, PEAK_S)]
-    busy = {1: PEAK_S + 60}
-    assert sent(queue, PEAK_S, [SLOW, FAST], busy=busy) == [(1, 0)]
-    assert sent([*queue, tight(2, 3100, PEAK_S)], PEAK_S, [SLOW, FAST], busy=busy) == [(0, 0)]
-    assert sent(queue, PEAK_S, [SLOW, FAST], "gate=0", busy=busy) == [(0, 0)]
-
-
-def test_a_slot_is_closed_when_a_dispatch_costs_those_who_wait_more_than_it_gives():
-    # 20 min before the end a Low draw holds an RTX 3090 for 1037 s beyond it on average: 20 jobs
-    # lose 20 x (1037 - 112) / 1
-    now_s = END_S - 1200
-    queue = [loose(id, 9000, now_s) for id in range(20)]
-    assert sent(queue, now_s, [SLOW]) == []
-    [wake] = answer(queue, now_s, [SLOW])
-    assert wake.at_s == pytest.approx(END_S + 1)
-    assert sent(queue, now_s, [SLOW], "closing=false") == [(0, 0)]
-    assert sent(queue[:1], now_s, [SLOW]) == [(0, 0)]  # one job: 925 s against 1200 s
-    # early in the peak no draw reaches beyond it
-    assert sent(queue, END_S - 5.9 * HOUR, [SLOW]) == [(0, 0)]
-    assert sent(queue, END_S, [SLOW]) == [(0, 0)]
-
-
-def test_a_closed_slot_still_serves_a_tight_job_that_cannot_wait():
-    now_s = END_S - 1200
-    queue = [
-        *(loose(id, 9000, now_s) for id in range(20)),
-        tight(20, 600, now_s),
-        tight(21, 30, now_s),
-    ]
-    assert sent(queue, now_s, [SLOW, SLOW]) == [(20, 0)]
-
-
-# ---- what a slot costs ----
 
 CHEAP = cg.GpuType("cheap", 0.3, (60.0,) * 3, 0.6)
 DEAR = cg.GpuType("dear", 10.0, (15.0,) * 3, 0.6)
@@ -402,54 +468,191 @@ def test_a_dear_type_is_taken_when_what_it_saves_the_others_is_worth_its_rent():
     worth = 0.0367 / (45 * 0.001 / 60)
     assert taken(int(worth) - 1) == "cheap"
     assert taken(int(worth) + 2) == "dear"
-    assert taken(1, "score=false") == "dear"
     assert taken(1, "price_wait_usd_per_min=0.1") == "dear"
 
 
-def test_a_type_whose_low_stock_may_make_a_job_late_is_worth_less_than_a_slow_one():
+def test_the_dearer_a_missed_deadline_the_surer_the_slot():
     risky = cg.GpuType("risky", 0.3, (20.0,) * 3, 0.75)  # Low with chance .0625 in the peak
     sure = cg.GpuType("sure", 0.3, (260.0,) * 3, 0.9)
     pair = {"gpus": (risky, sure), "now_s": PEAK_S, "left_s": 2000}
     assert taken(1, **pair) == "sure"
-    assert taken(1, "price_miss_usd=0,price_late_usd_per_min=0", **pair) == "risky"
+    # 240 s more of the type's rent are 2 cents; .0625 x .8 of a missed deadline
+    assert taken(1, "price_miss_usd=0.1,price_late_usd_per_min=0", **pair) == "risky"
+    assert taken(1, WAIT_ALONE, **pair) == "risky"
     assert taken(1, **pair | {"left_s": 9000}) == "risky"  # no Low delay is so long
 
 
-def test_low_stock_that_takes_little_of_the_shortest_window_is_no_scarcity():
-    clock = cg.Clock(((0, 0.5),))
-    for longest_s, parameters, scarce in (
-        (360, "", False),
-        (361, "", True),
-        (361, "harmless=0.2", False),
-        (100, "harmless=0", True),
-    ):
-        market = cg.Market(clock, ((0, 10), (30, 120), (100, longest_s)))
-        day = replace(cg.day("hectic", slots=[FAST]), market=market)
-        queue = [loose(0, 9000), tight(1, 3400, complexity=3)]
-        [(job, _), *_] = cg.make_policy(f"triage:{parameters}")(day.moment(queue, 0.0))
-        assert job.tight == scarce  # where it is, rush orders go first
+# ---- now or later ----
 
 
-# ---- free types, several GPUs, other markets ----
+def test_a_slot_is_held_until_the_scarcity_ends():
+    """Twenty minutes before, a Low draw holds an RTX 3090 for 1037 s beyond it on average."""
+    now_s = END_S - 1200
+    queue = [loose(id, 9000, now_s) for id in range(20)]
+    assert answer(queue, now_s, [SLOW]) == [cg.Wake(pytest.approx(END_S))]
+    assert sent(queue, END_S, [SLOW]) == [(queue[0].id, 0)]
+    # with hours to go, and before it begins
+    assert sent(queue, END_S - 5.9 * HOUR, [SLOW]) == [(0, 0)]
+    assert sent(queue, 0.0, [SLOW]) == [(0, 0)]
 
 
-def test_with_free_types_the_type_of_least_expected_occupation_is_provisioned():
-    for now_s in (0.0, PEAK_S):
-        [(_, slot)] = answer([loose(0, 16_000, now_s)], now_s, 1, free_types=True)
-        assert slot.gpu.name == FAST
+def test_a_job_that_cannot_wait_for_the_end_is_sent_beside_those_that_do():
+    now_s = END_S - 1200
+    queue = [*(loose(id, 9000, now_s) for id in range(20)), tight(20, 600, now_s)]
+    assert sent(queue, now_s, [SLOW, SLOW]) == [(20, 0)]
+
+
+def test_a_better_hour_is_not_waited_for_if_waiting_costs_much():
+    """Forty minutes before; a delay takes 1,492 s in the mean, and one in ten makes it late."""
+    now_s = END_S - 2400
+    job = [loose(0, 5400, now_s)]
+    assert sent(job, now_s, [SLOW]) == []
+    assert sent(job, now_s, [SLOW], DEAR_WAIT) == [(0, 0)]
+    assert sent(job, now_s, [SLOW], WAIT_ALONE) == [(0, 0)]
+    # ten minutes before it is the shorter wait
+    assert sent([loose(0, 9000, END_S - 600)], END_S - 600, [SLOW], DEAR_WAIT) == []
+
+
+def one_slot(low_s, tau_s, sight="now"):
+    own = cg.HourlyStock(GPU.name, [(0.5, 0.2, 0.3)] * 24)
+    delay_s = ((0, 0), (60, 60), (low_s, low_s))
+    market = cg.Market(delay_s=delay_s, stock=(own,), persistence_s=tau_s, sight=sight)
+    job = cg.Job(0, 0.0, 1e5)
+    return cg.Scenario("one", cg.JobList([job]), (GPU,), (GPU,), market=market), job
+
+
+def seen_view(status, parameters="", sight="now", now_s=0.0, tau_s=900):
+    """The answer in a market that is shown so."""
+    day, job = one_slot(5000, tau_s, sight)
+    seeds = (i for i in range(999) if Stock(day.market, i).status(GPU, 0.0, 0.0) == status)
+    return cg.make_policy(f"triage:{parameters}")(day.moment([job], now_s, seed=next(seeds)))
+
+
+def test_a_slot_is_held_while_its_type_is_seen_low_and_sent_to_otherwise():
+    assert pairs(seen_view(LOW)) == []
+    assert pairs(seen_view(Status.HIGH)) == pairs(seen_view(Status.MEDIUM)) == [(0, 0)]
+    assert pairs(seen_view(LOW, sight="none")) == [(0, 0)]
+
+
+def test_a_job_that_is_late_is_held_by_what_its_minutes_cost():
+    """Seen Low for 900 / .7 s in the mean, or a delay of 1000 s: later by the minutes between."""
+    job = cg.Job(0, 0.0, 10.0)
+    for low_s, wanted in ((1000, [(0, 0)]), (1500, [])):
+        day, _ = one_slot(low_s, 900)
+        seeds = (i for i in range(999) if Stock(day.market, i).status(GPU, HOUR, 0.0) == LOW)
+        view = day.moment([job], HOUR, seed=next(seeds))
+        assert pairs(cg.make_policy("triage")(view)) == wanted
+
+
+def test_low_stock_that_lasts_longer_than_its_delay_is_not_waited_out():
+    # 900 / .7 s against 5000; 9000 / .7
+    assert pairs(seen_view(LOW, DEAR_WAIT)) == []
+    assert pairs(seen_view(LOW, tau_s=9000)) == [(0, 0)]
+    assert pairs(seen_view(LOW, DEAR_WAIT, tau_s=9000)) == [(0, 0)]
+
+
+def test_a_held_slot_is_looked_at_again():
+    assert seen_view(LOW) == [cg.Wake(60.0)]
+    assert seen_view(LOW, "look_s=7") == [cg.Wake(7.0)]
+    assert seen_view(LOW, sight="poll:600", now_s=50.0) == [cg.Wake(110.0)]
+    # of two times the first: the scarcity's end is near, and nearer than a look
+    now_s = END_S - 20
+    queue = [loose(id, 9000, now_s) for id in range(20)]
+    assert answer(queue, now_s, [SLOW]) == [cg.Wake(now_s + 60)]
+    assert answer(queue, now_s, [SLOW], "look_s=7") == [cg.Wake(pytest.approx(END_S))]
+
+
+def busy_pair(parameters="", left_s=20_000, waiting=1, rate_per_s=0.001, free=(1,)):
+    """Of a cheap and a dear slot the dear one is free; jobs come far apart."""
+    gpus = (replace(CHEAP, high_stock_probability=1.0), replace(DEAR, high_stock_probability=1.0))
+    day = cg.Scenario("busy", cg.PoissonWorkload(9, rate_per_s), gpus, gpus)
+    busy = {index: 50.0 for index in (0, 1) if index not in free}
+    view = day.moment([loose(id, left_s) for id in range(waiting)], busy=busy)
+    return cg.make_policy(f"triage:{parameters}")(view)
+
+
+def test_a_job_waits_for_a_busy_slot_of_a_cheaper_type():
+    # 15 s at 10 USD an hour are 4.2 cents, 60 s at .3 USD .5; the wait of a minute or so .1
+    assert busy_pair() == []  # it is asked again when that slot is free
+    assert pairs(busy_pair(free=(0, 1))) == [(0, 0)]
+    assert pairs(busy_pair("price_wait_usd_per_min=1")) == [(0, 1)]
+    assert pairs(busy_pair(left_s=70)) == [(0, 1)]  # it would be late
+    # more comes than that line can do: it is a burst, and half of the rate empties it
+    assert busy_pair(rate_per_s=0.02) == []
+
+
+def test_the_more_wait_for_the_cheaper_type_the_sooner_the_dear_one_is_taken():
+    """Each needs some 66 s of the cheap slot; 3.7 cents are 37 minutes at a tenth of a cent."""
+    assert busy_pair(waiting=20) == []
+    assert pairs(busy_pair(waiting=60))[0][1] == 1
+
+
+def test_of_two_types_the_one_seen_in_stock_is_sent_to_and_the_other_held():
+    pair = (cg.GpuType("a", 0.3, (60.0,) * 3, 0.5), cg.GpuType("b", 0.3, (90.0,) * 3, 0.5))
+    market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=900, sight="now")
+    jobs = [cg.Job(i, 0.0, 1e5) for i in range(2)]
+    day = cg.Scenario("two", cg.JobList(jobs), pair, pair, market=market)
+    statuses = [[Stock(market, seed).status(gpu, 0.0, 0.0) for gpu in pair] for seed in range(99)]
+    seed = next(i for i, (a, b) in enumerate(statuses) if a == LOW and b == Status.HIGH)
+    (job, slot), wake = cg.make_policy("triage")(day.moment(jobs, seed=seed))
+    assert (job.id, slot.gpu.name, wake) == (0, "b", cg.Wake(60.0))
+
+
+def test_a_warm_slot_is_not_held():
+    now_s = END_S - 1200
+    jobs = [cg.Job(i, now_s, now_s + 9000) for i in range(20)]
+
+    class Kept:
+        gpu = GPU
+
+    def first(warm):
+        day = replace(cg.day("hectic", slots=[SLOW]), terms=cg.Terms(warm_s=600))
+        view = day.moment(jobs, now_s)
+        view._warm.update({0: Kept} if warm else {})
+        return cg.make_policy("triage")(view)[0]
+
+    assert isinstance(first(False), cg.Wake)
+    assert first(True)[1].index == 0
+
+
+def test_a_type_that_is_always_low_is_not_waited_for():
+    """Where types are free another one recovers, and this one never does."""
+    short = cg.GpuType("always Low", 0.2, (60, 60, 60), high_stock_probability=0.0)
+    plenty = cg.GpuType("High at times", 0.4, (60, 60, 60), high_stock_probability=0.6)
+    market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=600, sight="now")
+    day = replace(
+        cg.day("quiet"), gpus=(short, plenty), slots=(short,) * 2, free_types=True, market=market
+    )
+    assert market.probabilities(short, 0.0)[LOW] == 1
+    assert cg.simulate(day, "triage", 0).summary()["completed"] == day.jobs
+
+
+@pytest.mark.slow
+def test_on_the_hectic_day_stock_that_is_seen_shortens_the_wait():
+    for free_types in (False, True):
+        waits_min = []
+        for sight in ("now", "none"):
+            day = cg.day("hectic", persistence_s=900, sight=sight, free_types=free_types)
+            rows = [cg.simulate(day, "triage", seed).summary() for seed in range(4)]
+            waits_min.append(np.mean([row["wait_min"] for row in rows]))
+        assert waits_min[0] < waits_min[1] - (10 if free_types else 1)
+
+
+# ---- jobs of several GPUs, other markets ----
 
 
 def test_a_job_of_several_gpus_takes_the_slots_of_least_delay_and_is_not_overtaken():
     pair, single = cg.Job(0, 0.0, 200.0 + 61, gpus=2), loose(1, 9000)
-    [(_, slots), _] = answer([pair, single], 0.0, [SLOW, FAST, FAST])
+    (_, slots), *_ = answer([pair, single], 0.0, [SLOW, FAST, FAST])
     assert [slot.index for slot in slots] == [1, 2]
     assert answer([pair, single], 0.0, [SLOW, FAST, FAST], busy={0: 60.0, 1: 60.0}) == []
 
 
-def test_a_gang_is_served_on_slots_that_are_too_slow_for_one():
-    gang = cg.Job(0, 0.0, PEAK_S + 16_000, gpus=2)
-    [(_, slots)] = answer([gang], PEAK_S, [SLOW, FAST])
-    assert sorted(slot.index for slot in slots) == [0, 1]
+def test_a_job_of_several_gpus_is_ranked_by_what_its_wait_costs_a_gpu():
+    longer = tight(1, 9000, complexity=2)
+    for gpus, wanted in ((1, [0, 1]), (2, [1])):
+        queue = [cg.Job(0, 0.0, 9000.0, gpus=gpus), longer]
+        assert [job.id for job, _ in answer(queue, 0.0, [FAST, FAST], WAIT_ALONE)] == wanted
 
 
 @pytest.mark.parametrize(
@@ -469,36 +672,51 @@ def test_no_market_makes_it_hold_for_ever(bands, free_types):
 
 def test_one_policy_object_serves_runs_in_different_markets():
     policy = cg.make_policy("triage")
-    calm = cg.Scenario(
-        "calm", cg.PoissonWorkload(60, 0.05), market=cg.Market(cg.Clock(((0, 1.0),)))
-    )
-    scarce = cg.Scenario("scarce", calm.workload, market=cg.Market(cg.Clock(((0, 0.5), (2, 1.0)))))
-    for scenario in (calm, scarce, calm):
-        assert cg.simulate(scenario, policy, 3).summary() == pytest.approx(
-            cg.simulate(scenario, "triage", 3).summary()
-        )
+    load = cg.PoissonWorkload(100, 0.05)
+    calm = cg.Scenario("calm", load, market=cg.Market(cg.Clock(((0, 1.0),))))
+    scarce = cg.Scenario("scarce", load, market=cg.Market(cg.Clock(((0, 0.5), (1, 1.0)))))
+    seen = replace(scarce, market=replace(scarce.market, persistence_s=900, sight="now"))
+    for scenario in (calm, scarce, seen, calm):
+        again, fresh = (cg.simulate(scenario, each, 3) for each in (policy, "triage"))
+        assert again.jobs.tobytes() == fresh.jobs.tobytes()
+
+
+def test_one_policy_object_answers_in_different_markets():
+    policy, now_s = cg.make_policy("triage"), END_S - 1200
+    queue = [loose(id, 9000, now_s) for id in range(20)]
+    scarce = cg.day("hectic", slots=[SLOW])
+    calm = replace(scarce, market=cg.Market(cg.Clock(((0, 1.0),))))
+    for day, number in ((calm, 1), (scarce, 0), (calm, 1)):
+        assert len(pairs(policy(day.moment(queue, now_s)))) == number
+
+
+# ---- parameters ----
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("urgent_s=-1", "urgent_s"),
-        ("gate=-0.1", "gate"),
-        ("gate=nan", "gate"),
-        ("margin=2", "margin"),
-        ("closing=no", "true or false"),
-        ("hold=true", "hold"),
         ("price_miss_usd=-1", "price_miss_usd"),
+        ("price_late_usd_per_min=-0.1", "price_late_usd_per_min"),
         ("price_wait_usd_per_min=inf", "price_wait_usd_per_min"),
-        ("harmless=-0.1", "harmless"),
-        ("score=1", "score"),
+        ("ahead_s=0", "ahead_s"),
+        ("ahead_s=nan", "ahead_s"),
+        ("spread=-0.1", "spread"),
+        ("spread=inf", "spread"),
+        ("look_s=0", "look_s"),
+        ("look_s=soon", "a number"),
+        ("gate=0.3", "gate"),
+        ("sight=false", "sight"),
+        ("name=mine", "name"),
     ],
 )
-def test_wrong_parameters_are_named(text, message):
-    with pytest.raises(cg.InputError, match=message):
+def test_wrong_parameters_are_named_in_one_line(text, message):
+    with pytest.raises(cg.InputError, match=message) as error:
         cg.make_policy(f"triage:{text}")
+    assert "\n" not in str(error.value)
 
 
-def test_switches_are_truth_values():
-    with pytest.raises(cg.InputError, match="recovery"):
-        cg.POLICIES["triage"](recovery=1)
+def test_a_parameter_may_be_at_its_bound():
+    free = "price_miss_usd=0,price_late_usd_per_min=0,price_wait_usd_per_min=0,spread=0"
+    run = cg.simulate(cg.day("quiet"), f"triage:{free},ahead_s=1e-9,look_s=1e-3", 0)
+    assert run.summary()["completed"] == 6

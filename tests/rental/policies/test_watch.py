@@ -96,7 +96,7 @@ def test_a_slot_is_not_held_where_waiting_takes_as_long(low_s, held):
     [("poll:50", 130.0, 20), ("poll:50", 100.0, 50), ("now", 7.0, 0)],
 )
 def test_watch_looks_again_when_the_stock_is_polled_again(sight, now_s, expected):
-    from cgrsp_simpy.rental.policies.scarcity import next_look_s
+    from cgrsp_simpy.rental.policies.law import next_look_s
 
     day, _ = offered(1000.0, 700.0, sight=sight)
     assert next_look_s(day.market, now_s) == expected

@@ -1,0 +1,290 @@
+"""What the law of the stock says of a moment: the delay to expect of a type, when a
+better one is to be had, and how many jobs the fleet completes until then.
+
+A `Delay` is the law of a provisioning delay (thesis Eq. 3.1 and 3.2). An `Outlook` has
+those of all types and hours of a run; where stock persists and is seen, that of the
+moment.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from math import exp, sqrt
+from typing import NamedTuple
+
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.market import LOW, Market, Status
+from cgrsp_simpy.rental.view import Known, SlotView, View
+
+ROUNDING = 1e-9  # of chances, and of seconds
+DAY_S = 86400.0
+BURST = 0.5  # share of its rate at which a line empties at least
+
+Chances = tuple[float, float, float]
+"""Of High, Medium and Low stock."""
+
+
+class Delay(NamedTuple):
+    """The law of a provisioning delay: uniform between bounds, each with its chance.
+
+    parts: chance, least and greatest delay in seconds, of each status that is possible.
+    mean_s: E[D]. longest_s: the longest that is possible.
+    """
+
+    parts: tuple[tuple[float, float, float], ...]
+    mean_s: float
+    longest_s: float
+
+    def beyond(self, left_s: float) -> tuple[float, float]:
+        """P(D > x), and E[(D - x)+] in seconds, of x seconds of either sign."""
+        if left_s >= self.longest_s:
+            return 0.0, 0.0
+        if left_s < 0.0:
+            return 1.0, self.mean_s - left_s
+        chance = mean_s = 0.0
+        for own, least, most in self.parts:
+            if left_s < least:
+                chance += own
+                mean_s += own * ((least + most) / 2 - left_s)
+            elif left_s < most:
+                over = own * (most - left_s) / (most - least)
+                chance += over
+                mean_s += over * (most - left_s) / 2
+        return chance, mean_s
+
+
+NO_DELAY = Delay((), 0.0, 0.0)
+"""That of a warm instance."""
+
+
+def delay_of(market: Market, chances: Sequence[float]) -> Delay:
+    """The delay at chances of High, Medium and Low stock."""
+    parts = [
+        (chance, least, most)
+        for chance, (least, most) in zip(chances, market.delay_s)
+        if chance > ROUNDING
+    ]
+    mean_s = sum([chance * (least + most) / 2 for chance, least, most in parts])
+    return Delay(tuple(parts), mean_s, max([most for _, _, most in parts]))
+
+
+class Later(NamedTuple):
+    """A chance to be served later on the same slot.
+
+    after_s: seconds from now. delay: to expect then. seen: whether the time is the mean
+    of an exponential law, that of stock that recovers; else it is an hour of the day.
+    """
+
+    after_s: float
+    delay: Delay
+    seen: bool = False
+
+
+class Line(NamedTuple):
+    """The slots of a type, and of all on which a job's rent is no more.
+
+    rent_usd: of a job's mean execution time. spare: jobs a second that they complete
+    beyond what comes, > 0; where more comes than they can do, it is taken for a burst.
+    """
+
+    gpu: GpuType
+    rent_usd: float
+    spare: float
+
+
+class Band:
+    """What is known of the hours of a day in which the law stays the same.
+
+    start_s: from when on, seconds of the first day of the run. chances, delays, busy_s:
+    of each type by name; the last is the mean time for which a job holds a slot. rate:
+    jobs a second that the busy fleet completes. variation: coefficient of variation of
+    the time a job. lines: by complexity - 1, the cheapest first.
+    """
+
+    def __init__(self, known: Known, start_s: float) -> None:
+        self.known, self.market, self.start_s = known, known.market, start_s
+        inside_s = start_s + 1  # a second later: the start itself is rounded
+        self.chances = {
+            gpu.name: self.market.probabilities(gpu, inside_s) for gpu in known.types
+        }
+        self.delays = {
+            name: delay_of(self.market, each) for name, each in self.chances.items()
+        }
+        self.busy_s = {gpu.name: self._busy_of(gpu) for gpu in known.types}
+        self.rate = self._rate()
+        self.variation = self._variation()
+        self.lines = [self._lines(level) for level in range(len(known.complexity_mix))]
+
+    def good(self, gpu: GpuType) -> Delay:
+        """The delay of a type whose stock is not Low."""
+        high, medium, low = self.chances[gpu.name]
+        return delay_of(self.market, (high / (1 - low), medium / (1 - low), 0.0))
+
+    def recovers_per_s(self, gpu: GpuType) -> float:
+        """The rate at which Low stock becomes another; 0 where it does not persist."""
+        persistence_s = self.market.persistence_of(gpu.name)
+        recovers = 1 - self.chances[gpu.name][LOW]
+        return (
+            recovers / persistence_s if persistence_s and recovers > ROUNDING else 0.0
+        )
+
+    def _busy_of(self, gpu: GpuType) -> float:
+        """Where Low stock is seen and waited out, a slot works the rest of the time."""
+        work_s, low = mean_work_s(self.known, gpu), self.chances[gpu.name][LOW]
+        per_s = self.recovers_per_s(gpu)
+        if self.market.poll_s is not None and low and per_s:
+            good_s = self.good(gpu).mean_s
+            if sum(self.market.delay_s[LOW]) / 2 > 1 / per_s + good_s:
+                return (work_s + good_s) / (1 - low)
+        return work_s + self.delays[gpu.name].mean_s
+
+    def _rate(self) -> float:
+        if self.known.free_types:
+            return len(self.known.fleet) / min(self.busy_s.values())
+        types = self.known.types.items()
+        return sum(slots / self.busy_s[gpu.name] for gpu, slots in types)
+
+    def _variation(self) -> float:
+        slots = mean_s = square_s2 = 0.0
+        for gpu, number in self.known.types.items():
+            shares = zip(self.known.complexity_mix, gpu.mean_execution_s)
+            work_s2 = sum(share * s * s for share, s in shares)
+            work_s, delay = mean_work_s(self.known, gpu), self.delays[gpu.name]
+            delay_s2 = sum(p * (a * a + a * b + b * b) / 3 for p, a, b in delay.parts)
+            slots += number
+            mean_s += number * (work_s + delay.mean_s)
+            square_s2 += number * (work_s2 + 2 * work_s * delay.mean_s + delay_s2)
+        mean_s, square_s2 = mean_s / slots, square_s2 / slots
+        return sqrt(max(0.0, square_s2 - mean_s * mean_s)) / mean_s
+
+    def _lines(self, level: int) -> list[Line]:
+        """None with free types: there is one line."""
+        if self.known.free_types:
+            return []
+        found, rate = [], 0.0
+        arrivals = self.known.arrival_rate_per_s * self.known.gpus_per_job
+        for gpu in sorted(self.known.types, key=lambda gpu: rent_usd(gpu, level)):
+            rate += self.known.types[gpu] / self.busy_s[gpu.name]
+            spare = max(rate - arrivals, BURST * rate)
+            found.append(Line(gpu, rent_usd(gpu, level), spare))
+        return found
+
+
+class Outlook:
+    """What is known of a run's stock beforehand, and at a moment.
+
+    known: of the scenario. bands: by their start.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self.known, self.market = known, known.market
+        start_h = self.market.clock.start_h
+        hours = {(hour - start_h) % 24 for hour in self.market.change_hours}
+        self._starts_s = [hour * 3600 for hour in sorted({0.0, *hours})]
+        self.bands = [Band(known, start_s) for start_s in self._starts_s]
+        ends_s = [*self._starts_s[1:], DAY_S]
+        self._done = [0.0]  # jobs that are completed up to each band
+        for band, end_s in zip(self.bands, ends_s):
+            self._done.append(self._done[-1] + band.rate * (end_s - band.start_s))
+
+    def band(self, time_s: float) -> Band:
+        """The one that holds at a time."""
+        return self.bands[bisect_right(self._starts_s, time_s % DAY_S) - 1]
+
+    def completed(self, time_s: float) -> float:
+        """Jobs that a fleet completes that is busy from the start of the run on."""
+        days, since_s = divmod(time_s, DAY_S)
+        place = bisect_right(self._starts_s, since_s) - 1
+        begun = days * self._done[-1] + self._done[place]
+        return begun + self.bands[place].rate * (since_s - self._starts_s[place])
+
+    def moment(self, view: View, slot: SlotView) -> tuple[Delay, list[Later]]:
+        """The delay of a dispatch now, as far as is known, and chances of less."""
+        gpu, now_s, market = slot.gpu, view.now_s, self.market
+        if view.warm(slot):
+            return NO_DELAY, []
+        band, better = self.band(now_s), self._better(gpu, now_s)
+        seen_s, persistence_s = view.seen_s(slot), market.persistence_of(gpu.name)
+        if seen_s is None or not persistence_s:
+            return band.delays[gpu.name], better
+        chances = seen_chances(market, gpu, now_s, seen_s, view.status(slot))
+        delay, per_s = delay_of(market, chances), band.recovers_per_s(gpu)
+        if chances[LOW] <= ROUNDING:
+            return delay, []
+        if not per_s:
+            return delay, better
+        look_s, low = next_look_s(market, now_s), band.chances[gpu.name][LOW]
+        low += (chances[LOW] - low) * exp(-look_s / persistence_s)
+        back_s = 1 / per_s  # from Low stock at that look on
+        if better:
+            back_s *= 1 - exp(-per_s * better[-1].after_s)
+        return delay, [*better, Later(look_s + low * back_s, band.good(gpu), True)]
+
+    def _better(self, gpu: GpuType, time_s: float) -> list[Later]:
+        """The hours to come, within a day, of less mean delay than all before."""
+        place, since_s = bisect_right(self._starts_s, time_s % DAY_S), time_s % DAY_S
+        least_s, found = self.bands[place - 1].delays[gpu.name].mean_s, []
+        for band in [*self.bands[place:], *self.bands[: place - 1]]:
+            delay = band.delays[gpu.name]
+            if delay.mean_s < least_s - ROUNDING:
+                least_s = delay.mean_s
+                found.append(Later((band.start_s - since_s) % DAY_S, delay))
+        return found
+
+
+def rent_usd(gpu: GpuType, level: int) -> float:
+    """The rent of the mean execution time of a job, by complexity - 1."""
+    return gpu.mean_execution_s[level] * gpu.price_usd_per_h / 3600
+
+
+def mean_work_s(known: Known, gpu: GpuType) -> float:
+    """Mean execution time of the jobs that come."""
+    shares = zip(known.complexity_mix, gpu.mean_execution_s)
+    return sum(share * mean_s for share, mean_s in shares)
+
+
+# ---- stock that persists, and is seen ----
+
+
+def next_look_s(market: Market, now_s: float) -> float:
+    """Seconds until the stock is looked at again; 0 if it is seen at any time."""
+    poll_s = market.poll_s or 0.0
+    return poll_s - now_s % poll_s if poll_s else 0.0
+
+
+def seen_chances(
+    market: Market, gpu: GpuType, now_s: float, seen_s: float, status: Status
+) -> Chances:
+    """Chances of High, Medium and Low stock of a type, given what was seen of it.
+
+    q_k = f |I_s(then) and I_k(now)| / |I_s(then)| + (1 - f) p_k, f = exp(-age / tau)
+
+    I_k: the variates of [0, 1) that mean status k (thesis Eq. 3.1), p_k its length now.
+    The variate of the status is held, and drawn anew at the epochs of a Poisson process
+    of rate 1 / tau.
+    """
+    certain = tuple(float(each == status) for each in range(3))
+    if seen_s == now_s:
+        high, medium, low = certain
+        return high, medium, low
+    chances = market.probabilities(gpu, now_s)
+    kept = exp(-(now_s - seen_s) / market.persistence_of(gpu.name))
+    least, most = bounds_of(market.probabilities(gpu, seen_s))[status]
+    overlap = certain
+    if most - least > ROUNDING:  # else it is replayed, against the law
+        overlap = tuple(
+            max(0.0, min(most, upper) - max(least, lower)) / (most - least)
+            for lower, upper in bounds_of(chances)
+        )
+    high, medium, low = [
+        kept * own + (1 - kept) * chance for own, chance in zip(overlap, chances)
+    ]
+    return high, medium, low
+
+
+def bounds_of(chances: Sequence[float]) -> list[tuple[float, float]]:
+    """The variates from and up to which each status is meant."""
+    ends = list(accumulate(chances))
+    return list(zip([0.0, *ends], ends))

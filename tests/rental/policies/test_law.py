@@ -1,0 +1,426 @@
+"""The law of the stock: delays to expect, what a look tells, better hours, jobs that are completed."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.rental.market import LOW, Status
+from cgrsp_simpy.rental.policies.law import (
+    NO_DELAY,
+    Band,
+    Later,
+    Line,
+    Outlook,
+    bounds_of,
+    delay_of,
+    mean_work_s,
+    next_look_s,
+    rent_usd,
+    seen_chances,
+)
+from cgrsp_simpy.rental.stock import Stock
+
+HOUR, DAY_S, QUARTER_S = 3600.0, 86_400.0, 900.0
+PEAK_S, END_S = 6 * HOUR, 10 * HOUR  # of 4 h to 10 h, in which every type may be Low
+SLOW, FAST = "RTX 3090", "RTX A4000"
+GPU, QUICK = cg.THESIS_GPUS[0], cg.THESIS_GPUS[3]
+
+
+def known_of(market=None, slots=(SLOW, FAST, FAST), **day):
+    made = cg.day("hectic", slots=list(slots), **day)
+    return (replace(made, market=market) if market else made).known()
+
+
+# ---- the law of a delay ----
+
+RANGES = st.tuples(st.floats(0, 900), st.just(0.0) | st.floats(0.01, 900)).map(
+    lambda pair: (pair[0], pair[0] + pair[1])
+)
+SHARES = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
+
+
+@settings(max_examples=200)
+@given(st.lists(RANGES, min_size=3, max_size=3), SHARES, st.floats(-300, 2000), st.integers(0, 6))
+def test_chance_and_time_beyond_are_those_of_the_mixture(delay_s, shares, left_s, at):
+    """By the midpoints of 2000 parts of each range; at the ends of the ranges, too."""
+    left_s = [left_s, *delay_s[0], *delay_s[1], *delay_s[2]][at]
+    chances = [share / sum(shares) for share in shares]
+    chance, mean_s = delay_of(cg.Market(delay_s=delay_s), chances).beyond(left_s)
+    uniform = (np.arange(2000) + 0.5) / 2000
+    delays = [least + (most - least) * uniform for least, most in delay_s]
+    wanted = np.dot(chances, [(own > left_s).mean() for own in delays])
+    assert chance == pytest.approx(wanted, abs=1e-3)
+    wanted_s = np.dot(chances, [np.maximum(own - left_s, 0).mean() for own in delays])
+    assert mean_s == pytest.approx(wanted_s, abs=0.5)
+
+
+def test_beyond_by_hand():
+    # half of the delays are 5 s in the mean, half from 600 to 7200 s
+    delay = delay_of(cg.Market(), (0.5, 0.0, 0.5))
+    assert delay.beyond(0.0) == (1.0, 0.5 * 5 + 0.5 * 3900)
+    assert delay.beyond(-100.0) == (1.0, 0.5 * 5 + 0.5 * 3900 + 100)
+    assert delay.beyond(7.5) == pytest.approx((0.125 + 0.5, 0.125 * 1.25 + 0.5 * 3892.5))
+    assert delay.beyond(3900.0) == pytest.approx((0.25, 0.25 * 1650))
+    assert delay.beyond(7200.0) == (0.0, 0.0)
+
+
+def test_a_delay_that_is_certain_is_no_longer_than_itself():
+    certain = delay_of(cg.Market(delay_s=((0, 0), (20, 20), (900, 900))), (0.25, 0.5, 0.25))
+    assert certain.beyond(0.0) == pytest.approx((0.75, 0.5 * 20 + 0.25 * 900))
+    assert certain.beyond(20.0) == pytest.approx((0.25, 0.25 * 880))
+    assert certain.beyond(19.0) == pytest.approx((0.75, 0.5 * 1 + 0.25 * 881))
+    assert certain.beyond(900.0) == (0.0, 0.0)
+
+
+def test_a_warm_instance_has_no_delay():
+    assert (NO_DELAY.mean_s, NO_DELAY.beyond(0.0), NO_DELAY.beyond(9.0)) == (0, (0, 0), (0, 0))
+    assert NO_DELAY.beyond(-7.0) == (1.0, 7.0)
+
+
+def test_the_delay_at_chances_is_of_the_statuses_that_are_possible():
+    market = cg.Market()
+    assert delay_of(market, (0.25, 0.375, 0.375)) == (
+        ((0.25, 0, 10), (0.375, 30, 120), (0.375, 600, 7200)),
+        0.25 * 5 + 0.375 * 75 + 0.375 * 3900,
+        7200,
+    )
+    assert delay_of(market, (0.4, 0.6, 1e-12)) == (((0.4, 0, 10), (0.6, 30, 120)), 47.0, 120)
+    assert delay_of(market, (1.0, 0.0, 0.0)) == (((1.0, 0, 10),), 5.0, 10)
+
+
+# ---- what a look tells ----
+
+
+@given(st.sampled_from(list(Status)), st.floats(0, 20_000), st.floats(60, 20_000))
+def test_the_chances_fade_from_the_status_seen_to_the_law(status, age_s, tau_s):
+    """Within a band: q_k = f [k = s] + (1 - f) p_k, f = exp(-age / tau)."""
+    market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=tau_s, sight="now")
+    chances = seen_chances(market, GPU, age_s, 0.0, status)
+    law, kept = market.probabilities(GPU, 0.0), math.exp(-age_s / tau_s)
+    wanted = [kept * (k == status) + (1 - kept) * law[k] for k in Status]
+    assert chances == pytest.approx(wanted)
+    assert sum(chances) == pytest.approx(1)
+
+
+def test_over_a_change_of_the_law_the_chances_are_the_frequencies_of_the_market():
+    """Seen 500 s before the peak begins, met 500 s after; 4 standard errors."""
+    market = cg.Market(persistence_s=1500, sight="poll:5000")
+    then_s, now_s = 4 * HOUR - 500, 4 * HOUR + 500
+    met = {status: Counter() for status in Status}
+    for seed in range(4000):
+        stock = Stock(market, seed)
+        met[stock.status(GPU, then_s, 0.0)][stock.status(GPU, now_s, 0.0)] += 1
+    for status, found in met.items():
+        number = found.total()
+        for k, chance in zip(Status, seen_chances(market, GPU, now_s, then_s, status)):
+            error = math.sqrt(max(chance * (1 - chance), 1e-12) / max(number, 1))
+            assert found[k] / max(number, 1) == pytest.approx(chance, abs=4 * error + 1e-9)
+    assert met[Status.HIGH].total() > 1000 and met[Status.MEDIUM].total() > 1000
+
+
+def test_a_status_that_the_law_excludes_is_believed():
+    market = cg.Market(cg.Clock(((0, 1.0),)), persistence_s=900, sight="now")
+    assert market.probabilities(GPU, 0.0)[LOW] == 0  # .5, .5, 0
+    assert seen_chances(market, GPU, 900.0, 0.0, LOW)[LOW] == pytest.approx(math.exp(-1))
+
+
+def test_the_variates_of_a_status_are_between_bounds():
+    assert bounds_of((0.25, 0.5, 0.25)) == [(0.0, 0.25), (0.25, 0.75), (0.75, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("sight", "now_s", "expected"),
+    [
+        ("now", 7.0, 0),
+        ("poll:50", 130.0, 20),
+        ("poll:50", 100.0, 50),
+        ("poll:600", 0.5, 599.5),
+        ("none", 7.0, 0),
+    ],
+)
+def test_the_stock_is_looked_at_again_at_the_next_poll(sight, now_s, expected):
+    assert next_look_s(cg.Market(persistence_s=900, sight=sight), now_s) == expected
+
+
+# ---- the hours of a day ----
+
+SMALL = cg.GpuType("small", 0.36, (50.0, 100.0, 200.0), 0.5)
+LARGE = cg.GpuType("large", 3.6, (20.0, 30.0, 40.0), 0.75)
+
+
+def plain_busy_s(market, gpu, mix, time_s):
+    """Mean work and mean delay."""
+    work_s = sum(share * own_s for share, own_s in zip(mix, gpu.mean_execution_s))
+    chances = market.probabilities(gpu, time_s)
+    return work_s + sum(p * (a + b) / 2 for p, (a, b) in zip(chances, market.delay_s))
+
+
+def plain_rate(known, time_s):
+    """Jobs a second: one by one over the slots; with free types all as the quickest."""
+    mix, market = known.complexity_mix, known.market
+    if known.free_types:
+        times_s = [plain_busy_s(market, gpu, mix, time_s) for gpu in known.gpus]
+        return len(known.fleet) / min(times_s)
+    return sum(1 / plain_busy_s(market, gpu, mix, time_s) for gpu in known.fleet)
+
+
+@st.composite
+def quarters(draw):
+    """A market whose law changes at quarters of an hour, or each hour of some types."""
+    hours = draw(st.lists(st.integers(1, 95), max_size=5, unique=True))
+    bands = [(hour / 4, draw(st.floats(0, 1.4))) for hour in [0, *sorted(hours)]]
+    clock = cg.Clock(tuple(bands), draw(st.integers(0, 95)) / 4)
+    one = st.sampled_from([(1.0, 0.0, 0.0), (0.2, 0.5, 0.3), (0.6, 0.4, 0.0)])
+    own = cg.HourlyStock(SLOW, draw(st.lists(one, min_size=24, max_size=24)))
+    return cg.Market(clock, stock=draw(st.sampled_from([(), (own,)])))
+
+
+@settings(max_examples=60)
+@given(quarters(), st.integers(-100, 300), st.floats(0, 900), st.booleans())
+def test_what_the_fleet_completes_is_the_sum_over_quarters_of_an_hour(
+    market, quarter, rest_s, free_types
+):
+    """From a day before the run, over midnight, to three days after its start."""
+    known = known_of(market, free_types=free_types)
+    whole = [number * QUARTER_S for number in range(min(quarter, 0), max(quarter, 0))]
+    total = sum(plain_rate(known, begin_s + 450) * QUARTER_S for begin_s in whole)
+    total = math.copysign(total, quarter) if quarter else 0.0
+    total += plain_rate(known, quarter * QUARTER_S + 450) * rest_s
+    outlook = Outlook(known)
+    assert outlook.completed(quarter * QUARTER_S + rest_s) == pytest.approx(total, abs=1e-6)
+    band = outlook.band(quarter * QUARTER_S + 450)
+    assert band.rate == pytest.approx(plain_rate(known, quarter * QUARTER_S + 450))
+    assert band in outlook.bands
+
+
+@settings(max_examples=60)
+@given(quarters(), st.integers(0, 200), st.floats(1, 899), st.sampled_from([SLOW, FAST]))
+def test_better_hours_are_those_of_less_delay_than_all_before(market, quarter, rest_s, name):
+    """Beside a walk through the next 24 hours by quarters."""
+    known = known_of(market)
+    gpu = next(gpu for gpu in known.fleet if gpu.name == name)
+    now_s, wanted = quarter * QUARTER_S + rest_s, []
+
+    def mean_delay_s(time_s):
+        chances = market.probabilities(gpu, time_s)
+        return sum(p * (a + b) / 2 for p, (a, b) in zip(chances, market.delay_s))
+
+    least_s = mean_delay_s(now_s)
+    for ahead in range(1, 96):
+        begin_s = (quarter + ahead) * QUARTER_S
+        if mean_delay_s(begin_s + 450) < least_s - 1e-6:
+            least_s = mean_delay_s(begin_s + 450)
+            wanted.append((begin_s - now_s, least_s))
+    found = Outlook(known)._better(gpu, now_s)
+    assert [each.after_s for each in found] == pytest.approx([after_s for after_s, _ in wanted])
+    assert [each.delay.mean_s for each in found] == pytest.approx([own_s for _, own_s in wanted])
+    assert not any(each.seen for each in found)
+
+
+def test_the_better_hours_of_the_calibrated_day():
+    outlook = Outlook(known_of())
+    # from 8:00 on .9, at 12:00 .5, at 18:00 1., from 0:00 to 8:00 1.3
+    assert [each.after_s for each in outlook._better(GPU, 0.0)] == [10 * HOUR, 16 * HOUR]
+    assert [each.after_s for each in outlook._better(GPU, PEAK_S)] == [4 * HOUR, 10 * HOUR]
+    assert [each.after_s for each in outlook._better(GPU, END_S)] == [6 * HOUR]
+    assert outlook._better(GPU, 17 * HOUR) == []  # the best of the day
+    assert [each.after_s for each in outlook._better(GPU, DAY_S + PEAK_S)] == [4 * HOUR, 10 * HOUR]
+    assert Outlook(known_of(cg.Market(cg.Clock(((0, 0.5),)))))._better(GPU, 0.0) == []
+
+
+def test_mean_work_and_rent():
+    known = known_of()
+    mix, times_s = known.complexity_mix, GPU.mean_execution_s
+    plain_s = mix[0] * times_s[0] + mix[1] * times_s[1] + mix[2] * times_s[2]
+    assert mean_work_s(known, GPU) == pytest.approx(plain_s)
+    assert rent_usd(LARGE, 0) == pytest.approx(0.02) and rent_usd(SMALL, 2) == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("time_s", [0.0, PEAK_S])
+def test_a_slot_is_busy_for_work_and_delay_where_stock_does_not_persist(time_s):
+    known = known_of()
+    band = Outlook(known).band(time_s)
+    for gpu in known.types:
+        wanted_s = plain_busy_s(known.market, gpu, known.complexity_mix, time_s)
+        assert band.busy_s[gpu.name] == pytest.approx(wanted_s)
+
+
+def test_where_low_stock_is_seen_and_waited_out_a_slot_works_the_rest_of_the_time():
+    """Low with chance .375 for 15 minutes in the mean; its delays take 3,900 s."""
+    seen = Outlook(known_of(persistence_s=900, sight="now")).band(PEAK_S)
+    assert seen.chances[SLOW] == (0.25, 0.375, 0.375)
+    work_s = mean_work_s(seen.known, GPU)
+    assert seen.recovers_per_s(GPU) == pytest.approx(0.625 / 900)
+    assert seen.good(GPU) == delay_of(seen.market, (0.4, 0.6, 0.0))
+    assert seen.busy_s[SLOW] == pytest.approx((work_s + 0.4 * 5 + 0.6 * 75) / 0.625)
+    through_s = work_s + 0.25 * 5 + 0.375 * 75 + 0.375 * 3900
+    # it recovers after 9000 / .625 s in the mean; or nobody sees it
+    for stock in ({"persistence_s": 9000, "sight": "now"}, {"persistence_s": 900}):
+        assert Outlook(known_of(**stock)).band(PEAK_S).busy_s[SLOW] == pytest.approx(through_s)
+
+
+def test_stock_that_does_not_persist_or_is_always_low_does_not_recover():
+    assert Outlook(known_of()).band(PEAK_S).recovers_per_s(GPU) == 0
+    own = cg.HourlyStock(SLOW, [(0.0, 0.0, 1.0)] * 24)
+    market = cg.Market(stock=(own,), persistence_s=900, sight="now")
+    band = Band(known_of(market), 0.0)
+    assert band.recovers_per_s(GPU) == 0
+    assert band.busy_s[SLOW] == pytest.approx(mean_work_s(band.known, GPU) + 3900)
+
+
+@pytest.mark.parametrize("time_s", [0.0, PEAK_S])
+def test_the_rate_is_that_of_all_slots_or_of_the_quickest_type(time_s):
+    for free_types in (False, True):
+        known = known_of(free_types=free_types)
+        rate = Outlook(known).band(time_s).rate
+        assert rate == pytest.approx(plain_rate(known, time_s))
+
+
+@pytest.mark.parametrize("time_s", [0.0, PEAK_S])
+def test_the_variation_is_that_of_drawn_delays_and_times(time_s):
+    known = known_of()
+    rng = np.random.default_rng(1)
+    held_s = []
+    for gpu in known.fleet:
+        chances = known.market.probabilities(gpu, time_s)
+        low, high = np.array(known.market.delay_s)[rng.choice(3, 200_000, p=chances)].T
+        work_s = rng.choice(gpu.mean_execution_s, 200_000, p=known.complexity_mix)
+        held_s.append(rng.uniform(low, high) + work_s)
+    wanted = np.std(held_s) / np.mean(held_s)
+    assert Outlook(known).band(time_s).variation == pytest.approx(wanted, rel=0.02)
+
+
+def test_what_is_certain_does_not_vary():
+    one = cg.GpuType("one", 0.1, (60.0,) * 3, 1.0)
+    certain = cg.Market(cg.Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
+    day = replace(cg.day("hectic"), gpus=(one,), slots=(one,), market=certain)
+    assert Band(day.known(), 0.0).variation == pytest.approx(0, abs=1e-6)
+
+
+def two_types(rate_per_s, free_types=False):
+    """Three slots, on which a job of mean time 1 s has no delay."""
+    gpus = (LARGE, SMALL)
+    market = cg.Market(cg.Clock(((0, 1.0),)), delay_s=((0.0, 0.0),) * 3)
+    load = cg.PoissonWorkload(9, rate_per_s)
+    slots = (LARGE, SMALL, SMALL)
+    return Band(cg.Scenario("two", load, slots, gpus, free_types, market).known(), 0.0)
+
+
+def test_the_lines_are_of_the_cheapest_types_and_empty_at_half_their_rate_at_least():
+    mix = two_types(0.001).known.complexity_mix
+    small, large = (
+        1 / sum(s * t for s, t in zip(mix, gpu.mean_execution_s)) for gpu in (SMALL, LARGE)
+    )
+    # 50 s at .36 USD an hour are .5 cents, 20 s at 3.6 USD are 2; complexity 3: both 2 cents
+    for level in (0, 1):
+        cheap, both = two_types(0.001).lines[level]
+        assert cheap == Line(SMALL, rent_usd(SMALL, level), pytest.approx(2 * small - 0.001))
+        both_spare = 2 * small + large - 0.001
+        assert both == Line(LARGE, rent_usd(LARGE, level), pytest.approx(both_spare))
+    # more comes than they can do: half of their rate
+    for rate_per_s in (1.5 * small, 2 * small + 0.001, 9.0):
+        cheap, both = two_types(rate_per_s).lines[0]
+        assert cheap.spare == pytest.approx(max(2 * small - rate_per_s, small))
+        all_two = 2 * small + large
+        assert both.spare == pytest.approx(max(all_two - rate_per_s, all_two / 2))
+    assert two_types(0.001, free_types=True).lines == [[], [], []]
+
+
+# ---- a moment ----
+
+
+def look(now_s, status=None, slot=0, seen_s=None, warm=False, slots=(SLOW,), **stock):
+    """What is known of a slot at a moment at which its type is seen so, and the outlook."""
+    made = cg.day("hectic", slots=list(slots), **stock)
+    view = made.moment([], now_s)
+    outlook = Outlook(view.known)
+
+    class Seen:
+        known, waiting = view.known, 0
+        warm = staticmethod(lambda own: given_warm)
+        seen_s = staticmethod(lambda own: given_s)
+        status = staticmethod(lambda own: given_status)
+
+    given_warm, given_s, given_status = warm, seen_s, status
+    Seen.now_s = now_s
+    return (*outlook.moment(Seen, view.slots[slot]), outlook.band(now_s))
+
+
+def test_without_persistence_a_moment_has_the_law_of_its_hour_and_the_better_hours():
+    delay, later, band = look(PEAK_S)
+    assert delay == band.delays[SLOW] == delay_of(cg.Market(), (0.25, 0.375, 0.375))
+    assert [(each.after_s, each.seen) for each in later] == [(4 * HOUR, False), (10 * HOUR, False)]
+    unseen, later_too, _ = look(PEAK_S, persistence_s=900)  # it persists, and nobody looks
+    assert (unseen, later_too) == (delay, later)
+
+
+def test_a_warm_slot_has_no_delay_and_nothing_to_wait_for():
+    assert look(PEAK_S, warm=True)[:2] == (NO_DELAY, [])
+
+
+def test_what_is_seen_low_now_recovers_or_has_a_better_hour():
+    delay, later, band = look(PEAK_S, LOW, seen_s=PEAK_S, persistence_s=900, sight="now")
+    assert delay == delay_of(cg.Market(), (0, 0, 1))
+    assert [each.seen for each in later] == [False, False, True]
+    # at rate .625 / 900, and no later than the better of the hours, in ten hours
+    rate = 0.625 / 900
+    mean_s = (1 - math.exp(-rate * 10 * HOUR)) / rate
+    assert later[-1] == Later(pytest.approx(mean_s), band.good(GPU), True)
+    near = look(END_S - 60, LOW, seen_s=END_S - 60, persistence_s=900, sight="now")[1]
+    assert near[0].after_s == pytest.approx(60)
+    far_s = (1 - math.exp(-rate * (6 * HOUR + 60))) / rate
+    assert near[-1].after_s == pytest.approx(far_s)
+
+
+def test_what_is_seen_low_is_low_no_longer_than_until_the_last_of_the_better_hours():
+    """Ten minutes before six o'clock, from when on it is as good as ever."""
+    clock = cg.Clock(((0, 0.5), (6, 1.3)))
+    market = cg.Market(clock, persistence_s=900, sight="now")
+    made = replace(cg.day("hectic", slots=[SLOW]), market=market)
+    now_s = 6 * HOUR - 600
+    seeds = (i for i in range(999) if Stock(market, i).status(GPU, now_s, 0.0) == LOW)
+    view = made.moment([], now_s, seed=next(seeds))
+    hour, seen = Outlook(view.known).moment(view, view.slots[0])[1]
+    rate = 0.625 / 900
+    assert (hour.after_s, hour.seen, seen.seen) == (600, False, True)
+    assert seen.after_s == pytest.approx((1 - math.exp(-rate * 600)) / rate)
+
+
+def test_what_is_seen_high_now_is_not_waited_for():
+    delay, later, _ = look(PEAK_S, Status.HIGH, seen_s=PEAK_S, persistence_s=900, sight="now")
+    assert (delay, later) == (delay_of(cg.Market(), (1, 0, 0)), [])
+
+
+def test_what_was_seen_high_long_ago_may_be_low_until_the_next_poll_and_after():
+    now_s, sight = PEAK_S + 800, {"persistence_s": 900, "sight": "poll:900"}
+    delay, later, band = look(now_s, Status.HIGH, seen_s=PEAK_S, **sight)
+    kept = math.exp(-800 / 900)
+    chances = [kept + (1 - kept) * 0.25, (1 - kept) * 0.375, (1 - kept) * 0.375]
+    assert [own for own, _, _ in delay.parts] == pytest.approx(chances)
+    assert delay.mean_s == pytest.approx(np.dot(chances, [5, 75, 3900]))
+    # 100 s to the next look, at which it is Low with this chance, for 900 / .625 s then
+    low = 0.375 + (chances[2] - 0.375) * math.exp(-100 / 900)
+    rate = 0.625 / 900
+    back_s = (1 - math.exp(-rate * (10 * HOUR - 800))) / rate
+    assert later[-1] == Later(pytest.approx(100 + low * back_s), band.good(GPU), True)
+    assert len(later) == 3
+    fresh, soon, _ = look(PEAK_S + 1, Status.HIGH, seen_s=PEAK_S, **sight)
+    assert 0 < fresh.beyond(600)[0] < 0.001 and soon[-1].after_s > 899
+
+
+def test_low_stock_that_never_recovers_leaves_the_better_hours():
+    always = [(0.0, 0.0, 1.0)] * 12 + [(1.0, 0.0, 0.0)] * 12
+    own = cg.HourlyStock(SLOW, always)
+    market = cg.Market(cg.Clock(((0, 1.0),)), stock=(own,), persistence_s=900, sight="now")
+    made = replace(cg.day("hectic", slots=[SLOW]), market=market)
+    view = made.moment([], HOUR)
+    assert view.status(view.slots[0]) == LOW
+    delay, later = Outlook(view.known).moment(view, view.slots[0])
+    assert delay == delay_of(market, (0, 0, 1))
+    assert later == [Later(11 * HOUR, delay_of(market, (1, 0, 0)))]

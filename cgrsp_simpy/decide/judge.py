@@ -72,7 +72,8 @@ def judge(
     require(len(set(names)) == len(names) > 0, "scenarios", names, "one or more, names that differ")
     prices = Prices() if prices is None else prices
     require(isinstance(prices, Prices), "prices", prices, "a Prices")
-    named = check_policies(policies, made[0])
+    weighed = prices.passed_to(check_policies(policies, made[0]).values())
+    named = check_policies(weighed, made[0])
     require(len(named) > 1, "policies", list(named), "two or more")
     store = open_store(out, "suite", named, seeds, scenarios=made, prices=asdict(prices))
     runs = replicate(

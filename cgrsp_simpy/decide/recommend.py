@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import cycle, islice, product
 from math import nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,14 @@ WORTH = 0.001  # share of today's cost below which a saving is not advised
 LEAST_SEEDS = 3  # two may agree by chance, and then seem to leave no doubt
 
 
+# a price, and the parameter of the policy that weighs by it
+WEIGHS_BY = {
+    "price_miss": "price_miss_usd",
+    "price_late": "price_late_usd_per_min",
+    "price_wait": "price_wait_usd_per_min",
+}
+
+
 @dataclass(frozen=True)
 class Prices:
     """What a day costs beside the rent, each price from 0 to MOST_USD.
@@ -95,6 +104,18 @@ class Prices:
             price = getattr(self, item.name)
             check_number(item.name, price, least=0)
             require(price <= MOST_USD, item.name, price, f"at most {MOST_USD:,.0f} USD")
+
+    def passed_to(self, policies: Iterable[Any]) -> list[Any]:
+        """The policies, `triage` with those of the prices that are not the default ones, where it
+        has no parameters of its own.
+        """
+        own = [
+            f"{parameter}={getattr(self, name)!r}"
+            for name, parameter in WEIGHS_BY.items()
+            if getattr(self, name) != getattr(Prices, name)
+        ]
+        weighed = f"triage:{','.join(own)}" if own else "triage"
+        return [weighed if policy == "triage" else policy for policy in policies]
 
     def of_jobs(self, late_s: np.ndarray, wait_s: np.ndarray) -> np.ndarray:
         """What jobs cost beside rent and slots, each by its lateness and wait; USD, (jobs,)."""
@@ -543,7 +564,8 @@ def advise(
     seeds, executor
         As of `compare`.
     prices : Prices, optional
-        Of a missed deadline, a late minute, a waiting minute and a slot kept.
+        Of a missed deadline, a late minute, a waiting minute and a slot kept; `triage` weighs by
+        them, too, unless it has parameters of its own.
     spot : Spot, optional
         What spot instances are; None tries none.
     bound_seeds : int
@@ -568,7 +590,7 @@ def advise(
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     prices = Prices() if prices is None else prices
     require(isinstance(prices, Prices), "prices", prices, "a Prices")
-    policies = list(check_policies(policies, scenario).values())
+    policies = prices.passed_to(check_policies(policies, scenario).values())
     seeds, own = check_seeds(seeds), len(scenario.slots)
     tried = fleets(scenario, numbers, spot)
     policies = [*policies, *later(scenario, policies[0])]

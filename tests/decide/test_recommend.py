@@ -18,6 +18,7 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.advice import html_page, levers, markdown, rows, sentences, slot_hours
 from cgrsp_simpy.decide.bounds import lower_bound
 from cgrsp_simpy.decide.gaps import LUCKS, over_lucks, with_gaps
+from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import (
     COST,
     FIGURES,
@@ -478,6 +479,21 @@ def test_dear_types_lead_to_cheap_ones_where_misses_cost_little():
     best = cheapest(shown_cheaper(found.others))
     assert best.change["rent_usd"].high < 0 and best.figures["rent_usd"].mean < 5
     assert "leave it as it is" not in " ".join(sentences(found))
+
+
+def test_triage_weighs_by_the_prices_of_the_advice():
+    prices = Prices(price_miss=5.0, price_wait=0.0)
+    weighed = "triage:price_miss_usd=5.0,price_wait_usd_per_min=0.0"
+    own = "triage:price_late_usd_per_min=1"
+    assert prices.passed_to(["fifo", "triage", own]) == ["fifo", weighed, own]
+    assert Prices(price_slot=1.0).passed_to(["triage"]) == ["triage"]
+    found = advise(
+        cg.day("surge", jobs=60), ["triage"], [5], range(2), bound_seeds=0, prices=prices
+    )
+    assert weighed in found.found.policies
+    study = judge([cg.day("surge", jobs=60)], ["triage", "fifo"], range(2), prices=prices)
+    alone = cg.compare(cg.day("surge", jobs=60), [weighed], range(2))
+    assert study.values("surge", weighed, "wait_min") == alone.values(weighed, "wait_min")
 
 
 def test_fifo_with_free_types_is_said_to_miss_more():

@@ -570,7 +570,8 @@ def approximations(runs: Runs) -> list[Row]:
         own += over_servers(runs.exponentials(4), [line], (96, 98, 101, 104, 108))
         for row in runs.rows(own, "servers", WAITS):
             wait_s = formula(line, (row["servers"],), WAITS, name == AS_PRINTED)[0]["wait_s"]
-            ratio, spread = wait_s / row["wait_s"], row[half("wait_s")] / row["wait_s"]
+            simulated_s = row["wait_s"] or math.nan  # of few jobs none may have waited
+            ratio, spread = wait_s / simulated_s, row[half("wait_s")] / simulated_s
             errors = {"error_pct": 100 * (ratio - 1), half("error_pct"): 100 * ratio * spread}
             found.append({**row, "line": name, "formula_wait_s": wait_s, **errors})
     return found

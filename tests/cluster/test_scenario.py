@@ -185,7 +185,7 @@ def test_a_sweep_varies_a_switch_of_a_scheduler():
 
 # ---- which jobs are measured, and when enough have arrived ----
 
-STABLE = ("fifo-skip", "easy", "conservative")  # at a load of .9
+STABLE = ("fifo-skip", "easy", "conservative", "multifactor")  # at a load of .9
 NOT_STABLE = [name for name in SCHEDULERS if name not in STABLE]
 
 

@@ -70,13 +70,14 @@ def search(
         rows, tried = descent.rounds(state, best, rows_of(draws), most)
         done += tried
         value = descent.objective(state)
-        course.append(Iteration(done, value, min(value, descent.objective(best))))
+        least = min(course[-1].best, value, descent.objective(best))  # sums may differ by rounding
+        course.append(Iteration(done, value, least))
         if rows < len(draws) and tried < most:
             break  # nothing is late
         draws = draws[rows:]
     found = [start, *(from_sequences(instance, _sequences(own)) for own in (best, state))]
-    least = min(found, key=lambda schedule: schedule.weighted_tardiness)
-    return least, course[:: 1 + len(course) // MOST_STEPS] + course[-1:]
+    chosen = min(found, key=lambda schedule: schedule.weighted_tardiness)
+    return chosen, course[:: 1 + len(course) // MOST_STEPS] + course[-1:]
 
 
 def _state(start: Schedule) -> State:

@@ -192,6 +192,9 @@ def _carried_out(given: argparse.Namespace) -> int:
         # the reader has left: nothing more to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        named = f": {error.filename}" if error.filename else ""
+        return _failed(f"cgrsp {given.verb}: {error.strerror}{named}", 2)
     except _Terminated as end:
         return _failed(
             f"cgrsp {given.verb}: ended by {signal.Signals(end.number).name}", 128 + end.number

@@ -292,3 +292,11 @@ def test_another_directory_is_one_line(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
     assert main(["verify", name]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["verify", "sample"])
+def test_a_name_that_no_system_takes_is_told_in_a_line(verb, capsys):
+    name = "x" * 300
+    assert main([verb, name]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"cgrsp {verb}: File name too long: {name}")

@@ -42,10 +42,10 @@ from cgrsp_simpy.studies.sweep import sweep
 if TYPE_CHECKING:
     from cgrsp_simpy import cluster, dag, exercises, hgsp, llm, plots, spot, waiting
     from cgrsp_simpy.analysis import queueing, statistics
+    from cgrsp_simpy.decide.advice import advise
     from cgrsp_simpy.decide.bounds import lower_bound
     from cgrsp_simpy.decide.clairvoyant import optimum
     from cgrsp_simpy.decide.month import month
-    from cgrsp_simpy.decide.recommend import advise
     from cgrsp_simpy.logs.market import read_market
     from cgrsp_simpy.rental.measured import fit_stock, measured, on_market
 
@@ -124,7 +124,7 @@ MODULES = {
     " waiting".split()
 }
 LATER = {
-    "advise": "decide.recommend",
+    "advise": "decide.advice",
     "fit_stock": "rental.measured",
     "lower_bound": "decide.bounds",
     "measured": "rental.measured",

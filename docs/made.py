@@ -28,7 +28,7 @@ LECTURES, SCENARIOS, FIGURES = ROOT / "scenarios/lectures", ROOT / "scenarios", 
 SINGLE = {
     ".": "python scenarios/readme_figure.py",
     "frontier": "cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report figures/frontier",
-    "advice": "cgrsp advise --day hectic --workers 2 --bound-seeds 5 --report figures/advice",
+    "advice": "cgrsp advise --day hectic --report figures/advice",
 }
 
 # At the head of a page of pictures: their captions would hide the pages that explain.

@@ -17,7 +17,7 @@ ORDERS = {
 PLACES = {
     "first idle": rules.first_idle,
     "stock": rules.stock_then_fastest,
-    "score": rules.speed_cost_stock(cost_weight=0.3),  # as in SPT
+    "score": rules.speed_cost_stock,  # as in SPT
 }
 FIFO, EDF = ("submission", "first idle"), ("deadline", "stock")
 

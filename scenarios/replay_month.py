@@ -1,5 +1,5 @@
-"""A real market, replayed: who sees its stock waits three minutes in a median run, one
-if the type is free; the mean is made by two of the sixteen days on which the runs
+"""A real market, replayed: who sees its stock waits two minutes in a median run, one if
+the type is free; the mean is made by two or three of the sixteen days on which the runs
 begin, when both types are out of stock.
 
 The market is a month of half-hourly offers of H100 and A100 GPUs (GPU price tracker,

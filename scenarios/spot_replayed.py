@@ -6,9 +6,9 @@ instances are taken at once, and then none is to be had for hours.
 Twenty jobs of four hours on four spot instances of a zone that was recorded (SkyPilot's
 spot traces); seeds that begin on one day of the record count once. Beside the replay
 stand a law fitted to it, and a rate of preemptions as frequent in an hour of stock,
-with instances always to be had. The law follows the record's correlations; its runs of
-stock are twice as long, and so it takes a quarter as many. Run it as: python
-scenarios/spot_replayed.py FILE
+with instances always to be had. The law has two time scales, flicker of a quarter of an
+hour within spells of half a day: what it takes, and how long jobs wait, is not shown to
+differ from the record. Run it as: python scenarios/spot_replayed.py FILE
 """
 
 import sys

@@ -75,10 +75,6 @@ EQUAL: dict[tuple[str, str], str] = {
         "least, most = most, 3 * most",
     ): "halving finds the same number between any two such bounds",
     (
-        "spot/expected.py",
-        "self.usd = self.step_s * HOUR_S * np.array([job.on_demand_usd_per_h, job.spot_usd_per_h])",
-    ): "of costs that are all so many times greater the least is the same",
-    (
         "studies/replicate.py",
         "drawn = scenario.draw(seed) if len(policies) > 2 else None",
     ): "what is drawn belongs to the seed: each run draws the same again",

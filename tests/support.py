@@ -188,3 +188,13 @@ def brute_force(instance):
                 sequences = [[i for i, j in zip(order, gpus) if j == own] for own in range(m)]
                 best = min(best, from_sequences(instance, sequences).weighted_tardiness)
     return best
+
+
+def utilisation(run):
+    """Share of slot time held, provisioning included, from time 0 to the last completion: from the
+    slots and from the jobs.
+    """
+    capacity_s, jobs = len(run.held_s) * run.tally.end_s, run.jobs
+    away_s = jobs["away_s"] if "away_s" in run.scenario.terms.columns else 0.0
+    held_s = (jobs["finish_s"] - jobs["dispatch_s"] - away_s) * jobs["gpus"]
+    return sum(run.held_s) / capacity_s, float(held_s.sum()) / capacity_s

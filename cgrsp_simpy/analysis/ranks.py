@@ -67,16 +67,3 @@ def critical_difference(treatments: int, blocks: int, alpha: float = 0.05) -> fl
     check_fraction("alpha", alpha)
     q = stats.studentized_range.ppf(1 - alpha, treatments, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(treatments * (treatments + 1) / (6 * blocks)))
-
-
-def cliques(mean: Floats, difference: float) -> list[tuple[float, float]]:
-    """The bars of a critical-difference diagram: from and to which rank no two treatments differ;
-    the longest only.
-    """
-    ranks = np.sort(np.asarray(mean))
-    reach = [(float(low), float(ranks[ranks <= low + difference].max())) for low in ranks]
-    return [
-        (low, high)
-        for place, (low, high) in enumerate(reach)
-        if high > low and not any(other_high >= high for _, other_high in reach[:place])
-    ]

@@ -9,12 +9,14 @@ from typing import Any
 import streamlit as st
 
 from cgrsp_simpy.app.parts import Progress, estimate, policies_of, seeds_of, wanted
-from cgrsp_simpy.decide.advice import html_page, markdown
-from cgrsp_simpy.decide.recommend import Prices, advise, fleets, later, numbers_around
+from cgrsp_simpy.decide.advice import PRINT, advise
+from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import Scenario, trace
+from cgrsp_simpy.studies.page import page as page_of
 
+SEARCHED = 60  # runs of a policy, roughly
 PRICED = {
     "price_miss": "a missed deadline",
     "price_late": "a late minute",
@@ -43,15 +45,14 @@ def page() -> None:
     policies = policies_of("log", scenario, "Policies; the first is the one in use")
     seeds = seeds_of("log", 20, 5)
     prices = _prices()
-    tried = numbers_around(scenario)
-    each = len(policies) + sum(len(later(scenario, policy)) for policy in policies[:1])
-    runs = len(fleets(scenario, tried)) * each * len(seeds)
-    if not wanted("Advise", estimate(runs, scenario)):
+    if not wanted("Advise", estimate(SEARCHED * len(policies) + 3 * len(seeds), scenario)):
         return
     with Progress() as executor:
-        found = advise(scenario, policies, tried, seeds, executor, prices=prices, bound_seeds=0)
-    st.markdown(markdown(found))
-    st.download_button("The report as a page", html_page(found), "advice.html", "text/html")
+        found = advise(scenario, policies, seeds, executor, prices=prices)
+    st.markdown("\n\n".join(found.lines))
+    st.code(str(found), language=None)
+    printed = page_of(found.title, [found.html()], PRINT)
+    st.download_button("The report as a page", printed, "advice.html", "text/html")
 
 
 def _prices() -> Prices:

@@ -75,6 +75,7 @@ def make_parser(verb: str = "") -> Parser:
         parser,
         ("--format NAME", str, "of the answer: table, csv or json, unless the command has others"),
         ("--workers N", int, "processes (default: this one; of figures and tables one a core)"),
+        ("--engine NAME", str, "of studies of rented slots: auto, simpy or compiled, equal bits"),
         ("--yes", bool, f"start even if it takes more than an hour or {MOST_HELD / 1e9:g} GB"),
         ("--large-files", bool, large),
     )
@@ -93,7 +94,7 @@ def make_parser(verb: str = "") -> Parser:
         module = import_module(f"{__name__}.{name}")
         line = summary(module.__doc__)
         added = verbs.add_parser(name, help=line.replace("%", "%%"), description=line)
-        added.set_defaults(carry_out=module.carry_out, formats=(), parallel=False)
+        added.set_defaults(carry_out=module.carry_out, formats=(), parallel=False, engines=False)
         module.add_arguments(added)
     return parser
 
@@ -130,6 +131,9 @@ def _check_common(given: argparse.Namespace) -> None:
     if given.workers is not None:
         require(given.parallel, "--workers", given.workers, "left out here: one process does it")
         check_whole("--workers", given.workers, least=1, most=MOST_WORKERS)
+    if given.engine is not None:
+        require(given.engines, "--engine", given.engine, "left out here: it is SimPy")
+        check_one_of("--engine", given.engine, ("auto", "simpy", "compiled"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -167,6 +171,8 @@ def _end_in_order() -> None:
 
 
 def _carried_out(given: argparse.Namespace) -> int:
+    from cgrsp_simpy.studies.replicate import studies_on  # a part of SciPy with it
+
     try:
         with warnings.catch_warnings():
             # NumPy's, where a number of ours overflows: what follows of it is no result
@@ -178,7 +184,8 @@ def _carried_out(given: argparse.Namespace) -> int:
                 working(_told(given)) if not _prints(given) else nullcontext(),
             ):
                 _check_common(given)
-                text, status = cast(Answer, given.carry_out(given))
+                with studies_on(given.engine or "auto"):
+                    text, status = cast(Answer, given.carry_out(given))
         print(visible(text, "\n\t"), flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:
         return _failed(f"cgrsp {given.verb}: {error}", 2)

@@ -159,7 +159,7 @@ def _cluster(text: str) -> Cluster:
         number, _, gpus = part.partition("x")
         if not (number.isdecimal() and gpus.isdecimal()):
             raise InputError(f"cluster(={text!r}) must be nodes x GPUs, such as 8x8 or 4x8,2x4")
-        check_whole("number of nodes", int(number), least=0, most=100_000)
+        check_whole("number of nodes", int(number), least=1, most=100_000)
         sizes += [int(gpus)] * int(number)
     return Cluster(tuple(sizes))
 

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "schedulers on the same graphs at equal budgets: means, intervals, tests, ranks"
             ),
             "sweep": (
-                "schedulers at every point of a grid: gpus, state, reading, budget, ...,"
+                "schedulers at every point of a grid: gpus, state, budget, ...,"
                 " or scheduler:parameter"
             ),
         },
@@ -82,7 +82,7 @@ def _add_placed(parser: argparse.ArgumentParser) -> Any:
     add_options(group, ("--graph G", str, f"{GRAPHS} (default: %(default)s)", "er:n=300,degree=3"))
     file = "or a file of GPUs and links, in TOML or CSV"
     add_pairs(group, "platform", SERVERS, file, _platform)
-    add_fields(group, Scenario, "state", "reading")
+    add_fields(group, Scenario, "state")
     return group
 
 
@@ -99,7 +99,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
 def _placed(given: argparse.Namespace, **more: Any) -> Scenario:
     platform = given.platform or {}
     made = read_platform(platform) if isinstance(platform, str) else Servers(**platform)
-    return Scenario(given.graph, made, **given_of(given, "state", "reading"), **more)
+    return Scenario(given.graph, made, **given_of(given, "state"), **more)
 
 
 def _platform(text: str) -> dict[str, Any] | str:

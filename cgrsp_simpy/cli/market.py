@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "report", help="by type: shares, prices, runs, gaps, correlations, and shares by hour"
     )
     fit = actions.add_parser(
-        "fit", help="chances by hour and persistence, by type, and how they fit the snapshots"
+        "fit",
+        help="by type chances by hour and persistence, on one time scale or two; how they fit the"
+        " snapshots, and those of the first half the second; whether the halves differ",
     )
     for action in (report, fit):
         action.add_argument(
@@ -102,6 +104,7 @@ def _told(polls: Polls) -> Row:
         "usd_per_h": polls.price_usd_per_h,
         "low_run_h": polls.run_h(low=True),
         "other_run_h": polls.run_h(low=False),
+        "short_runs_pct": polls.short_pct,
     }
     for lag_h in LAGS_H:
         row[f"r_{lag_h:g}h"], row[f"r_{lag_h:g}h_half_width"] = polls.correlation(lag_h)
@@ -121,29 +124,41 @@ def _fitted(fits: Sequence[StockFit], given: argparse.Namespace) -> Answer:
         require(given.out.endswith(".toml"), "--out", given.out, "a file that ends in .toml")
         write_whole(Path(given.out), measured_toml(fits).encode())
         log.info("the laws are in %s: --market %s", given.out, given.out)
+    for fit in fits:
+        apart, width = fit.polls.drift_pct
+        if abs(apart) > width:
+            told = "%s drifts: %+.0f ± %.0f points in its share of Low stock, from the days of the"
+            told += " first half to those of the second; one law for both tells neither"
+            log.warning(told, fit.stock.gpu, apart, width)
     rows = [_goodness(fit) for fit in fits]
-    head = "snapshots | law: mean runs, hours, and correlations of the status"
-    beside = [
-        {
-            "type": row["type"],
-            "persistence_s": row["persistence_s"],
-            **{
-                name: f"{_cell(row[name])}{_error(row, name)} | {_cell(row[f'{name}_law'])}"
-                for name in row
-                if f"{name}_law" in row
-            },
-        }
-        for row in rows
-    ]
-    return formatted(given, {"types": rows}, rows, lambda: f"{head}\n{_table(beside)}")
+    later = [_goodness(fit.later) for fit in fits if fit.later]
+    heads = ["snapshots | law: mean runs, hours, shares, %, and correlations of the status"]
+    heads += ["the second half of the snapshots | the law of the first"] * bool(later)
+    tables = zip(heads, (rows, later))
+    text = "\n\n".join(f"{head}\n{_table([_beside(row) for row in own])}" for head, own in tables)
+    return formatted(given, {"types": rows, "second_halves": later}, rows, lambda: text)
+
+
+def _beside(row: Row) -> Row:
+    """The figures of the data, each with the law's."""
+    return {
+        name: f"{_cell(row[name])}{_error(row, name)} | {_cell(row[f'{name}_law'])}"
+        if f"{name}_law" in row
+        else row[name]
+        for name in row
+        if not name.endswith(("_law", "_half_width"))
+    }
 
 
 def _goodness(fit: StockFit) -> Row:
     """The law of a type beside its data."""
-    polls = fit.polls
-    row: Row = {"type": fit.stock.gpu, "persistence_s": fit.stock.persistence_s}
+    polls, own = fit.polls, fit.stock
+    row: Row = {"type": own.gpu, "persistence_s": own.persistence_s}
+    row |= {"switch_s": own.switch_s, "first_share": own.first_share}
+    row |= {"low_pct": 100 * polls.shares[2], "low_pct_law": fit.low_pct}
     for name, low in (("low_run_h", True), ("other_run_h", False)):
         row[name], row[f"{name}_law"] = polls.run_h(low), fit.run_h(low)
+    row |= {"short_runs_pct": polls.short_pct, "short_runs_pct_law": fit.short_pct}
     for lag_h in LAGS_H:
         name = f"r_{lag_h:g}h"
         row[name], row[f"{name}_half_width"] = polls.correlation(lag_h)

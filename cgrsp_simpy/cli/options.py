@@ -227,6 +227,8 @@ def refuse(given: argparse.Namespace, allowed: str, *options: str) -> None:
     """Raise InputError for one of the options that is given. allowed: instead."""
     for name in options:
         value = getattr(given, name, None)
+        if isinstance(value, dict):  # as it was typed
+            value = ",".join(key if one is True else f"{key}={one}" for key, one in value.items())
         require(value is None, f"--{name.replace('_', '-')}", value, allowed)
 
 

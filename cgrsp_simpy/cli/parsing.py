@@ -16,7 +16,8 @@ from cgrsp_simpy.model.checks import nearest
 
 WIDTH = 100  # columns of a help
 # Options of every command, and whether they have a value.
-COMMON = {"--format": True, "--workers": True, "--yes": False, "--large-files": False}
+COMMON = {"--format": True, "--workers": True, "--engine": True}
+COMMON |= {"--yes": False, "--large-files": False}
 TERMS = (
     *("retry_s", "warm_s", "billed_from", "minimum_s", "increment_s", "preemption_per_h"),
     *("taken_when_low", "checkpoint_s", "checkpoint_cost_s", "restart_s", "suspension"),
@@ -188,6 +189,7 @@ class Parser(argparse.ArgumentParser):
             formats = "|".join(self.get_default("formats") or ())
             taken = [f"--format {formats}"] * bool(formats)
             taken += ["--workers N"] * bool(self.get_default("parallel"))
+            taken += ["--engine NAME"] * bool(self.get_default("engines"))
             common = f"Also {', '.join([*taken, '--yes, --large-files'])}: see cgrsp --help."
             self.epilog = f"{own} {common}" if own else common
         return super().format_help()

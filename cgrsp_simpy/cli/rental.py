@@ -55,7 +55,7 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
         raise InputError("give one of a scenario file, --day and --trace, not several")
     source = sources[0] if sources else "day"
     if source != "trace":
-        refuse(given, "left out without --trace", "log")
+        refuse(given, "given with --trace", "log")
     own = given_of(given, *OF_DAY)
     if source == "scenario":
         refuse(given, "left out beside a scenario file, which names its types", "gpus")

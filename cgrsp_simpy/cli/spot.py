@@ -11,7 +11,7 @@ from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.fields import add_fields, add_pairs, fields_of, given_of
 from cgrsp_simpy.cli.options import Answer, refuse
 from cgrsp_simpy.cli.pattern import Module, add_actions, grid_of
-from cgrsp_simpy.spot.market import TwoState, read_traces
+from cgrsp_simpy.spot.market import Checkpoints, TwoState, read_traces
 from cgrsp_simpy.spot.scenario import Scenario
 
 FIELDS = tuple(name for name in fields_of(Scenario) if name != "source")
@@ -43,7 +43,10 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "scenario: the job, and its market: files of zones, or made up"
     )
-    told = "series of zones, one a file: JSON of spot traces, or CSV of time and status"
+    told = (
+        "series of zones: JSON of spot traces, CSV of time, status and price, or offers of"
+        " providers as JSON lines"
+    )
     group.add_argument("--trace", nargs="+", metavar="FILE", help=told)
     add_pairs(group, "log", fields_of(read_traces), "how they are read")
     add_pairs(group, "market", fields_of(TwoState), "the market that is made up")
@@ -54,6 +57,7 @@ def _scenario(given: argparse.Namespace) -> Scenario:
     own = given_of(given, *FIELDS)
     if given.action == "sweep":  # a point of the grid, so that what is checked is what is run
         own |= {name: value[0] for name, value in grid_of(given.grid).items() if name in FIELDS}
+    own["checkpoints"] = Checkpoints(**own.get("checkpoints", {}))
     return Scenario(_source(given), **own)
 
 

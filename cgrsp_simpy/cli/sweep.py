@@ -20,6 +20,7 @@ from cgrsp_simpy.studies.sweep import sweep
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     pattern.add_sweep(parser, RENTAL)
+    parser.set_defaults(engines=True)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         seeds = f"replications of every table; 300 leave hardly any noise (default: {usual})"
         kept = "keep results and report in DIR; the same command resumes there"
         add_options(action, ("--seeds N", int, seeds), ("--out DIR", str, kept))
-        action.set_defaults(parallel=True)
+        action.set_defaults(parallel=True, engines=True)
     for action in (tables, table):
         action.set_defaults(formats=("markdown", "html", "csv"))
     figures = actions.add_parser(

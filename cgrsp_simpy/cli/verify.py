@@ -16,7 +16,7 @@ from typing import Any
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli.options import Answer, add_options
 from cgrsp_simpy.decide.judge import judge
-from cgrsp_simpy.decide.recommend import Prices
+from cgrsp_simpy.decide.recommend import Prices, Spot
 from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.files import naming_nothing
 from cgrsp_simpy.rental.policies import later
@@ -124,6 +124,12 @@ def _judged(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None
     judge(told["scenarios"], policies, told["seeds"], prices=prices, out=out)
 
 
+def _advised(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
+    own = {name: told[name] for name in ("target", "budget_usd")}
+    spot, prices = told["spot"] and Spot(**told["spot"]), Prices(**told["prices"])
+    cg.advise(told["scenario"], policies, told["seeds"], prices=prices, spot=spot, **own, out=out)
+
+
 def _tables(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
     run_tables(told["tables"], told["replications"], None, out)
 
@@ -133,5 +139,6 @@ AGAIN: dict[str, Callable[[Mapping[str, Any], Sequence[Any], Path], None]] = {
     "sweep": _swept,
     "month": _month,
     "suite": _judged,
+    "advice": _advised,
     "thesis": _tables,
 }

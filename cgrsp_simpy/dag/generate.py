@@ -5,8 +5,6 @@ and Figure 1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from itertools import pairwise, product
 from math import ceil
 
@@ -15,7 +13,7 @@ from numpy.random import Generator
 
 from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.model.checks import (
-    check_fields,
+    check_each,
     check_number,
     check_one_of,
     check_whole,
@@ -39,15 +37,12 @@ def erdos_renyi(
     degree: float,
     times: str | Law = "small",
     seed: int = 0,
-    *,
-    data_gb: Law = (0.0, 1.0),
-    memory_mb: tuple[int, int] = (500, 4000),
-    per_unit: int = 1,
 ) -> Graph:
     """An Erdos-Renyi DAG: of the pairs of nodes in a random order, each is an edge with the same
     chance, independently.
 
-    Ours, for the paper prints none: the laws of data and memory.
+    Ours, for the paper prints none: the laws of data and memory. Data of an edge are uniform from 0
+    to 1 gigabyte, the memory of a node from 500 to 4000 whole megabytes.
 
     Parameters
     ----------
@@ -64,13 +59,6 @@ def erdos_renyi(
         from 2 to 2.06 s and leaves the others as they are.
     seed : int
         Of the draws, >= 0.
-    data_gb : tuple of (float, float)
-        Bounds of the data of an edge, uniform between them, gigabytes.
-    memory_mb : tuple of (int, int)
-        Bounds of the memory of a node, uniform between them, whole megabytes.
-    per_unit : int
-        Number of nodes, next to each other in the random order, that are a computational unit,
-        >= 1.
 
     Returns
     -------
@@ -78,7 +66,6 @@ def erdos_renyi(
         Named by its parameters.
     """
     check_whole("nodes", nodes, least=1)
-    check_whole("per_unit", per_unit, least=1)
     check_whole("seed", seed, least=0)
     check_number("degree", degree, least=0)
     require(
@@ -88,17 +75,13 @@ def erdos_renyi(
         f"at most {(nodes - 1) / 2:g}, all pairs of {nodes} nodes",
     )
     mean_s, sd_s = _time_law(times)
-    for name, bounds in (("data_gb", data_gb), ("memory_mb", memory_mb)):
-        _check_bounds(name, bounds)
     label, edges = _drawn_edges(nodes, degree, stream(seed, "dag edges"))
-    unit = np.empty(nodes, dtype=np.int64)
-    unit[label] = np.arange(nodes) // per_unit
     return Graph(
         work_tflop=_normal(mean_s, sd_s, nodes, stream(seed, "dag work")),
-        memory_mb=stream(seed, "dag memory").integers(*memory_mb, nodes, endpoint=True),
+        memory_mb=stream(seed, "dag memory").integers(500, 4000, nodes, endpoint=True),
         edges=edges,
-        data_gb=stream(seed, "dag data").uniform(*data_gb, len(edges)),
-        unit=unit,
+        data_gb=stream(seed, "dag data").uniform(0.0, 1.0, len(edges)),
+        unit=np.argsort(label),
         name=f"random, {nodes} nodes, degree {degree:g}, seed {seed}",
     )
 
@@ -134,19 +117,9 @@ def _time_law(times: str | Law) -> Law:
     return law[0], law[1]
 
 
-def _check_bounds(name: str, bounds: tuple[float, float]) -> None:
-    require(len(entries_of(name, bounds, "two bounds")) == 2, name, bounds, "two bounds")
-    low, high = bounds
-    if name == "memory_mb":
-        check_whole("least memory_mb", low, least=0)
-        check_whole("greatest memory_mb", high, least=int(low))
-    else:
-        check_number(f"least {name}", low, least=0)
-        check_number(f"greatest {name}", high, least=low)
-
-
 def _drawn_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints, Ints]:
-    """A random order of the nodes, and edges that all lead forward in it, shape (edges, 2).
+    """A random order of the nodes, in which units are numbered, too, and edges that all lead
+    forward in it, shape (edges, 2).
 
     Drawing their number and then that many different pairs is the same as asking of each pair
     whether it is an edge, but takes memory for the edges alone.
@@ -170,6 +143,10 @@ def _normal(mean: float, sd: float, number: int, generator: Generator) -> Floats
 
 
 TFLOP_PER_GB = 0.25e-3  # of an operation on each of a gigabyte of parameters, four bytes long
+STATES = 4  # of a parameter: itself, its gradient, and two moments of Adam
+SCHEDULES = ("gpipe", "1f1b")
+
+Part = tuple[str, int, int, int, int]  # kind, replica, micro-batch or step, layer, shard
 
 
 def training_graph(
@@ -178,8 +155,9 @@ def training_graph(
     micro_batches: int = 1,
     replicas: int = 1,
     shards: int = 1,
+    schedule: str = "gpipe",
     *,
-    samples: float = 32,
+    samples: float = 32.0,
     work_tflop: float = 0.2,
     activation_gb: float = 0.017,
     parameters_gb: float = 0.2,
@@ -187,15 +165,16 @@ def training_graph(
     """One iteration (mini-batch) of the training of a network of equal layers.
 
     Nodes: "r0 m1 l3.0 forward" and "... backward" of replica 0, micro-batch 1, layer 3, shard 0;
-    "r0 l3.0 update", which follows all these backward nodes; and, of several replicas, between the
-    two "l3.0 all-reduce", which sums the gradients of all. Nodes are numbered in topological order:
-    all that is forward, then backward from the last layer down, all-reduces and updates. Units: a
-    replica's nodes of a shard of a stage are one, each all-reduce is one of its own.
+    "r0 l3.0 update", once its gradients of all micro-batches are summed; and before it, of several
+    replicas, "r0 l3.0 ring 1" and on: the steps of a ring all-reduce, in which each replica sends a
+    part of its gradients to the next, 2 (r - 1) parts of an r-th each. Units: a replica's nodes of
+    a shard of a stage are one.
 
-    Summing takes an operation a parameter and replica, an update two a parameter. A node holds its
-    parameters, and forward and backward also the activations of the micro-batch. All this is ours;
-    the defaults are about those of a transformer's layer of width 2048 at 2048 tokens a sample, in
-    single precision.
+    In a stage, edges without data keep the order of the schedule. Summing takes an operation a
+    parameter, an update two. Parameters, their gradients and two moments of Adam are resident;
+    from forward to backward a layer holds its activations, as much as it passes on (its inner ones
+    are not counted). All this is ours; the defaults are about those of a transformer's layer of
+    width 2048 at 2048 tokens a sample, in single precision.
 
     Parameters
     ----------
@@ -204,12 +183,15 @@ def training_graph(
     stages : int
         Groups of layers, as equal as can be (pipeline parallelism).
     micro_batches : int
-        Of a replica's share (pipeline parallelism).
+        Of a replica's share (pipeline parallelism; in one stage, gradient accumulation).
     replicas : int
         Of the whole network, each with its share of the samples (data parallelism).
     shards : int
         Of each layer; every shard of a layer sends its share of the activations to every shard of
         the next (model parallelism).
+    schedule : str
+        "gpipe": all micro-batches forward, then all backward; or "1f1b": one forward, one
+        backward, as soon as as many micro-batches are on their way as there are stages from here.
     samples : float
         Of the mini-batch, > 0.
     work_tflop : float
@@ -223,115 +205,98 @@ def training_graph(
     -------
     Graph
         With the nodes' names.
+
+    References
+    ----------
+    Huang et al. (2019), GPipe, NeurIPS 32. Narayanan et al. (2019), PipeDream, SOSP, and (2021),
+    Megatron-LM, SC: 1F1B. Patarasuk and Yuan (2009), J. Parallel Distrib. Comput. 69: the ring.
     """
-    cut = _Cut(layers, stages, micro_batches, replicas, shards)
+    counts = {"layers": layers, "stages": stages, "micro_batches": micro_batches}
+    check_each(check_whole, counts | {"replicas": replicas, "shards": shards}, least=1)
+    require(stages <= layers, "stages", stages, f"at most {layers}, the number of layers")
+    check_one_of("schedule", schedule, SCHEDULES)
     check_number("samples", samples, above=0)
-    check_number("work_tflop", work_tflop, least=0)
-    check_number("activation_gb", activation_gb, least=0)
-    check_number("parameters_gb", parameters_gb, least=0)
+    sizes = {"activation_gb": activation_gb, "parameters_gb": parameters_gb}
+    check_each(check_number, {"work_tflop": work_tflop, **sizes}, least=0)
     share = samples / (replicas * micro_batches * shards)  # samples of a node
-    size_gb = {"activations": activation_gb * share, "gradients": parameters_gb / shards}
-    operations = size_gb["gradients"] * TFLOP_PER_GB
-    work = {"forward": work_tflop * share, "backward": 2 * work_tflop * share}
-    work |= {"all-reduce": replicas * operations, "update": 2 * operations}
-    names, units = zip(*cut.nodes())
-    kinds = [name.rpartition(" ")[2] for name in names]
-    held_gb = [
-        sum(size_gb.values()) if kind in ("forward", "backward") else size_gb["gradients"]
-        for kind in kinds
-    ]
-    number = {name: node for node, name in enumerate(names)}
-    starts, ends, sent = zip(*cut.edges())
+    passed_gb, gradients_gb = activation_gb * share, parameters_gb / shards
+    operations, sent_gb = gradients_gb * TFLOP_PER_GB, gradients_gb / replicas
+    batches, steps = range(micro_batches), range(1, 2 * replicas - 1)
+    up = list(product(range(layers), range(shards)))
+    down = sorted(up, key=lambda part: -part[0])
+    work: dict[Part, float] = {}
+    for kind, turns, parts, tflop in (
+        ("forward", batches, up, work_tflop * share),
+        ("backward", batches, down, 2 * work_tflop * share),
+        ("ring", steps, down, operations / replicas),
+        ("update", range(1), down, 2 * operations),
+    ):
+        for replica, turn, part in product(range(replicas), turns, parts):
+            work[(kind, replica, turn, *part)] = tflop * (kind != "ring" or turn < replicas)
+    edges: dict[tuple[Part, Part], tuple[float, float]] = {}  # gigabytes sent, and held
+    for replica, batch in product(range(replicas), batches):
+        way = [("forward", layer) for layer in range(layers)]
+        way += [("backward", layer) for layer in reversed(range(layers))]
+        for (kind, layer), (then, after) in pairwise(way):
+            for one, other in product(range(shards), repeat=2):
+                begin: Part = (kind, replica, batch, layer, one)
+                end: Part = (then, replica, batch, after, other)
+                edges[begin, end] = passed_gb, 0.0
+        for layer, shard in up:
+            begin, end = ((kind, replica, batch, layer, shard) for kind in ("forward", "backward"))
+            edges[begin, end] = passed_gb, passed_gb
+    for replica, stage, shard in product(range(replicas), range(stages), range(shards)):
+        first, last = -(-stage * layers // stages), -(-(stage + 1) * layers // stages) - 1
+        ahead = micro_batches if schedule == "gpipe" else min(stages - stage, micro_batches)
+        for (kind, batch), (then, after) in pairwise(_turns(micro_batches, ahead)):
+            begin = (kind, replica, batch, last if kind == "forward" else first, shard)
+            end = (then, replica, after, first if then == "forward" else last, shard)
+            edges.setdefault((begin, end), (0.0, 0.0))
+    for replica, part in product(range(replicas), down):
+        own: list[Part] = [("backward", replica, micro_batches - 1, *part)]
+        own += [("ring", replica, step, *part) for step in steps]
+        for ends in pairwise([*own, ("update", replica, 0, *part)]):
+            edges[ends] = 0.0, 0.0
+        for kind, _, turn, *_ in own[:-1]:
+            step = turn + 1 if kind == "ring" else 1
+            left = (kind, (replica - 1) % replicas, turn, *part)
+            edges[left, ("ring", replica, step, *part)] = sent_gb, 0.0
+    number = {part: node for node, part in enumerate(work)}
     return Graph(
-        work_tflop=np.array([work[kind] for kind in kinds]),
-        memory_mb=np.array([ceil(1000 * gb) for gb in held_gb]),
-        edges=np.array([(number[start], number[end]) for start, end in zip(starts, ends)]),
-        data_gb=np.array([size_gb[what] for what in sent]),
-        unit=np.array(units),
-        names=names,
+        work_tflop=np.array(list(work.values())),
+        memory_mb=np.zeros(len(work), dtype=np.int64),
+        edges=np.array([(number[start], number[end]) for start, end in edges]),
+        data_gb=np.array([sent for sent, _ in edges.values()]),
+        unit=np.array(
+            [
+                (replica * stages + layer * stages // layers) * shards + shard
+                for _, replica, _, layer, shard in work
+            ]
+        ),
+        names=tuple(_name(*part) for part in work),
         name=(
             f"training: layers {layers}, stages {stages}, micro-batches {micro_batches},"
-            f" replicas {replicas}, shards {shards}"
+            f" replicas {replicas}, shards {shards}, {schedule}"
         ),
+        resident_mb=np.array(
+            [ceil(1000 * STATES * gradients_gb) * (part[0] == "update") for part in work]
+        ),
+        held_mb=np.array([ceil(1000 * held) for _, held in edges.values()]),
     )
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """How the network and its mini-batch are cut."""
+def _turns(micro_batches: int, ahead: int) -> list[tuple[str, int]]:
+    """What a stage does, in turn, when so many micro-batches go forward before the first goes
+    backward.
+    """
+    turns = [("forward", batch) for batch in range(ahead)]
+    for batch in range(micro_batches):
+        turns.append(("backward", batch))
+        turns += [("forward", batch + ahead)] * (batch + ahead < micro_batches)
+    return turns
 
-    layers: int
-    stages: int
-    micro_batches: int
-    replicas: int
-    shards: int
 
-    def __post_init__(self) -> None:
-        check_fields(self, check_whole, *(item.name for item in fields(self)), least=1)
-        require(
-            self.stages <= self.layers,
-            "stages",
-            self.stages,
-            f"at most {self.layers}, the number of layers",
-        )
-
-    @property
-    def parts(self) -> list[tuple[int, int]]:
-        """All (layer, shard), the last layer first, as gradients come."""
-        return list(product(reversed(range(self.layers)), range(self.shards)))
-
-    def nodes(self) -> Iterator[tuple[str, int]]:
-        """Name and unit of each node."""
-        for replica, batch, layer, shard in product(
-            *map(range, (self.replicas, self.micro_batches, self.layers, self.shards))
-        ):
-            yield f"r{replica} m{batch} l{layer}.{shard} forward", self._unit(replica, layer, shard)
-        for replica, batch, (layer, shard) in product(
-            range(self.replicas), range(self.micro_batches), self.parts
-        ):
-            yield (
-                f"r{replica} m{batch} l{layer}.{shard} backward",
-                self._unit(replica, layer, shard),
-            )
-        if self.replicas > 1:
-            for number, (layer, shard) in enumerate(self.parts):
-                yield (
-                    f"l{layer}.{shard} all-reduce",
-                    self.replicas * self.stages * self.shards + number,
-                )
-        for replica, (layer, shard) in product(range(self.replicas), self.parts):
-            yield f"r{replica} l{layer}.{shard} update", self._unit(replica, layer, shard)
-
-    def _unit(self, replica: int, layer: int, shard: int) -> int:
-        return (replica * self.stages + layer * self.stages // self.layers) * self.shards + shard
-
-    def edges(self) -> Iterator[tuple[str, str, str]]:
-        """Start, end, and what is sent."""
-        up = [(layer, "forward") for layer in range(self.layers)]
-        down = [(layer, "backward") for layer in reversed(range(self.layers))]
-        for replica, batch in product(range(self.replicas), range(self.micro_batches)):
-            of = f"r{replica} m{batch}"
-            for (layer, kind), (after, then) in pairwise(up + down):
-                for one, other in product(range(self.shards), repeat=2):
-                    yield (
-                        f"{of} l{layer}.{one} {kind}",
-                        f"{of} l{after}.{other} {then}",
-                        "activations",
-                    )
-            # of the last, done above
-            for layer, shard in product(range(self.layers - 1), range(self.shards)):
-                yield (
-                    f"{of} l{layer}.{shard} forward",
-                    f"{of} l{layer}.{shard} backward",
-                    "activations",
-                )
-        yield from self._gradients()
-
-    def _gradients(self) -> Iterator[tuple[str, str, str]]:
-        for replica, (layer, shard) in product(range(self.replicas), self.parts):
-            update = f"r{replica} l{layer}.{shard} update"
-            target = f"l{layer}.{shard} all-reduce" if self.replicas > 1 else update
-            for batch in range(self.micro_batches):
-                yield f"r{replica} m{batch} l{layer}.{shard} backward", target, "gradients"
-            if target != update:
-                yield target, update, "gradients"
+def _name(kind: str, replica: int, turn: int, layer: int, shard: int) -> str:
+    batch = f"m{turn} " if kind in ("forward", "backward") else ""
+    step = f" {turn}" if kind == "ring" else ""
+    return f"r{replica} {batch}l{layer}.{shard} {kind}{step}"

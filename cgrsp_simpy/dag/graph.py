@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +58,7 @@ class Graph:
     work_tflop : array
         Of each node, 10^12 floating-point operations, >= 0, shape (nodes,).
     memory_mb : array of int
-        What a node holds of its GPU while it runs, whole megabytes >= 0, shape (nodes,).
+        What a node needs of its GPU only while it runs, whole megabytes >= 0, shape (nodes,).
     edges : array of int
         (predecessor, successor) by node number from 0, shape (edges, 2).
     data_gb : array
@@ -71,12 +72,20 @@ class Graph:
         Of the graph.
     tags : Tags
         Of nodes of a log, its own ids and all other columns, as texts.
+    resident_mb : array of int
+        What a node has of its GPU's memory for the whole run, as weights, gradients and the state
+        of an optimizer, whole megabytes >= 0, shape (nodes,); 0 unless given.
+    held_mb : array of int
+        What stays in the memory of the GPU of an edge, whose nodes share a unit, from the start of
+        the first until the second has ended, as activations, whole megabytes >= 0, shape (edges,);
+        0 unless given.
 
     Raises
     ------
     InputError
         For an empty graph, a number that is none or negative, an edge to a node that is not there,
-        an edge that is there twice, and a cycle, which is named.
+        an edge that is there twice, one between units that holds memory, and a cycle, which is
+        named.
     """
 
     work_tflop: Floats = field(repr=False)
@@ -87,6 +96,8 @@ class Graph:
     names: tuple[str, ...] = field(default=(), repr=False)
     name: str = "graph"
     tags: Tags = field(default_factory=Tags, repr=False)
+    resident_mb: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    held_mb: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
 
     def __post_init__(self) -> None:
         nodes = np.size(self.work_tflop)
@@ -94,16 +105,17 @@ class Graph:
         names = tuple(self.names) or tuple(map(str, range(nodes)))
         require(len(names) == nodes, "number of names", len(names), f"{nodes}, one a node")
         object.__setattr__(self, "names", names)
-        if not len(self.unit):
-            object.__setattr__(self, "unit", np.arange(nodes))
-        numbers = dict.fromkeys(("work_tflop", "memory_mb", "unit"), "f8")
+        for column, otherwise in (("unit", np.arange(nodes)), ("resident_mb", np.zeros(nodes))):
+            if not len(getattr(self, column)):
+                object.__setattr__(self, column, otherwise)
+        numbers = dict.fromkeys(("work_tflop", "memory_mb", "unit", "resident_mb"), "f8")
         set_columns(self, numbers, "node")
         for column in numbers:
             whole = column != "work_tflop"
             check_entries(
                 column, getattr(self, column), lambda n: f"node {names[n - 1]}", whole=whole
             )
-        set_columns(self, {"memory_mb": "i8"}, "node")
+        set_columns(self, {"memory_mb": "i8", "resident_mb": "i8"}, "node")
         object.__setattr__(self, "unit", np.unique(self.unit, return_inverse=True)[1])
         self.tags.check(nodes)
         self._check_edges()
@@ -122,10 +134,17 @@ class Graph:
                 f" 0 to {self.nodes - 1})"
             )
         object.__setattr__(self, "edges", given.astype(np.int64))
-        object.__setattr__(self, "data_gb", np.array(self.data_gb, np.float64))
-        shape, edges = self.data_gb.shape, len(self.edges)
-        require(shape == (edges,), "shape of data_gb", shape, f"({edges},), one an edge")
-        check_entries("data_gb", self.data_gb, lambda n: f"edge {n - 1}")
+        for column, whole in (("data_gb", False), ("held_mb", True)):
+            values = np.array(getattr(self, column), np.float64)
+            if whole and not len(values):
+                values = np.zeros(len(given))
+            shape, allowed = values.shape, f"({len(given)},), one an edge"
+            require(shape == (len(given),), f"shape of {column}", shape, allowed)
+            check_entries(column, values, lambda n: f"edge {n - 1}", whole=whole)
+            object.__setattr__(self, column, values)
+        apart = self.unit[self.edges[:, 0]] != self.unit[self.edges[:, 1]]
+        for edge in np.flatnonzero((self.held_mb > 0) & apart)[:1]:
+            require(False, f"held_mb of edge {edge}", self.held_mb[edge].item(), "0 between units")
         pairs, first, times = np.unique(
             self.edges @ [self.nodes, 1], return_index=True, return_counts=True
         )
@@ -154,35 +173,24 @@ class Graph:
         return int(self.unit.max()) + 1
 
     @cached_property
-    def predecessors(self) -> tuple[Ints, ...]:
-        """Of each node, those whose data it needs."""
-        return self._ends(0)
-
-    @cached_property
-    def successors(self) -> tuple[Ints, ...]:
-        """Of each node, those that need its data."""
-        return self._ends(1)
-
-    @cached_property
-    def data_in_gb(self) -> tuple[Floats, ...]:
-        """What each node receives, in the order of its `predecessors`."""
-        return tuple(self.data_gb[edges] for edges in self.edges_in)
-
-    @cached_property
     def edges_in(self) -> tuple[Ints, ...]:
-        """The edges that lead to each node, in the order of its `predecessors`."""
+        """The edges that lead to each node."""
         return self._edges_of(1)
 
     @cached_property
     def edges_out(self) -> tuple[Ints, ...]:
-        """The edges that lead away from each node, in the order of its `successors`."""
+        """The edges that lead away from each node."""
         return self._edges_of(0)
 
     @cached_property
-    def sent(self) -> list[list[tuple[Node, float]]]:
-        """Predecessor and gigabytes of all data that each node receives."""
-        nodes, data_gb = self.jobs, self.data_gb.tolist()
-        return [[(nodes[before], data_gb[edge]) for before, edge in each] for each in self.incoming]
+    def predecessors(self) -> tuple[Ints, ...]:
+        """Of each node, those whose data it needs, in the order of its `edges_in`."""
+        return tuple(self.edges[of_node, 0] for of_node in self.edges_in)
+
+    @cached_property
+    def successors(self) -> tuple[Ints, ...]:
+        """Of each node, those that need its data, in the order of its `edges_out`."""
+        return tuple(self.edges[of_node, 1] for of_node in self.edges_out)
 
     @cached_property
     def incoming(self) -> list[list[tuple[int, int]]]:
@@ -192,15 +200,44 @@ class Graph:
             for nodes, edges in zip(self.predecessors, self.edges_in)
         ]
 
+    @cached_property
+    def lasting_mb(self) -> Floats:
+        """What the run of each node adds to the memory that is held, until others take it away
+        again, and what it takes away; megabytes, shape (2, nodes).
+        """
+        return np.array([np.bincount(end, self.held_mb, self.nodes) for end in self.edges.T])
+
+    def in_use_mb(self, group: Ints, order: Ints) -> Floats:
+        """Memory in use while each node runs, by all of its group, as a unit or what is on one
+        GPU, in an order one at a time; megabytes, shape (nodes,). No unit is in two groups.
+        """
+        turn = order[np.argsort(group[order], kind="stable")]
+        added, taken = self.lasting_mb
+        answer = np.bincount(group, self.resident_mb)[group]
+        answer[turn] += np.cumsum((added - taken)[turn]) + (taken + self.memory_mb)[turn]
+        return np.asarray(answer)
+
     def _edges_of(self, end: int) -> tuple[Ints, ...]:
         by_node = np.argsort(self.edges[:, end], kind="stable")
         return tuple(
             np.split(by_node, np.searchsorted(self.edges[by_node, end], np.arange(1, self.nodes)))
         )
 
-    def _ends(self, end: int) -> tuple[Ints, ...]:
-        edges = self.edges_in if end == 0 else self.edges_out
-        return tuple(self.edges[of_node, end] for of_node in edges)
+    def ordered(self, key: Sequence[Any]) -> list[int]:
+        """The nodes in topological order; of those that are ready, the one of the least key, of
+        equals the first by number.
+        """
+        missing = np.bincount(self.edges[:, 1], minlength=self.nodes).tolist()
+        ready = [(key[node], node) for node, number in enumerate(missing) if number == 0]
+        heapify(ready)
+        answer: list[int] = []
+        while ready:
+            answer.append(node := heappop(ready)[1])
+            for after in self.successors[node].tolist():
+                missing[after] -= 1
+                if missing[after] == 0:
+                    heappush(ready, (key[after], after))
+        return answer
 
     @cached_property
     def order(self) -> Ints:
@@ -208,27 +245,12 @@ class Graph:
 
         Shape (nodes,).
         """
-        missing = np.bincount(self.edges[:, 1], minlength=self.nodes).tolist()
-        ready = [node for node, number in enumerate(missing) if number == 0]
-        heapify(ready)
-        answer: list[int] = []
-        while ready:
-            answer.append(node := heappop(ready))
-            for after in self.successors[node].tolist():
-                missing[after] -= 1
-                if missing[after] == 0:
-                    heappush(ready, after)
+        answer = self.ordered(range(self.nodes))
         if len(answer) < self.nodes:
-            raise InputError(
-                f"the graph has a cycle: {' to '.join(self.names[node] for node in self._cycle())}"
-            )
+            before = {node: each.tolist() for node, each in enumerate(self.predecessors)}
+            try:
+                TopologicalSorter(before).prepare()
+            except CycleError as error:
+                cycle = " to ".join(self.names[node] for node in error.args[1])
+                raise InputError(f"the graph has a cycle: {cycle}") from None
         return np.array(answer)
-
-    def _cycle(self) -> list[int]:
-        try:
-            TopologicalSorter(
-                {node: before.tolist() for node, before in enumerate(self.predecessors)}
-            ).prepare()
-        except CycleError as error:
-            return list(error.args[1])
-        raise AssertionError("no cycle")

@@ -9,32 +9,54 @@ go: then the plan's makespan is infinite.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from cgrsp_simpy.dag.graph import Floats, Graph, Ints
-from cgrsp_simpy.dag.problem import Plan, Problem
+from cgrsp_simpy.dag.problem import Plan, Problem, makespans
 from cgrsp_simpy.dag.search import random_units
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.streams import stream
 
 
+class Room:
+    """Where units may go, as the memory lasts, and what is left to do of those that have a GPU.
+
+    A unit for which no memory is left may go where it fits by itself: such a plan is then refused
+    with what fills the GPU.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.unit_s, self.fits, self.may = problem.unit_s, problem.fits, problem.fits.copy()
+        self.free_mb = problem.platform.memory_mb.astype(float)
+        self.need_mb = np.where(problem.lasts, problem.unit_mb, 0.0)
+        self.left_s = np.zeros(problem.platform.gpus)
+        self.on = np.full(problem.graph.units, -1)  # the GPU of each unit, once it has one
+
+    def take(self, unit: int, gpu: int) -> None:
+        """A unit goes to a GPU."""
+        self.on[unit] = gpu
+        self.left_s[gpu] += self.unit_s[unit, gpu]
+        self.may[unit] = np.arange(len(self.left_s)) == gpu
+        if self.need_mb[unit]:
+            self.free_mb[gpu] -= self.need_mb[unit]
+            self.may[(self.on < 0) & (self.need_mb > self.free_mb[gpu]), gpu] = False
+            self.may |= ~self.may.any(axis=1, keepdims=True) & self.fits
+
+
 class Draft:
     """A plan being made: nodes are placed one after the other, each after its predecessors, and
-    start as early as they can.
+    start as early as they can, after what is on the GPU already; with insertion, also in the first
+    gap that is long enough. That transfers may wait for their links is not foreseen.
 
-    In the reading "exclusive", after what is on the GPU already; with insertion, also in the first
-    gap that is long enough. In "shared" as soon as the data are there: that nodes may then have to
-    wait for memory is not foreseen, and where it is scarce, too much goes to the fastest GPUs. A
-    unit goes where its first node goes. Ours but for the insertion (Topcuoglu, Hariri and Wu 2002).
+    With its first node a whole unit is placed, by its projected end on each GPU: after all that is
+    left of the units that are there. Ours but for the insertion (Topcuoglu, Hariri and Wu 2002).
     """
 
     def __init__(self, problem: Problem, insertion: bool = False) -> None:
-        self.problem, self.insertion = problem, insertion
-        # where a unit may go: once a node of it is placed, there alone
-        self.allowed = problem.fits.copy()
+        self.problem, self.insertion, self.room = problem, insertion, Room(problem)
         self.gpu = np.zeros(problem.graph.nodes, dtype=np.int64)
         self.start_s, self.finish_s = np.zeros((2, problem.graph.nodes))
         # (start, finish), by time
@@ -46,40 +68,46 @@ class Draft:
         1), shape (gpus,).
         """
         graph, every = self.problem.graph, np.arange(self.problem.platform.gpus)
-        before = graph.predecessors[node]
-        moved_s = self.problem.transfer_s(
-            graph.data_in_gb[node][:, None], self.gpu[before, None], every
-        )
+        before, data_gb = graph.predecessors[node], graph.data_gb[graph.edges_in[node]]
+        moved_s = self.problem.transfer_s(data_gb[:, None], self.gpu[before, None], every)
         return np.asarray((self.finish_s[before, None] + moved_s).max(axis=0, initial=0.0))
 
     def starts_s(self, node: int) -> Floats:
         """When a node would start on each GPU, shape (gpus,)."""
         ready_s = self.ready_s(node)
-        if self.problem.reading == "shared":
-            return ready_s
         if not self.insertion:
             return np.maximum(ready_s, self.free_s)
         return np.array(
             list(map(_first_gap, self.runs, ready_s.tolist(), self.problem.time_s[node].tolist()))
         )
 
-    def place(self, node: int, wish: int | None = None) -> None:
-        """Place a node on the GPU that is wished for if it may and can run there; else where
-        it ends earliest.
+    def takes_s(self, node: int, unit: int) -> Floats:
+        """What a node takes on each GPU, or, if it is the first of its unit, the whole unit and all
+        that is left of those that are there; seconds, shape (gpus,).
         """
-        starts_s, allowed = self.starts_s(node), self.allowed[self.problem.graph.unit[node]]
-        ends_s = starts_s + self.problem.time_s[node]
-        if wish is None or not (allowed[wish] and np.isfinite(ends_s[wish])):
-            wish = int(np.lexsort((ends_s, ~allowed))[0])
-        self.gpu[node], self.start_s[node], self.finish_s[node] = wish, starts_s[wish], ends_s[wish]
-        allowed[:] = False
-        allowed[wish] = True
-        insort(self.runs[wish], (float(starts_s[wish]), float(ends_s[wish])))
-        self.free_s[wish] = max(self.free_s[wish], ends_s[wish])
+        room = self.room
+        whole_s: Floats = room.unit_s[unit] + room.left_s
+        return whole_s if room.on[unit] < 0 else self.problem.time_s[node]
+
+    def place(self, node: int, wish: int | None = None) -> None:
+        """Place a node on the GPU that is wished for if it may and can run there; else where its
+        projected end is earliest.
+        """
+        starts_s, unit = self.starts_s(node), self.problem.graph.unit.item(node)
+        ends_s, may = starts_s + self.takes_s(node, unit), self.room.may[unit]
+        if wish is None or not (may[wish] and np.isfinite(ends_s[wish])):
+            wish = int(np.lexsort((ends_s, ~may))[0])
+        if self.room.on[unit] < 0:
+            self.room.take(unit, wish)
+        start_s, time_s = starts_s.item(wish), self.problem.time_s.item(node, wish)
+        self.gpu[node], self.start_s[node], self.finish_s[node] = wish, start_s, start_s + time_s
+        self.room.left_s[wish] -= time_s
+        insort(self.runs[wish], (start_s, start_s + time_s))
+        self.free_s[wish] = max(self.free_s[wish], start_s + time_s)
 
     def plan(self, scheduler: str) -> Plan:
-        """The plan, in order of start: carried out in the reading "exclusive", no node starts
-        later than here.
+        """The plan, in order of start: carried out without contention, no node starts later than
+        here.
         """
         place = np.argsort(self.problem.graph.order)
         # what takes no time, first
@@ -99,20 +127,7 @@ def by_priority(graph: Graph, priority: Floats) -> list[int]:
     """The nodes in topological order; of those that are ready, the one of highest priority, of
     equals the first.
     """
-    place = np.argsort(graph.order).tolist()
-    missing = [len(before) for before in graph.predecessors]
-    ready = [
-        (-priority[node], place[node], node) for node in range(graph.nodes) if not missing[node]
-    ]
-    heapify(ready)
-    answer: list[int] = []
-    while ready:
-        answer.append(node := heappop(ready)[2])
-        for after in graph.successors[node].tolist():
-            missing[after] -= 1
-            if not missing[after]:
-                heappush(ready, (-priority[after], place[after], after))
-    return answer
+    return graph.ordered(list(zip((-priority).tolist(), np.argsort(graph.order).tolist())))
 
 
 def random_plan(problem: Problem, seed: int = 0) -> Plan:
@@ -125,18 +140,39 @@ def random_plan(problem: Problem, seed: int = 0) -> Plan:
     return Plan(units[problem.graph.unit], scheduler="random")
 
 
+def _dealt(problem: Problem, units: Iterable[int], scheduler: str) -> Plan:
+    """Units one by one, each on the next GPU that has room, or where what is there and it take the
+    shortest time; in the graph's order.
+    """
+    room, every, last = Room(problem), np.arange(problem.platform.gpus), -1
+    for unit in units:
+        cost = room.left_s + problem.unit_s[unit]
+        if scheduler == "round-robin":
+            cost = (every - last - 1) % len(every)
+        last = int(np.where(room.may[unit], cost, np.inf).argmin())
+        room.take(unit, last)
+    return Plan(room.on[problem.graph.unit], scheduler=scheduler)
+
+
 def round_robin(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signature for all schedulers
     """Each unit, in order of its first node, on the next GPU that has the memory.
 
     problem: a graph and its GPUs. seed: not used. Result: in the graph's order.
     """
-    graph, gpus = problem.graph, problem.platform.gpus
-    of_unit: Ints = np.zeros(graph.units, dtype=np.int64)
-    turn = 0
-    for unit in dict.fromkeys(graph.unit[graph.order].tolist()):
-        of_unit[unit] = (turn + np.argmax(np.roll(problem.fits[unit], -turn))) % gpus
-        turn = int(of_unit[unit]) + 1
-    return Plan(of_unit[graph.unit], scheduler="round-robin")
+    units = dict.fromkeys(problem.graph.unit[problem.graph.order].tolist())
+    return _dealt(problem, units, "round-robin")
+
+
+def longest_first(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
+    """The unit of most work first, each on the GPU with the memory where the units take the
+    shortest time.
+
+    problem: a graph and its GPUs. seed: not used. Result: in the graph's order. Graham (1969), SIAM
+    J. Appl. Math. 17, 416-429, for independent tasks.
+    """
+    work_tflop = np.bincount(problem.graph.unit, problem.graph.work_tflop)
+    units = np.argsort(-work_tflop, kind="stable").tolist()
+    return _dealt(problem, units, "longest-first")
 
 
 def by_work(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
@@ -160,16 +196,13 @@ def min_min(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     graph, draft = problem.graph, Draft(problem)
     missing = [len(before) for before in graph.predecessors]
     ready = [node for node in graph.order.tolist() if not missing[node]]
-    ready_s = np.zeros((graph.nodes, problem.platform.gpus))
+    ready_s, room = np.zeros((graph.nodes, problem.platform.gpus)), draft.room
     while ready:
-        starts_s = (
-            ready_s[ready]
-            if problem.reading == "shared"
-            else np.maximum(ready_s[ready], draft.free_s)
-        )
-        ends_s = np.where(
-            draft.allowed[graph.unit[ready]], starts_s + problem.time_s[ready], np.inf
-        )
+        unit = graph.unit[ready]
+        whole_s = room.unit_s[unit] + room.left_s
+        takes_s = np.where(room.on[unit, None] < 0, whole_s, problem.time_s[ready])
+        ends_s = np.maximum(ready_s[ready], draft.free_s) + takes_s
+        ends_s = np.where(room.may[unit], ends_s, np.inf)
         draft.place(node := ready.pop(int(ends_s.min(axis=1).argmin())))
         for after in graph.successors[node].tolist():
             missing[after] -= 1
@@ -184,7 +217,7 @@ ORDERS = ("graph", "rank")  # orders of a plan: topological, or by upward rank; 
 
 def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signature for all schedulers
     """Heterogeneous earliest finish time: by upward rank, each node where it ends earliest, also in
-    gaps.
+    gaps; a unit where it is projected to.
 
     problem: a graph and its GPUs. seed: not used. Result: with its order. Topcuoglu, Hariri and Wu
     (2002), IEEE TPDS 13, 260-274.
@@ -217,7 +250,8 @@ def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     where they end earliest.
 
     The GPU is the one with the memory for most of the critical nodes (ours), and of these the one
-    that runs them all soonest.
+    that runs them all soonest. A node is critical if all of its unit are on the path (ours): the
+    stages of a pipeline are all met by it.
 
     problem: a graph and its GPUs. seed: not used. Result: with its order. Topcuoglu, Hariri and Wu
     (2002), IEEE TPDS 13, 260-274.
@@ -225,10 +259,25 @@ def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     path = critical_path(problem)
     lacking = np.sum(~problem.fits[problem.graph.unit[path]], axis=0)
     best = int(np.lexsort((problem.time_s[path].sum(axis=0), lacking))[0])
-    draft, critical = Draft(problem, insertion=True), set(path)
+    draft, unit = Draft(problem, insertion=True), problem.graph.unit
+    critical = np.bincount(unit[path], minlength=problem.graph.units) == np.bincount(unit)
     for node in by_priority(problem.graph, upward_rank_s(problem) + downward_rank_s(problem)):
-        draft.place(node, best if node in critical else None)
+        draft.place(node, best if critical[unit[node]] else None)
     return draft.plan("cpop")
+
+
+SIMPLE = (round_robin, longest_first, by_work, min_min, heft, cpop)
+
+
+def best_simple(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
+    """Of the plans of round-robin, longest-first, work, min-min, HEFT and CPOP the one that ends
+    first when it is carried out.
+
+    problem: a graph and its GPUs. seed: not used. Result: with its order.
+    """
+    plans = [make(problem) for make in SIMPLE]
+    ends_s = [makespans(problem, plan.gpu[None], plan.order)[0] for plan in plans]
+    return replace(plans[int(np.argmin(ends_s))], scheduler="best-simple")
 
 
 def upward_rank_s(problem: Problem) -> Floats:

@@ -2,7 +2,7 @@
 trace of 2018.
 
 Ours: a second of a log is a second on a GPU of 1 TFLOPS, so that the work in 10^12 operations is
-the same number.
+the same number; where a workflow tells the clocks of its machines, a second on the fastest of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import overload
 
 import numpy as np
 
-from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.graph import Floats, Graph
 from cgrsp_simpy.logs import Log, Tags, read_log
 from cgrsp_simpy.logs.fields import faults_of
 from cgrsp_simpy.logs.formats import TASK
@@ -28,10 +28,11 @@ BYTES_PER_GB, BYTES_PER_MB = 1 << 30, 10**6
 
 
 def read_wfformat(path: str | Path) -> Graph:
-    """Read a workflow in WfFormat, the JSON of the WfCommons, of version 1.4, 1.5 or 1.6
+    """Read a workflow in WfFormat, the JSON of the WfCommons, of version 1.3 to 1.6
     (`cgrsp_simpy.logs.wfformat`).
 
-    A node is a task. Work is the run time; data of an edge are the files that its start writes and
+    A node is a task. Work is the run time, by the clock of its machine over the fastest in the file
+    where it is recorded; data of an edge are the files that its start writes and
     its end reads; memory is rounded up to megabytes.
 
     Result: with the tasks' names. Raises InputError with the file's name, for a cycle, too.
@@ -39,7 +40,7 @@ def read_wfformat(path: str | Path) -> Graph:
     found = read_log(path, "wfformat")
     with faults_of(found.path):
         graph = Graph(
-            work_tflop=found["service_s"],
+            work_tflop=found["service_s"] * _speed(found.tags),
             memory_mb=np.array(
                 [
                     ceil(memory_gb * BYTES_PER_GB / BYTES_PER_MB)
@@ -54,6 +55,14 @@ def read_wfformat(path: str | Path) -> Graph:
         )
     log.info("%s: %d nodes and %d edges read", path, graph.nodes, len(graph.edges))
     return graph
+
+
+def _speed(tags: Tags) -> Floats:
+    """Clocks over the fastest that is recorded; 1 where there is none."""
+    if "speed_mhz" not in tags:
+        return np.ones(1)
+    mhz = np.array([float(text or "nan") for text in tags["speed_mhz"]])
+    return np.asarray(np.nan_to_num(mhz / np.nanmax(mhz), nan=1.0))
 
 
 @overload

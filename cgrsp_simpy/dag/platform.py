@@ -4,9 +4,9 @@ files in TOML or CSV, too.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.model.checks import (
+    check_bool,
     check_entries,
     check_fields,
     check_number,
@@ -22,8 +23,9 @@ from cgrsp_simpy.model.checks import (
     check_whole,
     entries_of,
     require,
+    set_columns,
 )
-from cgrsp_simpy.model.files import check_keys, csv_faults, entries, make, read_toml, text_of
+from cgrsp_simpy.model.files import check_keys, csv_faults, csv_rows, entries, make, read_toml
 
 # shares of the GPUs' capacity that others use, worl-rtgs.txt Section 4.2
 BUSY, IDLE = (0.5, 0.8), (0.1, 0.5)
@@ -51,6 +53,11 @@ class Platform:
         Of the GPUs, for people.
     name : str
         Of the platform.
+    contention : bool, optional
+        Whether transfers over a link take turns, first come, first served, as they do in reality;
+        or each has all of its bandwidth, as in the paper. Unless given they do where nodes of the
+        graph share units, as those of training do. Each GPU has a link to each other on its server,
+        and each server one to each other, in each direction.
 
     References
     ----------
@@ -64,23 +71,23 @@ class Platform:
     latency_s: Floats = field(default_factory=lambda: np.empty(0), repr=False)
     names: tuple[str, ...] = field(default=(), repr=False)
     name: str = "GPUs"
+    contention: bool | None = None
 
     def __post_init__(self) -> None:
-        for column in ("tflops", "bandwidth_gb_per_s"):
-            object.__setattr__(self, column, np.array(getattr(self, column), dtype=np.float64))
-        for column in ("memory_mb", "server"):
-            object.__setattr__(self, column, np.array(getattr(self, column), dtype=np.int64))
+        set_columns(self, {"tflops": "f8", "memory_mb": "i8", "server": "i8"}, "GPU")
+        bandwidth = np.array(self.bandwidth_gb_per_s, dtype=np.float64)
+        object.__setattr__(self, "bandwidth_gb_per_s", bandwidth)
         square = (self.gpus, self.gpus)
         latency_s = np.array(self.latency_s, dtype=np.float64)
         object.__setattr__(self, "latency_s", latency_s if latency_s.size else np.zeros(square))
         object.__setattr__(self, "names", tuple(self.names))
         require(self.gpus > 0, "GPUs", self.gpus, "at least one")
-        for column in ("memory_mb", "server", *(["names"] if self.names else [])):
-            number = len(getattr(self, column))
-            require(number == self.gpus, f"number of {column}", number, f"{self.gpus}, one a GPU")
+        if self.contention is not None:
+            check_bool("contention", self.contention)
+        number, allowed = len(self.names), f"{self.gpus}, one a GPU"
+        require(number in (0, self.gpus), "number of names", number, allowed)
         check_entries("tflops", self.tflops, lambda n: f"GPU {n - 1}", above=0)
-        for gpu, memory_mb in enumerate(self.memory_mb.tolist()):
-            check_whole(f"memory_mb of GPU {gpu}", memory_mb, least=1)
+        check_entries("memory_mb", self.memory_mb, lambda n: f"GPU {n - 1}", least=1, whole=True)
         self._check_between("bandwidth_gb_per_s", self.bandwidth_gb_per_s >= 0)
         self._check_between("latency_s", np.isfinite(self.latency_s) & (self.latency_s >= 0))
 
@@ -96,6 +103,16 @@ class Platform:
     def gpus(self) -> int:
         """Number of GPUs."""
         return len(self.tflops)
+
+    def link(self, source: Ints, target: Ints) -> Ints:
+        """The number of the link from GPUs to others; the numbers broadcast, as the answer."""
+        one, other = self._servers[source], self._servers[target]
+        return np.where(one == other, source * self.gpus + target, -1 - one * self.gpus - other)
+
+    @cached_property
+    def _servers(self) -> Ints:
+        """The number of the server of each GPU, from 0 on."""
+        return np.unique(self.server, return_inverse=True)[1]
 
     def in_use(self, share: Floats) -> Platform:
         """The platform with a share of each GPU's speed in use by others.
@@ -133,6 +150,8 @@ class Servers:
     intra_gb_per_s, inter_gb_per_s : float
         Bandwidth within a server, NVLink (worl-rtgs.txt Section 3.1: 50 to 600 GB/s), and of the
         network between servers; 0: no connection.
+    contention : bool, optional
+        Whether transfers over a link take turns (yes where nodes share units, as in training).
     """
 
     gpus: int = 10
@@ -141,6 +160,7 @@ class Servers:
     memory_gb: float = 80.0
     intra_gb_per_s: float = 300.0
     inter_gb_per_s: float = 25.0
+    contention: bool | None = None
 
     def __post_init__(self) -> None:
         check_whole("gpus", self.gpus, least=1, most=MOST_GPUS)
@@ -161,7 +181,12 @@ class Servers:
         bandwidth = np.where(server[:, None] == server, self.intra_gb_per_s, self.inter_gb_per_s)
         memory_mb = np.full(self.gpus, int(self.memory_gb * 1000))
         return Platform(
-            np.resize(self.tflops, self.gpus), memory_mb, server, bandwidth, name=self.name
+            np.resize(self.tflops, self.gpus),
+            memory_mb,
+            server,
+            bandwidth,
+            name=self.name,
+            contention=self.contention,
         )
 
 
@@ -239,21 +264,13 @@ def _toml(path: Path) -> tuple[list[Entry], list[Entry]]:
 
 def _csv(path: Path) -> tuple[list[Entry], list[Entry]]:
     gpus, links = list[Entry](), list[Entry]()
-    with text_of(path) as file:
-        table = csv.DictReader(file, restkey="", restval="", strict=True)
-        columns = table.fieldnames or ()
-        check_keys("the header", dict.fromkeys(columns), COLUMNS)
-        require(
-            len(set(columns)) == len(columns),
-            "the header",
-            ",".join(columns),
-            "columns that differ",
-        )
-        for row in table:
-            where = f"line {table.line_num}"
-            require("" not in row, where, row.get(""), "a row of no more fields than the header")
-            cells = {key: _value(key, text.strip()) for key, text in row.items() if text.strip()}
-            (links if "one_end" in cells or "other_end" in cells else gpus).append((where, cells))
+    for line, row in csv_rows(path, ()):
+        check_keys("the header", row, COLUMNS)
+        cells = {
+            key: _value(key, text.strip()) for key, text in row.items() if (text or "").strip()
+        }
+        to = links if "one_end" in cells or "other_end" in cells else gpus
+        to.append((f"line {line}", cells))
     return gpus, links
 
 

@@ -17,23 +17,24 @@ from numpy.random import Generator
 from cgrsp_simpy.dag.graph import Ints
 from cgrsp_simpy.dag.listing import (
     ORDERS,
+    best_simple,
     by_work,
     cpop,
     heft,
+    longest_first,
     min_min,
     random_plan,
     round_robin,
     run_order,
 )
-from cgrsp_simpy.dag.paper.learning import ddqn
-from cgrsp_simpy.dag.paper.whales import rtgs, woa, worl_rtgs
+from cgrsp_simpy.dag.paper.searches import ddqn, rtgs, woa, worl_rtgs
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out
 from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
 from cgrsp_simpy.model.checks import check_number, check_one_of
 from cgrsp_simpy.model.policy import made
 from cgrsp_simpy.model.streams import stream
 
-STARTS = ("heft", "random")  # plans that annealing starts from; see `anneal`
+STARTS = ("best-simple", "random")  # plans that annealing starts from; see `anneal`
 SWAP = 0.5  # share of the moves in which two units change places
 
 
@@ -41,13 +42,13 @@ def anneal(
     problem: Problem,
     budget: Budget,
     seed: int = 0,
-    order: str = "heft",
+    order: str = "best-simple",
     hot: float = 0.001,
     cold: float = 0.0001,
-    start: str = "heft",
+    start: str = "best-simple",
 ) -> Solution:
-    """Simulated annealing, unless told otherwise from HEFT's plan: a unit moves to another GPU, or
-    two units change places.
+    """Simulated annealing, unless told otherwise from the best of the simple plans: a unit moves to
+    another GPU, or two units change places.
 
     Parameters
     ----------
@@ -58,12 +59,12 @@ def anneal(
     seed : int
         Of its random numbers.
     order : str
-        In which the nodes run: "heft", that of HEFT's plan, or one of `run_order`.
+        In which the nodes run: "best-simple", that of this plan, or one of `run_order`.
     hot, cold : float
         First and last temperature, > 0, as multiples of the best makespan so far; geometric in
         between, by the share of the budget that is spent.
     start : str
-        "heft", its placement, which in the order "heft" no answer is worse than; or "random", each
+        "best-simple", its placement, which in its order no answer is worse than; or "random", each
         unit on one of the GPUs that have the memory, as whales start.
 
     Returns
@@ -81,17 +82,20 @@ def anneal(
     Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; moves, order, start and
     temperatures are ours.
     """
-    check_one_of("order", order, ("heft", *ORDERS))
+    check_one_of("order", order, ("best-simple", *ORDERS))
     check_one_of("start", start, STARTS)
     check_number("hot", hot, above=0)
     check_number("cold", cold, above=0)
-    plan, generator = heft(problem), stream(seed, "dag annealing")
+    plan, generator = best_simple(problem), stream(seed, "dag annealing")
     search = Search(
-        problem, budget, "annealing", plan.order if order == "heft" else run_order(problem, order)
+        problem,
+        budget,
+        "annealing",
+        plan.order if order == "best-simple" else run_order(problem, order),
     )
-    now = (
-        _of_units(problem, plan.gpu) if start == "heft" else random_units(problem, 1, generator)[0]
-    )
+    now = random_units(problem, 1, generator)[0]
+    if start == "best-simple":
+        now[problem.graph.unit] = plan.gpu
     now_s = float(search.evaluate(now[None])[0])
     hosts = [np.flatnonzero(fits) for fits in problem.fits]
     movable = np.flatnonzero(problem.fits.sum(axis=1) > 1)
@@ -102,13 +106,6 @@ def anneal(
         if new_s <= now_s or generator.random() < math.exp((now_s - new_s) / temperature_s):
             now, now_s = new, new_s
     return search.found()
-
-
-def _of_units(problem: Problem, gpu: Ints) -> Ints:
-    """The GPU of each unit, shape (units,), from those of the nodes."""
-    answer = np.zeros(problem.graph.units, dtype=np.int64)
-    answer[problem.graph.unit] = gpu
-    return answer
 
 
 def _neighbour(now: Ints, movable: Ints, hosts: Sequence[Ints], generator: Generator) -> Ints:
@@ -152,10 +149,12 @@ def random_search(
 CONSTRUCTIVE: dict[str, Callable[..., Plan]] = {
     "random": random_plan,
     "round-robin": round_robin,
+    "longest-first": longest_first,
     "min-min": min_min,
     "heft": heft,
     "cpop": cpop,
     "work": by_work,
+    "best-simple": best_simple,
 }
 """By name, the schedulers that make one plan."""
 SEARCHES: dict[str, Callable[..., Solution]] = {
@@ -169,7 +168,7 @@ SEARCHES: dict[str, Callable[..., Solution]] = {
 """By name, the schedulers that try many plans within a budget."""
 SCHEDULERS: dict[str, Callable[..., Plan | Solution]] = {**CONSTRUCTIVE, **SEARCHES}
 """All schedulers by name."""
-COMPARED = ("heft", "round-robin", "annealing", "random-search", "rtgs", "worl-rtgs")
+COMPARED = ("best-simple", "heft", "round-robin", "annealing", "random-search", "rtgs", "worl-rtgs")
 """Names of those that are compared unless told."""
 GIVEN = ("problem", "budget", "seed")  # what a text does not give
 

@@ -5,76 +5,95 @@ faster.
 
 from __future__ import annotations
 
-from bisect import insort
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.platform import Platform
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
-
-READINGS = ("exclusive", "shared")  # how a GPU runs nodes; see `Problem`
+from cgrsp_simpy.model.checks import InputError, require
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A graph, the GPUs it may run on, and how a GPU runs nodes.
+    """A graph and the GPUs it may run on, each one node at a time, in the plan's order.
 
-    Parameters
-    ----------
-    graph : Graph
-        The nodes.
-    platform : Platform
-        The GPUs and their connections.
-    reading : str
-        "exclusive", one node at a time in the plan's order, as in the authors' program; or
-        "shared", several at once, each at full speed, as long as memory lasts, as in Equations
-        4 to 7.
-
-    Raises
-    ------
-    InputError
-        For another reading, or a unit that no GPU has the memory for.
-
-    References
-    ----------
-    worl-rtgs.txt.
+    Raises InputError for a unit that no GPU has the memory for. worl-rtgs.txt.
     """
 
     graph: Graph
     platform: Platform
-    reading: str = "exclusive"
 
     def __post_init__(self) -> None:
-        check_one_of("reading", self.reading, READINGS)
         for unit in np.flatnonzero(~self.fits.any(axis=1))[:1]:
-            node = max(
-                np.flatnonzero(self.graph.unit == unit), key=lambda node: self.graph.memory_mb[node]
-            )
-            of_unit = (
-                f", of a unit of {np.sum(self.graph.unit == unit)} nodes,"
-                if np.sum(self.graph.unit == unit) > 1
-                else ""
-            )
+            own = self.graph.unit == unit
+            node = np.flatnonzero(own)[self.unit_in_use_mb[own].argmax()]
+            of_unit = f", of a unit of {own.sum()} nodes," if own.sum() > 1 else ""
             raise InputError(
-                f"node {self.graph.names[node]}{of_unit} needs {self.graph.memory_mb[node]} MB;"
+                f"{self.needs(node, self.unit_in_use_mb[node], of_unit, self.graph.unit)};"
                 f" the largest GPU has {self.platform.memory_mb.max()} MB"
             )
 
+    def needs(self, node: int, in_use_mb: float, beside: str, group: Ints) -> str:
+        """What an error says of the memory while a node runs, and of what fills it.
+
+        in_use_mb: all. beside: of the node. group: as of `Graph.in_use_mb`.
+        """
+        graph = self.graph
+        told = f"node {graph.names[node]}{beside} needs {in_use_mb:.0f} MB"
+        resident_mb = graph.resident_mb[group == group[node]].sum()
+        held_mb = in_use_mb - resident_mb - graph.memory_mb[node]
+        if resident_mb or held_mb:
+            units = len(np.unique(graph.unit[group == group[node]]))
+            told += (
+                f": {resident_mb} resident, of {units} unit{'s' * (units > 1)}, {held_mb:.0f} held"
+                f" between nodes, as activations, {graph.memory_mb[node]} of its own"
+            )
+        return told
+
+    @cached_property
+    def unit_in_use_mb(self) -> Floats:
+        """Memory in use while each node runs, of its unit alone in the graph's order, megabytes,
+        shape (nodes,).
+        """
+        return self.graph.in_use_mb(self.graph.unit, self.graph.order)
+
+    @cached_property
+    def unit_mb(self) -> Floats:
+        """The most that each unit by itself has in use at once, megabytes, shape (units,)."""
+        answer = np.zeros(self.graph.units)
+        np.maximum.at(answer, self.graph.unit, self.unit_in_use_mb)
+        return answer
+
     @cached_property
     def fits(self) -> npt.NDArray[np.bool_]:
-        """Whether a GPU has the memory for a unit: for each of its nodes by itself, for they
-        may run in turn.
+        """Whether a GPU has the memory for a unit by itself, shape (units, gpus)."""
+        return self.unit_mb[:, None] <= self.platform.memory_mb
 
-        (units, gpus).
+    @cached_property
+    def lasts(self) -> npt.NDArray[np.bool_]:
+        """Whether a unit has memory for longer than a node runs, shape (units,)."""
+        nodes = (self.graph.resident_mb > 0) | self.graph.lasting_mb.any(axis=0)
+        return np.bincount(self.graph.unit, nodes, self.graph.units) > 0
+
+    @cached_property
+    def contention(self) -> bool:
+        """Whether transfers over a link wait for each other: as the platform says; if it says
+        nothing, where nodes share units, as those of training do.
         """
-        most_mb = np.zeros(self.graph.units, dtype=np.int64)
-        np.maximum.at(most_mb, self.graph.unit, self.graph.memory_mb)
-        return most_mb[:, None] <= self.platform.memory_mb
+        said, graph = self.platform.contention, self.graph
+        return graph.units < graph.nodes if said is None else said
+
+    @cached_property
+    def unit_s(self) -> Floats:
+        """Execution time of all nodes of each unit on each GPU, seconds, shape (units, gpus)."""
+        answer = np.zeros(self.fits.shape)
+        np.add.at(answer, self.graph.unit, self.time_s)
+        return answer
 
     @cached_property
     def time_s(self) -> Floats:
@@ -105,7 +124,7 @@ class Problem:
         """Whether data can go from every GPU to every other, with no latency."""
         return bool(np.isfinite(self.s_per_gb).all() and not self.latency_s.any())
 
-    def transfer_s(self, data_gb: Floats, source: Ints, target: Ints) -> Floats:
+    def transfer_s(self, data_gb: Any, source: Any, target: Any) -> Floats:
         """What data take from GPU to GPU.
 
         An edge without data needs no transfer: neither time nor connection.
@@ -115,15 +134,9 @@ class Problem:
         """
         delay_s: Floats = self.s_per_gb[source, target]
         if self._plain:
-            return data_gb * delay_s
+            return np.asarray(data_gb * delay_s)
         with np.errstate(invalid="ignore"):  # no data, no connection: 0 x infinity
             return np.where(data_gb > 0, self.latency_s[source, target] + data_gb * delay_s, 0.0)
-
-    def moved_s(self, data_gb: float, source: int, target: int) -> float:
-        """As `transfer_s`, for one edge."""
-        if not data_gb:
-            return 0.0
-        return self.latency_s.item(source, target) + data_gb * self.s_per_gb.item(source, target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +148,8 @@ class Plan:
     gpu : array of int
         Index of each node's GPU, shape (nodes,).
     order : array of int, optional
-        In which a GPU runs its nodes (exclusive), or lets in those that wait for memory (shared):
-        all nodes in a topological order, shape (nodes,); the graph's unless given.
+        In which a GPU runs its nodes: all nodes in a topological order, shape (nodes,); the
+        graph's unless given.
     scheduler : str
         Who made it.
     """
@@ -185,6 +198,14 @@ class Plan:
                     f"order: node {graph.names[after]} comes before {graph.names[before]},"
                     " whose data it needs"
                 )
+        order = graph.order if self.order is None else self.order
+        in_use_mb = graph.in_use_mb(self.gpu, order)
+        has_mb = problem.platform.memory_mb[self.gpu]
+        for node in order[(in_use_mb > has_mb)[order]][:1]:
+            raise InputError(
+                f"GPU {self.gpu[node]} of {has_mb[node]} MB is out of memory:"
+                f" {problem.needs(node, in_use_mb[node], '', self.gpu)}"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +239,9 @@ class Schedule:
         return float(self.finish_s.max())
 
     def arrivals_s(self) -> Floats:
-        """When the data of each edge arrive, seconds, shape (edges,) (Equation 2)."""
+        """When the data of each edge arrive if they need not wait for a link, seconds, shape
+        (edges,) (Equation 2).
+        """
         start, end = self.problem.graph.edges.T
         gpu = self.plan.gpu
         moved_s = self.problem.transfer_s(self.problem.graph.data_gb, gpu[start], gpu[end])
@@ -248,18 +271,11 @@ def critical_path_s(problem: Problem) -> float:
 def capacity_s(problem: Problem) -> float:
     """What the GPUs need if they are never idle, seconds.
 
-    In the reading "exclusive" all work over the speed of all GPUs, or the longest unit on its
-    fastest GPU. In "shared", where nodes run side by side at full speed, memory x time of all nodes
-    over the memory of all GPUs.
+    All work over the speed of all GPUs, or the longest unit on its fastest GPU.
     """
-    graph, platform = problem.graph, problem.platform
-    if problem.reading == "shared":
-        time_s = problem.time_s.min(axis=1, where=problem.fits[graph.unit], initial=np.inf)
-        return float(graph.memory_mb @ time_s / platform.memory_mb.sum())
-    unit_s = np.zeros(problem.fits.shape)
-    np.add.at(unit_s, graph.unit, problem.time_s)
-    longest_s = unit_s.min(axis=1, where=problem.fits, initial=np.inf).max()
-    return float(max(longest_s, graph.work_tflop.sum() / platform.tflops.sum()))
+    work, tflops = problem.graph.work_tflop.sum(), problem.platform.tflops.sum()
+    longest_s = problem.unit_s.min(axis=1, where=problem.fits, initial=np.inf).max()
+    return float(max(longest_s, work / tflops))
 
 
 FEW = 16  # plans: up to so many are quicker one by one, in plain Python, than all at once, in NumPy
@@ -270,16 +286,14 @@ def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
 
     problem: a graph and its GPUs. gpu: of each node, one row a plan, shape (plans, nodes). order:
     of all plans, as of `Plan`. Result: seconds, shape (plans,); infinite where data would need a
-    connection that is not there.
+    connection that is not there, or a GPU more memory than it has.
     """
     order = problem.graph.order if order is None else order
-    start_s, finish_s = _times(problem, np.ascontiguousarray(gpu.T), order)
-    answer: Floats = finish_s.max(axis=0)
-    if problem.reading == "shared":
-        for plan in np.flatnonzero(
-            _blocked(problem, gpu, start_s.T, finish_s.T) & np.isfinite(answer)
-        ):
-            answer[plan] = _with_memory(problem, gpu[plan], order)[1].max()
+    answer: Floats = _times(problem, np.ascontiguousarray(gpu.T), order)[1].max(axis=0)
+    if problem.lasts.any():
+        for number, plan in enumerate(gpu):
+            if (problem.graph.in_use_mb(plan, order) > problem.platform.memory_mb[plan]).any():
+                answer[number] = np.inf
     return answer
 
 
@@ -291,35 +305,26 @@ def carried_out(problem: Problem, plan: Plan) -> Schedule:
     plan.check(problem)
     order = problem.graph.order if plan.order is None else plan.order
     start_s, finish_s = (times[:, 0] for times in _times(problem, plan.gpu[:, None], order))
-    if problem.reading == "shared" and np.isfinite(finish_s).all():
-        blocked = _blocked(problem, plan.gpu[None], start_s[None], finish_s[None])
-        if blocked[0]:
-            start_s, finish_s = _with_memory(problem, plan.gpu, order)
     return Schedule(problem, plan, start_s, finish_s)
 
 
 def _times(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
-    """Starts and finishes, shape (nodes, plans), as if memory never lacked; gpu: shape
-    (nodes, plans).
-    """
-    if 0 < gpu.shape[1] <= FEW:
-        start_s, finish_s = np.stack(
-            [_times_of_one(problem, plan, order) for plan in gpu.T], axis=-1
-        )
+    """Starts and finishes, shape (nodes, plans); gpu: shape (nodes, plans)."""
+    if gpu.shape[1] and (problem.contention or gpu.shape[1] <= FEW):
+        one_by_one = _times_on_links if problem.contention else _times_of_one
+        start_s, finish_s = np.stack([one_by_one(problem, plan, order) for plan in gpu.T], axis=-1)
         return start_s, finish_s
     graph = problem.graph
     plans = np.arange(gpu.shape[1])
     start_s, finish_s = np.empty((2, *gpu.shape))
-    # when each GPU is free, if it runs one node at a time
-    free_s = np.zeros((problem.platform.gpus, len(plans)))
+    free_s = np.zeros((problem.platform.gpus, len(plans)))  # when each GPU is
     for node in order.tolist():
         before, on = graph.predecessors[node], gpu[node]
-        ready_s = np.zeros(len(plans))  # Equation 1
+        ready_s = free_s[on, plans]
         if len(before):
-            moved_s = problem.transfer_s(graph.data_in_gb[node][:, None], gpu[before], on)
-            ready_s = (finish_s[before] + moved_s).max(axis=0)
-        if problem.reading == "exclusive":
-            ready_s = np.maximum(ready_s, free_s[on, plans])
+            data_gb = graph.data_gb[graph.edges_in[node]]
+            moved_s = problem.transfer_s(data_gb[:, None], gpu[before], on)
+            ready_s = np.maximum((finish_s[before] + moved_s).max(axis=0), ready_s)  # Equation 1
         start_s[node] = ready_s
         finish_s[node] = free_s[on, plans] = ready_s + problem.time_s[node, on]  # Equation 15
     return start_s, finish_s
@@ -329,14 +334,14 @@ def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
     """Starts and finishes, shape (2, nodes), of one plan, to the last digit those of many; gpu:
     shape (nodes,).
     """
-    graph, exclusive = problem.graph, problem.reading == "exclusive"
+    graph = problem.graph
     incoming = graph.incoming
     moved_s = problem.transfer_s(graph.data_gb, *gpu[graph.edges.T]).tolist()
     time_s, on = problem.time_s[np.arange(graph.nodes), gpu].tolist(), gpu.tolist()
     start_s, finish_s = [0.0] * graph.nodes, [0.0] * graph.nodes
     free_s = [0.0] * problem.platform.gpus
     for node in order.tolist():
-        now_s = free_s[on[node]] if exclusive else 0.0
+        now_s = free_s[on[node]]
         for before, edge in incoming[node]:
             arrives_s = finish_s[before] + moved_s[edge]
             if arrives_s > now_s:  # several times as quick as max()
@@ -346,71 +351,46 @@ def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
     return np.array((start_s, finish_s))
 
 
-def _blocked(
-    problem: Problem, gpu: Ints, start_s: Floats, finish_s: Floats
-) -> npt.NDArray[np.bool_]:
-    """Whether the nodes of each plan together ever hold more of a GPU than its memory (Equations 5
-    and 6); rows are plans.
-
-    A node that takes no time, but memory, may have to wait for it: then it is not told, and
-    taken to be so.
+def _times_on_links(problem: Problem, gpu: Ints, order: Ints) -> Floats:
+    """As `_times_of_one`, by events in order of time, where a link has one transfer at a time:
+    first come, first served; of those of an instant, the edge of the least number.
     """
-    plans, nodes = gpu.shape
-    row = np.repeat(np.arange(plans), nodes)
-    held = np.broadcast_to(problem.graph.memory_mb, gpu.shape).ravel()
-    on, started, ended = gpu.ravel(), start_s.ravel(), finish_s.ravel()
-    runs = started < ended
-    row, on, held = (np.tile(values[runs], 2) for values in (row, on, held))
-    change = np.where(np.arange(len(row)) < runs.sum(), held, -held)
-    time_s = np.concatenate((started[runs], ended[runs]))
-    by_time = np.lexsort((change, time_s, on, row))  # of one instant, first what ends
-    gpus = problem.platform.gpus
-    group = (row * gpus + on)[by_time]
-    # a group ends with nothing held, so that the next begins at 0
-    running = np.cumsum(change[by_time])
-    answer: npt.NDArray[np.bool_] = np.any(
-        ~runs.reshape(gpu.shape) & (problem.graph.memory_mb > 0), axis=1
-    )
-    np.logical_or.at(answer, group // gpus, running > problem.platform.memory_mb[group % gpus])
-    return answer
+    graph = problem.graph
+    source, target = gpu[graph.edges.T]
+    moved_s = problem.transfer_s(graph.data_gb, source, target).tolist()
+    link = problem.platform.link(source, target).tolist()
+    time_s, on = problem.time_s[np.arange(graph.nodes), gpu].tolist(), gpu.tolist()
+    ends, edges_out = graph.edges[:, 1].tolist(), [edges.tolist() for edges in graph.edges_out]
+    missing = [len(edges) for edges in graph.edges_in]
+    start_s, finish_s = [0.0] * graph.nodes, [0.0] * graph.nodes
+    turns: list[list[int]] = [[] for _ in range(problem.platform.gpus)]
+    for node in reversed(order.tolist()):
+        turns[on[node]].append(node)
+    runs, free_s = [False] * len(turns), dict.fromkeys(link, 0.0)
+    coming: list[tuple[float, int]] = []  # (time, edge whose data arrive, or -1 - node that ends)
 
+    def start(host: int, now_s: float) -> None:
+        if turns[host] and not runs[host] and not missing[turns[host][-1]]:
+            node, runs[host] = turns[host].pop(), True
+            start_s[node], finish_s[node] = now_s, now_s + time_s[node]
+            heappush(coming, (finish_s[node], -1 - node))
 
-def _with_memory(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
-    """Starts and finishes of a plan where nodes wait for memory (Equations 4 to 7), by events
-    in order of time.
-
-    Those that wait start in the plan's order as memory allows; one that does not fit yet
-    lets others pass.
-    """
-    graph, on = problem.graph, gpu.tolist()
-    place, memory_mb = np.argsort(order).tolist(), graph.memory_mb.tolist()
-    time_s = problem.time_s[np.arange(graph.nodes), gpu].tolist()
-    moved_s = problem.transfer_s(graph.data_gb, *gpu[graph.edges.T]).tolist()
-    missing = [len(before) for before in graph.predecessors]
-    ready_s, start_s, finish_s = np.zeros((3, graph.nodes)).tolist()
-    free_mb = problem.platform.memory_mb.tolist()
-    waiting: list[list[int]] = [[] for _ in free_mb]  # in the plan's order
-    # (time, 0 ready or 1 ended, node)
-    coming = [(0.0, 0, node) for node in range(graph.nodes) if not missing[node]]
+    for host in range(len(turns)):
+        start(host, 0.0)
     while coming:
-        now_s, changed = coming[0][0], set[int]()
+        now_s, asked = coming[0][0], list[int]()
         while coming and coming[0][0] == now_s:
-            _, ended, node = heappop(coming)
-            changed.add(on[node])
-            if not ended:
-                insort(waiting[on[node]], node, key=place.__getitem__)
-                continue
-            free_mb[on[node]] += memory_mb[node]
-            for after, edge in zip(graph.successors[node].tolist(), graph.edges_out[node].tolist()):
-                ready_s[after] = max(ready_s[after], now_s + moved_s[edge])
-                missing[after] -= 1
-                if not missing[after]:
-                    heappush(coming, (ready_s[after], 0, after))
-        for host in changed:
-            for node in list(waiting[host]):
-                if memory_mb[node] <= free_mb[host]:
-                    waiting[host].remove(node)
-                    free_mb[host] -= memory_mb[node]
-                    start_s[node], finish_s[node] = now_s, now_s + time_s[node]
-                    heappush(coming, (finish_s[node], 1, node))
-    return np.array(start_s), np.array(finish_s)
+            what = heappop(coming)[1]
+            arrived = [what]
+            if what < 0:
+                host, out = on[-1 - what], edges_out[-1 - what]
+                runs[host], arrived = False, [edge for edge in out if not moved_s[edge]]
+                asked += [edge for edge in out if moved_s[edge]]
+                start(host, now_s)
+            for edge in arrived:
+                missing[ends[edge]] -= 1
+                start(on[ends[edge]], now_s)
+        for edge in sorted(asked):
+            free_s[link[edge]] = max(now_s, free_s[link[edge]]) + moved_s[edge]
+            heappush(coming, (free_s[link[edge]], edge))
+    return np.array((start_s, finish_s))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from inspect import signature
 from itertools import repeat
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import simpy
+from simpy.events import EventPriority
 
 from cgrsp_simpy.dag.generate import erdos_renyi, star, training_graph
 from cgrsp_simpy.dag.graph import Graph, Node
@@ -21,9 +25,9 @@ from cgrsp_simpy.dag.problem import Plan, Problem, Schedule, lower_bound_s
 from cgrsp_simpy.dag.search import Budget, Solution
 from cgrsp_simpy.dag.view import InTurn, OwnPolicy, View
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.events import AT_LAST, Listener
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import Place, pools, slots
+from cgrsp_simpy.engine.places import Place, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
@@ -49,15 +53,22 @@ SHORT = Budget(evaluations=SEARCHED)
 
 GRAPHS: dict[str, Callable[..., Graph]] = {
     "er": lambda seed, n=300, degree=3.0, times="small": erdos_renyi(n, degree, times, seed),
-    "training": lambda _, layers=8, stages=4, micro_batches=4, replicas=1, shards=1: training_graph(
-        layers, stages, micro_batches, replicas, shards
-    ),
-    "star": lambda _, n=11: star(n),
+    "training": partial(training_graph, layers=8, stages=4, micro_batches=4),
+    "star": lambda n=11: star(n),
 }
 """By name, what makes a graph."""
 
 
-Edge = tuple[simpy.Event, Node, float]  # the end of a predecessor, which it is, and gigabytes
+Edge = tuple[simpy.Event, Node, int]  # the end of a predecessor, which it is, and the edge
+
+
+class Asking(simpy.Event):
+    """The transfers of an instant ask for their links after all else, in order of their edges."""
+
+    def __init__(self, env: simpy.Environment, edge: int) -> None:
+        super().__init__(env)
+        self._ok, self._value = True, None
+        env.schedule(self, EventPriority(AT_LAST + 1 + edge))
 
 
 class Planned(NamedTuple):
@@ -85,8 +96,6 @@ class Scenario(Model):
     state : str
         "free", "busy" or "idle": how much of the GPUs others use (worl-rtgs.txt Section 4.2), drawn
         by the seed.
-    reading : str
-        "exclusive" or "shared", as of `Problem`.
     budget : Budget
         Of each search for a plan.
     """
@@ -94,7 +103,6 @@ class Scenario(Model):
     graph: str | Graph = "er"
     platform: Servers | Platform = field(default_factory=Servers)
     state: str = "free"
-    reading: str = "exclusive"
     budget: Budget = SHORT
 
     metrics = METRICS
@@ -119,7 +127,7 @@ class Scenario(Model):
 
     def __str__(self) -> str:
         name = self.graph if isinstance(self.graph, str) else self.graph.name
-        return f"{name} on {self.platform.name}, {self.state}, {self.reading}"
+        return f"{name} on {self.platform.name}, {self.state}"
 
     @property
     def name(self) -> str:
@@ -149,9 +157,7 @@ class Scenario(Model):
         return self.platform.platform() if isinstance(self.platform, Servers) else self.platform
 
     def places(self) -> tuple[Place, ...]:
-        if self.reading == "exclusive":
-            return slots(self._gpus.gpus, "GPU")
-        return pools(self._gpus.memory_mb.tolist(), "GPU", "MB")
+        return slots(self._gpus.gpus, "GPU")
 
     def draw(self, seed: int = 0) -> Problem:
         """The graph and the GPUs of a seed."""
@@ -159,7 +165,7 @@ class Scenario(Model):
         if used is not None:
             platform = platform.in_use(stream(seed, "in use").uniform(*used, platform.gpus))
         graph = _generated(self.graph, seed) if isinstance(self.graph, str) else self.graph
-        return Problem(graph, platform, self.reading)
+        return Problem(graph, platform)
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Node]]:
         return zip(repeat(0.0), self.draw(draw.seed).graph.jobs)
@@ -172,7 +178,8 @@ class Scenario(Model):
         it.
         """
         problem, solution = run.plan
-        edges = [(run.ended(each), each, gb) for each, gb in problem.graph.sent[node.id]]
+        nodes, incoming = problem.graph.jobs, problem.graph.incoming[node.id]
+        edges = [(run.ended(nodes[each]), nodes[each], edge) for each, edge in incoming]
         if solution is None:
             yield run.env.all_of([ended for ended, *_ in edges])
         else:
@@ -200,23 +207,25 @@ class Scenario(Model):
 
     def _transfer(self, run: Simulation, edge: Edge, node: Node, gpu: int) -> Process:
         """The data of an edge on their way (worl-rtgs.txt Equations 2 and 3)."""
-        ended, before, data_gb = edge
-        source = yield ended
-        delay_s = run.plan.problem.moved_s(data_gb, source, gpu)
-        yield run.timeout(delay_s, ("data", node.id))
+        ended, before, number = edge
+        source, problem = (yield ended), run.plan.problem
+        data_gb = problem.graph.data_gb.item(number)
+        delay_s = float(problem.transfer_s(data_gb, source, gpu))
+        with ExitStack() as until_there:
+            if delay_s and problem.contention:
+                yield Asking(run.env, number)
+                link = run.links[int(problem.platform.link(source, gpu))]
+                yield until_there.enter_context(link.request())
+            yield run.timeout(delay_s, ("data", node.id))
         if delay_s and run.listener:
             nodes = f"of node {before.name} for node {node.name}"
             run.tell("data", node, f"{data_gb:.4g} GB {nodes}, GPU {source} to {gpu}")
 
+    def set_up(self, run: Simulation) -> None:
+        run.links = defaultdict(lambda: simpy.Resource(run.env))  # type: ignore[attr-defined]
+
     def view(self, run: Simulation) -> View:
         return View(run)
-
-    def set_up(self, run: Simulation) -> None:
-        # on a full GPU there is room for a node that needs no memory
-        run.hears_all |= self.reading == "shared"
-
-    def need(self, node: Node) -> float:
-        return 1 if self.reading == "exclusive" else node.memory_mb
 
     def says(self, kind: str, claim: Claim) -> str:
         node = claim.job
@@ -329,7 +338,7 @@ def simulate(
     listener: called with each Event. Raises InputError for a plan that the problem does not allow,
     or that needs a missing connection; PolicyError for an answer that cannot be carried out.
     """
-    made = Scenario(problem.graph, problem.platform, reading=problem.reading)
+    made = Scenario(problem.graph, problem.platform)
     return made.run(scheduler, drawn=problem, listener=listener)
 
 
@@ -337,7 +346,8 @@ def _generated(text: str, seed: int) -> Graph:
     name = text.partition(":")[0]
     check_one_of("graph", name, GRAPHS)
     make = GRAPHS[name]
-    return make(seed, **parameters("graph", text, make, but=("seed", "_")))
+    drawn = {"seed": seed} if "seed" in signature(make).parameters else {}
+    return make(**drawn, **parameters("graph", text, make, but=drawn))
 
 
 def read_graph(text: str) -> str | Graph:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import wraps
-from inspect import Parameter, signature
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.random import Generator
@@ -138,36 +134,3 @@ def random_units(problem: Problem, plans: int, generator: Generator) -> Ints:
     if fits.all():
         return generator.integers(0, problem.platform.gpus, (plans, problem.graph.units))
     return np.asarray(np.where(fits, generator.random((plans, *fits.shape)), -1.0).argmax(axis=2))
-
-
-def of_parts(search: Callable[..., Solution]) -> Callable[..., Solution]:
-    """A search that is given the fields of its parts, as a text names them, in place of these.
-
-    A part is a parameter whose default is a dataclass.
-    """
-    own = signature(search)
-    parts: dict[str, Any] = {
-        name: item.default for name, item in own.parameters.items() if is_dataclass(item.default)
-    }
-
-    @wraps(search)
-    def flat(*given: Any, **named: Any) -> Solution:
-        for name, part in parts.items():
-            changed = {
-                item.name: named.pop(item.name) for item in fields(part) if item.name in named
-            }
-            named[name] = replace(part, **changed)
-        return search(*given, **named)
-
-    taken: list[Parameter] = []
-    for name, parameter in own.parameters.items():
-        if name not in parts:
-            taken.append(parameter)
-            continue
-        inner = fields(parts[name])
-        taken += [
-            parameter.replace(name=item.name, default=item.default, annotation=item.type)
-            for item in inner
-        ]
-    flat.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
-    return flat

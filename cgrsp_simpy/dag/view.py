@@ -24,12 +24,11 @@ from cgrsp_simpy.model.policy import PlaceError, Wake
 class View(view.View):
     """What a policy sees at a decision, read only; its `queue` are the nodes that are ready.
 
-    There is room on a GPU for one node at a time in the reading "exclusive", for as many as its
-    memory holds in "shared". A policy answers with pairs (node, place), and if it likes with a
-    `Wake`.
+    There is room on a GPU for one node at a time, as far as the memory goes. A policy answers with
+    pairs (node, place), and if it likes with a `Wake`.
     """
 
-    __slots__ = ("_at", "_may", "_nodes", "_problem", "_waiting")
+    __slots__ = ("_at", "_free_mb", "_may", "_nodes", "_problem", "_unit_mb", "_waiting")
 
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
@@ -37,6 +36,9 @@ class View(view.View):
         self._nodes, self._waiting = self._problem.graph.jobs, run.waiting
         self._at: dict[int, int] = {}  # the number of the GPU of each unit that is on one
         self._may: dict[int, int] = {}  # by node, as of `_reached`
+        graph = self._problem.graph
+        self._unit_mb = np.bincount(graph.unit, graph.resident_mb)  # what a unit has for good
+        self._free_mb = self._problem.platform.memory_mb.astype(float)
 
     def node(self, number: int) -> Node | None:
         """The node of a number; None if it is not ready, or on a GPU already."""
@@ -48,14 +50,21 @@ class View(view.View):
         """The GPUs to which a node may go now: with room, with memory for its unit, and where that
         is, if some of it has run.
         """
-        run, need, may = self._run, self.need(node), self._may.get(node.id)
+        run, need_mb, may = self._run, self._need_mb(node), self._may.get(node.id)
         if may is None:
             may = self._may[node.id] = self._reached(node)
-        if need:
-            may &= run.mask
+        may &= run.mask
         if (at := self._at.get(node.unit)) is not None:
             may &= 1 << at
-        return [gpu for gpu in Places(run.declared, may) if need <= run.free[gpu.index]]
+        return [gpu for gpu in Places(run.declared, may) if need_mb <= self._free_mb[gpu.index]]
+
+    def _need_mb(self, node: Node) -> float:
+        """Memory that the start of a node takes: its own, what it holds for later nodes, and, with
+        the first of a unit, what that has for good.
+        """
+        unit_mb = 0.0 if node.unit in self._at else self._unit_mb.item(node.unit)
+        added_mb = self._problem.graph.lasting_mb.item(0, node.id)
+        return unit_mb + added_mb + node.memory_mb
 
     def time_s(self, node: Node, gpu: Place) -> float:
         """Execution time of a node on a GPU, seconds."""
@@ -65,24 +74,27 @@ class View(view.View):
         """Of each predecessor of a node, the GPU on which it ran and the gigabytes that it
         sends.
         """
-        sent = self._problem.graph.sent[node.id]
-        return tuple([(self.places[self._at[before.unit]], data_gb) for before, data_gb in sent])
+        return tuple([(self.places[at], data_gb) for at, data_gb in self._sent(node)])
+
+    def _sent(self, node: Node) -> list[tuple[int, float]]:
+        graph, at = self._problem.graph, self._at
+        incoming = graph.incoming[node.id]
+        return [(at[graph.unit.item(each)], graph.data_gb.item(edge)) for each, edge in incoming]
 
     def data_s(self, node: Node, gpu: Place) -> float:
         """How long the data of a node are on their way to a GPU, seconds; infinite where they
-        cannot get there.
+        cannot get there; if no other transfer is before them on a link.
         """
-        problem, at, to = self._problem, self._at, gpu.index
-        sent = problem.graph.sent[node.id]
-        return max([problem.moved_s(gb, at[before.unit], to) for before, gb in sent], default=0.0)
+        at, data_gb = np.array(self._sent(node)).reshape(-1, 2).T
+        moved_s = self._problem.transfer_s(data_gb, at.astype(int), gpu.index)
+        return float(moved_s.max(initial=0.0))
 
     def _reached(self, node: Node) -> int:
         """Bit n is set if the nth GPU has memory for the unit of a node, and its data can get
         there.
         """
         problem = self._problem
-        sent = problem.graph.sent[node.id]
-        sources = np.array([self._at[before.unit] for before, data_gb in sent if data_gb], int)
+        sources = np.array([at for at, data_gb in self._sent(node) if data_gb], int)
         may = problem.fits[node.unit] & np.isfinite(problem.s_per_gb[sources]).all(axis=0)
         return int.from_bytes(np.packbits(may, bitorder="little").tobytes(), "little")
 
@@ -93,6 +105,7 @@ class View(view.View):
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         problem, node, gpu = self._problem, claim.job, self._number(chosen)
+        need_mb = self._need_mb(node)
         at = self._at.setdefault(node.unit, gpu)
         if at != gpu:
             raise PlaceError(f"GPU {gpu}; its unit is on GPU {at}")
@@ -101,7 +114,15 @@ class View(view.View):
             raise PlaceError(f"GPU {gpu}, {has} is too small for it or its unit")
         if self.data_s(node, chosen) == math.inf:
             raise PlaceError(f"GPU {gpu}, to which its data have no connection")
-        return ((gpu, self.need(node)),)
+        if need_mb > self._free_mb[gpu]:
+            left = f"of whose memory {self._free_mb[gpu]:.0f} MB are left"
+            raise PlaceError(f"GPU {gpu}, {left}; it takes {need_mb:.0f} MB")
+        self._free_mb[gpu] -= need_mb - node.memory_mb  # which alone is on the GPU
+        return ((gpu, 1.0),)
+
+    def freed(self, claim: Claim) -> None:
+        node: Node = claim.job
+        self._free_mb[self._at[node.unit]] += self._problem.graph.lasting_mb[1, node.id]
 
 
 Answer = Iterable["tuple[Node, Place] | Wake"]
@@ -111,8 +132,7 @@ OwnPolicy = Callable[[View], Answer | None]
 
 
 class InTurn:
-    """A plan as a policy: on each GPU the next node once it is ready; in "shared", each that is
-    ready and finds room.
+    """A plan as a policy: on each GPU the next node once it is ready.
 
     Raises InputError for a plan that the problem does not allow, or that needs a missing
     connection.
@@ -125,21 +145,11 @@ class InTurn:
         order = graph.order if plan.order is None else plan.order
         place = np.lexsort((np.argsort(order), plan.gpu))  # by GPU, and there in turn
         self.name, self._gpu = plan.scheduler, plan.gpu.tolist()
-        self._rank = np.argsort(place).tolist()
         turns = np.split(place, np.searchsorted(plan.gpu[place], np.arange(1, gpus)))
-        # the last first
-        self._turns = (
-            [turn[::-1].tolist() for turn in turns] if problem.reading == "exclusive" else []
-        )
+        self._turns = [turn[::-1].tolist() for turn in turns]  # the last first
 
     def __call__(self, view: View) -> Iterator[tuple[Node, Place]]:
         """Put the nodes whose turn it is."""
-        if not self._turns:
-            for node in sorted(view.queue, key=lambda node: self._rank[node.id]):
-                gpu = view.places[self._gpu[node.id]]
-                if view.need(node) <= view.room(gpu):
-                    yield node, gpu
-            return
         for gpu in self._gpus(view):
             turn = self._turns[gpu.index]
             if turn and (node := view.node(turn[-1])) is not None:

@@ -10,9 +10,9 @@ execution S follow their laws (thesis Eq. 3.1, 3.2, 3.12). With L = D + S,
     for each type g and instant s  the sum of x_j(t, g) P(L > s - t) over j and t <= s is at most
                                    the number of slots of g
 
-and mean wait, misses and tardiness are linear in x. The least value over all such x is below the
-expectation of every policy, even of one that knows the arrivals to come. Where types may be chosen,
-slots are counted over all types at once.
+and mean wait, misses, tardiness and rent are linear in x. The least value over all such x is below
+the expectation of every policy, even of one that knows the arrivals to come. Where types may be
+chosen, slots are counted over all types at once.
 
 No bound is lost to discrete time, by duality: for any prices p_g(s) >= 0 of a slot held at time s,
 
@@ -21,35 +21,32 @@ No bound is lost to discrete time, by duality: for any prices p_g(s) >= 0 of a s
 
 is below that least value. Prices that are linear between knots a bin apart come from the program
 with jobs in groups (columns are generated from the least terms above); the bound is then taken of
-the jobs as they are. Poor prices make it lower, not false.
-
-The least over t is taken over steps of at most STEP_S, of each something that no t of it is below:
-a job may use the whole step in which it comes; misses and tardiness are of the step's beginning,
-with the deadline put off to a whole step; wait and price are the lesser of both ends, less a
-margin. For the price of a dispatch at t is the sum over steps' edges b of (p before b - p after b)
-K(b - t), where K(u) = E min(L, u) is concave in u >= 0: where prices fall, its least is at an end;
-where they rise by r, it dips below both by at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t
-the step's beginning and h its length. After the horizon prices are 0, and a job is taken to have
-the type and the stock that suit it best. L is cut off where S would be longer with a chance of 1 in
-1000 only, which lowers P(L > u). Where the law of the stock changes within a step, both count.
+the jobs as they are. Poor prices make it lower, not false. What is paid at each step is found in
+`decide.dispatches`.
 
 Slots that are whole, taken one by one, make it no tighter: whatever x meets the capacities can be
 followed on each slot. Whenever the slot is free at t, let it take job j with chance x_j(t, g) over
 (slots of g x the chance that it is free). By induction over t the latter is 1 - the sum over j and
 s < t of x_j(s, g) P(L > t - s) / slots of g, and the constraint at t says that the chances of all j
 add up to at most 1. What is lost between this bound and the best policy lies in "once each" on
-every luck, not only on average, and in several slots at once.
+every luck, not only on average, and in several slots at once. Few jobs on one or two slots are not
+left to it: `decide.recursion` has each of them once on every luck.
 
 Measured times have no law. There the bound is of policies that may know every job's time, and the
-expectation is over stock and delays alone; times are rounded down to levels (`occupation`), which
-lowers P(L > u), and so the bound.
+expectation is over stock and delays alone.
+
+Stock that lasts, or is replayed, takes the path that the seed draws, and the bound is of policies
+that know it: all others do no better. Given the path, delays are independent again, and all above
+holds with the statuses of the path in place of their chances. Of terms of renting: where instances
+are kept warm or refused, a delay is taken to be 0 (a warm one has none, a refused job holds no
+slot), and what is billed beside execution is left out. Where they are taken back, or jobs
+suspended, a job may hold its slot in parts, and nothing is known.
 """
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, NamedTuple
 
@@ -57,27 +54,32 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.solver import SOLVED, SolverError, tried_twice
-from cgrsp_simpy.decide.occupation import Laws, levels_of
+from cgrsp_simpy.decide.dispatches import DAY_S, STEP_S, Dispatches, Group, Units
+from cgrsp_simpy.decide.recommend import Prices
+from cgrsp_simpy.decide.recursion import grid, least_cost
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
-from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.scenario import Scenario
 
-STEP_S, DAY_S = 10.0, 86400.0
+BIN_S = 600.0
 GROUPS_PER_BIN = 2
 # rounds of column generation at most; columns a group that are kept from one to the next
 ROUNDS, KEPT = 40, 20
-# the generation ends when prices give this little less than the program, minutes or per cent; share
-GAP, GAP_SHARE = 0.06, 0.002
+# the generation ends when prices give this little less than the program: share of it, and of a job
+# that waits a minute, is missed and a minute late
+GAP_SHARE, GAP = 0.002, 0.06
 NEGLIGIBLE_S = 1e-4  # of a step that is held
-AFTER_S = 1e-6  # by when a change of the clock has come, whatever its rounding
-MOST_STEPS = 30_000  # of a horizon, three and a half days of STEP_S
+LEAST = 1e-9  # minutes, per cent or USD a day: less is rounding
 MOST_CELLS = 2e8  # steps times shapes of prices: 1.6 GB
+BILLED = {"billed_from", "minimum_s", "increment_s", "budget_usd_per_day"}  # beside execution
 # What the proofs are of, by field of a scenario, its terms, its market and its hourly stock.
 PROVED: dict[str, set[str]] = {
     "scenario": {"name", "workload", "slots", "gpus", "free_types", "market", "service", "terms"},
-    "terms": set(),
-    "market": {"clock", "delay_s", "high_cap", "medium_factor", "medium_cap", "stock"},
-    "hourly stock": {"gpu", "chances"},
+    "terms": {"retry_s", "warm_s"} | BILLED,
+    "market": {
+        *("clock", "delay_s", "high_cap", "medium_factor", "medium_cap", "stock"),
+        *("persistence_s", "sight", "series"),
+    },
+    "hourly stock": {"gpu", "chances", "persistence_s"},
 }
 
 
@@ -95,7 +97,7 @@ OBJECTIVES = {
     "tardiness": Weights(tardiness=1.0),
     "mix": Weights(1.0, 1.0, 1.0),
 }
-"""By name, what a bound is of."""
+"""By name, what a bound is of, beside "cost"."""
 
 
 @dataclass(frozen=True)
@@ -105,38 +107,28 @@ class Bound:
 
     Attributes
     ----------
-    value : float
-        The bound: minutes, per cent, or their sum, by the objective.
-    program : float
+    value : float, optional
+        The bound: minutes, per cent, their sum or USD a day, by the objective. None: no bound
+        is known but 0.
+    program : float, optional
         Value of the program with jobs in groups, itself no bound; it lies above by what is lost to
-        groups, steps and the rounds that were left out.
-    wait_min, miss_pct, tardiness_min : float
-        At the program's solution, means over jobs: minutes, per cent, minutes.
-    bin_s : float
-        Seconds between knots of the prices.
-    seconds : float
-        What it took.
-    status : str
-        The solver's last message.
+        groups, steps and the rounds that were left out. None: by the recursion.
+    step_s : float
+        Seconds between knots of the prices, or of a step of the recursion.
     """
 
-    value: float
-    program: float
-    wait_min: float
-    miss_pct: float
-    tardiness_min: float
-    bin_s: float
-    seconds: float
-    status: str
+    value: float | None
+    program: float | None
+    step_s: float
 
 
-def check_proved(scenario: Scenario, what: str, known: Collection[str] = ()) -> None:
-    """Refuse a scenario of which a bound or an optimum is not proved: one in which a part that the
-    proof does not know of (stock that lasts or is seen, other terms of renting) is not left at
-    its default.
+def check_proved(scenario: Scenario, what: str = "bound", but: Collection[str] = ()) -> None:
+    """Refuse a scenario of which no bound is known: one in which a part that the proof does not
+    know of (jobs that are suspended, instances that are taken back) is not left at its default.
 
-    what: what is asked for, such as "a bound". known: fields that its proof knows of, beside those
-    of a bound's. Raises InputError for such a part, by its name, and for what is no such scenario.
+    what: of which else none is known, such as "optimum". but: parts (scenario, terms, market,
+    hourly stock) of which it knows no other than the default. Raises InputError for such a part, by
+    its name, and for what is no such scenario.
     """
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     parts: list[tuple[str, Any]] = [("scenario", scenario), ("terms", scenario.terms)]
@@ -144,11 +136,11 @@ def check_proved(scenario: Scenario, what: str, known: Collection[str] = ()) -> 
     parts += [("hourly stock", stock) for stock in scenario.market.stock]
     for name, part in parts:
         for item in fields(part):
-            if item.init and item.name not in PROVED[name] | set(known):
+            if item.init and (name in but or item.name not in PROVED[name]):
                 made = item.default_factory
                 usual = item.default if made is MISSING else made()
-                value = getattr(part, item.name)
-                require(value == usual, f"{item.name} of the {name}", value, f"{usual} for {what}")
+                value, told = getattr(part, item.name), f"{item.name} of the {name}"
+                require(value == usual, f"no {what} known: {told}", value, f"{usual}")
 
 
 def check_bin(name: str, bin_s: float, unit_s: float = 1.0) -> None:
@@ -158,24 +150,42 @@ def check_bin(name: str, bin_s: float, unit_s: float = 1.0) -> None:
     require(bin_s <= most, name, bin_s, f"at most {most:g}")
 
 
-def weights_of(objective: str | Weights) -> Weights:
-    """The weights of an objective's name, or checked ones."""
+def _units(scenario: Scenario, objective: str | Weights | Prices) -> Units:
+    """What seconds, misses and USD of a job count."""
+    if objective == "cost":
+        objective = Prices()
+    jobs = scenario.jobs
+    if isinstance(objective, Prices):
+        days = max(1.0, jobs / scenario.workload.rate_per_s / DAY_S)
+        return Units(
+            objective.price_wait / 60 / days,
+            objective.price_miss / days,
+            objective.price_late / 60 / days,
+            rent=1 / days,
+            weighed=True,
+            beside=objective.price_slot * len(scenario.slots),
+        )
     if not isinstance(objective, Weights):
-        check_one_of("objective", objective, OBJECTIVES)
-        return OBJECTIVES[objective]
+        check_one_of("objective", objective, [*OBJECTIVES, "cost"])
+        objective = OBJECTIVES[objective]
     for name, weight in zip(Weights._fields, objective):
         check_number(f"weight of {name}", weight, least=0)
     require(any(objective), "weights", tuple(objective), "not all 0")
-    return objective
+    wait, miss, late = objective
+    return Units(wait / 60 / jobs, 100 * miss / jobs, late / 60 / jobs)
 
 
 def lower_bound(
-    scenario: Scenario, seed: int = 0, objective: str | Weights = "mix", bin_s: float = 300.0
+    scenario: Scenario,
+    seed: int = 0,
+    objective: str | Weights | Prices = "mix",
+    bin_s: float | None = None,
 ) -> Bound:
     """A lower bound on an objective under any policy, in expectation over the draws, for the
-    arrivals of a seed.
+    arrivals of a seed, and its path of the stock where that lasts.
 
-    By a linear program (ours), which the module's docstring describes.
+    By a linear program (ours), which the module's docstring describes; of few jobs on one or two
+    slots by a recursion (`decide.recursion`).
 
     Parameters
     ----------
@@ -183,176 +193,84 @@ def lower_bound(
         Jobs of one GPU each. Of a log the bound is of the measured times, even for a policy that
         knows them; the draws are those of stock and delay.
     seed : int
-        Of the arrivals, >= 0.
-    objective : str or Weights
-        "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum; or own weights, >= 0.
-    bin_s : float
+        Of the arrivals and of stock that lasts, >= 0.
+    objective : str, Weights or Prices
+        "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum; or own weights of these,
+        >= 0. "cost": USD a day, as `advise` has it, rent among them, by its default prices, or
+        those given; a job's weight multiplies those of its wait, miss and lateness.
+    bin_s : float, optional
         Seconds between knots of the prices, from 1 to a day's. Narrower ones give greater bounds
         and take longer: on a hectic day 20, 10 and 5 minutes take some 5, 15 and 70 seconds.
+        None: the recursion where there are few jobs and slots, else BIN_S.
 
     Returns
     -------
     Bound
-        In the unit of the objective, with the program's solution.
+        In the unit of the objective.
 
     Raises
     ------
     InputError
         For another objective, a seed or bin that is not allowed, jobs of several GPUs, a log of
-        many days, narrow bins over a long time, and markets of which the bound is not proved.
+        many days, narrow bins over a long time, and terms of which no bound is known.
     SolverError
         If the linear program's solver fails.
     """
-    weights = weights_of(objective)
+    check_proved(scenario)
+    units = _units(scenario, objective)
     check_whole("seed", seed, least=0)
-    check_bin("bin_s", bin_s)
-    check_proved(scenario, "a bound")
-    began = time.perf_counter()
-    jobs = list(scenario.workload.generate(seed, scenario.service))
-    widest = max((job for job, _ in jobs), key=lambda job: job.gpus)
+    if bin_s is not None:
+        check_bin("bin_s", bin_s)
+    drawn = list(scenario.workload.generate(seed, scenario.service))
+    widest = max((job for job, _ in drawn), key=lambda job: job.gpus)
     require(widest.gpus == 1, f"gpus of job {widest.id}", widest.gpus, "1 for a bound")
-    program = _Program(scenario, jobs, weights, float(bin_s))
-    price, solution = program.solve()
-    parts = (program.parts @ solution.x).tolist()
-    minutes, per_cent, late = (
-        parts[0] / len(jobs) / 60,
-        100 * parts[1] / len(jobs),
-        parts[2] / len(jobs) / 60,
-    )
-    value = max(0.0, program.bound(price))
-    return Bound(
-        value,
-        solution.fun,
-        minutes,
-        per_cent,
-        late,
-        float(bin_s),
-        time.perf_counter() - began,
-        solution.message,
-    )
+    small = grid(scenario, seed, drawn, units) if bin_s is None else None
+    if small:
+        value, program, step_s = least_cost(small, scenario), None, small.step_s
+    else:
+        step_s = BIN_S if bin_s is None else float(bin_s)
+        width = math.ceil(step_s / STEP_S)
+        own = _Program(Dispatches(scenario, seed, drawn, units, step_s / width, width), width)
+        price, program = own.solve()
+        value, program = own.bound(price), program + units.beside
+    return Bound(value + units.beside if value > LEAST else None, program, step_s)
 
 
 Columns = dict[tuple[int, int, int], list[tuple[int, int]]]
-"""Dispatches of a group at a step: by level, type and multiplier, pairs of the group's
-number and the step.
-"""
-
-
-class _Group(NamedTuple):
-    """Jobs of one level that come, and are due, at about the same time; means in seconds."""
-
-    submit_s: float
-    deadline_s: float
-    c: int
-    jobs: int = 1
+"""Dispatches: by level, type and chances, pairs of a group's number and the step."""
 
 
 class _Program:
-    """The program on a grid of steps, `width` of them a bin, up to step `end`. A step of several
-    laws of the stock is there as often: step and law, an index of the multiplier, stand in `steps`
-    and `law`.
-    """
+    """The program over dispatches on a grid, `width` of its steps a bin."""
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        drawn: list[tuple[Job, Draws]],
-        weights: Weights,
-        bin_s: float,
-    ) -> None:
-        self.width = math.ceil(bin_s / STEP_S)
-        self.step_s = bin_s / self.width
-        # of seconds of wait, misses, seconds of tardiness
-        self.unit = np.array(weights) * (1 / 60, 100, 1 / 60) / len(drawn)
-        levels, own = levels_of(scenario, drawn)
-        self.alone = [_Group(job.submit_s, job.deadline_s, c) for (job, _), c in zip(drawn, own)]
-        market = scenario.market
-        changes_s = [
-            3600 * (hour - market.clock.start_h) % DAY_S + AFTER_S for hour in market.change_hours
-        ]
-
-        def moment(time_s: float) -> tuple[float, int]:
-            """A key of a time; at times of equal keys the law of the stock is the same."""
-            return market.clock.multiplier(time_s), market.band(time_s) if market.stock else 0
-
-        instants_s = {moment(time_s): time_s for time_s in changes_s}
-        values = list(instants_s)
-
-        def law(time_s: float) -> int:
-            return values.index(moment(time_s))
-
-        longest = max(
-            gpu.mean_execution_s[level.complexity] * level.most
-            for gpu in scenario.gpus
-            for level in levels
-        )
-        most_s = MOST_STEPS * STEP_S
-        for name, value_s in {
-            "last submission": drawn[-1][0].submit_s,
-            "longest execution": longest,
-        }.items():
-            allowed = f"at most {most_s / 3600:.0f} h for a bound"
-            require(value_s <= most_s, name, f"{value_s / 3600:.1f} h", allowed)
-        self.laws = Laws(scenario, levels, self.step_s, list(instants_s.values()))
-        self.end = self._horizon(law)
-        allowed = f"wider for a horizon of {self.end * self.step_s / 3600:.1f} h"
-        require(self.end * (self.end // self.width) <= MOST_CELLS, "bin_s", bin_s, allowed)
-        begins_s = [step * self.step_s for step in range(self.end)]
-        pieces = {(step, law(at_s)) for step, at_s in enumerate(begins_s)}
-        pieces |= {(step, law(at_s + AFTER_S)) for step, at_s in enumerate(begins_s)}
-        for day in range(int(self.end * self.step_s // DAY_S) + 1):
-            within_s = [day * DAY_S + change_s for change_s in changes_s]
-            pieces |= {(int(at_s // self.step_s), law(at_s)) for at_s in within_s}
-        self.steps, self.law = np.array(sorted(piece for piece in pieces if piece[0] < self.end)).T
-        self.changes = sorted({*self.steps[np.flatnonzero(np.diff(self.law)) + 1].tolist()})
+    def __init__(self, own: Dispatches, width: int) -> None:
+        self.own, self.width = own, width
+        bin_s = width * own.step_s
+        allowed = f"wider for a horizon of {own.end * own.step_s / 3600:.1f} h"
+        require(own.end * (own.end // width) <= MOST_CELLS, "bin_s", bin_s, allowed)
         self.groups = self._grouped(bin_s / GROUPS_PER_BIN)
         self.basis = self._basis()
-        self.room_s = np.concatenate(
-            [slots * self.basis.sum(axis=0) * self.step_s for slots in self.laws.slots]
-        )
-        self.parts, self.row, self.used = (
-            np.empty((3, 0)),
-            np.empty(0, int),
-            scipy.sparse.csr_array((0, len(self.room_s))),
-        )
+        slot_s = self.basis.sum(axis=0) * own.step_s
+        self.room_s = np.concatenate([slots * slot_s for slots in own.slots])
+        # columns: what they cost, of which group, and what they use of each shape of price
+        self.cost, self.row = np.empty(0), np.empty(0, int)
+        self.used = scipy.sparse.csr_array((0, len(self.room_s)))
 
-    def _horizon(self, law: Callable[[float], int]) -> int:
-        """The end of the bin by which half the fleet, never idle while jobs wait, would
-        have served all; not much beyond all arrivals and twice MOST_STEPS.
-        """
-        laws, bin_s = self.laws, self.width * self.step_s
-        shares = np.bincount([job.c for job in self.alone], minlength=len(laws.mean_s))
-        arrived = np.bincount([int(job.submit_s // bin_s) for job in self.alone]).tolist()
-        left, bins = 0.0, 0
-        while bins < len(arrived) or (left > 0 and bins * self.width < 2 * MOST_STEPS):
-            held_s = shares @ laws.mean_s[:, :, law(bins * bin_s + AFTER_S)] / len(self.alone)
-            least_s = [
-                min(held_s[g] for g, own in enumerate(laws.pool) if own == pool)
-                for pool in range(len(laws.slots))
-            ]
-            left = max(
-                0.0,
-                left
-                + sum(arrived[bins : bins + 1])
-                - bin_s * float(np.sum(laws.slots / least_s)) / 2,
-            )
-            bins += 1
-        return bins * self.width
-
-    def _grouped(self, span_s: float) -> list[_Group]:
+    def _grouped(self, span_s: float) -> list[Group]:
         """Jobs that come within a span, and are due within one where deadlines count."""
-        together: dict[tuple[float, float, int], list[_Group]] = {}
-        for job in self.alone:
-            due = job.deadline_s // span_s if self.unit[1:].any() else 0.0
+        together: dict[tuple[float, float, int], list[Group]] = {}
+        due_counts = self.own.units.miss or self.own.units.late
+        for job in self.own.jobs:
+            due = job.deadline_s // span_s if due_counts else 0.0
             together.setdefault((job.submit_s // span_s, due, job.c), []).append(job)
         return [
-            _Group(
-                sum(job.submit_s for job in own) / len(own),
-                sum(job.deadline_s for job in own) / len(own),
+            Group(
+                sum(job.submit_s for job in jobs) / len(jobs),
+                sum(job.deadline_s for job in jobs) / len(jobs),
                 key[2],
-                len(own),
+                len(jobs),
             )
-            for key, own in together.items()
+            for key, jobs in together.items()
         ]
 
     def _basis(self) -> np.ndarray:
@@ -363,13 +281,14 @@ class _Program:
         across a change for the worse was dispatched before it, so that prices jump there. Before
         the first job nothing is held.
         """
-        first = int(self.alone[0].submit_s // self.step_s)
-        cuts = {*self.changes, *([first] if first >= self.width else [])}
-        middle = np.arange(self.end) + 0.5
-        knots = sorted({*range(0, self.end + 1, self.width), *cuts})
-        block = round(float(self.laws.mean_s.min()) / self.step_s)
+        own, end = self.own, self.own.end
+        first = int(own.jobs[0].submit_s // own.step_s)
+        cuts = {*own.changes, *([first] if first >= self.width else [])}
+        middle = np.arange(end) + 0.5
+        knots = sorted({*range(0, end + 1, self.width), *cuts})
+        block = round(float(own.laws.mean_s.min()) / own.step_s)
         shapes = []
-        for before, knot, after in zip([0, *knots], knots, [*knots[1:], self.end]):
+        for before, knot, after in zip([0, *knots], knots, [*knots[1:], end]):
             up = np.where(
                 (before < middle) & (middle < knot), (middle - before) / max(knot - before, 1), 0.0
             )
@@ -377,7 +296,7 @@ class _Program:
                 (knot < middle) & (middle < after), (after - middle) / max(after - knot, 1), 0.0
             )
             shapes += [up, down] if knot in cuts else [up + down]
-        for change in self.changes:
+        for change in own.changes:
             shapes += [
                 (change - block < middle) & (middle < change),
                 (change < middle) & (middle < change + block),
@@ -386,83 +305,43 @@ class _Program:
 
     # ---- columns ----
 
-    def _used(self, c: int, g: int, v: int, steps: np.ndarray) -> scipy.sparse.csr_array:
-        """Seconds held, weighted by each shape of each pool's price; shape (steps,
-        shapes x pools).
-        """
-        laws, shapes = self.laws, self.basis.shape[1]
-        held_s = np.diff(laws.held_s[c, g, v])
-        held_s = held_s[held_s > NEGLIGIBLE_S]
-        padded = np.vstack([self.basis, np.zeros((len(held_s), shapes))])
-        used = scipy.sparse.csr_array(
-            np.array([held_s @ padded[step : step + len(held_s)] for step in steps.tolist()])
-        )
-        return scipy.sparse.csr_array(
-            (used.data, used.indices + laws.pool[g] * shapes, used.indptr),
-            (len(steps), shapes * len(laws.slots)),
-        )
-
-    def _parts(self, group: _Group, g: int, v: int, steps: np.ndarray) -> np.ndarray:
-        """Expected wait in seconds, misses and tardiness in seconds of a job; shape (3, steps)."""
-        slack = math.ceil(group.deadline_s / self.step_s) - steps
-        wait_s = np.maximum(0.0, steps * self.step_s - group.submit_s) + self.laws.delay_s[g, v]
-        return np.array(
-            [wait_s, self.laws.miss(group.c, g, v, slack), self.laws.late_s(group.c, g, v, slack)]
-        )
-
     def _add(self, wanted: Columns) -> None:
-        """Add columns: their parts (wait, misses, tardiness), their groups and what they use."""
-        parts, row, used = [self.parts], [self.row], [self.used]
+        """Add columns: what they cost, their groups, and by shape of each pool's price the seconds
+        held, weighted by it.
+        """
+        own, shapes, size = self.own, self.basis.shape[1], len(self.room_s)
+        cost, row, used = [self.cost], [self.row], [self.used]
         for (c, g, v), pairs in wanted.items():
             groups, steps = np.array(pairs).T
             distinct, place = np.unique(steps, return_inverse=True)
-            used.append(self._used(c, g, v, distinct)[place])
+            held_s = np.diff(own.laws.held_s[c, g, v])
+            held_s = held_s[held_s > NEGLIGIBLE_S]
+            padded = np.vstack([self.basis, np.zeros((len(held_s), shapes))])
+            made = np.zeros((len(distinct), size))
+            of = slice(own.pool[g] * shapes, (own.pool[g] + 1) * shapes)
+            made[:, of] = [held_s @ padded[step : step + len(held_s)] for step in distinct.tolist()]
+            used.append(scipy.sparse.csr_array(made)[place])
             row.append(groups)
-            parts += [self._parts(self.groups[r], g, v, np.array([step])) for r, step in pairs]
-        self.parts, self.row, self.used = (
-            np.concatenate(parts, axis=1),
-            np.concatenate(row),
-            scipy.sparse.csr_array(scipy.sparse.vstack(used)),
-        )
+            cost += [own.at(self.groups[r], g, v, np.array([step])) for r, step in pairs]
+        self.cost, self.row = np.concatenate(cost), np.concatenate(row)
+        self.used = scipy.sparse.csr_array(scipy.sparse.vstack(used))
 
     def _start(self) -> None:
-        """The first columns: a dispatch after the horizon, which takes no slot, and
-        dispatches at each bin.
-        """
-        tails = [self._tail(group)[:, None] for group in self.groups]
-        self.parts, self.row = np.concatenate(tails, axis=1), np.arange(len(self.groups))
-        self.used = scipy.sparse.csr_array((len(self.groups), len(self.room_s)))
-        wanted: Columns = {}
+        """The first columns: dispatches at each bin, and after the horizon, which takes no slot."""
+        own, wanted = self.own, Columns()
+        bins = [*range(0, own.end, self.width), own.end]
         for r, group in enumerate(self.groups):
-            for step in range(0, self.end, self.width):
-                if step * self.step_s >= group.submit_s:
-                    v = int(self.law[np.searchsorted(self.steps, step)])
-                    for g in range(len(self.laws.pool)):
+            for step in bins:
+                if step * own.step_s >= group.submit_s:
+                    for g, v in enumerate(own.law[np.searchsorted(own.steps, step)].tolist()):
                         wanted.setdefault((group.c, g, v), []).append((r, step))
         self._add(wanted)
 
-    def _tail(self, group: _Group) -> np.ndarray:
-        """What a job that is dispatched after the horizon has at least: wait in seconds, misses
-        and tardiness in seconds, each on the type and at the stock where it is least.
-        """
-        laws, c = self.laws, group.c
-        types, values = np.ix_(*map(np.arange, laws.delay_s.shape))
-        slack = np.array(math.ceil(group.deadline_s / self.step_s) - self.end)
-        waited_s = max(0.0, self.end * self.step_s - group.submit_s)
-        return np.array(
-            [
-                waited_s + laws.delay_s.min(),
-                laws.miss(c, types, values, slack).min(),
-                laws.late_s(c, types, values, slack).min(),
-            ]
-        )
-
-    def solve(self) -> tuple[np.ndarray, scipy.optimize.OptimizeResult]:
-        """Good prices by pool and step, per slot-second, and the program's solution, of which
-        `parts` has the columns.
-        """
+    def solve(self) -> tuple[np.ndarray, float]:
+        """Good prices by pool and step, per slot-second, and the program's value."""
         self._start()
-        jobs = [group.jobs for group in self.groups]
+        units, jobs = self.own.units, [group.jobs for group in self.groups]
+        near = GAP * sum(jobs) * max(60 * units.wait, units.miss / 100, 60 * units.late)
         best, best_price = -math.inf, np.zeros(len(self.room_s))
         for turn in range(ROUNDS):
             once = scipy.sparse.csr_array(
@@ -475,20 +354,18 @@ class _Program:
             value, wanted = self._answers(tried)
             if value > best:
                 best, best_price = value, tried
-            if found.fun - best <= max(GAP, GAP_SHARE * found.fun) or turn == ROUNDS - 1:
+            if found.fun - best <= max(near, GAP_SHARE * found.fun):
                 break
             self._drop(found, price)
             self._add(wanted)
-        return self._by_step(best_price), found
+        return self._by_step(best_price), float(found.fun)
 
     def _solved(
         self, once: scipy.sparse.csr_array, jobs: list[int]
     ) -> scipy.optimize.OptimizeResult:
-        cost = self.unit @ self.parts
-
         def solve(presolve: bool) -> scipy.optimize.OptimizeResult:
             found: scipy.optimize.OptimizeResult = scipy.optimize.linprog(  # type: ignore[call-overload]
-                cost, self.used.T, self.room_s, once, jobs, options={"presolve": presolve}
+                self.cost, self.used.T, self.room_s, once, jobs, options={"presolve": presolve}
             )
             return found
 
@@ -501,77 +378,35 @@ class _Program:
 
     def _answers(self, price: np.ndarray) -> tuple[float, Columns]:
         """What groups add up to at prices, and the columns of their best answers on each type."""
-        by_step = self._by_step(price)
-        least = self._least(by_step)
-        wanted: Columns = {}
-        value = -float(price @ self.room_s)
+        own, wanted = self.own, Columns()
+        least, value = own.least(self._by_step(price)), -float(price @ self.room_s)
         for r, group in enumerate(self.groups):
-            first, cost = self._costs(least, group)
-            value += group.jobs * min(float(cost.min()), float(self.unit @ self._tail(group)))
+            first, cost = own.costs(least, group)
+            value += group.jobs * float(cost.min())
             for g, piece in enumerate((first + cost.argmin(axis=0)).tolist()):
-                step, v = int(self.steps[piece]), int(self.law[piece])
-                wanted.setdefault((group.c, g, v), []).extend([(r, step), (r, step + 1)])
+                step, v = int(own.steps[piece]), int(own.law[piece, g])
+                ends = (r, step), (r, min(step + 1, own.end))
+                wanted.setdefault((group.c, g, v), []).extend(ends)
         return value, wanted
 
     def _drop(self, found: scipy.optimize.OptimizeResult, price: np.ndarray) -> None:
         """Keep what is used, what needs no slot, and the columns that are nearest to being used."""
-        reduced = self.unit @ self.parts + self.used @ price - found.eqlin.marginals[self.row]
+        reduced = self.cost + self.used @ price - found.eqlin.marginals[self.row]
         most = np.sort(reduced)[: KEPT * len(self.groups)][-1]
-        keep = np.flatnonzero(
-            (found.x > 0) | (reduced <= most) | (np.arange(len(reduced)) < len(self.groups))
-        )
-        self.parts, self.row, self.used = self.parts[:, keep], self.row[keep], self.used[keep]
+        keep = np.flatnonzero((found.x > 0) | (reduced <= most) | (np.diff(self.used.indptr) == 0))
+        self.cost, self.row, self.used = self.cost[keep], self.row[keep], self.used[keep]
 
     # ---- the bound at prices ----
 
     def _by_step(self, price: np.ndarray) -> np.ndarray:
         """Prices by pool and step, of prices by pool and shape."""
-        by_step: np.ndarray = price.reshape(len(self.laws.slots), -1) @ self.basis.T
+        by_step: np.ndarray = price.reshape(len(self.own.slots), -1) @ self.basis.T
         return by_step
-
-    def _least(self, price: np.ndarray) -> np.ndarray:
-        """Wait from time 0 on and price of a dispatch within a step, at least; shape (levels,
-        steps by laws, types).
-        """
-        laws = self.laws
-        levels, types, values = laws.mean_s.shape
-        least = np.empty((levels, len(self.steps), types))
-        start_s = np.arange(self.end + 1) * self.step_s
-        for c, g, v in np.ndindex(levels, types, values):
-            own = np.concatenate([price[laws.pool[g]], np.zeros(laws.last)])
-            paid = np.convolve(own, np.diff(laws.held_s[c, g, v])[::-1], "valid")
-            paid += self.unit[0] * (start_s + laws.delay_s[g, v])
-            rise = np.maximum(0.0, np.diff(own, append=0.0))
-            margin = (
-                self.step_s
-                / 4
-                * np.convolve(rise, -np.diff(laws.beyond[c, g, v])[::-1], "valid")[: self.end]
-            )
-            there = self.law == v
-            lesser = np.minimum(paid[:-1], paid[1:]) - margin
-            least[c, there, g] = lesser[self.steps[there]]
-        return least
-
-    def _costs(self, least: np.ndarray, group: _Group) -> tuple[int, np.ndarray]:
-        """Where in `steps` a job can be dispatched first, and what it costs from there on, at
-        least; shape (steps by laws, types).
-        """
-        step = min(int(group.submit_s // self.step_s), self.end - 1)
-        first = int(np.searchsorted(self.steps, step))
-        cost: np.ndarray = least[group.c, first:] - self.unit[0] * group.submit_s
-        v, types = self.law[first:, None], np.arange(cost.shape[1])
-        slack = math.ceil(group.deadline_s / self.step_s) - self.steps[first:, None]
-        if self.unit[1]:
-            cost = cost + self.unit[1] * self.laws.miss(group.c, types, v, slack)
-        if self.unit[2]:
-            cost = cost + self.unit[2] * self.laws.late_s(group.c, types, v, slack)
-        return first, cost
 
     def bound(self, price: np.ndarray) -> float:
         """The bound that prices by pool and step give, of the jobs as they are."""
-        least, value = self._least(price), -float((self.laws.slots @ price).sum()) * self.step_s
-        for job in self.alone:
-            value += min(
-                float(self._costs(least, job)[1].min()), float(self.unit @ self._tail(job))
-            )
+        own = self.own
+        least, value = own.least(price), -float((own.slots @ price).sum()) * own.step_s
+        for job in own.jobs:
+            value += float(own.costs(least, job)[1].min())
         return value

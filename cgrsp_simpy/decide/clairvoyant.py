@@ -110,7 +110,7 @@ def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimu
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
-    check_proved(scenario, "an exact optimum", known=("persistence_s", "sight", "series"))
+    check_proved(scenario, "optimum", but=("terms",))
     number = scenario.workload.jobs
     require(number <= MOST_JOBS, "jobs", number, f"at most {MOST_JOBS} for an exact optimum")
     jobs = list(scenario.workload.generate(seed, scenario.service))

@@ -1,13 +1,13 @@
 """How far policies are from what no policy can do better than, seed by seed; and what wait and
 misses can be had together.
 
-A bound is on an expectation over the draws, given the arrivals of a seed. It is compared with a
-policy's mean over many draws of the same arrivals, never with one run of them.
+A bound is on an expectation over the draws, given the arrivals of a seed, and the path of stock
+that lasts. It is compared with a policy's mean over many draws of the same, never with one run.
 
 The frontier is a lower bound on every mix of wait and misses at once (ours). For each price w of a
 per cent missed, in minutes of mean wait, the linear program gives b(w): no policy has less of wait
 + w misses. So for a policy of mean wait x, misses are at least the greatest (b(w) - x) / w over the
-prices. Each b is a mean over the same seeds.
+prices. Each b is a mean over the same seeds. Where no bound is known of a seed, 0 stands in a mean.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.analysis.statistics import Mean, mean
-from cgrsp_simpy.decide.bounds import Bound, Weights, lower_bound
+from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean
+from cgrsp_simpy.decide.bounds import BIN_S, Bound, Weights, lower_bound
+from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, require
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import progress
@@ -34,17 +34,16 @@ from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.replicate import check_seeds
 
 LUCKS = 20  # draws of a seed's arrivals, which a policy's figures are averaged over
-BIN_S = 600.0  # wider than a bound's default: here there are many
 OBJECTIVES = {"wait_min": "wait", "miss_pct": "miss"}  # figure -> objective of its bound
 GAPS = {"wait_min": "wait_gap_min", "miss_pct": "miss_gap_pct"}
 
 
 def lower_bounds(
     scenario: Scenario,
-    objectives: Sequence[str | Weights],
+    objectives: Sequence[str | Weights | Prices],
     seeds: Sequence[int],
     executor: Executor | int | None = None,
-    bin_s: float = BIN_S,
+    bin_s: float | None = None,
 ) -> list[list[Bound]]:
     """Lower bounds by objective and seed, with a bar of progress; tens of seconds each."""
     tasks = [(objective, seed) for objective in objectives for seed in seeds]
@@ -60,7 +59,9 @@ def lower_bounds(
     ]
 
 
-def _bound(scenario: Scenario, bin_s: float, task: tuple[str | Weights, int]) -> Bound:
+def _bound(
+    scenario: Scenario, bin_s: float | None, task: tuple[str | Weights | Prices, int]
+) -> Bound:
     objective, seed = task
     return lower_bound(scenario, seed, objective, bin_s)
 
@@ -68,16 +69,23 @@ def _bound(scenario: Scenario, bin_s: float, task: tuple[str | Weights, int]) ->
 def bounds_of(
     scenario: Scenario, seeds: Sequence[int], executor: Executor | int | None = None
 ) -> dict[str, list[float]]:
-    """Lower bounds by figure, one a seed, of wait_min and miss_pct; tens of seconds each."""
+    """Lower bounds by figure, one a seed, of wait_min and miss_pct, 0 where none is known; tens of
+    seconds each.
+    """
     found = lower_bounds(scenario, list(OBJECTIVES.values()), seeds, executor)
-    return {figure: [bound.value for bound in own] for figure, own in zip(OBJECTIVES, found)}
+    return {figure: [bound.value or 0.0 for bound in own] for figure, own in zip(OBJECTIVES, found)}
+
+
+def over_seeds(scenario: Scenario, seeds: Sequence[int], values: Sequence[float]) -> Mean:
+    """The mean of a value a seed; seeds whose replayed stock begins on one day count as one."""
+    return mean(cluster_means(values, [scenario.in_common(seed) for seed in seeds]))
 
 
 def over_lucks(scenario: Scenario, policy: Any, seed: int, lucks: int) -> list[dict[str, float]]:
     """The figures of a policy on the arrivals of a seed, one run for each of so many draws.
 
     The seeds of the draws are drawn of the stream "lucks"; also statuses that a policy sees, and
-    its own random numbers, are of these seeds.
+    its own random numbers, are of these seeds. Stock that lasts takes the path of the one seed.
     """
     check_whole("lucks", lucks, least=1)
     drawn = list(scenario.workload.generate(seed, scenario.service))
@@ -86,7 +94,8 @@ def over_lucks(scenario: Scenario, policy: Any, seed: int, lucks: int) -> list[d
     for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
         jobs = redrawn(drawn, own, scenario.service, measured)
         arrivals = [(job.submit_s, job, draws) for job, draws in jobs]
-        run = scenario.run(policy, own, drawn=arrivals, records=False)
+        path = seed if scenario.market.persists else own
+        run = scenario.run(policy, path, drawn=arrivals, records=False)
         found.append(scenario.figures(scenario.outcome(run)))
     return found
 
@@ -115,21 +124,19 @@ def _lucks(scenario: Scenario, lucks: int, task: tuple[Any, int]) -> list[dict[s
 
 def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comparison:
     """The comparison with two figures more: wait_gap_min and miss_gap_pct, what the mean over
-    LUCKS draws of a seed's arrivals is above the lower bound of that seed.
+    LUCKS draws of a seed's arrivals is above the lower bound of that seed; NaN where no bound is
+    known of any seed.
 
     Gap and bound are of the same arrivals and of expectations, but that a mean over LUCKS draws
     still has luck: a gap can be below 0 by that.
     """
-    scenario = study.scenario
-    require(
-        isinstance(scenario, Scenario),
-        "scenario",
-        scenario,
-        "one of rented slots: of others no bound is known",
-    )
+    scenario, told = study.scenario, "one of rented slots: of others no bound is known"
+    require(isinstance(scenario, Scenario), "scenario", scenario, told)
     assert isinstance(scenario, Scenario)
-    bounds = bounds_of(scenario, study.seeds, executor)
-    by_seed = {figure: dict(zip(study.seeds, values)) for figure, values in bounds.items()}
+    bounds = {
+        figure: dict(zip(study.seeds, values if any(values) else [nan] * len(values)))
+        for figure, values in bounds_of(scenario, study.seeds, executor).items()
+    }
     done = [row for row in study.rows if "error" not in row]
     means: dict[tuple[str, str, int], float] = {}
     for policy in dict.fromkeys(row["policy"] for row in done):
@@ -139,7 +146,7 @@ def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comp
         row
         | {
             GAPS[figure]: means[row["policy"], figure, row["seed"]] - own[row["seed"]]
-            for figure, own in by_seed.items()
+            for figure, own in bounds.items()
             if figure in row
         }
         for row in study.rows
@@ -168,7 +175,10 @@ class Frontier:
     @property
     def means(self) -> dict[float, Mean]:
         """The means over the seeds, with their intervals."""
-        return {price: mean(values) for price, values in self.least.items()}
+        return {
+            price: over_seeds(self.scenario, self.seeds, values)
+            for price, values in self.least.items()
+        }
 
     @property
     def corners(self) -> dict[str, list[tuple[float, float]]]:
@@ -187,41 +197,25 @@ class Frontier:
 
         wait_min: minutes. Result: per cent; infinite where no policy waits so little.
         """
-        found = 0.0
-        for price, value in ((price, mean(own).mean) for price, own in self.least.items()):
-            if price == 0:
-                found = inf if wait_min < value else found
-            else:
-                found = max(found, value if price == inf else (value - wait_min) / price)
-        return found
+        means = {price: own.mean for price, own in self.means.items()}
+        if wait_min < means.pop(0.0, 0.0):
+            return inf
+        most = means.pop(inf, 0.0)
+        return max(most, 0.0, *((value - wait_min) / price for price, value in means.items()))
 
 
 def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
-    lines = [_line(price, value) for price, value in least.items()] + [(0.0, 1.0, 0.0)]
-    meets = [_meet(one, other) for one, other in combinations(lines, 2)]
-    found: list[tuple[float, float]] = []
-    for corner in sorted(each for each in meets if each is not None and _allowed(each, lines)):
-        if not found or not np.allclose(corner, found[-1], rtol=1e-9, atol=1e-9):
-            found.append(corner)  # where three lines meet, one corner
-    return found
-
-
-Line = tuple[float, float, float]
-"""a, b and c of a half plane, a wait + b misses >= c."""
-
-
-def _line(price: float, least: float) -> Line:
-    return (0.0, 1.0, least) if price == inf else (1.0, price, least)
-
-
-def _meet(one: Line, other: Line) -> tuple[float, float] | None:
-    (a, b, c), (d, e, f) = one, other
-    steep = a * e - b * d
-    return None if steep == 0 else ((c * e - b * f) / steep, (a * f - c * d) / steep)
-
-
-def _allowed(point: tuple[float, float], lines: Sequence[Line]) -> bool:
-    return all(a * point[0] + b * point[1] >= c - 1e-9 * max(1.0, c) for a, b, c in lines)
+    """Where two of the lines a wait + b misses = c meet, and no other is above."""
+    lines = [(0, 1, c) if b == inf else (1, b, c) for b, c in least.items()] + [(0, 1, 0)]
+    a, b, c = np.array(lines, float).T
+    one, other = np.triu_indices(len(lines), 1)
+    steep = a[one] * b[other] - a[other] * b[one]
+    one, other, steep = one[steep != 0], other[steep != 0], steep[steep != 0]
+    waits = (c[one] * b[other] - c[other] * b[one]) / steep
+    misses = (a[one] * c[other] - a[other] * c[one]) / steep
+    there = np.outer(waits, a) + np.outer(misses, b) >= c - 1e-9 * np.maximum(1.0, c)
+    found = np.column_stack([waits, misses])[there.all(axis=1)].round(9)
+    return sorted({(wait, miss + 0.0) for wait, miss in found.tolist()})
 
 
 def frontier(
@@ -247,5 +241,5 @@ def frontier(
     chosen = check_seeds(seeds)
     objectives = [Weights(miss=1) if price == inf else Weights(1, price) for price in numbers]
     found = lower_bounds(scenario, objectives, chosen, executor, bin_s)
-    values = [[bound.value for bound in own] for own in found]
+    values = [[bound.value or 0.0 for bound in own] for own in found]
     return Frontier(scenario, tuple(chosen), bin_s, dict(zip(numbers, values)))

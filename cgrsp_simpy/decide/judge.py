@@ -15,6 +15,7 @@ from cgrsp_simpy.decide.recommend import COST, Prices
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.table import Table, figure_text
+from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.replicate import (
     Replications,
@@ -85,7 +86,8 @@ def judge(
             for seed in seeds:
                 row = runs.figures(each, policy, seed)
                 if "error" not in row:
-                    row = {"usd_per_job": prices.bill(row, 0, 1.0)[COST] / each.jobs, **row}
+                    sums = Totals(*runs.outcome(each, policy, seed))
+                    row = {"usd_per_job": prices.bill(sums, 0, 1.0)[COST] / each.jobs, **row}
                 rows.append({"scenario": each.name, "policy": name, "seed": seed, **row})
     study = Judgement(title, rows, {each.name: [*map(each.in_common, seeds)] for each in made})
     study.keep(store)

@@ -1,18 +1,19 @@
-"""How long a dispatch holds its slot: provisioning plus execution, by level, type and stock (thesis
-Eq. 3.1, 3.2, 3.12).
+"""How long a dispatch holds its slot, provisioning plus execution, by level, type and chances of
+the stock (thesis Eq. 3.1, 3.2, 3.12).
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 import scipy
 
+from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job, Service
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import LoggedWorkload
@@ -30,83 +31,90 @@ Factor = Callable[[np.ndarray], np.ndarray]
 
 
 class Level(NamedTuple):
-    """Jobs whose execution times follow one law: index of their complexity, the law of
-    realised over mean execution time, and the greatest of these, where the law is cut off.
+    """Jobs whose execution times follow one law, and that weigh the same: index of their
+    complexity, the law of realised over mean execution time, the greatest of these, where the law
+    is cut off, and their weight.
     """
 
     complexity: int
     factor: Factor
     most: float
+    weight: float = 1.0
 
 
 def levels_of(
-    scenario: Scenario, drawn: Sequence[tuple[Job, Draws]]
+    scenario: Scenario, drawn: Sequence[tuple[Job, Draws]], weighed: bool = False
 ) -> tuple[list[Level], list[int]]:
-    """The levels of jobs, and the level of each job.
+    """The levels of jobs, and the level of each job; weighed: whether weights are told apart.
 
     Drawn times have a level a complexity. Measured ones have levels of nearly equal times, each
-    with its least: jobs that hold their slots no longer than the log's.
+    with its least: jobs that hold their slots no longer than the log's. So have weights.
     """
-    if not isinstance(scenario.workload, LoggedWorkload):
-        levels = range(len(scenario.workload.mix))
-        return [_drawn(scenario.service, c) for c in levels], [
-            job.complexity - 1 for job, _ in drawn
-        ]
-    factors = np.array([draws.service for _, draws in drawn])
-    ratio = max(NEAR, float(factors.max() / factors.min()) ** (1 / MOST_LEVELS))
-    rounded = np.floor(np.log(factors / factors.min()) / math.log(ratio)).tolist()
-    keys = [(job.complexity - 1, part) for (job, _), part in zip(drawn, rounded)]
-    least: dict[tuple[int, float], float] = {}
-    for key, factor in zip(keys, factors.tolist()):
-        least[key] = min(factor, least.get(key, factor))
-    places = {key: place for place, key in enumerate(least)}
-    return (
-        [Level(c, partial(_certain, factor), factor) for (c, _), factor in least.items()],
-        [places[key] for key in keys],
-    )
+    measured = isinstance(scenario.workload, LoggedWorkload)
+    factors = np.array([draws.service if measured else 1.0 for _, draws in drawn])
+    weights = np.array([job.weight if weighed else 1.0 for job, _ in drawn])
+    complexities = [job.complexity - 1 for job, _ in drawn]
+    keys = list(zip(complexities, _spans(factors), _spans(weights)))
+    places: dict[tuple[int, float, float], list[int]] = {}
+    for place, key in enumerate(keys):
+        places.setdefault(key, []).append(place)
+    levels: list[Level] = []
+    for (c, _, _), own in places.items():
+        factor, weight = float(factors[own].min()), float(weights[own].min())
+        law, most = (partial(_certain, factor), factor) if measured else _drawn(scenario.service, c)
+        levels.append(Level(c, law, most, weight))
+    numbers = {key: number for number, key in enumerate(places)}
+    return levels, [numbers[key] for key in keys]
+
+
+def _spans(values: np.ndarray) -> list[float]:
+    """Numbers that are the same for values that are nearly equal."""
+    least, most = float(values[values > 0].min(initial=inf)), float(values.max())
+    ratio = max(NEAR, (most / least) ** (1 / MOST_LEVELS))
+    with np.errstate(divide="ignore"):
+        found: list[float] = np.floor(np.log(values / least) / math.log(ratio)).tolist()
+    return found
 
 
 class Laws:
-    """L = D + S by level c, type g and multiplier v of the clock: arrays over u = 0, 1, ...
+    """L = D + S by level c, type g and chances v of the stock: arrays over u = 0, 1, ... steps
+    after dispatch.
 
-    steps after dispatch.
-
-    held_s: E min(L, u). beyond: P(L > u). mean_s: E L. delay_s: E D. pool: which slots a type
-    takes, of those counted in `slots`.
+    held_s: E min(L, u). beyond: P(L > u). ends: P(u <= L < u + 1). mean_s: E L. delay_s: E D, by
+    chances. rent_usd: of E S, by level and type.
     """
 
     def __init__(
-        self, scenario: Scenario, levels: Sequence[Level], step_s: float, instants_s: list[float]
+        self,
+        gpus: Sequence[GpuType],
+        levels: Sequence[Level],
+        delays_s: Sequence[tuple[float, float]],
+        step_s: float,
+        chances: Sequence[tuple[float, ...]],
     ) -> None:
-        market, fleet = scenario.market, Counter(scenario.slots)
-        gpus = list(scenario.gpus if scenario.free_types else fleet)
-        self.slots = np.array(
-            [len(scenario.slots)] if scenario.free_types else list(fleet.values()), float
-        )
-        self.pool = [0] * len(gpus) if scenario.free_types else list(range(len(gpus)))
-        longest_s = max(most for _, most in market.delay_s) + max(
-            gpu.mean_execution_s[level.complexity] * level.most for gpu in gpus for level in levels
-        )
+        longest_s = max(most for _, most in delays_s) + longest_execution_s(gpus, levels)
         self.step_s, self.last = step_s, math.ceil(longest_s / step_s) + 1
-        at_s = np.arange(self.last + 1) * step_s
-        chance = np.array(
-            [[market.probabilities(gpu, instant) for instant in instants_s] for gpu in gpus]
-        )
-        self.delay_s = chance @ np.array([(least + most) / 2 for least, most in market.delay_s])
+        at_s, chance = np.arange(self.last + 1) * step_s, np.array(chances)
+        self.delay_s = chance @ np.array([(least + most) / 2 for least, most in delays_s])
         tables = np.array(
             [
                 [
                     [
                         _tables(at_s, gpu.mean_execution_s[level.complexity], level.factor, bounds)
-                        for bounds in market.delay_s
+                        for bounds in delays_s
                     ]
                     for gpu in gpus
                 ]
                 for level in levels
             ]
         )
-        self.held_s, self.beyond = np.moveaxis(np.einsum("gvs,cgskr->cgvkr", chance, tables), 3, 0)
+        self.held_s, self.beyond, least = np.moveaxis(
+            np.einsum("vs,cgskr->cgvkr", chance, tables), 3, 0
+        )
+        self.ends = -np.diff(least, append=0.0)
         self.mean_s = self.held_s[..., -1]
+        usd_per_s = np.array([gpu.price_usd_per_h / 3600 for gpu in gpus])  # thesis Eq. 3.11
+        self.rent_usd = usd_per_s * (self.mean_s - self.delay_s)[..., 0]
 
     def miss(
         self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray
@@ -126,15 +134,20 @@ class Laws:
         return late_s
 
 
-def _drawn(service: Service, c: int) -> Level:
-    """The level of a complexity whose factors are drawn (thesis Eq. 3.12)."""
+def longest_execution_s(gpus: Sequence[GpuType], levels: Sequence[Level]) -> float:
+    """The longest execution of any level on any type, where its law is cut off."""
+    return max(gpu.mean_execution_s[each.complexity] * each.most for gpu in gpus for each in levels)
+
+
+def _drawn(service: Service, c: int) -> tuple[Factor, float]:
+    """The law of the factors of a complexity (thesis Eq. 3.12), and where it is cut off."""
     if service.distribution == "exponential":
-        return Level(c, _exponential, -math.log(TAIL))
+        return _exponential, -math.log(TAIL)
     sigma = service.sigma[c]
     if sigma == 0:
-        return Level(c, partial(_certain, 1.0), 1.0)
+        return partial(_certain, 1.0), 1.0
     most = math.exp(-sigma * float(scipy.special.ndtri(TAIL)) - sigma**2 / 2)
-    return Level(c, partial(_lognormal, sigma), most)
+    return partial(_lognormal, sigma), most
 
 
 def _certain(factor: float, x: np.ndarray) -> np.ndarray:
@@ -162,19 +175,20 @@ def _lognormal(sigma: float, x: np.ndarray) -> np.ndarray:
 def _tables(
     at_s: np.ndarray, mean_s: float, factor: Factor, delay_s: tuple[float, float]
 ) -> np.ndarray:
-    """E min(L, u) and P(L > u) at times u, for D uniform between bounds and S a mean time by a
-    factor; L is cut off at the last of the times. Shape (2, times).
+    """E min(L, u), P(L > u) and P(L >= u) at times u, for D uniform between bounds and S a mean
+    time by a factor; L is cut off at the last of the times. Shape (3, times).
 
     P(L <= u) is the mean of P(S <= u - D) over D, and E max(0, u - L) that of E max(0, u - D - S):
     differences of the integrals of these over u, which are one place later in `factor`.
     """
     least, most = delay_s
-    at_s = at_s + ROUNDING_S  # an equal time is in time
-    found = factor((at_s - least) / mean_s)
-    below, spare = found[0], found[1]
-    if most - least >= SAME_S:
-        later = factor((at_s - most) / mean_s)
-        below, spare = (found[1:] - later[1:]) * (mean_s / (most - least))
-    beyond = 1 - np.minimum(1.0, below)
-    beyond[-1] = 0.0
-    return np.array([at_s - mean_s * spare, beyond])
+    found = []
+    for shift_s in (ROUNDING_S, -ROUNDING_S):  # an equal time is in time, or is not
+        below, spare = factor((at_s + shift_s - least) / mean_s)[:2]
+        if most - least >= SAME_S:
+            own, later = (factor((at_s + shift_s - each) / mean_s) for each in delay_s)
+            below, spare = (own[1:] - later[1:]) * (mean_s / (most - least))
+        beyond = 1 - np.minimum(1.0, below)
+        beyond[-1] = 0.0
+        found += [at_s + shift_s - mean_s * spare, beyond]
+    return np.array([found[0], found[1], found[3]])

@@ -1,63 +1,50 @@
-"""What to change: the policy, the number of slots, their types, or the freedom to choose these?
+"""What to change: a search over policies, numbers of slots and their types.
 
-Compared on the same seeds, in USD a day: prices make one cost a day of what each gives, and what is
-shown to cost less than today can be advised.
+Runs of options are compared in pairs on the same seeds, few of them while the search goes on; what
+it finds is to be compared with what is now on seeds that it did not use.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
 from itertools import cycle, islice, product
-from math import nan
-from pathlib import Path
-from typing import Any
+from math import isnan, nan
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.analysis.statistics import (
-    Mean,
-    block_bootstrap_mean,
-    holm,
-    mean,
-    paired_difference,
-)
-from cgrsp_simpy.decide.gaps import bounds_of, expected
-from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.checks import (
-    InputError,
-    check_number,
-    check_whole,
-    entries_of,
-    python_numbers,
-    require,
-)
+from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_difference
+from cgrsp_simpy.model.checks import InputError, check_number, python_numbers, require
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.gpu import GpuType, round_robin
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
+from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario, widths
 from cgrsp_simpy.rental.terms import Preemption
 from cgrsp_simpy.rental.view import Policy
-from cgrsp_simpy.rental.workload import LoggedWorkload
-from cgrsp_simpy.studies.replicate import check_policies, check_seeds
-from cgrsp_simpy.studies.study import failures_told, many
-from cgrsp_simpy.studies.sweep import Sweep, sweep
+from cgrsp_simpy.rental.workload import (
+    HourlyWorkload,
+    LoggedWorkload,
+    PoissonWorkload,
+)
+from cgrsp_simpy.studies.replicate import Replications, check_policies, replicate
+from cgrsp_simpy.studies.store import Store
+from cgrsp_simpy.studies.study import many
 
-PARTS = ("rent_usd", "slots_usd", "misses_usd", "late_usd", "waits_usd")  # of the cost of a day
-COST = "total_usd"  # the figure that options are ranked by
-FIGURES = ("wait_min", "miss_pct", "tardiness_min", *PARTS, COST)  # figures of an option
+BILLS = {"rent_usd": "rent", "slots_usd": "slots"}
+INCONVENIENCE = {"misses_usd": "misses", "late_usd": "lateness", "waits_usd": "waiting"}
+PARTS = BILLS | INCONVENIENCE  # of the cost of a day, and what they are called
+COST = "total_usd"  # their sum
 FIXED, FREE = "fixed types", "free types"
-"""Names of fleets: slots of given types, or types that the policy chooses."""
+"""Slots of given types, or types that the policy chooses."""
 MOST_USD = 1e9  # of a price: sums stay finite
-SHOWN = 0.05  # the chance that any option is taken for cheaper where none is
-WORTH = 0.001  # share of today's cost below which a saving is not advised
 LEAST_SEEDS = 3  # two may agree by chance, and then seem to leave no doubt
-
+DAY_S = 86_400
 
 # a price, and the parameter of the policy that weighs by it
 WEIGHS_BY = {
@@ -71,10 +58,11 @@ WEIGHS_BY = {
 class Prices:
     """What a day costs beside the rent, each price from 0 to MOST_USD.
 
-    The default prices of misses and waits give the thesis's trade-off, in which a minute of mean
-    wait weighs as much as a tenth of a per cent missed; a late minute counts as ten waiting ones.
-    A slot kept is an hour's rent of the cheapest type (thesis Table 4.1) a day: what is paid for
-    its quota and disk whether it is used or not.
+    The first three are of a job of weight 1, and multiplied by the weight of any other. The default
+    prices of misses and waits give the thesis's trade-off, in which a minute of mean wait weighs as
+    much as a tenth of a per cent missed; a late minute counts as ten waiting ones. A slot kept is
+    an hour's rent of the cheapest type (thesis Table 4.1) a day: what is paid for its quota and
+    disk whether it is used or not.
 
     Parameters
     ----------
@@ -117,24 +105,25 @@ class Prices:
         weighed = f"triage:{','.join(own)}" if own else "triage"
         return [weighed if policy == "triage" else policy for policy in policies]
 
-    def of_jobs(self, late_s: np.ndarray, wait_s: np.ndarray) -> np.ndarray:
-        """What jobs cost beside rent and slots, each by its lateness and wait; USD, (jobs,)."""
-        late_usd = self.price_miss * (late_s > 0) + self.price_late * late_s / 60
-        return np.asarray(late_usd + self.price_wait * wait_s / 60)
+    def of_jobs(self, jobs: Mapping[str, np.ndarray] | np.ndarray) -> np.ndarray:
+        """What jobs cost beside rent and slots; USD, (jobs,). jobs: columns as of JobRecord."""
+        late_s = np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"])
+        wait_s = jobs["start_s"] - jobs["submit_s"]
+        usd = self.price_miss * (late_s > 0) + self.price_late * late_s / 60
+        return np.asarray(jobs["weight"] * (usd + self.price_wait * wait_s / 60))
 
-    def bill(self, row: Mapping[str, float], slots: int, days: float) -> dict[str, float]:
+    def bill(self, sums: Totals, slots: int, days: float) -> dict[str, float]:
         """The cost of a day by its parts, and their sum.
 
-        row: figures of a run, as of its `summary`. slots: that are kept. days: that the run stands
-        for, > 0. Result: USD a day by name of PARTS, and COST.
+        sums: of a run. slots: that are kept. days: that the run stands for, > 0. Result: USD a day
+        by name of PARTS, and COST.
         """
-        jobs = row["completed"] / days
         parts = {
-            "rent_usd": row["cost_usd"] / days,
+            "rent_usd": sums.cost_usd / days,
             "slots_usd": self.price_slot * slots,
-            "misses_usd": self.price_miss * jobs * row["miss_pct"] / 100,
-            "late_usd": self.price_late * jobs * row["tardiness_min"],
-            "waits_usd": self.price_wait * jobs * row["wait_min"],
+            "misses_usd": self.price_miss * sums.weighted_missed / days,
+            "late_usd": self.price_late * sums.weighted_tardiness_s / 60 / days,
+            "waits_usd": self.price_wait * sums.weighted_wait_s / 60 / days,
         }
         return parts | {COST: sum(parts.values())}
 
@@ -157,274 +146,22 @@ class Spot:
         check_number("per_h of spot instances", self.per_h, above=0)
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """Something one could do.
 
-    policy: its name. slots: number of slots. types: FIXED, FREE (the policy chooses the type), "all
-    " and the name of one type, or "spot " and the name of the type whose instances are spot
-    instances. figures: means by name of FIGURES; the money is of a day. change: means of the paired
-    differences from what is now, by the same names.
+    types: FIXED, FREE, or "all", "plus" or "spot" and the name of a type: all slots are of it, all
+    slots beyond today's are, or its instances are spot instances.
     """
 
     policy: str
     slots: int
     types: str
-    figures: dict[str, Mean]
-    change: dict[str, Mean]
 
     def __str__(self) -> str:
         return f"{self.policy} on {many(self.slots, 'slot')}, {self.types}"
 
-    @property
-    def cost(self) -> float:
-        """USD a day, the mean."""
-        return self.figures[COST].mean
 
-    @property
-    def is_worth(self) -> bool:
-        """Whether it costs less than what is now in the mean, by at least WORTH of its cost."""
-        saved = -self.change[COST].mean
-        return saved > 0 and saved >= WORTH * (self.cost + saved)
-
-    def beats(self, other: Option) -> bool:
-        """Whether misses, wait, and what is paid for rent and slots are no more in the mean, and
-        one of them is less.
-
-        other: another option. Result: by the means alone, without their intervals.
-        """
-        pairs = list(zip(self._paid(), other._paid()))
-        return all(own <= theirs for own, theirs in pairs) and any(
-            own < theirs for own, theirs in pairs
-        )
-
-    def _paid(self) -> tuple[float, float, float]:
-        means = {name: value.mean for name, value in self.figures.items()}
-        return means["miss_pct"], means["wait_min"], means["rent_usd"] + means["slots_usd"]
-
-
-def with_enough(found: Mean) -> Mean:
-    """The mean, without interval and p where it is of fewer than LEAST_SEEDS."""
-    return found if found.n >= LEAST_SEEDS else replace(found, low=nan, high=nan, p=nan)
-
-
-def cheapest(options: Iterable[Option]) -> Option:
-    """The option of least mean cost a day; of equals the first with fewest slots."""
-    return min(options, key=lambda option: (option.cost, option.slots))
-
-
-def shown_cheaper(options: Sequence[Option]) -> list[Option]:
-    """The options that are shown to cost less than what is now, by at least WORTH of its cost.
-
-    Shown is what Student's t-test of the paired differences says, by Holm's adjustment over all
-    options: the chance that any is named where none is cheaper stays below SHOWN.
-
-    options: all others that were tried; what is now is not one of them. Result: in the order given;
-    none from fewer than LEAST_SEEDS.
-    """
-    adjusted = holm([option.change[COST].p for option in options])
-    return [option for option, p in zip(options, adjusted) if p < SHOWN and option.is_worth]
-
-
-HOUR_S, DAY_S = 3600, 86_400
-WEEK = 7  # days: of fewer, nothing is said of others
-
-
-@dataclass(frozen=True)
-class Advice:
-    """Policies x fleets, as costs of a day.
-
-    Attributes
-    ----------
-    scenario : Scenario
-        What is now.
-    found : Sweep
-        The figures of each fleet, by its name.
-    prices : Prices
-        Of what is not in the rent.
-    bounds : dict
-        (types, figure) -> what no policy can be below, on average, with the scenario's own number
-        of slots; one a seed, of the first of the seeds.
-    spot : Spot, optional
-        What spot instances are, where they were tried.
-    unbounded : str
-        Why there are no bounds, where the scenario allows none.
-    means : dict
-        (policy, types, figure) -> means over many draws of the same arrivals, with the scenario's
-        own number of slots; one a seed of the bounds.
-    loads : tuple of float
-        Offered load of what is now by the hour, from the first submission to the last: what the
-        jobs of the hour hold the slots for, provisioning included, over what the slots have; on
-        the first seed.
-    """
-
-    scenario: Scenario
-    found: Sweep = field(repr=False)
-    prices: Prices
-    bounds: dict[tuple[str, str], list[float]] = field(repr=False)
-    spot: Spot | None = None
-    unbounded: str = ""
-    means: dict[tuple[str, str, str], list[float]] = field(default_factory=dict, repr=False)
-    loads: tuple[float, ...] = ()
-    _by_day: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def days(self) -> float:
-        """Days that a run stands for: in so many as many jobs come at the mean rate (of a log, from
-        its first to its last submission); at least one.
-        """
-        return max(1.0, self.scenario.jobs / self.scenario.workload.rate_per_s / DAY_S)
-
-    @cached_property
-    def options(self) -> list[Option]:
-        """All that was tried, least cost first."""
-        tried = [
-            self._option(policy, *fleet) for fleet in self._fleets for policy in self.found.policies
-        ]
-        return sorted(tried, key=lambda option: (option.cost, option.slots))
-
-    @property
-    def pareto(self) -> list[Option]:
-        """Options that no other beats, fewest misses first."""
-        front = [one for one in self.options if not any(other.beats(one) for other in self.options)]
-        return sorted(front, key=lambda option: option.figures["miss_pct"].mean)
-
-    @property
-    def now(self) -> Option:
-        """The first policy on the scenario as it is."""
-        own = self.at(len(self.scenario.slots), own_types(self.scenario))
-        return next(option for option in own if option.policy == self.found.policies[0])
-
-    @property
-    def others(self) -> list[Option]:
-        """All options but what is now, least cost first."""
-        now = str(self.now)
-        return [option for option in self.options if str(option) != now]
-
-    def at(self, slots: int, types: str) -> list[Option]:
-        """The options of a fleet.
-
-        slots: number of slots. types: as of an option. Result: one a policy, least cost first; none
-        for a fleet that was not tried.
-        """
-        return [option for option in self.options if (option.slots, option.types) == (slots, types)]
-
-    def between(self, one: Option, other: Option, figure: str) -> Mean:
-        """The mean of the paired differences of one option from another.
-
-        figure: a name of FIGURES. Result: in the figure's unit, with its 95 % interval.
-        """
-        return with_enough(
-            paired_difference(self._values(one, figure), self._values(other, figure))
-        )
-
-    @property
-    def whole_days(self) -> int:
-        """Parts of about a day that the days of a log are taken in; 0 where jobs are drawn."""
-        drawn = not isinstance(self.scenario.workload, LoggedWorkload)
-        return 0 if drawn else round(self.days)
-
-    @property
-    def block_days(self) -> int:
-        """Days that are drawn together, as many as the cube root of all; 0 below a week."""
-        return math.ceil(self.whole_days ** (1 / 3)) if self.whole_days >= WEEK else 0
-
-    def for_days(self, option: Option) -> Mean | None:
-        """What an option changes of the cost of a day, for days like those of the log: they are
-        drawn again in blocks, each with its mean over the seeds.
-
-        Simulates again, for the days of the jobs.
-
-        Result: USD a day, with its 95 % interval; None where jobs are drawn, and below a week.
-        """
-        if not self.block_days:
-            return None
-        return block_bootstrap_mean(self._daily(option) - self._daily(self.now), self.block_days)
-
-    def _daily(self, option: Option) -> np.ndarray:
-        """The cost of each day, of the jobs that were submitted on it; the mean over the seeds."""
-        if str(option) not in self._by_day:
-            study = self.found.at(fleet=self._fleets[option.slots, option.types])
-            runs = [study.run(option.policy, seed) for seed in study.seeds]
-            by_seed = np.transpose([self._cost_by_day(run) for run in runs]).tolist()
-            costs = np.mean(study.independent(*by_seed), axis=1)
-            self._by_day[str(option)] = costs + self.prices.price_slot * option.slots
-        return self._by_day[str(option)]
-
-    def _cost_by_day(self, run: Run) -> np.ndarray:
-        jobs, days = run.jobs, self.whole_days
-        cost_usd = jobs["cost_usd"] + self.prices.of_jobs(
-            late_s=np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"]),
-            wait_s=jobs["start_s"] - jobs["submit_s"],
-        )
-        return _by_part(jobs["submit_s"], cost_usd, days) * (days / self.days)
-
-    def gap(self, option: Option, figure: str) -> Mean | None:
-        """How far the means of an option over many draws are above the bound of the same
-        arrivals, paired on the seeds of the bound.
-
-        figure: wait_min or miss_pct. Result: in the figure's unit; None without an interval.
-        """
-        own = option.slots == len(self.scenario.slots)
-        bounds = self.bounds.get((option.types, figure), []) if own else []
-        means = self.means.get((option.policy, option.types, figure), [])
-        return paired_difference(means, bounds) if len(bounds) >= LEAST_SEEDS else None
-
-    @cached_property
-    def _fleets(self) -> dict[tuple[int, str], str]:
-        """(slots, types) -> the name of a fleet of the sweep."""
-        names = [str(point["fleet"]) for point in self.found.points]
-        return {_parted(name): name for name in names}
-
-    @cached_property
-    def _figures(self) -> dict[tuple[str, int, str], dict[str, list[float]]]:
-        """(policy, slots, types) -> the values of FIGURES, one an independent replication."""
-        answer = {}
-        for (slots, types), name in self._fleets.items():
-            study = self.found.at(fleet=name)
-            for policy in study.policies:
-                runs = [row for row in study.rows if row["policy"] == policy]
-                rows = [row | self.prices.bill(row, slots, self.days) for row in runs]
-                values = study.independent(*([row[figure] for row in rows] for figure in FIGURES))
-                answer[policy, slots, types] = dict(zip(FIGURES, values))
-        return answer
-
-    def _option(self, policy: str, slots: int, types: str) -> Option:
-        now = self.found.policies[0], len(self.scenario.slots), own_types(self.scenario)
-        values, before = self._figures[policy, slots, types], self._figures[now]
-        return Option(
-            policy,
-            slots,
-            types,
-            {name: with_enough(mean(own)) for name, own in values.items()},
-            {
-                name: with_enough(paired_difference(own, before[name]))
-                for name, own in values.items()
-            },
-        )
-
-    def _values(self, option: Option, figure: str) -> list[float]:
-        return self._figures[option.policy, option.slots, option.types][figure]
-
-
-def _by_part(submit_s: np.ndarray, values: np.ndarray, parts: int, span_s: float = 0) -> np.ndarray:
-    """The sums of values by equal parts of the time from the first submission to the last, or of
-    a longer span.
-    """
-    since_s = submit_s - submit_s.min()
-    part = since_s / (max(span_s, since_s.max()) or 1.0) * parts
-    return np.bincount(np.minimum(part.astype(int), parts - 1), values, parts)
-
-
-def _loads(run: Run) -> tuple[float, ...]:
-    """Offered load by the hour, as of Advice; of a shorter time the hour from its first job."""
-    jobs = run.jobs
-    away_s = jobs["away_s"] if "away_s" in run.scenario.terms.columns else 0.0
-    held_s = (jobs["finish_s"] - jobs["dispatch_s"] - away_s) * jobs["gpus"]
-    span_s = max(HOUR_S, float(np.ptp(jobs["submit_s"])))
-    hours = round(span_s / HOUR_S)
-    room_s = len(run.held_s) * span_s / hours
-    return tuple((_by_part(jobs["submit_s"], held_s, hours, span_s) / room_s).tolist())
+# ---- what can be changed ----
 
 
 def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
@@ -439,92 +176,12 @@ def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
     return [LooseLater(str(policy))] if spans else []
 
 
-def numbers_around(scenario: Scenario) -> list[int]:
-    """The numbers of slots that are tried unless told: one less to two more than there are, each
-    enough for the widest job.
-
-    scenario: what is now. Result: rising.
-    """
-    own, least = len(scenario.slots), max(widths(scenario.workload), default=1)
-    return [number for number in range(own - 1, own + 3) if number >= least]
-
-
 def own_types(scenario: Scenario) -> str:
     """Whether the scenario's types are fixed or free, as an option has it."""
     return FREE if scenario.free_types else FIXED
 
 
-def fleets(
-    scenario: Scenario, slots: Iterable[int], spot: Spot | None = None
-) -> dict[str, Scenario]:
-    """The scenario on the fleets that advice compares, by their names.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        What is now.
-    slots : iterable of int
-        Numbers of slots beside the scenario's own.
-    spot : Spot, optional
-        What spot instances are.
-
-    Returns
-    -------
-    dict
-        Each number of slots with fixed and with free types; the scenario's own number of slots,
-        all of one type, for each type that can be rented; its own slots, with one type on spot
-        instances, for each type among them. What cannot differ is left out, and so are other types
-        that the terms of renting do not allow: that are never in stock, or on which no job ends.
-
-    Raises
-    ------
-    InputError
-        For spot instances beside others that are taken back.
-    """
-    own = len(scenario.slots)
-    choices = (False, True) if len(scenario.gpus) > 1 else (scenario.free_types,)
-    found: dict[str, Scenario] = {}
-    for number, free in product(sorted({*slots, own}), choices):
-        asked = free == scenario.free_types
-        with nullcontext() if asked else suppress(InputError):
-            found[_name(number, FREE if free else FIXED)] = variant(scenario, number, free)
-    for gpu in scenario.gpus:
-        if (gpu,) * own != scenario.slots:
-            with suppress(InputError):
-                alike = replace(scenario, slots=(gpu,) * own, free_types=False)
-                found[_name(own, f"all {gpu.name}")] = alike
-    if spot is None:
-        return found
-    require(isinstance(spot, Spot), "spot", spot, "a Spot")
-    known = scenario.terms.preemptible
-    require(not known, "spot", spot, "left out where instances are taken back already")
-    rented = scenario.gpus if scenario.free_types else dict.fromkeys(scenario.slots)
-    spots = {_name(own, f"spot {gpu.name}"): _on_spot(scenario, gpu, spot) for gpu in rented}
-    return found | spots
-
-
-def _on_spot(scenario: Scenario, gpu: GpuType, spot: Spot) -> Scenario:
-    """The scenario with one type rented as spot instances."""
-    cheap = replace(gpu, price_usd_per_h=spot.share * gpu.price_usd_per_h)
-    own = (Preemption(gpu.name, spot.per_h),)
-    return replace(
-        scenario,
-        slots=tuple(cheap if each == gpu else each for each in scenario.slots),
-        gpus=tuple(cheap if each == gpu else each for each in scenario.gpus),
-        terms=replace(scenario.terms, preemption=own),
-    )
-
-
-def _name(slots: int, types: str) -> str:
-    return f"{slots}, {types}"
-
-
-def _parted(name: str) -> tuple[int, str]:
-    slots, _, types = name.partition(", ")
-    return int(slots), types
-
-
-def variant(scenario: Scenario, slots: int, free_types: bool) -> Scenario:
+def variant(scenario: Scenario, free_types: bool, slots: int) -> Scenario:
     """The scenario with so many slots, of fixed or free types.
 
     If its slots are the rentable types in turn, further ones go on so, as another number of slots
@@ -536,104 +193,316 @@ def variant(scenario: Scenario, slots: int, free_types: bool) -> Scenario:
     return replace(scenario, slots=types, free_types=free_types)
 
 
-def advise(
-    scenario: Scenario,
-    policies: Sequence[str | Policy],
-    slots: Sequence[int],
-    seeds: Iterable[int],
-    executor: Executor | int | None = None,
-    *,
-    prices: Prices | None = None,
-    spot: Spot | None = None,
-    bound_seeds: int = 3,
-    out: str | Path | None = None,
-) -> Advice:
-    """Compare policies on other numbers of slots, with fixed and free types, on slots of one type
-    and on spot instances, by the expected cost of a day; and compute bounds for the scenario's own
-    number of slots. A policy more is the first, with loose jobs later, where an hour is scarcer
-    than another.
+def _alike(scenario: Scenario, gpu: GpuType, slots: int) -> Scenario:
+    return replace(scenario, slots=(gpu,) * slots, free_types=False)
 
-    Parameters
-    ----------
-    scenario : Scenario
-        What is now.
-    policies : sequence of str or Policy
-        The first is the one in use.
-    slots : sequence of int
-        Numbers of slots to try, >= 1; the scenario's own is tried as well.
-    seeds, executor
-        As of `compare`.
-    prices : Prices, optional
-        Of a missed deadline, a late minute, a waiting minute and a slot kept; `triage` weighs by
-        them, too, unless it has parameters of its own.
-    spot : Spot, optional
-        What spot instances are; None tries none.
-    bound_seeds : int
-        How many seeds, the first of all, get bounds; 0 for none.
-    out : str or Path, optional
-        As of `compare`.
 
-    Returns
-    -------
-    Advice
-        `print` shows it.
+def _plus(scenario: Scenario, gpu: GpuType, slots: int) -> Scenario:
+    more = slots - len(scenario.slots)
+    require(more > 0, "slots", slots, "more than today's")
+    return replace(scenario, slots=(*scenario.slots, *(gpu,) * more))
 
-    Raises
-    ------
-    PolicyError
-        If a run fails.
+
+def _on_spot(scenario: Scenario, gpu: GpuType, spot: Spot, slots: int) -> Scenario:
+    """The scenario with one type rented as spot instances."""
+    known = scenario.terms.preemptible
+    require(not known, "spot", spot, "left out where instances are taken back already")
+    made = variant(scenario, scenario.free_types, slots)
+    cheap = replace(gpu, price_usd_per_h=spot.share * gpu.price_usd_per_h)
+    return replace(
+        made,
+        slots=tuple(cheap if each == gpu else each for each in made.slots),
+        gpus=tuple(cheap if each == gpu else each for each in made.gpus),
+        terms=replace(made.terms, preemption=(Preemption(gpu.name, spot.per_h),)),
+    )
+
+
+Fleets = dict[str, Callable[[int], Scenario]]
+
+
+def fleets(scenario: Scenario, spot: Spot | None = None) -> Fleets:
+    """What the types of the slots can be: from a number of slots to the scenario on them.
+
+    Today's first; what cannot differ is left out. Raises InputError for spot instances beside
+    others that are taken back.
     """
-    numbers = entries_of("slots", slots, "a list of numbers")
-    for number in numbers:
-        check_whole("slots", number, least=1)
-    check_whole("bound_seeds", bound_seeds, least=0)
-    require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
-    prices = Prices() if prices is None else prices
-    require(isinstance(prices, Prices), "prices", prices, "a Prices")
-    policies = prices.passed_to(check_policies(policies, scenario).values())
-    seeds, own = check_seeds(seeds), len(scenario.slots)
-    tried = fleets(scenario, numbers, spot)
-    policies = [*policies, *later(scenario, policies[0])]
-    found = sweep(
-        lambda fleet: tried[fleet], {"fleet": list(tried)}, policies, seeds, executor, out=out
-    )
-    if found.failures:  # nothing is said of means over other seeds
-        raise PolicyError(failures_told(found)[-1])
-    now = found.at(fleet=_name(own, own_types(scenario)))
-    made = Advice(
-        scenario, found, prices, {}, spot, loads=_loads(now.run(now.policies[0], seeds[0]))
-    )
-    if isinstance(scenario.workload, LoggedWorkload):
-        why = "that of a log takes minutes; cgrsp bound tells it, or why there is none"
-        return replace(made, unbounded=why)
-    try:
-        bounds = {
-            (types, figure): values
-            for types in (FIXED, FREE)
-            if (fleet := tried.get(_name(own, types)))
-            for figure, values in bounds_of(fleet, seeds[:bound_seeds], executor).items()
-            if values
-        }
-    except InputError as error:  # jobs of several GPUs, or a market of which none is proved
-        return replace(made, unbounded=str(error))
-    means: dict[tuple[str, str, str], list[float]] = {}
-    for types in dict.fromkeys(types for types, _ in bounds):
-        fleet = tried[_name(own, types)]
-        means |= _means(fleet, types, policies, seeds[:bound_seeds], executor)
-    return replace(made, bounds=bounds, means=means)
+    own, gpus = own_types(scenario), scenario.gpus
+    kinds = (own, FREE, FIXED) if len(gpus) > 1 else (own,)
+    found: Fleets = {kind: partial(variant, scenario, kind == FREE) for kind in kinds}
+    for gpu in gpus:
+        if set(scenario.slots) != {gpu}:
+            found[f"all {gpu.name}"] = partial(_alike, scenario, gpu)
+            if not scenario.free_types:
+                found[f"plus {gpu.name}"] = partial(_plus, scenario, gpu)
+    if spot is not None:
+        _on_spot(scenario, gpus[0], spot, len(scenario.slots))  # refused before the work
+        rented = gpus if scenario.free_types else dict.fromkeys(scenario.slots)
+        found |= {f"spot {gpu.name}": partial(_on_spot, scenario, gpu, spot) for gpu in rented}
+    return found
 
 
-def _means(
-    fleet: Scenario,
-    types: str,
-    policies: Sequence[str | Policy],
-    seeds: Sequence[int],
-    executor: Executor | int | None,
-) -> dict[tuple[str, str, str], list[float]]:
-    """Means over many draws of the same arrivals, of all policies and the seeds of bounds."""
-    named = check_policies(policies, fleet)
-    own = expected(fleet, named, seeds, executor)
-    return {
-        (policy, types, figure): [own[policy, figure, seed] for seed in seeds]
-        for policy, figure in product(named, ("wait_min", "miss_pct"))
-    }
+def under_load(scenario: Scenario, factor: float) -> Scenario:
+    """The scenario with so many times as many jobs an hour.
+
+    Jobs that are drawn: their number and rates are multiplied. A log: the time between submissions
+    is divided, as is usual; its hours of the day are then not those of the market any more. Raises
+    InputError for other workloads.
+    """
+    check_number("load", factor, above=0)
+    load, jobs = scenario.workload, max(1, round(factor * scenario.jobs))
+    if factor == 1:
+        return scenario
+    if isinstance(load, PoissonWorkload):
+        return scenario.varied(jobs=jobs, rate_per_s=factor * load.rate_per_s)
+    if isinstance(load, HourlyWorkload):
+        per_h = tuple(tuple(factor * each for each in day) for day in load.rates.per_h)
+        return scenario.varied(jobs=jobs, rates=replace(load.rates, per_h=per_h))
+    if not isinstance(load, LoggedWorkload):
+        raise InputError("load must be left out: the jobs are neither drawn by a rate nor of a log")
+    first, old = load.submit_s[0], load.submit_s
+    new = tuple(first + (at_s - first) / factor for at_s in old)
+    due_s = tuple(at_s + due - was for at_s, due, was in zip(new, load.deadline_s, old))
+    return replace(scenario, workload=replace(load, submit_s=new, deadline_s=due_s, origin={}))
+
+
+# ---- runs ----
+
+
+class Trials:
+    """Runs of options, each made once.
+
+    scenario: what is now. policies: by their labels, the first the one in use. prices: that a bill
+    is made of.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        policies: Sequence[Any],
+        prices: Prices,
+        spot: Spot | None = None,
+        executor: Executor | int | None = None,
+        store: Store | None = None,
+    ) -> None:
+        weighed = prices.passed_to(check_policies(policies, scenario).values())
+        weighed += later(scenario, weighed[0])
+        self.scenario, self.prices, self.spot = scenario, prices, spot
+        self.policies = check_policies(weighed, scenario)
+        self.fleets = fleets(scenario, spot)
+        self.now = Option(next(iter(self.policies)), len(scenario.slots), own_types(scenario))
+        self._least = max(widths(scenario.workload), default=1)
+        self.executor, self.store = executor, store
+        self._made: dict[tuple[int, str], Scenario] = {self.now[1:]: scenario}
+        self.figures: dict[Option, dict[int, dict[str, float]]] = {}
+
+    @cached_property
+    def days(self) -> float:
+        """Days that a run stands for: in so many as many jobs come at the mean rate (of a log, from
+        its first to its last submission); at least one.
+        """
+        return max(1.0, self.scenario.jobs / self.scenario.workload.rate_per_s / DAY_S)
+
+    def fleet(self, option: Option) -> Scenario:
+        """The scenario on the fleet of an option. Raises InputError where there can be none: a job
+        does not fit, a type is never in stock, or no job would end on it.
+        """
+        _, slots, types = option
+        if (slots, types) not in self._made:
+            require(slots >= self._least, "slots", slots, "enough for each job")
+            self._made[slots, types] = self.fleets[types](slots)
+        return self._made[slots, types]
+
+    def able(self, option: Option) -> bool:
+        """Whether there can be an option."""
+        with suppress(InputError):
+            return bool(self.fleet(option))
+        return False
+
+    def run(self, options: Iterable[Option], seeds: Sequence[int]) -> None:
+        """Make the runs that there are not yet. Raises PolicyError where one fails."""
+        wanted: dict[Option, tuple[Scenario, list[int]]] = {}
+        for option in options:
+            done, made = self.figures.setdefault(option, {}), self.fleet(option)
+            if left := [seed for seed in seeds if seed not in done]:
+                wanted[option] = made, left
+        tasks = [
+            Replications(made, [self.policies[option.policy]], left)
+            for option, (made, left) in wanted.items()
+        ]
+        runs = replicate(tasks, self.executor, self.store)
+        for option, (made, left) in wanted.items():
+            for seed in left:
+                outcome = runs.outcome(made, self.policies[option.policy], seed)
+                if isinstance(outcome, str):  # nothing is said of means over other seeds
+                    raise PolicyError(f"{option}, seed {seed}: {outcome}")
+                parts = self.prices.bill(Totals(*outcome), option.slots, self.days)
+                own = {"bills_usd": BILLS, "inconvenience_usd": INCONVENIENCE}
+                sums = {name: sum(parts[part] for part in group) for name, group in own.items()}
+                self.figures[option][seed] = made.figures(outcome) | parts | sums
+
+    def values(self, option: Option, figure: str, seeds: Sequence[int]) -> list[float]:
+        """Of each seed; seeds that begin on one day of a replayed market are one."""
+        found = [self.figures[option][seed][figure] for seed in seeds]
+        return cluster_means(found, [self.scenario.in_common(seed) for seed in seeds])
+
+    def mean(self, option: Option, figure: str, seeds: Sequence[int]) -> Mean:
+        """Of a figure, with its 95 % interval from LEAST_SEEDS on."""
+        return _with_enough(mean(self.values(option, figure, seeds)))
+
+    def change(self, option: Option, other: Option, figure: str, seeds: Sequence[int]) -> Mean:
+        """The paired difference of a figure, with its 95 % interval from LEAST_SEEDS on."""
+        own, theirs = (self.values(each, figure, seeds) for each in (option, other))
+        return _with_enough(paired_difference(own, theirs))
+
+
+def _with_enough(found: Mean) -> Mean:
+    return found if found.n >= LEAST_SEEDS else replace(found, low=nan, high=nan, p=nan)
+
+
+# ---- the search ----
+
+CHANGES = ("policy", "types", "slots")
+# what is changed, the least change first
+LEVELS = sorted(
+    (
+        tuple(name for name, changed in zip(CHANGES, which) if changed)
+        for which in product((False, True), repeat=3)
+    ),
+    key=lambda level: (len(level), [CHANGES.index(name) for name in level]),
+)
+SEARCHED_JOBS = 2000  # of each option, roughly
+MOST_SEEDS = 6
+KEPT = 3  # of each race
+FINALISTS = 4
+
+
+class Search:
+    """The way to what is best.
+
+    limits: figure -> what it may be at most. least: the figure that is to be least. first: of the
+    seeds of the search; as many follow as it needs.
+    """
+
+    def __init__(self, trials: Trials, limits: Mapping[str, float], least: str, first: int) -> None:
+        self.trials, self.limits, self.least = trials, limits, least
+        number = min(MOST_SEEDS, max(2, SEARCHED_JOBS // trials.scenario.work))
+        self.seeds = range(first, first + 3 * number)
+        self.few, self.fewer = self.seeds[:number], self.seeds[: number // 2]
+
+    def reached(self, option: Option, figure: str, seeds: Sequence[int]) -> float:
+        """The upper end of the interval; the mean where there is none."""
+        found = self.trials.mean(option, figure, seeds)
+        return found.mean if isnan(found.high) else found.high
+
+    def excess(self, option: Option, seeds: Sequence[int]) -> float:
+        """By what share of themselves limits are exceeded; 0 where all are kept."""
+        return sum(
+            max(0.0, (self.reached(option, figure, seeds) - most) / (most or 1.0))
+            for figure, most in self.limits.items()
+        )
+
+    def best(
+        self, options: Iterable[Option], seeds: Sequence[int], number: int = 1
+    ) -> list[Option]:
+        """The best of those that there can be; of equals the first."""
+        able = [each for each in dict.fromkeys(options) if self.trials.able(each)]
+        self.trials.run(able, seeds)
+
+        def rank(option: Option) -> tuple[float, float]:
+            return (
+                self.excess(option, seeds),
+                self.trials.mean(option, self.least, seeds).mean,
+            )
+
+        return sorted(able, key=rank)[:number]
+
+    def race(self, options: Iterable[Option]) -> Option:
+        """The best of several, of which most run on one seed or so alone."""
+        return self.best(self.best(options, self.fewer, KEPT), self.few)[0]
+
+    def climb(self, option: Option, seeds: Sequence[int]) -> Option:
+        """Other numbers of slots, until one more, and one fewer, is worse; by fewer seeds first."""
+        if seeds == self.few != self.fewer:
+            option = self.climb(option, self.fewer)
+        step = 1
+        while step:
+            for slots in (option.slots + step, option.slots - step):
+                [better] = self.best([option, option._replace(slots=slots)], seeds)
+                if better != option:
+                    option, step = better, 2 * step
+                    break
+            else:
+                step //= 2
+        return option
+
+    def changed(self, option: Option) -> tuple[str, ...]:
+        """Which of CHANGES an option takes."""
+        now, plus = self.trials.now, option.types.startswith("plus ")
+        differs = (
+            option.policy != now.policy,
+            option.types != now.types and not plus,
+            option.slots != now.slots,
+        )
+        return tuple(name for name, each in zip(CHANGES, differs) if each)
+
+    @cached_property
+    def starts(self) -> list[Option]:
+        """All policies and types on today's number of slots, or on one more."""
+        own = self.trials.now.slots
+        return [
+            Option(policy, own + types.startswith("plus "), types)
+            for types, policy in product(self.trials.fleets, self.trials.policies)
+        ]
+
+    def cheapest(self) -> Option:
+        """What is best, whatever it changes."""
+        ranked = self.best(
+            (each for each in self.starts if each.slots == self.trials.now.slots),
+            self.fewer,
+            len(self.starts),
+        )
+        by_types = list({each.types: each for each in reversed(ranked)}.values())[::-1][:KEPT]
+        found = [self.climb(each, self.few) for each in (self.trials.now, *by_types)]
+        [best], last = self.best(found, self.few), None
+        while best != last:
+            last = best
+            others = [last._replace(policy=each) for each in self.trials.policies]
+            others += [last._replace(types=each) for each in self.trials.fleets]
+            [best] = self.best([last, self.race(others)], self.few)
+            best = best if best == last else self.climb(best, self.few)
+        tried = [each for each, runs in self.trials.figures.items() if len(runs) >= len(self.few)]
+        finalists = self.best(tried, self.few, FINALISTS)
+        return self.best([self.trials.now, *finalists], self.seeds)[0]
+
+    def least_change(self) -> Option:
+        """What keeps the limits with the least change, cheapest; else what comes nearest."""
+        nearest = self.trials.now
+        for level in LEVELS:
+            own = [
+                each
+                for each in self.starts
+                if set(self.changed(each)) - {"slots"} == set(level) - {"slots"}
+            ]
+            if "slots" in level:
+                own = [self.climb(each, self.few) for each in self.best(own, self.few, KEPT)]
+            own = self.best((e for e in own if self.changed(e) == level), self.few, KEPT)
+            for best in self.best(own, self.seeds):
+                if "slots" in level and self.excess(best, self.seeds):
+                    best = self.climb(best, self.seeds)
+                if not self.excess(best, self.seeds):
+                    return best
+                [nearest] = self.best([nearest, best], self.seeds)
+        return nearest
+
+    def first_step(self) -> Option | None:
+        """The smallest change of one thing that pays: policy, then types, then one slot."""
+        now, cost = self.trials.now, self.least
+        one = [each._replace(slots=now.slots + 1) for each in self.starts]
+        one += [now._replace(slots=now.slots - 1)]
+        for level in LEVELS[1:4]:
+            own = [each for each in (*self.starts, *one) if self.changed(each) == level]
+            for best in self.best(self.best(own, self.few, 1), self.seeds):
+                self.trials.run([now], self.seeds)
+                if self.trials.change(best, now, cost, self.seeds).high < 0:
+                    return best
+        return None

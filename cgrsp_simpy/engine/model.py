@@ -273,6 +273,13 @@ class Model:
             self, policy, seed, drawn=drawn, records=records, listener=listener
         )
 
+    def not_compiled(self, policy: Any) -> str:
+        """Why a policy cannot run in a compiled loop; "" where it can.
+
+        policy: as `make_policy` answers.
+        """
+        return f"{self.name} has no compiled loop"
+
     def run(
         self,
         policy: Any,
@@ -281,16 +288,25 @@ class Model:
         drawn: Any = None,
         records: bool = True,
         listener: Any = None,
+        engine: str = "simpy",
     ) -> Run:
-        """The run of a policy on a seed, carried out; as `cg.simulate`."""
+        """The run of a policy on a seed, carried out; as `cg.simulate`.
+
+        engine: "simpy"; else in a compiled loop, where it can be.
+        """
+        own = self.make_policy(policy)
+        if engine != "simpy" and listener is None:
+            run = self.in_bulk(own, seed, drawn, records)
+            if run is not None:
+                return run
         made = self.simulation(
-            self.make_policy(policy),
-            seed,
-            drawn=drawn,
-            records=records,
-            listener=listener,
+            own, seed, drawn=drawn, records=records, listener=listener
         )
         return made.finish()
+
+    def in_bulk(self, policy: Any, seed: int, drawn: Any, records: bool) -> Run | None:
+        """The run in a compiled loop; None where there is none."""
+        return None
 
     def outcome(self, run: Any) -> Any:
         """What a study keeps of a run, as plain values: the figures of its summary."""

@@ -4,8 +4,8 @@ instances, whether they were to be had at each poll.
 Three formats, plain or gzipped; which one it is, is seen from the content:
 
     SkyPilot's spot traces   one JSON object, {"metadata": {"gap_seconds": 600}, "data": [1, 0]}:
-                             how many instances were to be had at each poll. The type is named
-                             after the file.
+                             how many instances were to be had at each poll; and "prices", USD/h
+                             each, if there are any. The type is named after the file.
     GPU price tracker        a JSON object a line: timestamp, gpu_type, socket_type, availability
                              {low, medium, high: numbers of offers}, price_stats {median: USD/h}.
     CSV                      columns time (seconds or timestamps) and status; type and price (USD/h)
@@ -197,13 +197,15 @@ def _of_trace(path: Path, found: dict[str, Any]) -> list[Row]:
     gap_s = about.get("gap_seconds")  # type: ignore[union-attr]
     check_whole("metadata.gap_seconds", gap_s, least=1)
     require(isinstance(data, list), "data", data, "a list of numbers of instances")
-    name = name_of(path)
-    for place, count in enumerate(data):  # type: ignore[arg-type]
+    prices = found.get("prices", [None] * len(data))  # type: ignore[arg-type]
+    told = f"a list of {len(data)} prices, one a poll"  # type: ignore[arg-type]
+    require(isinstance(prices, list) and len(prices) == len(data), "prices", prices, told)  # type: ignore[arg-type]
+    rows = []
+    for place, (count, usd) in enumerate(zip(data, prices)):  # type: ignore[arg-type]
         check_whole(f"entry {place} of data", count, least=0)
-    return [
-        Row(1, name, place * float(gap_s), 0, math.nan, count)
-        for place, count in enumerate(data)  # type: ignore[arg-type]
-    ]
+        price = _price(f"entry {place} of prices", usd)
+        rows.append(Row(1, name_of(path), place * float(gap_s), 0, price, count))
+    return rows
 
 
 def name_of(path: Path) -> str:
@@ -228,13 +230,13 @@ def _tracked(line: int, text: str) -> Row:
     for name, number in zip(("high", "medium", "low"), numbers):
         check_whole(f"line {line}: {name}", number, least=0)
     status = next((place for place, number in enumerate(numbers) if number), NOT_FETCHED)
-    return Row(line, gpu, moment, status, _price(line, price), zoned=has)
+    return Row(line, gpu, moment, status, _price(f"line {line}: price", price), zoned=has)
 
 
-def _price(line: int, value: object) -> float:
+def _price(name: str, value: object) -> float:
     if value is None:
         return math.nan
-    check_number(f"line {line}: price", value, least=0)
+    check_number(name, value, least=0)
     return float(value)  # type: ignore[arg-type]
 
 
@@ -264,30 +266,28 @@ def _listed(line: int, cells: dict[str, str], name: str) -> Row:
         usd = float(price) if price else None
     except ValueError:
         raise InputError(f"line {line}: price(={price!r}) must be a number >= 0") from None
+    paid = _price(f"line {line}: price", usd)
     if text in INSTANCES or (text.isascii() and text.isdigit()):
         instances = INSTANCES[text] if text in INSTANCES else int(text)
-        return Row(line, gpu, moment, 0, _price(line, usd), instances, has)
+        return Row(line, gpu, moment, 0, paid, instances, has)
     if text not in STATUSES:
         words = [*filter(None, STATUSES), *INSTANCES, "a whole number"]
         check_one_of(f"status in line {line}", text, words)
-    return Row(line, gpu, moment, STATUSES[text], _price(line, usd), zoned=has)
+    return Row(line, gpu, moment, STATUSES[text], paid, zoned=has)
 
 
 def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
     """A date, or seconds, and whether it has a zone."""
     try:
         seconds = float(text)
-        check_number(f"line {line}: time", seconds, least=0)
-        return seconds, False
-    except InputError:
-        raise
     except ValueError:
-        pass
-    try:
-        return zoned(text)
-    except ValueError:
-        told = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
-        raise InputError(told) from None
+        try:
+            return zoned(text)
+        except ValueError:
+            told = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
+            raise InputError(told) from None
+    check_number(f"line {line}: time", seconds, least=0)
+    return seconds, False
 
 
 @dataclass(frozen=True)

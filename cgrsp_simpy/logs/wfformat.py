@@ -1,16 +1,20 @@
-"""Workflows in WfFormat, the JSON of the WfCommons, of version 1.4, 1.5 or 1.6: a row a task, and
-the edges between them.
+"""Workflows in WfFormat, the JSON of the WfCommons, of version 1.3 to 1.6: a row a task, and the
+edges between them.
 
 A task is a job; its run time is runtimeInSeconds, its memory memoryInBytes (0 where it is not
 given). An edge leads from each task to those that name it as a parent, or that it names as a child;
 it sends the files that its start writes and its end reads. Tasks are named as the file refers to
-them: by name in 1.4, by id since.
+them: by name up to 1.4, by id since. The tag speed_mhz is the recorded clock of the task's machine.
+
+In 1.3 memory is in KB. Sizes of files are taken as bytes: its schema says KB, but files of the
+WfCommons had the same numbers in 1.3 as in 1.4, where they are bytes.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from math import inf
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -19,7 +23,8 @@ from cgrsp_simpy.logs.fields import Floats, Format
 from cgrsp_simpy.logs.log import Tags
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 
-VERSIONS = ("1.4", "1.5", "1.6")
+VERSIONS = ("1.3", "1.4", "1.5", "1.6")
+SINCE = {"runtime": "runtimeInSeconds", "memory": "memoryInBytes", "size": "sizeInBytes"}
 KINDS = {"str": "a string", "list": "an array", "dict": "an object"}  # of JSON
 BYTES_PER_GB = 1 << 30
 EDGE_BYTES_PER_GB = 1e9
@@ -53,8 +58,10 @@ def _tasks(file: object) -> list[dict[str, Any]]:
     version = _of(file, "the file", "schemaVersion", str)
     require(version in VERSIONS, "schemaVersion", version, " or ".join(VERSIONS))
     workflow = _of(file, "the file", "workflow", dict)
-    if version == "1.4":
-        return _of(workflow, "workflow", "tasks", list)  # type: ignore[no-any-return]
+    if version in ("1.3", "1.4"):
+        found: list[Any] = _of(workflow, "workflow", "tasks", list)
+        made = [_since(task) for task in found] if version == "1.3" else found
+        return _with_speeds(made, workflow)
     specification, execution = (
         _of(workflow, "workflow", part, dict) for part in ("specification", "execution")
     )
@@ -63,9 +70,40 @@ def _tasks(file: object) -> list[dict[str, Any]]:
     run = {
         _of(task, "a task", "id", str): task for task in _of(execution, "execution", "tasks", list)
     }
-    return [
+    tasks = [
         _earlier(task, run, size) for task in _of(specification, "specification", "tasks", list)
     ]
+    return _with_speeds(tasks, execution)
+
+
+def _since(task: Any) -> Any:
+    """A task of version 1.3, or a file of it, in the words of 1.4."""
+    if not isinstance(task, dict):
+        return task
+    new = {SINCE.get(key, key): value for key, value in task.items()}
+    if isinstance(kb := new.get("memoryInBytes"), float):
+        new["memoryInBytes"] = 1000 * kb
+    if isinstance(files := new.get("files"), list):
+        new["files"] = [_since(file) for file in files]
+    return new
+
+
+def _with_speeds(tasks: list[Any], run: dict[str, Any]) -> list[Any]:
+    """The tasks with the clock of their machine, the first of several, where it is told."""
+    speeds = dict[Any, float]()
+    for machine in _of(run, "the run", "machines", list, []):
+        cpu = machine.get("cpu") if isinstance(machine, dict) else None
+        speed = cpu.get("speedInMHz", cpu.get("speed")) if isinstance(cpu, dict) else None
+        if isinstance(speed, float) and 0 < speed < inf:
+            speeds[str(machine.get("nodeName"))] = speed
+    answer = []
+    for task in tasks:
+        own = task if isinstance(task, dict) else {}
+        several = own.get("machines")
+        first = several[0] if isinstance(several, list) and several else None
+        speed = speeds.get(str(own.get("machine", first)))
+        answer.append({**own, "speed_mhz": speed} if speed else task)
+    return answer
 
 
 def _earlier(task: object, run: dict[str, Any], size: dict[str, Any]) -> dict[str, Any]:

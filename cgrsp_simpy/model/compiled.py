@@ -6,6 +6,7 @@ the bit. numba takes a second to load: a module imports this file where it compu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -20,10 +21,46 @@ except ImportError:
 else:
     COMPILED = not numba.config.DISABLE_JIT
 
+ask: Any = None  # the call of a rule, where there is a compiler
+
+if COMPILED:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic, overload
+
+    RULE = types.void(*[types.CPointer(types.float64)] * 3)
+    """Of a rule: its figures, its parameters, its answer."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _ask(_: Any, address: Any, figures: Any, parameters: Any, answer: Any) -> Any:
+        """Call the rule at an address."""
+
+        def build(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+            pointer = ir.DoubleType().as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [pointer] * 3).as_pointer()
+            pairs = zip(signature.args[1:], values[1:])
+            data = [target.make_array(own)(target, builder, value).data for own, value in pairs]
+            builder.call(builder.inttoptr(values[0], kind), data)
+            return target.get_dummy_value()
+
+        return types.none(address, figures, parameters, answer), build
+
+    ask = _ask
+
+    @overload(math.nextafter)  # type: ignore[untyped-decorator]
+    def _nextafter(x: Any, y: Any) -> Any:  # noqa: ARG001, their names count
+        return lambda x, y: np.nextafter(x, y)
+
 
 def compiled(function: F) -> F:
     """The function, compiled if numba is there; fastmath stays off, for equal bits."""
     return cast(F, numba.njit(cache=True)(function)) if COMPILED else function
+
+
+def inlined(function: F) -> F:
+    """As `compiled`, for what allocates nothing and is called by such alone: without a call."""
+    made = numba.njit(cache=True, forceinline=True, _nrt=False)(function) if COMPILED else function
+    return cast(F, made)
 
 
 def rows_of(array: np.ndarray[Any, Any]) -> Any:

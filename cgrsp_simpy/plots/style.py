@@ -134,10 +134,13 @@ LOOKS = _POLICIES | {
     "random-search": _RUST,
     "worl-rtgs": _GREEN,
     "cpop": _FOREST,
+    "longest-first": _LIME,
+    "best-simple": _VIOLET,
     # spot or on demand
     "on-demand": _BLACK,
     "time-sliced": _ORANGE,
     "uniform-progress": _BLUE,
+    "uniform-failover": _PURPLE,
     "expected-cost": _GREEN,
     "next-spot": _PINK,
     "optimum": _GREY,

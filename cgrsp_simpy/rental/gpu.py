@@ -81,14 +81,22 @@ THESIS_GPUS: tuple[GpuType, ...] = (
     GpuType("RTX A4000", 0.25, (60.0, 68.7, 98.2), 0.75, 78.1 / 97.9),
 )
 
-_AS_RTX_3090 = THESIS_GPUS[0].mean_execution_s
+
+def _of_2025(name: str, price: float, high: float, speed: float) -> GpuType:
+    times = tuple(round(mean_s / speed, 1) for mean_s in THESIS_GPUS[0].mean_execution_s)
+    return GpuType(name, price, times, high, speed)
+
+
 # Types and names of github.com/tugot17/gpu-price-tracker (MIT), 957 half-hourly snapshots of 19
 # October to 16 November 2025. Price: the median of the snapshots' median price per GPU. beta_g:
-# share of the snapshots with labelled offers that had one labelled high. How long a job of the
-# thesis takes on them is not in these data: the times are those of the RTX 3090.
+# share of the snapshots with labelled offers that had one labelled high. Speed: the geometric mean
+# over ten models of the throughput in training, mixed precision, over that of an RTX 3090, of
+# github.com/lambdal/deeplearning-benchmark (commit 0551cb7, PyTorch of September 2022 or later). A
+# job of the thesis takes as long as on its RTX 3090 over the speed: how long it takes on these GPUs
+# nobody has measured.
 GPUS_2025: tuple[GpuType, ...] = (
-    GpuType("H100_80GB SXM5", 2.69, _AS_RTX_3090, 0.281),
-    GpuType("A100_80GB PCIe", 1.64, _AS_RTX_3090, 0.109),
+    _of_2025("H100_80GB SXM5", 2.69, 0.281, 3.63),
+    _of_2025("A100_80GB PCIe", 1.64, 0.109, 2.07),
 )
 # Types that can be rented, by the name that `--gpus` gives.
 CATALOGUES: dict[str, tuple[GpuType, ...]] = {"thesis": THESIS_GPUS, "2025": GPUS_2025}

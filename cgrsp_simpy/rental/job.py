@@ -160,4 +160,4 @@ class Service:
         # mean preserved, thesis Eq. 3.12
         logs = generator.standard_normal(len(complexity)) * sigma - 0.5 * sigma**2
         # math.exp: np.exp differs in the last bit between processors
-        return [math.exp(log) for log in logs.tolist()]
+        return list(map(math.exp, logs.tolist()))

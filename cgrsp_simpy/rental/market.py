@@ -1,5 +1,21 @@
-"""The market for rented GPUs: how scarce a type is over the day, and how long an instance
-takes to come.
+"""The market for rented GPUs: how scarce a type is over the day, and how long an instance takes to
+come.
+
+Stock that persists. The uniform variate U(t) of a type is held, and drawn anew at the epochs of a
+Poisson process of rate 1/tau; the status at t is thesis Eq. 3.1 at the clock's hour and U(t). Two
+of its values are the same with chance w(lag) = exp(-lag/tau), and else independent: given the
+status at one moment, that at another is as held with chance w, and else as by the law of the hour.
+
+On two scales a type has two such variates, its levels, and the market shows the first with chance
+p, else the second; which one is drawn anew at the epochs of a third process, of rate 1/s. The three
+are independent, so U(t), the level shown, is uniform at all times, and
+
+    w(lag) = exp(-lag/tau) (p^2 + q^2 + 2 p q exp(-lag/s)),   q = 1 - p
+
+Where both levels are Low, or neither is, runs of a status last for hours; where one is, they end
+when the market shows the other. Such a law is fitted to polls, and what happened between them was
+not seen: U becomes U(t) at the multiples of d seconds alone. With the chance l of Low stock, a run
+of Low lasts d / ((1 - l) (1 - w(d))) in the mean, and another d / (l (1 - w(d))).
 """
 
 from __future__ import annotations
@@ -7,8 +23,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from itertools import pairwise
-from math import inf
+from functools import lru_cache
+from itertools import pairwise, product
+from math import exp, floor, inf
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import (
     InputError,
@@ -20,6 +41,8 @@ from cgrsp_simpy.model.checks import (
     require,
 )
 from cgrsp_simpy.rental.gpu import GpuType
+
+Floats = npt.NDArray[np.float64]
 
 
 class Status(IntEnum):
@@ -123,6 +146,75 @@ CLOCKS: dict[str, Clock] = {
 """The clocks by name: the thesis's as calibrated to its tables, and as printed."""
 
 
+class Holding(NamedTuple):
+    """How long the uniform variate of a type's status is held; the module tells the law.
+
+    persistence_s: tau; 0: every dispatch draws its own. switch_s: s; 0: there is one scale.
+    first_share: p. every_s: d; 0: it changes at any time. Seconds all but p.
+    """
+
+    persistence_s: float
+    switch_s: float = 0.0
+    first_share: float = 1.0
+    every_s: int = 0
+
+    def polled_s(self, time_s: float) -> float:
+        """The time as of which a status is shown, seconds."""
+        return floor(time_s / self.every_s) * self.every_s if self.every_s else time_s
+
+    def kept(self, from_s: float, to_s: float, seen_s: float | None = None) -> float:
+        """The chance that the variate of one time is that of a later one; 0 where it is not held.
+
+        from_s, to_s: times. seen_s: of a look before; then the chances of a status, given that
+        look, draw nearer to the law's from one time to the other by this factor.
+        """
+        if not self.persistence_s:
+            return 0.0
+        if not self.switch_s:
+            return exp(-(to_s - from_s) / self.persistence_s)
+        if seen_s is not None:
+            return self.kept(seen_s, to_s) / self.kept(seen_s, from_s)
+        lag_s, p, q = (
+            self.polled_s(to_s) - self.polled_s(from_s),
+            self.first_share,
+            1 - self.first_share,
+        )
+        same = p * p + q * q + 2 * p * q * exp(-lag_s / self.switch_s)
+        return exp(-lag_s / self.persistence_s) * same
+
+    def chain(self, low: float, step_s: float) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
+        """The states of the variate at a chance of Low stock: whether the second level is shown,
+        and whether either is Low.
+
+        Result: the chance of each of the eight, those of each after a step from each, and whether
+        the stock is Low in it.
+        """
+        means_s = self.switch_s, self.persistence_s, self.persistence_s
+        held = [exp(-step_s / mean_s) if mean_s else 0.0 for mean_s in means_s]
+        state: Any = np.ones(1)
+        there: Any = np.ones((1, 1))
+        for share, w in zip((1 - self.first_share, low, low), held):
+            chances = np.array([1 - share, share])
+            state = np.kron(state, chances)
+            there = np.kron(there, w * np.eye(2) + (1 - w) * chances)
+        is_low = [levels[shown] for shown, *levels in product((False, True), repeat=3)]
+        return state, there, np.array(is_low)
+
+    @lru_cache(maxsize=256)  # noqa: B019
+    def recovery_s(self, low: float) -> float:
+        """The mean time until stock that is Low now is not, times the chance that it is not Low.
+
+        low: that of Low stock, below 1. Result: seconds, on two scales from a multiple of d on; tau
+        of one scale.
+        """
+        if not self.switch_s or not low:
+            return self.persistence_s
+        state, there, is_low = self.chain(low, self.every_s)
+        stays = there[np.ix_(is_low, is_low)]
+        steps = np.linalg.solve(np.eye(4) - stays, np.ones(4)) @ state[is_low] / low
+        return float(self.every_s * steps * (1 - low))
+
+
 def _check_persistence(name: str, given: float) -> None:
     check_number(name, given, least=0)
     # a variate that is drawn many times a second takes for ever, and differs from 0 by nothing
@@ -142,11 +234,17 @@ class HourlyStock:
         from 0 to 1; the three sum to 1.
     persistence_s : float, optional
         How long its stock persists, seconds, in place of the market's.
+    switch_s, first_share, every_s : float
+        On two scales, s, p and d of the law that the module tells: seconds, from 0 to 1, and whole
+        seconds. 0, 1 and 0: on one.
     """
 
     gpu: str
     chances: tuple[tuple[float, float, float], ...]
     persistence_s: float | None = None
+    switch_s: float = 0.0
+    first_share: float = 1.0
+    every_s: int = 0
     _below: list[tuple[float, float]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -162,6 +260,14 @@ class HourlyStock:
         object.__setattr__(self, "chances", chances)
         if self.persistence_s is not None:
             _check_persistence(f"persistence_s of {self.gpu}", self.persistence_s)
+        _check_persistence(f"switch_s of {self.gpu}", self.switch_s)
+        check_number(f"first_share of {self.gpu}", self.first_share, above=0)
+        check_whole(f"every_s of {self.gpu}", self.every_s, least=0)
+        if self.switch_s or self.first_share != 1 or self.every_s:
+            scales = self.persistence_s, self.switch_s, self.every_s
+            told = "above 0 all three, and first_share below 1, or none of them given"
+            names = f"persistence_s, switch_s and every_s of {self.gpu}"
+            require(all(scales) and self.first_share < 1, names, list(scales), told)
         # Up to where a uniform variate means High, and up to where Medium.
         below = [(high, high + medium if low else 1.0) for high, medium, low in chances]
         object.__setattr__(self, "_below", below)
@@ -233,16 +339,12 @@ class StockSeries:
         becomes Low, 0 if it is never anything else.
         """
         low = [status == LOW for status in self.statuses]
-        if all(low) or not any(low):
+        turns = [place for place, own in enumerate(low) if own != low[place - 1]]
+        if not turns:
             return 0.0 if low[0] else inf
-        found, begun_s = 0.0, None
-        twice = [*self.times_s, *(self.length_s + time_s for time_s in self.times_s)]
-        for time_s, is_low in zip(twice, low * 2):
-            if is_low and begun_s is not None:
-                found, begun_s = max(found, time_s - begun_s), None
-            elif not is_low and begun_s is None:
-                begun_s = time_s
-        return found
+        ends = zip(turns, [*turns[1:], turns[0]])
+        spans_s = [self.times_s[j] - self.times_s[i] for i, j in ends if not low[i]]
+        return max(span_s % self.length_s for span_s in spans_s)
 
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
         """When it changes between two times of the series.
@@ -271,9 +373,9 @@ class Market:
     stock : sequence of HourlyStock
         Types whose chances are given by hour of day. The others follow Eq. 3.1.
     persistence_s : float
-        Mean time in seconds for which a type keeps the uniform variate of its status: the variate
-        is drawn anew at the epochs of a Poisson process of rate 1 / persistence_s, so that its
-        correlation is exp(-lag / persistence_s). 0: every dispatch draws its own, as in the thesis.
+        Mean time in seconds for which a type keeps the uniform variate of its status, on one scale:
+        its correlation is exp(-lag / persistence_s). 0: every dispatch draws its own, as in the
+        thesis.
     sight : str
         What the scheduler sees of stock that persists: "none" (statuses drawn for show, as in the
         thesis), "now", or "poll:SECONDS", the status as of the last of the looks at 0, SECONDS,
@@ -318,25 +420,20 @@ class Market:
             require(value <= 1, name, value, "a number from 0 to 1")
         check_number("medium_factor", self.medium_factor, least=0)
         object.__setattr__(self, "delay_s", tuple((least, greatest) for least, greatest in ranges))
-        stock = entries_of("stock", self.stock, "a list of HourlyStock")
-        for each in stock:
-            require(isinstance(each, HourlyStock), "stock", each, "an HourlyStock")
-        names = [each.gpu for each in stock]
-        require(len(set(names)) == len(names), "types of hourly stock", names, "different")
-        object.__setattr__(self, "stock", stock)
-        object.__setattr__(self, "_by_gpu", {each.gpu: each for each in stock})
-        hours = {hour for hour, _ in self.clock.bands} | set(range(24) if stock else ())
+        for name, kind, one, many in (
+            ("stock", HourlyStock, "an HourlyStock", "hourly stock"),
+            ("series", StockSeries, "a StockSeries", "stock series"),
+        ):
+            listed = entries_of(name, getattr(self, name), f"a list of {kind.__name__}")
+            for each in listed:
+                require(isinstance(each, kind), name, each, one)
+            names = [each.gpu for each in listed]
+            require(len(set(names)) == len(names), f"types of {many}", names, "different")
+            object.__setattr__(self, name, listed)
+        object.__setattr__(self, "_by_gpu", {each.gpu: each for each in self.stock})
+        hours = {hour for hour, _ in self.clock.bands} | set(range(24) if self.stock else ())
         object.__setattr__(self, "change_hours", tuple(sorted(hours)))
-        self._check_stock_that_persists()
-
-    def _check_stock_that_persists(self) -> None:
         _check_persistence("persistence_s", self.persistence_s)
-        series = entries_of("series", self.series, "a list of StockSeries")
-        for each in series:
-            require(isinstance(each, StockSeries), "series", each, "a StockSeries")
-        names = [each.gpu for each in series]
-        require(len(set(names)) == len(names), "types of stock series", names, "different")
-        object.__setattr__(self, "series", series)
         object.__setattr__(self, "poll_s", _poll_s(self.sight))
         allowed = "'none' where no stock persists (persistence_s 0): there is nothing to see"
         require(self.persists or self.sight == "none", "sight", self.sight, allowed)
@@ -347,13 +444,12 @@ class Market:
         own = [each.persistence_s for each in self.stock]
         return bool(self.persistence_s or any(own) or self.series)
 
-    def persistence_of(self, gpu: str) -> float:
-        """How long the stock of a type persists.
-
-        gpu: name of the type. Result: seconds; 0 where every dispatch draws its own.
-        """
-        own = self._by_gpu[gpu].persistence_s if gpu in self._by_gpu else None
-        return self.persistence_s if own is None else own
+    def holding(self, gpu: str) -> Holding:
+        """How long the stock of a type, of a name, persists."""
+        own = self._by_gpu.get(gpu)
+        if own is None or own.persistence_s is None:
+            return Holding(self.persistence_s)
+        return Holding(own.persistence_s, own.switch_s, own.first_share, own.every_s)
 
     @property
     def law(self) -> Market:

@@ -1,15 +1,32 @@
 """A market that was measured: laws and prices, from a file of them or fitted to snapshots, which
 are then replayed; a scenario on it; and how well a law fits.
 
-The law is that of `Market`: chances of the statuses by hour of day, and a variate U that is held
-and drawn anew at the epochs of a Poisson process. With x the status as a number, m(h) its mean in
-hour h of the day, and o(h, h') the mean of the product that one and the same U gives in two hours,
+The law is that of `Market`: chances of the statuses by hour of day, and a variate U, two of whose
+values are the same with chance w, and else independent. With x the status as a number, m(h) its
+mean in hour h of the day, and o(h, h') the mean of the product that one and the same U gives in two
+hours,
 
-    E x(t) x(t + lag) = w o(h, h') + (1 - w) m(h) m(h'),     w = exp(-lag / tau)
+    E x(t) x(t + lag) = w(lag) o(h, h') + (1 - w(lag)) m(h) m(h')
 
 so each lag tells its w: the sum of (x - m)(x' - m') over all pairs observed, over that of o - m m'.
-tau is that of least squares between these and exp(-lag / tau), each weighed by its pairs, over all
-lags up to two hours.
+
+One scale: w = exp(-lag / tau), with the tau of least squares over all lags up to two hours, each
+weighed by its pairs.
+
+Two scales: w = exp(-lag / tau) (p^2 + q^2 + 2 p q exp(-lag / s)). s is such that w is as observed
+from one poll to the next, which makes the mean runs those of the data; p and tau are of least
+squares between the w of lags from ten minutes to twelve hours, evenly on a logarithmic scale, to
+which the square is added by which the share of short runs is missed. By the law that share is, with
+l the share of Low stock, over the eight states of the level shown and of the levels Low or not,
+
+    1 - f M^n 1 / f 1,      summed over Low and other runs
+
+M: from poll to poll, within the states of the run; f: into it at a poll, from all others in
+equilibrium; n: polls within fifteen minutes.
+
+Two scales are taken where they tell more: the laws are fitted to every other day, and the days
+between tell the logarithm of the chance that each gave to what was seen a lag after each poll. The
+mean over the lags has to be greater with two scales by more than one standard error, by day.
 """
 
 from __future__ import annotations
@@ -18,6 +35,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from math import exp, inf, isnan, log, nan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,22 +44,25 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from cgrsp_simpy.analysis.statistics import correlated_mean, mean
 from cgrsp_simpy.logs.fields import faults_of
 from cgrsp_simpy.logs.market import NOT_FETCHED, Snapshots, read_market
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.files import check_keys, entries, make, mapping, table_of, toml_text
 from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.rental.market import LOW, HourlyStock, StockSeries
+from cgrsp_simpy.rental.market import LOW, Floats, Holding, HourlyStock, Market, StockSeries
 from cgrsp_simpy.rental.scenario import Scenario
 
 HOUR_S, DAY_S = 3600.0, 86400.0
-FITTED_S = 2 * HOUR_S  # lags up to there tell tau
+FITTED_S = 2 * HOUR_S  # lags up to there tell tau of one scale
+SCALES_S = 600.0, 12 * HOUR_S  # lags from there to there tell two scales
+LAGS = 10  # as many
+SHORT_S = 900.0  # a short run
+ONE_ERROR = 0.683  # confidence of an interval of one standard error
 LEAST_S = 2 * DAY_S
 LAGS_H = (0.5, 1.0, 2.0, 6.0, 24.0)  # lags at which a correlation is told, hours
 RESAMPLED = 400
 MOST_STEPS = 10_000_000
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +111,23 @@ class Polls:
         """Whether a step has a status."""
         return np.asarray(self.status != NOT_FETCHED)
 
+    def among(self, place: npt.NDArray[np.bool_]) -> Polls:
+        """These alone, of the snapshots; the others were not fetched."""
+        own = self.snapshots
+        return Polls(replace(own, status=np.where(place, own.status, NOT_FETCHED)))
+
+    @property
+    def short_pct(self) -> float:
+        """Share of runs of up to 15 minutes, of those, Low or not, whose two ends are seen, %; NaN
+        of polls that are further apart.
+        """
+        state = np.where(self.seen, self.status == LOW, 2)
+        edges = np.flatnonzero(np.diff(state)) + 1
+        kinds = state[edges[:-1]]
+        whole = (kinds < 2) & (state[edges[1:]] < 2) & (state[edges[:-1] - 1] < 2)
+        short = np.diff(edges)[whole] * self.step_s <= SHORT_S
+        return 100 * float(short.mean()) if len(short) and self.step_s <= SHORT_S else nan
+
     @property
     def gaps_h(self) -> list[float]:
         """Lengths of the gaps, hours."""
@@ -102,6 +140,20 @@ class Polls:
         if not self.seen.any():
             return [nan] * 3
         return [float(np.mean(self.status[self.seen] == status)) for status in range(3)]
+
+    @property
+    def drift_pct(self) -> tuple[float, float]:
+        """The share of Low stock on the days of the second half less that on those of the first.
+
+        Result: points; and its 95 % half width, which allows for days that are correlated.
+        """
+        day, low = self.time_s[self.seen] // DAY_S, self.status[self.seen] == LOW
+        halves = np.array_split(
+            [100 * float(low[day == each].mean()) for each in np.unique(day)], 2
+        )
+        first, second = (half.mean() for half in halves)
+        apart = correlated_mean(np.concatenate([halves[0] - first, halves[1] - second]))
+        return float(second - first), apart.high - apart.low  # of halves
 
     @property
     def price_usd_per_h(self) -> float:
@@ -156,17 +208,34 @@ class Polls:
 
 @dataclass(frozen=True, eq=False)
 class StockFit:
-    """The law of a type's stock, fitted to its snapshots.
+    """A law of a type's stock beside snapshots.
 
-    polls: the data. stock: the law: chances by hour, and the persistence.
+    polls: the data. stock: the law: chances by hour, and how long the stock persists. later: the
+    law of the first half of the time beside the second, where each has two days.
     """
 
     polls: Polls
     stock: HourlyStock = field(repr=False)
+    later: StockFit | None = field(default=None, repr=False)
 
     @cached_property
     def _law(self) -> _Law:
         return _Law(self.polls, np.array(self.stock.chances))
+
+    @cached_property
+    def _holding(self) -> Holding:
+        return Market(stock=(self.stock,)).holding(self.stock.gpu)
+
+    @property
+    def low_pct(self) -> float:
+        """Share of Low stock at the polls, by the law, %."""
+        low = np.array(self.stock.chances)[:, 2]
+        return 100 * float(np.mean(low[self.polls.hour[self.polls.seen]]))
+
+    @property
+    def short_pct(self) -> float:
+        """Share of runs of up to 15 minutes, by the law at its mean chance of Low stock, %."""
+        return 100 * _short_share(self._holding, self.low_pct / 100, self.polls.step_s)
 
     def correlation(self, lag_h: float) -> float:
         """The correlation of the status after some hours, by the law, on the pairs observed.
@@ -176,49 +245,47 @@ class StockFit:
         lag = round(lag_h * HOUR_S / self.polls.step_s)
         if not 0 < lag < len(self.polls.status):
             return nan
-        return self._law.correlation(lag, self._kept(lag))
+        return self._law.correlation(lag, self._holding.kept(0, lag * self.polls.step_s))
 
     def run_h(self, low: bool) -> float:
         """Mean length of a run, by the law.
 
         low: of Low stock, or of other stock. Result: hours.
         """
-        stays, leaves = self._law.runs(low, self._kept(1))
+        stays, leaves = self._law.runs(low, self._holding.kept(0, self.polls.step_s))
         return (stays + leaves) / leaves * self.polls.step_s / HOUR_S if leaves else inf
-
-    def _kept(self, lag: int) -> float:
-        tau_s = self.stock.persistence_s
-        return exp(-lag * self.polls.step_s / tau_s) if tau_s else 0.0
 
 
 class _Law:
-    """Moments of the law at the polls of a series. chances: 24 x 3."""
+    """A law of chances, 24 x 3, at the polls of a series."""
 
     def __init__(self, polls: Polls, chances: Floats) -> None:
-        self._polls = polls
-        self._from = np.cumsum(chances, axis=1)[:, :2]  # U from which it is Medium, and Low
+        self._polls, self.chances = polls, chances
+        # U from and up to which each status is meant
+        self._ends = np.hstack([np.zeros((24, 1)), np.cumsum(chances, axis=1)])
+        self._from = self._ends[:, 1:3]
         self._mean = (1 - self._from).sum(axis=1)
         ends = self._from[:, None, :, None], self._from[None, :, None, :]
         # E x x' under one and the same U, by the two hours
         self._one = (1 - np.maximum(*ends)).sum(axis=(2, 3))
 
-    def _pairs(self, lag: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
-        """The hours of the pairs observed, and their products about the law's means."""
+    def _pairs(self, lag: int) -> list[npt.NDArray[np.int64]]:
+        """Of the pairs observed the first poll, both hours, and both statuses."""
         own = self._polls
         first = np.flatnonzero(own.seen[:-lag] & own.seen[lag:])
-        h, later = own.hour[first], own.hour[first + lag]
-        x, then = own.status[first] - self._mean[h], own.status[first + lag] - self._mean[later]
-        return h, later, x * then
+        then = first + lag
+        return [first, own.hour[first], own.hour[then], own.status[first], own.status[then]]
 
     def kept(self, lag: int) -> tuple[float, int]:
         """The chance, by the data, that a variate is held over a lag; and the number of pairs."""
-        h, later, products = self._pairs(lag)
+        _, h, later, status, then = self._pairs(lag)
+        products = (status - self._mean[h]) * (then - self._mean[later])
         held = float(np.sum(self._one[h, later] - self._mean[h] * self._mean[later]))
         return (float(np.sum(products)) / held if held > 1e-9 else nan), len(h)
 
     def correlation(self, lag: int, kept: float) -> float:
         """The correlation of the status, by the law."""
-        h, later, _ = self._pairs(lag)
+        _, h, later, _, _ = self._pairs(lag)
         own = self._polls.hour[self._polls.seen]
         mean = np.mean(self._mean[own])
         variance = np.mean(self._one[own, own]) - mean**2
@@ -228,12 +295,104 @@ class _Law:
 
     def runs(self, low: bool, kept: float) -> tuple[float, float]:
         """Expected numbers of polls in runs of Low (or other) stock that go on, and that end."""
-        h, later, _ = self._pairs(1)
+        _, h, later, _, _ = self._pairs(1)
         one, other = self._from[h, 1], self._from[later, 1]  # chances of no Low stock
         if low:
             one, other = 1 - one, 1 - other
         stays = kept * np.minimum(one, other) + (1 - kept) * one * other
         return float(stays.sum()), float((one - stays).sum())
+
+    def one_scale(self) -> Holding:
+        """Tau of least squares; 0 where the status is certain in every hour."""
+        step_s = self._polls.step_s
+        lags = np.arange(1, int(FITTED_S / step_s + 1e-9) + 1)
+        y, pairs = np.array([self.kept(lag) for lag in lags.tolist()]).T
+        known = np.isfinite(y) & (pairs > 0)
+        if not known.any():
+            return Holding(0.0)
+
+        def squares(log_tau: float) -> float:
+            apart = y[known] - np.exp(-lags[known] * step_s / np.exp(log_tau))
+            return float(np.sum(pairs[known] * apart**2))
+
+        bounds = log(step_s / 10), log(30 * DAY_S)
+        best = scipy.optimize.minimize_scalar(squares, bounds=bounds, method="bounded")
+        return Holding(round(float(np.exp(best.x)), 1))
+
+    @cached_property
+    def _lags(self) -> list[int]:
+        """Those that tell two scales."""
+        step_s, (least_s, most_s) = self._polls.step_s, SCALES_S
+        found = np.geomspace(max(least_s, step_s), most_s, LAGS) / step_s
+        return np.unique(np.round(found).astype(int)).tolist()  # type: ignore[no-any-return]
+
+    def two_scales(self) -> Holding:
+        """Both scales, as the module says; one where a lag tells nothing, or both are the same."""
+        own, step_s = self._polls, self._polls.step_s
+        next_, *kept = [self.kept(lag)[0] for lag in (1, *self._lags)]
+        if not np.isfinite([next_, *kept]).all():
+            return self.one_scale()
+        low, short = own.shares[LOW], own.short_pct / 100
+
+        def holding(p: float, log_tau: float) -> Holding:
+            tau_s, apart = exp(log_tau), 2 * p * (1 - p)
+            same = 1 - (1 - next_ * exp(step_s / tau_s)) / apart  # exp(-step / s)
+            switch_s = -step_s / log(min(max(same, 1e-9), exp(-step_s / tau_s)))
+            return Holding(
+                round(tau_s, 1), max(1.0, round(switch_s, 1)), round(p, 4), round(step_s)
+            )
+
+        def missed(x: Floats) -> float:
+            law = holding(*x)
+            curve = [law.kept(0, lag * step_s) - each for lag, each in zip(self._lags, kept)]
+            apart = _short_share(law, low, step_s) - short
+            return float(np.mean(np.square(curve))) + (0.0 if isnan(apart) else apart**2)
+
+        bounds = ((0.5, 0.999), (log(step_s), log(30 * DAY_S)))
+        starts = product((0.6, 0.85), (log(6 * HOUR_S), log(30 * HOUR_S)))
+        found = [
+            scipy.optimize.minimize(missed, start, method="Nelder-Mead", bounds=bounds)
+            for start in starts
+        ]
+        best = holding(*min(found, key=lambda each: float(each.fun)).x)
+        return best if best.switch_s < best.persistence_s else self.one_scale()
+
+    def tells_more(self, one: Holding, other: Holding) -> list[float]:
+        """By how much a law tells more than another of what is seen a lag after each poll: the mean
+        over the lags of the logarithm of the chance that it gave to it, on each day seen.
+        """
+        found, ends, step_s = [], self._ends, self._polls.step_s
+        for lag in self._lags:
+            first, h, later, status, then = self._pairs(lag)
+            least = np.maximum(ends[h, status], ends[later, then])
+            most = np.minimum(ends[h, status + 1], ends[later, then + 1])
+            held = np.maximum(most - least, 0) / (ends[h, status + 1] - ends[h, status])
+            fresh = ends[later, then + 1] - ends[later, then]
+            more, less = (
+                np.maximum(w * held + (1 - w) * fresh, 1e-9)
+                for w in (law.kept(0, lag * step_s) for law in (one, other))
+            )
+            day, days = self._polls.time_s // DAY_S, int(self._polls.time_s[-1] // DAY_S) + 1
+            sums, pairs = (
+                np.bincount(day[first].astype(int), weights, days)
+                for weights in (np.log(more / less), None)
+            )
+            found.append(np.where(pairs > 0, sums / np.maximum(pairs, 1), nan))
+        by_day = np.mean(found, axis=0)
+        return by_day[np.isfinite(by_day)].tolist()  # type: ignore[no-any-return]
+
+
+def _short_share(own: Holding, low: float, step_s: float) -> float:
+    """The share of runs of up to 15 minutes at polls, by the law at a chance of Low stock; NaN
+    where there are none, or polls are further apart.
+    """
+    state, there, is_low = own.chain(low, step_s)
+    ends = longer = 0.0
+    for inside in (is_low, ~is_low):
+        enters = state[~inside] @ there[np.ix_(~inside, inside)]
+        goes_on = np.linalg.matrix_power(there[np.ix_(inside, inside)], int(SHORT_S / step_s))
+        ends, longer = ends + enters.sum(), longer + (enters @ goes_on).sum()
+    return float(1 - longer / ends) if ends > 1e-12 and step_s <= SHORT_S else nan
 
 
 def fit_stock(snapshots: Snapshots) -> StockFit:
@@ -252,15 +411,38 @@ def fit_stock(snapshots: Snapshots) -> StockFit:
     lags = int(FITTED_S / polls.step_s + 1e-9)
     told = "at most 3600 s for a fit"
     require(lags >= 2, f"time between snapshots of {name}", f"{polls.step_s:.0f} s", told)
-    chances = _chances(polls)
-    law = _Law(polls, np.array(chances))
-    found = [law.kept(lag) for lag in range(1, lags + 1)]
-    tau_s = _persistence_s(polls.step_s, [kept for kept, _ in found], [n for _, n in found])
-    return StockFit(polls, HourlyStock(name, chances, tau_s))
+    two, later = _two_scales_tell_more(polls), None
+    early = snapshots.time_s < snapshots.time_s[-1] / 2
+    first, second = polls.among(early), polls.among(~early)
+    if polls.time_s[-1] >= 2 * LEAST_S and first.seen.any() and second.seen.any():
+        later = StockFit(second, _fitted(first, two))
+    return StockFit(polls, _fitted(polls, two), later)
 
 
-def _chances(polls: Polls) -> tuple[tuple[float, float, float], ...]:
-    """Shares of the statuses by hour of day; of an hour never seen, those of all."""
+def _fitted(polls: Polls, two: bool) -> HourlyStock:
+    """The law of one scale, or of two."""
+    law = _Law(polls, _chances(polls))
+    own = law.two_scales() if two else law.one_scale()
+    chances = tuple((high, medium, low) for high, medium, low in law.chances.tolist())
+    return HourlyStock(polls.snapshots.gpu, chances, **own._asdict())
+
+
+def _two_scales_tell_more(polls: Polls) -> bool:
+    """Whether two scales, fitted to every other day, tell more of the days between than one."""
+    even = polls.snapshots.time_s // DAY_S % 2 == 0
+    days = [polls.among(even), polls.among(~even)]
+    if not all(own.seen.any() for own in days):
+        return False
+    one, other = (_Law(own, _chances(own)) for own in days)
+    more = [
+        *other.tells_more(one.two_scales(), one.one_scale()),
+        *one.tells_more(other.two_scales(), other.one_scale()),
+    ]
+    return mean(more, ONE_ERROR).low > 0
+
+
+def _chances(polls: Polls) -> Floats:
+    """Shares of the statuses by hour of day, 24 x 3; of an hour never seen, those of all."""
     found = []
     for hour in range(24):
         own = polls.status[polls.seen & (polls.hour == hour)]
@@ -269,24 +451,7 @@ def _chances(polls: Polls) -> tuple[tuple[float, float, float], ...]:
         )
         high, medium = round(high, 4), round(medium, 4)
         found.append((high, medium, max(0.0, round(1 - high - medium, 4))))
-    return tuple(found)
-
-
-def _persistence_s(step_s: float, kept: Sequence[float], pairs: Sequence[int]) -> float:
-    """Tau of least squares; 0 where the status is certain in every hour."""
-    lags_s = np.arange(1, len(kept) + 1) * step_s
-    known = np.isfinite(kept) & (np.array(pairs) > 0)
-    if not known.any():
-        return 0.0
-    y, w, lags_s = np.array(kept)[known], np.array(pairs)[known], lags_s[known]
-
-    def squares(log_tau: float) -> float:
-        return float(np.sum(w * (y - np.exp(-lags_s / np.exp(log_tau))) ** 2))
-
-    best = scipy.optimize.minimize_scalar(
-        squares, bounds=(log(step_s / 10), log(30 * DAY_S)), method="bounded"
-    )
-    return round(float(np.exp(best.x)), 1)
+    return np.array(found)
 
 
 class Measured(NamedTuple):

@@ -122,9 +122,9 @@ class ClassTotals(NamedTuple):
 class Totals:
     """Sums over records, from which the figures of a run follow. Times in seconds.
 
-    weight: sum of the weights; weighted_tardiness_s: of weight x tardiness. weighted: whether
-    there can be jobs of another weight than 1. by_class: by deadline class, in order of index.
-    more: by name, what the terms of renting add.
+    weight: sum of the weights; weighted_tardiness_s: of weight x tardiness, and so on. weighted:
+    whether there can be jobs of another weight than 1. by_class: by deadline class, in order of
+    index. more: by name, what the terms of renting add.
     """
 
     completed: int = 0
@@ -141,6 +141,8 @@ class Totals:
     weighted: bool = False
     by_class: tuple[ClassTotals, ...] = ()
     more: dict[str, float] = field(default_factory=dict)
+    weighted_missed: float = 0.0
+    weighted_wait_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.by_class = tuple(ClassTotals(*each) for each in self.by_class)  # lists, from JSON
@@ -169,6 +171,8 @@ class Totals:
         self.end_s = max(self.end_s, float(jobs["finish_s"].max()))
         self.weight += float(jobs["weight"].sum())
         self.weighted_tardiness_s += float(jobs["weight"] @ late_s)
+        self.weighted_missed += float(jobs["weight"][missed].sum())
+        self.weighted_wait_s += float(jobs["weight"] @ wait_s)
         if self.by_class:
             self._add_classes(jobs["deadline_class"].astype(int), missed, wait_s, late_s)
         for name in self.more.keys() & jobs.keys():

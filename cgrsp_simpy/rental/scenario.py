@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.view import Known, View
 from cgrsp_simpy.rental.workload import (
     DAYS,
+    Drawn,
     HourlyWorkload,
     JobList,
     LoggedWorkload,
@@ -265,6 +267,9 @@ class Scenario(Model):
         for job, draws in self.workload.generate(draw.seed, self.service):
             yield job.submit_s, job, draws
 
+    def draw(self, seed: int) -> Drawn:
+        return Drawn(self.workload, self.service, seed)
+
     def life(self, run: Simulation, job: Job) -> Process:
         return life(run, job) if run.renting is None else renting_life(run, job)
 
@@ -444,6 +449,24 @@ class Scenario(Model):
         own = policy if usd is None else Budget(policy, usd, self.market.clock)
         made: Simulation = super().simulation(own, seed, **how)
         return made
+
+    @cached_property
+    def fixed(self) -> Any:
+        """What the compiled loop needs of every run, as of `bulk.Fixed`."""
+        from cgrsp_simpy.rental.bulk import Fixed  # numba takes a second to load
+
+        return Fixed(self)
+
+    def not_compiled(self, policy: Any) -> str:
+        from cgrsp_simpy.rental.bulk import refused
+
+        return refused(self, policy)
+
+    def in_bulk(self, policy: Any, seed: int, drawn: Any, records: bool) -> Run | None:
+        from cgrsp_simpy.rental.bulk import bulk
+
+        plain = isinstance(drawn, Drawn | None) and not self.not_compiled(policy)
+        return bulk(self, policy, seed, drawn, records) if plain else None
 
     # ---- what policies see ----
 

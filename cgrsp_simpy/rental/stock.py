@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
-from math import floor, inf
+from math import ceil, floor, inf
 
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
@@ -58,10 +58,8 @@ class Stock:
             looks = [look * poll_s for look in range(round(seen_s / poll_s) + 1)]
         else:
             looks = [0.0, *self.changes_s(gpu, 0.0, seen_s), seen_s]
-        for before_s, after_s in reversed(list(pairwise(looks))):
-            if path.status(before_s) != path.status(seen_s):
-                return after_s
-        return 0.0
+        spans, seen = reversed(list(pairwise(looks))), path.status(seen_s)
+        return next((after for before, after in spans if path.status(before) != seen), 0.0)
 
     def changes_s(self, gpu: GpuType, after_s: float, before_s: float) -> list[float]:
         """When the status of a type may change of itself between two times, seconds, rising."""
@@ -108,18 +106,20 @@ class Stock:
         for series in self.market.series:
             if series.gpu == gpu.name:
                 return _Replayed(series, self._start_s)
-        persists = self.market.persistence_of(gpu.name) > 0
+        persists = self.market.holding(gpu.name).persistence_s > 0
         return _Held(self.market, gpu, self._seed) if persists else None
 
 
 class _Held:
-    """A variate U(t) that is held, and drawn anew at the epochs of a Poisson process."""
+    """The variate U(t) of a type, as the module of the market has it."""
 
     def __init__(self, market: Market, gpu: GpuType, seed: int) -> None:
         self._market, self._gpu = market, gpu
-        self._mean_s = market.persistence_of(gpu.name)
-        self._rng = stream(seed, f"market {gpu.name}")
-        self._epochs_s, self._uniforms = [0.0], [float(self._rng.random())]
+        self._own, name = market.holding(gpu.name), f"market {gpu.name}"
+        self._levels = [_Level(seed, name, self._own.persistence_s)]
+        if self._own.switch_s:  # and which of the two is shown
+            self._levels.append(_Level(seed, f"{name} second", self._own.persistence_s))
+            self._levels.append(_Level(seed, f"{name} shown", self._own.switch_s))
         start_h = market.clock.start_h
         hours_s = [(hour - start_h) % 24 * 3600 for hour in market.change_hours]
         low = [market.probabilities(gpu, at_s)[LOW] for at_s in hours_s]
@@ -128,11 +128,32 @@ class _Held:
 
     def status(self, time_s: float) -> Status:
         """Thesis Eq. 3.1 at the clock's hour and U(t)."""
-        self._draw_until(time_s)
-        held = self._uniforms[bisect_right(self._epochs_s, time_s) - 1]
-        return self._market.status(self._gpu, time_s, held)
+        two, at_s = len(self._levels) > 1, self._own.polled_s(time_s)
+        shown = two and self._levels[2].at(at_s) >= self._own.first_share
+        return self._market.status(self._gpu, time_s, self._levels[shown].at(at_s))
 
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
+        """The epochs between two times, or the multiples that follow them."""
+        every_s, from_s = self._own.every_s, self._own.polled_s(after_s)
+        found = [at_s for each in self._levels for at_s in each.epochs_s(from_s, before_s)]
+        if every_s:
+            found = [float(ceil(at_s / every_s) * every_s) for at_s in found]
+        return [at_s for at_s in found if after_s < at_s < before_s]
+
+
+class _Level:
+    """A uniform variate that is held, and drawn anew at the epochs of a Poisson process."""
+
+    def __init__(self, seed: int, name: str, mean_s: float) -> None:
+        self._mean_s, self._rng = mean_s, stream(seed, name)
+        self._epochs_s, self._uniforms = [0.0], [float(self._rng.random())]
+
+    def at(self, time_s: float) -> float:
+        """The variate at a time."""
+        self._draw_until(time_s)
+        return self._uniforms[bisect_right(self._epochs_s, time_s) - 1]
+
+    def epochs_s(self, after_s: float, before_s: float) -> list[float]:
         """The epochs between two times."""
         self._draw_until(before_s)
         epochs_s = self._epochs_s

@@ -193,7 +193,7 @@ class Terms:
                 name, longest = f"longest seconds without Low stock of {gpu}", series[gpu].longest_s
                 allowed, least_s = "at least", LEAST_TIMES * need_s
             else:
-                longest, least_s = market.persistence_of(gpu), need_s / MOST_LIVES
+                longest, least_s = market.holding(gpu).persistence_s, need_s / MOST_LIVES
                 allowed = "left out where the stock of a type does not persist"
                 require(longest > 0, "taken_when_low", gpu, allowed)
                 name, allowed = f"persistence_s of {gpu}", "at least"

@@ -80,13 +80,14 @@ Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 class JobClass:
     """Waiting jobs that differ only in submission and deadline.
 
-    complexity, tight: what they have in common. jobs: by deadline, equal ones by submission, so
-    that an order needs to look only at the fronts of its tiers. Live, and read only. deadlines_s:
-    theirs, seconds. Live, and read only.
+    complexity, tight, weight: what they have in common. jobs: by deadline, equal ones by
+    submission, so that an order needs to look only at the fronts of its tiers. Live, and read only.
+    deadlines_s: theirs, seconds. Live, and read only.
     """
 
     complexity: int
     tight: bool
+    weight: float
     jobs: list[Job]
     deadlines_s: list[float]
 
@@ -110,10 +111,10 @@ class JobClass:
         list.__delitem__(jobs, place)
 
 
-class JobClasses(dict[tuple[int, bool], JobClass]):
-    """Classes by complexity and deadline class; one is made when first asked for."""
+class JobClasses(dict[tuple[int, bool, float], JobClass]):
+    """Classes by what their jobs have in common; one is made when first asked for."""
 
-    def __missing__(self, key: tuple[int, bool]) -> JobClass:
+    def __missing__(self, key: tuple[int, bool, float]) -> JobClass:
         made = self[key] = JobClass(*key, SealedList(), SealedList())
         return made
 
@@ -176,6 +177,16 @@ class Known:
     def fastest_s(self) -> tuple[float, ...]:
         """Least mean execution time over all slots, seconds, by complexity - 1."""
         return _least_by_level(self.types)
+
+    @cached_property
+    def slowest_s(self) -> tuple[float, ...]:
+        """Greatest mean execution time over all slots, seconds, by complexity - 1."""
+        return tuple(map(max, zip(*[gpu.mean_execution_s for gpu in self.types])))
+
+    @cached_property
+    def dearest_usd_per_h(self) -> float:
+        """Greatest price over all slots."""
+        return max(gpu.price_usd_per_h for gpu in self.types)
 
     @cached_property
     def offered_load(self) -> float:
@@ -291,7 +302,7 @@ class View:
         if self._classes is None:
             self._classes = JobClasses()
             for job in self._waiting:
-                self._classes[job.complexity, job.tight]._add(job)
+                self._classes[job.complexity, job.tight, job.weight]._add(job)
         return self._classes.values()
 
     def share_left(self, job: Job) -> float:
@@ -457,7 +468,7 @@ class View:
         else:
             waiting.append(job)
         if self._classes is not None:
-            self._classes[job.complexity, job.tight]._add(job)
+            self._classes[job.complexity, job.tight, job.weight]._add(job)
 
     def left(self, job: Job) -> None:
         """A job waits no longer."""
@@ -465,7 +476,7 @@ class View:
         first = waiting[0] is job
         del waiting[0 if first else bisect_left(waiting, job.id, key=_ID)]
         if self._classes is not None:
-            self._classes[job.complexity, job.tight]._remove(job)
+            self._classes[job.complexity, job.tight, job.weight]._remove(job)
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[tuple[int, float]]:
         """Slots are a job's from its dispatch on, each as a whole: index and amount (1) of each.

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import repeat
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -40,6 +41,7 @@ from cgrsp_simpy.rental.deadlines import (
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_class, check_job
 
 T = TypeVar("T")
+Columns = tuple[np.ndarray, ...]
 CHUNK = 4096  # jobs generated at a time; the draws do not depend on it
 COMPLEXITY_MIX = (0.4, 0.4, 0.2)  # thesis Section 4.4
 
@@ -88,19 +90,35 @@ class _Luck:
             stream(seed, name) for name in ("status", "delay", "service")
         )
 
-    def take(
-        self, complexity: np.ndarray, factors: Sequence[float] | None = None
-    ) -> Iterator[Draws]:
+    def take(self, complexity: np.ndarray, factors: Any = None) -> Columns:
         """The draws of the next jobs; measured service factors replace drawn ones."""
         number = len(complexity)
         if factors is None:
             factors = self._service.factors(self._factor, complexity)
-        return _made(
-            Draws,
-            self._status.random(number).tolist(),
-            self._delay.random(number).tolist(),
-            factors,
-        )
+        return self._status.random(number), self._delay.random(number), np.asarray(factors)
+
+
+class Drawn:
+    """The jobs of a seed, in the form that is asked for: pairs of a second, a job and its draws,
+    or columns.
+    """
+
+    def __init__(self, workload: Workload, service: Service, seed: int) -> None:
+        self._what = workload, service, seed
+
+    def __iter__(self) -> Iterator[tuple[float, Job, Draws]]:
+        return iter(self._jobs)
+
+    @cached_property
+    def _jobs(self) -> list[tuple[float, Job, Draws]]:
+        workload, service, seed = self._what
+        return [(job.submit_s, job, draws) for job, draws in workload.generate(seed, service)]
+
+    @cached_property
+    def columns(self) -> list[Columns]:
+        """In blocks, as of a workload's `columns`."""
+        workload, service, seed = self._what
+        return list(workload.columns(seed, service))  # type: ignore[attr-defined]
 
 
 def redrawn(
@@ -114,19 +132,38 @@ def redrawn(
     complexity = np.array([job.complexity for job, _ in drawn])
     factors = [draws.service for _, draws in drawn] if measured else None
     luck = _Luck(seed, service).take(complexity, factors)
-    return list(zip((job for job, _ in drawn), luck))
+    return list(zip((job for job, _ in drawn), _made(Draws, luck)))
 
 
-def _made(kind: type[T], *columns: Iterable[Any]) -> Iterator[T]:
+def _made(kind: type[T], columns: Columns) -> Iterator[T]:
     """Named tuples from columns of all their fields, without a Python call for each."""
-    return map(tuple.__new__, repeat(kind), zip(*columns))  # type: ignore[arg-type]
+    rows = zip(*[column.tolist() for column in columns])
+    return map(tuple.__new__, repeat(kind), rows)  # type: ignore[arg-type]
+
+
+class _Drawn:
+    """Jobs that are made from columns."""
+
+    def columns(self, seed: int, service: Service) -> Iterator[Columns]:
+        """As `generate`, in blocks: the columns of Job, then those of Draws."""
+        raise NotImplementedError
+
+    def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
+        """The jobs in order of submission, each with its draws.
+
+        seed: of the submissions, jobs and draws. service: the law of the service factors; not used
+        where the seconds are a log's.
+        """
+        own = len(Job._fields)
+        for columns in self.columns(seed, service):
+            yield from zip(_made(Job, columns[:own]), _made(Draws, columns[own:]))
 
 
 Submissions = Callable[[int], np.ndarray]
 """From a number to the submissions of so many jobs more, in seconds, not falling."""
 
 
-class _DrawnJobs:
+class _DrawnJobs(_Drawn):
     """A fixed number of jobs, drawn one by one; the complexity depends on nothing but the
     deadline class, where that has a mix of its own.
     """
@@ -173,12 +210,7 @@ class _DrawnJobs:
     def _submissions(self, seed: int) -> Submissions:
         raise NotImplementedError
 
-    def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws.
-
-        seed: of the submissions, jobs and draws. service: the law of the service factors. Each: a
-        job with its draws.
-        """
+    def columns(self, seed: int, service: Service) -> Iterator[Columns]:
         submissions, own = self._submissions(seed), ClassColumns(self.deadlines)
         complexities, deadlines = stream(seed, "complexity"), stream(seed, "deadlines")
         thresholds = np.cumsum(self._mixes(), axis=1)[:, :-1]
@@ -189,18 +221,10 @@ class _DrawnJobs:
             kind = own.drawn(deadlines.random(number))
             variates = complexities.random(number)[:, None]
             complexity = (thresholds[kind] <= variates).sum(axis=1) + 1
-            jobs = _made(
-                Job,
-                range(first, first + number),
-                submit.tolist(),
-                (submit + own.window_s[kind]).tolist(),
-                complexity.tolist(),
-                own.tight[kind].tolist(),
-                repeat(1),
-                own.weight[kind].tolist(),
-                kind.tolist(),
-            )
-            yield from zip(jobs, luck.take(complexity))
+            ids, gpus = np.arange(first, first + number), np.ones(number, int)
+            due, tight, weight = submit + own.window_s[kind], own.tight[kind], own.weight[kind]
+            jobs = ids, submit, due, complexity, tight, gpus, weight, kind
+            yield *jobs, *luck.take(complexity)
 
 
 @dataclass(frozen=True)
@@ -390,14 +414,17 @@ class JobList:
         seed: of the draws; the jobs are the same for all. service: the law of their service
         factors. Each: a job with its draws.
         """
-        return zip(
-            self.listed,
-            _Luck(seed, service).take(np.array([job.complexity for job in self.listed])),
-        )
+        [columns] = self.columns(seed, service)
+        return zip(self.listed, _made(Draws, columns[len(Job._fields) :]))
+
+    def columns(self, seed: int, service: Service) -> Iterator[Columns]:
+        """As `generate`, in one block: the columns of Job, then those of Draws."""
+        jobs = [np.array(column) for column in zip(*self.listed)]
+        yield *jobs, *_Luck(seed, service).take(jobs[3])
 
 
 @dataclass(frozen=True)
-class LoggedWorkload:
+class LoggedWorkload(_Drawn):
     """Jobs from a log: submissions and measured seconds are the log's, the rest is drawn.
 
     A scheduler does not see the seconds. It sees a size class (complexity 1, 2, 3), as if the
@@ -542,12 +569,7 @@ class LoggedWorkload:
         by_window = ClassColumns(self.deadlines).of_windows(window_s)
         return np.where((named < 0) & ~np.isnan(window_s), by_window, named)
 
-    def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws.
-
-        seed: of the deadline classes, stock and delays. service: not used: the seconds are the
-        log's. Each: a job with its draws.
-        """
+    def columns(self, seed: int, service: Service) -> Iterator[Columns]:
         own, means = ClassColumns(self.deadlines), np.asarray(self.mean_service_s())
         deadlines, luck = stream(seed, "deadlines"), _Luck(seed, service)
         for first in range(0, self.jobs, CHUNK):
@@ -555,21 +577,12 @@ class LoggedWorkload:
             submit, given = np.asarray(self.submit_s[part]), np.asarray(self.deadline_s[part])
             complexity, known = np.asarray(self.complexity[part]), self._known_class(part)
             kind = np.where(known < 0, own.drawn(deadlines.random(len(submit))), known)
-            deadline = np.where(np.isnan(given), submit + own.window_s[kind], given)
+            due = np.where(np.isnan(given), submit + own.window_s[kind], given)
             weight = np.asarray(self.weight[part], float) * own.weight[kind]
-            factors = (np.asarray(self.service_s[part]) / means[complexity - 1]).tolist()
-            jobs = _made(
-                Job,
-                range(part.start, part.stop),
-                submit.tolist(),
-                deadline.tolist(),
-                complexity.tolist(),
-                own.tight[kind].tolist(),
-                self.gpus[part],
-                weight.tolist(),
-                kind.tolist(),
-            )
-            yield from zip(jobs, luck.take(complexity, factors))
+            factors = np.asarray(self.service_s[part]) / means[complexity - 1]
+            ids, gpus = np.arange(part.start, part.stop), np.asarray(self.gpus[part])
+            jobs = ids, submit, due, complexity, own.tight[kind], gpus, weight, kind
+            yield *jobs, *luck.take(complexity, factors)
 
 
 def read_log(

@@ -2,7 +2,7 @@
 
 Each zone is up and down in turn; the rate at which that ends depends on how long it has lasted, by
 classes of age (a semi-Markov process), or not, if that describes the zones' history as well. The
-rates are fitted to that history. Then a dynamic program over the time left, the work left, the
+rates are fitted to all that was seen. Then a dynamic program over the time left, the work left, the
 state of the zones and where the job is tells whether to wait, to compute on demand, or to begin on
 spot. This policy is ours.
 """
@@ -10,7 +10,6 @@ spot. This policy is ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise, product
 from typing import Any
 
@@ -19,14 +18,16 @@ import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.logs.market import Series
-from cgrsp_simpy.spot.market import HOUR_S, Job
-from cgrsp_simpy.spot.view import Choice, View
+from cgrsp_simpy.spot.market import HOUR_S
+from cgrsp_simpy.spot.view import Choice, View, ZoneView
 
 Floats = npt.NDArray[np.float64]
 STEPS = 600  # of the time until the deadline
 AGES_H = ((0.0,), (0.0, 1.0), (0.0, 0.25, 1.0, 4.0))
 """Where classes of age begin, hours: none but the first, two classes, four."""
-MOST_STATES = 64  # of all zones together
+MOST_STATES = 16  # of all zones together
+MOVED = 0.1  # a plan is made anew where a price has moved by that share
+PLANNED_H = 3.0  # and the last one is as old as that
 
 
 def exposure(history: Series, up: bool, ages_h: tuple[float, ...]) -> tuple[Floats, Floats]:
@@ -83,82 +84,119 @@ def transitions(history: Series, ages_h: tuple[float, ...], step_h: float) -> Fl
     return np.asarray(scipy.linalg.expm(rates * step_h))
 
 
-def expected_cost(view: View) -> Choice:
-    """The place of least expected cost from now on; asked again after each step of the program."""
-    plan = _plan(view.job, tuple(zone.history for zone in view.zones))
-    return Choice(plan.best(view), view.now_s + plan.step_s)
+def seen(zone: ZoneView, now_s: float) -> Series:
+    """All that is known of a zone: its history, and what it has done since the run began."""
+    own = zone.history
+    steps = own.steps + int(now_s // own.step_s)
+    turns = zone.turns if zone.turns[0].up != own.status[-1] else zone.turns[1:]
+    since = [own.steps + max(0, int(turn.from_s // own.step_s)) for turn in turns]
+    changes = (*own.changes, *(poll for poll in since if poll < steps))
+    return Series(own.name, own.step_s, steps, own.up, changes)
 
 
-@lru_cache(maxsize=8)
-def _plan(job: Job, histories: tuple[Series, ...]) -> _Plan:
-    return _Plan(job, histories)
+class ExpectedCost:
+    """The place of least expected cost from now on, by a plan that is made anew where prices have
+    moved; asked again after each step of the program.
+    """
+
+    plan: Plan | None = None
+
+    def __call__(self, view: View) -> Choice:
+        """Where the job goes now."""
+        if self.plan is None or self.plan.stale(view):
+            self.plan = Plan(view)
+        return Choice(self.plan.best(view), view.now_s + self.plan.step_s)
 
 
-class _Plan:
+class Plan:
     """The dynamic program. Time left and work left are counted in steps; slack is their difference.
 
     value: of the job idle, on demand and in each zone; a row a state of the zones, a column a
     slack. The overhead of a start is taken as work that is added; of a changeover cut short, the
-    rest of the overhead is then lost as well, which the real run does not lose.
+    rest of the overhead is then lost as well, which the real run does not lose. Prices, and the
+    region of the checkpoint, are taken to last. Of many zones those are weighed that save the most
+    in an hour, as often as they had instances. On demand is taken to be there always.
     """
 
-    def __init__(self, job: Job, histories: tuple[Series, ...]) -> None:
-        self.job, zones = job, len(histories)
-        self.step_s = job.deadline_s / STEPS
+    def __init__(self, view: View) -> None:
+        job, saved, dear = view.job, view.checkpoints, view.dear.usd_per_h
+        self.made_s, self.at, self.step_s = view.now_s, view.at, job.deadline_s / STEPS
+        known = {zone: seen(zone, view.now_s) for zone in view.zones}
+        worth = {zone: own.availability * (dear - zone.usd_per_h) for zone, own in known.items()}
+        weighed = sorted(known, key=lambda zone: -worth[zone])[: MOST_STATES.bit_length() - 1]
+        weighed.sort()
+        histories = [known[zone] for zone in weighed]
+        self.numbers = [zone.number for zone in weighed]
+        self.prices = [dear, *(zone.usd_per_h for zone in weighed)]
         self.ages_h = classes_of(histories)
-        classes = len(self.ages_h)
-        each = [transitions(history, self.ages_h, self.step_s / HOUR_S) for history in histories]
-        self.chance: npt.NDArray[Any] = each[0]
-        for other in each[1:]:
-            self.chance = np.kron(self.chance, other)
-        states = list(product(range(2 * classes), repeat=zones))
-        self.up = np.array([[state[zone] >= classes for state in states] for zone in range(zones)])
-        self.start = job.overhead_s / self.step_s  # in steps
-        self.slack = np.arange(int((job.deadline_s - job.work_s) // self.step_s) + 2)
-        self.late = self.slack <= 2 * self.start
-        self.usd = self.step_s / HOUR_S * np.array([job.on_demand_usd_per_h, job.spot_usd_per_h])
-        self.choices = self.solved()
+        classes, step_h = len(self.ages_h), self.step_s / HOUR_S
+        self.chance: npt.NDArray[Any] = np.eye(1)
+        for history in histories:
+            self.chance = np.kron(self.chance, transitions(history, self.ages_h, step_h))
+        states = list(product(range(2 * classes), repeat=len(weighed)))
+        self.up = np.array([[each[n] >= classes for each in states] for n in range(len(weighed))])
+        self.stays = self.up | np.array([[zone.kept] for zone in weighed])
+        self.usd = step_h * np.array(self.prices)
+        self.moving = [view.moving_usd(zone.number) for zone in weighed]
+        self.storing = step_h * saved.storing_usd_per_h
+        self.start = job.overhead_s / self.step_s  # in steps, as what is lost
+        self.written = saved.write_s / self.step_s
+        self.lost = self.written + saved.abrupt * saved.checkpoint_s / 2 / self.step_s
+        self.slack = np.arange(max(0, int(view.slack_s // self.step_s)) + 2)
+        least = 2 * self.start + saved.most_lost_s / self.step_s
+        self.late = [self.slack <= least, self.slack <= least + self.written]
+        self.choices = self.solved(int((job.deadline_s - view.now_s) // self.step_s) + 1)
 
-    def solved(self) -> npt.NDArray[np.int8]:
-        """The best place from idle and from on demand: by time left, state and slack; a zone's
-        index, -1 for idle, -2 for on demand.
+    def stale(self, view: View) -> bool:
+        """Whether prices, or the region of the checkpoint, are others by now."""
+        now = [view.dear.usd_per_h, *(view.zones[number].usd_per_h for number in self.numbers)]
+        moved = any(abs(a - b) > MOVED * b for a, b in zip(now, self.prices))
+        away = view.checkpoints.moving_usd > 0 and view.at != self.at
+        return (moved or away) and view.now_s >= self.made_s + PLANNED_H * HOUR_S
+
+    def solved(self, most: int) -> npt.NDArray[np.int8]:
+        """The best place from idle and from on demand: by time left, state and slack; the number of
+        a zone among those weighed, -1 for idle, -2 for on demand.
         """
-        most = STEPS + 1
         zones, states = self.up.shape
         value = np.zeros((2 + zones, states, len(self.slack)))
         choices = np.empty((most + 1, 2, states, len(self.slack)), np.int8)
         for left in range(1, most + 1):
             work = left - self.slack  # steps that are left
             value, choices[left] = self.step(value, np.maximum(work, 0))
+            value += self.storing
             value[:, :, work <= 0] = 0.0
         return choices
 
     def step(self, after: Floats, work: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int8]]:
         """The values one step earlier, and the best places from idle and on demand."""
         mean = self.chance @ after
-        dear, cheap = self.usd
+        dear, *cheap = self.usd
         value = np.empty_like(mean)
         wait = np.concatenate([mean[0][:, :1], mean[0][:, :-1]], axis=1)
-        stay = dear + mean[1]
-        begin = [dear + self.begun(mean[1])]
-        for zone, up in enumerate(self.up):
+        stay, taken = dear + mean[1], self.less(after[0], self.lost)
+        begin = [wait, dear + self.less(mean[1], self.start)]
+        for zone, (stays, usd) in enumerate(zip(self.stays, cheap)):
             # who is still there goes on, who is taken is idle
-            kept = self.chance @ np.where(up[:, None], after[2 + zone], after[0])
-            value[2 + zone] = cheap + kept
-            begin.append(np.where(up[:, None], cheap + self.begun(kept), np.inf))
-        idle = np.stack([wait, *begin])
-        paid = np.stack([wait, stay, *begin[1:]])
-        idle[:, :, self.late] = np.inf
-        paid[:, :, self.late] = np.inf
-        idle[1][:, self.late] = (dear * (work + self.start))[self.late]
-        paid[1][:, self.late] = (dear * work)[self.late]
+            kept = self.chance @ np.where(stays[:, None], after[2 + zone], taken)
+            value[2 + zone] = usd + kept
+            begin.append(usd + self.moving[zone] + self.less(kept, self.start))
+        idle = np.stack(begin)
+        paid = np.stack([self.less(each, self.written) for each in begin])
+        paid[1] = stay
+        for choice, late, more in zip((idle, paid), self.late, (self.start, 0.0)):
+            choice[2:][~self.up] = np.inf
+            choice[:, :, late] = np.inf
+            choice[1][:, late] = (dear * (work + more))[late]
         value[0], value[1] = idle.min(axis=0), paid.min(axis=0)
         names = np.array([-1, -2, *range(len(self.up))], np.int8)
         return value, names[np.stack([idle.argmin(axis=0), paid.argmin(axis=0)])]
 
-    def begun(self, value: Floats) -> Floats:
-        """Values with the slack that a start leaves, between whole steps of it."""
-        at = np.clip(self.slack - self.start, 0, None)
+    def less(self, value: Floats, steps: float) -> Floats:
+        """Values with so many steps of slack less, between whole ones."""
+        if not steps:
+            return value
+        at = np.clip(self.slack - steps, 0, None)
         low = at.astype(int)
         high = np.minimum(low + 1, self.slack[-1])
         return np.asarray(value[:, low] + (at - low) * (value[:, high] - value[:, low]))
@@ -166,11 +204,12 @@ class _Plan:
     def best(self, view: View) -> int | None:
         """The place for a view."""
         classes, state = len(self.ages_h), 0
-        for zone in view.zones:
+        for number in self.numbers:
+            zone = view.zones[number]
             age_h = (view.now_s - zone.since_s) / HOUR_S
             age = sum(age_h >= edge for edge in self.ages_h) - 1
             state = state * 2 * classes + zone.up * classes + age
         slack = min(int(view.slack_s / self.step_s), int(self.slack[-1]))
         left = min(slack + round(view.left_s / self.step_s), len(self.choices) - 1)
         choice = int(self.choices[max(left, 1), int(view.on is not None), state, slack])
-        return {-1: None, -2: view.on_demand}.get(choice, choice)
+        return {-1: None, -2: view.on_demand}.get(choice) if choice < 0 else self.numbers[choice]

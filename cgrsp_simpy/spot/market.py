@@ -1,20 +1,32 @@
-"""Where spot instances come from: series of zones, or a made-up market of two states; and what a
-run meets of them.
+"""Where instances come from: series of zones with their prices, or a made-up market of two states;
+what a run meets of them, and what a checkpoint costs.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.logs.market import Series, read_series
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole, entries_of, require
+from cgrsp_simpy.logs.fields import faults_of, opened
+from cgrsp_simpy.logs.market import Series, read_series, rows_of
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_fields,
+    check_number,
+    check_whole,
+    entries_of,
+    require,
+)
+from cgrsp_simpy.model.files import zoned
 from cgrsp_simpy.model.streams import stream
 
 log = logging.getLogger(__name__)
@@ -45,6 +57,80 @@ class Job(NamedTuple):
     overhead_s: float
     spot_usd_per_h: float
     on_demand_usd_per_h: float
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """What is kept of the computing when an instance ends before the work is done, and what it
+    costs to keep it.
+
+    What is computed in the last `write_s` is lost. Of an instance that is taken with a notice
+    shorter than that, or none, all is lost since the last checkpoint that was written.
+
+    Parameters
+    ----------
+    checkpoint_s : float
+        Computing between the checkpoints of an instance, seconds; 0: written all the time.
+    write_s : float
+        From the state that a checkpoint keeps until it is written, seconds.
+    notice_s : float
+        Of the market before it takes an instance, seconds: 120 on AWS, 30 on Google Cloud.
+    size_gb : float
+        Of what is kept, GB: first in the region of the first zone, then where the job last was.
+    transfer_usd_per_gb : float
+        Price of moving it to another region, USD a GB.
+    storage_usd_per_gb_month : float
+        Price of keeping it until the job is done, USD a GB and month of 730 hours.
+    """
+
+    checkpoint_s: float = 0.0
+    write_s: float = 0.0
+    notice_s: float = 0.0
+    size_gb: float = 0.0
+    transfer_usd_per_gb: float = 0.0
+    storage_usd_per_gb_month: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_fields(self, check_number, *vars(self), least=0)
+        require(self.write_s == int(self.write_s), "write_s", self.write_s, "whole seconds")
+        needs = {
+            "notice_s": "checkpoint_s",
+            "transfer_usd_per_gb": "size_gb",
+            "storage_usd_per_gb_month": "size_gb",
+        }
+        for name, owner in needs.items():
+            if getattr(self, name) and not getattr(self, owner):
+                raise InputError(f"{name} goes with {owner}")
+
+    @property
+    def abrupt(self) -> bool:
+        """Whether an instance is taken before a checkpoint can be written."""
+        return self.checkpoint_s > 0 and (self.notice_s < self.write_s or not self.notice_s)
+
+    @property
+    def most_lost_s(self) -> float:
+        """More computing than that is never lost at once, seconds."""
+        return self.write_s + self.abrupt * self.checkpoint_s
+
+    def lost_s(self, computed_s: float, taken: bool) -> float:
+        """What is lost of the computing of an instance that ends, seconds."""
+        kept_s = max(0.0, computed_s - self.write_s)
+        if taken and self.abrupt:
+            kept_s = min(kept_s, (kept_s + 1e-6) // self.checkpoint_s * self.checkpoint_s)
+        return computed_s - kept_s
+
+    @property
+    def moving_usd(self) -> float:
+        """Of a move to another region."""
+        return self.size_gb * self.transfer_usd_per_gb
+
+    @property
+    def storing_usd_per_h(self) -> float:
+        """Until the job is done."""
+        return self.size_gb * self.storage_usd_per_gb_month / 730
+
+
+FREE = Checkpoints()  # nothing is lost, and nothing costs
 
 
 class Stay(NamedTuple):
@@ -85,9 +171,49 @@ class Stretch(NamedTuple):
     up: bool
 
 
+class Price(NamedTuple):
+    """A price from a time on, seconds on the clock of the run."""
+
+    from_s: float
+    usd_per_h: float
+
+
+@dataclass(frozen=True)
+class PricedSeries(Series):
+    """A series with what an instance costs.
+
+    Parameters
+    ----------
+    prices : sequence of pairs
+        The polls at which the price changes, the first of them 0, with the price, USD an hour.
+    kept : bool
+        Whether who has an instance keeps it: then there is only no new one while it is down.
+    """
+
+    prices: tuple[tuple[int, float], ...] = field(default=(), repr=False)
+    kept: bool = False
+
+    @classmethod
+    def priced(cls, series: Series, usd_per_h: npt.ArrayLike, kept: bool = False) -> Self:
+        """A series, and its price at each poll."""
+        prices = np.asarray(usd_per_h, float)
+        allowed = f"{series.steps}, one a poll"
+        require(len(prices) == series.steps, "number of prices", len(prices), allowed)
+        for poll in np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))[:1]:
+            check_number(f"price of poll {poll}", float(prices[poll]), least=0)
+        changes = [0, *(np.flatnonzero(np.diff(prices)) + 1).tolist()]
+        listed = tuple((poll, float(prices[poll])) for poll in changes)
+        own = series.name, series.step_s, series.steps, series.up, series.changes
+        return cls(*own, listed, kept)
+
+    def first(self, steps: int) -> Self:
+        prices = tuple(each for each in self.prices if each[0] < steps)
+        return replace(self, steps=steps, changes=super().first(steps).changes, prices=prices)
+
+
 @dataclass(frozen=True)
 class Zone:
-    """A zone as a run meets it.
+    """A zone, or another place with instances, as a run meets it.
 
     Parameters
     ----------
@@ -97,12 +223,32 @@ class Zone:
         What happens to it, in order, up and down in turn, on the clock of the run; the first began
         at its start or before.
     history : Series
-        What was seen of it before any run began.
+        What was seen of it before the run began.
+    prices : sequence of Price
+        What an instance costs, from the start on; none: the job's price.
+    kept : bool
+        As of `PricedSeries`.
     """
 
     name: str
     stretches: tuple[Stretch, ...]
     history: Series
+    prices: tuple[Price, ...] = ()
+    kept: bool = False
+
+    @property
+    def region(self) -> str:
+        """That of a zone such as us-east-1f or us-central1-a; else its own name."""
+        found = re.match(r"([a-z]+-[a-z]+-?\d+)-?[a-z](_|$)", self.name)
+        return found[1] if found else self.name
+
+    def usd(self, from_s: float, to_s: float) -> float:
+        """What an instance costs from one time to another."""
+        ends_s = [*(price.from_s for price in self.prices[1:]), math.inf]
+        return sum(
+            max(0.0, min(to_s, end_s) - max(from_s, price.from_s)) / HOUR_S * price.usd_per_h
+            for price, end_s in zip(self.prices, ends_s)
+        )
 
 
 @dataclass(frozen=True)
@@ -112,36 +258,33 @@ class Traces:
     Parameters
     ----------
     series : sequence of Series
-        One a zone, polled at the same times; the shortest tells how long all are.
+        One a zone, all from the same time on; the shortest tells how long all are.
     history : float
-        The share of the series, from their start, that lies before every run and that policies may
-        learn from; above 0 and below 1.
+        The share of the series, from their start, that lies before every run; above 0 and below 1.
+        Policies may learn from all that lies before their run.
+    on_demand : Series, optional
+        When an instance on demand can be had; always, unless given.
 
     Raises
     ------
     InputError
-        For what is not allowed, such as series of different steps.
+        For what is not allowed.
     """
 
     series: tuple[Series, ...]
     history: float = 0.5
+    on_demand: Series | None = None
 
     def __post_init__(self) -> None:
         series = entries_of("series", self.series, "at least one Series")
+        known = [*series, *([] if self.on_demand is None else [self.on_demand])]
         require(
-            len(series) > 0 and all(isinstance(each, Series) for each in series),
+            len(series) > 0 and all(isinstance(each, Series) for each in known),
             "series",
             series,
             "at least one Series",
         )
         object.__setattr__(self, "series", series)
-        first, *others = series
-        for other in others:
-            if other.step_s != first.step_s:
-                raise InputError(
-                    f"series of zones must have one step: {first.name} has {first.step_s} s,"
-                    f" {other.name} {other.step_s} s"
-                )
         check_number("history", self.history, above=0)
         require(
             1 <= self.before < self.steps,
@@ -159,19 +302,24 @@ class Traces:
         return len(self.series)
 
     @property
+    def all_series(self) -> tuple[Series, ...]:
+        """Those of the zones, then that of on demand if there is one."""
+        return self.series if self.on_demand is None else (*self.series, self.on_demand)
+
+    @property
+    def step_s(self) -> int:
+        """Between polls, seconds; of series of several steps, what divides all of them."""
+        return math.gcd(*(each.step_s for each in self.all_series))
+
+    @property
     def steps(self) -> int:
         """Polls of all."""
-        return min(each.steps for each in self.series)
+        return min(each.length_s for each in self.all_series) // self.step_s
 
     @property
     def before(self) -> int:
         """Polls that lie before every run."""
         return int(self.history * self.steps)
-
-    @property
-    def step_s(self) -> int:
-        """Between polls, seconds."""
-        return self.series[0].step_s
 
     @property
     def most_zones(self) -> int:
@@ -189,30 +337,98 @@ class Traces:
                 later_s / HOUR_S,
                 length_s / HOUR_S,
             )
-        if len({each.steps for each in self.series}) > 1:
+        if len({each.length_s for each in self.all_series}) > 1:
             log.warning("%s: series of different length, cut to the shortest", self)
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
         """What a run of so many seconds meets in the first so many zones: from a poll on that the
-        seed draws, the same in all zones.
+        seed draws, the same in all zones. Behind them on demand, where it has a series.
         """
         later, wanted = self.steps - self.before, int(-(-length_s // self.step_s))
         starts = later - wanted + 1 if wanted <= later else later
         start = int(stream(seed, "spot start").integers(starts))
         polls = self.before + (start + np.arange(wanted)) % later
-        first = self.before + start
-        return tuple(
-            _zone(each, polls, first, each.first(self.before)) for each in self.series[:zones]
-        )
+        seen = self.before + start if wanted <= later else self.before
+        chosen = *self.series[:zones], *self.all_series[self.zones :]
+        return tuple(_zone(each, polls, self.step_s, seen) for each in chosen)
 
 
-def read_traces(paths: Sequence[str | Path], needed: int = 1, history: float = 0.5) -> Traces:
-    """The zones of files, one a file; see `logs.series.read_series`.
+def read_traces(
+    paths: Sequence[str | Path], needed: int = 1, history: float = 0.5, on_demand: str = ""
+) -> Traces:
+    """The zones of files, and their prices where these tell them.
 
-    needed: how many instances at once the job needs. history: as of `Traces`. Raises InputError for
-    what is wrong with a file, or with files together.
+    Parameters
+    ----------
+    paths : sequence
+        One a zone, JSON or CSV, see `logs.market.read_series`; or of offers, JSON lines as of
+        `cgrsp market`, then a zone a provider, whose instances are kept once rented.
+    needed : int
+        How many instances at once the job needs.
+    history : float
+        The share of the series that lies before every run.
+    on_demand : str
+        A file that tells when an instance on demand can be had, of one series.
+
+    Raises
+    ------
+    InputError
+        For what is wrong with a file, or with files together.
     """
-    return Traces(tuple(read_series(path, needed) for path in paths), history)
+    found = [series for path in paths for series in read_zones(path, needed)]
+    dear = read_zones(on_demand, needed) if on_demand else [None]
+    require(len(dear) == 1, "on_demand", on_demand, f"a file of one series, not {len(dear)}")
+    return Traces(tuple(found), history, dear[0])
+
+
+def read_zones(path: str | Path, needed: int = 1) -> list[Series]:
+    """The zones of a file, as of `read_traces`: one, or one a provider."""
+    path = Path(path)
+    with faults_of(path), opened(path) as file:
+        start = file.readline()
+        if '"by_provider"' in start:
+            check_whole("needed", needed, least=1)
+            return _providers([start, *file], needed)
+    series = read_series(path, needed)
+    with faults_of(path), opened(path) as file:
+        rows = rows_of(path, file)
+        prices = [row.price_usd_per_h for row in rows]
+        missing = [row.line for row in rows if math.isnan(row.price_usd_per_h)]
+        if missing and len(missing) < len(rows):
+            raise InputError(f"line {missing[0]}: its price is missing, where others have one")
+        return [series if missing else PricedSeries.priced(series, prices)]
+
+
+def _providers(lines: Sequence[str], needed: int) -> list[Series]:
+    """A series a provider, from snapshots of offers: polled at the middle one of their steps, up
+    where so many offers are listed, at the lowest price.
+    """
+    times_s, found = list[float](), list[dict[str, Any]]()
+    for line, text in enumerate(lines, 1):
+        try:
+            told = json.loads(text)
+            times_s.append(zoned(told["timestamp"])[0].timestamp())
+            found.append(
+                {name: (own["count"], own["min"]) for name, own in told["by_provider"].items()}
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"line {line}: not of the format ({error})") from None
+        for count, price in found[-1].values():
+            check_whole(f"line {line}: count", count, least=0)
+            check_number(f"line {line}: min", price, least=0)
+    steps_s = np.diff(times_s)
+    require(bool(min(steps_s, default=0) > 0), "times", len(times_s), "two or more, rising")
+    step_s = max(60, 60 * round(float(np.median(steps_s)) / 60))
+    polls = np.arange(times_s[0], times_s[-1], step_s)
+    last = np.searchsorted(times_s, polls, "right") - 1
+    series = list[Series]()
+    for name in sorted({name for each in found for name in each}):
+        usd = next(each[name][1] for each in found if name in each)
+        prices = [usd := each[name][1] if name in each else usd for each in found]
+        up = np.array([each.get(name, (0, 0))[0] >= needed for each in found])
+        listed = Series.of(name, step_s, up[last])
+        series.append(PricedSeries.priced(listed, np.array(prices)[last], kept=True))
+    return series
 
 
 @dataclass(frozen=True)
@@ -262,7 +478,7 @@ class TwoState:
         found = []
         for zone in range(zones):
             series = self._series(zone, before + wanted, seed)
-            found.append(_zone(series, before + np.arange(wanted), before, series.first(before)))
+            found.append(_zone(series, before + np.arange(wanted), self.step_s, before))
         return tuple(found)
 
     def _series(self, zone: int, steps: int, seed: int) -> Series:
@@ -277,17 +493,28 @@ class TwoState:
         return Series(f"zone {zone + 1}", self.step_s, steps, up, tuple(changes[:-1]))
 
 
-def _zone(series: Series, polls: npt.NDArray[np.int64], first: int, history: Series) -> Zone:
-    """A zone from the polls of its series that a run meets, the first of which is `first`."""
-    status = series.status[polls]
+def _zone(series: Series, polls: npt.NDArray[np.int64], step_s: int, seen: int) -> Zone:
+    """A zone from the polls that a run meets, `step_s` apart, and what was seen before poll
+    `seen`.
+    """
+    finer, first = series.step_s // step_s, int(polls[0])
+    own = polls // finer
+    status = series.status[own]
     changes = (np.flatnonzero(status[1:] != status[:-1]) + 1).tolist()
-    earlier: Sequence[int] = [change for change in series.changes if change <= first]
-    since = (earlier[-1] if earlier else 0) - first
+    earlier: Sequence[int] = [change for change in series.changes if change * finer <= first]
+    since = (earlier[-1] if earlier else 0) * finer - first
+    prices: list[Price] = []
+    if listed := getattr(series, "prices", ()):
+        at, usd_per_h = np.array(listed).T
+        now = usd_per_h[np.searchsorted(at, own, "right") - 1]
+        moves = [0, *(np.flatnonzero(np.diff(now)) + 1).tolist()]
+        prices = [Price(float(poll * step_s), float(now[poll])) for poll in moves]
     return Zone(
         series.name,
         tuple(
-            Stretch(float(step * series.step_s), bool(status[max(step, 0)]))
-            for step in (since, *changes)
+            Stretch(float(step * step_s), bool(status[max(step, 0)])) for step in (since, *changes)
         ),
-        history,
+        series.first(max(seen // finer, 1)),
+        tuple(prices),
+        getattr(series, "kept", False),
     )

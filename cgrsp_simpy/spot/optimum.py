@@ -1,33 +1,40 @@
 """The omniscient optimum: the least cost of who knows the market to come, exactly.
 
-Time is cut into cells at every change of a zone, and work into units: the greatest common divisor
-of work, deadline, overhead and cell lengths, all whole seconds. A dynamic program over cells from
-the last to the first finds, for each place of the job and each amount of work left, the least cost.
+Time is cut into cells at every change of a place, and work into units: the greatest common divisor
+of work, deadline, overhead, writing time and cell lengths, all whole seconds. A dynamic program
+over cells from the last to the first finds, for each place of the job, each region of its
+checkpoint and each amount of work left, the least cost. Who knows when an instance will be taken
+leaves it in time, so that each that ends before the work is done costs the time of one checkpoint.
 
 Why the cells do not cost anything. With the places and their order given, the best times solve a
 linear program: its constraints are differences of times, but for one, that of the work. So at an
-optimal corner all times but one lie at changes of the market, and, the shift of a whole instance to
-the left being free, that one is the end of an instance. In a cell an instance is therefore held
-throughout, or not at all, or it ends there: with the work done, or with the rest left for later
-cells. All amounts of work are then whole numbers of units.
+optimal corner all times but one, or two that are one moment, lie at changes of the market. A moment
+that is the end of one instance and the start of the next can be moved within its cell at a cost
+that is linear, so as well to an edge of the cell. While prices stay, the shift of a whole instance
+to the left is free, so that the one time is an end; where they move, it may be a start. In a cell
+an instance is therefore held throughout, or not at all; or it ends there, with the work done or the
+rest left for later cells; or it begins there and lasts, at the last moment if it is kept when there
+are no more. All amounts of work are then whole numbers of units.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from math import gcd
-from typing import NamedTuple
+from math import gcd, isinf
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy
 
-from cgrsp_simpy.spot.market import HOUR_S, Job, Stay, Stretch, Zone
+from cgrsp_simpy.logs.market import Series
+from cgrsp_simpy.spot.market import FREE, HOUR_S, Checkpoints, Job, Price, Stay, Stretch, Zone
 
 Floats = npt.NDArray[np.float64]
+ON_DEMAND = Zone("on demand", (Stretch(0.0, True),), Series("on demand", 1, 1, True), kept=True)
 
 
 class Optimum(NamedTuple):
@@ -36,7 +43,7 @@ class Optimum(NamedTuple):
     Attributes
     ----------
     cost_usd : float
-        Of all instances of the plan.
+        Of the plan, all told; infinite if on demand runs out so that no plan meets the deadline.
     plan : tuple of Stay
         Instances that cost that.
     """
@@ -46,19 +53,27 @@ class Optimum(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A time without a change of the market. from_s, length: seconds, units. up: by place."""
+    """A time without a change of the market. from_s, length: seconds, units. up, usd: whether an
+    instance is to be had, and what it costs a unit; by place.
+    """
 
     from_s: float
     length: int
     up: tuple[bool, ...]
+    usd: tuple[float, ...]
 
 
-def optimum(job: Job, zones: Sequence[Zone]) -> Optimum:
+def optimum(
+    job: Job,
+    zones: Sequence[Zone],
+    checkpoints: Checkpoints = FREE,
+    on_demand: Zone = ON_DEMAND,
+) -> Optimum:
     """The least cost of the job, with all that is to come known.
 
     All times are whole seconds; the deadline leaves room for work and one overhead.
     """
-    return _Program(job, zones).solved()
+    return Market(job, tuple(zones), checkpoints, on_demand).optimum
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,16 +82,43 @@ class Market:
 
     job: Job
     zones: tuple[Zone, ...]
+    checkpoints: Checkpoints = FREE
+    on_demand: Zone = ON_DEMAND
 
-    @property
-    def end(self) -> Stretch:
-        """After the deadline there is no spot instance."""
-        return Stretch(self.job.deadline_s, False)
+    @cached_property
+    def places(self) -> tuple[Zone, ...]:
+        """The zones, then on demand, each with a price."""
+        dear = replace(self.on_demand, name="on demand", kept=True)
+        prices = [self.job.spot_usd_per_h] * len(self.zones) + [self.job.on_demand_usd_per_h]
+        return tuple(
+            zone if zone.prices else replace(zone, prices=(Price(0.0, usd_per_h),))
+            for zone, usd_per_h in zip((*self.zones, dear), prices)
+        )
+
+    @cached_property
+    def regions(self) -> tuple[int, ...]:
+        """By zone, its region's number; all are one where moving costs nothing."""
+        names = [zone.region if self.checkpoints.moving_usd else "" for zone in self.zones]
+        return tuple(list(dict.fromkeys(names)).index(name) for name in names)
+
+    def moving_usd(self, region: int, place: int) -> float:
+        """What it costs to begin at a place with the checkpoint in a region: on demand is there."""
+        away = place < len(self.zones) and self.regions[place] != region
+        return self.checkpoints.moving_usd if away else 0.0
+
+    def changes(self, place: int) -> list[Stretch | Price]:
+        """What happens to a place after the start, in order: from the deadline on there is no spot
+        instance, and always one on demand.
+        """
+        own, last = self.places[place], place == len(self.zones)
+        end = [] if last and own.stretches[-1].up else [Stretch(self.job.deadline_s, last)]
+        found: list[Stretch | Price] = [*own.stretches[1:], *own.prices[1:], *end]
+        return sorted(found, key=lambda change: change.from_s)
 
     @cached_property
     def optimum(self) -> Optimum:
         """The least cost of who knows all that is to come, found when first asked for."""
-        return optimum(self.job, self.zones)
+        return _Program(self).solved()
 
     def place_name(self, place: int) -> str:
         """What a listing calls a place."""
@@ -84,136 +126,208 @@ class Market:
 
 
 class _Program:
-    """The dynamic program. In its arrays a row is a place where the job has an instance, the last
-    of them for none; a column the work left, in units.
+    """The dynamic program. In its arrays a row is where the job has an instance: a zone, or on
+    demand with its checkpoint in a region; then come the regions of one without an instance. A
+    column is the work left, in units, from the least to the most that can be left at that time.
     """
 
-    def __init__(self, job: Job, zones: Sequence[Zone]) -> None:
+    def __init__(self, market: Market) -> None:
+        job, places = market.job, market.places
+        self.market = market
         edges_s = sorted(
             {0, job.deadline_s}
-            | {s.from_s for zone in zones for s in zone.stretches if 0 < s.from_s < job.deadline_s}
+            | {
+                change.from_s
+                for place in range(len(places))
+                for change in market.changes(place)
+                if 0 < change.from_s < job.deadline_s
+            }
         )
-        whole = [int(each) for each in (job.work_s, job.overhead_s, *edges_s)]
+        terms = job.work_s, job.overhead_s, market.checkpoints.write_s
+        whole = [int(each) for each in (*terms, *edges_s)]
         self.unit = gcd(*whole)
-        self.work, self.overhead = (each // self.unit for each in whole[:2])
+        self.work, self.overhead, self.write = (each // self.unit for each in whole[:3])
+        self.edges = [each // self.unit for each in whole[3:]]
         self.cells = [
-            Cell(one, int(other - one) // self.unit, (*(_up(zone, one) for zone in zones), True))
+            Cell(
+                one,
+                int(other - one) // self.unit,
+                tuple(at(place.stretches, one).up for place in places),
+                tuple(at(place.prices, one).usd_per_h * self.unit / HOUR_S for place in places),
+            )
             for one, other in pairwise(edges_s)
         ]
-        self.idle = len(zones) + 1
-        prices = [job.spot_usd_per_h] * len(zones) + [job.on_demand_usd_per_h]
-        self.usd = [price * self.unit / HOUR_S for price in prices]  # a unit
-        self.left = np.arange(self.work + self.overhead + 1)
+        self.storing = market.checkpoints.storing_usd_per_h * self.unit / HOUR_S
+        self.late_starts = any(len(place.prices) > 1 for place in places)
+        zones, regions = len(market.zones), max(market.regions) + 1
+        # place and region of each row with an instance
+        self.rows = [*enumerate(market.regions), *((zones, region) for region in range(regions))]
+        self.idle = len(self.rows)  # the first row without
 
     def solved(self) -> Optimum:
         """The least cost, and a plan."""
-        values = [self.last()]
-        for cell in reversed(self.cells):
-            values.append(self.before(cell, values[-1]))
+        left = self.left(len(self.cells))
+        value = np.full((self.idle + max(self.market.regions) + 1, len(left)), np.inf)
+        value[:, left == 0] = 0.0
+        values = [value]
+        for number in reversed(range(len(self.cells))):
+            values.append(self.before(number, values[-1]))
         values.reverse()
-        return Optimum(float(values[0][self.idle, self.work]), tuple(self.plan(values)))
+        least = float(values[0][self.idle + self.market.regions[0], 0])
+        return Optimum(least, () if isinf(least) else tuple(self.plan(values)))
 
-    def last(self) -> Floats:
-        """At the deadline: nothing, if no work is left."""
-        value = np.full((self.idle + 1, len(self.left)), np.inf)
-        value[:, 0] = 0.0
-        return value
+    def left(self, number: int) -> npt.NDArray[np.int64]:
+        """The work that can be left at an edge, with the overhead that is left."""
+        gone = self.edges[number]
+        most = min(self.work + self.overhead, self.edges[-1] - gone)
+        return np.arange(max(0, self.work - gone), most + 1)
 
-    def before(self, cell: Cell, after: Floats) -> Floats:
+    def before(self, number: int, after: Floats) -> Floats:
         """The least cost from the start of a cell on, from that from its end on."""
-        value = np.empty_like(after)
-        value[self.idle] = after[self.idle]
-        for place in range(self.idle):
-            value[place] = (
-                np.minimum(self.held(cell, after, place), self.ended(cell, after, place))
-                if cell.up[place]
-                else np.inf
-            )
-        begun = np.full(len(self.left), np.inf)
-        for place in range(self.idle):
-            begun[: self.work + 1] = np.minimum(
-                begun[: self.work + 1], value[place][self.overhead :]
-            )
-        begun[0] = 0.0
-        return np.asarray(np.minimum(value, np.minimum(begun, value[self.idle])))
-
-    def held(self, cell: Cell, after: Floats, place: int) -> Floats:
-        """The cost where an instance is held throughout the cell."""
-        value = np.full(len(self.left), np.inf)
-        if cell.length < len(value):
-            value[cell.length :] = after[place][: len(value) - cell.length]
-        value += cell.length * self.usd[place]
+        cell, left, places = self.cells[number], self.left(number), self.market.places
+        size, gone = len(left), int(left[0] - self.left(number + 1)[0])
+        value, stored = np.full((len(after), size), np.inf), cell.length * self.storing
+        idle = np.stack([_part(each, gone, size) for each in after[self.idle :]]) + stored
+        for row, (place, region) in enumerate(self.rows):
+            if cell.up[place] or places[place].kept:
+                usd = cell.usd[place]
+                held = _part(after[row], gone - cell.length, size) + cell.length * usd
+                ended = self.parted(number, after[self.idle + region], usd, self.write)
+                value[row] = np.minimum(held, ended) + stored
+                done = left[left <= cell.length]
+                finished = done * (usd + self.storing)
+                value[row, : len(done)] = np.minimum(value[row, : len(done)], finished)
+        for region, begun in enumerate(idle):
+            for row, place in self.begins(cell, region):
+                moving = self.market.moving_usd(region, place)
+                at_once = _part(value[row], self.overhead, size) + moving
+                np.minimum(begun, at_once, out=begun)
+                if self.late_starts:
+                    late = self.parted(number, after[row], cell.usd[place], self.overhead)
+                    np.minimum(begun, late + (stored + moving), out=begun)
+        idle[:, left == 0] = 0.0
+        idle[:, left > self.work] = np.inf
+        value[self.idle :] = idle
+        if not self.write:  # to leave costs nothing
+            for row, (_, region) in enumerate(self.rows):
+                value[row] = np.minimum(value[row], idle[region])
         return value
 
-    def ended(self, cell: Cell, after: Floats, place: int) -> Floats:
-        """The cost where an instance ends in the cell, after the best length: a minimum over a
-        window, once the price of the work is taken out.
+    def begins(self, cell: Cell, region: int) -> Iterator[tuple[int, int]]:
+        """The rows, and places, at which an instance can begin while the checkpoint is in a
+        region.
         """
-        price = self.usd[place] * self.left
-        window = min(cell.length, len(self.left) - 1) + 1
+        for row, (place, own) in enumerate(self.rows):
+            if cell.up[place] and (place < len(self.market.zones) or own == region):
+                yield row, place
+
+    def parted(self, number: int, after: Floats, usd: float, more: int) -> Floats:
+        """The cost where an instance is held for the best part of a cell, with so much more work
+        then: a minimum over a window, once the price of the work is taken out.
+        """
+        left, then = self.left(number), self.left(number + 1)
+        least = np.full(int(left[-1] + more - then[0]) + 1, np.inf)
+        least[: len(then)] = after - usd * then
+        window = min(self.cells[number].length, len(least) - 1) + 1
         least = scipy.ndimage.minimum_filter1d(
-            after[self.idle] - price, window, mode="constant", cval=np.inf, origin=(window - 1) // 2
+            least, window, mode="constant", cval=np.inf, origin=(window - 1) // 2
         )
-        return np.asarray(least + price)
+        return np.asarray(least[-len(left) :] + usd * (left + more))
 
     # ---- a plan ----
 
     def plan(self, values: Sequence[Floats]) -> Iterator[Stay]:
         """Instances that cost the least, from the values at the start of each cell."""
-        place, left, held = self.idle, self.work, None
-        for cell, after in zip(self.cells, values[1:]):
+        row, left, held = self.idle + self.market.regions[0], self.work, None
+        for number, cell in enumerate(self.cells):
             if left == 0:
                 break
-            step = min(self.steps(cell, after, place, left), key=lambda step: step.usd)
-            if held is not None and (step.begins or step.place != place):
+            steps = self.steps(number, values[number + 1], row, left)
+            step = min(steps, key=lambda step: step.usd)
+            if held is not None and (step.begins or step.row != row):
                 yield held
                 held = None
             if step.length:
-                from_s = held.from_s if held else cell.from_s
-                held = Stay(step.place, from_s, cell.from_s + step.length * self.unit)
-            place, left = (step.place if step.goes_on else self.idle), step.left
+                from_s = cell.from_s + step.waits * self.unit
+                until_s = from_s + step.length * self.unit
+                held = Stay(self.rows[step.row][0], held.from_s if held else from_s, until_s)
+            there = step.goes_on or step.row >= self.idle
+            row = step.row if there else self.idle + self.rows[step.row][1]
+            left = step.left
             if held is not None and not step.goes_on:
                 yield held
                 held = None
         if held is not None:
             yield held
 
-    def steps(self, cell: Cell, after: Floats, place: int, left: int) -> Iterator[_Step]:
-        """What can be done in a cell, from a place with an amount of work left."""
-        yield _Step(float(after[self.idle, left]), self.idle, 0, left, False, False)
+    def steps(self, number: int, after: Floats, row: int, left: int) -> Iterator[_Step]:
+        """What can be done in a cell, from a row with an amount of work left."""
+        cell, then = self.cells[number], self.left(number + 1)
+        stored, begun = cell.length * self.storing, row < self.idle
+
+        def at(row: int, left: npt.NDArray[np.int64] | int) -> Floats:
+            """The values from the end of the cell on; infinite for what cannot be left then."""
+            column = np.asarray(left) - then[0]
+            there = (column >= 0) & (column < len(then))
+            return np.where(there, after[row, np.clip(column, 0, len(then) - 1)], np.inf)
+
+        region = self.rows[row][1] if begun else row - self.idle
+        if not (begun and self.write):
+            usd = float(at(self.idle + region, left)) + stored
+            yield _Step(usd, self.idle + region, 0, 0, left, False, False)
+        can_begin = [] if begun and self.write else [each for each, _ in self.begins(cell, region)]
         for other in range(self.idle):
-            if not cell.up[other]:
-                continue
-            for begins in (False, True) if other == place else (True,):
-                work = left + begins * self.overhead
-                if work > self.work + self.overhead:
-                    continue
-                if work >= cell.length:
-                    usd = cell.length * self.usd[other] + after[other, work - cell.length]
-                    yield _Step(float(usd), other, cell.length, work - cell.length, begins, True)
+            place, own = self.rows[other]
+            goes_on = other == row and (cell.up[place] or self.market.places[place].kept)
+            for begins in [False] * goes_on + [True] * (other in can_begin):
+                work, price = left + begins * self.overhead, cell.usd[place]
+                more = begins * self.market.moving_usd(region, place)
                 lengths = np.arange(min(cell.length, work) + 1)
-                costs = lengths * self.usd[other] + after[self.idle, work - lengths]
+                if work >= cell.length:
+                    usd = cell.length * price + float(at(other, work - cell.length))
+                    rest = work - cell.length
+                    yield _Step(usd + stored + more, other, 0, cell.length, rest, begins, True)
+                costs = lengths * price + at(self.idle + own, work - lengths + self.write)
                 best = int(costs.argmin())
-                yield _Step(float(costs[best]), other, best, work - best, begins, False)
+                usd, rest = float(costs[best]) + stored + more, work - best + self.write
+                yield _Step(usd, other, 0, best, rest, begins, False)
+                if work <= cell.length:
+                    usd = work * (price + self.storing) + more
+                    yield _Step(usd, other, 0, work, 0, begins, False)
+                if begins and self.late_starts:
+                    costs = lengths * price + at(other, work - lengths)
+                    best = int(costs.argmin())
+                    usd, waits = float(costs[best]) + stored + more, cell.length - best
+                    yield _Step(usd, other, waits, best, work - best, begins, True)
 
 
 class _Step(NamedTuple):
-    """What is done in a cell: its cost and all that comes after, USD; the place, and for how long;
-    the work left; whether an instance begins, and whether it goes on at the end of the cell.
+    """What is done in a cell: its cost and all that comes after, USD; the row; after how long an
+    instance begins, and for how long it is held; the work left; whether an instance begins, and
+    whether it goes on at the end of the cell.
     """
 
     usd: float
-    place: int
+    row: int
+    waits: int
     length: int
     left: int
     begins: bool
     goes_on: bool
 
 
-def _up(zone: Zone, at_s: float) -> bool:
-    """Whether a zone has spot instances from a time on."""
-    stretch: Stretch = max(
-        (stretch for stretch in zone.stretches if stretch.from_s <= at_s),
-        key=lambda stretch: stretch.from_s,
-    )
-    return stretch.up
+def _part(values: Floats, start: int, size: int) -> Floats:
+    """So many values from an index on, infinite where there are none."""
+    found = np.full(size, np.inf)
+    first, end = max(start, 0), min(start + size, len(values))
+    if first < end:
+        found[first - start : end - start] = values[first:end]
+    return found
+
+
+Moment = TypeVar("Moment", Stretch, Price)
+
+
+def at(course: Sequence[Moment], at_s: float) -> Moment:
+    """What holds from a time on."""
+    return max((each for each in course if each.from_s <= at_s), key=lambda each: each.from_s)

@@ -1,20 +1,22 @@
 """The policies by name: functions of a view that say where the job goes.
 
-Source: Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.
+Sources: Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024;
+for several regions Li et al., "SkyNomad: On Using Multi-Region Spot Instances to Minimize AI Batch
+Job Cost", arXiv:2601.06520, and its program, github.com/andylizf/skynomad-artifact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import floor
+from math import floor, inf
 from typing import Any
 
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.policy import Wake, chosen
-from cgrsp_simpy.spot.expected import expected_cost
-from cgrsp_simpy.spot.market import Stretch, Zone
-from cgrsp_simpy.spot.optimum import Market
+from cgrsp_simpy.spot.expected import ExpectedCost
+from cgrsp_simpy.spot.market import Stay, Stretch, Zone
+from cgrsp_simpy.spot.optimum import Market, at
 from cgrsp_simpy.spot.view import ROUNDING_S, Choice, Oracle, Policy, Ruled, View
 
 
@@ -35,13 +37,25 @@ def uniform_progress(view: View) -> Choice:
     return Choice(view.up[0]) if view.up else _uniformly(view)
 
 
+def uniform_failover(view: View) -> Choice:
+    """Uniform progress in several regions, UP(S) of SkyNomad: the cheapest zone that has instances,
+    those of the region where the job was last behind all others; from on demand to spot, too, only
+    when progress reaches ep(t + 2 d).
+    """
+    choice = _uniformly(view)
+    if not view.up or choice.place == view.on_demand == view.on:
+        return choice
+    last = None if view.at is None else view.zones[view.at].region
+    return Choice(min(view.up, key=lambda zone: view.zones[zone].region == last))
+
+
 def _uniformly(view: View) -> Choice:
     """Uniform progress without spot instances: the rules of falling behind and of hysteresis."""
     job = view.job
     pace = job.work_s / job.deadline_s  # of ep
     ahead_s = 2 * job.overhead_s if view.on == view.on_demand else 0.0
     # ahead of ep(t + ahead) by so much
-    lead_s = view.progress_s - pace * (view.now_s + ahead_s)
+    lead_s = view.progress_s - view.leaving_s - pace * (view.now_s + ahead_s)
     if view.on is None:
         if lead_s <= ROUNDING_S:
             return Choice(view.on_demand)
@@ -50,7 +64,7 @@ def _uniformly(view: View) -> Choice:
         return Choice(None, view.now_s + (lead_s + 2 * pace * job.overhead_s) / pace)
     begins_s = max(view.ready_s, view.now_s)
     behind_s = pace * (begins_s - view.now_s) - lead_s  # once its changeover is over
-    return Choice(view.on_demand, begins_s + behind_s / (1 - pace) if pace < 1 else float("inf"))
+    return Choice(view.on_demand, begins_s + behind_s / (1 - pace) if pace < 1 else inf)
 
 
 @dataclass(frozen=True)
@@ -71,7 +85,7 @@ class TimeSliced:
         length_s = job.deadline_s / self.slices
         number = min(floor((view.now_s + ROUNDING_S) / length_s) + 1, self.slices)
         end_s, share_s = number * length_s, number / self.slices * job.work_s
-        left_s = share_s - view.progress_s
+        left_s = share_s - view.progress_s + view.leaving_s
         if left_s <= ROUNDING_S:
             return Choice(None, end_s)
         if view.on == view.on_demand:
@@ -84,7 +98,7 @@ class TimeSliced:
 
 class NextSpot(Oracle):
     """Uniform progress that sees one step ahead: for how long each spot instance will last, and
-    when the next one comes.
+    when the next one comes. A heuristic at one price, and no bound: that is the optimum.
 
     It takes the instance that lasts longest, and none that lasts for less than d k / (k - 1), with
     k the ratio of the prices: the same progress is cheaper on demand. Behind uniform progress it
@@ -97,7 +111,8 @@ class NextSpot(Oracle):
         job = market.job
         k = job.on_demand_usd_per_h / job.spot_usd_per_h
         worth_s, pace = job.overhead_s * k / (k - 1), job.work_s / job.deadline_s
-        ahead = [_ups(zone, market.end) for zone in market.zones]
+        end = Stretch(job.deadline_s, False)
+        ahead = [_ups(zone, end) for zone in market.zones]
 
         def choose(view: View) -> Choice:
             """Where the job goes now."""
@@ -110,7 +125,7 @@ class NextSpot(Oracle):
             here = [(to_s, zone) for from_s, to_s, zone in spells if from_s <= view.now_s]
             if here:
                 return Choice(max(here)[1])
-            next_s = min((from_s for from_s, _, _ in spells), default=float("inf"))
+            next_s = min((from_s for from_s, _, _ in spells), default=inf)
             behind_s = pace * (next_s - 2 * job.overhead_s) - view.progress_s
             if view.on is None and behind_s <= ROUNDING_S:
                 return Choice(None, next_s)
@@ -132,6 +147,9 @@ class Omniscient(Oracle):
 
     def sees(self, market: Market) -> Policy:
         plan = market.optimum.plan
+        if not plan:  # on demand runs out
+            return Ruled(self.name, on_demand_only)
+        plan = tuple(_in_time(market, plan))
 
         def carry_out(view: View) -> Iterator[Any]:
             """Where the plan has the job now."""
@@ -143,12 +161,29 @@ class Omniscient(Oracle):
                 time_s
                 for held in plan
                 for time_s in (held.from_s, held.to_s)
-                if time_s > view.now_s
+                if view.now_s < time_s < inf
             ]
             if later:
                 yield Wake(min(later))
 
         return carry_out
+
+
+def _in_time(market: Market, plan: Sequence[Stay]) -> Iterator[Stay]:
+    """A plan that begins a moment before a place has no more instances, and leaves one a moment
+    before it is taken without notice; the last one lasts until the job is done.
+    """
+    moment_s = ROUNDING_S / 100
+    from_s = [
+        stay.from_s - moment_s * (not at(market.places[stay.place].stretches, stay.from_s).up)
+        for stay in plan
+    ]
+    for stay, own_s, next_s in zip(plan, from_s, [*from_s[1:], None]):
+        if next_s is None:
+            to_s = stay.to_s if own_s == stay.from_s and not market.checkpoints.abrupt else inf
+        else:
+            to_s = min(stay.to_s - moment_s * market.checkpoints.abrupt, next_s)
+        yield stay._replace(from_s=own_s, to_s=to_s)
 
 
 def _time_sliced(slices: int = 10) -> Policy:
@@ -161,13 +196,15 @@ POLICIES: dict[str, Callable[..., Policy | Oracle]] = {
     "greedy": lambda: Ruled("greedy", greedy),
     "time-sliced": _time_sliced,
     "uniform-progress": lambda: Ruled("uniform-progress", uniform_progress),
-    "expected-cost": lambda: Ruled("expected-cost", expected_cost),
+    "uniform-failover": lambda: Ruled("uniform-failover", uniform_failover),
+    "expected-cost": lambda: Ruled("expected-cost", ExpectedCost()),
     "next-spot": NextSpot,
     "optimum": Omniscient,
 }
-"""Factories by name; next-spot and optimum see what is to come."""
+"""Factories by name; next-spot and optimum see what is to come, the optimum is the bound."""
 
-COMPARED = tuple(POLICIES)  # names of the policies that are compared unless told
+COMPARED = tuple(name for name in POLICIES if name != "uniform-failover")
+"""Names of the policies that are compared unless told."""
 
 
 def make_policy(policy: str | Policy | Oracle) -> Policy | Oracle:

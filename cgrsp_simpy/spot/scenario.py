@@ -22,12 +22,23 @@ from cgrsp_simpy.model.checks import InputError, check_number, check_whole, requ
 from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.model.timeline import Timeline
-from cgrsp_simpy.spot.market import HOUR_S, MOST_HOURS, Job, Stay, Stretch, Traces, TwoState
+from cgrsp_simpy.spot.market import (
+    FREE,
+    HOUR_S,
+    MOST_HOURS,
+    Checkpoints,
+    Job,
+    Price,
+    Stay,
+    Stretch,
+    Traces,
+    TwoState,
+)
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import COMPARED, POLICIES
 from cgrsp_simpy.spot.view import View
 
-MOST_ZONES = 8
+MOST_ZONES = 50
 WORK = 500  # a run takes about as long as so many jobs of the thesis's model
 ROUNDING_S = 1e-6  # computing below this is done: sums of doubles
 LATE_S = 1e-3  # who ends later than the deadline by less is in time: sums of doubles
@@ -43,6 +54,11 @@ METRICS = {
     "spot_h": Metric("time on spot", "h", ""),
     "on_demand_h": Metric("time on demand", "h", ""),
     "idle_h": Metric("time without an instance", "h", ""),
+    "lost_h": Metric("computing lost", "h"),
+    "spot_usd": Metric("rent in zones", "USD", ""),
+    "on_demand_usd": Metric("rent on demand", "USD", ""),
+    "transfer_usd": Metric("moving the checkpoint", "USD", ""),
+    "storage_usd": Metric("keeping the checkpoint", "USD", ""),
     "executing_usd": Metric("cost while executing", "USD", ""),
     "changeover_usd": Metric("cost of changeovers", "USD"),
     "wasted_usd": Metric("cost of changeovers cut short", "USD"),
@@ -74,9 +90,12 @@ class Scenario(Model):
         d, the changeover delay: time of each start without progress, hours. Work, deadline and
         overhead are whole seconds.
     spot_usd_per_h, on_demand_usd_per_h : float
-        Prices, USD an hour; spot is cheaper. Unless told, those of a V100 in the paper.
+        Prices where the source tells none, USD an hour; spot is cheaper. Unless told, those of a
+        V100 in the paper.
     zones : int, optional
         The first so many of the source; all that it has unless told.
+    checkpoints : Checkpoints
+        What is lost when an instance ends, and what it costs to keep the rest; nothing unless told.
 
     References
     ----------
@@ -90,6 +109,7 @@ class Scenario(Model):
     spot_usd_per_h: float = 0.97
     on_demand_usd_per_h: float = 3.06
     zones: int | None = None
+    checkpoints: Checkpoints = FREE
 
     metrics = METRICS
     shown = ("cost_usd", "cost_pct", "saving_pct", "missed", "restarts", "spot_h", "on_demand_h")
@@ -117,6 +137,8 @@ class Scenario(Model):
         if self.zones is not None:
             check_whole("zones", self.zones, least=1, most=self.source.most_zones)
         check_whole("zones", self.number_of_zones, least=1, most=MOST_ZONES)
+        known = isinstance(self.checkpoints, Checkpoints)
+        require(known, "checkpoints", self.checkpoints, "Checkpoints")
         self.source.check(self.job.deadline_s)
 
     # ---- the model ----
@@ -126,15 +148,17 @@ class Scenario(Model):
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, Market]]:
         job = self.job
-        zones = self.source.draw(self.number_of_zones, job.deadline_s, draw.seed)
-        yield 0.0, job, Market(job, zones)
+        number = self.number_of_zones
+        drawn = self.source.draw(number, job.deadline_s, draw.seed)
+        yield 0.0, job, Market(job, drawn[:number], self.checkpoints, *drawn[number:])
 
     def life(self, run: Simulation, job: Job) -> Process:
         """The job goes where its policy sends it, until its work is done."""
         market, done = run.luck[job], False
         run.plan = Course(market, [])
-        for number, zone in enumerate(market.zones):
-            run.process(self.zone(run, number, (*zone.stretches[1:], market.end)))
+        for number in range(len(market.places)):
+            if changes := market.changes(number):
+                run.process(self.place(run, number, changes))
         stay = run.claim(job, start=False)
         while not done:
             yield stay
@@ -165,12 +189,13 @@ class Scenario(Model):
         stay.phase("wasted" if held[-1].wasted(job.overhead_s) else "changeover", stay.granted_s)
         return end == "done"
 
-    def zone(self, run: Simulation, number: int, stretches: Sequence[Stretch]) -> Process:
-        """A zone: it has spot instances, and has none, in turn; at the deadline it has none."""
-        for stretch in stretches:
-            yield run.timeout(delay_until(run.env.now, stretch.from_s))
-            run.view.turned(number, stretch)
-            if not stretch.up:
+    def place(self, run: Simulation, number: int, changes: Sequence[Stretch | Price]) -> Process:
+        """A place: it has instances, and has none, in turn, and prices."""
+        kept = run.plan.market.places[number].kept
+        for change in changes:
+            yield run.timeout(delay_until(run.env.now, change.from_s))
+            run.view.turned(number, change)
+            if isinstance(change, Stretch) and not (change.up or kept):
                 for claim in run.holding:
                     if claim.granted == number:
                         run.revoke(claim, "taken")
@@ -233,8 +258,8 @@ class Scenario(Model):
         return Job(0, work_s, deadline_s, overhead_s, *prices)
 
     @property
-    def parts(self) -> dict[str, Traces | TwoState]:
-        return {"source": self.source}
+    def parts(self) -> dict[str, Any]:
+        return {"source": self.source, "checkpoints": self.checkpoints}
 
 
 def stays(run: Run) -> tuple[Stay, ...]:
@@ -246,28 +271,28 @@ def figures(course: Course) -> dict[str, float]:
     """The figures of a run, by name; labels and units stand in METRICS.
 
     An instance costs from its start until it ends, by the second, the changeover included; a job
-    without an instance costs nothing. On demand only costs its price for the work and one
-    changeover. A changeover cut short, since the instance was taken or left, has brought nothing:
-    that is what is wasted, since the job keeps all its progress.
+    without an instance pays for its checkpoint only. On demand only costs its price for the work
+    and one changeover. A changeover cut short, since the instance was taken or left, has brought
+    nothing: that is what is wasted.
     """
     (market, held), finish_s = course, course.stays[-1].to_s
-    job, zones = market.job, len(market.zones)
+    job, zones, kept = market.job, len(market.zones), market.checkpoints
     split: dict[str, float] = dict.fromkeys(("executing", "changeover", "wasted"), 0)
-
-    def usd(place: int, length_s: float) -> float:
-        per_h = job.spot_usd_per_h if place < zones else job.on_demand_usd_per_h
-        return length_s / HOUR_S * per_h
-
-    for stay in held:
-        place, from_s, to_s, _ = stay
-        if stay.wasted(job.overhead_s):
-            split["wasted"] += usd(place, to_s - from_s)
+    computed_s, at, moves = 0.0, 0, 0.0
+    for place, from_s, to_s, end in held:
+        usd, ready_s = market.places[place].usd, from_s + job.overhead_s
+        moves += market.moving_usd(market.regions[at], place)
+        at = place if place < zones else at
+        if Stay(place, from_s, to_s, end).wasted(job.overhead_s):
+            split["wasted"] += usd(from_s, to_s)
         else:
-            ready_s = from_s + job.overhead_s
-            split["changeover"] += usd(place, ready_s - from_s)
-            split["executing"] += usd(place, to_s - ready_s)
-    only_usd = usd(zones, job.work_s + job.overhead_s)
-    cost_usd = sum(usd(stay.place, stay.to_s - stay.from_s) for stay in held)
+            split["changeover"] += usd(from_s, ready_s)
+            split["executing"] += usd(ready_s, to_s)
+            computed_s += to_s - ready_s
+    rents = [(place < zones, market.places[place].usd(*times_s)) for place, *times_s, _ in held]
+    only_s, storing = job.work_s + job.overhead_s, kept.storing_usd_per_h / HOUR_S
+    only_usd = market.places[zones].usd(0.0, only_s) + storing * only_s
+    cost_usd = sum(usd for _, usd in rents) + moves + storing * finish_s
     most_usd = only_usd - market.optimum.cost_usd
     held_h = [
         sum(stay.to_s - stay.from_s for stay in held if (stay.place < zones) == spot) / HOUR_S
@@ -284,5 +309,10 @@ def figures(course: Course) -> dict[str, float]:
         "spot_h": held_h[0],
         "on_demand_h": held_h[1],
         "idle_h": finish_s / HOUR_S - sum(held_h),
+        "lost_h": max(0.0, round((computed_s - job.work_s) / HOUR_S, 9)),
+        "spot_usd": sum(usd for spot, usd in rents if spot),
+        "on_demand_usd": sum(usd for spot, usd in rents if not spot),
+        "transfer_usd": moves,
+        "storage_usd": storing * finish_s,
         **{f"{phase}_usd": amount for phase, amount in split.items()},
     }

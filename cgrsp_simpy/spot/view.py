@@ -3,12 +3,13 @@ Late", NSDI 2024).
 
 Thrifty: nothing is rented once the job is done; the model sees to that. Exploitation: who has a
 spot instance stays on it until it is taken. Safety net: without a spot instance, and with R(t) <=
-C(t) + 2 d, on demand to the end. R(t) is the time left, C(t) the computing left, d the overhead of
-a start.
+C(t) + 2 d + m, on demand to the end. R(t) is the time left, C(t) the computing left, d the overhead
+of a start, m the most that can be lost with an instance, and with one that is left.
 
-With the safety net no deadline is missed. A spot instance is begun with a slack R - C > 2 d only.
-Its changeover takes at most d of the slack, and while it computes the slack stays; so there is at
-least d when it is taken, enough for the changeover on demand, which nobody takes.
+With the safety net no deadline is missed while on demand does not run out. A spot instance is
+begun with a slack R - C > 2 d + m only. Its changeover takes at most d of the slack, and while it
+computes the slack stays; so there is at least d when it is taken and m is lost, enough for the
+changeover on demand, which nobody takes.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.view import shown
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.model.policy import PlaceError, Wake
-from cgrsp_simpy.spot.market import Job, Stretch
+from cgrsp_simpy.spot.market import Checkpoints, Job, Price, Stretch
 from cgrsp_simpy.spot.optimum import Market
+
+ROUNDING_S = 1e-6  # a rule holds from a time on although its sum of doubles is below by so much
 
 
 class ZoneView(NamedTuple):
@@ -42,13 +45,25 @@ class ZoneView(NamedTuple):
     since_s : float
         Since when that has been so, on the clock of the run; below 0 before its start.
     history : Series
-        Of the zone, until the first run could begin.
+        Of the zone, until the run began.
+    turns : tuple of Stretch
+        What it has done since.
+    usd_per_h : float
+        What an instance costs now.
+    kept : bool
+        Whether no instance is taken.
+    region : str
+        Of the zone.
     """
 
     number: int
     up: bool
     since_s: float
     history: Series
+    turns: tuple[Stretch, ...]
+    usd_per_h: float
+    kept: bool
+    region: str
 
 
 class View(view.View):
@@ -66,39 +81,60 @@ class View(view.View):
     ready_s : float
         When its changeover ends, or has ended, seconds; NaN without an instance.
     on_demand : int
-        The place that is always to be had.
+        The place that is to be had always, unless it has a series.
+    moved_s : float
+        When the policy moved it last, seconds; below 0 before.
+    at : int or None
+        The zone where the job was last, in whose region its checkpoint is; None before the first.
     """
 
     __slots__ = (
-        *("_claim", "_left_s", "_market", "_moved_s"),
-        *("_on", "_on_demand", "_ready_s", "_zones"),
+        *("_at", "_claim", "_left_s", "_market", "_moved_s"),
+        *("_on", "_on_demand", "_places", "_ready_s"),
     )
     _market: Market  # with what is to come
 
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
-        self._zones = list[ZoneView]()
+        self._places = list[ZoneView]()  # the zones, and on demand
         self._claim: Claim | None = None  # of the instance that it has
         self._on: int | None = None
         # left: at its last move
         self._left_s, self._ready_s, self._moved_s, self._on_demand = nan, nan, -1.0, 0
+        self._at: int | None = None
 
     now_s: float = shown("_run.env._now")  # zones ask, too
     job: Job = shown("_market.job")
     on: int | None = shown("_on")
     ready_s: float = shown("_ready_s")
     on_demand: int = shown("_on_demand")
+    moved_s: float = shown("_moved_s")
+    at: int | None = shown("_at")
+    checkpoints: Checkpoints = shown("_market.checkpoints")
 
     @property
     def zones(self) -> tuple[ZoneView, ...]:
         """The zones."""
-        return tuple(self._zones)
+        return tuple(self._places[:-1])
+
+    @property
+    def dear(self) -> ZoneView:
+        """On demand, as the zones are shown."""
+        return self._places[-1]
 
     @property
     def up(self) -> tuple[int, ...]:
-        """The zones that have spot instances now, that which has had them for longest first."""
-        there = [zone for zone in self._zones if zone.up]
-        return tuple([zone.number for zone in sorted(there, key=attrgetter("since_s"))])
+        """The zones that have instances now, cheaper than on demand; the cheapest first, of equal
+        ones that which has had them for longest.
+        """
+        there = [zone for zone in self.zones if zone.up and zone.usd_per_h < self.dear.usd_per_h]
+        return tuple(
+            [zone.number for zone in sorted(there, key=attrgetter("usd_per_h", "since_s"))]
+        )
+
+    def moving_usd(self, zone: int) -> float:
+        """What it costs to begin in a zone, since the checkpoint has to be moved there."""
+        return self._market.moving_usd(self._market.regions[self._at or 0], zone)
 
     @property
     def on_spot(self) -> bool:
@@ -118,6 +154,11 @@ class View(view.View):
         return self._market.job.work_s - self.left_s
 
     @property
+    def leaving_s(self) -> float:
+        """Computing that is lost at most by leaving an instance now, seconds."""
+        return 0.0 if self._on is None else self._market.checkpoints.write_s
+
+    @property
     def slack_s(self) -> float:
         """R(t) - C(t) of the paper: time left beyond the computing that is left, seconds."""
         return self._market.job.deadline_s - self.now_s - self.left_s
@@ -125,23 +166,28 @@ class View(view.View):
     # ---- what the engine and the zones tell ----
 
     def summary(self) -> str:
-        up = [zone.name for zone, now in zip(self._market.zones, self._zones) if now.up]
+        up = [zone.name for zone, now in zip(self._market.zones, self._places) if now.up]
         return f"spot in {', '.join(up)}" if up else "no spot instance to be had"
 
-    def turned(self, number: int, stretch: Stretch) -> None:
-        """A zone has spot instances from now on, or none."""
-        seen = self._market.zones[number].history
-        self._zones[number] = ZoneView(number, stretch.up, stretch.from_s, seen)
+    def turned(self, number: int, change: Stretch | Price) -> None:
+        """A place has instances from now on, or none, or another price."""
+        own = self._places[number]
+        self._places[number] = (
+            own._replace(usd_per_h=change.usd_per_h)
+            if isinstance(change, Price)
+            else own._replace(up=change.up, since_s=change.from_s, turns=(*own.turns, change))
+        )
 
     def joined(self, job: Job) -> None:
         """The job may be moved; at first it comes, and its market with it."""
         super().joined(job)
-        if not self._zones:
+        if not self._places:
             self._market, self._left_s = self._run.luck[job], job.work_s
-            for number, zone in enumerate(self._market.zones):
-                since_s, up = zone.stretches[0]
-                self._zones.append(ZoneView(number, up, since_s, zone.history))
-            self._on_demand = len(self._zones)
+            for number, place in enumerate(self._market.places):
+                (since_s, up), usd_per_h = place.stretches[0], place.prices[0].usd_per_h
+                seen = place.history, place.stretches[:1], usd_per_h, place.kept, place.region
+                self._places.append(ZoneView(number, up, since_s, *seen))
+            self._on_demand = len(self._places) - 1
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         """The place that the job is moved to; none for None.
@@ -154,26 +200,33 @@ class View(view.View):
         told = {None: "no place", zones: "on demand"}.get(chosen, f"zone {chosen}")
         if chosen == self._on:
             raise PlaceError(f"{told}, where it is")
-        if chosen not in (None, zones) and not self._zones[chosen].up:
-            raise PlaceError(f"{told}, where there is no spot instance now")
+        if chosen is not None and not self._places[chosen].up:
+            kind = "spot instance" if chosen < zones else "instance to be had"
+            raise PlaceError(f"{told}, where there is no {kind} now")
         if self._moved_s == claim.granted_s:
             raise PlaceError(f"{told}, its second move in one instant")
-        self._moved_s, self._left_s = claim.granted_s, self.left_s
+        self._moved_s, self._left_s = claim.granted_s, self._kept(taken=False)
         self._claim, self._on = claim, chosen
+        self._at = self._at if chosen in (None, zones) else chosen
         self._ready_s = nan if chosen is None else claim.granted_s + claim.job.overhead_s
         return () if chosen is None else ((chosen, 1),)
 
     def freed(self, claim: Claim) -> None:
         """The job has left an instance; that from which it has been moved is known."""
         if claim is self._claim:
-            self._left_s, self._on, self._ready_s = self.left_s, None, nan
+            self._left_s, self._on, self._ready_s = self._kept(taken=True), None, nan
+
+    def _kept(self, taken: bool) -> float:
+        """The computing that is left once the instance, if there is one, has ended now."""
+        left_s = self.left_s
+        if self._on is None or left_s < ROUNDING_S:
+            return left_s
+        computed_s = max(0.0, self.now_s - self._ready_s)
+        return left_s + self._market.checkpoints.lost_s(computed_s, taken)
 
 
 Policy = Callable[[View], Any]
 """A policy: a function of a view that yields pairs (view.job, place) and Wakes."""
-
-
-ROUNDING_S = 1e-6  # a rule holds from a time on although its sum of doubles is below by so much
 
 
 class Choice(NamedTuple):
@@ -191,9 +244,14 @@ class Choice(NamedTuple):
     until_s: float = inf
 
 
+def least_slack_s(view: View) -> float:
+    """The slack at which the safety net holds: two starts, and what can be lost."""
+    return 2 * view.job.overhead_s + view.checkpoints.most_lost_s + view.leaving_s
+
+
 def is_late(view: View) -> bool:
-    """Whether the safety net holds: the slack is worth two starts, or less."""
-    return view.slack_s <= 2 * view.job.overhead_s + ROUNDING_S
+    """Whether the safety net holds."""
+    return view.slack_s <= least_slack_s(view) + ROUNDING_S
 
 
 @dataclass(frozen=True)
@@ -216,17 +274,22 @@ class Ruled:
         if view.on_spot:
             return  # exploitation
         place, until_s = Choice(view.on_demand) if is_late(view) else self.choose(view)
+        if place == view.on_demand != view.on and not view.dear.up:
+            place = view.up[0] if view.up else None  # it has run out
+        if place != view.on and view.moved_s == view.now_s:  # it has just left, and lost something
+            yield Wake(view.now_s + ROUNDING_S)
+            return
         if place != view.on:
             yield view.job, place
-        if place is None:
-            net_s = view.now_s + view.slack_s - 2 * view.job.overhead_s
+        if place is None and not is_late(view):
+            net_s = view.now_s + view.slack_s - least_slack_s(view)
             yield Wake(min(max(until_s, view.now_s + ROUNDING_S), net_s))
         elif place == view.on_demand and until_s < inf:
             yield Wake(max(until_s, view.now_s + ROUNDING_S))
 
 
 class Oracle(ABC):
-    """A policy that is told what is to come: a bound for those that are not.
+    """A policy that is told what is to come.
 
     name: of the policy.
     """

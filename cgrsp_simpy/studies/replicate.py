@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,7 +16,13 @@ from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.stepping import Step, steps
-from cgrsp_simpy.model.checks import check_whole, entries_of, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_one_of,
+    check_whole,
+    entries_of,
+    require,
+)
 from cgrsp_simpy.model.metric import users_part
 from cgrsp_simpy.model.policy import Named
 from cgrsp_simpy.model.table import progress
@@ -33,6 +41,7 @@ def simulate(
     *,
     records: bool = True,
     listener: Listener | None = None,
+    engine: str = "auto",
 ) -> Run:
     """Simulate one run, until the last job completes.
 
@@ -50,6 +59,8 @@ def simulate(
         Keep what became of each job.
     listener : callable, optional
         Called with each Event of the run.
+    engine : str
+        As of `compare`; with a listener it is SimPy.
 
     Returns
     -------
@@ -64,7 +75,11 @@ def simulate(
         If the policy answers what cannot be carried out.
     """
     check_whole("seed", seed, least=0)
-    return checked_model(scenario).run(policy, seed, records=records, listener=listener)
+    told = engine != "compiled" or listener is None
+    require(told, "engine", engine, "left out where a listener hears of each event")
+    one = Replications(checked_model(scenario), [policy], [seed])
+    own = engine_for(engine, [one], scenario.work)
+    return scenario.run(policy, seed, records=records, listener=listener, engine=own)
 
 
 def step_through(scenario: Model, policy: Any, seed: int = 0) -> Iterator[Step]:
@@ -143,6 +158,39 @@ class Block(NamedTuple):
     scenario: Model
     seed: int
     policies: tuple[Any, ...]
+    engine: str = "simpy"
+
+
+ENGINES = ("auto", "simpy", "compiled")
+MANY = 100_000  # jobs of a process: fewer save less than the second that numba takes to load
+_ENGINE = ContextVar("engine", default="auto")
+
+
+@contextmanager
+def studies_on(engine: str) -> Iterator[None]:
+    """Within it, studies that say "auto" run on an engine."""
+    check_one_of("engine", engine, ENGINES)
+    token = _ENGINE.set(engine)
+    try:
+        yield
+    finally:
+        _ENGINE.reset(token)
+
+
+def engine_for(engine: str, wanted: Iterable[Replications], jobs: int) -> str:
+    """On what runs are carried out: "simpy"; else compiled where they can be.
+
+    jobs: that a process simulates. Raises InputError where "compiled" is asked for and cannot be.
+    """
+    check_one_of("engine", engine, ENGINES)
+    engine = _ENGINE.get() if engine == "auto" else engine
+    if engine == "compiled":
+        for scenario, policies, _ in wanted:
+            for policy in policies:
+                why = scenario.not_compiled(scenario.make_policy(policy))
+                if why:
+                    raise InputError(f"engine(='compiled') cannot run {label(policy)}: {why}")
+    return "simpy" if engine == "auto" and jobs < MANY else engine
 
 
 @dataclass(frozen=True)
@@ -170,13 +218,18 @@ def replicate(
     wanted: Iterable[Replications],
     executor: Executor | int | None = None,
     store: Store | None = None,
+    engine: str = "auto",
 ) -> Runs:
     """Carry out all runs that are wanted, each once, however often it is wanted.
 
     executor: None runs here, a number in as many processes, or any concurrent.futures.Executor.
-    store: keeps what is done, and gives back what it has.
+    store: keeps what is done, and gives back what it has. engine: as of `compare`.
     """
-    tasks = list(_tasks(_blocks(wanted)))
+    wanted = list(wanted)
+    blocks = _blocks(wanted)
+    workers = executor if isinstance(executor, int) else 1
+    own = engine_for(engine, wanted, _work(blocks) // max(1, workers))
+    tasks = list(_tasks([block._replace(engine=own) for block in blocks]))
     if isinstance(executor, int):
         check_sendable(
             {label(policy): policy for task in tasks for block in task for policy in block.policies}
@@ -280,7 +333,7 @@ def _carry_out(task: Sequence[Block]) -> list[list[Outcome]]:
 
 
 def _outcomes(block: Block) -> list[Outcome]:
-    scenario, seed, policies = block
+    scenario, seed, policies, engine = block
     try:
         drawn = scenario.draw(seed) if len(policies) > 1 else None
     except KeyboardInterrupt:
@@ -290,7 +343,8 @@ def _outcomes(block: Block) -> list[Outcome]:
 
     def outcome(policy: Any) -> Outcome:
         try:
-            return scenario.outcome(scenario.run(policy, seed, drawn=drawn, records=False))
+            run = scenario.run(policy, seed, drawn=drawn, records=False, engine=engine)
+            return scenario.outcome(run)
         except KeyboardInterrupt:
             raise
         except BaseException as error:

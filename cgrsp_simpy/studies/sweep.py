@@ -43,6 +43,7 @@ def sweep(
     executor: Executor | int | None = None,
     *,
     out: str | Path | None = None,
+    engine: str = "auto",
 ) -> Sweep:
     """Compare policies on the same seeds at every point of a grid.
 
@@ -60,7 +61,7 @@ def sweep(
         `scenario` ("slots"), or of a policy given by name ("rh:reserve").
     policies, seeds
         As of `compare`.
-    executor, out
+    executor, out, engine
         As of `compare`.
 
     Returns
@@ -97,9 +98,8 @@ def sweep(
     store = open_store(
         out, "sweep", named, seeds, points=[(point, place) for point, place, _ in made]
     )
-    runs = replicate(
-        [Replications(place, list(own.values()), seeds) for _, place, own in made], executor, store
-    )
+    wanted = [Replications(place, list(own.values()), seeds) for _, place, own in made]
+    runs = replicate(wanted, executor, store, engine)
     studies = []
     for _, place, own in made:
         rows = [

@@ -353,6 +353,7 @@ class Scenario(Model):
         drawn: None = None,
         records: bool = True,
         listener: Listener | None = None,
+        engine: str = "simpy",
     ) -> Run:
         """The run of a policy on a seed; by the recursion where only its figures are asked for: it
         is several times as fast, and its figures are the same to the bit.

@@ -199,7 +199,7 @@ def test_a_philly_log_runs_under_every_scheduler(capsys):
         (("run", "--policy", "nope"), "unknown scheduler 'nope'"),
         (("run", "--placement", "nope"), "unknown placement 'nope'"),
         (("run", "--cluster", "8"), "cluster(='8') must be nodes x GPUs, such as 8x8 or 4x8,2x4"),
-        (("run", "--cluster", "0x8"), "sizes(=()) must be at least one node"),
+        (("run", "--cluster", "0x8"), "number of nodes(=0) must be a whole number >= 1"),
         (
             ("run", "--cluster", "2x4"),
             "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster",
@@ -216,7 +216,7 @@ def test_a_philly_log_runs_under_every_scheduler(capsys):
         (("run", "--load", "0"), "load(=0.0) must be a number >= 1e-06"),
         (("run", "--jobs", "0"), "--jobs(=0) must be a whole number >= 1"),
         (("run", "--mix", "overestimate=-1"), "overestimate(=-1.0) must be a number >= 0"),
-        (("run", "--log", "strict=yes"), "--log(={'strict': True}) must be given with --trace"),
+        (("run", "--log", "strict=yes"), "--log(='strict') must be given with --trace"),
         (
             ("compare", "--policies", "fifo,fifo"),
             "policies(=['fifo', 'fifo']) must be names that differ",

@@ -104,7 +104,7 @@ def test_compare_prints_means_tests_and_ranks(capsys):
         "--policies",
         "heft,round-robin,rtgs:b=0.5,paced=true",
     )
-    assert "er:n=30 on 4 GPUs, free, exclusive, 40 evaluations a search: mean of 3 seeds" in told
+    assert "er:n=30 on 4 GPUs, free, 40 evaluations a search: mean of 3 seeds" in told
     assert (
         "rtgs:b=0.5,paced=true" in told
         and "Friedman chi-square" in told
@@ -128,8 +128,7 @@ def test_correlate_answers_in_three_forms(capsys):
 @pytest.mark.parametrize(
     "log", ["epigenomics-chameleon-hep-1seq-100k-001.json", "montage-chameleon-dss-05d-001.json"]
 )
-@pytest.mark.parametrize("reading", ["exclusive", "shared"])
-def test_real_workflows_under_every_scheduler(capsys, log, reading):
+def test_real_workflows_under_every_scheduler(capsys, log):
     names = ",".join(SCHEDULERS)
     arguments = (
         "--graph",
@@ -138,8 +137,6 @@ def test_real_workflows_under_every_scheduler(capsys, log, reading):
         "gpus=4",
         "--budget",
         "evaluations=20",
-        "--reading",
-        reading,
         "--format",
         "json",
     )

@@ -90,11 +90,11 @@ def test_a_roofline_is_an_option(capsys):
     [
         (
             ["run", "--log", "weight=short"],
-            "--log(={'weight': 'short'}) must be given with --trace",
+            "--log(='weight=short') must be given with --trace",
         ),
         (
             ["run", "--trace", "x.csv", "--requests", "requests=3"],
-            "--requests(={'requests': 3}) must be left out where --trace has the requests",
+            "--requests(='requests=3') must be left out where --trace has the requests",
         ),
         (["run", "--service", "memory=2"], "unknown name 'memory'; did you mean 'memory_gb'"),
         (["run", "--service", "gpus=3"], "gpus(=3) must be a multiple of tensor_parallel, 2"),

@@ -376,7 +376,7 @@ def test_the_nasa_log_through_all_six_policies(capsys, caplog, tmp_path, order):
          ["none.swf", "No such file"]),
         (["run", "--policy", "njw", "--machines", "9", "--log", "strict=yes"], ["--log", "strict", "--trace"]),
         (["run", "--policy", "njw", "--machines", "9", "--machine", "whole"], ["--machine", "--trace"]),
-        (["compare", "--machines", "9", "--machine", "cores=8"], ["--machine(={'cores': 8})", "--trace"]),
+        (["compare", "--machines", "9", "--machine", "cores=8"], ["--machine(='cores=8')", "--trace"]),
         (["plan", "--limit", "p95=60"], ["--trace"]),
         (["plan", "--trace", "none.swf"], ["--limit", "--budget"]),
         (["plan", "--trace", "none.swf", "--limit", "p95=1h", "--budget", "9"], ["--limit", "--budget"]),

@@ -145,18 +145,16 @@ def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
         press="Advise",
     )
     (tmp_path / "jobs.csv").write_text(LOG, encoding="utf-8")
-    from cgrsp_simpy.decide.advice import markdown
     from cgrsp_simpy.decide.recommend import Prices
 
     found = cg.advise(
         cg.trace(tmp_path / "jobs.csv", slots=2),
         ["fifo", "edf"],
-        [1, 2, 3, 4],
         range(2),
         prices=Prices(price_miss=5),
-        bound_seeds=0,
     )
-    assert at.markdown[-1].value == markdown(found).rstrip()
+    assert at.markdown[-1].value == "\n\n".join(found.lines)
+    assert at.code[-1].value == str(found)
     assert errors(at) == []
 
 

@@ -155,6 +155,10 @@ OPTIONS = [
     ("run --show x.docx", ["--show", "'x.docx'", "events, step", ".html"]),  # no picture
     ("run --show events --show step", ["--show", "events or step"]),  # which?
     ("run --workers 2", ["--workers", "2", "one process"]),  # of one run
+    ("compare --engine fast", ["--engine", "'fast'", "auto, simpy, compiled"]),  # no such one
+    ("run --engine compiled", ["--engine", "'compiled'", "left out"]),  # SimPy shows its steps
+    ("waiting compare --engine simpy", ["--engine", "'simpy'", "left out"]),  # there is no other
+    ("compare --engine compiled --policies random", ["engine", "random", "not made of"]),
     ("policies --format json", ["--format", "'json'", "left out"]),  # it has one form
     ("compare --seeds x:9", ["--seeds", "'x:9'", "FROM:TO"]),  # a text
     # words of the last release, with what they are now

@@ -212,10 +212,9 @@ def test_the_figures_of_modules_draw_each_name_in_its_colour(figure, name, names
 @pytest.mark.parametrize(
     ("figure", "name", "column"),
     [
-        (dag.FIGURES["convergence"], "dag/dag_convergence", "scheduler"),
         (waiting.FIGURES["6"], "waiting/waiting_figure_6", "line"),
     ],
-    ids=["dag convergence", "waiting curves"],
+    ids=["waiting curves"],
 )
 def test_legends_of_modules_have_each_name_in_its_colour(figure, name, column):
     canvas, rows = figure.redraw(FIGURES / f"{name}.csv"), rows_of(name)
@@ -227,15 +226,16 @@ def test_legends_of_modules_have_each_name_in_its_colour(figure, name, column):
     assert found == {name: LOOKS[name].colour.lower() for name in {row[column] for row in rows}}
 
 
-def test_critical_differences_are_drawn_in_the_colours_of_the_names():
-    canvas, rows = blank(), rows_of("dag/dag_ranks")
-    dag.FIGURES["ranks"].draw(canvas, rows)
-    found = {
-        float(line.get_xdata()[0]): to_hex(line.get_color())
-        for line in canvas.axes[0].lines
-        if len(line.get_xdata()) == 3
-    }
-    assert found == {row["rank"]: LOOKS[row["scheduler"]].colour.lower() for row in rows}
+def test_searches_are_drawn_in_the_colours_of_their_names():
+    figure, rows = dag.FIGURES["searches"], rows_of("dag/dag_searches")
+    canvas = figure.redraw(FIGURES / "dag" / "dag_searches.csv")
+    for ax, tasks in zip(canvas.axes, (300, 1000)):
+        names = dict.fromkeys(row["scheduler"] for row in rows if row["tasks"] == tasks)
+        found = {line.get_label(): to_hex(line.get_color()) for line in ax.lines}
+        shades = dict(zip(names, looks(names)))
+        assert {name: found[name] for name in names} == {
+            name: look.colour.lower() for name, look in shades.items()
+        }
 
 
 @pytest.mark.slow

@@ -193,10 +193,10 @@ def test_an_interrupt_ends_the_command_wherever_it_comes(ended):
 
 @pytest.mark.usefixtures("leaving")
 def test_advice_over_runs_that_failed_is_refused(ended):
-    line = "--day quiet --jobs 9 --policies fifo,own.py:leaves --seeds 1 --bound-seeds 0"
-    status, out, err = ended(f"advise {line} --try-slots 2")
+    line = "--day quiet --jobs 9 --policies fifo,own.py:leaves --seeds 1"
+    status, out, err = ended(f"advise {line}")
     assert (status, out, len(err.splitlines())) == (2, "", 1)
-    assert "runs failed; the first: policy own.py:leaves" in err
+    assert "own.py:leaves on 5 slots, fixed types, seed " in err
 
 
 # ---- CSV ----

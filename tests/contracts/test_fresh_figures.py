@@ -8,7 +8,9 @@ than a part in 10^9.
 import csv
 import io
 import math
+import re
 from functools import cache
+from html import unescape
 from itertools import chain
 from pathlib import Path
 
@@ -19,12 +21,10 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.paper import figures as cluster
 from cgrsp_simpy.dag.paper import figures as dag
-from cgrsp_simpy.decide import advice
-from cgrsp_simpy.decide.advice import slot_hours
+from cgrsp_simpy.decide.figures import ADVICE
 from cgrsp_simpy.hgsp.paper import figures as hgsp
 from cgrsp_simpy.llm import figures as llm
 from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.rental.policies.later import LooseLater
 from cgrsp_simpy.spot.paper import figures as spot
 from cgrsp_simpy.thesis import figures as thesis
 from cgrsp_simpy.thesis import persistence as market
@@ -49,7 +49,7 @@ RUNS = {
 }
 FAST = {
     "cluster": ("gantt", "course", "aging"),
-    "dag": ("gantt", "placement"),
+    "dag": ("gantt",),
     "hgsp": ("gantt",),
     "llm": ("table2",),
     "spot": ("course",),
@@ -96,27 +96,32 @@ def test_what_is_plotted_is_what_the_package_gives(module, id):
     assert not stale(made(module, id), folder / f"{GALLERIES[module][id].stem}.csv")
 
 
-POLICIES = ["fifo", "spt", "edf", "rh", "cadr", "triage"]
-
-
-def test_the_hours_of_the_slots_beside_the_advice_are_what_the_package_gives():
-    later = LooseLater(POLICIES[0])
-    named = {**dict(zip(POLICIES, POLICIES)), later.name: later}
-    runs = {name: cg.simulate(cg.day("hectic"), policy, 0) for name, policy in named.items()}
-    rows = [{"policy": policy, **slot_hours(run)} for policy, run in runs.items()]
-    assert not stale(rows, FOLDER / "advice" / "advice_hours.csv")
-
-
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_advice_is_what_the_package_gives():
-    """That of `cgrsp advise --day hectic --workers 2 --bound-seeds 5 --report figures/advice`."""
+    """That of `cgrsp advise --day hectic --report figures/advice`."""
     folder = FOLDER / "advice"
-    found = cg.advise(cg.day("hectic"), POLICIES, range(4, 8), range(20), 2, bound_seeds=5)
-    assert not stale(advice.rows(found), folder / "advice.csv")
-    assert not stale(advice.hours(found), folder / "advice_hours.csv")
-    pictures = {name: (folder / f"{name}.png").read_bytes() for name in advice.PICTURES}
-    assert advice.markdown(found) == (folder / "advice.md").read_text(encoding="utf-8")
-    assert advice.html_page(found, pictures) == (folder / "advice.html").read_text(encoding="utf-8")
+    found = cg.advise(cg.day("hectic"))
+    assert not stale(found.rows, folder / "advice.csv")
+    for figure in ADVICE:
+        assert not stale(figure.rows(found), folder / f"{figure.stem}.csv")
+    page = unescape((folder / "advice.html").read_text(encoding="utf-8"))
+    assert all(line in page for line in (*found.lines, *found.rest))
+
+
+def test_the_page_on_advice_quotes_its_report():
+    """And the report is what the package gives."""
+    report = unescape((FOLDER / "advice" / "advice.html").read_text(encoding="utf-8"))
+    page = FOLDER.parent / "docs" / "howto" / "advise.md"
+    parts = page.read_text(encoding="utf-8").replace("> ", "").split("\n>\n")
+    told = [" ".join(part.split()) for part in parts]
+    lines = re.findall(r"<p>(.*?)</p>", report)[:3]
+    assert lines[0] == told[0][-len(lines[0]) :] and lines[1] == told[1]
+    assert told[2].startswith(lines[2])
+    text = " ".join(told)
+    first = re.search(r"it saves ([^ ]* ± [^ ]*) USD a day", report)[1]
+    assert f"which saves {first} USD a day" in text and "here triage" in text
+    options = re.search(r"other kind \((\d+) options\)", report)[1]
+    assert f"tried, {options} options here" in text
 
 
 @pytest.mark.long
@@ -136,20 +141,6 @@ def test_the_frontier_is_what_the_package_gives(capsys):
     assert main(["bound", "--day", "hectic", *options]) == 0
     rows = csv_rows(capsys.readouterr().out)
     assert not stale(rows, FOLDER / "frontier" / "frontier.csv")
-
-
-def test_the_figures_of_the_advice_are_of_its_rows():
-    """Each row that is drawn is one of the table's."""
-    folder = FOLDER / "advice"
-    with (folder / "advice.csv").open(encoding="utf-8", newline="") as file:
-        every = {(row["policy"], row["slots"], row["types"]): row for row in csv.DictReader(file)}
-    for name in advice.PICTURES:
-        with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-            drawn = list(csv.DictReader(file))
-        assert drawn
-        for row in drawn:
-            row.pop("today", None)
-            assert row == every[row["policy"], row["slots"], row["types"]]
 
 
 def stale(rows, path):
@@ -174,7 +165,7 @@ def test_every_committed_figure_is_declared():
         for m, g in GALLERIES.items()
         for f in g.values()
     }
-    names = ("advice", "advice_hours", *advice.PICTURES)
+    names = ("advice", *(figure.stem for figure in ADVICE))
     declared |= {FOLDER / "advice" / f"{name}.csv" for name in names}
     declared.add(FOLDER / "frontier" / "frontier.csv")
     assert set(FOLDER.rglob("*.csv")) == declared

@@ -63,7 +63,8 @@ LIKELY = {
     "by": "user job_id x price load delay",
     "objective": "wait mix tight_misses x",
     "order": "fcfs sjf own.py:first",
-    "try_slots": "1 2,3 0 1000000000000 1,1 x",
+    "target": "miss<=1 wait<=5,miss<=2% x<=1 miss<1 wait<=-1",
+    "load": "1 +10% x 0 nan 1e300",
     "id": "2.9 9.9 x",
     "runs": "folder nowhere",
     "directory": "folder . nowhere jobs.csv",
@@ -78,7 +79,6 @@ NAMES_FILES = ("scenario", "trace", "instance", "orlib", "sizes", "platform", "g
 SMALL = {
     "--seeds": "1",
     "--days": "2",
-    "--bound-seeds": "1",
     "--moves": "20",
     "--budget": "evaluations=20",
     "--pairs": "5",
@@ -153,7 +153,8 @@ def drawn_command(draw, commands):
     files = [each for each in options if each.dest == "scenario" and each in chosen]
     given |= {"--trace"} if files else set()
     for name, (value, *unless) in {**{n: (v,) for n, v in SMALL.items()}, **SMALL_UNLESS}.items():
-        if name in known and not given & {name, *unless}:
+        other = path == ("advise",) and name == "--budget"  # in USD
+        if name in known and not given & {name, *unless} and not other:
             words += [name, value]
     if commands[path].get_default("formats") and draw.random() < 0.5:
         words += ["--format", draw.choice(["csv", "json"])]

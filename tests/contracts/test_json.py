@@ -54,7 +54,7 @@ LINES = [
     "hgsp compare --level tasks1 --policies fifo --seeds 1",
     "waiting compare --rate-per-s 0.2 --service-s 500 --machines 104 --jobs 50 --seeds 1",
     "month --days 1 --seeds 1 --policies fifo,spt",
-    "advise --day quiet --jobs 1 --seeds 1 --bound-seeds 1 --try-slots 1",
+    "advise --day quiet --jobs 1 --seeds 1 --policies fifo",
     "bound --day quiet --jobs 1 --seeds 1",
     "bound --day quiet --jobs 1 --seeds 1 --clairvoyant",
     "cluster run --jobs 1",

@@ -13,16 +13,16 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "__init__.py": "contracts/test_docstrings.py",  # each public name
     "app": "contracts/test_app.py",  # starts every page
     "cli": "contracts/test_every_module.py",  # runs every command
-    "dag/paper/distance_figures.py": "dag/paper/test_figures.py",
     "engine/claim.py": "engine/test_run.py",  # no claim without a run
     "engine/model.py": "engine/test_run.py",
     "engine/places.py": "engine/test_run.py",
     "exercises": "docs/test_lectures.py",  # each exercise with its lecture
     "hgsp/view.py": "hgsp/test_policies.py",  # what a policy is shown
     "logs": "logs/test_formats.py",  # the same rules for every format
-    "model/policy.py": "engine/test_answers.py",  # errors of policies
+    "model/compiled.py": "rental/test_bulk.py",  # what is compiled with it
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/arrivals.py": "theory/test_arrival_rates.py",
+    "rental/kernel.py": "rental/test_bulk.py",  # compiled, by whole runs
     "studies/executors.py": "contracts/test_workers.py",
     "thesis/day_figures.py": "thesis/test_figures.py",
     "thesis/page.py": "thesis/test_report.py",

@@ -9,7 +9,7 @@ from support import outcome
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.judge import judge
-from cgrsp_simpy.decide.recommend import Prices, Spot, numbers_around
+from cgrsp_simpy.decide.recommend import Prices, Spot, Trials
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.logs.market import Snapshots
 from cgrsp_simpy.rental.gpu import GPUS_2025
@@ -87,14 +87,8 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
 
 def test_advice_takes_what_a_comparison_takes():
     scenario = cg.day("normal", jobs=10)
-    found = cg.advise(
-        scenario,
-        (name for name in ("fifo", "spt")),
-        np.array([5, 6]),
-        (seed for seed in range(2)),
-        bound_seeds=0,
-    )
-    assert {option.slots for option in found.options} == {5, 6}
+    found = cg.advise(scenario, (name for name in ("fifo", "spt")), (seed for seed in range(2)))
+    assert {option.policy for option in found.tried} >= {"fifo", "spt"} and found.seeds == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +102,7 @@ def test_advice_takes_what_a_comparison_takes():
 )
 def test_what_is_wrong_with_the_arguments_of_advice_is_told(scenario, policies, seeds, told):
     with pytest.raises(cg.InputError) as error:
-        cg.advise(scenario, policies, [5], seeds)
+        cg.advise(scenario, policies, seeds)
     assert told in str(error.value)
 
 
@@ -123,13 +117,10 @@ def test_what_is_wrong_with_the_arguments_of_advice_is_told(scenario, policies, 
         ),
     ],
 )
-def test_advice_has_a_report_where_jobs_are_stopped(terms, tmp_path, capsys, caplog):
-    line = ("advise", "--jobs", "12", "--seeds", "2", "--bound-seeds", "0", *terms)
-    more = ("--policies", "fifo,spt", "--try-slots", "5", "--report", str(tmp_path))
-    with caplog.at_level("INFO"):
-        assert main([*line, *more]) == 0
-    assert "there is no figure of where the slots' hours go" in caplog.text
-    assert (tmp_path / "advice.html").exists() and not list(tmp_path.glob("advice_hours*"))
+def test_advice_has_a_report_where_jobs_are_stopped(terms, tmp_path):
+    line = ("advise", "--jobs", "12", "--seeds", "2", *terms)
+    assert main([*line, "--policies", "fifo,spt", "--report", str(tmp_path)]) == 0
+    assert (tmp_path / "advice.html").exists()
 
 
 # ---- runs that fail ----
@@ -206,7 +197,7 @@ def test_a_service_time_that_is_none_has_no_response_time(times_s):
         ("compare", "--policies", ""),
         ("compare", "--market", "laws.toml", "--market", "sight="),
         ("bound", "--frontier", "--policies", ""),
-        ("advise", "--try-slots", ""),
+        ("advise", "--target", ""),
         ("advise", "--spot", "share="),
         ("hgsp", "run", "--level", ""),
         ("hgsp", "run", "--instance", "instance.csv:cluster="),
@@ -240,8 +231,8 @@ def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
     early, late = found
     assert late.workload.rate_per_s == early.workload.rate_per_s == 200 / (199 * 900)
     assert late.known().offered_load == early.known().offered_load
-    advice = [cg.advise(each, ["fifo"], [5], range(2), bound_seeds=0) for each in found]
-    assert advice[1].days == advice[0].days == pytest.approx(199 * 900 / 86400)
+    days = [Trials(each, ["fifo"], Prices()).days for each in found]
+    assert days[1] == days[0] == pytest.approx(199 * 900 / 86400)
     with caplog.at_level("INFO"):
         assert main(["run", "--trace", str(tmp_path / "10000000.csv"), "--policy", "fifo"]) == 0
     assert "over 49.8 h, 4.0 an hour, the first 2,777.8 h after time 0;" in caplog.text
@@ -308,21 +299,6 @@ def test_a_grid_of_what_cannot_be_is_told_in_one_line(grid, told, capsys):
 def test_a_catalogue_is_named_by_its_year_in_a_grid():
     found = cg.sweep(cg.day, {"name": "hectic", "jobs": 5, "gpus": ["thesis", 2025]}, ["fifo"], [0])
     assert [study.scenario.gpus for study in found.studies] == [cg.THESIS_GPUS, GPUS_2025]
-
-
-# ---- a job as wide as the fleet ----
-
-
-def test_advice_tries_no_fleet_on_which_a_job_does_not_fit(tmp_path, capsys):
-    path = tmp_path / "wide.csv"
-    rows = [f"{400 * job},300,{3 if job % 5 == 0 else 1}" for job in range(12)]
-    path.write_text("\n".join(["submit_s,service_s,gpus", *rows, ""]))
-    assert numbers_around(cg.trace(path, slots=3)) == [3, 4, 5]
-    assert numbers_around(cg.trace(path, slots=4)) == [3, 4, 5, 6]
-    assert numbers_around(cg.day("hectic", slots=1)) == [1, 2, 3]
-    line = ("advise", "--trace", str(path), "--slots", "3", "--policies", "fifo", "--seeds", "2")
-    assert main(list(line)) == 0
-    assert "cgrsp bound tells it, or why there is none" in capsys.readouterr().out
 
 
 # ---- listings ----

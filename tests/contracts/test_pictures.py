@@ -442,8 +442,8 @@ def test_the_text_of_the_month_says_how_adaptive_compares_with_cadr():
 def test_a_gantt_chart_shows_the_gpus_that_no_node_uses():
     rows = rows_of(dag.FIGURES["gantt"], PICTURES / "dag")
     canvas = redrawn(dag.FIGURES["gantt"], PICTURES / "dag")
-    for ax, name in zip(canvas.axes, ("round-robin", "heft")):
-        used = {row["gpu"] for row in rows if row["scheduler"] == name}
+    for ax, name in zip(canvas.axes, ("gpipe", "1f1b")):
+        used = {row["gpu"] for row in rows if row["schedule"] == name}
         told = [text.get_text() for text in ax.get_yticklabels()]
         assert told == [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in range(4)]
     (legend,) = canvas.legends

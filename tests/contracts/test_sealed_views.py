@@ -32,10 +32,10 @@ def first_room(view):
             yield node, gpu
 
 
-def graph(reading, policy):
-    """Nodes of which some wait for a GPU, some for memory."""
+def graph(policy):
+    """Nodes of which some wait for a GPU."""
     servers = cg.dag.Servers(3, memory_gb=5.0, inter_gb_per_s=1.0)
-    return cg.dag.Scenario("er:n=40,degree=2", servers, reading=reading), policy
+    return cg.dag.Scenario("er:n=40,degree=2", servers), policy
 
 
 FEW = cg.cluster.Offered(jobs=80, load=1.2, warm_up=0, after=0)
@@ -64,10 +64,7 @@ CASES = {  # scenario, and a policy that is asked with jobs waiting and running
     "spot, oracle": lambda: (cg.spot.Scenario(hours=8.0, deadline=10.0), "next-spot"),
 }
 CASES |= {
-    f"dag, {reading}, {policy if isinstance(policy, str) else policy_name(policy)}": partial(
-        graph, reading, policy
-    )
-    for reading in ("exclusive", "shared")
+    f"dag, {policy if isinstance(policy, str) else policy_name(policy)}": partial(graph, policy)
     for policy in ("heft", first_room)
 }
 CHANGES = (

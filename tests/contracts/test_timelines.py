@@ -22,7 +22,7 @@ from cgrsp_simpy.cluster.jobs import generate as generate_cluster
 from cgrsp_simpy.cluster.policies import fifo_skip
 from cgrsp_simpy.cluster.scenario import Scenario as ClusterScenario
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.listing import heft, round_robin
+from cgrsp_simpy.dag.listing import heft
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.scenario import Scenario as GraphScenario
 from cgrsp_simpy.engine.stepping import steps
@@ -92,10 +92,8 @@ def waits(policy, order, shared, seed):
     )
 
 
-def graph(scheduler, reading, seed):
-    """A random graph on three GPUs of different speeds: each runs one node at a time, or as many as
-    its memory holds.
-    """
+def graph(scheduler, seed):
+    """A random graph on three GPUs of different speeds."""
     rng = np.random.default_rng(seed)
     edges = np.argwhere(np.triu(rng.random((JOBS, JOBS)) < 0.1, 1))
     made = Graph(
@@ -104,14 +102,13 @@ def graph(scheduler, reading, seed):
     platform = Platform(
         np.array([1.0, 2.0, 0.7]), np.array([12, 16, 9]), np.array([0, 0, 1]), np.full((3, 3), 2.0)
     )
-    scenario = GraphScenario(made, platform, reading=reading)
+    scenario = GraphScenario(made, platform)
     problem = scenario.draw()
-    held = np.ones(JOBS) if reading == "exclusive" else made.memory_mb
     return Watched(
         lambda listener: scenario.simulation(
             scheduler(problem), seed, drawn=problem, listener=listener
         ),
-        lambda run: dict(enumerate(held * (run.jobs["finish_s"] - run.jobs["start_s"]))),
+        lambda run: dict(enumerate(run.jobs["finish_s"] - run.jobs["start_s"])),
     )
 
 
@@ -151,9 +148,8 @@ MODELS = {
     "waiting, ajw-t": lambda seed: waits("ajw-t", "fcfs", False, seed),
     "waiting, shared, ajw": lambda seed: waits("ajw", "fcfs", True, seed),
     "waiting, shared, ajw-t, sjf": lambda seed: waits("ajw-t", "sjf", True, seed),
-    "dag, exclusive": lambda seed: graph(heft, "exclusive", seed),
-    "dag, shared": lambda seed: graph(round_robin, "shared", seed),
-    "dag, own": lambda seed: graph(lambda problem: first_room, "shared", seed),
+    "dag": lambda seed: graph(heft, seed),
+    "dag, own": lambda seed: graph(lambda problem: first_room, seed),
     "cluster, fifo-skip": lambda seed: cluster(fifo_skip, seed),
     "cluster, easy": lambda seed: cluster(easy(), seed),
     "hgsp, planned": lambda seed: tasks("greedy", {}, seed),

@@ -1,5 +1,6 @@
 """Random graphs, stars and graphs of training: what they are made of, and what is refused."""
 
+import re
 from collections import Counter
 from math import sqrt
 
@@ -7,10 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest, norm, truncnorm
 
-from cgrsp_simpy.dag.generate import LEAST_S, TIMES_S, erdos_renyi, star, training_graph
+from cgrsp_simpy.dag.generate import (
+    LEAST_S,
+    SCHEDULES,
+    TIMES_S,
+    erdos_renyi,
+    star,
+    training_graph,
+)
+from cgrsp_simpy.dag.listing import by_priority
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out
-from cgrsp_simpy.dag.scenario import schedule_of, simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.streams import stream
 
@@ -92,20 +100,16 @@ def test_a_law_of_ones_own():
 
 
 def test_data_and_memory_stay_within_their_bounds():
-    one = erdos_renyi(2000, 3, data_gb=(2, 5), memory_mb=(10, 12))
-    assert (
-        one.data_gb.min() >= 2
-        and one.data_gb.max() <= 5
-        and one.data_gb.mean() == pytest.approx(3.5, abs=0.06)
-    )
-    assert set(one.memory_mb) == {10, 11, 12}  # both bounds included
-    assert set(erdos_renyi(10, 1, data_gb=(0, 0), memory_mb=(5, 5)).memory_mb) == {5}
+    one = erdos_renyi(20_000, 3)
+    assert one.data_gb.min() >= 0 and one.data_gb.max() <= 1
+    assert one.data_gb.mean() == pytest.approx(0.5, abs=0.01)
+    assert (one.memory_mb.min(), one.memory_mb.max()) == (500, 4000)  # both bounds included
 
 
 def test_a_seed_gives_a_graph_and_each_of_its_parts_has_its_own_stream():
     one, again, other = (erdos_renyi(50, 3, seed=seed) for seed in (1, 1, 2))
     assert one.edges.tolist() == again.edges.tolist() != other.edges.tolist()
-    denser = erdos_renyi(50, 10, data_gb=(0, 2), seed=1)
+    denser = erdos_renyi(50, 10, seed=1)
     assert (
         denser.work_tflop.tolist() == one.work_tflop.tolist()
         and denser.memory_mb.tolist() == one.memory_mb.tolist()
@@ -118,15 +122,6 @@ def test_a_seed_gives_a_graph_and_each_of_its_parts_has_its_own_stream():
         slower.edges.tolist() == one.edges.tolist()
         and slower.data_gb.tolist() == one.data_gb.tolist()
     )
-
-
-def test_units_are_of_neighbours_in_the_random_order():
-    """Of the complete graph there is one order: its units are the first three nodes of it, the next
-    three, and the last.
-    """
-    one = erdos_renyi(7, 3, per_unit=3)
-    assert one.unit[one.order].tolist() == [0, 0, 0, 1, 1, 1, 2] and one.units == 3
-    assert erdos_renyi(7, 3).units == 7
 
 
 def test_a_million_edges_are_drawn():
@@ -148,10 +143,6 @@ def test_a_million_edges_are_drawn():
         ({"times": 10}, r"times\(=10\) must be a name, or a mean and a standard deviation"),
         ({"times": (0, 1)}, r"mean time\(=0\) must be a number >= 0.01"),
         ({"times": (1, -1)}, r"standard deviation of times\(=-1\) must be a number >= 0"),
-        ({"data_gb": (2, 1)}, r"greatest data_gb\(=1\) must be a number >= 2"),
-        ({"data_gb": 1}, r"data_gb\(=1\) must be two bounds"),
-        ({"memory_mb": (1, 1.5)}, r"greatest memory_mb\(=1.5\) must be a whole number >= 1"),
-        ({"per_unit": 0}, r"per_unit\(=0\) must be a whole number >= 1"),
         ({"seed": -1}, r"seed\(=-1\) must be a whole number >= 0"),
     ],
 )
@@ -186,62 +177,56 @@ def test_a_star_of_one_node_is_refused():
         star(1)
 
 
-def longest_path_s(one):
-    """Work along the longest path, at 1 TFLOPS."""
-    finish_s = np.zeros(one.nodes)
-    for node in one.order:
-        finish_s[node] = one.work_tflop[node] + finish_s[one.predecessors[node]].max(initial=0)
-    return finish_s.max()
+def edges_of(one, *columns):
+    """What the edges have, by the names of their ends."""
+    rows = zip(*(getattr(one, column).tolist() for column in columns))
+    return {
+        (one.names[start], one.names[end]): row[0] if len(row) == 1 else row
+        for (start, end), row in zip(one.edges.tolist(), rows)
+    }
 
 
 def test_one_layer_by_hand():
-    """Forward, backward and update, all on one GPU; no all-reduce, for there is nobody to share
-    gradients with.
+    """Forward, backward and update, all on one GPU; no ring, for there is nobody to share
+    gradients with. Weights, gradients and two moments of 4 GB are resident, the activations held.
     """
     one = training_graph(1, samples=10, work_tflop=0.5, activation_gb=0.1, parameters_gb=4)
-    assert (
-        one.names == ("r0 m0 l0.0 forward", "r0 m0 l0.0 backward", "r0 l0.0 update")
-        and one.units == 1
-    )
-    assert one.edges.tolist() == [[0, 1], [1, 2]] and one.data_gb.tolist() == [1, 4]
+    assert one.names == ("r0 m0 l0.0 forward", "r0 m0 l0.0 backward", "r0 l0.0 update")
+    assert one.units == 1
+    assert one.edges.tolist() == [[0, 1], [1, 2]] and one.data_gb.tolist() == [1, 0]
     # two operations on each of 10^9 parameters
     assert one.work_tflop.tolist() == pytest.approx([5, 10, 0.002])
-    assert one.memory_mb.tolist() == [5000, 5000, 4000]
+    assert one.resident_mb.tolist() == [0, 0, 16_000] and one.held_mb.tolist() == [1000, 0]
+    assert one.in_use_mb(one.unit, one.order).tolist() == [17_000, 17_000, 16_000]
 
 
 def test_two_replicas_of_two_layers_by_hand():
     one = training_graph(
         2, replicas=2, samples=10, work_tflop=0.5, activation_gb=0.1, parameters_gb=4
     )
-    assert one.nodes == 2 * (2 + 2 + 2) + 2 and one.units == 2 + 2
-    edges = {
-        (one.names[start], one.names[end]): data
-        for (start, end), data in zip(one.edges, one.data_gb)
-    }
-    assert edges == pytest.approx(
-        {
-            **{(f"r{r} m0 l0.0 forward", f"r{r} m0 l1.0 forward"): 0.5 for r in (0, 1)},
-            **{(f"r{r} m0 l1.0 forward", f"r{r} m0 l1.0 backward"): 0.5 for r in (0, 1)},
-            **{(f"r{r} m0 l1.0 backward", f"r{r} m0 l0.0 backward"): 0.5 for r in (0, 1)},
-            **{(f"r{r} m0 l0.0 forward", f"r{r} m0 l0.0 backward"): 0.5 for r in (0, 1)},
-            **{
-                (f"r{r} m0 l{layer}.0 backward", f"l{layer}.0 all-reduce"): 4
-                for r in (0, 1)
-                for layer in (0, 1)
-            },
-            **{
-                (f"l{layer}.0 all-reduce", f"r{r} l{layer}.0 update"): 4
-                for r in (0, 1)
-                for layer in (0, 1)
-            },
+    assert one.nodes == 2 * (2 + 2 + 2 * 2 + 2) and one.units == 2
+    found = edges_of(one, "data_gb", "held_mb")
+    for r, other in ((0, 1), (1, 0)):
+        own = {
+            (f"r{r} m0 l0.0 forward", f"r{r} m0 l1.0 forward"): (0.5, 0),
+            (f"r{r} m0 l0.0 forward", f"r{r} m0 l0.0 backward"): (0.5, 500),
+            (f"r{r} m0 l1.0 forward", f"r{r} m0 l1.0 backward"): (0.5, 500),
+            (f"r{r} m0 l1.0 backward", f"r{r} m0 l0.0 backward"): (0.5, 0),
         }
-    )
+        for at in ("l0.0", "l1.0"):
+            own |= {
+                (f"r{r} m0 {at} backward", f"r{r} {at} ring 1"): (0, 0),
+                (f"r{other} m0 {at} backward", f"r{r} {at} ring 1"): (2, 0),
+                (f"r{r} {at} ring 1", f"r{r} {at} ring 2"): (0, 0),
+                (f"r{other} {at} ring 1", f"r{r} {at} ring 2"): (2, 0),
+                (f"r{r} {at} ring 2", f"r{r} {at} update"): (0, 0),
+            }
+        assert {ends: found.pop(ends) for ends in own} == own
+    assert not found
     work = dict(zip(one.names, one.work_tflop))
-    assert (
-        work["r1 m0 l1.0 forward"] == 2.5
-        and work["r1 m0 l1.0 backward"] == 5
-        and work["l0.0 all-reduce"] == 0.002
-    )
+    assert work["r1 m0 l1.0 forward"] == 2.5 and work["r1 m0 l1.0 backward"] == 5
+    # of half of 10^9 parameters a sum, and nothing
+    assert (work["r0 l0.0 ring 1"], work["r0 l0.0 ring 2"]) == (0.0005, 0)
 
 
 def test_shards_feed_all_shards_of_the_next_layer():
@@ -250,105 +235,59 @@ def test_shards_feed_all_shards_of_the_next_layer():
     assert after == {*(f"r0 m0 l1.{shard} forward" for shard in range(3)), "r0 m0 l0.1 backward"}
     turn = {one.names[node] for node in one.predecessors[one.names.index("r0 m0 l1.2 backward")]}
     assert turn == {f"r0 m0 l1.{shard} forward" for shard in range(3)}
-    assert (
-        one.work_tflop[0] == 2
-        and one.data_gb[0] == 1
-        and one.memory_mb[0] == 2000
-        and one.units == 3
-    )
+    assert one.work_tflop[0] == 2 and one.data_gb[0] == 1 and one.units == 3
+    assert one.resident_mb.sum() == 2 * 3 * 4000
 
 
 @pytest.mark.parametrize(
-    "cut", [(1, 1, 1, 1, 1), (4, 2, 3, 2, 2), (5, 3, 2, 1, 4), (3, 3, 1, 3, 1)]
+    "cut", [(1, 1, 1, 1, 1), (4, 2, 3, 2, 2), (5, 3, 2, 1, 4), (3, 3, 1, 3, 1), (7, 3, 4, 4, 1)]
 )
-def test_numbers_of_nodes_edges_and_units(cut):
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_numbers_of_nodes_and_units(cut, schedule):
     layers, stages, batches, replicas, shards = cut
-    one, parts = training_graph(*cut), layers * shards
-    assert Counter(name.split()[-1] for name in one.names) == Counter(
+    one, parts = training_graph(*cut, schedule), layers * shards
+    kinds = Counter(re.sub(r" \d+$", "", name).split()[-1] for name in one.names)
+    assert kinds == Counter(
         {
             "forward": replicas * batches * parts,
             "backward": replicas * batches * parts,
-            "all-reduce": parts * (replicas > 1),
+            "ring": 2 * (replicas - 1) * replicas * parts,
             "update": replicas * parts,
         }
     )
-    of_batch = (2 * layers - 1) * shards**2 + (layers - 1) * shards
-    gradients = replicas * batches * parts + replicas * parts * (replicas > 1)
-    assert len(one.edges) == replicas * batches * of_batch + gradients
-    assert one.units == replicas * stages * shards + parts * (replicas > 1)
-    assert one.order.tolist() == list(range(one.nodes))
+    assert one.units == replicas * stages * shards
 
 
-def test_a_stage_is_a_unit_and_so_is_an_all_reduce():
+def test_a_stage_of_a_replica_is_a_unit():
     one = training_graph(5, 2, 2, 2, 2)
     parts = {}
     for name, unit in zip(one.names, one.unit):
         words = name.split()
         layer, shard = next(word for word in words if word[0] == "l")[1:].split(".")
         # 3 layers and 2
-        mark = (words[0], int(layer) >= 3, shard) if words[-1] != "all-reduce" else name
-        assert parts.setdefault(mark, unit) == unit
+        assert parts.setdefault((words[0], int(layer) >= 3, shard), unit) == unit
     assert len(set(parts.values())) == len(parts) == one.units
 
 
-@pytest.mark.parametrize("cut", [(4, 1, 1, 1, 1), (4, 2, 3, 1, 1), (6, 3, 4, 2, 2)])
-def test_the_longest_path_is_forward_then_backward_of_one_micro_batch(cut):
-    layers, _, batches, replicas, shards = cut
-    one = training_graph(*cut, samples=24, work_tflop=1.0, parameters_gb=0)
-    assert longest_path_s(one) == pytest.approx(layers * 3 * 24 / (batches * replicas * shards))
-
-
 @pytest.mark.parametrize(
-    "run",
-    [carried_out, lambda problem, plan: schedule_of(simulate(problem, plan))],
-    ids=["computed", "simulated"],
+    ("schedule", "stage", "turns"),
+    [
+        ("gpipe", 0, "f0 f1 f2 f3 b0 b1 b2 b3"),
+        ("gpipe", 1, "f0 f1 f2 f3 b0 b1 b2 b3"),
+        ("1f1b", 0, "f0 f1 b0 f2 b1 f3 b2 b3"),
+        ("1f1b", 1, "f0 b0 f1 b1 f2 b2 f3 b3"),
+    ],
 )
-@pytest.mark.parametrize(
-    ("stages", "batches", "per_stage"), [(1, 1, 1), (3, 1, 1), (4, 6, 1), (2, 5, 3), (4, 2, 2)]
-)
-def test_a_pipeline_takes_stages_plus_micro_batches_less_one_rounds(
-    run, stages, batches, per_stage
+def test_a_stage_keeps_the_order_of_its_schedule_whatever_the_order_of_the_plan(
+    schedule, stage, turns
 ):
-    """(M + S - 1)(f + b): all forward, then all backward, as in GPipe (Huang et al., 2019); it is
-    the graph's own order.
-    """
-    one = training_graph(
-        stages * per_stage,
-        stages,
-        batches,
-        samples=batches,
-        work_tflop=1.0,
-        parameters_gb=0,
-        activation_gb=0,
-    )
-    forward, backward = per_stage * 1.0, per_stage * 2.0
-    found = run(Problem(one, gpus(stages)), Plan(one.unit))
-    assert found.makespan_s == pytest.approx((batches + stages - 1) * (forward + backward))
-
-
-def test_a_pipeline_in_another_order_takes_longer():
-    """Each micro-batch forward and backward before the next one starts: M S (f + b), as if there
-    were no pipeline.
-    """
-    one = training_graph(3, 3, 4, samples=4, work_tflop=1.0, parameters_gb=0, activation_gb=0)
-    batch = np.array([int(name.split()[1][1:]) if " m" in name else 4 for name in one.names])
-    plan = Plan(one.unit, np.lexsort((np.arange(one.nodes), batch)))
-    assert carried_out(Problem(one, gpus(3)), plan).makespan_s == pytest.approx(4 * 3 * 3)
-
-
-def test_replicas_wait_for_the_slower_at_the_all_reduce():
-    """Data parallelism by hand: one GPU of half the speed; 4 GB of gradients to and from the
-    all-reduce at 2 GB/s.
-    """
-    one = training_graph(1, replicas=2, samples=2, work_tflop=1.0, activation_gb=0, parameters_gb=4)
-    platform = Platform(
-        np.array([1.0, 0.5]), np.full(2, 80_000), np.arange(2), np.full((2, 2), 2.0)
-    )
-    found = carried_out(Problem(one, platform), Plan(np.array([0, 1, 0, 1, 0, 0, 1])))
-    finish_s = dict(zip(one.names, found.finish_s))
-    assert finish_s["r0 m0 l0.0 backward"] == 3 and finish_s["r1 m0 l0.0 backward"] == 6
-    assert finish_s["l0.0 all-reduce"] == pytest.approx(6 + 4 / 2 + 0.002)
-    assert found.makespan_s == pytest.approx(8.002 + 4 / 2 + 0.002 / 0.5)
+    """Two layers a stage; every order of the graph has the same turns in it."""
+    one = training_graph(4, 2, 4, schedule=schedule)
+    for priority in (np.zeros(one.nodes), np.random.default_rng(0).random(one.nodes)):
+        order = by_priority(one, priority)
+        layer = 2 * stage
+        found = [one.names[node].split() for node in order if f"l{layer}.0 " in one.names[node]]
+        assert [word[-1][0] + word[1][1] for word in found if word[1][0] == "m"] == turns.split()
 
 
 @pytest.mark.parametrize(
@@ -359,6 +298,7 @@ def test_replicas_wait_for_the_slower_at_the_all_reduce():
         ({"micro_batches": 1.5}, r"micro_batches\(=1.5\) must be a whole number >= 1"),
         ({"replicas": 0}, r"replicas\(=0\) must be a whole number >= 1"),
         ({"shards": 0}, r"shards\(=0\) must be a whole number >= 1"),
+        ({"schedule": "pipe"}, "unknown schedule 'pipe'; did you mean 'gpipe'"),
         ({"samples": 0}, r"samples\(=0\) must be a number > 0"),
         ({"work_tflop": float("nan")}, r"work_tflop\(=nan\) must be a number >= 0"),
         ({"activation_gb": -1}, r"activation_gb\(=-1\) must be a number >= 0"),

@@ -81,5 +81,5 @@ def test_neighbours_and_their_data_are_in_one_order():
     one = graph(edges=((1, 2), (0, 2)), data=(5, 7), unit=np.array([9, 4, 9]))
     assert [before.tolist() for before in one.predecessors] == [[], [], [1, 0]]
     assert [after.tolist() for after in one.successors] == [[2], [2], []]
-    assert [data.tolist() for data in one.data_in_gb] == [[], [], [5, 7]]
+    assert [one.data_gb[edges].tolist() for edges in one.edges_in] == [[], [], [5, 7]]
     assert one.units == 2 and one.unit.tolist() == [1, 0, 1]

@@ -92,6 +92,54 @@ def test_an_edge_is_one_whether_parent_or_child_or_both_tell_it(file):
     assert sorted(edges_of(graph)) == [("a", "b"), ("a", "c")]
 
 
+def test_the_earlier_words_give_the_same_graph(file):
+    """1.3: runtime, memory in KB and size; numbers of sizes are bytes."""
+    words = {"runtimeInSeconds": "runtime", "memoryInBytes": "memory", "sizeInBytes": "size"}
+
+    def earlier(given):
+        return {words.get(key, key): value for key, value in given.items()}
+
+    tasks = [
+        earlier(each | {"files": [earlier(one) for one in each["files"]]}) for each in (SPLIT, JOIN)
+    ]
+    tasks[1]["memory"] = 1500.001
+    old, new = (
+        read_wfformat(file(workflow(*each, version=version)))
+        for each, version in ((tasks, "1.3"), ((SPLIT, JOIN), "1.4"))
+    )
+    for column in ("work_tflop", "memory_mb", "edges", "data_gb", "names"):
+        assert np.array_equal(getattr(old, column), getattr(new, column))
+
+
+def test_work_is_by_the_clock_of_the_machine_over_the_fastest_where_it_is_recorded(file):
+    """4 s at 1 GHz are 2 s at 2 GHz; what is on no machine, or on one without a clock, stays."""
+    tasks = [task(name, seconds=4) for name in "abcd"]
+    for each, machine in zip(tasks, ("slow", "fast", "odd")):
+        each["machine"] = machine
+    clocks = (("slow", {"speed": 1000}), ("fast", {"speed": 2000}), ("odd", {}))
+    machines = [{"nodeName": name, "cpu": cpu} for name, cpu in clocks]
+    log = workflow(*tasks)
+    log["workflow"]["machines"] = machines
+    assert read_wfformat(file(log)).work_tflop.tolist() == [2, 4, 4, 4]
+    later = {
+        "schemaVersion": "1.5",
+        "workflow": {
+            "specification": {"tasks": [{"id": "a"}, {"id": "b"}]},
+            "execution": {
+                "tasks": [
+                    {"id": "a", "runtimeInSeconds": 4, "machines": ["slow"]},
+                    {"id": "b", "runtimeInSeconds": 4, "machines": ["fast"]},
+                ],
+                "machines": [
+                    {"nodeName": "slow", "cpu": {"speedInMHz": 500}},
+                    {"nodeName": "fast", "cpu": {"speedInMHz": 2000}},
+                ],
+            },
+        },
+    }
+    assert read_wfformat(file(later)).work_tflop.tolist() == [1, 4]
+
+
 @pytest.mark.parametrize("version", ["1.5", "1.6"])
 def test_the_later_layout_gives_the_same_graph(file, version):
     """Since 1.5 tasks are told by id; runtimes and sizes of files stand apart."""
@@ -169,7 +217,7 @@ BAD_WORKFLOWS = [
     ("[" * 200_000, "not JSON"),
     ([1, 2], r"not WfFormat: schemaVersion of the file\(=None\) must be a string"),
     ({"tasks": []}, r"not WfFormat: schemaVersion of the file\(=None\) must be a string"),
-    (workflow(task("a"), version="1.3"), r"schemaVersion\(='1.3'\) must be 1.4 or 1.5 or 1.6"),
+    (workflow(task("a"), version="1.2"), r"must be 1.3 or 1.4 or 1.5 or 1.6"),
     ({"schemaVersion": "1.4"}, r"not WfFormat: workflow of the file\(=None\) must be an object"),
     (
         {"schemaVersion": "1.4", "workflow": {"tasks": {}}},

@@ -9,7 +9,6 @@ from support import check_bad_input, outcome, output
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.paper.ranking import ranks, ranks_told
-from cgrsp_simpy.dag.paper.search_figures import Runs
 from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS
 from cgrsp_simpy.dag.scenario import METRICS
 from cgrsp_simpy.model.checks import InputError
@@ -83,8 +82,8 @@ def test_a_study_is_divided_by_what_searches_cost():
 
 
 def test_parameters_of_the_scenario_of_its_servers_and_of_a_budget():
-    found = SMALL.varied(gpus=2, budget=7, reading="shared", graph="star:n=4")
-    own = cg.dag.Scenario("star:n=4", cg.dag.Servers(2), reading="shared", budget=cg.dag.Budget(7))
+    found = SMALL.varied(gpus=2, budget=7, graph="star:n=4")
+    own = cg.dag.Scenario("star:n=4", cg.dag.Servers(2), budget=cg.dag.Budget(7))
     assert found == own and hash(found) == hash(own)
     with pytest.raises(InputError, match=r"unknown parameter 'gpu'; did you mean 'gpus'\?"):
         SMALL.varied(gpu=2)
@@ -101,7 +100,6 @@ WRONG = [
     ({"platform": 7}, r"platform\(=7\) must be Servers or a Platform"),
     ({"budget": 7}, r"budget\(=7\) must be a Budget"),
     ({"state": "full"}, "unknown state 'full'"),
-    ({"reading": "both"}, "unknown reading 'both'"),
 ]
 
 
@@ -144,11 +142,6 @@ def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
     assert ranks_told(cg.compare(SMALL, ["heft", "work"], range(3))) == ""
     searched = cg.compare(scenario.varied(budget=10), ["heft", "random-search", "rtgs"], range(4))
     assert "Friedman" in ranks_told(searched)
-
-
-def test_the_runs_of_the_figures_have_their_budgets():
-    runs = Runs(2, 30, 11)
-    assert (runs.scenario.budget.evaluations, runs.small.budget.evaluations) == (11, 6)
 
 
 @pytest.mark.parametrize(

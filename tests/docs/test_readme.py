@@ -51,7 +51,7 @@ QUICK = re.compile(  # a few of every kind; the others: pytest -m slow
 )
 INSTALL = re.compile(r"pip install (\S+)")
 CALLED = re.compile(r"\bcgrsp ([a-z]+(?: (?:--)?[a-z-]+)*)")
-LONG = re.compile(r"cgrsp (advise|bound|compare) --day hectic .*--(try|bin|free-types)")  # minutes
+LONG = re.compile(r"cgrsp (bound|compare) --day hectic .*--(bin|free-types)")  # minutes
 DATA = ROOT.parent / "shared" / "data"
 LOGS = {  # not carried
     "lora_request_trace.csv": DATA / "alibaba_genai_2026",
@@ -160,7 +160,7 @@ def test_what_messages_advise_can_be_done():
     text = "\n".join(map(texts_of, (ROOT / "cgrsp_simpy").rglob("*.py")))
     installs = {re.fullmatch(r'"\.\[(\w+)\]"', name) for name in INSTALL.findall(text)}
     assert None not in installs and {found[1] for found in installs} == {
-        *("app", "completion", "pandas", "teach"),
+        *("app", "completion", "fast", "pandas", "teach"),
     }
     assert {found[1] for found in installs} <= extras.keys()
     assert "cgrsp_simpy[" not in text

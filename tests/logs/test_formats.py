@@ -888,7 +888,7 @@ def test_a_comparison_by_a_column_is_that_of_the_runs_and_a_wrong_column_is_told
         ("waiting sweep machines=4,8 --machines 5", "--machines(=5) must be left out"),
         ("hgsp sweep tasks=900000,99000000 --seeds 9", "jobs are to be simulated"),
         ("sweep name=surge slots=4,5 --seeds 900000", "jobs are to be simulated"),
-        ("advise --day surge --seeds 900000", "jobs are to be bounded or simulated"),
+        ("advise --day surge --seeds 900000", "jobs are to be simulated"),
         ("cluster table --seeds 900000", "jobs are to be simulated"),
     ],
 )

@@ -139,6 +139,20 @@ def test_a_spot_trace_is_low_at_none_high_at_the_most_and_medium_between(tmp_pat
     assert (own.start, own.start_h) == (None, 0.0)
 
 
+def test_prices_of_a_spot_trace_are_read(tmp_path):
+    path, about = tmp_path / "zone.json", {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1]}
+    path.write_text(json.dumps({**about, "prices": [0.9, None, 1.1]}))
+    [zone] = read_market(path)
+    assert zone.price_usd_per_h.tolist() == pytest.approx([0.9, np.nan, 1.1], nan_ok=True)
+    for prices, told in (
+        ([0.9], r"prices\(=\[0.9\]\) must be a list of 3 prices, one a poll"),
+        ([1, 1, -1], r"entry 2 of prices\(=-1\) must be a number >= 0"),
+    ):
+        path.write_text(json.dumps({**about, "prices": prices}))
+        with pytest.raises(cg.InputError, match=told):
+            read_market(path)
+
+
 def test_of_offers_the_best_label_counts_and_none_was_not_fetched(tmp_path):
     path = tmp_path / "h100.jsonl.gz"
     lines = [

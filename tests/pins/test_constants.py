@@ -20,7 +20,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.jobs import Mix
 from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.dag import generate as dag_generate
-from cgrsp_simpy.dag.paper import learning as network
+from cgrsp_simpy.dag.paper import searches as network
 from cgrsp_simpy.decide.month import THESIS_MIX
 from cgrsp_simpy.exercises import EXERCISES
 from cgrsp_simpy.hgsp import sagreedy

@@ -282,7 +282,7 @@ def test_a_recorded_market_takes_instances_on_the_command_line(tmp_path, capsys,
         (lambda: cg.Terms(taken_when_low="yes"), "true or false"),
         (  # 99 s in stock at a stretch, for jobs of 100 s
             lambda: on_spot([0], recorded((0, 99), (HIGH, LOW), 500.0)),
-            r"longest seconds without Low stock of G\(=99\) must be at least 300, as 100 s",
+            r"longest seconds without Low stock of G\(=99.0\) must be at least 300, as 100 s",
         ),
         (
             lambda: cg.day("quiet", persistence_s=5.0).varied(taken_when_low=True),

@@ -8,11 +8,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from support import csv_rows
+from support import csv_rows, utilisation
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.decide.advice import utilisation
 from cgrsp_simpy.model.timeline import CLAIM, PHASES
 from cgrsp_simpy.plots.style import EXECUTING, IDLE
 

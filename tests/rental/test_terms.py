@@ -314,8 +314,8 @@ def test_terms_on_the_command_line(capsys):
             "--terms(={'warm_s': 5.0}) must be left out where the grid has",
         ),
         (
-            "compare --gap --terms warm_s=5 --seeds 1",
-            "warm_s of the terms(=5.0) must be 0.0 for a bound",
+            "compare --gap --terms suspension=true --seeds 1",
+            "no bound known: suspension of the terms(=True) must be False",
         ),
     ],
 )

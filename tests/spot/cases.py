@@ -12,9 +12,11 @@ def zone(*stretches, name="a"):
     return Zone(name, tuple(Stretch(float(from_s), up) for from_s, up in stretches), HISTORY)
 
 
-def carried_out(policy, zones, work=1000.0, deadline=1600.0, overhead=50.0, listener=None):
+def carried_out(
+    policy, zones, work=1000.0, deadline=1600.0, overhead=50.0, listener=None, **market
+):
     job = Job(0, work, deadline, overhead, 1.0, 3.0)
-    drawn = [(0.0, job, Market(job, tuple(zones)))]
+    drawn = [(0.0, job, Market(job, tuple(zones), **market))]
     return Scenario(zones=len(zones)).run(policy, drawn=drawn, listener=listener)
 
 

@@ -1,7 +1,12 @@
 """Policies of a job on spot instances, on small markets whose whole course is known."""
 
+from dataclasses import replace
+
 import pytest
-from spot.cases import DOWN_UP_DOWN, course, zone
+from spot.cases import DOWN_UP_DOWN, carried_out, course, zone
+
+from cgrsp_simpy.spot.market import Checkpoints, Price
+from cgrsp_simpy.spot.scenario import stays
 
 
 @pytest.mark.parametrize(
@@ -61,3 +66,59 @@ def test_next_spot_waits_for_what_comes_before_it_is_two_overheads_behind(next_s
     """250 s are done at 300 s, which is ep(500 s - 2 d), and ep(400 s)."""
     twice = zone((0, True), (300, False), (next_s, True), (1400, False))
     assert course("next-spot", [twice])[1][:2] == pytest.approx(then)
+
+
+# ---- several places ----
+
+
+def test_the_cheapest_zone_is_taken_and_none_dearer_than_on_demand():
+    cheap, dear = (
+        replace(zone((0, True), name=name), prices=(Price(0.0, usd_per_h),))
+        for name, usd_per_h in (("cheap", 0.5), ("dear", 3.5))
+    )
+    assert course("greedy", [dear, cheap])[0][0] == 1
+    assert course("uniform-progress", [dear])[0][0] == 1  # on demand
+
+
+def test_failover_leaves_the_region_that_has_taken_an_instance():
+    """Both are there when the first is taken: its neighbour, the cheaper one, and another region."""
+    first = zone((0, True), (300, False), name="us-east-1a")
+    near, far = zone((0, False), (100, True), name="us-east-1b"), zone((0, True), name="us-west-2a")
+    near = replace(near, prices=(Price(0.0, 0.5),))
+    far = replace(far, prices=(Price(0.0, 1.2),))
+    assert [stay[0] for stay in course("uniform-progress", [first, near, far])] == [0, 1]
+    assert [stay[0] for stay in course("uniform-failover", [first, near, far])] == [0, 2]
+
+
+def test_failover_stays_on_demand_until_it_is_two_overheads_ahead():
+    """C / R = 0.8, d = 10: progress t - 10 reaches 0.8 (t + 20) at 130 s; spot is there from 20 s."""
+    late = zone((0, False), (20, True))
+    terms = {"work": 800.0, "deadline": 1000.0, "overhead": 10.0}
+    assert course("uniform-progress", [late], **terms)[0][2] == pytest.approx(20.0)
+    assert course("uniform-failover", [late], **terms)[0][2] == pytest.approx(130.0)
+
+
+def test_what_is_lost_and_moved_is_paid_for():
+    """900 s on spot in one region, then in another: 100 s lost, 10 GB moved."""
+    zones = [
+        zone((0, True), (400, False), name="us-east-1a"),
+        zone((0, False), (400, True), name="us-west-2a"),
+    ]
+    saved = Checkpoints(
+        write_s=100, size_gb=10, transfer_usd_per_gb=0.02, storage_usd_per_gb_month=7.3
+    )
+    run = carried_out("greedy", zones, checkpoints=saved)
+    figures = run.summary()
+    assert [stay.to_s for stay in stays(run)] == pytest.approx([400.0, 400 + 50 + 1000 - 250])
+    assert figures["lost_h"] == pytest.approx(100 / 3600)
+    assert figures["spot_usd"] == pytest.approx(1200 / 3600)
+    assert figures["transfer_usd"] == pytest.approx(0.2)
+    assert figures["storage_usd"] == pytest.approx(0.1 * 1200 / 3600)
+    assert figures["cost_usd"] == pytest.approx(1200 / 3600 + 0.2 + 0.1 * 1200 / 3600)
+
+
+def test_on_demand_that_has_run_out_is_waited_for():
+    out = zone((0, False), (400, True))
+    found = course("on-demand", [zone((0, False))], on_demand=out)
+    assert found == [(1, 400.0, 1450.0, "done")]
+    assert course("on-demand", [zone((0, True), (100, False))], on_demand=out)[0][:2] == (0, 0.0)

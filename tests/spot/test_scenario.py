@@ -8,8 +8,7 @@ from spot.cases import DOWN_UP_DOWN, HISTORY, carried_out, course, zone
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.logs.market import Series
-from cgrsp_simpy.spot.market import Traces, TwoState, read_traces
+from cgrsp_simpy.spot.market import Checkpoints, PricedSeries, Traces, TwoState, read_traces
 from cgrsp_simpy.spot.policies import COMPARED, make_policy
 from cgrsp_simpy.spot.scenario import Scenario, stays
 
@@ -115,13 +114,19 @@ def test_a_sweep_varies_the_market_too():
         (lambda: Scenario(spot_usd_per_h=-1.0), "spot_usd_per_h(=-1.0) must be a number > 0"),
         (lambda: Scenario(spot_usd_per_h=4.0), "on_demand_usd_per_h(=3.06) must be a number > 4"),
         (lambda: Scenario("trace.json"), "source(='trace.json') must be"),
-        (lambda: Scenario(zones=9), "zones(=9) must be at most 8"),
+        (lambda: Scenario(zones=51), "zones(=51) must be at most 50"),
+        (lambda: Scenario(checkpoints=3), "checkpoints(=3) must be Checkpoints"),
+        (lambda: Checkpoints(write_s=-1), "write_s(=-1) must be a number >= 0"),
+        (lambda: Checkpoints(write_s=0.5), "write_s(=0.5) must be whole seconds"),
+        (lambda: Checkpoints(notice_s=30), "notice_s goes with checkpoint_s"),
+        (lambda: Checkpoints(transfer_usd_per_gb=1), "transfer_usd_per_gb goes with size_gb"),
+        (lambda: PricedSeries.priced(HISTORY, [1.0]), "number of prices(=1) must be 20, one a"),
+        (lambda: PricedSeries.priced(HISTORY, [1.0] * 19 + [-1]), "price of poll 19(=-1.0) must"),
         (lambda: Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
         (lambda: Scenario(Traces((HISTORY,)), zones=2), "zones(=2) must be at most 1"),
         (lambda: Traces(()), "series(=()) must be at least one Series"),
         (lambda: Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
         (lambda: Traces((HISTORY,), 1.0), "history(=1.0) must be a share that leaves polls"),
-        (lambda: Traces((HISTORY, Series("b", 60, 9, True))), "must have one step: seen has 600 s"),
         (lambda: TwoState(up_h=0.01), "up_h(=0.01) must be a number >= 0.0833"),
         (lambda: make_policy("time-sliced:slices=0"), "slices(=0) must be a whole number >= 1"),
     ],
@@ -160,6 +165,20 @@ def test_files_of_zones_on_the_command_line(files, capsys):
     assert one["optimum"]["cost_usd"]["mean"] >= found["optimum"]["cost_usd"]["mean"]
 
 
+def test_checkpoints_and_on_demand_on_the_command_line(files, capsys):
+    words = ["--hours", "6", "--deadline", "9", "--seeds", "2", "--format", "json"]
+    terms = "checkpoint_s=1800,write_s=60,size_gb=10,storage_usd_per_gb_month=0.1"
+    line = ["spot", "compare", "--trace", files[0], "--log", f"on_demand={files[1]}", *words]
+    assert main([*line, "--policies", "greedy", "--checkpoints", terms]) == 0
+    found = json.loads(capsys.readouterr().out)["policies"]["greedy"]
+    trace = read_traces(files[:1], on_demand=files[1])
+    saved = Checkpoints(1800.0, 60.0, size_gb=10.0, storage_usd_per_gb_month=0.1)
+    study = cg.compare(Scenario(trace, 6.0, 9.0, checkpoints=saved), ["greedy"], range(2))
+    assert found["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
+    swept = cg.sweep(study.scenario, {"write_s": [0.0, 120.0]}, ["greedy"], range(2))
+    assert [each.scenario.checkpoints.write_s for each in swept.studies] == [0.0, 120.0]
+
+
 def test_a_swept_deadline_may_lie_where_the_usual_job_does_not_fit(capsys):
     line = ["spot", "sweep", "deadline=60,70", "--hours", "55", "--policies", "on-demand"]
     assert main([*line, "--seeds", "1", "--format", "csv"]) == 0
@@ -170,14 +189,16 @@ def test_a_swept_deadline_may_lie_where_the_usual_job_does_not_fit(capsys):
     ("words", "told"),
     [
         ("--trace none.json", "No such file"),
-        ("--log needed=2", "--log(={'needed': 2}) must be given with --trace"),
-        ("--trace {0} --market up_h=2", "--market(={'up_h': 2.0}) must be left out beside --trace"),
+        ("--log needed=2", "--log(='needed=2') must be given with --trace"),
+        ("--trace {0} --market up_h=2", "--market(='up_h=2.0') must be left out beside --trace"),
         ("--trace {0} --log needed=0", "needed(=0) must be a whole number >= 1"),
         ("--trace {0} {1} --zones 3", "zones(=3) must be at most 2"),
         (
             "--spot-usd-per-h 3 --on-demand-usd-per-h 1",
             "on_demand_usd_per_h(=1.0) must be a number > 3",
         ),
+        ("--checkpoints notice_s=30", "notice_s goes with checkpoint_s"),
+        ("--trace {0} --log on_demand=none.json", "none.json: No such file"),
         ("--deadline 40", "deadline(=40.0) must be at least hours + overhead"),
         ("--market up_h=0", "up_h(=0.0) must be a number >="),
     ],

@@ -25,6 +25,7 @@ from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Clock, HourlyStock, Market
 from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload, PoissonWorkload
 
 POLICIES = ("fifo", "spt", "edf", "rh", "cadr", "triage")
@@ -72,7 +73,7 @@ def reached(scenario, policy, seed, lucks=LUCKS):
 
 
 def assert_none_is_below(scenario, seed, policies, bin_s):
-    bounds = {name: lower_bound(scenario, seed, name, bin_s).value for name in OBJECTIVES}
+    bounds = {name: lower_bound(scenario, seed, name, bin_s).value or 0.0 for name in OBJECTIVES}
     for policy in policies:
         for name, (value, error) in reached(scenario, policy, seed).items():
             if value == 0 and name in ("miss", "tardiness"):
@@ -179,13 +180,19 @@ def test_a_part_that_the_proof_does_not_know_is_refused_unless_it_is_left_out():
     class Lasting(Market):
         lasts_s: float = 0.0
 
-    check_proved(replace(odd(0), market=Lasting()), "a bound")
+    check_proved(replace(odd(0), market=Lasting()))
     lasting = replace(cg.day("quiet"), market=Lasting(lasts_s=600.0))
-    for asked in (lower_bound, optimum):
-        with pytest.raises(InputError, match=r"lasts_s of the market\(=600.0\) must be 0.0"):
+    for asked, what in ((lower_bound, "bound"), (optimum, "optimum")):
+        message = rf"no {what} known: lasts_s of the market\(=600.0\) must be 0.0"
+        with pytest.raises(InputError, match=message):
             asked(lasting)
     hourly = HourlyStock("RTX 3090", ((0.5, 0.3, 0.2),) * 24)
-    check_proved(replace(cg.day("quiet"), market=Market(stock=(hourly,))), "a bound")
+    check_proved(replace(cg.day("quiet"), market=Market(stock=(hourly,))))
+    for own in ({"preemption_per_h": 0.1}, {"suspension": True}):
+        with pytest.raises(InputError, match=f"no bound known: {next(iter(own))} of the terms"):
+            lower_bound(replace(cg.day("quiet"), terms=Terms(**own)))
+    with pytest.raises(InputError, match="no optimum known: warm_s of the terms"):
+        optimum(replace(cg.day("quiet"), terms=Terms(warm_s=5)))
 
 
 @pytest.mark.parametrize(
@@ -240,7 +247,7 @@ def test_the_frontier_is_the_bounds_at_its_prices():
     found = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=1800)
     assert (found.seeds, found.bin_s) == ((0, 1), 1800)
     assert found.least == {
-        price: [lower_bound(odd(0), seed, weights, 1800).value for seed in (0, 1)]
+        price: [lower_bound(odd(0), seed, weights, 1800).value or 0.0 for seed in (0, 1)]
         for price, weights in prices.items()
     }
 
@@ -277,23 +284,23 @@ def test_prices_are_checked(given, message):
 @pytest.mark.parametrize(
     ("line", "jobs"),
     [
-        ("bound --objective miss --seeds 60", 60 * 950),
+        ("bound --objective miss --seeds 60 --bin 5", 60 * 950),
         ("bound --frontier --seeds 30 --policies fifo,edf", 30 * (7 + 2 * 20) * 950),
         ("compare --gap --seeds 100 --policies fifo", 100 * (2 + 20) * 950),
-        ("advise --seeds 60 --bound-seeds 60 --policies own.py:rule --try-slots 5", 0),
     ],
 )
 def test_an_hour_of_bounds_is_told_before_it_starts(capsys, line, jobs):
     assert main([*line.split(), "--day", "hectic"]) == 2
     error = capsys.readouterr().err
-    assert f"{jobs:,} jobs" in error or not jobs
+    assert f"{jobs:,} jobs" in error
     assert "bounded" in error and "--yes starts it all the same" in error
 
 
 def test_a_bound_that_is_refused_is_refused_before_the_comparison(capsys, tmp_path):
-    options = ("--gap", "--seeds", "2", "--terms", "warm_s=5", "--out", str(tmp_path / "out"))
+    terms, kept = "preemption_per_h=0.1", str(tmp_path / "out")
+    options = ("--gap", "--seeds", "2", "--terms", terms, "--out", kept)
     assert main(["compare", "--day", "hectic", "--policies", "fifo", *options]) == 2
-    assert "for a bound" in capsys.readouterr().err
+    assert "no bound known: preemption_per_h of the terms" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -354,6 +361,8 @@ def test_the_clairvoyant_is_told(capsys):
         (("--frontier", "--objective", "miss"), "--objective"),
         (("--clairvoyant", "--bin", "5"), "--bin"),
         (("--clairvoyant", "--jobs", "13"), "at most 12 for an exact optimum"),
+        (("--clairvoyant", "--objective", "cost"), "unknown objective 'cost'"),
+        (("--prices", "price_miss=2"), "--prices goes with --objective cost"),
     ],
 )
 def test_options_that_do_not_go_together_are_one_line(capsys, options, message):

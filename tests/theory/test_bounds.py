@@ -3,6 +3,7 @@ width of its bins.
 """
 
 import json
+from argparse import Namespace
 from dataclasses import replace
 from functools import cache
 from math import inf
@@ -15,18 +16,23 @@ from support import drawn
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import bound as verb
 from cgrsp_simpy.cli import make_parser
-from cgrsp_simpy.decide.bounds import OBJECTIVES, Bound, _Program, lower_bound
+from cgrsp_simpy.decide.bounds import OBJECTIVES, Bound, _Program, _units, lower_bound
+from cgrsp_simpy.decide.dispatches import Dispatches
 from cgrsp_simpy.decide.gaps import Frontier
 from cgrsp_simpy.decide.occupation import Laws, levels_of
+from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType
 from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Clock, Market
+from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import DeadlineClasses, JobList, PoissonWorkload
 
 FIGURES = {"wait": "wait_min", "miss": "miss_pct", "tardiness": "tardiness_min"}
 MINUTE = GpuType("minute", 0.1, (60.0, 120.0), 0.5)
+DEAR = replace(MINUTE, price_usd_per_h=60.0)
 CERTAIN = Market(Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
 
 
@@ -44,8 +50,9 @@ def listed(*rows, slots=1, market=CERTAIN, sigma=0.0, **other):
     )
 
 
-def value(scenario, objective, bin_s=10.0):
-    return lower_bound(scenario, objective=objective, bin_s=bin_s).value
+def value(scenario, objective, bin_s=10.0, seed=0):
+    """The bound of the program; 0 where none is known."""
+    return lower_bound(scenario, seed, objective, bin_s=bin_s).value or 0.0
 
 
 def test_a_job_alone_waits_for_its_delay_and_is_late_by_what_it_must_be():
@@ -78,6 +85,66 @@ def test_two_jobs_and_one_slot():
 def test_of_two_jobs_that_cannot_both_be_in_time_one_is_missed():
     assert value(listed((0, 80, 1), (0, 80, 1)), "miss") == pytest.approx(50, abs=1)
     assert value(listed((0, 80, 1), (0, 160, 1)), "miss") == pytest.approx(0, abs=1e-6)
+
+
+# ---- in money ----
+
+PRICES = Prices(price_miss=2.0, price_late=0.1, price_wait=0.03, price_slot=0.5)
+
+
+def billed(scenario, run, prices=PRICES):
+    days = max(1.0, scenario.jobs / scenario.workload.rate_per_s / 86_400)
+    return prices.bill(Totals(*scenario.outcome(run)), len(scenario.slots), days)["total_usd"]
+
+
+@pytest.mark.parametrize("bin_s", [None, 10.0])
+@pytest.mark.parametrize("due_s", [50.0, 1000.0])
+def test_a_job_alone_costs_what_advice_bills(due_s, bin_s):
+    """A dear one, in time and late: with its rent and the slot's price."""
+    alone = replace(listed((0, due_s, 1)), gpus=(DEAR,), slots=(DEAR,))
+    bound = lower_bound(alone, 0, PRICES, bin_s)
+    assert bound.value == pytest.approx(billed(alone, cg.simulate(alone, "fifo", 0)), abs=1e-6)
+    usual = lower_bound(alone, 0, "cost", bin_s).value
+    assert usual == lower_bound(alone, 0, Prices(), bin_s).value != bound.value
+
+
+def test_a_weight_multiplies_the_prices_of_its_job_but_not_its_rent():
+    """A job of weight 3 that waits 20 s, ends 30 s late, and is missed."""
+    job = Job(0, 0, 50, weight=3.0)
+    alone = replace(listed((0, 50, 1)), gpus=(DEAR,), slots=(DEAR,), workload=JobList((job,)))
+    usd = 3 * (20 / 60 * 0.03 + 2.0 + 30 / 60 * 0.1) + 60 * 60 / 3600 + 0.5
+    for bin_s in (None, 10.0):
+        assert lower_bound(alone, 0, PRICES, bin_s).value == pytest.approx(usd, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_no_policy_costs_less_than_the_bound_in_money():
+    bounds = np.array([lower_bound(busy(), seed, "cost").value for seed in range(3)])
+    for policy in ("fifo", "edf", "triage"):
+        runs = [cg.simulate(busy(), policy, seed) for seed in range(3)]
+        above = np.array([billed(busy(), run, Prices()) for run in runs]) - bounds
+        assert above.mean() > -4 * above.std(ddof=1) / np.sqrt(3), policy
+        assert bounds.mean() > 1
+
+
+# ---- terms of renting ----
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [{"warm_s": 600.0}, pytest.param({"retry_s": 60.0, "minimum_s": 90.0}, marks=pytest.mark.slow)],
+)
+def test_instances_that_may_be_warm_or_refused_are_taken_to_come_at_once(terms):
+    day = cg.day("quiet", jobs=6, slots=2)
+    at_once = replace(day, market=Market(day.market.clock, ((0.0, 0.0),) * 3))
+    other = replace(day, terms=Terms(**terms))
+    for objective in ("wait", "cost"):
+        bound = lower_bound(other, 0, objective, 600.0).value
+        assert bound == pytest.approx(lower_bound(at_once, 0, objective, 600.0).value)
+    assert 0 < bound < np.mean([billed(other, cg.simulate(other, "edf", 0), Prices())])
+
+
+# ---- by hand, again ----
 
 
 def test_it_is_worth_holding_jobs_back_where_scarcity_ends():
@@ -167,7 +234,7 @@ def test_the_law_of_times_is_that_of_the_draws_and_cut_off_far_out(name):
     jobs = JobList((Job(0, 0, 9000),))
     scenario = Scenario("", jobs, (gpu,), (gpu,), market=CERTAIN, service=service)
     [level], _ = levels_of(scenario, drawn(scenario))
-    laws = Laws(scenario, [level], 10.0, [0.0])
+    laws = Laws([gpu], [level], CERTAIN.delay_s, 10.0, [(0.2, 0.3, 0.5)])
     beyond, held_s = laws.beyond[0, 0, 0], laws.held_s[0, 0, 0]
     u = 10.0 * np.arange(laws.last + 1)
     assert beyond[:-1] == pytest.approx(factor.sf((u[:-1] - 20) / 600), abs=1e-9)
@@ -180,20 +247,23 @@ def test_the_law_of_times_is_that_of_the_draws_and_cut_off_far_out(name):
 
 def program_of(scenario, objective):
     """The program of bins of a minute, six steps each."""
-    return _Program(scenario, drawn(scenario), OBJECTIVES[objective], 60.0)
+    units = _units(scenario, objective)
+    return _Program(Dispatches(scenario, 0, drawn(scenario), units, 10.0, 6), 6)
 
 
 def test_a_wait_counts_from_the_submission():
     late = listed((500, 1500, 1))
     assert value(late, "wait") == pytest.approx(20 / 60, abs=1e-6)
-    program = program_of(late, "mix")
-    [job] = program.alone
-    wait_s, missed, late_s = program._tail(job)
-    end_s = program.end * program.step_s
+    own = program_of(late, "mix").own
+    [job] = own.jobs
+    end_s = own.end * 10
     over_s = end_s + 20 + 60 - 1500  # a delay of 20 s, a minute of work
-    assert (wait_s, missed, late_s) == (end_s - 480, over_s > 0, max(0, over_s))
+    last = (end_s - 480) / 60 + 100 * (over_s > 0) + max(0, over_s) / 60
+    unpaid = own.least(np.zeros((1, own.end)))
+    assert own.costs(unpaid, job)[1][-1] == pytest.approx(last)
     steps = np.array([40, 50, 57])  # of 10 s: a dispatch before the submission waits for none
-    assert program._parts(job, 0, 0, steps)[0].tolist() == [20, 20, 90]
+    waits_s = program_of(late, "wait").own.at(job, 0, 0, steps) * 60
+    assert waits_s == pytest.approx([20, 20, 90])
 
 
 def test_prices_are_sums_of_hats_over_the_bins():
@@ -201,11 +271,12 @@ def test_prices_are_sums_of_hats_over_the_bins():
     scenario = listed((0, 1000, 1), (900, 2000, 1))
     program = program_of(scenario, "wait")
     up = (np.arange(6) + 0.5) / 6
-    for knot in range(1, program.end // 6):
-        hat = np.zeros(program.end)
+    end = program.own.end
+    for knot in range(1, end // 6):
+        hat = np.zeros(end)
         hat[6 * knot - 6 : 6 * knot + 6] = [*up, *up[::-1]]
         assert program.basis[:, knot] == pytest.approx(hat)
-    assert program.basis.sum(axis=1) == pytest.approx(np.ones(program.end))
+    assert program.basis.sum(axis=1) == pytest.approx(np.ones(end))
 
 
 @pytest.mark.parametrize("objective", ["wait", "mix"])
@@ -244,7 +315,7 @@ def busy(free_types=False):
 
 @cache
 def found(objective, bin_min=10, seed=0, free_types=False):
-    return lower_bound(busy(free_types), seed, objective, bin_min * 60)
+    return lower_bound(busy(free_types), seed, objective, bin_min * 60).value or 0.0
 
 
 @pytest.mark.parametrize(
@@ -260,7 +331,7 @@ def test_finer_bins_do_not_lower_the_bound(objective, error):
     """By no more than what is left of the program when the generation of columns ends, and what
     groups and steps cost.
     """
-    assert found(objective, 10).value <= found(objective, 5).value + error
+    assert found(objective, 10) <= found(objective, 5) + error
 
 
 @pytest.mark.parametrize(
@@ -272,7 +343,7 @@ def test_no_policy_is_below_the_bound(objective):
     the draws' luck.
     """
     seeds = range(3)
-    bounds = np.array([found(objective, seed=seed).value for seed in seeds])
+    bounds = np.array([found(objective, seed=seed) for seed in seeds])
     for policy in ("fifo", "spt", "edf", "rh", "cadr"):
         runs = [cg.simulate(busy(), policy, seed).summary() for seed in seeds]
         reached = np.array(
@@ -295,19 +366,12 @@ def test_a_bound_of_all_but_known_draws_is_below_the_policies_averaged_over_othe
     waits = np.array(
         [cg.simulate(scenario, "spt", seed).summary()["wait_min"] for seed in range(20)]
     )
-    assert found("wait").value < waits.mean() + 4 * waits.std(ddof=1) / np.sqrt(20)
-    assert found("wait").value > 0.7 * waits.mean()
+    assert found("wait") < waits.mean() + 4 * waits.std(ddof=1) / np.sqrt(20)
+    assert found("wait") > 0.7 * waits.mean()
 
 
 def test_free_choice_of_type_lowers_the_bound():
-    assert found("wait", free_types=True).value < found("wait").value
-
-
-def test_the_parts_add_up_to_the_program_which_is_above_the_bound():
-    mix = found("mix")
-    assert mix.wait_min + mix.miss_pct + mix.tardiness_min == pytest.approx(mix.program)
-    assert mix.value <= mix.program + 1e-6
-    assert found("wait").value <= mix.value + 0.5
+    assert found("wait", free_types=True) < found("wait")
 
 
 @pytest.mark.long
@@ -328,7 +392,7 @@ def test_the_limits_of_the_thesis_days(day, free_types, objective, expected, err
     errors of ten seeds.
     """
     scenario = cg.day(day, free_types=free_types)
-    values = [lower_bound(scenario, seed, objective, bin_s=1200).value for seed in range(10)]
+    values = [value(scenario, objective, 1200.0, seed) for seed in range(10)]
     assert np.mean(values) == pytest.approx(expected, abs=error)
 
 
@@ -376,7 +440,7 @@ def test_the_command_tells_each_seed_and_the_mean():
     told = json.loads(answered(f"{line} --seeds 3:5 --format json"))
     own = lower_bound(cg.day("quiet", jobs=3), 3, "wait", 1800).value
     assert [row["seed"] for row in told["seeds"]] == [3, 4]
-    assert told["seeds"][0]["value"] == own
+    assert told["seeds"][0]["value"] == own and told["bin_min"] == 30
     assert told["bound"]["mean"] == pytest.approx(np.mean([row["value"] for row in told["seeds"]]))
     assert answered(f"{line} --seeds 3:4 --format csv").splitlines()[1].startswith(f"3,{own}")
     assert f"no policy has less than {own:.2f} minutes of mean wait" in answered(
@@ -390,36 +454,44 @@ def test_the_command_tells_each_seed_and_the_mean():
 def test_the_frontier_of_one_seed_has_no_intervals():
     found = Frontier(cg.day("quiet"), (0,), 600.0, {0.0: [1.0], inf: [0.5]})
     means = {("fifo", "wait_min", 0): 2.0, ("fifo", "miss_pct", 0): 0.6}
-    rows = [*verb._points(found), verb._point("fifo", means, [0])]
-    table = verb._frontier_table("quiet", rows, found)
+    rows = [*verb._points(found), verb._point("fifo", means, found)]
+    table = "\n".join(each.text() for each in verb._frontier_tables("quiet", rows, found))
     assert "; 1 seed, prices" in table and "nan" not in table and "±" not in table
     assert table.splitlines()[-2].split() == ["fifo", "2.00", "0.60", "0.50"]
 
 
 def told(values):
     """What the table and the JSON say of bounds of seeds."""
-    bounds = [Bound(value, value, -1e-9, value, 0.0, 600.0, 1.0, "") for value in values]
-    return verb._table("day", "miss", range(len(values)), bounds), json.loads(
-        verb._json("day", "miss", range(len(values)), bounds)
-    )
+    bounds = [Bound(value, value or 0.0, 600.0) for value in values]
+    own = cg.day("quiet"), "miss", range(len(values)), bounds
+    table, plain = (verb._told(Namespace(format=form), *own) for form in ("table", "json"))
+    return table, json.loads(plain)
 
 
 def test_an_interval_that_reaches_below_0_is_not_shown_and_said_to_be_of_too_few_seeds():
     table, found = told([0.01, 0.83])
-    assert table.splitlines()[:2] == [
-        "day: no policy has less than 0.42 per cent missed, in the mean over the draws",
-        (
-            "that is the mean of these 2 seeds; they are too few for an interval of other seeds:"
-            " it would reach below 0"
-        ),
-    ]
-    assert "too few" in found["note"]
+    head = "quiet: no policy has less than 0.42 per cent missed, in the mean over the draws"
+    note = (
+        "that is the mean of these 2 seeds; they are too few for an interval of other seeds:"
+        " it would reach below 0"
+    )
+    assert table.startswith(head) and note in table.splitlines() and note in found["notes"]
     table, found = told([0.41, 0.42, 0.43])
     assert (
         "0.42 ± 0.02 per cent" in table.replace("±  ", "± ")
         and "few" not in table
-        and "note" not in found
+        and not any("few" in note for note in found["notes"])
     )
+
+
+def test_where_no_bound_is_known_none_is_shown():
+    table, found = told([None, None])
+    assert table.splitlines()[0] == "quiet: no bound known" and found["bound"] is None
+    assert [row["value"] for row in found["seeds"]] == [None, None]
+    assert table.splitlines()[2].split() == ["0", "-", "0.00"]
+    table, found = told([None, 0.4, 0.5])
+    assert "no bound known for 1 seed, which count as 0" in table
+    assert found["bound"]["mean"] == pytest.approx(0.3)
 
 
 def test_no_figure_is_minus_0():

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from scipy import stats
+from support import utilisation
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import littles_law, queue_length, time_average
-from cgrsp_simpy.decide.advice import utilisation
 from cgrsp_simpy.rental.workload import DAYS
 
 MOST = 4  # standard errors

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cgrsp_simpy.analysis.ranks import cliques, critical_difference, rank_test
+from cgrsp_simpy.analysis.ranks import critical_difference, rank_test
 from cgrsp_simpy.model.checks import InputError
 
 
@@ -59,12 +59,6 @@ def test_under_no_difference_one_test_in_twenty_rejects():
     rng = np.random.default_rng(1)
     rejected = [rank_test(rng.random((20, 5))).p < 0.05 for _ in range(500)]
     assert 0.02 < np.mean(rejected) < 0.08
-
-
-def test_bars_join_what_does_not_differ():
-    assert cliques(np.array([1.0, 1.4, 2.2, 4.0]), 1.25) == [(1.0, 2.2)]
-    assert cliques(np.array([3.0, 1.0, 2.0]), 1.0) == [(1.0, 2.0), (2.0, 3.0)]
-    assert cliques(np.array([1.0, 3.0, 5.0]), 1.0) == []
 
 
 @pytest.mark.parametrize("values", [[[1, 2, 3]], [[1, 2], [2, 1]], [1, 2, 3]])

@@ -2,7 +2,9 @@
 against what can be seen at a glance.
 """
 
+import math
 from functools import cache
+from typing import NamedTuple
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot import expected
-from cgrsp_simpy.spot.market import Job, Stretch, Zone
+from cgrsp_simpy.spot.market import FREE, Checkpoints, Job, Price, Stretch, Zone
 from cgrsp_simpy.spot.optimum import Market, optimum
 from cgrsp_simpy.spot.policies import POLICIES
 from cgrsp_simpy.spot.scenario import Scenario
@@ -25,14 +27,15 @@ def a_coarse_program():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(expected, "STEPS", 30)
         yield
-    expected._plan.cache_clear()
 
 
-def zone(status, name="a"):
-    """A zone with a status in each step from the start on."""
+def zone(status, name="a", prices=(), kept=False):
+    """A zone with a status, and a price, in each step from the start on."""
     changes = [0, *(k for k in range(1, len(status)) if status[k] != status[k - 1])]
     stretches = tuple(Stretch(float(k * STEP_S), bool(status[k])) for k in changes)
-    return Zone(name, stretches, HISTORY)
+    moves = [k for k in range(len(prices)) if not k or prices[k] != prices[k - 1]]
+    own = tuple(Price(float(k * STEP_S), prices[k]) for k in moves)
+    return Zone(name, stretches, HISTORY, own, kept)
 
 
 def terms(work, deadline, overhead, k=3.0):
@@ -44,38 +47,65 @@ def run_on(market, policy):
     return scenario.run(policy, drawn=[(0.0, market.job, market)])
 
 
-def searched_usd(job, statuses, finer=2):
+class Place(NamedTuple):
+    """A place of the search: status and price in each step."""
+
+    status: list
+    prices: list
+    kept: bool
+    region: str | None
+
+
+def searched_usd(job, places, saved=FREE, finer=2):
     """The least cost over every course in steps of STEP_S / finer: at each step the job is idle,
-    or has an instance, kept or begun anew.
+    or has an instance, kept or begun anew; one that it leaves takes the last computing with it.
     """
     step_s = STEP_S / finer
-    work, deadline, overhead = (
-        round(each / step_s) for each in (job.work_s, job.deadline_s, job.overhead_s)
+    work, deadline, overhead, write = (
+        round(each / step_s) for each in (job.work_s, job.deadline_s, job.overhead_s, saved.write_s)
     )
-    prices = [job.spot_usd_per_h] * len(statuses) + [job.on_demand_usd_per_h]
+    storing = saved.size_gb * saved.storage_usd_per_gb_month / 730 * step_s / 3600
 
     @cache
-    def least(time, place, begun, left):
-        """place: None or one; begun: steps of its changeover that are done."""
+    def least(time, place, begun, recent, left, region):
+        """place: None or one; begun: steps of its changeover that are done; recent: steps computed
+        there, as far as they would be lost; region: of the checkpoint.
+        """
         if left == 0:
             return 0.0
         if time == deadline:
             return float("inf")
-        best = least(time + 1, None, 0, left)
-        for other, price in enumerate(prices):
-            if other < len(statuses) and not statuses[other][time // finer]:
+        best = storing + least(time + 1, None, 0, 0, left + recent, region)
+        for other, own in enumerate(places):
+            closing = own.kept and time % finer == 0 < time and own.status[time // finer - 1]
+            there = own.status[time // finer] or closing
+            starts = [(begun, recent, left, region, 0.0)] if other == place else []
+            if there:
+                home = own.region or region
+                moving = saved.size_gb * saved.transfer_usd_per_gb * (home != region)
+                starts.append((0, 0, left + recent, home, moving))
+            elif not own.kept:
                 continue
-            for so_far in (begun, 0) if other == place else (0,):
-                changing = so_far < overhead
-                then = least(time + 1, other, min(so_far + 1, overhead), left - (not changing))
-                best = min(best, price * step_s / 3600 + then)
+            for so_far, at_risk, to_do, home, moving in starts:
+                computes = so_far >= overhead
+                then = least(
+                    time + 1,
+                    other,
+                    min(so_far + 1, overhead),
+                    min(at_risk + computes, write),
+                    to_do - computes,
+                    home,
+                )
+                usd = own.prices[time // finer] * step_s / 3600
+                best = min(best, usd + storing + moving + then)
         return best
 
-    return least(0, None, 0, work)
+    return least(0, None, 0, 0, work, places[0].region)
 
 
 @st.composite
 def cases(draw):
+    """A job and the status of zones in each step, at one price."""
     work, overhead = draw(st.integers(1, 7)), draw(st.integers(1, 2))
     deadline = work + overhead + draw(st.integers(0, 6))
     status = st.lists(st.booleans(), min_size=deadline, max_size=deadline)
@@ -91,10 +121,63 @@ def test_the_optimum_is_what_a_search_finds(case):
     job, statuses = case
     zones = tuple(zone(status, str(number)) for number, status in enumerate(statuses))
     found = optimum(job, zones)
-    assert found.cost_usd == pytest.approx(searched_usd(job, statuses), abs=1e-9)
+    steps = int(job.deadline_s / STEP_S)
+    places = [Place(status, [1.0] * steps, False, None) for status in statuses]
+    places.append(Place([True] * steps, [job.on_demand_usd_per_h] * steps, True, None))
+    assert found.cost_usd == pytest.approx(searched_usd(job, places), abs=1e-9)
     figures = run_on(Market(job, zones), "optimum").summary()
     assert figures["cost_usd"] == pytest.approx(found.cost_usd, abs=1e-9)
     assert not figures["missed"]
+
+
+@st.composite
+def priced_cases(draw):
+    """Prices that move, instances that are kept, on demand that runs out, checkpoints."""
+    work, overhead = draw(st.integers(1, 5)), draw(st.integers(1, 2))
+    deadline = work + overhead + draw(st.integers(0, 5))
+    job = terms(work, deadline, overhead)
+    usual = st.sampled_from([True, True, True, False])
+    regions = ["us-east-1", "us-west-2"][: draw(st.integers(1, 2))]
+    places = []
+    for _ in range(draw(st.integers(1, 2))):
+        moving = st.sampled_from([0.3, 1.0, 1.7, 2.9])
+        prices = draw(st.lists(moving, min_size=deadline, max_size=deadline))
+        if draw(st.booleans()):
+            prices = prices[:1] * deadline
+        status = draw(st.lists(usual, min_size=deadline, max_size=deadline))
+        places.append(Place(status, prices, draw(st.booleans()), draw(st.sampled_from(regions))))
+    dear = draw(st.lists(usual, min_size=deadline, max_size=deadline))
+    dear = dear if draw(st.booleans()) else [True] * deadline
+    places.append(Place(dear, [3.0] * deadline, True, None))
+    saved = Checkpoints(
+        write_s=draw(st.sampled_from([0.0, STEP_S / 2, STEP_S])),
+        checkpoint_s=draw(st.sampled_from([0.0, 2.0 * STEP_S])),
+        size_gb=1.0,
+        transfer_usd_per_gb=draw(st.sampled_from([0.0, 0.01, 0.1])),
+        storage_usd_per_gb_month=draw(st.sampled_from([0.0, 100.0])),
+    )
+    return job, places, saved
+
+
+@given(priced_cases())
+@settings(max_examples=300)
+def test_with_prices_and_checkpoints_too(case):
+    job, places, saved = case
+    zones = tuple(
+        zone(own.status, f"{own.region}{'ab'[number]}", own.prices, own.kept)
+        for number, own in enumerate(places[:-1])
+    )
+    market = Market(job, zones, saved, zone(places[-1].status, "on demand"))
+    least = searched_usd(job, places, saved)
+    assert market.optimum.cost_usd == pytest.approx(least, abs=1e-9)
+    figures = run_on(market, "optimum").summary()
+    if math.isinf(least):
+        assert market.optimum.plan == ()
+        return
+    assert figures["cost_usd"] == pytest.approx(least, abs=1e-7)
+    assert not figures["missed"]
+    bill = [figures[f"{part}_usd"] for part in ("spot", "on_demand", "transfer", "storage")]
+    assert sum(bill) == pytest.approx(figures["cost_usd"], abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -102,17 +102,10 @@ def correlate(
     generator, spd_s, ftg_s = stream(seed, "plan pairs"), np.empty(pairs), np.empty(pairs)
     for first in range(0, pairs, TOGETHER):
         now = slice(first, min(first + TOGETHER, pairs))
-        plans = 2 * (now.stop - now.start)
-        if concentration is None:
-            units = random_units(problem, plans, generator)
-        else:
-            units = _uneven(problem, plans, concentration, generator)
+        units = _plans(problem, 2 * (now.stop - now.start), concentration, generator)
         both = units[:, problem.graph.unit]
-        one, other = both[::2], both[1::2]
-        spd_s[now], ftg_s[now] = (
-            plan_distance_s(problem, one, other),
-            finish_time_gap_s(problem, one, other),
-        )
+        spd_s[now] = plan_distance_s(problem, both[::2], both[1::2])
+        ftg_s[now] = finish_time_gap_s(problem, both[::2], both[1::2])
     for name, values in (("SPD", spd_s), ("FTG", ftg_s)):
         if np.ptp(values) == 0:
             raise InputError(
@@ -120,24 +113,19 @@ def correlate(
             )
     from scipy import stats  # it takes long to load: only where it is needed
 
-    pearson, spearman = (
-        _coefficient(way, spd_s, ftg_s) for way in (stats.pearsonr, stats.spearmanr)
-    )
+    pearson = float(stats.pearsonr(spd_s, ftg_s).statistic)
+    spearman = float(stats.spearmanr(spd_s, ftg_s).statistic)
     wider = np.sqrt(1 + spearman**2 / 2)
-    return Correlation(
-        spd_s,
-        ftg_s,
-        pearson,
-        spearman,
-        _interval(pearson, pairs, 1.0),
-        _interval(spearman, pairs, wider),
-    )
+    ci95 = (_interval(pearson, pairs, 1.0), _interval(spearman, pairs, wider))
+    return Correlation(spd_s, ftg_s, pearson, spearman, *ci95)
 
 
-def _uneven(problem: Problem, plans: int, concentration: float, generator: Generator) -> Ints:
-    """Random plans, shape (plans, units), each with its own probabilities of GPUs; what does not
-    fit is drawn again.
+def _plans(problem: Problem, plans: int, concentration: float | None, generator: Generator) -> Ints:
+    """Random plans, shape (plans, units); uneven ones each with its own probabilities of GPUs, and
+    what does not fit is drawn again.
     """
+    if concentration is None:
+        return random_units(problem, plans, generator)
     fits, (units, gpus) = problem.fits, problem.fits.shape
     answer = np.empty((plans, units), dtype=np.int64)
     for plan, share in enumerate(generator.dirichlet(np.full(gpus, concentration), plans)):
@@ -149,11 +137,6 @@ def _uneven(problem: Problem, plans: int, concentration: float, generator: Gener
         gpu[wrong] = np.where(fits[wrong], key, -np.inf).argmax(axis=1)
         answer[plan] = gpu
     return answer
-
-
-def _coefficient(way: object, one: Floats, other: Floats) -> float:
-    assert callable(way)
-    return float(way(one, other).statistic)
 
 
 def _interval(coefficient: float, pairs: int, wider: float) -> tuple[float, float]:

@@ -5,21 +5,22 @@ those that suspend running jobs, which the terms of renting have to allow.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from math import exp
 from typing import Any
 
 from cgrsp_simpy.model.checks import check_fraction, check_number
 from cgrsp_simpy.model.policy import Suspend
 from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.policies.rule import score
 from cgrsp_simpy.rental.policies.rules import (
+    COST_WEIGHT,
     STOCK_PENALTY,
     ListPolicy,
     by_deadline,
     by_index,
     by_submission,
     first_idle,
-    reference_s,
     sent,
     shortest_first,
     speed_cost_stock,
@@ -27,7 +28,6 @@ from cgrsp_simpy.rental.policies.rules import (
 )
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
-COST_WEIGHT = 0.3  # w_c of thesis Eq. 4.1
 STOCK_FACTOR = (1.0, 1.05, 1.15)  # sigma(s) at High, Medium, Low, thesis Section 4.5.4
 
 
@@ -43,7 +43,8 @@ def spt(cost_weight: float = COST_WEIGHT) -> ListPolicy:
     that is not allowed. Thesis Section 4.5.2, Eq. 4.1.
     """
     check_fraction("cost_weight", cost_weight)
-    return ListPolicy(shortest_first, speed_cost_stock(cost_weight), "spt")
+    place = speed_cost_stock.having(cost_weight=cost_weight)
+    return ListPolicy(shortest_first, place, "spt")
 
 
 def edf() -> ListPolicy:
@@ -58,14 +59,12 @@ def lcf() -> ListPolicy:
     return ListPolicy(by_submission, least_effective_cost, "lcf")
 
 
-def least_effective_cost(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
+@score
+def least_effective_cost(
+    price_usd_per_h: float, mean_s: float, status: int
+) -> tuple[float]:
     """Price x mean execution time x stock factor (thesis Section 4.5.4)."""
-
-    def effective(slot: SlotView) -> float:
-        cost = slot.gpu.price_usd_per_h * view.mean_s(job, slot)
-        return cost * STOCK_FACTOR[view.status(slot)]
-
-    return min(offers, key=effective)
+    return (price_usd_per_h * mean_s * STOCK_FACTOR[status],)
 
 
 def balanced(alpha: float = 0.8) -> ListPolicy:
@@ -76,27 +75,30 @@ def balanced(alpha: float = 0.8) -> ListPolicy:
     not allowed. Thesis Section 4.5.5, Eq. 4.2.
     """
     check_fraction("alpha", alpha)
+    return ListPolicy(by_submission, composite.having(alpha=alpha), "balanced")
 
-    def place(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-        types, level = view.known.types, job.complexity - 1
-        slowest_s = max([gpu.mean_execution_s[level] for gpu in types])
-        dearest_usd = max([gpu.price_usd_per_h for gpu in types]) or 1.0  # all free
 
-        def score(slot: SlotView) -> float:  # thesis Eq. 4.2
-            time = view.mean_s(job, slot) / slowest_s
-            price = slot.gpu.price_usd_per_h / dearest_usd
-            return alpha * time + (1 - alpha) * price + STOCK_PENALTY[view.status(slot)]
-
-        return min(offers, key=score)
-
-    return ListPolicy(by_submission, place, "balanced")
+@score
+def composite(
+    mean_s: float,
+    slowest_s: float,
+    price_usd_per_h: float,
+    dearest_usd_per_h: float,
+    status: int,
+    alpha: float = 0.8,
+) -> tuple[float]:
+    """Time and price over the greatest of all types, and stock (thesis Eq. 4.2)."""
+    time = mean_s / slowest_s
+    price = price_usd_per_h / (dearest_usd_per_h or 1.0)  # all free
+    return (alpha * time + (1 - alpha) * price + STOCK_PENALTY[status],)
 
 
 def c_mu(late: float = 11.0) -> ListPolicy:
     """The c mu rule: the greatest cost of a second of waiting over the time e it takes.
 
     late: cost of a second of a job that is late already, >= 1; of any other it is 1. By
-    default that of the prices of `triage`. Cox and Smith 1961.
+    default that of the prices of `triage`; the job's weight multiplies it, as in `atc`
+    and `covert`. Cox and Smith 1961.
     """
     check_number("late", late, least=1)
 
@@ -107,7 +109,7 @@ def c_mu(late: float = 11.0) -> ListPolicy:
 
 
 def atc(look_ahead: float = 2.0) -> ListPolicy:
-    """Apparent tardiness cost: exp(-slack / (K x mean time)) / e.
+    """Apparent tardiness cost: weight x exp(-slack / (K x mean time)) / e.
 
     look_ahead: K, > 0. Vepsalainen and Morton 1987.
     """
@@ -120,7 +122,8 @@ def atc(look_ahead: float = 2.0) -> ListPolicy:
 
 
 def covert(look_ahead: float = 2.0) -> ListPolicy:
-    """Cost over time: (1 - slack / (K x mean time)) / e, at least 0, at most 1 / e.
+    """Cost over time: weight x (1 - slack / (K x mean time)) / e, at least 0, at most
+    weight / e.
 
     look_ahead: K, > 0, by which a job is expected to wait. Carroll 1965.
     """
@@ -198,13 +201,14 @@ def srpt() -> Preemptive:
     On one slot, with times that are known, no policy has a lower mean response time
     (Schrage 1968).
     """
-    place = speed_cost_stock(COST_WEIGHT)
-    return Preemptive(time_left, ListPolicy(by_time_left, place, "srpt"))
+    listed = ListPolicy(by_time_left, speed_cost_stock, "srpt")
+    return Preemptive(time_left, listed)
 
 
 def time_left(view: View, job: Job, left: float) -> tuple[float, float]:
     """Mean seconds left on the reference type; equal ones by deadline."""
-    return left * reference_s(view)[job.complexity - 1], job.deadline_s
+    reference_s = view.known.gpus[0].mean_execution_s
+    return left * reference_s[job.complexity - 1], job.deadline_s
 
 
 def by_time_left(view: View) -> list[Job]:

@@ -8,24 +8,19 @@ before which the tier lies, rank, e for shortest-first or 0 for earliest deadlin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf, nextafter
 
 from cgrsp_simpy.model.checks import check_fraction, check_number, check_whole
-from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import Status
-from cgrsp_simpy.rental.policies.classic import COST_WEIGHT
+from cgrsp_simpy.rental.policies.rule import Tier, score, tiers
 from cgrsp_simpy.rental.policies.rules import (
+    COST_WEIGHT,
+    STOCK_PENALTY,
     ListPolicy,
-    Tier,
-    Tiers,
-    TiersOfClass,
-    cheapest,
     fastest,
-    fastest_idle_s,
     speed_cost_stock,
 )
-from cgrsp_simpy.rental.view import SlotView, View
+
+LOW = 2  # stock
 
 
 def spt_rescue(
@@ -39,13 +34,18 @@ def spt_rescue(
     """
     check_number("threshold_s", threshold_s)
     check_fraction("cost_weight", cost_weight)
-
-    def tiers(view: View) -> TiersOfClass:
-        urgent_s = view.now_s + threshold_s  # d_j - t - e_j < theta, thesis Eq. 4.3
-        return lambda tight, e: ((urgent_s + e, 0, 0.0), (inf, 1, e))
-
-    order, place = Tiers(tiers, fastest_idle_s), speed_cost_stock(cost_weight)
+    order = by_rescue.having(threshold_s=threshold_s)
+    place = speed_cost_stock.having(cost_weight=cost_weight)
     return ListPolicy(order, place, "spt-rescue")
+
+
+@tiers
+def by_rescue(
+    now_s: float, fastest_idle_s: float, threshold_s: float = 600.0
+) -> tuple[Tier, ...]:
+    """Jobs of little laxity by deadline, then the others by time."""
+    urgent_s = now_s + threshold_s  # d_j - t - e_j < theta, thesis Eq. 4.3
+    return (urgent_s + fastest_idle_s, 0, 0.0), (inf, 1, fastest_idle_s)
 
 
 def adaptive(
@@ -63,44 +63,67 @@ def adaptive(
     check_number("threshold_s", threshold_s)
     check_number("wide_s", wide_s)
     check_whole("pressure", pressure, least=0)
-
-    def threshold(view: View) -> float:
-        return wide_s if view.waiting > pressure else threshold_s
-
-    def tiers(view: View) -> TiersOfClass:
-        now, soon = view.now_s, view.now_s + threshold(view)
-        # hopeless if L_j < 0, critical if L_j < theta_eff
-        return lambda tight, e: ((now + e, 2, 0.0), (soon + e, 0, 0.0), (inf, 1, e))
-
-    by_speed, by_speed_and_cost = speed_cost_stock(0.0), speed_cost_stock(COST_WEIGHT)
-
-    def place(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-        laxity_s = job.deadline_s - view.now_s - view.fastest_s()[job.complexity - 1]
-        critical = 0 <= laxity_s < threshold(view)
-        return (by_speed if critical else by_speed_and_cost)(view, job, offers)
-
-    return ListPolicy(Tiers(tiers, fastest_idle_s), place, "adaptive")
+    own = {"threshold_s": threshold_s, "pressure": pressure, "wide_s": wide_s}
+    return ListPolicy(by_pressure.having(**own), by_laxity.having(**own), "adaptive")
 
 
-def critical_ratio_tiers(critical_ratio: float) -> Tiers:
+@tiers
+def by_pressure(
+    now_s: float,
+    waiting: int,
+    fastest_idle_s: float,
+    threshold_s: float = 600.0,
+    pressure: int = 10,
+    wide_s: float = 28800.0,
+) -> tuple[Tier, ...]:
+    """Critical jobs by deadline, then those that are neither by time, then hopeless
+    ones.
+    """
+    e, soon_s = fastest_idle_s, now_s + (wide_s if waiting > pressure else threshold_s)
+    # hopeless if L_j < 0, critical if L_j < theta_eff
+    return (now_s + e, 2, 0.0), (soon_s + e, 0, 0.0), (inf, 1, e)
+
+
+@score
+def by_laxity(
+    now_s: float,
+    waiting: int,
+    deadline_s: float,
+    fastest_idle_s: float,
+    mean_s: float,
+    fastest_offer_s: float,
+    price_usd_per_h: float,
+    cheapest_offer_usd_per_h: float,
+    status: int,
+    threshold_s: float = 600.0,
+    pressure: int = 10,
+    wide_s: float = 28800.0,
+) -> tuple[float]:
+    """As of SPT; of a critical job the cost does not count."""
+    laxity_s = deadline_s - now_s - fastest_idle_s
+    critical = 0 <= laxity_s < (wide_s if waiting > pressure else threshold_s)
+    cost_weight = 0.0 if critical else COST_WEIGHT
+    speed = mean_s / fastest_offer_s
+    cost = price_usd_per_h / (cheapest_offer_usd_per_h or 1.0)  # all free
+    penalty = STOCK_PENALTY[status]
+    return ((1 - cost_weight) * speed + cost_weight * cost + penalty,)
+
+
+@tiers
+def by_risk(
+    now_s: float, fastest_idle_s: float, critical_ratio: float = 3.0
+) -> tuple[Tier, ...]:
     """At-risk jobs by deadline, then safe ones by time, then doomed ones.
 
     By CR_j = (d_j - t) / e_j.
     """
-    check_number("critical_ratio", critical_ratio, least=1)
-
-    def tiers(view: View) -> TiersOfClass:
-        now = view.now_s
-
-        def of_class(tight: bool, e: float) -> Sequence[Tier]:
-            # CR_j <= 1 and CR_j <= CR*, thesis Eq. 4.5; the bounds belong to the tiers
-            doomed = nextafter(now + e, inf)
-            at_risk = nextafter(now + critical_ratio * e, inf)
-            return (doomed, 2, 0.0), (at_risk, 0, 0.0), (inf, 1, e)
-
-        return of_class
-
-    return Tiers(tiers, fastest_idle_s)
+    e = fastest_idle_s
+    # CR_j <= 1 and CR_j <= CR*, thesis Eq. 4.5; the bounds belong to the tiers
+    doomed, at_risk = (
+        nextafter(now_s + e, inf),
+        nextafter(now_s + critical_ratio * e, inf),
+    )
+    return (doomed, 2, 0.0), (at_risk, 0, 0.0), (inf, 1, e)
 
 
 def cadr(critical_ratio: float = 3.0) -> ListPolicy:
@@ -110,18 +133,27 @@ def cadr(critical_ratio: float = 3.0) -> ListPolicy:
     critical_ratio: CR*, up to which a job that is not doomed is at risk, >= 1. Thesis
     Section 4.5.11, Eq. 4.5.
     """
-    return ListPolicy(critical_ratio_tiers(critical_ratio), cheapest_in_time, "cadr")
+    check_number("critical_ratio", critical_ratio, least=1)
+    order = by_risk.having(critical_ratio=critical_ratio)
+    return ListPolicy(order, cheapest_in_time, "cadr")
 
 
-def cheapest_in_time(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """The cheapest slot that meets the deadline; else the fastest.
-
-    Of those that are not shown as Low; of all, if all are.
+@score
+def cheapest_in_time(
+    now_s: float,
+    deadline_s: float,
+    mean_s: float,
+    price_usd_per_h: float,
+    status: int,
+    best_status: int,
+) -> tuple[float, float, float]:
+    """The cheapest slot that meets the deadline and is not shown as Low, unless all
+    are; else the fastest.
     """
-    stocked = [slot for slot in offers if view.status(slot) != Status.LOW] or offers
-    now, due_s = view.now_s, job.deadline_s
-    in_time = [slot for slot in stocked if now + view.mean_s(job, slot) <= due_s]
-    return cheapest(view, job, in_time) if in_time else fastest(view, job, offers)
+    stocked = status != LOW or best_status == LOW
+    if stocked and now_s + mean_s <= deadline_s:
+        return 0.0, price_usd_per_h, mean_s
+    return 1.0, mean_s, 0.0
 
 
 def cadr_order_only(critical_ratio: float = 3.0) -> ListPolicy:
@@ -131,4 +163,6 @@ def cadr_order_only(critical_ratio: float = 3.0) -> ListPolicy:
     critical_ratio: as of `cadr`. Thesis Section 4.5.11, "the fastest-available-node
     rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.
     """
-    return ListPolicy(critical_ratio_tiers(critical_ratio), fastest, "cadr-oo")
+    check_number("critical_ratio", critical_ratio, least=1)
+    order = by_risk.having(critical_ratio=critical_ratio)
+    return ListPolicy(order, fastest, "cadr-oo")

@@ -74,7 +74,8 @@ class Later(NamedTuple):
     """A chance to be served later on the same slot.
 
     after_s: seconds from now. delay: to expect then. seen: whether the time is the mean
-    of an exponential law, that of stock that recovers; else it is an hour of the day.
+    of an exponential law, that of stock that recovers (on two scales the mean is
+    exact, the law taken for exponential); else it is an hour of the day.
     """
 
     after_s: float
@@ -124,11 +125,10 @@ class Band:
 
     def recovers_per_s(self, gpu: GpuType) -> float:
         """The rate at which Low stock becomes another; 0 where it does not persist."""
-        persistence_s = self.market.persistence_of(gpu.name)
-        recovers = 1 - self.chances[gpu.name][LOW]
-        return (
-            recovers / persistence_s if persistence_s and recovers > ROUNDING else 0.0
-        )
+        holding, low = self.market.holding(gpu.name), self.chances[gpu.name][LOW]
+        if not holding.persistence_s or 1 - low <= ROUNDING:
+            return 0.0
+        return (1 - low) / holding.recovery_s(low)
 
     def _busy_of(self, gpu: GpuType) -> float:
         """Where Low stock is seen and waited out, a slot works the rest of the time."""
@@ -206,8 +206,8 @@ class Outlook:
         if view.warm(slot):
             return NO_DELAY, []
         band, better = self.band(now_s), self._better(gpu, now_s)
-        seen_s, persistence_s = view.seen_s(slot), market.persistence_of(gpu.name)
-        if seen_s is None or not persistence_s:
+        seen_s, holding = view.seen_s(slot), market.holding(gpu.name)
+        if seen_s is None or not holding.persistence_s:
             return band.delays[gpu.name], better
         chances = seen_chances(market, gpu, now_s, seen_s, view.status(slot))
         delay, per_s = delay_of(market, chances), band.recovers_per_s(gpu)
@@ -216,7 +216,7 @@ class Outlook:
         if not per_s:
             return delay, better
         look_s, low = next_look_s(market, now_s), band.chances[gpu.name][LOW]
-        low += (chances[LOW] - low) * exp(-look_s / persistence_s)
+        low += (chances[LOW] - low) * holding.kept(now_s, now_s + look_s, seen_s)
         back_s = 1 / per_s  # from Low stock at that look on
         if better:
             back_s *= 1 - exp(-per_s * better[-1].after_s)
@@ -259,18 +259,17 @@ def seen_chances(
 ) -> Chances:
     """Chances of High, Medium and Low stock of a type, given what was seen of it.
 
-    q_k = f |I_s(then) and I_k(now)| / |I_s(then)| + (1 - f) p_k, f = exp(-age / tau)
+    q_k = w |I_s(then) and I_k(now)| / |I_s(then)| + (1 - w) p_k
 
     I_k: the variates of [0, 1) that mean status k (thesis Eq. 3.1), p_k its length now.
-    The variate of the status is held, and drawn anew at the epochs of a Poisson process
-    of rate 1 / tau.
+    w: the chance that the variate of the status is still the same, `Holding.kept`.
     """
     certain = tuple(float(each == status) for each in range(3))
     if seen_s == now_s:
         high, medium, low = certain
         return high, medium, low
     chances = market.probabilities(gpu, now_s)
-    kept = exp(-(now_s - seen_s) / market.persistence_of(gpu.name))
+    kept = market.holding(gpu.name).kept(seen_s, now_s)
     least, most = bounds_of(market.probabilities(gpu, seen_s))[status]
     overlap = certain
     if most - least > ROUNDING:  # else it is replayed, against the law

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf
 
 from cgrsp_simpy.model.checks import check_number, check_whole
-from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.policies.rules import (
-    STOCK_PENALTY,
-    ListPolicy,
-    Tier,
-    Tiers,
-    TiersOfClass,
-    fastest_of_all_s,
-)
-from cgrsp_simpy.rental.view import SlotView, View
+from cgrsp_simpy.rental.policies.rule import Tier, score, tiers, withheld
+from cgrsp_simpy.rental.policies.rules import STOCK_PENALTY, ListPolicy
 
 QOS_WEIGHT, COST_WEIGHT = 0.5, 0.5  # w_qos, w_cost
 WAIT_WEIGHT, MISS_WEIGHT = 1.0, 10.0  # alpha_1, alpha_2
@@ -31,46 +22,51 @@ def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
     """
     check_whole("reserve", reserve, least=0)
     check_number("gate", gate, least=0)
-
-    def reserved(view: View) -> int:
-        """R: the reservation, if the load gate is open."""
-        known = view.known
-        return min(reserve, len(known.fleet) - 1) if known.offered_load < gate else 0
-
-    def tiers(view: View) -> TiersOfClass:
-        now, free, eager = view.now_s, next_free_s(view), reserved(view) > 0
-
-        def of_class(tight: bool, e: float) -> Sequence[Tier]:
-            hopeless = (now + e, 3, 0.0)  # t + e_j > d_j
-            if eager and tight:
-                return hopeless, (inf, 0, 0.0)
-            # urgent if t_free + e_j > d_j, else normal
-            return hopeless, (free + e, 1, 0.0), (inf, 2, e)
-
-        return of_class
-
-    order = Tiers(tiers, fastest_of_all_s, skipped=True)
-    return ListPolicy(order, least_surrogate, "rh", reserved)
+    own = {"reserve": reserve, "gate": gate}
+    order, kept = by_urgency.having(**own), reserved.having(**own)
+    return ListPolicy(order, least_surrogate, "rh", kept)
 
 
-def next_free_s(view: View) -> float:
-    """t_free: when the next busy slot is expected to end; now if none
-    is, or overdue.
+@withheld
+def reserved(
+    offered_load: float, slots: int, reserve: int = 1, gate: float = 0.95
+) -> float:
+    """R: the reservation, if the load gate is open."""
+    return min(reserve, slots - 1) if offered_load < gate else 0
+
+
+@tiers
+def by_urgency(
+    now_s: float,
+    next_free_s: float,
+    tight: bool,
+    fastest_s: float,
+    offered_load: float,
+    slots: int,
+    reserve: int = 1,
+    gate: float = 0.95,
+) -> tuple[Tier, ...]:
+    """Tight jobs by deadline while there is a reserve, urgent ones by deadline, normal
+    ones by time, then hopeless ones.
     """
-    return max(view.now_s, view.next_end_s or 0.0)
+    e, eager = fastest_s, offered_load < gate and min(reserve, slots - 1) > 0
+    # t + e_j > d_j; urgent if t_free + e_j > d_j, else normal
+    if eager and tight:
+        return (now_s + e, 3, 0.0), (inf, 0, 0.0), (inf, 2, e)
+    return (now_s + e, 3, 0.0), (next_free_s + e, 1, 0.0), (inf, 2, e)
 
 
-def least_surrogate(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
+@score
+def least_surrogate(
+    now_s: float,
+    submit_s: float,
+    deadline_s: float,
+    mean_s: float,
+    price_usd_per_h: float,
+    status: int,
+) -> tuple[float]:
     """Least w_qos (alpha_1 w_j + alpha_2 (1 - delta_j)) + w_cost c_j + sp(s), now."""
-    now, level = view.now_s, job.complexity - 1
-    wait_s, left_s = now - job.submit_s, job.deadline_s - now
-
-    def score(slot: SlotView) -> float:
-        mean_s = slot.gpu.mean_execution_s[level]
-        missed = mean_s > left_s
-        cost_usd = mean_s * slot.gpu.price_usd_per_h / 3600
-        qos = WAIT_WEIGHT * wait_s + MISS_WEIGHT * missed
-        penalty = STOCK_PENALTY[view.status(slot)]
-        return QOS_WEIGHT * qos + COST_WEIGHT * cost_usd + penalty
-
-    return min(offers, key=score)
+    missed = MISS_WEIGHT if mean_s > deadline_s - now_s else 0.0
+    qos = WAIT_WEIGHT * (now_s - submit_s) + missed
+    cost_usd = mean_s * price_usd_per_h / 3600
+    return (QOS_WEIGHT * qos + COST_WEIGHT * cost_usd + STOCK_PENALTY[status],)

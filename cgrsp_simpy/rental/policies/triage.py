@@ -7,10 +7,10 @@ W the mean execution time, and x = deadline - now - W the laxity, a dispatch cos
 
     c = u E[D] + v E[(D - x)+] + M P(D > x),                                        (1)
 
-and the rent of D where it is billed.
+and the rent of D where it is billed. A job's weight multiplies its u, v and M.
 
-The slot. n jobs wait for m slots, so that a second of a slot costs the others
-s = u n / m; of those on offer a job would take the one of least
+The slot. n jobs, counted by weight, wait for m slots, so that a second of a slot costs
+the others s = u n / m; of those on offer a job would take the one of least
 
     rent x W + c + s (W + E[D])                                                     (2)
 
@@ -158,7 +158,8 @@ class Decision:
         self._completed = outlook.completed(self.now_s)
         line_sd_s = self._band.variation * sqrt(view.waiting) / self._band.rate
         self._ahead_s = policy.ahead_s + policy.spread * line_sd_s
-        self._slot_usd = self._wait_usd * view.waiting / len(self.known.fleet)
+        waiting = sum(own.weight * len(own.jobs) for own in view.classes)
+        self._slot_usd = self._wait_usd * waiting / len(self.known.fleet)
         self._moments: dict[str | int, tuple[Delay, list[Later]]] = {}
 
     def first(self, offers: Sequence[SlotView]) -> Dispatch | None:
@@ -169,7 +170,7 @@ class Decision:
             for job in self._fronts(own):
                 now = self._cheapest(job, offers)
                 chance, _ = now.delay.beyond(now.left_s)
-                index = self._rate_usd(job.deadline_s - now.work_s, chance)
+                index = job.weight * self._rate_usd(job.deadline_s - now.work_s, chance)
                 index /= (now.work_s + now.delay.mean_s) * job.gpus
                 ranked.append((-index, job.deadline_s, job.id, now))
         ranked.sort()
@@ -209,7 +210,8 @@ class Decision:
             work_s = slot.gpu.mean_execution_s[level]
             left_s = job.deadline_s - self.now_s - work_s
             delay, later = self._moment(slot)
-            usd = self._usd(left_s, delay) + self._billed_usd(slot.gpu, delay)
+            usd = job.weight * self._usd(left_s, delay)
+            usd += self._billed_usd(slot.gpu, delay)
             others_usd = self._slot_usd * (work_s + delay.mean_s)
             all_usd = rent_usd(slot.gpu, level) + usd + others_usd
             if all_usd < least_usd:
@@ -219,7 +221,7 @@ class Decision:
         return best
 
     def _usd(self, left_s: float, delay: Delay, after_s: float = 0.0) -> float:
-        """(1), of a delay that begins after some seconds."""
+        """(1), of weight 1 and a delay that begins after some seconds."""
         chance, late_s = delay.beyond(left_s - after_s)
         usd = self._wait_usd * (after_s + delay.mean_s)
         return usd + self._late_usd * late_s + self._miss_usd * chance
@@ -230,7 +232,7 @@ class Decision:
         return delay.mean_s * gpu.price_usd_per_h / 3600 if billed else 0.0
 
     def _rate_usd(self, start_s: float, chance: float) -> float:
-        """The numerator of (3): what a second of waiting costs a job.
+        """The numerator of (3): what a second of waiting costs a job of weight 1.
 
         start_s: its latest start. chance: that it is late.
         """
@@ -265,7 +267,7 @@ class Decision:
                 sample = own.deadlines_s[step // 2 :: step]
                 starts_s = [due_s - work_s for due_s in sample]
                 rates = [self._rate_usd(s, float(s < self.now_s)) for s in starts_s]
-                usd += sum(rates) / len(rates) * number
+                usd += own.weight * sum(rates) / len(rates) * number
         return usd / len(self.known.fleet)
 
     def _saves(self, now: Dispatch, later: Later) -> bool:
@@ -276,12 +278,13 @@ class Decision:
         else:
             _, missing_s = now.delay.beyond(later.after_s - now.work_s)
             slot_s = now.work_s + later.delay.mean_s - missing_s
-        usd = now.usd - self._wait_usd * wait_s - self._line_usd * slot_s
+        weight = now.job.weight
+        usd = now.usd - weight * self._wait_usd * wait_s - self._line_usd * slot_s
         usd -= self._billed_usd(now.slot.gpu, later.delay)
         if usd <= 0.0:  # not even if it is in time then
             return False
         chance, late_s = self._late(now, later)
-        return usd > self._late_usd * late_s + self._miss_usd * chance
+        return usd > weight * (self._late_usd * late_s + self._miss_usd * chance)
 
     def _late(self, now: Dispatch, later: Later) -> tuple[float, float]:
         """How likely it is late then, and by how much on average, seconds."""
@@ -312,6 +315,6 @@ class Decision:
             left_s = now.job.deadline_s - self.now_s - line.gpu.mean_execution_s[level]
             delay = self._band.delays[line.gpu.name]
             usd = line.rent_usd + self._billed_usd(line.gpu, delay)
-            if usd + self._usd(left_s, delay, line_s) < now_usd:
+            if usd + now.job.weight * self._usd(left_s, delay, line_s) < now_usd:
                 return True
         return False

@@ -2,32 +2,36 @@
 
 Where stock persists and can be seen, the delay that a dispatch is to expect is known.
 With p_k the chances of the statuses at the clock's hour and D_k their mean delays
-(thesis Eq. 3.1 and 3.2), tau the persistence, and status s seen `a` seconds ago:
+(thesis Eq. 3.1 and 3.2), w(a) the chance that the variate of the status is the same
+after `a` seconds (`Holding.kept`), and status s seen `a` seconds ago:
 
-    q_k = exp(-a / tau) [k = s] + (1 - exp(-a / tau)) p_k
+    q_k = w(a) [k = s] + (1 - w(a)) p_k
     D = sum over k of q_k D_k                                      dispatched now
-    H = (tau + sum over k but Low of p_k D_k) / (1 - p_Low)        held while Low
+    H = (R + sum over k but Low of p_k D_k) / (1 - p_Low)          held while Low
 
-since the variate of the status is drawn anew every tau seconds, and is then not Low
-with chance 1 - p_Low. A slot is held while D > H; the policy looks again after `look_s`
-seconds, or when the stock is next polled. Jobs of little laxity (deadline - now - mean
-execution time, the least of the idle slots, from 0 to below `urgent_s`) go first, by
-deadline; then the shortest; then those that are doomed; each to the slot of least D +
-mean execution time. In the thesis's model, where nothing is seen, D is the law's mean,
-no slot is held, and the order remains.
+R / (1 - p_Low) is the mean time until Low stock is not (`Holding.recovery_s`): R is the
+persistence tau on one scale, since the variate is drawn anew every tau seconds, and is
+then not Low with chance 1 - p_Low. A slot is held while D > H; the policy looks again
+after `look_s` seconds, or when the stock is next polled. Jobs of little laxity
+(deadline - now - mean execution time, the least of the idle slots, from 0 to below
+`urgent_s`) go first, by deadline; then the shortest; then those that are doomed; each
+to the slot of least D + mean execution time. In the thesis's model, where nothing is
+seen, D is the law's mean, no slot is
+held, and the order remains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, inf
+from math import inf
 
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import LOW
-from cgrsp_simpy.rental.policies.law import next_look_s
-from cgrsp_simpy.rental.policies.rules import Tiers, TiersOfClass, fastest_idle_s, sent
+from cgrsp_simpy.rental.policies.law import ROUNDING, next_look_s
+from cgrsp_simpy.rental.policies.rule import Tier, tiers
+from cgrsp_simpy.rental.policies.rules import sent
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 
@@ -54,11 +58,7 @@ class Watch:
 
     def __init__(self, urgent_s: float, look_s: float) -> None:
         self.urgent_s, self.look_s = urgent_s, look_s
-        self._order = Tiers(self._tiers, fastest_idle_s)
-
-    def _tiers(self, view: View) -> TiersOfClass:
-        now, soon = view.now_s, view.now_s + self.urgent_s
-        return lambda tight, e: ((now + e, 2, e), (soon + e, 0, 0.0), (inf, 1, e))
+        self._order = urgent_first.having(urgent_s=urgent_s)
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
         """Decide.
@@ -86,6 +86,17 @@ class Watch:
         return answer
 
 
+@tiers
+def urgent_first(
+    now_s: float, fastest_idle_s: float, urgent_s: float = 600.0
+) -> tuple[Tier, ...]:
+    """Jobs of little laxity by deadline, then the shortest, then those that are
+    doomed.
+    """
+    e, soon_s = fastest_idle_s, now_s + urgent_s
+    return (now_s + e, 2, e), (soon_s + e, 0, 0.0), (inf, 1, e)
+
+
 def soonest(
     view: View,
     job: Job,
@@ -107,13 +118,14 @@ def expected_s(view: View, slot: SlotView) -> float:
     chances = market.probabilities(slot.gpu, view.now_s)
     delays_s = [(least + most) / 2 for least, most in market.delay_s]
     law_s = sum(chance * own_s for chance, own_s in zip(chances, delays_s))
-    persistence_s = market.persistence_of(slot.gpu.name)
-    if seen_s is None or not persistence_s:
+    holding = market.holding(slot.gpu.name)
+    if seen_s is None or not holding.persistence_s:
         return law_s
-    kept = exp(-(view.now_s - seen_s) / persistence_s)
+    kept = holding.kept(seen_s, view.now_s)
     now_s = kept * delays_s[view.status(slot)] + (1 - kept) * law_s
     recovers = 1 - chances[LOW]
-    if recovers <= 0:
+    if recovers <= ROUNDING:
         return now_s
-    held_s = (persistence_s + law_s - chances[LOW] * delays_s[LOW]) / recovers
+    recovery_s = holding.recovery_s(chances[LOW])
+    held_s = (recovery_s + law_s - chances[LOW] * delays_s[LOW]) / recovers
     return inf if now_s > held_s else now_s

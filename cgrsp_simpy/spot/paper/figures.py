@@ -83,7 +83,7 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
     found = [simulate(scenario, name, SEED) for name in DRAWN]
     market = found[0].plan.market
     [zone] = market.zones
-    ends = [stretch.from_s for stretch in (*zone.stretches[1:], market.end)]
+    ends = [change.from_s for change in market.changes(0)]
     rows: list[Row] = [
         _row("market", 0, "spot to be had", max(stretch.from_s, 0.0), to_s, None)
         for stretch, to_s in zip(zone.stretches, ends)
@@ -234,8 +234,9 @@ def _intro(runs: Runs) -> list[str]:
         f" 2024): one job of 48 h under a deadline, {runs.seeds} seeds. Its traces are not part of"
         f" this package; the market here is made up: a zone that is up for {MARKET.up_h:g} h and"
         f" down for {MARKET.down_h:g} h on average, geometric in steps of {MARKET.step_s // 60}"
-        " min, the mean times of one of those traces. next-spot and optimum know what is to come;"
-        " expected-cost is ours, and learns the law from two weeks before each run. With files of"
+        " min, the mean times of one of those traces. next-spot, a heuristic, knows the next"
+        " instance; the optimum, the bound, knows all that is to come. expected-cost is ours, and"
+        " learns the law from two weeks before each run. With files of"
         " zones: `cgrsp spot compare --trace FILE`. Each picture has the CSV of what is plotted"
         " beside it. All of them: `cgrsp spot figures --out figures/spot`.",
     ]

@@ -1,6 +1,5 @@
 """Figures of DAGs: what is plotted comes from runs, and every picture is drawn from it."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -8,14 +7,24 @@ import pytest
 
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
-from cgrsp_simpy.dag.paper import distance_figures, rank_figures
-from cgrsp_simpy.dag.paper.figures import FIGURES, draw_figures, run_rows
-from cgrsp_simpy.dag.paper.search_figures import LOOKS, ORDERED, Runs, over_heft
+from cgrsp_simpy.dag.paper import figures
+from cgrsp_simpy.dag.paper.figures import (
+    FIGURES,
+    LEARNT,
+    ORDERED,
+    SEARCHED,
+    Runs,
+    by,
+    draw_figures,
+    ended,
+    run_rows,
+)
 from cgrsp_simpy.dag.platform import Servers
-from cgrsp_simpy.dag.policies import SCHEDULERS
-from cgrsp_simpy.dag.problem import Plan, Problem
+from cgrsp_simpy.dag.policies import SCHEDULERS, find
+from cgrsp_simpy.dag.problem import Plan, Problem, lower_bound_s
 from cgrsp_simpy.dag.scenario import schedule_of, simulate
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.plots.style import LOOKS
 
 
 @pytest.fixture(scope="module")
@@ -23,21 +32,8 @@ def drawn(tmp_path_factory):
     """All figures, small."""
     folder = tmp_path_factory.mktemp("figures")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            distance_figures,
-            "SIZES",
-            {"small": (30, "small"), "medium": (40, "medium"), "large": (50, "large")},
-        )
-        patch.setattr(
-            rank_figures,
-            "SENSITIVITY",
-            {
-                "episodes": ("1", "2", "3"),
-                "gamma": ("0.9", "0.95", "0.99"),
-                "b": ("0.5", "1", "2"),
-                "iterations": ("2", "5", "9"),
-            },
-        )
+        sizes = {"small": (30, "o"), "medium": (40, "s"), "large": (50, "^")}
+        patch.setattr(figures, "SIZES", sizes)
         paths = draw_figures(folder, graphs=3, nodes=30, evaluations=30)
     return folder, paths
 
@@ -47,9 +43,9 @@ def runs():
     return Runs(3, 30, 30)
 
 
-def rows_of(folder, id):
-    with (folder / f"dag_{id}.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+@pytest.fixture(scope="module")
+def searched(runs):
+    return FIGURES["searches"].rows(runs)
 
 
 @pytest.mark.slow
@@ -76,42 +72,48 @@ def test_a_run_as_rows():
 
 
 @pytest.mark.slow
-def test_bests_over_evaluations_fall_and_end_with_the_result(runs):
-    rows = FIGURES["convergence"].rows(runs)
-    for name in {row["scheduler"] for row in rows}:
-        course = [row["over_heft"] for row in rows if row["scheduler"] == name]
-        assert course == sorted(course, reverse=True)
-    heft = np.array(runs.compared.values("heft", "makespan_s"))
-    rtgs = np.array(runs.compared.values("rtgs", "makespan_s")) / heft
-    assert [row["over_heft"] for row in rows if row["scheduler"] == "rtgs"][-1] == pytest.approx(
-        np.median(rtgs)
-    )
+def test_bests_over_evaluations_fall_and_end_with_the_result(runs, searched):
+    for course in by(searched, "over_bound", "tasks", "scheduler", "seed").values():
+        assert (np.diff(course) <= 0).all()
+    for (tasks, name), found in ended(searched).items():
+        problem = runs.tasks[tasks].draw(1)
+        best = find(problem, SEARCHED[name], runs.budget, 1)
+        assert found[1] == best.makespan_s / lower_bound_s(problem)
+        assert len(found) == min(3, LEARNT.get(name, (3, 3))[tasks > 30])
+    assert {tasks for tasks, name in ended(searched)} == {30, 100}
+    assert [key for key in ended(searched) if "ddqn" in key] == [(30, "ddqn")]
 
 
 @pytest.mark.slow
-def test_ranks_and_losses_are_those_of_the_study(runs):
-    ranks = {row["scheduler"]: row["rank"] for row in FIGURES["ranks"].rows(runs)}
-    assert sum(ranks.values()) == pytest.approx(len(ranks) * (len(ranks) + 1) / 2)
-    full, without = (
-        np.array(runs.compared.values(name, "makespan_s")) for name in ("worl-rtgs", "woa")
-    )
-    loss = {row["variant"]: row["increase_pct"] for row in FIGURES["ablation"].rows(runs)}
-    assert loss["without RL"] == pytest.approx(np.mean(100 * (without / full - 1)))
-    assert loss["full"] == 0
-    by_chance = np.array(runs.compared.values("random-search", "makespan_s"))
-    assert loss["without both"] == pytest.approx(np.mean(100 * (by_chance / full - 1)))
+def test_the_table_has_the_changes_and_the_ranks(searched):
+    found = ended(searched)
+    lines = FIGURES["searches"].table(searched).splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert [(int(tasks), name) for tasks, name, *_ in cells] == list(found)
+    for (tasks, name), (*_, over, control, ablated, _, rank) in zip(found, cells):
+        own = found[tasks, name]
+        assert over.startswith(f"{own.mean():.2f} ± ")
+        for other, told in (("random-search", control), ("worl-rtgs", ablated)):
+            both = min(len(own), len(found[tasks, other]))
+            percent = 100 * np.mean(own[:both] / found[tasks, other][:both] - 1)
+            assert told.startswith(f"{percent:+.1f} ± ") if name != other else told == ""
+        rivals = [each for (size, _), each in found.items() if (size, len(each)) == (tasks, 3)]
+        if len(own) < 3:
+            assert rank == ""
+        else:
+            better, equal = np.less(rivals, own).sum(axis=0), np.equal(rivals, own).sum(axis=0)
+            assert rank.startswith(f"{np.mean(better + (equal + 1) / 2):.1f}")
 
 
 @pytest.mark.slow
 def test_rows_of_the_orders_are_those_of_the_study_and_of_hefts_placement(runs):
-    over = over_heft(FIGURES["order"].rows(runs))
-    heft_s = np.array(runs.compared.values("heft", "makespan_s"))
-    for name in ("random-search", "woa", "rtgs", "worl-rtgs"):  # annealing starts elsewhere here
-        assert over[name, "graph"] == pytest.approx(
-            np.array(runs.compared.values(name, "makespan_s")) / heft_s
-        )
-    for seed in range(3):
-        problem = runs.scenario.draw(seed)
+    over = by(FIGURES["order"].rows(runs), "over_heft", "scheduler", "order")
+    problems = [runs.scenario.draw(seed) for seed in range(3)]
+    heft_s = [find(problem, "heft", runs.budget).makespan_s for problem in problems]
+    for seed, problem in enumerate(problems):
+        for name in ("random-search", "woa", "rtgs", "worl-rtgs"):
+            found_s = find(problem, name, runs.budget, seed).makespan_s
+            assert over[name, "graph"][seed] == pytest.approx(found_s / heft_s[seed])
         placed = {order: Plan(heft(problem).gpu, run_order(problem, order)) for order in ORDERS}
         for order, plan in placed.items():
             assert over["heft", order][seed] == pytest.approx(
@@ -127,22 +129,6 @@ def test_each_scheduler_has_a_look_of_its_own():
 
 
 @pytest.mark.slow
-def test_relative_makespans_have_mean_1_on_each_graph(drawn):
-    rows = [row for row in rows_of(drawn[0], "sensitivity") if row["parameter"] == "b"]
-    for seed in {row["seed"] for row in rows}:
-        assert np.mean(
-            [float(row["relative"]) for row in rows if row["seed"] == seed]
-        ) == pytest.approx(1.0)
-
-
-@pytest.mark.slow
-def test_levels_of_the_small_graph_follow_its_edges(drawn):
-    rows = rows_of(drawn[0], "placement")
-    level = {row["name"]: float(row["x"]) for row in rows if row["what"] == "node"}
-    assert all(level[row["name"]] < level[row["to"]] for row in rows if row["what"] == "edge")
-
-
-@pytest.mark.slow
 def test_the_same_files_each_time(tmp_path):
     one, other = (
         draw_figures(tmp_path / name, ["scatter", "gantt"], nodes=30) for name in ("one", "other")
@@ -155,7 +141,7 @@ def test_the_same_files_each_time(tmp_path):
     ("given", "message"),
     [
         ({"graphs": 1}, "graphs"),
-        ({"nodes": 3}, "nodes"),
+        ({"nodes": 6}, "nodes"),
         ({"style": "poster"}, "style"),
         ({"evaluations": 0}, "evaluations"),
     ],

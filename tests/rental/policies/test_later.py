@@ -1,13 +1,11 @@
-"""Loose jobs that are kept back while the market is scarce, and spot instances in advice."""
+"""Loose jobs that are kept back while the market is scarce."""
 
 from dataclasses import replace
 
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.decide.advice import levers, markdown
-from cgrsp_simpy.decide.recommend import FIXED, Spot, advise, fleets, later
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.decide.recommend import later
 from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Clock, Market
@@ -70,46 +68,3 @@ def test_later_is_tried_where_it_can_differ():
     constant = replace(DAY, market=Market(Clock(((0, 1.0),))))
     assert later(constant, "cadr") == later(DAY, LooseLater("cadr")) == []
     assert later(DAY, "own.py:rule") == []
-
-
-# ---- spot instances ----
-
-
-def test_a_fleet_on_spot_instances_is_cheaper_and_taken_back():
-    own = fleets(DAY, [], Spot(0.4, 0.2))
-    spots = {name: fleet for name, fleet in own.items() if "spot" in name}
-    assert list(spots) == [f"5, spot {gpu.name}" for gpu in dict.fromkeys(DAY.slots)]
-    fleet = spots["5, spot RTX 3090"]
-    prices = {gpu.name: gpu.price_usd_per_h for gpu in DAY.gpus}
-    for gpu in (*fleet.slots, *fleet.gpus):
-        share = 0.4 if gpu.name == "RTX 3090" else 1.0
-        assert gpu.price_usd_per_h == pytest.approx(share * prices[gpu.name])
-    assert fleet.terms.preemption == (cg.Preemption("RTX 3090", 0.2),)
-
-
-def test_spot_instances_that_are_hardly_taken_back_change_the_rent_alone():
-    small = cg.day("hectic", jobs=40)
-    found = advise(small, ["edf"], [5], range(2), bound_seeds=0, spot=Spot(0.0, 1e-9))
-    [spot] = [one for one in found.at(5, "spot RTX 3090") if one.policy == "edf"]
-    assert spot.change["wait_min"].mean == spot.change["miss_pct"].mean == 0
-    assert spot.change["rent_usd"].mean < 0
-    assert "Spot instances cost 0 of a type's price" in markdown(found)
-    names = list(levers(found))
-    assert any(name.startswith("Spot instances of ") for name in names)
-    assert "Loose jobs start after the scarce hours, with edf as today" in names
-    assert found.at(5, FIXED)[0].policy in ("edf", "edf-later")
-
-
-def test_spot_beside_spot_is_refused():
-    taken = replace(DAY, terms=cg.Terms(preemption_per_h=0.1))
-    with pytest.raises(InputError, match="taken back already"):
-        fleets(taken, [5], Spot(0.4, 0.2))
-
-
-@pytest.mark.parametrize(
-    ("share", "per_h", "message"),
-    [(-0.1, 1, "share"), (1.1, 1, "from 0 to 1"), (0.5, 0, "per_h"), (float("nan"), 1, "share")],
-)
-def test_spot_is_checked(share, per_h, message):
-    with pytest.raises(InputError, match=message):
-        Spot(share, per_h)

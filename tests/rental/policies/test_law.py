@@ -124,6 +124,56 @@ def test_over_a_change_of_the_law_the_chances_are_the_frequencies_of_the_market(
     assert met[Status.HIGH].total() > 1000 and met[Status.MEDIUM].total() > 1000
 
 
+TWO = cg.HourlyStock(SLOW, [(0.4, 0.2, 0.4)] * 4 + [(0.3, 0.1, 0.6)] * 20, 9000, 700, 0.75, 600)
+ON_TWO = cg.Market(cg.Clock(((0, 1.0),)), stock=(TWO,), sight="poll:1300")
+
+
+def test_on_two_scales_the_chances_are_the_frequencies_of_the_market():
+    """Seen 500 s before hour 4, met 700 s after: 2000 seeds, 4 standard errors."""
+    then_s, now_s = 4 * HOUR - 500, 4 * HOUR + 700
+    met = {status: Counter() for status in Status}
+    for seed in range(2000):
+        stock = Stock(ON_TWO, seed)
+        met[stock.status(GPU, then_s, 0.0)][stock.status(GPU, now_s, 0.0)] += 1
+    for status, found in met.items():
+        number = found.total()
+        for k, chance in zip(Status, seen_chances(ON_TWO, GPU, now_s, then_s, status)):
+            error = math.sqrt(max(chance * (1 - chance), 1e-12) / number)
+            assert found[k] / number == pytest.approx(chance, abs=4 * error + 1e-9)
+
+
+def test_on_two_scales_low_stock_recovers_in_the_mean_when_the_band_says():
+    """From a poll at which it is Low, in hours of one law: 1000 seeds, 4 standard errors; the slow
+    scale alone is far off.
+    """
+    later = replace(ON_TWO, stock=(replace(TWO, chances=[(0.3, 0.1, 0.6)] * 24),))
+    known = replace(cg.day("hectic", slots=[SLOW]), market=later).known()
+    waits_s = []
+    for seed in range(1000):
+        stock, at_s = Stock(later, seed), 6000.0
+        while stock.status(GPU, at_s, 0.0) == LOW:
+            at_s += 600
+        waits_s += [at_s - 6000] * (at_s > 6000)
+    mean_s, error_s = np.mean(waits_s), np.std(waits_s) / math.sqrt(len(waits_s))
+    assert abs(1 / Outlook(known).band(0.0).recovers_per_s(GPU) - mean_s) <= 4 * error_s
+    assert abs(9000 / 0.4 - mean_s) > 4 * error_s
+
+
+def test_on_two_scales_what_is_seen_fades_to_the_next_look_by_the_law():
+    """Low at the next look with the chance that the law gives to it now."""
+    made = replace(cg.day("hectic", slots=[SLOW]), market=ON_TWO)
+    now_s, look_s = 2000.0, 600.0
+    seeds = (i for i in range(99) if Stock(ON_TWO, i).status(GPU, 1300.0, 0.0) == LOW)
+    view = made.moment([], now_s, seed=next(seeds))
+    outlook = Outlook(view.known)
+    delay, later = outlook.moment(view, view.slots[0])
+    band = outlook.band(now_s)
+    low = seen_chances(ON_TWO, GPU, now_s + look_s, 1300.0, LOW)[LOW]
+    assert delay == delay_of(ON_TWO, seen_chances(ON_TWO, GPU, now_s, 1300.0, LOW))
+    back_s = low / band.recovers_per_s(GPU)
+    assert later[-1] == Later(pytest.approx(look_s + back_s), band.good(GPU), True)
+
+
 def test_a_status_that_the_law_excludes_is_believed():
     market = cg.Market(cg.Clock(((0, 1.0),)), persistence_s=900, sight="now")
     assert market.probabilities(GPU, 0.0)[LOW] == 0  # .5, .5, 0

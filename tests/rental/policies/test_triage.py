@@ -111,6 +111,10 @@ class Definition:
         chance, late_s = beyond(delay, left_s - after_s)
         return self.u * (after_s + delay.mean_s) + self.v * late_s + self.miss * chance
 
+    def weight(self):
+        """N of Eq. 2."""
+        return sum(job.weight for job in self.view.queue)
+
     def billed_usd(self, gpu, delay):
         """The rent of a delay, where that is billed."""
         billed = self.view.known.terms.billed_from == "provisioning"
@@ -121,8 +125,8 @@ class Definition:
         work_s = slot.gpu.mean_execution_s[job.complexity - 1]
         left_s = job.deadline_s - self.now_s - work_s
         delay, _ = self.outlook.moment(self.view, slot)
-        others_usd = self.u * self.n / self.m * (work_s + delay.mean_s)
-        own_usd = self.cost(delay, left_s) + self.billed_usd(slot.gpu, delay)
+        others_usd = self.u * self.weight() / self.m * (work_s + delay.mean_s)
+        own_usd = job.weight * self.cost(delay, left_s) + self.billed_usd(slot.gpu, delay)
         usd = self.rent_usd(job, slot.gpu) + own_usd + others_usd
         return work_s, left_s, delay, usd
 
@@ -139,14 +143,14 @@ class Definition:
         work_s, left_s, delay, _ = self.on_slot(job, slot)
         chance, _ = beyond(delay, left_s)
         rate = self.rate(job.deadline_s - work_s, chance)
-        return rate / (work_s + delay.mean_s) / job.gpus
+        return job.weight * rate / (work_s + delay.mean_s) / job.gpus
 
     def slot_usd(self):
         """The rate r of Eq. 4."""
         total = 0.0
         for job in self.view.queue:
             start_s = job.deadline_s - self.fastest_s(job)
-            total += self.rate(start_s, float(start_s < self.now_s))
+            total += job.weight * self.rate(start_s, float(start_s < self.now_s))
         return total / self.m
 
     def later_is_cheaper(self, job, slot, later):
@@ -168,8 +172,8 @@ class Definition:
         if left_s < 0:
             chance, late_s = 1.0, after_s + then.mean_s - left_s
         usd = self.u * (after_s + then.mean_s) + self.v * late_s + self.miss * chance
-        usd += self.billed_usd(slot.gpu, then)
-        here_usd = self.cost(now, left_s) + self.billed_usd(slot.gpu, now)
+        usd = job.weight * usd + self.billed_usd(slot.gpu, then)
+        here_usd = job.weight * self.cost(now, left_s) + self.billed_usd(slot.gpu, now)
         return here_usd + r * here_s > usd + r * there_s
 
     def busy_is_cheaper(self, job, slot, gpu, left):
@@ -183,10 +187,10 @@ class Definition:
         left_s = job.deadline_s - self.now_s - gpu.mean_execution_s[job.complexity - 1]
         delay = self.band.delays[gpu.name]
         there_usd = own_usd + self.billed_usd(gpu, delay)
-        there_usd += self.cost(delay, left_s, len(left) / spare)
+        there_usd += job.weight * self.cost(delay, left_s, len(left) / spare)
         _, here_s, delay, _ = self.on_slot(job, slot)
         here_usd = self.rent_usd(job, slot.gpu) + self.billed_usd(slot.gpu, delay)
-        return there_usd < here_usd + self.cost(delay, here_s)
+        return there_usd < here_usd + job.weight * self.cost(delay, here_s)
 
     def until_s(self, job, slot, offers, left):
         """For how long a job is held, 0 for as short as can be; None: it is not."""
@@ -206,7 +210,7 @@ class Definition:
         found = {}
         for job in sorted(left, key=lambda job: (job.deadline_s, job.id)):
             late = job.deadline_s < self.now_s + self.fastest_s(job)
-            found.setdefault((job.complexity, job.tight, late), job)
+            found.setdefault((job.complexity, job.tight, job.weight, late), job)
         return list(found.values())
 
     def choice(self, left, offers):
@@ -245,7 +249,8 @@ class Definition:
 
 def any_scenario(seed):
     """Types, slots, hours, delays and jobs at random; now and then stock that persists and is seen,
-    free types, warm instances, and, of every fourth seed, jobs of two GPUs.
+    free types, warm instances, and, of every fourth seed, jobs of two GPUs, of every third, jobs of
+    two weights.
     """
     rng = np.random.default_rng(seed)
     most_gpus = 2 if seed % 4 == 3 else 1
@@ -285,6 +290,7 @@ def any_scenario(seed):
             int(rng.integers(1, 4)),
             bool(rng.random() < 0.4),
             int(rng.integers(1, most_gpus + 1)),
+            (1.0, 0.2)[id % 2] if seed % 3 == 2 else 1.0,
         )
         for id, (begin_s, window_s) in enumerate(zip(submit_s.tolist(), windows_s.tolist()))
     ]

@@ -91,6 +91,18 @@ def test_a_slot_is_not_held_where_waiting_takes_as_long(low_s, held):
     assert expected_on(market) == (math.inf if held else low_s)
 
 
+@pytest.mark.parametrize(("more_s", "held"), [(-1.0, False), (1.0, True)])
+def test_on_two_scales_a_slot_is_held_while_waiting_takes_longer_than_recovery(more_s, held):
+    """Both levels are Low, or one: the mean time to recover is between the two scales'."""
+    law = cg.HourlyStock(GPU.name, [(0.5, 0.25, 0.25)] * 24, 7500.0, 60.0, 0.5, 30)
+    known = cg.Market(stock=(law,)).holding(GPU.name)
+    low_s = known.recovery_s(0.25) / 0.75 + more_s
+    assert 60 < low_s < 7500 / 0.75
+    delays_s = ((0, 0), (0, 0), (low_s, low_s))
+    market = cg.Market(delay_s=delays_s, stock=(law,), series=(ALWAYS_LOW,), sight="now")
+    assert expected_on(market) == (math.inf if held else low_s)
+
+
 @pytest.mark.parametrize(
     ("sight", "now_s", "expected"),
     [("poll:50", 130.0, 20), ("poll:50", 100.0, 50), ("now", 7.0, 0)],

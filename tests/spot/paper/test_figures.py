@@ -20,7 +20,6 @@ def drawn(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(expected, "STEPS", 60)
         paths = draw_figures(folder, seeds=2)
-    expected._plan.cache_clear()
     return folder, paths
 
 

@@ -1,0 +1,573 @@
+"""The searches of the paper: whales that move by the loads that their nodes hope for (RTGS, and
+WORL-RTGS with a double deep Q-network that learns to build plans from hopes), whales on the numbers
+of the GPUs (WOA), and the network alone (DDQN).
+
+Source: worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2; RTGS also Du, Ji, Wu, Hou and Nie
+(2025), Scheduling DAG-structured workloads based on whale optimization algorithm, J. Supercomput.
+81, 911. A whale is a plan, a GPU for each unit. Wherever nodes share a unit, the unit takes the
+place of a node in the paper's words, with the work of its nodes (ours).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.random import Generator
+
+from cgrsp_simpy.dag.graph import Floats, Ints
+from cgrsp_simpy.dag.listing import run_order
+from cgrsp_simpy.dag.paper.distance import node_loads_s
+from cgrsp_simpy.dag.problem import Problem
+from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
+from cgrsp_simpy.model.checks import (
+    check_bool,
+    check_fields,
+    check_fraction,
+    check_number,
+    check_whole,
+)
+from cgrsp_simpy.model.streams import stream
+
+HIDDEN = (128, 64)  # units of the hidden layers, printed
+Bools = npt.NDArray[np.bool_]
+Move = Callable[[Any, Any, Floats, Bools], Any]
+"""From target (the leader, or a random whale) and current positions, factor (A, or e^{bl} cos(2
+pi l)) and whether it is a spiral's, shape (whales, 1), to the next positions; all others of shape
+(whales, units).
+"""
+
+
+class Turns:
+    """In which order plans are built, that of the units' first nodes in topological order, and how
+    the load of a GPU is foretold.
+
+    unit: of each turn, shape (units,). turn: of each unit. first: the first node of each unit.
+    time_s: of all nodes of a unit on each GPU, seconds, shape (units, gpus). mean_s: the load of
+    each GPU, seconds, if all ended together: work over speed of all (ours).
+
+    part: by what the load of a GPU with a unit is divided before it is compared with the unit's
+    hope. 1 in the authors' program: a part of the load is compared with a hope for the whole,
+    so that GPUs are filled one after the other, each to about twice its hope. If paced (ours),
+    the share of all work that is then placed: so the load is foretold to grow as it has so far.
+    """
+
+    def __init__(self, problem: Problem, paced: bool = False) -> None:
+        check_bool("paced", paced)
+        graph = problem.graph
+        place = np.unique(graph.unit[graph.order], return_index=True)[1]
+        self.problem, self.first, self.unit = problem, graph.order[place], np.argsort(place)
+        self.turn = np.argsort(self.unit)
+        self.time_s = np.zeros((graph.units, problem.platform.gpus))
+        np.add.at(self.time_s, graph.unit, problem.time_s)
+        self.mean_s = float(graph.work_tflop.sum() / problem.platform.tflops.sum())
+        self.work_tflop, self.part = np.bincount(graph.unit, graph.work_tflop), np.ones(graph.units)
+        if paced:
+            done = np.cumsum(self.work_tflop[self.unit])
+            self.part[self.unit] = np.where(done > 0, done / (done[-1] or 1.0), 1.0)
+
+
+# ---- whales ----
+
+
+def hopes(target: Floats, current: Floats, factor: Floats, generator: Generator) -> Floats:
+    """Target +- factor (target - current), a sign drawn for each number (Equations 43, 45 and 50).
+
+    All are arrays of loads, seconds. Hopes below 0 stay, as in the authors' program.
+    """
+    sign = generator.choice((-1.0, 1.0), current.shape)
+    return target + sign * factor * (target - current)
+
+
+def greedy(turns: Turns, hopes: Floats) -> Ints:
+    """Plans built turn by turn: each unit goes to the GPU whose load with it is nearest to its
+    hope; of equals, to the first.
+
+    The rule is the authors' program's, for nodes. That a unit goes at once, with the time of all
+    its nodes and the hope of its first, is ours, and so is that GPUs without the memory are left
+    out. hopes: seconds, shape (plans, units), as the answer.
+    """
+    load_s, rows = np.zeros((len(hopes), turns.time_s.shape[1])), np.arange(len(hopes))
+    answer = np.empty(hopes.shape, dtype=np.int64)
+    for unit in turns.unit.tolist():
+        gap_s = np.abs(hopes[:, unit, None] - (load_s + turns.time_s[unit]) / turns.part[unit])
+        answer[:, unit] = on = np.where(turns.problem.fits[unit], gap_s, np.inf).argmin(axis=1)
+        load_s[rows, on] += turns.time_s[unit, on]
+    return answer
+
+
+def _by_hopes(
+    turns: Turns,
+    build: Callable[[Floats], Ints],
+    generator: Generator,
+    target: Any,
+    current: Any,
+    factor: Floats,
+    spiral: Bools,  # noqa: ARG001, one signature for all moves
+) -> Ints:
+    """Whales go where the loads are nearest to the hopes of their units, which are those of the
+    units' first nodes. build: from hopes to plans, both of shape (plans, units).
+    """
+    lead_s, current_s = (
+        node_loads_s(turns.problem, plans[:, turns.problem.graph.unit])[:, turns.first]
+        for plans in (target, current)
+    )
+    return build(hopes(lead_s, current_s, factor, generator))
+
+
+def by_number(
+    gpus: int, generator: Generator, target: Any, current: Any, factor: Floats, spiral: Bools
+) -> Floats:
+    """Whales go as in Section 4.1: positions are numbers of GPUs, not whole, clipped to those that
+    there are (ours).
+
+    C is drawn for each unit; it has no part in the spiral. A and -A are equally likely, so that one
+    formula does for all.
+    """
+    c = np.where(spiral, 1.0, 2 * generator.random(current.shape))
+    return np.asarray(np.clip(target + factor * np.abs(c * target - current), 0, gpus - 1))
+
+
+def _plans(problem: Problem, positions: Any) -> Ints:
+    """Positions as plans: the nearest GPU that has the memory. What is a plan stays as it is."""
+    away = (
+        np.where(problem.fits, np.abs(row[:, None] - np.arange(problem.platform.gpus)), np.inf)
+        for row in positions
+    )
+    return np.array([distance.argmin(axis=1) for distance in away])
+
+
+def factors(
+    a: float, b: float, shape: tuple[int, int], generator: Generator
+) -> tuple[Floats, Bools]:
+    """Factor of each whale, shape (whales, units), and whether it is a spiral's, shape (whales, 1)
+    (Equations 33, 45 and 46).
+
+    A is drawn for each whale, l for each unit.
+    """
+    around = 2 * a * generator.random((shape[0], 1)) - a
+    turn = generator.uniform(-1, 1, shape)
+    spiral = generator.random((shape[0], 1)) >= 0.5
+    return np.where(spiral, np.exp(b * turn) * np.cos(2 * np.pi * turn), around), spiral
+
+
+def _hunt(
+    search: Search, move: Move, generator: Generator, whales: int, iterations: int, b: float
+) -> Solution:
+    """Algorithm 2.
+
+    The leader is the best plan so far. All whales of an iteration move from where all were
+    before it (ours).
+
+    a falls from 2 to 0 over the iterations, or over the budget if that ends first. If it does
+    not, new whales are drawn, a begins anew with what is left of the budget, and the leader
+    stays (ours).
+    """
+    check_whole("whales", whales, least=1)
+    check_whole("iterations", iterations, least=1)
+    check_number("b", b)
+    while not search.over:
+        positions: Any = random_units(search.problem, whales, generator)
+        search.evaluate(positions)
+        begun = search.spent
+        for done in range(iterations):
+            if search.over:
+                break
+            a = 2 * (1 - max(done / iterations, (search.spent - begun) / (1 - begun)))
+            factor, spiral = factors(a, b, positions.shape, generator)
+            others = positions[generator.integers(whales, size=whales)]
+            target = np.where(spiral | (np.abs(factor) < 1), search.best, others)
+            positions = move(target, positions, factor, spiral)
+            search.evaluate(_plans(search.problem, positions))
+    return search.found()
+
+
+def rtgs(
+    problem: Problem,
+    budget: Budget,
+    seed: int = 0,
+    whales: int = 10,
+    iterations: int = 300,
+    b: float = 1.0,
+    paced: bool = False,
+    order: str = "graph",
+) -> Solution:
+    """Whales whose plans are built by `greedy`.
+
+    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers.
+    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. paced: foretell the
+    load of a GPU by the share of all work that is placed (ours), not as in the authors' program.
+    order: in which the nodes run, as of `run_order`; plans are built in that of `Turns`, whichever
+    is given. Result: the best plan. worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
+    """
+    turns, generator = Turns(problem, paced), stream(seed, "whales")
+    search = Search(problem, budget, "rtgs", run_order(problem, order))
+    move = partial(_by_hopes, turns, partial(greedy, turns), generator)
+    return _hunt(search, move, generator, whales, iterations, b)
+
+
+def woa(
+    problem: Problem,
+    budget: Budget,
+    seed: int = 0,
+    whales: int = 10,
+    iterations: int = 300,
+    b: float = 1.0,
+    order: str = "graph",
+) -> Solution:
+    """Whale optimisation alone, on the numbers of the GPUs.
+
+    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers.
+    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. order: in which the
+    nodes run, as of `run_order`. Result: the best plan. worl-rtgs.txt Section 4.1.
+    """
+    search = Search(problem, budget, "woa", run_order(problem, order))
+    generator = stream(seed, "whales")
+    move = partial(by_number, problem.platform.gpus, generator)
+    return _hunt(search, move, generator, whales, iterations, b)
+
+
+# ---- the network ----
+
+
+class Network:
+    """Layers of weights and biases, ReLU between them and nothing after the last (printed).
+
+    sizes: units of the layers, inputs and outputs included. The first weights are drawn as in He,
+    Zhang, Ren and Sun (2015), Delving Deep into Rectifiers (ours; the paper prints none), the first
+    biases are 0. flat: all weights and biases in one vector, to be changed in place; `layers` shows
+    it as a pair (weights, biases) a layer.
+    """
+
+    def __init__(self, sizes: Sequence[int], generator: Generator) -> None:
+        self.sizes = tuple(sizes)
+        self.flat = np.zeros(sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes)))
+        self.layers = self._split(self.flat)
+        for weights, _ in self.layers:
+            weights[:] = generator.normal(0.0, np.sqrt(2 / len(weights)), weights.shape)
+
+    def _split(self, flat: Floats) -> list[tuple[Floats, Floats]]:
+        """A vector of all parameters as (weights, biases) a layer, without copying."""
+        numbers = [size for one, other in pairwise(self.sizes) for size in (one * other, other)]
+        parts = np.split(flat, np.cumsum(numbers)[:-1])
+        return [(one.reshape(-1, len(other)), other) for one, other in zip(parts[::2], parts[1::2])]
+
+    def ahead(self, last_inputs: Floats) -> Floats:
+        """What the last of the inputs, and the bias, add to the first layer: worked out once
+        for many calls.
+        """
+        weights, biases = self.layers[0]
+        return last_inputs @ weights[-last_inputs.shape[1] :] + biases
+
+    def through(self, inputs: Floats, ahead: Floats | None = None) -> list[Floats]:
+        """What each layer is given, and the outputs; shape (rows, units of the layer). With `ahead`
+        of the last inputs, only the others are given.
+        """
+        weights, biases = self.layers[0]
+        found = [inputs, inputs @ weights[: inputs.shape[1]] + (biases if ahead is None else ahead)]
+        for weights, biases in self.layers[1:]:
+            found[-1:] = (given := np.maximum(found[-1], 0.0)), given @ weights + biases
+        return found
+
+    def gradient(self, inputs: Floats, chosen: Ints, goal: Floats) -> Floats:
+        """Gradient, as `flat`, of the mean of (goal - output)^2 over the rows, where a row counts
+        its chosen output alone.
+        """
+        *seen, outputs = self.through(inputs)
+        rows, slope, answer = np.arange(len(inputs)), np.zeros_like(outputs), self.flat.copy()
+        slope[rows, chosen] = 2 * (outputs[rows, chosen] - goal) / len(inputs)
+        for (weights, _), given, (by_weight, by_bias) in zip(
+            self.layers[::-1], seen[::-1], self._split(answer)[::-1]
+        ):
+            np.matmul(given.T, slope, out=by_weight)
+            by_bias[:] = slope.sum(axis=0)
+            if given is not inputs:
+                slope = slope @ weights.T * (given > 0)
+        return answer
+
+
+class Adam:
+    """Adam: steps of about the learning rate along the mean gradient. Changes `flat` in place.
+
+    Source: Kingma and Ba (2015), Adam: A Method for Stochastic Optimization, Algorithm 1, with
+    its constants.
+    """
+
+    def __init__(self, flat: Floats, learning_rate: float = 1e-3) -> None:
+        self.flat, self.learning_rate, self.steps = flat, learning_rate, 0
+        self._mean, self._square, self._change = np.zeros((3, *flat.shape))
+
+    def step(self, gradient: Floats) -> None:
+        """Go a step down the gradient, without new arrays."""
+        self.steps += 1
+        change = self._change
+        for moment, of, by in ((self._mean, 0.9, 1.0), (self._square, 0.999, gradient)):
+            moment *= of
+            moment += np.multiply(np.multiply(gradient, 1 - of, out=change), by, out=change)
+        np.multiply(np.sqrt(self._square, out=change), 1 / np.sqrt(1 - 0.999**self.steps), change)
+        np.divide(self._mean, np.add(change, 1e-8, out=change), out=change)
+        self.flat -= np.multiply(change, self.learning_rate / (1 - 0.9**self.steps), out=change)
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the agent learns. gamma: discount of the next rewards, printed; all others are ours.
+
+    epsilon: share of the choices that are random while it explores. updates: mini-batches after
+    each episode, or after those of all whales; the paper draws one a node. batch: transitions in
+    each. buffer: episodes that are remembered, with all their transitions. sync_every: updates from
+    one copy of the network to the target network to the next.
+    """
+
+    gamma: float = 0.97
+    epsilon: float = 0.1
+    learning_rate: float = 1e-3
+    updates: int = 32
+    batch: int = 32
+    buffer: int = 50
+    sync_every: int = 100
+
+    def __post_init__(self) -> None:
+        check_fields(self, check_fraction, "gamma", "epsilon")
+        check_number("learning_rate", self.learning_rate, above=0)
+        check_fields(self, check_whole, "updates", "batch", "buffer", "sync_every", least=1)
+
+
+AS_SET = Training()  # how the agent learns unless told
+
+
+class Agent:
+    """A network that tells what each GPU is worth for the unit whose turn it is, and learns
+    from what it tried.
+
+    State: turn, GPU loads, hopes and works of all units, 2n + m + 1 numbers as printed; scaled
+    to about 1, lest the seconds outweigh all else (ours). Reward: -|hope - load of the GPU with
+    the unit|, scaled likewise; the minus sign is lost in print. GPUs without the memory are never
+    chosen. deviations: LoD of each episode explored, seconds.
+    """
+
+    def __init__(self, turns: Turns, seed: int = 0, training: Training = AS_SET) -> None:
+        self.turns, self.training, (units, gpus) = turns, training, turns.time_s.shape
+        self._scale_s = turns.mean_s or 1.0
+        self._works = turns.work_tflop[turns.unit] / (turns.work_tflop.mean() or 1.0)
+        self._time, self._part = turns.time_s[turns.unit] / self._scale_s, turns.part[turns.unit]
+        self._fits, self._random = turns.problem.fits[turns.unit], stream(seed, "exploration")
+        self.online, self.target = (
+            Network((2 * units + gpus + 1, *HIDDEN, gpus), stream(seed, "network"))
+            for _ in range(2)
+        )
+        self._adam = Adam(self.online.flat, training.learning_rate)
+        # the buffer: a row an episode, in it a column a turn; loads before each turn, and after all
+        self._hopes = np.empty((training.buffer, units))
+        self._loads = np.empty((training.buffer, units + 1, gpus))
+        self._chosen = np.empty((training.buffer, units), dtype=np.int64)
+        self.deviations: list[float] = []
+
+    def explore(self, hopes: Floats) -> Ints:
+        """Episodes side by side, one for each row of hopes, which are remembered; answers
+        their plans.
+
+        hopes: seconds, shape (plans, units), as the answer.
+        """
+        hopes = hopes[:, self.turns.unit] / self._scale_s
+        loads, chosen = self._act(hopes, self.training.epsilon)
+        rows = (len(self.deviations) + np.arange(len(hopes))) % self.training.buffer
+        self._hopes[rows], self._loads[rows], self._chosen[rows] = hopes, loads, chosen
+        reached = np.take_along_axis(loads[:, -1], chosen, axis=1)
+        self.deviations += (np.abs(hopes - reached).sum(axis=1) * self._scale_s).tolist()
+        return chosen[:, self.turns.turn]
+
+    def plan(self, hopes: Floats) -> Ints:
+        """Plans by the network as it is, shape (plans, units): always the GPU of most worth
+        (Algorithm 1, line 18).
+        """
+        return self._act(hopes[:, self.turns.unit] / self._scale_s, 0.0)[1][:, self.turns.turn]
+
+    def _act(self, hopes: Floats, epsilon: float) -> tuple[Floats, Ints]:
+        """Loads before each turn and after the last, shape (plans, units + 1, gpus), and GPUs
+        chosen, (plans, units).
+        """
+        plans, units = hopes.shape
+        loads, rows = np.zeros((plans, units + 1, self._time.shape[1])), np.arange(plans)
+        chosen = random_units(self.turns.problem, plans, self._random)[:, self.turns.unit]
+        greedy = self._random.random((plans, units)) >= epsilon
+        ahead = self.online.ahead(self._constant(hopes))
+        for turn in range(units):
+            worth = self.online.through(self._moving(np.full(plans, turn), loads[:, turn]), ahead)
+            best = np.where(self._fits[turn], worth[-1], -np.inf).argmax(axis=1)
+            on = chosen[:, turn] = np.where(greedy[:, turn], best, chosen[:, turn])
+            loads[:, turn + 1] = loads[:, turn]
+            loads[rows, turn + 1, on] += self._time[turn, on]
+        return loads, chosen
+
+    def _moving(self, turn: Ints, loads: Floats) -> Floats:
+        """What changes of the state from turn to turn."""
+        return np.column_stack((turn / len(self._works), loads))
+
+    def _constant(self, hopes: Floats) -> Floats:
+        """The rest of the state."""
+        return np.column_stack((hopes, np.broadcast_to(self._works, hopes.shape)))
+
+    def learn(self) -> None:
+        """Mini-batches from what is remembered (Algorithm 1, lines 12 to 17).
+
+        That they come between episodes, and not at each turn of one, is ours.
+        """
+        draw, training, units = self._random.integers, self.training, len(self._works)
+        for _ in range(training.updates):
+            row = draw(min(len(self.deviations), training.buffer), size=training.batch)
+            turn = draw(units, size=training.batch)
+            constant, on, last = (
+                self._constant(self._hopes[row]),
+                self._chosen[row, turn],
+                turn + 1 == units,
+            )
+            state, after = (
+                np.hstack((self._moving(at, self._loads[row, at]), constant))
+                for at in (turn, turn + 1)
+            )
+            load = self._loads[row, turn + 1, on] / self._part[turn]
+            goal = double_q(
+                -np.abs(self._hopes[row, turn] - load),
+                training.gamma * ~last,
+                np.where(
+                    self._fits[np.where(last, turn, turn + 1)],
+                    self.online.through(after)[-1],
+                    -np.inf,
+                ),
+                self.target.through(after)[-1],
+            )
+            self._adam.step(self.online.gradient(state, on, goal))
+            if self._adam.steps % training.sync_every == 0:
+                self.target.flat[:] = self.online.flat
+
+
+def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> Floats:
+    """Goals: the reward and gamma times what the target network says of the action that the online
+    network holds best.
+
+    reward, gamma: shape (rows,), gamma 0 where an episode ends. online, target: worths in the next
+    state, shape (rows, actions). Source: worl-rtgs.txt Section 4.3.4, the equation of y.
+    """
+    best = online.argmax(axis=1)
+    return np.asarray(reward + gamma * target[np.arange(len(reward)), best])
+
+
+def ddqn(
+    problem: Problem,
+    budget: Budget,
+    seed: int = 0,
+    episodes: int = 1000,
+    gamma: float = AS_SET.gamma,
+    epsilon: float = AS_SET.epsilon,
+    learning_rate: float = AS_SET.learning_rate,
+    updates: int = AS_SET.updates,
+    batch: int = AS_SET.batch,
+    buffer: int = AS_SET.buffer,
+    sync_every: int = AS_SET.sync_every,
+    paced: bool = False,
+    order: str = "graph",
+) -> Solution:
+    """The agent alone, all units hoping for the mean load: the plans of successive episodes, until
+    the budget is spent (ours).
+
+    Parameters
+    ----------
+    problem : Problem
+        A graph and its GPUs.
+    budget : Budget
+        When the search ends.
+    seed : int
+        Of its random numbers.
+    episodes : int
+        After so many (printed) the agent learns no more, and goes on with random choices among its
+        own; >= 1.
+    gamma : float
+        Discount of the next rewards, 0 to 1 (printed; all other defaults are ours).
+    epsilon : float
+        Share of the choices that are random while it explores, 0 to 1.
+    learning_rate : float
+        Of the network, > 0.
+    updates : int
+        Mini-batches after each episode, >= 1.
+    batch : int
+        Transitions in each, >= 1.
+    buffer : int
+        Episodes that are remembered, with all their transitions, >= 1.
+    sync_every : int
+        Updates from one copy of the network to the target network to the next, >= 1.
+    paced : bool
+        Foretell the load of a GPU by the share of all work that is placed (ours), not as in the
+        authors' program.
+    order : str
+        In which the nodes run, as of `run_order`; the agent does not see it.
+
+    Returns
+    -------
+    Solution
+        The best plan.
+
+    References
+    ----------
+    worl-rtgs.txt Section 4.3.4, Algorithm 1.
+    """
+    check_whole("episodes", episodes, least=1)
+    search = Search(problem, budget, "ddqn", run_order(problem, order))
+    training = Training(gamma, epsilon, learning_rate, updates, batch, buffer, sync_every)
+    agent = Agent(Turns(problem, paced), seed, training)
+    hopes = np.full((1, problem.graph.units), agent.turns.mean_s)
+    while not search.over:
+        search.evaluate(agent.explore(hopes))
+        if len(agent.deviations) <= episodes:
+            agent.learn()
+    return search.found()
+
+
+def worl_rtgs(
+    problem: Problem,
+    budget: Budget,
+    seed: int = 0,
+    whales: int = 10,
+    iterations: int = 300,
+    b: float = 1.0,
+    episodes: int = 1,
+    gamma: float = AS_SET.gamma,
+    epsilon: float = AS_SET.epsilon,
+    learning_rate: float = AS_SET.learning_rate,
+    updates: int = AS_SET.updates,
+    batch: int = AS_SET.batch,
+    buffer: int = AS_SET.buffer,
+    sync_every: int = AS_SET.sync_every,
+    paced: bool = False,
+    order: str = "graph",
+) -> Solution:
+    """Whales whose plans are built by the agent, after so many episodes with their hopes.
+
+    One agent serves the whole search, and the whales of an iteration are its episodes side by side.
+    Algorithm 1 has a new network for each position, and 1000 episodes to teach it: days a search of
+    300 nodes. So 1 is ours.
+
+    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers.
+    whales, iterations, b: as of `woa`. episodes: of the agent with the whales' hopes before each
+    plan, >= 1. gamma, epsilon, learning_rate, updates, batch, buffer, sync_every: as of `ddqn`.
+    paced, order: as of `rtgs`. Result: the best plan. worl-rtgs.txt Sections 4.1 and 4.3,
+    Algorithms 1 and 2.
+    """
+    check_whole("episodes", episodes, least=1)
+    search = Search(problem, budget, "worl-rtgs", run_order(problem, order))
+    training = Training(gamma, epsilon, learning_rate, updates, batch, buffer, sync_every)
+    agent, generator = Agent(Turns(problem, paced), seed, training), stream(seed, "whales")
+
+    def build(hopes: Floats) -> Ints:
+        for _ in range(episodes):
+            agent.explore(hopes)
+            agent.learn()
+        return agent.plan(hopes)
+
+    move = partial(_by_hopes, agent.turns, build, generator)
+    return _hunt(search, move, generator, whales, iterations, b)

@@ -1,0 +1,202 @@
+"""What dispatches of the jobs of a seed cost and hold, step by step.
+
+Time is cut into steps, of each something that no time of it is below: a job may use the whole step
+in which it comes; misses and tardiness are of the step's beginning, with the deadline put off to a
+whole step; wait and price are the lesser of both ends, less a margin. For the price of a dispatch
+at t is the sum over steps' edges b of (p before b - p after b) K(b - t), where K(u) = E min(L, u)
+is concave in u >= 0: where prices fall, its least is at an end; where they rise by r, it dips below
+both by at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t the step's beginning and h its length.
+After the horizon prices are 0, and a job is taken to meet the law of the stock that suits it best.
+L is cut off where S would be longer with a chance of 1 in 1000 only, which lowers P(L > u).
+Measured times are rounded down to levels (`occupation`), which lowers it, too. Where the law of the
+stock changes within a step, both count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cgrsp_simpy.decide.occupation import Laws, levels_of, longest_execution_s
+from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.stock import Stock
+
+STEP_S, DAY_S = 10.0, 86400.0
+MOST_STEPS = 30_000  # of a horizon, three and a half days of STEP_S
+AFTER_S = 1e-6  # by when a change of the clock has come, whatever its rounding
+KNOWN = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # chances of a status that is known
+
+
+class Units(NamedTuple):
+    """What a second of a job's wait, its miss, a second of its tardiness and a USD of its rent
+    count; whether by its weight, but for rent; and what counts beside jobs.
+    """
+
+    wait: float
+    miss: float
+    late: float
+    rent: float = 0.0
+    weighed: bool = False
+    beside: float = 0.0
+
+
+class Group(NamedTuple):
+    """Jobs of one level that come, and are due, at about the same time; means in seconds."""
+
+    submit_s: float
+    deadline_s: float
+    c: int
+    jobs: int = 1
+
+
+class Dispatches:
+    """Dispatches on a grid of steps, up to step `end`. A step of several laws of the stock is there
+    as often: the step stands in `steps`, and by type an index of the chances in `law`. Step `end`
+    stands for all times from then on: any law may hold, and no slot is taken.
+
+    jobs: of one each. slots: numbers of slots, by pool; pool: from which pool a type takes its
+    slot. changes: steps in which the chances of the stock change by the clock.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        drawn: Sequence[tuple[Job, Draws]],
+        units: Units,
+        step_s: float,
+        steps_a_bin: int = 1,
+        end_s: float | None = None,
+    ) -> None:
+        market, stock = scenario.market, Stock(scenario.market, seed)
+        self.units, self.step_s = units, step_s
+        fleet = tuple(dict.fromkeys(scenario.slots))
+        gpus = scenario.gpus if scenario.free_types else fleet
+        self.pool = [0] * len(gpus) if scenario.free_types else list(range(len(gpus)))
+        sizes = [len(scenario.slots)] if scenario.free_types else map(scenario.slots.count, fleet)
+        self.slots = np.array(list(sizes), float)
+        self.levels, levels = levels_of(scenario, drawn, units.weighed)
+        self.jobs = [Group(job.submit_s, job.deadline_s, c) for (job, _), c in zip(drawn, levels)]
+        longest_s, most_s = longest_execution_s(gpus, self.levels), MOST_STEPS * STEP_S
+        last_s, allowed = self.jobs[-1].submit_s, f"at most {most_s / 3600:.0f} h for a bound"
+        for name, value_s in (("last submission", last_s), ("longest execution", longest_s)):
+            require(value_s <= most_s, name, f"{value_s / 3600:.1f} h", allowed)
+        replayed = {series.gpu for series in market.series}
+        lasting = {
+            gpu
+            for gpu in gpus
+            if gpu.name in replayed or market.holding(gpu.name).persistence_s > 0
+        }
+
+        def chances(gpu: GpuType, at_s: float) -> tuple[float, ...]:
+            if gpu in lasting:
+                return KNOWN[stock.status(gpu, at_s, 0.0)]
+            return market.probabilities(gpu, at_s)
+
+        hours_s = [3600 * (hour - market.clock.start_h) % DAY_S for hour in market.change_hours]
+        met = [
+            KNOWN if gpu in lasting else [chances(gpu, at_s + AFTER_S) for at_s in hours_s]
+            for gpu in gpus
+        ]
+        kinds = list(dict.fromkeys(each for own in met for each in own))
+
+        def law(at_s: float) -> tuple[int, ...]:
+            return tuple(kinds.index(chances(gpu, at_s)) for gpu in gpus)
+
+        terms = scenario.terms
+        none = terms.warm_s > 0 or terms.retry_s is not None
+        delays_s = ((0.0, 0.0),) * 3 if none else market.delay_s
+        self.laws = Laws(gpus, self.levels, delays_s, step_s, kinds)
+        if end_s is None:
+            end_s = steps_a_bin * step_s * self._bins(steps_a_bin * step_s, law)
+        self.end = math.ceil(end_s / step_s - AFTER_S)
+        begins_s = [step * step_s for step in range(self.end)]
+        changes_s = {at_s for gpu in gpus for at_s in stock.changes_s(gpu, 0.0, end_s)}
+        pieces = {(int(at_s // step_s), law(at_s)) for at_s in changes_s}
+        pieces |= {(step, law(at_s)) for step, at_s in enumerate(begins_s)}
+        pieces |= {(step, law(at_s + AFTER_S)) for step, at_s in enumerate(begins_s)}
+        for any_of in range(max(map(len, met))):
+            laws = tuple(kinds.index(own[any_of % len(own)]) for own in met)
+            pieces.add((self.end, laws))
+        self.steps, self.law = map(np.array, zip(*sorted(pieces)))
+
+        def by_clock(at_s: float) -> list[tuple[float, ...]]:
+            return [market.probabilities(gpu, at_s) for gpu in gpus]
+
+        days_s = np.arange(0.0, end_s, DAY_S).tolist()
+        self.changes = sorted(
+            {
+                int((day_s + at_s + AFTER_S) // step_s)
+                for day_s in days_s
+                for at_s in hours_s
+                if AFTER_S < day_s + at_s < end_s
+                and by_clock(at_s - AFTER_S) != by_clock(at_s + AFTER_S)
+            }
+        )
+
+    def _bins(self, bin_s: float, law: Callable[[float], tuple[int, ...]]) -> int:
+        """The bins by which half the fleet, never idle while jobs wait, would have served all; not
+        much beyond all arrivals and twice MOST_STEPS.
+        """
+        laws, types = self.laws, list(range(len(self.pool)))
+        shares = np.bincount([job.c for job in self.jobs]) / len(self.jobs)
+        arrived = np.bincount([int(job.submit_s // bin_s) for job in self.jobs]).tolist()
+        left, bins = 0.0, 0
+        most = 2 * MOST_STEPS * STEP_S / bin_s
+        while bins < len(arrived) or (left > 0 and bins < most):
+            held_s = shares @ laws.mean_s[:, types, law(bins * bin_s + AFTER_S)]
+            least_s = [held_s[np.array(self.pool) == pool].min() for pool in range(len(self.slots))]
+            served = bin_s * float(np.sum(self.slots / least_s)) / 2
+            left = max(0.0, left + sum(arrived[bins : bins + 1]) - served)
+            bins += 1
+        return bins
+
+    def at(self, job: Group, g: int, v: int, steps: np.ndarray) -> np.ndarray:
+        """What dispatches at the beginnings of steps cost, without prices; shape (steps,)."""
+        laws, units, c = self.laws, self.units, job.c
+        slack = math.ceil(job.deadline_s / self.step_s) - steps
+        wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + laws.delay_s[v]
+        missed, late_s = laws.miss(c, g, v, slack), laws.late_s(c, g, v, slack)
+        own = units.wait * wait_s + units.miss * missed + units.late * late_s
+        cost: np.ndarray = self.levels[c].weight * own + units.rent * laws.rent_usd[c, g]
+        return cost
+
+    def least(self, price: np.ndarray) -> np.ndarray:
+        """Wait from time 0 on, rent and price of a dispatch within a step, at least; shape (levels,
+        steps by laws, types). price: per slot-second, by pool and step before `end`.
+        """
+        laws, units = self.laws, self.units
+        least = np.empty((len(self.levels), *self.law.shape))
+        start_s = np.arange(self.end + 2) * self.step_s
+        for c, g in np.ndindex(laws.rent_usd.shape):
+            own = np.concatenate([price[self.pool[g]], np.zeros(laws.last + 1)])
+            rise, weight = np.maximum(0.0, np.diff(own, append=0.0)), self.levels[c].weight
+            for v in set(self.law[:, g].tolist()):
+                paid = np.convolve(own, np.diff(laws.held_s[c, g, v])[::-1], "valid")
+                paid += units.wait * weight * (start_s + laws.delay_s[v])
+                lost = np.convolve(rise, -np.diff(laws.beyond[c, g, v])[::-1], "valid")
+                lesser = np.minimum(paid[:-1], paid[1:]) - self.step_s / 4 * lost[: self.end + 1]
+                there = self.law[:, g] == v
+                least[c, there, g] = (lesser + units.rent * laws.rent_usd[c, g])[self.steps[there]]
+        return least
+
+    def costs(self, least: np.ndarray, job: Group) -> tuple[int, np.ndarray]:
+        """Where in `steps` a job can be dispatched first, and what it costs from there on, at
+        least; shape (steps by laws, types).
+        """
+        laws, units, weight = self.laws, self.units, self.levels[job.c].weight
+        first = int(np.searchsorted(self.steps, int(job.submit_s // self.step_s)))
+        cost: np.ndarray = least[job.c, first:] - units.wait * weight * job.submit_s
+        v, types = self.law[first:], np.arange(cost.shape[1])
+        slack = math.ceil(job.deadline_s / self.step_s) - self.steps[first:, None]
+        if units.miss:
+            cost = cost + units.miss * weight * laws.miss(job.c, types, v, slack)
+        if units.late:
+            cost = cost + units.late * weight * laws.late_s(job.c, types, v, slack)
+        return first, cost

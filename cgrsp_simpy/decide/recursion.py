@@ -1,0 +1,99 @@
+"""The least cost of few jobs on one or two slots, by dynamic programming (ours).
+
+Of what is left to do matters which jobs have not been dispatched, and when each slot is free. Let
+V(left, free) be the least expected cost of what is left. The slot that is free first takes a job j
+at its time t, for cost_j(t, g) + E V(left without j, free with t + L in place of t), or idles to a
+later time; no other order of decisions is needed. So every job is dispatched once on every luck.
+
+It is a lower bound. A dispatch tells at once how long it will hold its slot: with one slot that
+changes nothing, with two it may only help. Times are rounded down to steps: who follows a policy
+one step ahead of the clock, and draws the parts of steps that are left out, does so in slots that
+are free no later. On one slot, with times that are whole steps, it is the optimum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from cgrsp_simpy.decide.dispatches import Dispatches, Units
+from cgrsp_simpy.decide.occupation import levels_of, longest_execution_s
+from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.rental.scenario import Scenario
+
+STEPS_S = (1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0)
+MOST_SLOTS, MOST_JOBS, MOST_STEPS, MOST_WORK = (
+    2,
+    12,
+    1500,
+    1e10,
+)  # steps of the horizon; multiplications
+
+
+def grid(
+    scenario: Scenario, seed: int, drawn: Sequence[tuple[Job, Draws]], units: Units
+) -> Dispatches | None:
+    """The finest grid on which all can be done in seconds, up to when all jobs are done one after
+    the other; None where there is none.
+    """
+    gpus = scenario.gpus if scenario.free_types else scenario.slots
+    slots, jobs = len(scenario.slots), len(drawn)
+    if slots > MOST_SLOTS or jobs > MOST_JOBS:
+        return None
+    longest_s = longest_execution_s(gpus, levels_of(scenario, drawn)[0])
+    longest_s += max(most for _, most in scenario.market.delay_s)
+    end_s = drawn[-1][0].submit_s + jobs * longest_s
+    choices = len(scenario.gpus) if scenario.free_types else 1
+    for step_s in STEPS_S:
+        steps = math.ceil(end_s / step_s) + 1
+        work = jobs * 2 ** (jobs - 1) * slots * choices * steps ** (slots + 1)
+        if steps <= MOST_STEPS and work <= MOST_WORK:
+            return Dispatches(scenario, seed, drawn, units, step_s, end_s=end_s)
+    return None
+
+
+def least_cost(own: Dispatches, scenario: Scenario) -> float:
+    """The least expected cost, of all jobs on all slots."""
+    shape, jobs = (own.end + 1,) * len(scenario.slots), own.jobs
+    fleet = list(dict.fromkeys(scenario.slots))
+    types = [
+        range(len(scenario.gpus)) if scenario.free_types else (fleet.index(gpu),)
+        for gpu in scenario.slots
+    ]
+    free = np.indices(shape)
+    first_free = free == free.min(axis=0)
+    unpaid = own.least(np.zeros((len(own.slots), own.end)))
+    ends = {(c, g): _ends(own, c, g) for c, g in np.ndindex(own.laws.rent_usd.shape)}
+    value = {0: np.zeros(shape)}
+    for left in range(1, 2 ** len(jobs)):
+        best = np.full(shape, math.inf)
+        for j, job in enumerate(jobs):
+            if not left >> j & 1:
+                continue
+            first, cost = own.costs(unpaid, job)
+            steps, begins = np.unique(own.steps[first:], return_index=True)
+            for slot, each in enumerate(types):
+                after = np.moveaxis(value[left ^ (1 << j)], slot, 0)
+                found = np.full(shape, math.inf)
+                for g in each:
+                    later = np.tensordot(ends[job.c, g][first:], after, 1)
+                    later += cost[:, g].reshape(-1, *[1] * (len(shape) - 1))
+                    found[steps] = np.minimum(found[steps], np.minimum.reduceat(later, begins))
+                found = np.moveaxis(found, 0, slot)
+                np.minimum(best, found, out=best, where=first_free[slot])
+        for axis in range(len(shape)):  # a slot may idle
+            best = np.flip(np.minimum.accumulate(np.flip(best, axis), axis), axis)
+        value[left] = best
+    return float(best[(0,) * len(shape)])
+
+
+def _ends(own: Dispatches, c: int, g: int) -> np.ndarray:
+    """By row of `own.steps`, the chance that a dispatch then holds its slot up to each step."""
+    found = np.zeros((len(own.steps), own.end + 1))
+    for row, step, v in zip(found, own.steps.tolist(), own.law[:, g].tolist()):
+        chance = own.laws.ends[c, g, v, : own.end + 1 - step]
+        row[step : step + len(chance)] = chance
+        row[-1] += 1 - row.sum()
+    return found

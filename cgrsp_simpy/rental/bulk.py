@@ -1,0 +1,451 @@
+"""In bulk: runs of policies that are made of rules, in a compiled loop, with SimPy's bits."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import hashlib
+import logging
+import math
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.engine.claim import Held
+from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.engine.run import BLOCK, Records, Run
+from cgrsp_simpy.engine.simulation import declared_by
+from cgrsp_simpy.model.compiled import COMPILED
+from cgrsp_simpy.model.metric import users_part
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.rental import kernel
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.kernel import FIGURES, LAST, TIERS, Array
+from cgrsp_simpy.rental.market import HourlyStock, Market
+from cgrsp_simpy.rental.policies.rule import Rule, Score, Tiers
+from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
+from cgrsp_simpy.rental.record import RECORD
+from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.workload import Columns, Drawn
+
+if COMPILED:
+    import numba
+
+    from cgrsp_simpy.model.compiled import RULE
+
+log = logging.getLogger(__name__)
+CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")  # figures that do not change in a run
+ROOM, SEEN = 1024, 4096  # jobs that wait or run, and variates of statuses shown, to begin with
+LOOK_AHEAD_S = 86400.0  # for which stock is known beforehand
+
+
+# ---- what can be compiled ----
+
+
+def refused(scenario: Any, policy: Any) -> str:
+    """Why a policy cannot run compiled on a scenario; "" where it can."""
+    if not COMPILED:
+        return 'it needs numba, the extra fast: pip install ".[fast]" in a clone'
+    return str(scenario.fixed.refused or of_policy(policy))
+
+
+def types_of(scenario: Any) -> tuple[GpuType, ...]:
+    """The types that are offered, in order."""
+    return tuple(dict.fromkeys(scenario.gpus if scenario.free_types else scenario.slots))
+
+
+def of_scenario(scenario: Any) -> str:
+    """Why no policy can run compiled on a scenario."""
+    market, kinds = scenario.market, types_of(scenario)
+    if users_part(scenario) is not None:
+        return "the scenario has a part of one's own"
+    if scenario.terms != Terms():
+        return "its terms of renting are not the thesis's"
+    if scenario.workload.gpus_per_job != 1:
+        return "it has jobs of several GPUs"
+    plain = Market(
+        market.clock,
+        market.delay_s,
+        market.high_cap,
+        market.medium_factor,
+        market.medium_cap,
+        tuple(HourlyStock(each.gpu, each.chances, each.persistence_s) for each in market.stock),
+        market.persistence_s,
+        market.sight,
+    )
+    if plain != market:
+        return "its stock is replayed, or has two time scales"
+    if len({gpu.name for gpu in kinds}) < len(kinds):
+        return "two of its GPU types have one name"
+    return ""
+
+
+def of_policy(policy: Any) -> str:
+    """Why a policy cannot run compiled."""
+    name = policy_name(policy)
+    if type(policy) is not ListPolicy:
+        return f"policy {name} is not made of an order and a place that are rules"
+    if not (policy.order is by_submission or isinstance(policy.order, Tiers)):
+        return f"the order of {name} is not a rule"
+    if not (policy.place is first_idle or isinstance(policy.place, Score)):
+        return f"the place of {name} is not a rule"
+    kept = policy.reserve
+    if kept is not None:
+        constant = type(kept) is Rule and set(kept.arguments) <= {*CONSTANT, *kept.parameters}
+        if policy.order is by_submission or not constant:
+            return f"the reserve of {name} is not a rule of what does not change in a run"
+    for rule in (policy.order, policy.place):
+        if isinstance(rule, Rule):
+            if not all(isinstance(value, (int, float)) for value in rule.parameters.values()):
+                return f"rule {rule.function.__name__} has a parameter that is no number"
+            kind: Any = type(rule)
+            if why := not_plain(kind, rule.function):
+                return why
+    return ""
+
+
+@cache
+def not_plain(kind: Any, function: Any) -> str:
+    """Why the bits of a rule could differ where it is compiled: it may use + - * /, comparisons,
+    min, max, abs, nextafter, and constants.
+    """
+    told = f"rule {function.__name__}"
+    for each in dis.get_instructions(function):
+        if each.opname == "BINARY_OP" and each.argrepr.rstrip("=") not in "+-*/":
+            return f"{told} uses {each.argrepr}"
+    for name in function.__code__.co_names:
+        if not _is_plain(function.__globals__.get(name, getattr(builtins, name, None))):
+            return f"{told} uses {name}"
+    try:
+        compiled_rule(kind, function)
+    except numba.core.errors.NumbaError as error:
+        return f"{told} cannot be compiled: {str(error).splitlines()[0]}"
+    return ""
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(isinstance(each, (int, float)) for each in value)
+    return isinstance(value, (int, float)) or value in (min, max, abs, math.nextafter)
+
+
+# ---- rules, compiled ----
+
+
+WHOLE = dict.fromkeys(("waiting", "slots", "status", "best_status"), "int") | {"tight": "bool"}
+OF_TIERS = [f"t[{tier}][{part}]" for tier in range(TIERS) for part in range(3)]
+# of a rule's answer: what is put behind it, its length then, at most, and what is taken of it
+LAYOUT: dict[type[Rule], tuple[str, int, list[str]]] = {
+    Tiers: (f"({'(inf, 0, 0.0), ' * (TIERS - 1)})", 2 * TIERS - 1, OF_TIERS),
+    Score: ("(0.0, 0.0)", 5, ["t[0]", "t[1]", "t[2]"]),
+}
+
+
+@cache
+def compiled_rule(kind: Any, function: Any) -> Any:
+    """The compiled function of a rule; kept on disk under a digest of all that it depends on."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    own = [name for name in names if name not in kind.figures]
+    given = [
+        f"p[{own.index(name)}]"
+        if name in own
+        else f"{WHOLE.get(name, '')}(f[{FIGURES.index(name)}])"
+        for name in names
+    ]
+    code, more = function.__code__, LAYOUT[kind]
+    constants = [repr(function.__globals__.get(name)) for name in code.co_names]
+    parts = code.co_code, code.co_consts, code.co_names, constants, given, more, numba.__version__
+    name = f"{function.__name__}_{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+    lines = [
+        f"def {name}(figures, parameters, answer):",
+        f"f, p = carray(figures, {len(FIGURES)}), carray(parameters, {max(1, len(own))})",
+        f"a = carray(answer, {LAST + 1})",
+        f"try: t = function({', '.join(given)}) + {more[0]}",
+        "except Exception: return",
+        f"if len(t) > {more[1]}: return",
+        *[f"a[{at}] = {value}" for at, value in enumerate(more[2])],
+        f"a[{LAST}] = 1.0",
+    ]
+    made = {"__name__": __name__, "carray": numba.carray, "inf": math.inf}
+    made["function"] = numba.njit(function)
+    exec(compile("\n ".join(lines), code.co_filename, "exec"), made)
+    return numba.cfunc(RULE, cache=True)(made[name])
+
+
+def address(rule: Any) -> int:
+    """Of the compiled function of a rule; 0 of what is none."""
+    if not isinstance(rule, Rule):
+        return 0
+    kind: Any = type(rule)
+    return int(compiled_rule(kind, rule.function).address)
+
+
+def parameters(rule: Any) -> Array:
+    """Of a rule, in the order of its arguments; at least one number."""
+    own = getattr(rule, "parameters", {})
+    names = [name for name in getattr(rule, "arguments", ()) if name in own]
+    return np.array([float(own[name]) for name in names] or [0.0])
+
+
+# ---- a run ----
+
+
+@cache
+def _tell() -> None:
+    """Say once, before it happens, that the loop is compiled."""
+    loop: Any = kernel.advance
+    if not list(Path(loop.stats.cache_path).glob("kernel.advance-*.nbi")):
+        log.info("the loop is compiled, which takes half a minute or so; it is kept for later runs")
+
+
+def bulk(
+    scenario: Any, policy: ListPolicy, seed: int, drawn: Drawn | None, records: bool
+) -> Run | None:
+    """The run of a policy of which `refused` says nothing; None where SimPy has to say why it
+    cannot be carried out.
+    """
+    _tell()
+    blocks = scenario.workload.columns(seed, scenario.service) if drawn is None else drawn.columns
+    return Bulk(scenario, policy, seed, tables(blocks), records).finish()
+
+
+class Fixed:
+    """What runs of a scenario have in common, whatever their policy and seed.
+
+    refused: why none can be compiled. setting: but for what is the policy's.
+    """
+
+    def __init__(self, scenario: Any) -> None:
+        self.refused = of_scenario(scenario)
+        if self.refused:
+            return
+        known, kinds, market = scenario.known(), types_of(scenario), scenario.market
+        self.kinds, self.places = kinds, declared_by(scenario)
+        values = len(known.fleet), known.offered_load, known.dearest_usd_per_h
+        self.constant = dict(zip(CONSTANT, values))
+        free, slots, levels = scenario.free_types, len(scenario.slots), len(scenario.workload.mix)
+        group = [0 if free else kinds.index(gpu) for gpu in scenario.slots]
+        later, following = [slots] * slots, [slots] * len(kinds)
+        for slot in reversed(range(slots)):
+            later[slot], following[group[slot]] = following[group[slot]], slot
+        self.first = np.array(following)
+        index = {gpu.name: place for place, gpu in enumerate(scenario.gpus)}
+        stock, hours = Stock(market, 0), market.change_hours
+        holds = [stock._path(gpu) is not None for gpu in kinds]
+        look_s = -1.0 if market.poll_s is None else market.poll_s
+        by_level = known.gpus[0].mean_execution_s, known.fastest_s, known.slowest_s
+        none = np.zeros(1)
+        self.setting = kernel.Setting(
+            how=np.array([0, 0, free, 0, 0]),
+            rules=np.zeros(2, np.int64),
+            of_order=none,
+            of_score=none,
+            group=np.array(group, np.int64),
+            later=np.array(later, np.int64),
+            mean_s=np.array([gpu.mean_execution_s[:levels] for gpu in kinds], float),
+            price=np.array([gpu.price_usd_per_h for gpu in kinds], float),
+            gpu=np.array([index[gpu.name] for gpu in kinds], np.int64),
+            below=np.array([[below(market, gpu, hour) for hour in hours] for gpu in kinds]),
+            hours=np.array(hours, float),
+            start_h=np.array([market.clock.start_h], float),
+            delay_s=np.array(market.delay_s, float),
+            look_s=np.array([look_s if own else -1.0 for own in holds]),
+            holds=np.array(holds),
+            by_level=np.array([each[:levels] for each in by_level], float),
+        )
+
+    def under(self, policy: ListPolicy) -> kernel.Setting:
+        """The setting of a policy."""
+        order, place, kept = policy.order, policy.place, 0
+        asked = {*getattr(order, "arguments", ()), *getattr(place, "arguments", ())}
+        scored, shows = isinstance(place, Score), asked & {"status", "best_status"}
+        rule: Any = policy.reserve
+        if rule is not None:
+            values = self.constant | rule.parameters
+            kept = int(rule.function(*[values[name] for name in rule.arguments]))
+        how = order is by_submission, 2 if shows else scored, self.setting.how[2], kept
+        return self.setting._replace(
+            how=np.array([*how, "next_free_s" in asked], np.int64),
+            rules=np.array([address(order), address(place)], np.int64),
+            of_order=parameters(order),
+            of_score=parameters(place),
+        )
+
+
+class Bulk:
+    """A run of a policy on a scenario, of which `refused` says nothing.
+
+    tables: rows of jobs in order of submission, in blocks, as of `tables`.
+    """
+
+    def __init__(
+        self, scenario: Any, policy: ListPolicy, seed: int, tables: Iterable[Array], keep: bool
+    ) -> None:
+        self.scenario, self.policy, self.seed, self.keep = scenario, policy, seed, keep
+        self.fixed, self.tables = scenario.fixed, iter(tables)
+        self.kinds, self.setting = self.fixed.kinds, self.fixed.under(policy)
+        self.stock, self.seen = Stock(scenario.market, seed), stream(seed, "seen")
+        self.records, self.held = Records(scenario, keep), list[Held]()
+        self.run = self._state()
+
+    def finish(self) -> Run | None:
+        """Carry the run out; None where a rule raised an exception, or jobs would wait for ever:
+        SimPy has the message.
+        """
+        needs = {
+            kernel.JOBS: self._jobs,
+            kernel.ROOM: self._room,
+            kernel.ROWS: self._rows,
+            kernel.SEEN: self._seen,
+            kernel.STOCK: self._stock,
+        }
+        while (need := kernel.advance(self.run, self.setting)) != kernel.ENDED:
+            if need == kernel.FAILED:
+                return None
+            needs[need]()
+        self._rows()
+        return Run(
+            self.scenario,
+            policy_name(self.policy),
+            self.seed,
+            self.records,
+            self.fixed.places,
+            self.held if self.keep else None,
+            int(self.run.number[kernel.DECISIONS]),
+            self.run.held_s.tolist(),
+        )
+
+    def _state(self) -> kernel.State:
+        slots, kinds, jobs = len(self.scenario.slots), len(self.kinds), self.scenario.jobs
+        levels, room = len(self.scenario.workload.mix), min(jobs, ROOM)
+        leaves = 1 << slots.bit_length()  # one more than slots, at least
+        tree = np.zeros(2 * leaves, np.int64)
+        tree[leaves:], level = np.arange(leaves), leaves
+        while level > 1:
+            tree[level // 2 : level], level = tree[level : 2 * level : 2], level // 2
+        number = np.zeros(kernel.DECISIONS + 1, np.int64)
+        number[[kernel.MORE, kernel.OPEN, kernel.IDLE, kernel.FREE]] = True, True, slots, room
+        figures = np.zeros(len(kernel.FIGURES))
+        for name, value in self.fixed.constant.items():
+            figures[kernel.FIGURES.index(name)] = value
+        tiers, classes = kernel.TIERS, 2 * levels
+        return kernel.State(
+            now_s=np.zeros(1),
+            horizon_s=np.array([0.0 if self.setting.holds.any() else math.inf]),
+            number=number,
+            jobs=np.empty((0, kernel.WIDTH)),
+            rows=np.empty((room, kernel.WIDTH)),
+            free=np.arange(room),
+            due_s=np.empty((classes, room)),
+            who=np.empty((classes, room), np.int64),
+            first=np.zeros(classes, np.int64),
+            last=np.zeros(classes, np.int64),
+            at_s=np.full(leaves, math.inf),
+            order=np.zeros(leaves, np.int64),
+            tree=tree,
+            row=np.full(slots, -1),
+            runs=np.zeros(slots, bool),
+            kind=np.zeros(slots, np.int64),
+            end_s=np.zeros(slots),
+            held_s=np.zeros(slots),
+            idle=self.fixed.first.copy(),
+            out=np.empty((min(jobs, BLOCK), kernel.WIDTH)),
+            seen=np.empty(0),
+            shown=np.empty(len(self.scenario.gpus), np.int64),
+            epochs_s=np.zeros((kinds, 1)),
+            levels=np.zeros((kinds, 1)),
+            took=np.zeros((classes, tiers), np.int64),
+            stop=np.zeros((classes, tiers), np.int64),
+            rank=np.zeros((classes, tiers, 2)),
+            offers=np.zeros(kinds, np.int64),
+            fastest_s=np.zeros(levels),
+            figures=figures,
+            answer=np.zeros(kernel.LAST + 1),
+        )
+
+    def _jobs(self) -> None:
+        """The next block of jobs."""
+        jobs, number = next(self.tables, None), self.run.number
+        number[kernel.MORE] = jobs is not None
+        if jobs is not None:
+            number[[kernel.NEXT, kernel.LOADED]] = 0, len(jobs)
+            self.run = self.run._replace(jobs=jobs)
+
+    def _room(self) -> None:
+        """Room for more jobs that wait or run."""
+        run, more = self.run, {}
+        if not run.number[kernel.FREE]:
+            size = len(run.rows)
+            more["rows"] = np.concatenate([run.rows, np.empty_like(run.rows)])
+            more["free"] = np.concatenate([np.arange(size, 2 * size), run.free])
+            run.number[kernel.FREE] = size
+        room = run.who.shape[1]
+        size = room if (run.last - run.first).max() < room // 2 else 2 * room
+        for name in ("due_s", "who"):
+            old = getattr(run, name)
+            more[name] = np.empty((len(old), size), old.dtype)
+            for own, (first, last) in enumerate(zip(run.first, run.last)):
+                more[name][own, : last - first] = old[own, first:last]
+        run.last[:] -= run.first
+        run.first[:] = 0
+        self.run = run._replace(**more)
+
+    def _rows(self) -> None:
+        """Take down the jobs that have ended."""
+        number = self.run.number
+        rows, number[kernel.DONE] = self.run.out[: number[kernel.DONE]], 0
+        if not len(rows):
+            return
+        columns = {name: rows[:, at].astype(kind) for at, (name, kind) in enumerate(RECORD.items())}
+        self.records.take(columns)
+        if self.keep:
+            slots = [((slot, 1),) for slot in columns["slot"].tolist()]
+            times = [columns[name].tolist() for name in ("dispatch_s", "start_s", "finish_s")]
+            self.held += [(*each, ()) for each in zip(columns["job"].tolist(), slots, *times)]
+
+    def _seen(self) -> None:
+        """More variates for the statuses shown."""
+        number, left = self.run.number, self.run.seen[self.run.number[kernel.LOOKED] :]
+        number[kernel.LOOKED] = 0
+        self.run = self.run._replace(seen=np.concatenate([left, self.seen.random(SEEN)]))
+
+    def _stock(self) -> None:
+        """The stock up to a later time."""
+        until_s = 2 * self.run.now_s[0] + LOOK_AHEAD_S
+        self.run.horizon_s[0] = until_s
+        found = [([0.0], [0.0])] * len(self.kinds)
+        for place in np.flatnonzero(self.setting.holds).tolist():
+            path: Any = self.stock._path(self.kinds[place])
+            level = path._levels[0]  # the only one: there are no two time scales
+            level._draw_until(until_s)
+            found[place] = level._epochs_s, level._uniforms
+        longest = max(len(epochs_s) for epochs_s, _ in found)
+        epochs_s, levels = np.full((2, len(found), longest), math.inf)
+        for place, (own_s, own) in enumerate(found):
+            epochs_s[place, : len(own_s)], levels[place, : len(own)] = own_s, own
+        self.run = self.run._replace(epochs_s=epochs_s, levels=levels)
+
+
+def below(market: Market, gpu: GpuType, hour: float) -> tuple[float, float]:
+    """Up to where a uniform variate means High stock, and up to where Medium (thesis Eq. 3.1)."""
+    for own in market.stock:
+        if own.gpu == gpu.name:
+            return own._below[int(hour)]
+    multiplier = [value for since, value in market.clock.bands if since <= hour][-1]
+    scaled = gpu.high_stock_probability * multiplier
+    high = min(market.high_cap, scaled)
+    return high, high + min(market.medium_cap, market.medium_factor * scaled)
+
+
+def tables(blocks: Iterable[Columns]) -> Iterator[Array]:
+    """Blocks of jobs, as of a workload's `columns`, as rows for the loop."""
+    for columns in blocks:
+        table = np.empty((len(columns[0]), kernel.WIDTH))
+        for place, column in enumerate(columns):
+            at = place if place < kernel.DISPATCH else place - kernel.DISPATCH + kernel.STATUS
+            table[:, at] = column
+        yield table

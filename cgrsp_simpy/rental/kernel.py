@@ -1,0 +1,491 @@
+"""The compiled loop: a run of one-slot jobs, event by event, in the order of SimPy's.
+
+`rental.bulk` fills the arrays and calls `advance` until it answers ENDED; the arrays keep the state
+in between, so that jobs, stock and rows pass through in blocks. Times in seconds, as floats.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cgrsp_simpy.model.compiled import ask, inlined
+
+ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, FAILED = range(7)  # what `advance` answers: what it needs
+
+# ---- a row: a job's record; until its dispatch three columns hold its draws ----
+(ID, SUBMIT, DUE, COMPLEXITY, TIGHT, _, _, _, DISPATCH, START, FINISH, SLOT, GPU, STATUS) = range(
+    14
+)
+DELAY, SERVICE, COST, WIDTH = range(14, 18)
+
+# ---- numbers of a run ----
+NEXT, LOADED, MORE, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE, LOOKED, DECISIONS = range(12)
+# ---- settings ----
+FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD = range(5)
+
+TIERS = 4  # of a class, at most
+LAST = 3 * TIERS  # of an answer: whether the rule came to its end
+
+FIGURES = (
+    *("now_s", "waiting", "next_free_s", "slots", "offered_load", "dearest_usd_per_h"),
+    *("reference_s", "fastest_s", "slowest_s", "fastest_idle_s", "tight", "submit_s", "deadline_s"),
+    *("fastest_offer_s", "cheapest_offer_usd_per_h", "best_status"),
+    *("mean_s", "price_usd_per_h", "status"),
+)
+NOW_S, AT_ONCE, NEXT_FREE_S, REFERENCE_S, FASTEST_S, SLOWEST_S = 0, 1, 2, 6, 7, 8
+FASTEST_IDLE_S, IS_TIGHT, SUBMIT_S, DEADLINE_S, FASTEST_OFFER_S = range(9, 14)
+CHEAPEST_OFFER, BEST_STATUS, MEAN_S, PRICE, STATUS_SHOWN = range(14, 19)
+
+Array = np.ndarray[Any, Any]
+
+
+class State(NamedTuple):
+    """A run under way.
+
+    now_s, horizon_s: [1], the clock, and until when the stock is known. number: by the names above.
+    jobs: rows to come. rows: those that wait or run; free: the numbers of those not in use. due_s,
+    who: by class, deadlines and rows of those that wait, from `first` to `last`. at_s, order, tree:
+    what comes next at each slot, and at the last leaf the next arrival; the leaf of the least is
+    tree[1]. row, runs, kind, end_s, held_s: by slot, its job and type, whether it executes, when
+    it is expected to end, and how long it was held. idle: by group of slots that are offered alike
+    the first idle one. out: rows of jobs that have ended. seen: variates for the statuses shown;
+    shown: by index of a type. epochs_s, levels: by type, from when on which variate holds. begin,
+    took, stop, rank: of each class and tier. offers: types, in order. fastest_s: by level, of all
+    that was idle. figures, answer: of a rule.
+    """
+
+    now_s: Array
+    horizon_s: Array
+    number: Array
+    jobs: Array
+    rows: Array
+    free: Array
+    due_s: Array
+    who: Array
+    first: Array
+    last: Array
+    at_s: Array
+    order: Array
+    tree: Array
+    row: Array
+    runs: Array
+    kind: Array
+    end_s: Array
+    held_s: Array
+    idle: Array
+    out: Array
+    seen: Array
+    shown: Array
+    epochs_s: Array
+    levels: Array
+    took: Array
+    stop: Array
+    rank: Array
+    offers: Array
+    fastest_s: Array
+    figures: Array
+    answer: Array
+
+
+class Setting(NamedTuple):
+    """What does not change in a run.
+
+    how: by the names above. rules: addresses of order and score; of_order, of_score: parameters.
+    group, later: by slot, its group and the next one of it. mean_s: [type, level]. price: USD an
+    hour, by type. gpu: by type, its index. below: [type, band, 2], up to where a variate means High
+    and Medium. hours: of day, at which bands begin; start_h: [1]. delay_s: [status, 2]. look_s: by
+    type, seconds between looks, -1 where nothing is seen. holds: by type, whether its stock
+    persists. by_level: means on the reference type, the least, the greatest.
+    """
+
+    how: Array
+    rules: Array
+    of_order: Array
+    of_score: Array
+    group: Array
+    later: Array
+    mean_s: Array
+    price: Array
+    gpu: Array
+    below: Array
+    hours: Array
+    start_h: Array
+    delay_s: Array
+    look_s: Array
+    holds: Array
+    by_level: Array
+
+
+@inlined
+def comes(run: State, leaf: int, at_s: float, order: int) -> None:
+    """What comes next at a leaf, and so of all."""
+    run.at_s[leaf], run.order[leaf] = at_s, order
+    node = (leaf + len(run.at_s)) >> 1
+    while node:
+        least, other = run.tree[2 * node], run.tree[2 * node + 1]
+        if run.at_s[other] < run.at_s[least] or (
+            run.at_s[other] == run.at_s[least] and run.order[other] < run.order[least]
+        ):
+            least = other
+        run.tree[node] = least
+        node >>= 1
+
+
+@inlined
+def bisect(row: Array, value: float, low: int, high: int, after: bool) -> int:
+    """`bisect_left` in a part of a row; after: `bisect_right`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if row[middle] < value or (after and row[middle] == value):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+# ---- the stock ----
+
+
+@inlined
+def by_law(setting: Setting, kind: int, at_s: float, uniform: float) -> int:
+    """The status of a type that a variate stands for (thesis Eq. 3.1)."""
+    hour = (setting.start_h[0] + at_s / 3600.0) % 24.0
+    band = bisect(setting.hours, hour, 0, len(setting.hours), True) - 1
+    if uniform < setting.below[kind, band, 0]:
+        return 0
+    return 1 if uniform < setting.below[kind, band, 1] else 2
+
+
+@inlined
+def held(run: State, kind: int, at_s: float) -> float:
+    """The variate of a type whose stock persists."""
+    epochs_s = run.epochs_s[kind]
+    level: float = run.levels[kind, bisect(epochs_s, at_s, 0, len(epochs_s), True) - 1]
+    return level
+
+
+@inlined
+def show(run: State, setting: Setting, kind: int) -> int:
+    """The status shown for a type at this decision."""
+    gpu, at_s, look_s = setting.gpu[kind], run.now_s[0], setting.look_s[kind]
+    if run.shown[gpu] < 0:
+        if look_s < 0:
+            uniform = run.seen[run.number[LOOKED]]
+            run.number[LOOKED] += 1
+        else:
+            if look_s > 0:
+                look = math.floor(at_s / look_s)
+                at_s = (look - (1 if look * look_s > at_s else 0)) * look_s
+            uniform = held(run, kind, at_s)
+        run.shown[gpu] = by_law(setting, kind, at_s, uniform)
+    return int(run.shown[gpu])
+
+
+# ---- the queue ----
+
+
+@inlined
+def copy(source: Array, target: Array) -> None:
+    """A row to another place."""
+    for column in range(WIDTH):
+        target[column] = source[column]
+
+
+@inlined
+def join(run: State, setting: Setting) -> bool:
+    """The next job arrives and waits; False where there is no room."""
+    number, job = run.number, run.jobs[run.number[NEXT]]
+    own = 2 * (int(job[COMPLEXITY]) - 1) + int(job[TIGHT])
+    first, last, due_s, who = run.first[own], run.last[own], run.due_s[own], run.who[own]
+    if last == len(who) or not number[FREE]:
+        return False
+    number[FREE] -= 1
+    row = run.free[number[FREE]]
+    copy(job, run.rows[row])
+    key = 0.0 if setting.how[FIRST_COME] else job[DUE]
+    place = bisect(due_s, key, first, last, True)
+    for at in range(last, place, -1):
+        due_s[at], who[at] = due_s[at - 1], who[at - 1]
+    due_s[place], who[place], run.last[own] = key, row, last + 1
+    number[NEXT] += 1
+    number[WAITING] += 1
+    return True
+
+
+@inlined
+def leave(run: State, own: int, begin: int, end: int) -> int:
+    """Those of a class from one place to another wait no longer; by how many places those before
+    them have moved.
+    """
+    first, last, size = run.first[own], run.last[own], end - begin
+    due_s, who = run.due_s[own], run.who[own]
+    if begin - first < last - end:
+        for at in range(begin - 1, first - 1, -1):
+            due_s[at + size], who[at + size] = due_s[at], who[at]
+        run.first[own] = first + size
+        return size
+    for at in range(end, last):
+        due_s[at - size], who[at - size] = due_s[at], who[at]
+    run.last[own] = last - size
+    return 0
+
+
+@inlined
+def ranked(run: State, setting: Setting) -> bool:
+    """The tiers of each class; False where a rule failed."""
+    figures, answer = run.figures, run.answer
+    for own in range(len(run.first)):
+        begin, last = run.first[own], run.last[own]
+        for tier in range(TIERS):
+            run.took[own, tier] = run.stop[own, tier] = last
+        if begin < last and setting.how[FIRST_COME]:
+            run.took[own, 0] = begin
+        elif begin < last:
+            of_class(run, setting, own >> 1, own & 1)
+            answer[LAST] = 0.0
+            ask(setting.rules[0], figures, setting.of_order, answer)
+            if not answer[LAST]:
+                return False
+            for tier in range(TIERS):
+                run.took[own, tier] = begin
+                begin = bisect(run.due_s[own], answer[3 * tier], begin, last, False)
+                run.stop[own, tier] = begin
+                run.rank[own, tier, 0] = answer[3 * tier + 1]
+                run.rank[own, tier, 1] = answer[3 * tier + 2]
+    return True
+
+
+@inlined
+def of_class(run: State, setting: Setting, level: int, tight: float) -> None:
+    """Figures of a class of jobs."""
+    figures = run.figures
+    for place, figure in enumerate((REFERENCE_S, FASTEST_S, SLOWEST_S)):
+        figures[figure] = setting.by_level[place, level]
+    figures[FASTEST_IDLE_S], figures[IS_TIGHT] = run.fastest_s[level], tight
+
+
+@inlined
+def first_of(run: State, withheld: float) -> tuple[int, int]:
+    """The class and tier of the job that is next; class -1 where none is."""
+    best, best_tier, best_row = -1, 0, 0
+    for own in range(len(run.first)):
+        if run.number[IDLE] <= withheld and not own & 1:
+            continue
+        for tier in range(TIERS):
+            at = run.took[own, tier]
+            if at == run.stop[own, tier]:
+                continue
+            row, gap = run.who[own, at], -1.0
+            if best >= 0:
+                gap = run.rank[own, tier, 0] - run.rank[best, best_tier, 0]
+                if gap == 0.0:
+                    gap = run.rank[own, tier, 1] - run.rank[best, best_tier, 1]
+                if gap == 0.0:
+                    gap = run.due_s[own, at] - run.due_s[best, run.took[best, best_tier]]
+                if gap == 0.0:
+                    gap = run.rows[row, ID] - run.rows[best_row, ID]
+            if gap < 0.0:
+                best, best_tier, best_row = own, tier, row
+    return best, best_tier
+
+
+# ---- decisions ----
+
+
+@inlined
+def offered(run: State, setting: Setting) -> int:
+    """How many types can be provisioned now: the first idle slot of each, by slot; of free types
+    the first idle slot, as each type.
+    """
+    number, free = 0, setting.how[FREE_TYPES]
+    for kind in range(len(setting.price)):
+        slot = run.idle[0 if free else kind]
+        if slot < len(run.row):
+            at = number
+            while at and not free and run.idle[run.offers[at - 1]] > slot:
+                run.offers[at] = run.offers[at - 1]
+                at -= 1
+            run.offers[at] = kind
+            number += 1
+    return number
+
+
+@inlined
+def placed(run: State, setting: Setting, row: int) -> int:
+    """The type on which a job goes, the first of least score; -1 where a rule failed."""
+    number, job, figures, answer = offered(run, setting), run.rows[row], run.figures, run.answer
+    best = run.offers[0]
+    if number == 1 or not setting.how[BY_SCORE]:
+        return int(best)
+    level = int(job[COMPLEXITY]) - 1
+    of_class(run, setting, level, job[TIGHT])
+    figures[SUBMIT_S], figures[DEADLINE_S] = job[SUBMIT], job[DUE]
+    figures[FASTEST_OFFER_S] = figures[CHEAPEST_OFFER] = figures[BEST_STATUS] = math.inf
+    for place in range(number):
+        kind = run.offers[place]
+        figures[FASTEST_OFFER_S] = min(figures[FASTEST_OFFER_S], setting.mean_s[kind, level])
+        figures[CHEAPEST_OFFER] = min(figures[CHEAPEST_OFFER], setting.price[kind])
+        if setting.how[BY_SCORE] == 2:
+            figures[BEST_STATUS] = min(figures[BEST_STATUS], float(show(run, setting, kind)))
+    a = b = c = math.inf
+    for place in range(number):
+        kind = run.offers[place]
+        figures[MEAN_S], figures[PRICE] = setting.mean_s[kind, level], setting.price[kind]
+        figures[STATUS_SHOWN] = run.shown[setting.gpu[kind]]
+        answer[LAST] = 0.0
+        ask(setting.rules[1], figures, setting.of_score, answer)
+        if not answer[LAST]:
+            return -1
+        x, y, z = answer[0], answer[1], answer[2]
+        if not place or x < a or (x == a and (y < b or (y == b and z < c))):
+            best, a, b, c = kind, x, y, z
+    return int(best)
+
+
+@inlined
+def dispatch(run: State, setting: Setting, row: int, kind: int) -> None:
+    """A job gets the first idle slot of a type, or as a type."""
+    group, now_s = 0 if setting.how[FREE_TYPES] else kind, run.now_s[0]
+    slot, job = run.idle[group], run.rows[row]
+    uniform = held(run, kind, now_s) if setting.holds[kind] else job[STATUS]
+    job[STATUS] = by_law(setting, kind, now_s, uniform)
+    least, most = setting.delay_s[int(job[STATUS]), 0], setting.delay_s[int(job[STATUS]), 1]
+    job[DELAY] = least + (most - least) * job[DELAY]  # thesis Eq. 3.2
+    job[DISPATCH], job[SLOT], job[GPU] = now_s, slot, setting.gpu[kind]
+    run.row[slot], run.runs[slot], run.kind[slot] = row, False, kind
+    run.end_s[slot] = now_s + setting.mean_s[kind, int(job[COMPLEXITY]) - 1]
+    while slot < len(run.row) and run.row[slot] >= 0:
+        slot = setting.later[slot]
+    run.idle[group] = slot
+    run.number[IDLE] -= 1
+    run.number[WAITING] -= 1
+    later(run, int(job[SLOT]), now_s + job[DELAY])
+
+
+@inlined
+def later(run: State, leaf: int, at_s: float) -> None:
+    """Something comes after all that was to come before at the same instant."""
+    comes(run, leaf, at_s, run.number[ORDER])
+    run.number[ORDER] += 1
+
+
+@inlined
+def decide(run: State, setting: Setting) -> bool:
+    """Dispatch jobs as the rules say; False where one failed."""
+    number, figures, best = run.number, run.figures, 0
+    number[DECISIONS] += 1
+    for gpu in range(len(run.shown)):
+        run.shown[gpu] = -1
+    figures[NOW_S], figures[AT_ONCE] = run.now_s[0], number[WAITING]
+    figures[NEXT_FREE_S] = math.inf
+    for slot in range(len(run.row) if setting.how[LOOKS_AHEAD] else 0):
+        if run.row[slot] >= 0:
+            figures[NEXT_FREE_S] = min(figures[NEXT_FREE_S], run.end_s[slot])
+    if figures[NEXT_FREE_S] < run.now_s[0] or figures[NEXT_FREE_S] == math.inf:
+        figures[NEXT_FREE_S] = run.now_s[0]
+    offers = offered(run, setting)
+    for level in range(len(run.fastest_s)):
+        run.fastest_s[level] = math.inf
+        for place in range(offers):
+            mean_s = setting.mean_s[run.offers[place], level]
+            run.fastest_s[level] = min(run.fastest_s[level], mean_s)
+    if not ranked(run, setting):
+        return False
+    while number[IDLE] and best >= 0:
+        best, tier = first_of(run, setting.how[HELD_BACK])
+        if best >= 0:
+            row = run.who[best, run.took[best, tier]]
+            kind = placed(run, setting, row)
+            if kind < 0:
+                return False
+            run.took[best, tier] += 1
+            dispatch(run, setting, row, kind)
+    for own in range(len(run.first)):
+        begin, moved = run.first[own], 0
+        for tier in range(TIERS - 1, -1, -1):
+            since = run.stop[own, tier - 1] if tier else begin
+            if run.took[own, tier] > since:
+                moved += leave(run, own, since + moved, run.took[own, tier] + moved)
+    return True
+
+
+# ---- events ----
+
+
+@inlined
+def announce(run: State) -> None:
+    """The next job is to arrive; at once, where its time has come."""
+    at_s, now_s, leaf = run.jobs[run.number[NEXT], SUBMIT], run.now_s[0], len(run.row)
+    if at_s <= now_s:
+        comes(run, leaf, now_s, -1)
+        return
+    delay_s = at_s - now_s
+    if now_s + delay_s < at_s:
+        delay_s = np.nextafter(delay_s, math.inf)
+    later(run, leaf, now_s + delay_s)
+
+
+@inlined
+def end(run: State, setting: Setting, slot: int) -> None:
+    """A job ends; its slot is idle."""
+    number, row, now_s = run.number, run.row[slot], run.now_s[0]
+    job, kind = run.rows[row], run.kind[slot]
+    group = setting.group[slot]
+    job[FINISH] = now_s
+    job[COST] = job[SERVICE] * setting.price[kind] / 3600.0  # thesis Eq. 3.11
+    run.held_s[slot] += now_s - job[DISPATCH]
+    copy(job, run.out[number[DONE]])
+    run.free[number[FREE]] = row
+    run.row[slot] = -1
+    run.idle[group] = min(run.idle[group], slot)
+    number[DONE] += 1
+    number[FREE] += 1
+    number[IDLE] += 1
+    comes(run, slot, math.inf, 0)
+
+
+@inlined
+def advance(run: State, setting: Setting) -> int:
+    """Go on until something is needed, or the run has ended."""
+    number, kinds = run.number, len(setting.price)
+    while True:
+        if number[OPEN]:
+            if number[NEXT] < number[LOADED]:
+                announce(run)
+            elif number[MORE]:
+                return JOBS
+            else:
+                comes(run, len(run.row), math.inf, 0)
+            number[OPEN] = 0
+        leaf = run.tree[1]
+        at_s = run.at_s[leaf]
+        if number[RUNG] and at_s > run.now_s[0]:  # all else of this instant is over
+            if number[LOOKED] + kinds > len(run.seen):
+                return SEEN
+            if run.now_s[0] >= run.horizon_s[0]:
+                return STOCK
+            number[RUNG] = 0
+            if number[WAITING] and not decide(run, setting):
+                return FAILED
+            continue
+        if at_s == math.inf:
+            return FAILED if number[WAITING] else ENDED
+        if number[DONE] == len(run.out):
+            return ROWS
+        run.now_s[0] = at_s
+        if leaf == len(run.row):
+            if not join(run, setting):
+                return ROOM
+            number[OPEN] = 1
+            number[RUNG] = number[RUNG] or number[IDLE] > 0
+        elif run.runs[leaf]:
+            end(run, setting, leaf)
+            number[RUNG] = number[RUNG] or number[WAITING] > 0
+        else:
+            job = run.rows[run.row[leaf]]
+            job[START], run.runs[leaf] = at_s, True
+            job[SERVICE] *= setting.mean_s[run.kind[leaf], int(job[COMPLEXITY]) - 1]
+            later(run, leaf, at_s + job[SERVICE])  # thesis Eq. 3.12

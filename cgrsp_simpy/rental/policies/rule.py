@@ -1,0 +1,224 @@
+"""A rule is data: a pure function of numbers, picked by the names of its arguments.
+
+    @tiers
+    def by_risk(now_s, fastest_idle_s, critical_ratio=3.0):
+        ...
+
+SimPy asks it at a view, the compiled loop (`rental.bulk`) over arrays, with equal bits.
+An argument that is no figure has a default: it is a parameter of the rule.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
+from typing import Any, ClassVar, Self
+
+from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.view import SlotView, View
+
+Tier = tuple[float, int, float]
+"""Deadline before which the tier lies, rank, seconds.
+
+Jobs run by rank, then seconds, then deadline, then submission.
+"""
+
+# name -> what it is at a view, where `job` is a job, or a class of them
+OF_MOMENT = {
+    "now_s": "view.now_s",
+    "waiting": "view.waiting",
+    "next_free_s": "max(view.now_s, view.next_end_s or 0.0)",
+    "slots": "len(view.known.fleet)",
+    "offered_load": "view.known.offered_load",
+    "dearest_usd_per_h": "view.known.dearest_usd_per_h",
+}
+OF_LEVEL = {
+    "reference_s": "view.known.gpus[0].mean_execution_s",
+    "fastest_s": "view.known.fastest_s",
+    "slowest_s": "view.known.slowest_s",
+    "fastest_idle_s": "view.fastest_s()",
+}
+OF_CLASS = {"tight": "job.tight"}
+OF_JOB = {"submit_s": "job.submit_s", "deadline_s": "job.deadline_s"}
+OF_OFFERS = {
+    "fastest_offer_s": "min([slot.gpu.mean_execution_s[level] for slot in offers])",
+    "cheapest_offer_usd_per_h": "min([slot.gpu.price_usd_per_h for slot in offers])",
+    "best_status": "min(map(view.status, offers))",
+}
+OF_SLOT = {
+    "mean_s": "slot.gpu.mean_execution_s[level]",
+    "price_usd_per_h": "slot.gpu.price_usd_per_h",
+    "status": "view.status(slot)",
+}
+ONCE = OF_MOMENT | OF_LEVEL | OF_OFFERS
+EACH = OF_CLASS | OF_JOB | OF_SLOT | {name: f"{name}[level]" for name in OF_LEVEL}
+
+
+class Rule:
+    """A function of figures, asked at a view.
+
+    function: pure, of numbers. parameters: in place of its defaults. figures: the names
+    that it may pick from. Raises InputError for an argument that is neither.
+    """
+
+    figures: ClassVar[dict[str, str]] = OF_MOMENT
+    form: ClassVar[str] = "def at(view):\n {once}\n return function({arguments})"
+
+    def __init__(self, function: Callable[..., Any], **parameters: Any) -> None:
+        told = signature(function).parameters.values()
+        defaults = {
+            each.name: each.default for each in told if each.name not in self.figures
+        }
+        for name, default in defaults.items():
+            allowed = (
+                f"one of {', '.join(self.figures)}; or have a default, as a parameter"
+            )
+            what = f"argument of {function.__name__}"
+            require(default is not Parameter.empty, what, name, allowed)
+        self.function, self.parameters = function, defaults
+        self.arguments = tuple(each.name for each in told)
+        self.__doc__ = function.__doc__
+        self._code = self._written()
+        self._set(parameters)
+
+    def _written(self) -> Any:
+        """The function with its figures looked up, as Python runs it fastest."""
+        picked = [name for name in self.arguments if name in self.figures]
+        lines = [f"{name} = {ONCE[name]}" for name in picked if name in ONCE]
+        values = {name: name for name in self.arguments}
+        values |= {name: EACH[name] for name in picked if name in EACH}
+        text = self.form.format(
+            once="; ".join(lines) or "pass", arguments=", ".join(values.values())
+        )
+        return compile(text, "<rule>", "exec")
+
+    def _set(self, parameters: dict[str, Any]) -> None:
+        for name in parameters:
+            check_one_of(
+                f"parameter of {self.function.__name__}", name, self.parameters
+            )
+        self.parameters = self.parameters | parameters
+        made: dict[str, Any] = {"function": self.function, **self.parameters}
+        exec(self._code, made)  # of names that are the tables' or the function's
+        self._at: Callable[..., Any] = made["at"]
+
+    def having(self, **parameters: Any) -> Self:
+        """The rule with other parameters."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._set(parameters)
+        return other
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self  # it never changes
+
+    def __reduce__(self) -> Any:
+        return _again, (type(self), self.function, self.parameters)
+
+    def __call__(self, view: View) -> Any:
+        """What the rule says at a view."""
+        return self._at(view)
+
+
+def _again(kind: Callable[..., Any], function: Any, parameters: dict[str, Any]) -> Any:
+    return kind(function, **parameters)
+
+
+class Tiers(Rule):
+    """An order by tiers of deadline, worked out from the fronts of the classes alone.
+
+    function: gives the tiers of a class of jobs (complexity, tight) by rising deadline,
+    at most four, the last without end. A tier's seconds are an estimate for
+    shortest-first, 0 for earliest deadline.
+    """
+
+    figures = OF_MOMENT | OF_LEVEL | OF_CLASS
+    form = (
+        "def at(view):\n {once}\n def of_class(job):\n"
+        "  level = job.complexity - 1\n  return function({arguments})\n return of_class"
+    )
+
+    def __call__(self, view: View, skipped: bool = False) -> list[Job]:
+        """The first jobs of each tier of each class, as many as slots are idle.
+
+        skipped: whether jobs may be passed over, so that the first alone is not enough.
+        """
+        if view.waiting <= 1:
+            return view.first(1)
+        most, tiers_of_class = view.idle_count, self._at(view)
+        fronts: list[tuple[int, float, float, int, Job]] = []
+        for own in view.classes:
+            jobs, deadlines_s, first = own.jobs, own.deadlines_s, 0
+            if not jobs:
+                continue
+            last_s = deadlines_s[-1]
+            for before_s, rank, seconds in tiers_of_class(own):
+                due_s = deadlines_s[first]
+                if due_s >= before_s:
+                    continue
+                last = last_s < before_s
+                stop = len(jobs) if last else bisect_left(deadlines_s, before_s, first)
+                if most == 1:
+                    job = jobs[first]
+                    fronts.append((rank, seconds, due_s, job.id, job))
+                else:
+                    front = jobs[first : min(first + most, stop)]
+                    fronts += [(rank, seconds, j.deadline_s, j.id, j) for j in front]
+                if last:
+                    break
+                first = stop
+        if most == 1 and not skipped:
+            return [min(fronts)[4]]
+        fronts.sort()
+        return [key[4] for key in fronts]
+
+    def whole_queue(self, view: View) -> list[Job]:
+        """The order by its definition: all waiting jobs, each by its own tier."""
+        tiers_of_class = self._at(view)
+
+        def key(job: Job) -> tuple[int, float, float, int]:
+            own = next(tier for tier in tiers_of_class(job) if job.deadline_s < tier[0])
+            return own[1], own[2], job.deadline_s, job.id
+
+        return sorted(view.queue, key=key)
+
+
+class Score(Rule):
+    """A placement on the offer of least score, the first of equal ones.
+
+    function: gives one to three numbers, a tuple. One that names a status has those of
+    all offers shown.
+    """
+
+    figures = OF_MOMENT | OF_LEVEL | OF_CLASS | OF_JOB | OF_OFFERS | OF_SLOT
+    form = (
+        "def at(view, job, offers):\n level = job.complexity - 1\n {once}\n"
+        " least = None\n"
+        " for slot in offers:\n  score = function({arguments})\n"
+        "  if least is None or score < least:\n   least, best = score, slot\n"
+        " return best"
+    )
+
+    def __call__(  # type: ignore[override]
+        self, view: View, job: Job, offers: Sequence[SlotView]
+    ) -> SlotView:
+        """The offer for a job."""
+        best: SlotView = self._at(view, job, offers)
+        return best
+
+
+def tiers(function: Callable[..., Sequence[Tier]]) -> Tiers:
+    """An order, of the tiers that a function gives."""
+    return Tiers(function)
+
+
+def score(function: Callable[..., tuple[float, ...]]) -> Score:
+    """A placement, by the score that a function gives."""
+    return Score(function)
+
+
+def withheld(function: Callable[..., float]) -> Rule:
+    """A number of slots that loose jobs do not get."""
+    return Rule(function)

@@ -1,0 +1,352 @@
+"""Runs in the compiled loop are those of SimPy, to the bit; what cannot be is SimPy's."""
+
+import itertools
+import os
+import random
+import subprocess
+import sys
+from math import inf
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.decide.suite import TEST, TRAIN
+from cgrsp_simpy.decide.suite import scenario as of_suite
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.policy import PolicyError
+from cgrsp_simpy.rental.policies.rule import score, tiers
+from cgrsp_simpy.rental.policies.rules import by_deadline, by_submission, fastest
+from cgrsp_simpy.rental.record import RECORD
+from cgrsp_simpy.rental.workload import DAYS as THESIS_DAYS
+from cgrsp_simpy.studies import replicate
+
+pytest.importorskip("numba")
+bulk = pytest.importorskip("cgrsp_simpy.rental.bulk")
+
+POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo".split()
+VARIANTS = ["rh:reserve=3,gate=100", "rh:gate=0", "adaptive:pressure=2,wide_s=900"]
+VARIANTS += ["spt-rescue:threshold_s=-50", "cadr:critical_ratio=1", "spt:cost_weight=0"]
+
+
+def equal(scenario, policy, seed=0):
+    """Whether both engines leave the same records, claims and figures; they are compiled."""
+    made = scenario.make_policy(policy)
+    assert scenario.not_compiled(made) == ""
+    found, wanted = (scenario.run(made, seed, engine=each) for each in ("compiled", "simpy"))
+    return (
+        np.array_equal(found.jobs, wanted.jobs)
+        and found.jobs.dtype == wanted.jobs.dtype
+        and np.array_equal(found.claims, wanted.claims)
+        and repr(found.summary()) == repr(wanted.summary())  # NaN differs from NaN
+        and scenario.outcome(found) == scenario.outcome(wanted)
+        and (found.decisions, found.held_s) == (wanted.decisions, wanted.held_s)
+        and (found.policy, found.seed) == (wanted.policy, wanted.seed)
+    )
+
+
+def differing(scenarios, policies, seeds):
+    return [
+        (scenario.name, policy, seed)
+        for scenario, policy, seed in itertools.product(scenarios, policies, seeds)
+        if not equal(scenario, policy, seed)
+    ]
+
+
+DAYS = [cg.day(name, jobs=min(jobs, 150)) for name, (_, jobs) in THESIS_DAYS.items()]
+
+
+def test_the_loop_knows_the_columns_of_a_record():
+    from cgrsp_simpy.rental import kernel
+
+    names = list(RECORD)
+    assert len(names) == kernel.WIDTH
+    own = {"TIGHT": "tight", "DUE": "deadline_s", "FINISH": "finish_s", "COST": "cost_usd"}
+    own |= {"GPU": "gpu", "STATUS": "status", "SERVICE": "service_s", "SUBMIT": "submit_s"}
+    assert [names[getattr(kernel, each)] for each in own] == list(own.values())
+
+
+@pytest.mark.parametrize("policy", POLICIES + VARIANTS)
+def test_days_are_those_of_simpy(policy):
+    assert differing(DAYS, [policy], range(1)) == []
+
+
+@pytest.mark.long
+def test_ten_policies_on_four_days_of_fifty_seeds_are_those_of_simpy():
+    days = [cg.day(name) for name in THESIS_DAYS]
+    assert differing(days, POLICIES, range(50)) == []
+
+
+def compilable(seeds):
+    made = [of_suite(seed) for seed in seeds]
+    return [each for each in made if not each.not_compiled(each.make_policy("fifo"))]
+
+
+@pytest.mark.long
+def test_so_are_the_scenarios_of_the_suite():
+    scenarios = compilable([*TRAIN, *TEST])
+    assert len(scenarios) > 20
+    assert differing(scenarios, POLICIES, range(1)) == []
+
+
+# ---- what days do not have ----
+
+FOUR = (
+    cg.DeadlineClass("rush", 0.2, 3600, tight=True, weight=4),
+    cg.DeadlineClass("day", 0.3, 14400, complexity_mix=(0.2, 0.2, 0.6)),
+    cg.DeadlineClass("night", 0.5, 36000),
+)
+HOURLY = cg.ArrivalRates(tuple(range(10, 34)), start_h=8)
+OTHERS = {
+    "types that are chosen": cg.day("surge", jobs=150, free_types=True),
+    "stock that persists": cg.day("surge", jobs=150, persistence_s=3600),
+    "seen": cg.day("surge", jobs=150, persistence_s=3600, sight="now"),
+    "polled": cg.day("surge", jobs=150, persistence_s=900, sight="poll:300", free_types=True),
+    "printed clock": cg.day("hectic", jobs=150, clock="printed"),
+    "classes": cg.Scenario("classes", cg.PoissonWorkload(150, 0.05, deadlines=FOUR)),
+    "hours": cg.Scenario("hours", cg.HourlyWorkload(150, HOURLY)),
+    "one slot": cg.day("normal", slots=1),
+    "many slots": cg.day("hectic", slots=150, jobs=400),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_scenarios_are_those_of_simpy(name):
+    assert differing([OTHERS[name]], ["fifo", "rh", "cadr", "adaptive"], range(1)) == []
+
+
+def test_hourly_stock_is_that_of_simpy():
+    chances = tuple((hour / 46, 0.5 - hour / 92, 0.5 - hour / 92) for hour in range(24))
+    stock = [
+        cg.HourlyStock("RTX 3090", chances, persistence_s=7200),
+        cg.HourlyStock("RTX A4000", chances),
+    ]
+    market = cg.Market(stock=tuple(stock), persistence_s=600, sight="now")
+    scenario = cg.Scenario("hourly", cg.PoissonWorkload(150, 0.02), market=market)
+    assert differing([scenario], ["fifo", "edf", "cadr"], range(1)) == []
+
+
+def test_a_log_is_that_of_simpy(tmp_path):
+    rows = [f"{40 * n},{30 + 7 * n % 90}" for n in range(200)]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["submit_s,service_s", *rows]), encoding="utf-8")
+    assert differing([cg.trace(path)], ["fifo", "spt", "rh", "cadr"], range(1)) == []
+
+
+EXACT = (
+    cg.GpuType("A", 0.5, (60, 70, 100), 0.5),
+    cg.GpuType("B", 0.25, (50, 90, 95), 0.9),
+    cg.GpuType("C", 1.0, (60, 60, 60), 0.7),
+)
+DELAYS = ((0, 0), (10, 10), (60, 60))
+
+
+def tied(seed, free_types=False):
+    """Whole seconds throughout: arrivals, starts and ends at the same instants."""
+    rng = random.Random(seed)
+    times = sorted(rng.choice((0, 10, 60, 120, 180, 240, 300)) for _ in range(40))
+    jobs = [
+        cg.Job(
+            id, at_s, at_s + rng.choice((60, 120, 600, 6000)), rng.randint(1, 3), rng.random() < 0.4
+        )
+        for id, at_s in enumerate(times)
+    ]
+    slots = [rng.choice(EXACT) for _ in range(rng.randint(1, 6))]
+    market, service = cg.Market(delay_s=DELAYS), cg.Service(sigma=(0, 0, 0))
+    return cg.Scenario(f"ties {seed}", cg.JobList(jobs), slots, EXACT, free_types, market, service)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_happens_at_one_instant_happens_in_simpys_order(policy):
+    scenarios = [tied(seed, free_types=seed % 3 == 0) for seed in range(12)]
+    assert differing(scenarios, [policy], range(1)) == []
+    ends = scenarios[1].run(policy).jobs["finish_s"]
+    assert len(set(ends.tolist())) < len(ends)
+
+
+@pytest.mark.slow
+def test_jobs_stock_and_rows_pass_through_in_blocks():
+    long = cg.day("normal", jobs=20_000, persistence_s=300)
+    waits = cg.day("hectic", jobs=9000)
+    assert differing([long, waits], ["spt", "cadr"], range(1)) == []
+
+
+# ---- rules of one's own ----
+
+
+@tiers
+def by_patience(now_s, submitted=0.0, patience_s=900.0):
+    return ((now_s + patience_s, 1, submitted), (inf, 0, 0.0))
+
+
+@tiers
+def with_words(now_s):
+    return ((inf, 0, len(str(now_s))),)
+
+
+@tiers
+def by_list(now_s):
+    return [(inf, 0, now_s)]
+
+
+@score
+def by_ratio(mean_s, price_usd_per_h, status, power=0.5):
+    return status, power * mean_s - price_usd_per_h / power
+
+
+@score
+def broken(mean_s, best_status):
+    return (mean_s / (best_status - best_status),)
+
+
+@score
+def squared(mean_s):
+    return (mean_s**2,)
+
+
+def test_rules_of_ones_own_run_compiled():
+    patient = cg.ListPolicy(by_patience.having(patience_s=3e4), by_ratio.having(power=0.25), "own")
+    assert equal(cg.day("surge", jobs=200), patient)
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (cg.ListPolicy(by_deadline, squared, "own"), "rule squared uses **"),
+        (cg.ListPolicy(with_words, fastest, "own"), "rule with_words uses len"),
+        (cg.ListPolicy(by_list, fastest, "own"), "rule by_list cannot be compiled"),
+        (cg.ListPolicy(lambda view: view.queue, fastest, "own"), "the order of own is not a rule"),
+        (
+            cg.ListPolicy(by_submission, lambda view, job, offers: offers[0], "own"),
+            "the place of own",
+        ),
+        (cg.ListPolicy(by_deadline, fastest, "own", lambda view: 1), "the reserve of own"),
+        ("random", "policy random is not made of an order and a place that are rules"),
+    ],
+)
+def test_what_is_no_rule_is_simpys(policy, why):
+    scenario = cg.day("quiet")
+    assert scenario.not_compiled(scenario.make_policy(policy)).startswith(why)
+    with pytest.raises(InputError, match="cannot run"):
+        cg.compare(scenario, [policy], range(2), engine="compiled")
+    assert not cg.compare(scenario, [policy], range(2)).failures
+
+
+def test_a_rule_that_fails_says_why_as_in_simpy(capfd):
+    scenario = cg.day("surge", jobs=50)
+    failing = cg.ListPolicy(by_deadline, broken, "own")
+    with pytest.raises(PolicyError) as simpy:
+        scenario.run(failing, engine="simpy")
+    with pytest.raises(PolicyError) as compiled:
+        scenario.run(failing, engine="compiled")
+    assert str(compiled.value) == str(simpy.value)
+    assert "division by zero" in str(simpy.value)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "why"),
+    [
+        (cg.day("quiet", terms=cg.Terms(warm_s=60)), "its terms of renting are not the thesis's"),
+        (
+            cg.Scenario("gangs", cg.JobList([cg.Job(0, 0, 60, gpus=2)])),
+            "it has jobs of several GPUs",
+        ),
+    ],
+)
+def test_what_the_loop_does_not_know_is_simpys(scenario, why):
+    assert scenario.not_compiled(scenario.make_policy("fifo")) == why
+
+
+def test_jobs_that_would_wait_for_ever_are_an_error_as_in_simpy():
+    from cgrsp_simpy.rental.policies.rule import withheld
+
+    @withheld
+    def all_of_them(slots):
+        return slots
+
+    scenario = cg.day("quiet", tight_fraction=0)
+    holds = cg.ListPolicy(by_deadline, fastest, "holds", all_of_them)
+    with pytest.raises(PolicyError, match="left 6 jobs waiting"):
+        scenario.run(holds, engine="compiled")
+
+
+# ---- engine= ----
+
+
+def test_studies_are_the_same_by_either_engine(tmp_path):
+    day, policies = cg.day("normal"), ["fifo", "cadr", "rh"]
+    own = [
+        cg.compare(day, policies, range(4), engine=each, out=tmp_path / each)
+        for each in ("simpy", "compiled")
+    ]
+    assert own[0].rows == own[1].rows
+    kept = [tmp_path / each / "chunks" / "000000.json" for each in ("simpy", "compiled")]
+    assert kept[0].read_bytes() == kept[1].read_bytes()
+    again = cg.compare(day, policies, range(4), engine="compiled", out=tmp_path / "simpy")
+    assert again.rows == own[0].rows
+    grid = {"name": "normal", "slots": [4, 5]}
+    swept = [cg.sweep(cg.day, grid, ["spt"], range(2), engine=e) for e in ("simpy", "compiled")]
+    assert swept[0].rows == swept[1].rows
+
+
+@pytest.mark.parametrize(
+    ("engine", "within", "jobs", "runs"),
+    [
+        ("auto", "auto", replicate.MANY - 1, "simpy"),
+        ("auto", "auto", replicate.MANY, "auto"),
+        ("auto", "compiled", 1, "compiled"),
+        ("auto", "simpy", 10**9, "simpy"),
+        ("simpy", "compiled", 10**9, "simpy"),
+        ("compiled", "simpy", 1, "compiled"),
+    ],
+)
+def test_small_studies_stay_with_simpy_unless_told(engine, within, jobs, runs):
+    wanted = [replicate.Replications(cg.day("quiet"), ["fifo"], range(1))]
+    with replicate.studies_on(within):
+        assert replicate.engine_for(engine, wanted, jobs) == runs
+
+
+def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
+    done = []
+    monkeypatch.setattr(bulk, "_tell", lambda: done.append(1))
+    monkeypatch.setattr(replicate, "MANY", 1)
+    day = cg.day("quiet")
+    study = cg.compare(day, ["fifo", "random", "triage", "cadr"], range(3))
+    assert len(done) == 6
+    assert study.rows == cg.compare(day, list(study.policies), range(3), engine="simpy").rows
+
+
+def test_what_has_no_compiled_loop_says_so():
+    nodes = cg.cluster.Scenario(cg.cluster.Offered(jobs=20, load=0.5))
+    with pytest.raises(InputError, match="has no compiled loop"):
+        cg.simulate(nodes, "fifo", engine="compiled")
+    with pytest.raises(InputError, match="engine"):
+        cg.simulate(cg.day("quiet"), "fifo", engine="compiled", listener=print)
+    with pytest.raises(InputError, match="auto, simpy, compiled"):
+        cg.simulate(cg.day("quiet"), "fifo", engine="fast")
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_number_of_jobs():
+    import tracemalloc
+
+    peaks = []
+    for jobs in (30_000, 120_000):
+        scenario = cg.day("normal", jobs=jobs)
+        tracemalloc.start()
+        scenario.run("cadr", records=False, engine="compiled")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.1 * peaks[0]
+
+
+@pytest.mark.slow
+def test_without_a_compiler_all_is_simpys():
+    told = (
+        "import cgrsp_simpy as cg; day = cg.day('quiet'); print(cg.simulate(day, 'cadr').policy);"
+        " print(day.not_compiled(day.make_policy('cadr')))"
+    )
+    env = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", told], env=env, capture_output=True, text=True)
+    assert done.stdout.splitlines()[0] == "cadr", done.stderr
+    assert "it needs numba, the extra fast" in done.stdout

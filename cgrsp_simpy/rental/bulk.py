@@ -40,6 +40,7 @@ if COMPILED:
 log = logging.getLogger(__name__)
 CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")  # figures that do not change in a run
 ROOM, SEEN = 1024, 4096  # jobs that wait or run, and variates of statuses shown, to begin with
+NEEDED = 'it needs numba, the extra fast: pip install ".[fast]" in a clone'
 LOOK_AHEAD_S = 86400.0  # for which stock is known beforehand
 
 
@@ -48,9 +49,9 @@ LOOK_AHEAD_S = 86400.0  # for which stock is known beforehand
 
 def refused(scenario: Any, policy: Any) -> str:
     """Why a policy cannot run compiled on a scenario; "" where it can."""
-    if not COMPILED:
-        return 'it needs numba, the extra fast: pip install ".[fast]" in a clone'
-    return str(scenario.fixed.refused or of_policy(policy))
+    if told := scenario.fixed.refused or of_policy(policy):
+        return str(told)
+    return "" if COMPILED else NEEDED
 
 
 def types_of(scenario: Any) -> tuple[GpuType, ...]:
@@ -120,6 +121,8 @@ def not_plain(kind: Any, function: Any) -> str:
     for name in function.__code__.co_names:
         if not _is_plain(function.__globals__.get(name, getattr(builtins, name, None))):
             return f"{told} uses {name}"
+    if not COMPILED:
+        return ""
     try:
         compiled_rule(kind, function)
     except numba.core.errors.NumbaError as error:

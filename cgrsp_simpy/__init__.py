@@ -35,12 +35,11 @@ from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.view import View
 from cgrsp_simpy.rental.workload import HourlyWorkload, JobList, LoggedWorkload, PoissonWorkload
 from cgrsp_simpy.studies.compare import compare, select
-from cgrsp_simpy.studies.executors import WorkerError
 from cgrsp_simpy.studies.replicate import simulate, step_through
 from cgrsp_simpy.studies.sweep import sweep
 
 if TYPE_CHECKING:
-    from cgrsp_simpy import cluster, dag, exercises, hgsp, llm, plots, spot, waiting
+    from cgrsp_simpy import cluster, dag, exercises, hgsp, llm, plots, spot, thesis, waiting
     from cgrsp_simpy.analysis import queueing, statistics
     from cgrsp_simpy.decide.advice import advise
     from cgrsp_simpy.decide.bounds import lower_bound
@@ -81,7 +80,6 @@ __all__ = [
     "Terms",
     "View",
     "Wake",
-    "WorkerError",
     "advise",
     "arrival_rates",
     "cluster",
@@ -113,6 +111,7 @@ __all__ = [
     "statistics",
     "step_through",
     "sweep",
+    "thesis",
     "trace",
     "waiting",
 ]
@@ -121,7 +120,7 @@ __all__ = [
 MODULES = {
     name.rpartition(".")[2]: name
     for name in "analysis.queueing analysis.statistics cluster dag exercises hgsp llm plots spot"
-    " waiting".split()
+    " thesis waiting".split()
 }
 LATER = {
     "advise": "decide.advice",
@@ -139,6 +138,7 @@ MOVED = (
     "engine.stepping.Due engine.events.Event rental.gpu.GPUS_2025 rental.record.JobRecord "
     "decide.month.Month rental.policies.PREEMPTIVE engine.places.Place rental.view.Policy "
     "rental.view.SlotView engine.stepping.Step studies.sweep.Sweep decide.month.THESIS_MIX "
+    "studies.executors.WorkerError "
 )
 
 

@@ -107,7 +107,7 @@ def swf_of_three(folder):
 
 def check_index(folder, module, ids):
     """The folder of a gallery holds three files a figure, and an index of all."""
-    assert len(list(folder.iterdir())) == 3 * len(ids) + 1
+    assert len(list(folder.iterdir())) == 4 * len(ids) + 1
     index = (folder / "README.md").read_text(encoding="utf-8")
     for id in ids:
         assert f"({module}_{id}.png)" in index

@@ -1,7 +1,8 @@
 """A lecture as a notebook and as a speaker's slides, from its script alone.
 
-A heading in the text, or the title of a cell of code, begins a slide; the scripts hold no other
-sign of slides. Of a cell that draws, the slide shows the picture without the code.
+A heading in the text, or the title of a cell of code, begins a slide; what does not fit goes on
+with the next. Of a cell that draws, the slide shows the picture without the code. The page is
+slides.html, beside this file; nothing is loaded from elsewhere.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from cgrsp_simpy.model.checks import InputError
 
 CELL_S = 600  # seconds that a cell may take
 PICTURE = "picture"  # the tag of a cell that draws
-SLIDE = {"slideshow": {"slide_type": "slide"}}
+TEMPLATE = Path(__file__).with_name("slides.html")
+MOST_LINES = 22  # of code on a slide; longer cells are shown in parts
 BEFORE_A_HEADING = re.compile(r"^(?=#{1,3} )", re.MULTILINE)
 
 
 def notebook(script: str) -> Any:
-    """The notebook of a script in percent format, not run, with the slides in its metadata."""
+    """The notebook of a script in percent format, not run; a heading begins a cell."""
     found = _needed("jupytext").reads(script, fmt="py:percent")
     found.cells = [new for cell in found.cells for new in _cells(cell)]
     for place, cell in enumerate(found.cells):
@@ -53,23 +55,39 @@ def run(written: Any, folder: str | Path) -> None:
 
 
 def slides(script: str) -> str:
-    """The page of slides, with all that the script prints and draws; reveal.js is not in it."""
+    """The page of slides, with all that the script prints and draws."""
     written = notebook(script)
     hidden = {"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": [PICTURE]}}
     config = _needed("traitlets.config").Config(hidden)
-    exporter = _needed("nbconvert").SlidesExporter(config=config, reveal_scroll=True)
+    exporter = _needed("nbconvert").HTMLExporter(config=config, template_name="basic")
     with tempfile.TemporaryDirectory() as folder:  # for the pictures that it saves
         run(written, folder)
-    page: str = exporter.from_notebook_node(written)[0]
-    return page
+    written.cells = [part for cell in written.cells for part in _parts(cell)]
+    style = _needed("pygments.formatters").HtmlFormatter().get_style_defs(".highlight")
+    page = TEMPLATE.read_text(encoding="utf-8").replace("{{STYLE}}", style)
+    return page.replace("{{BODY}}", exporter.from_notebook_node(written)[0])
+
+
+def _parts(cell: Any) -> Iterator[Any]:
+    """A cell, or if its code is long its parts between empty lines; the last has the output."""
+    shown = cell.cell_type == "code" and PICTURE not in cell.metadata.get("tags", ())
+    lines: list[str] = []
+    for number, part in enumerate(cell.source.split("\n\n") if shown else ()):
+        if lines and "\n\n".join([*lines, part]).count("\n") >= MOST_LINES:
+            new = _needed("nbformat").v4.new_code_cell
+            yield new("\n\n".join(lines), id=f"{cell['id']}-{number}")
+            lines = []
+        lines.append(part)
+    cell.source = "\n\n".join(lines) or cell.source
+    yield cell
 
 
 def _cells(cell: Any) -> Iterator[Any]:
-    """The cells of a notebook that one of the script becomes: its slides apart, titles as text."""
+    """The cells of a notebook that one of the script becomes: titles as text."""
     text = _needed("nbformat").v4.new_markdown_cell
     title = cell.metadata.pop("title", None)
     if title is not None:
-        yield text(f"## {title}", metadata=SLIDE)
+        yield text(f"## {title}")
     said = _docstring(cell.source) if cell.cell_type == "code" else cell.source
     if said is None:
         if ".savefig(" in cell.source:
@@ -78,7 +96,7 @@ def _cells(cell: Any) -> Iterator[Any]:
         return
     for part in BEFORE_A_HEADING.split(said):
         if part.strip():
-            yield text(part.strip(), metadata=SLIDE if part.startswith("#") else {})
+            yield text(part.strip())
 
 
 def _docstring(source: str) -> str | None:

@@ -20,8 +20,8 @@ from cgrsp_simpy.cli.options import (
     Answer,
     add_log,
     add_options,
+    draw_gallery,
     formatted,
-    gallery_of,
     reading_of,
     refuse,
 )
@@ -114,10 +114,7 @@ def _table(given: argparse.Namespace) -> Answer:
 
 def _figures(given: argparse.Namespace) -> Answer:
     """The figures; that of numbers of GPUs on a log, where one is given."""
-    from cgrsp_simpy.llm.figures import FIGURES, draw_figures  # matplotlib, for this alone
+    from cgrsp_simpy.llm import figures  # matplotlib, for this alone
 
-    ids, executor = gallery_of(given, FIGURES)
     given.requests = None
-    source = _source(given)
-    drawn = draw_figures(given.out, ids, source=source, style=given.style, executor=executor)
-    return Answer("\n".join(map(str, drawn)))
+    return draw_gallery(given, figures, "trace", "log", source=_source(given))

@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.cli.options import FORMATTED, Answer, add_gallery, formatted, gallery_of
+from cgrsp_simpy.cli.options import FORMATTED, Answer, add_gallery, draw_gallery, formatted
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import aligned
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_gallery(figures, "figures/market")
     recorded = "snapshots or laws, on whose stock the findings are judged, too; may be given again"
-    figures.add_argument("--market", action="append", default=[], metavar="FILE", help=recorded)
+    figures.add_argument("--market", action="append", metavar="FILE", help=recorded)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -80,12 +80,9 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 
 def _figures(given: argparse.Namespace) -> Answer:
-    # matplotlib, for this action alone
-    from cgrsp_simpy.thesis.persistence import FIGURES, draw_figures
+    from cgrsp_simpy.thesis import persistence  # matplotlib, for this action alone
 
-    ids, executor = gallery_of(given, FIGURES)
-    paths = draw_figures(given.out, ids, style=given.style, executor=executor, market=given.market)
-    return Answer("\n".join(map(str, paths)))
+    return draw_gallery(given, persistence, "market", market=given.market or ())
 
 
 def _told(polls: Polls) -> Row:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from cgrsp_simpy.cli.fields import Field, add_pairs, checked, fields_of, pairs_of
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
-from cgrsp_simpy.model.checks import InputError, check_whole, require
+from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.studies.study import Results, failures_told
 
@@ -153,34 +153,51 @@ def answer(study: Results, given: argparse.Namespace) -> Answer:
 # ---- figures ----
 
 
+STYLES = ("print", "lecture", "single", "double")
+LOOK = {"width": Field("width", float), "pgf": Field("pgf", bool)}  # beside matplotlib's settings
+
+
 def add_gallery(parser: argparse.ArgumentParser, folder: str, only: bool = True) -> None:
     """Add the options of an action that draws. only: whether some of its figures can be chosen."""
-    styles = ("print", "lecture", "single", "double")
-    told = (
-        "single, double: columns of a journal, 88 and 180 mm, in 8 pt and as PDF too (wide figures"
-        " take both) (default: print)"
+    style = (
+        f"{', '.join(STYLES)}, or settings of matplotlib, such as font.size=10, width=MM and"
+        " pgf=yes: a PGF, too, for LaTeX, which has to be there; single, double: columns of a"
+        " journal, 88 and 180 mm, in 8 pt (wide figures take both) (default: print)"
     )
     if only:
         add_options(parser, ("--only ID,ID", str, "some of the figures (default: all)"))
-    add_options(parser, ("--out DIR", str, "where to draw (default: %(default)s)", folder))
-    parser.add_argument(
-        "--style",
-        choices=styles,
-        default="print",
-        metavar="NAME",
-        help=f"{', '.join(styles)}; {told}",
+    add_options(
+        parser,
+        ("--out DIR", str, "where to draw (default: %(default)s)", folder),
+        ("--style NAME|A=X,B=Y", checked(_look), style, {"style": "print"}),
+        ("--redraw", bool, "from the CSV files in the folder; nothing is run"),
     )
     parser.set_defaults(parallel=True)
 
 
-def gallery_of(
-    given: argparse.Namespace, every: Iterable[str]
-) -> tuple[tuple[str, ...], int | None]:
-    """The figures asked for, of all that there are, and the executor."""
-    if given.only is None:
+def _look(text: str) -> dict[str, Any]:
+    """How figures are drawn, in "single" or "font.size=10,width=120,pgf=yes"."""
+    if "=" not in text:
+        check_one_of("style", text, STYLES)
+        return {"style": text}
+    settings = dict(part.partition("=")[::2] for part in text.split(","))
+    own = [f"{name}={settings.pop(name)}" for name in LOOK if name in settings]
+    return {"style": settings, **(pairs_of(LOOK, ",".join(own)) if own else {})}
+
+
+def draw_gallery(given: argparse.Namespace, module: Any, *options: str, **sizes: Any) -> Answer:
+    """Draw the figures asked for, of a module of figures; the files. options: of what is run.
+    sizes: that they give.
+    """
+    if given.redraw:
+        refuse(given, "left out beside --redraw", *options)
+        sizes = {}
+    elif given.only is None:
         log.info("%s", LONG_FIGURES)
-    ids = every if given.only is None else given.only.split(",")
-    return tuple(ids), executor_of(given)
+    ids = tuple(module.FIGURES if given.only is None else given.only.split(","))
+    own: dict[str, Any] = {"redraw": given.redraw, "executor": executor_of(given), **given.style}
+    paths = module.draw_figures(given.out, ids, **own, **sizes)
+    return Answer("\n".join(map(str, paths)))
 
 
 def executor_of(given: argparse.Namespace) -> int | None:

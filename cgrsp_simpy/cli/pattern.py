@@ -20,7 +20,7 @@ from cgrsp_simpy.cli.options import (
     answer,
     by_answer,
     check_work,
-    gallery_of,
+    draw_gallery,
     policies_of,
     refuse,
     seeds_of,
@@ -251,7 +251,5 @@ def _value(text: str) -> Any:
 
 
 def _figures(given: argparse.Namespace, module: Module) -> Answer:
-    drawn = import_module(module.figures)  # with matplotlib, for this action alone
-    ids, executor = gallery_of(given, drawn.FIGURES)
-    paths = drawn.draw_figures(given.out, ids, style=given.style, executor=executor)
-    return Answer("\n".join(map(str, paths)))
+    # with matplotlib, for this action alone
+    return draw_gallery(given, import_module(module.figures))

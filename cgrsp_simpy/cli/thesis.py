@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import logging
 
+from cgrsp_simpy.cli.fields import Field, add_pairs, fields_of, given_of
 from cgrsp_simpy.cli.options import (
-    LONG_FIGURES,
     Answer,
     add_gallery,
     add_options,
     check_work,
+    draw_gallery,
     executor_of,
+    policies_of,
 )
 from cgrsp_simpy.model.checks import check_one_of, check_whole
 from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.thesis.experiments import COUNTED
 from cgrsp_simpy.thesis.report import IDS, Report, make_report, wanted_of
 from cgrsp_simpy.thesis.runs import work_of
@@ -23,6 +26,7 @@ from cgrsp_simpy.thesis.verdict import DIFFERS
 log = logging.getLogger(__name__)
 
 MOST_SEEDS = 10_000  # hours
+VARIED = "tight_fraction jobs rate_per_s free_types clock persistence_s sight".split()
 LEAST_SHARE_PCT, MOST_RMS_Z = 93.0, 1.15
 
 
@@ -50,11 +54,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "figures", help="every figure: PNG, SVG, and the CSV of what is plotted"
     )
     figure = actions.add_parser("figure", help="one figure")
+    figures.set_defaults(only=None)
     figure.add_argument(
-        "id",
+        "only",
         metavar="N.M",
         help="a number of the thesis, or slots, thresholds, reservations, stock, queue, cells",
     )
+    known = {"slots": Field("slots", int), **fields_of(day, *VARIED)}
+    add_options(
+        figure,
+        ("--seeds N", int, "replications of every table (default: the thesis's)"),
+        ("--policies A,B", str, "in place of the thesis's; of others nothing is published"),
+    )
+    add_pairs(figure, "scenario", known, "that each scenario has in place of its own")
     for action in (figures, figure):
         add_gallery(action, "figures", only=False)
         action.add_argument(
@@ -67,10 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The report in the format asked for, its check, or the names of the files that were drawn."""
-    executor = executor_of(given)
     if given.action in ("figures", "figure"):
-        return _figures(given, executor)
-    seeds = given.seeds
+        return _figures(given)
+    executor, seeds = executor_of(given), given.seeds
     if seeds is not None:
         check_whole(
             "--seeds", seeds, least=2, most=MOST_SEEDS
@@ -86,16 +97,13 @@ def carry_out(given: argparse.Namespace) -> Answer:
     return _checked(report) if given.action == "check" else Answer(_formatted(report, given.format))
 
 
-def _figures(given: argparse.Namespace, executor: int | None) -> Answer:
-    # matplotlib, for these commands alone
-    from cgrsp_simpy.thesis.figures import FIGURES, draw_figures
+def _figures(given: argparse.Namespace) -> Answer:
+    from cgrsp_simpy.thesis import figures  # matplotlib, for these commands alone
 
-    ids = tuple(FIGURES) if given.action == "figures" else (given.id,)
-    if given.runs is None and given.action == "figures":
-        log.info("%s", LONG_FIGURES)
-    return Answer(
-        "\n".join(map(str, draw_figures(given.out, ids, given.runs, given.style, executor)))
-    )
+    sizes = given_of(given, "seeds", "scenario", runs="runs_from")
+    if getattr(given, "policies", None) is not None:
+        sizes["policies"] = policies_of(given.policies)
+    return draw_gallery(given, figures, "seeds", "policies", "scenario", "runs", **sizes)
 
 
 def _formatted(report: Report, form: str) -> str:

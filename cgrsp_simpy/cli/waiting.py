@@ -23,8 +23,8 @@ from cgrsp_simpy.cli.options import (
     add_log,
     add_options,
     check_work,
+    draw_gallery,
     formatted,
-    gallery_of,
     policies_of,
     reading_of,
     refuse,
@@ -406,16 +406,11 @@ def _told(value: Mean) -> str:
 
 def _figures(given: argparse.Namespace) -> Answer:
     """The figures; those of a workload of a log, where one is given."""
-    from cgrsp_simpy.waiting.paper.figures import (  # matplotlib, for this alone
-        FIGURES,
-        draw_figures,
-    )
+    from cgrsp_simpy.waiting.paper import figures  # matplotlib, for this alone
 
-    ids, executor = gallery_of(given, FIGURES)
     refuse(given, "given with --trace", *(["log"] if given.trace is None else []))
     trace = None if given.trace is None else _log_of(given)
-    drawn = draw_figures(given.out, ids, trace=trace, style=given.style, executor=executor)
-    return Answer("\n".join(map(str, drawn)))
+    return draw_gallery(given, figures, "trace", "log", trace=trace)
 
 
 OWN: dict[str, Callable[[argparse.Namespace], Answer]] = {

@@ -1,5 +1,5 @@
-"""Figures as files, for the commands that draw whole sets: the CSV of what is plotted, a PNG of 200
-dpi, an SVG, and an index.
+"""Figures, one or whole sets of them: drawn from rows, or from a CSV file of these, and as files:
+the CSV, a PNG of 200 dpi, an SVG and a PDF, and an index.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from dataclasses import dataclass, field
 from io import BytesIO, StringIO
 from itertools import combinations
 from pathlib import Path
+from shutil import which
 from typing import Any, TypeVar
 
+from matplotlib import rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import csv_text, from_cell, progress
 from cgrsp_simpy.plots.parts import legend_outside, letters
-from cgrsp_simpy.plots.style import COLUMNS_MM, SIZE, STYLE, styled
+from cgrsp_simpy.plots.style import SIZE, STYLE, Style, styled
 
 Row = dict[str, Any]
 RowOf = TypeVar("RowOf", bound=Mapping[str, Any])
@@ -31,8 +33,12 @@ Handles = Sequence[Line2D | Patch]
 Rows = Callable[[Any], list[Row]]  # of the runs of a gallery
 Draw = Callable[[Canvas, list[Row]], Handles | None]
 DPI = 200
+ENDINGS = ("png", "svg", "pdf")
 UNSAID = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}  # what changes with time
-TEXTS = tuple("row column part table name policy scheduler type".split())  # in every figure
+LEAST_PT = 7.0  # of any text
+MM = 25.4  # an inch
+OTHER = "other"  # column of rows of other runs than the usual ones: which
+TEXTS = tuple("row column part table name policy scheduler type other".split())  # in every figure
 
 
 def _nothing(*_: Any) -> Any:
@@ -99,44 +105,67 @@ class Figure:
             for row in csv.DictReader(StringIO(text, newline=""))
         ]
 
-    def redraw(self, path: str | Path, style: str = "print", runs: Any = None) -> Canvas:
-        """The figure drawn from its CSV; nothing is run.
+    def redraw(
+        self, path: str | Path, style: Style = "print", *, width: float | None = None
+    ) -> Canvas:
+        """The figure drawn from its CSV; nothing is run. style, width: as of `Gallery.figure`."""
+        return self.drawn(self.read(_text_of(Path(path))), style, width=width)
 
-        runs: of the sizes that the note tells, unless they are the usual ones.
+    def drawn(
+        self,
+        rows: list[Row],
+        style: Style = "print",
+        runs: Any = None,
+        *,
+        width: float | None = None,
+    ) -> Canvas:
+        """The figure of rows that were read. runs: of the sizes that the note tells, unless they
+        are the usual ones.
         """
-        check_one_of("style", style, STYLE)
-        rows = self.read(Path(path).read_text(encoding="utf-8"))
+        check_look(style, width)
         with styled(style):
-            return self._drawn(rows, style, runs)
+            canvas = self._drawn(rows, style, runs, width)
+            for text in canvas.findobj(Text):
+                text.set_fontsize(max(LEAST_PT, text.get_fontsize()))
+            return canvas
 
     def write(
-        self, folder: str | Path, rows: Sequence[Row], style: str = "print", runs: Any = None
+        self,
+        folder: str | Path,
+        rows: Sequence[Row] | None,
+        style: Style = "print",
+        runs: Any = None,
+        *,
+        width: float | None = None,
+        pgf: bool = False,
     ) -> list[Path]:
-        """Write the rows as CSV, and drawn from it as PNG and SVG, in a journal's style as PDF too,
-        the same bytes each time; the paths. Raises InputError where a file cannot be written.
+        """Write the rows as CSV, and drawn from it as PNG, SVG and PDF, the same bytes each time;
+        the paths. rows: None for those of its CSV in the folder. pgf: as PGF, too. Raises
+        InputError where a file cannot be read or written.
         """
-        text = csv_text(rows)
-        endings = ["png", "svg", *(["pdf"] if style in COLUMNS_MM else [])]
+        text = _text_of(Path(folder) / f"{self.stem}.csv") if rows is None else csv_text(rows)
+        canvas = self.drawn(self.read(text), style, runs, width=width)
+        endings = (*ENDINGS, *["pgf"] * pgf)
         with styled(style):
-            canvas = self._drawn(self.read(text), style, runs)
             pictures = [_saved(canvas, ending) for ending in endings]
         paths = [Path(folder) / f"{self.stem}.{ending}" for ending in ("csv", *endings)]
         for path, content in zip(paths, (text.encode(), *pictures)):
             write_whole(path, content)
         return paths
 
-    def _drawn(self, rows: list[Row], style: str, runs: Any) -> Canvas:
+    def _drawn(self, rows: list[Row], style: Style, runs: Any, width: float | None) -> Canvas:
         """The figure; one too wide for a single column as wide as two."""
-        canvas = Canvas(figsize=_size(self.size, style), layout="constrained")
+        canvas = Canvas(figsize=_size(self.size, style, width), layout="constrained")
         FigureCanvasAgg(canvas)
-        note = _of(self.note, runs or self.usual())
+        other = rows[0].get(OTHER) if rows else None
+        note = "; ".join(filter(None, (_of(self.note, runs or self.usual()), other)))
         handles = self.draw(canvas, rows)
         if note:
             legend_outside(canvas, handles or [], note, **self.legend)
         elif handles:
             legend_outside(canvas, handles, columns=len(handles), loc="outside upper right")
-        if style == "single" and _needs_both(canvas):
-            return self._drawn(rows, "double", runs)
+        if style == "single" and width is None and _needs_both(canvas):
+            return self._drawn(rows, "double", runs, None)
         letters(canvas)
         return canvas
 
@@ -197,39 +226,72 @@ class Gallery:
     command: str = "cgrsp {name} figures --only {id}"
     moved: Mapping[str, str] = field(default_factory=dict)
 
+    def figure(
+        self,
+        id: str,
+        *,
+        style: Style = "print",
+        width: float | None = None,
+        csv: str | Path | None = None,
+        executor: Executor | int | None = None,
+        **sizes: Any,
+    ) -> Canvas:
+        """One figure, to be shown, changed or saved.
+
+        id: its name. style: "print", "lecture", "single" or "double" (columns of a journal), or
+        settings of matplotlib by name; the caller's own settings stay. width: mm, > 0; that of the
+        style unless given. csv: the file that it is drawn from, with nothing run. executor: as of
+        `cg.compare`. sizes: how many, or how large, as of `runs`. Raises InputError for an unknown
+        figure, style or size, a number that is not allowed, or a file that cannot be read.
+        """
+        check_look(style, width)
+        check_one_of("figure", id, self.figures)
+        if csv is not None:
+            require(not sizes, "csv", csv, f"left out beside {', '.join(sizes)}")
+            return self.figures[id].redraw(csv, style, width=width)
+        runs = self.runs(**sizes, executor=executor)
+        rows = self.figures[id].read(csv_text(_rows(self.figures[id], runs)))
+        return self.figures[id].drawn(rows, style, runs, width=width)
+
     def draw(
         self,
         folder: str | Path,
         ids: Sequence[str] | None = None,
         *,
-        style: str = "print",
+        style: Style = "print",
+        width: float | None = None,
+        pgf: bool = False,
+        redraw: bool = False,
         executor: Executor | int | None = None,
         **sizes: Any,
     ) -> list[Path]:
-        """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an
-        SVG, in a journal's style a PDF too; and, where all are drawn, an index.
+        """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi, an SVG
+        and a PDF; and, where all are drawn, an index.
 
-        folder: made where it is not there. ids: names of the figures; all unless told. style:
-        "print", "lecture", "single" or "double" (columns of a journal); figures too wide for a
-        single column are drawn in both. executor: as of `cg.compare`. sizes: how many, or how
-        large, as of `runs`. Result: the files. Raises InputError for an unknown figure or style, a
-        number that is not allowed, or a file that cannot be written.
+        folder: made where it is not there. ids: names of the figures; all unless told. style,
+        width, executor, sizes: as of `figure`; figures too wide for a single column are drawn in
+        both. pgf: a PGF too, for LaTeX, which has to be there. redraw: from the CSV files in the
+        folder, with nothing run. Result: the files. Raises InputError as `figure`, and for a file
+        that cannot be written.
         """
-        check_one_of("style", style, STYLE)
+        check_look(style, width, pgf)
         ids = tuple(self.figures) if ids is None else ids
         for id in ids:
             if id in self.moved:
                 raise InputError(f"figure {id!r} has moved: {self.moved[id]}")
             check_one_of("figure", id, self.figures)
-        runs = self.runs(**sizes, executor=executor)
         chosen = {id: self.figures[id] for id in ids}
-        rows = {id: chosen[id].rows(runs) for id in progress(ids, unit=" figures' runs")}
+        require(not redraw or not sizes, "redraw", redraw, f"left out beside {', '.join(sizes)}")
+        rows: dict[str, list[Row]] = {}
+        runs = None if redraw else self.runs(**sizes, executor=executor)
+        for id in progress(() if redraw else ids, unit=" figures' runs"):
+            rows[id] = _rows(chosen[id], runs)
         paths = [
             path
             for id in progress(ids, unit=" figures")
-            for path in chosen[id].write(folder, rows[id], style, runs)
+            for path in chosen[id].write(folder, rows.get(id), style, runs, width=width, pgf=pgf)
         ]
-        if list(ids) == list(self.figures):
+        if list(ids) == list(self.figures) and not redraw:
             paths.append(Path(folder) / "README.md")
             read = {id: chosen[id].read(csv_text(rows[id])) for id in ids}
             write_whole(paths[-1], self._index(read, runs).encode())
@@ -245,6 +307,21 @@ class Gallery:
             said = [figure.seen(rows[id]), f"{command}; [CSV]({figure.stem}.csv)"]
             lines += [figure.table(rows[id]), " ".join(filter(None, said))]
         return "\n\n".join(filter(None, lines)) + "\n"
+
+
+def _rows(figure: Figure, runs: Any) -> list[Row]:
+    """The rows, with what these runs are of where they are not the usual ones."""
+    other = getattr(runs, OTHER, "")
+    return [{**row, OTHER: other} if other else row for row in figure.rows(runs)]
+
+
+def check_look(style: Style, width: float | None, pgf: bool = False) -> None:
+    """Raise InputError for a style or width that is not allowed, or PGF where LaTeX is missing."""
+    styled(style)
+    if width is not None:
+        check_number("width", width, above=0)
+    tex = rcParams["pgf.texsystem"]
+    require(not pgf or which(tex) is not None, "pgf", tex, "a LaTeX that is installed")
 
 
 def where(rows: Sequence[RowOf], **equal: Any) -> list[RowOf]:
@@ -293,19 +370,29 @@ def _beyond_limits(canvas: Canvas) -> Iterator[Text]:
                     yield from (tick.label1, tick.label2)
 
 
-def _size(size: tuple[float, float], style: str) -> tuple[float, float]:
-    """Inches in a style, of a figure of some inches in print.
+def _size(size: tuple[float, float], style: Style, width: float | None) -> tuple[float, float]:
+    """Inches in a style, of a figure of some inches in print, or at a width in mm.
 
-    In one column of a journal figures are less high by the size of the text alone.
+    Where the text does not become smaller with the figure, its height is scaled as the text.
     """
-    scale = STYLE[style]["figure.figsize"][0] / SIZE[0]
-    text = STYLE[style]["font.size"] / STYLE["print"]["font.size"]
-    return (size[0] * scale, size[1] * (text if style == "single" else scale))
+    name = style if isinstance(style, str) else "print"
+    text = STYLE[name]["font.size"] / STYLE["print"]["font.size"]
+    if width is not None:
+        return width / MM, size[1] * text
+    scale = STYLE[name]["figure.figsize"][0] / SIZE[0]
+    return size[0] * scale, size[1] * (text if style == "single" else scale)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
 
 
 def _saved(canvas: Canvas, ending: str) -> bytes:
     """The picture as bytes, without a date."""
     place = BytesIO()
-    metadata = {UNSAID[ending]: None}
-    canvas.savefig(place, format=ending, dpi=DPI, metadata=metadata)
+    own: dict[str, Any] = {"metadata": {UNSAID[ending]: None}} if ending in UNSAID else {}
+    canvas.savefig(place, format=ending, dpi=DPI, **own)
     return place.getvalue()

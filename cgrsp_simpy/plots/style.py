@@ -14,18 +14,18 @@ a journal, 88 and 180 mm wide, in 8 pt.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from matplotlib import colormaps, rc_context, rcParams, rcParamsDefault
+from matplotlib import RcParams, colormaps, rc_context, rcParams, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from cgrsp_simpy.model.checks import check_one_of
+from cgrsp_simpy.model.checks import InputError, check_one_of
 from cgrsp_simpy.model.timeline import PHASES
 
 __all__ = [
@@ -229,17 +229,30 @@ def _journal(width_mm: float) -> dict[str, Any]:
 STYLE |= {name: _journal(width_mm) for name, width_mm in COLUMNS_MM.items()}
 
 
-def styled(name: str) -> AbstractContextManager[None]:
-    """A context in which matplotlib draws and saves in a style of STYLE; afterwards its settings
-    are as before.
+Style = str | Mapping[str, Any]
+_DEFAULT = cast(dict[str, Any], rcParamsDefault)
+
+
+def styled(style: Style = "print") -> AbstractContextManager[None]:
+    """A context in which matplotlib draws and saves in a style; afterwards its settings are as
+    before.
 
     An SVG file is the same to the byte if it is saved within, with `metadata={"Date": None}`.
 
-    name: a key of STYLE: "print", "lecture", "single" or "double". Result: for a `with` statement.
-    Raises InputError for another name.
+    style: a key of STYLE: "print", "lecture", "single" or "double"; or settings of matplotlib by
+    name ({"font.size": 10}), the others as in "print". Settings that are not matplotlib's default
+    ones already, the caller's own, stay. Result: for a `with` statement. Raises InputError for
+    another name or setting.
     """
+    name, own = (style, {}) if isinstance(style, str) else ("print", dict(style))
     check_one_of("style", name, STYLE)
-    return rc_context(cast(Any, STYLE[name]))
+    try:
+        given = RcParams(own)
+    except (KeyError, ValueError) as error:
+        raise InputError(f"style: {str(error.args[0]).splitlines()[0]}") from None
+    now = cast(dict[str, Any], rcParams)
+    usual = {key: value for key, value in STYLE[name].items() if now[key] == _DEFAULT[key]}
+    return rc_context(cast(Any, {**usual, **given}))
 
 
 def colour_of(policy: str) -> str | None:

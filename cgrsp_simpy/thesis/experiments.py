@@ -7,13 +7,13 @@ A cell is a statistic of figures by seed; most are plain means.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import check_one_of
+from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.thesis.published import PRINTED
 
@@ -34,6 +34,7 @@ NAMES = {
     "Random": "random",
     "CADR-order-only": "cadr-oo",
 }
+PRINTED_AS = {policy: name for name, policy in NAMES.items()}  # and back
 # The thesis's columns -> figures of a run.
 FIGURES = {
     "wait, min": "wait_min",
@@ -321,6 +322,42 @@ TABLES = {
     id: Table(id, printed.caption, printed.n, tuple(_cells(id))) for id, printed in PRINTED.items()
 }
 """The thesis's tables by number, with the run behind each cell."""
+
+
+def of_policies(table: Table, policies: Mapping[str, Any]) -> Table:
+    """The table of these policies, by name; one that is not printed has the cells of the first that
+    is, and no figures in them. Raises InputError for a table without a choice of policies.
+    """
+    by: dict[str, list[Cell]] = {}
+    for cell in table.cells:
+        for name in {cell.row, cell.column} & NAMES.keys():
+            by.setdefault(NAMES[name], []).append(cell)
+    fixed = f"left out: Table {table.id} has no choice of them"
+    require(len(by) > 0, "policies", ",".join(policies), fixed)
+    (first, own), *_ = by.items()
+    found = [
+        each
+        for name, policy in policies.items()
+        for each in by.get(name) or _of(own, first, name, policy)
+    ]
+    return replace(table, cells=tuple(found))
+
+
+def _of(cells: Sequence[Cell], first: str, name: str, policy: Any) -> Iterator[Cell]:
+    """The cells of a policy, in place of another's."""
+    named = {PRINTED_AS[first]: name}
+    for each in cells:
+        sources = tuple(
+            source._replace(policy=policy) if source.policy == first else source
+            for source in each.measure.sources
+        )
+        yield replace(
+            each,
+            row=named.get(each.row, each.row),
+            column=named.get(each.column, each.column),
+            printed="nan",
+            measure=each.measure._replace(sources=sources),
+        )
 
 
 def tables_of(ids: Sequence[str]) -> list[Table]:

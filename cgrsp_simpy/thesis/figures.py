@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from matplotlib.patches import FancyBboxPatch
 from cgrsp_simpy.engine.places import Slot
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.plots.figure import (
     Figure,
     Figures,
@@ -21,13 +23,17 @@ from cgrsp_simpy.plots.figure import (
     Row,
     where,
 )
+from cgrsp_simpy.plots.style import Style
 from cgrsp_simpy.rental.gpu import THESIS_GPUS
 from cgrsp_simpy.rental.market import Market
+from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.view import Policy, View
 from cgrsp_simpy.rental.workload import PoissonWorkload
+from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.thesis import day_figures, example_figures, table_figures
+from cgrsp_simpy.thesis.experiments import MONTH, TABLES, of_policies
 from cgrsp_simpy.thesis.report import IDS, run_tables
-from cgrsp_simpy.thesis.runs import Results, known_directory
+from cgrsp_simpy.thesis.runs import Results, known_directory, reproduce
 
 QUEUE = "event queue"
 PARTS: dict[str, tuple[tuple[Any, ...], str]] = {  # as in Section 4.1: who carries it out, and what
@@ -186,31 +192,112 @@ def _intro(_: Results) -> list[str]:
 
 
 def _results(
-    tables: Sequence[str], runs_from: str | Path | None, executor: Executor | int | None
+    executor: Executor | int | None,
+    drawn: Sequence[str],
+    runs_from: str | Path | None = None,
+    seeds: int | None = None,
+    policies: Sequence[str] | None = None,
+    scenario: Mapping[str, Any] | None = None,
 ) -> Results:
-    """The runs behind tables, or those of a results directory."""
-    if runs_from is None:
-        return run_tables(tables, None, executor)[0]
-    ids, replications = known_directory(runs_from, IDS)
-    return run_tables(ids, replications, executor, runs_from)[0]
+    """The runs behind figures, or those of a results directory; `figure` has the arguments."""
+    needs = dict.fromkeys(table for id in drawn for table in FIGURES[id].needs)
+    given = _given(seeds=seeds, policies=policies, scenario=scenario)
+    if runs_from is not None:
+        require(not given, "runs_from", runs_from, f"left out beside {', '.join(given)}")
+        tables, replications = known_directory(runs_from, IDS)
+        return run_tables(tables, replications, executor, runs_from)[0]
+    if not given:
+        return run_tables(list(needs), None, executor)[0]
+    for id in drawn:
+        if not FIGURES[id].needs and id not in OF_DAYS:
+            raise InputError(f"figure {id} has no runs with other {', '.join(given)}")
+    if seeds is not None:
+        check_whole("seeds", seeds, least=2)
+    named = None if policies is None else check_policies(policies, day("normal"))
+    own = {id: TABLES[id] if named is None else of_policies(TABLES[id], named) for id in needs}
+    changes = dict(scenario or {})
+
+    def put(own: Scenario) -> Scenario:
+        return own.varied(**changes)
+
+    wanted = [(cell.measure, table.seeds(seeds)) for table in own.values() for cell in table.cells]
+    usual = {source.scenario for each, _ in wanted for source in each.sources} - {MONTH}
+    varied = {put(each) for each in usual if isinstance(each, Scenario)}
+    allowed = "of what the figure itself does not vary"
+    require(len(varied) == len(usual), "scenario", changes, allowed)
+    other = ", ".join(f"{name} = {value}" for name, value in changes.items())
+    return replace(
+        reproduce(wanted, seeds, executor, market=put),
+        policies=named,
+        tables=own,
+        other=f"here {other}, other than in the thesis" if other else "",
+    )
 
 
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+OF_DAYS = ("queue", "stock")  # whose runs are not those of a table
 GALLERY = Gallery("thesis", _results, FIGURES, _intro, "cgrsp thesis figure {id} --out figures")
 
 
-def draw_figures(
-    folder: str | Path,
-    ids: Sequence[str] = tuple(FIGURES),
-    runs_from: str | Path | None = None,
-    style: str = "print",
-    executor: Executor | int | None = None,
-) -> list[Path]:
+def draw_figures(folder: str | Path, ids: Sequence[str] = (*FIGURES,), **more: Any) -> list[Path]:
     """Draw figures into a folder, as `Gallery.draw`.
 
-    runs_from: a results directory of `cgrsp thesis tables --out`, whose runs are used; without one
-    those needed are carried out. Raises InputError for a directory of other runs, too.
+    more: as of it and of `figure`; runs_from: a results directory of `cgrsp thesis tables --out`,
+    whose runs are used.
     """
-    needs = dict.fromkeys(table for id in ids if id in FIGURES for table in FIGURES[id].needs)
-    return GALLERY.draw(
-        folder, ids, style=style, executor=executor, tables=list(needs), runs_from=runs_from
-    )
+    drawn: dict[str, Any] = {} if more.get("redraw") else {"drawn": ids}
+    return GALLERY.draw(folder, ids, **drawn, **more)
+
+
+def figure(
+    id: str,
+    *,
+    seeds: int | None = None,
+    policies: Sequence[str] | None = None,
+    scenario: Mapping[str, Any] | None = None,
+    style: Style = "print",
+    width: float | None = None,
+    csv: str | Path | None = None,
+    executor: Executor | int | None = None,
+) -> Canvas:
+    """A figure of the thesis, or of its own with parameters changed; published marks stay.
+
+    Parameters
+    ----------
+    id : str
+        Its number, or "slots", "thresholds", "reservations", "stock", "queue" or "cells".
+    seeds : int, optional
+        Replications, from 2 on, in place of those of the thesis.
+    policies : sequence of str, optional
+        In place of those of the thesis; one that it does not print has no published marks.
+    scenario : mapping, optional
+        Parameters that each scenario has in place of its own, such as {"slots": 7}: those of
+        `Scenario.varied` that the figure itself does not vary.
+    style : str or mapping
+        "print", "lecture", "single" or "double" (columns of a journal), or settings of matplotlib
+        by name ({"font.size": 10}); the caller's own settings stay. No text is below 7 pt.
+    width : float, optional
+        mm; that of the style unless given.
+    csv : str or Path, optional
+        The CSV file that it is drawn from, with nothing run.
+    executor : Executor or int, optional
+        As of `compare`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Which `savefig` saves; pyplot does not know it.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed, or has no effect.
+    """
+    given = _given(seeds=seeds, policies=policies, scenario=scenario)
+    look: dict[str, Any] = {"style": style, "width": width, "csv": csv, "executor": executor}
+    if csv is None:
+        given["drawn"] = (id,)
+    return GALLERY.figure(id, **look, **given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +17,9 @@ from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.scenario import Scenario, day
-from cgrsp_simpy.studies.replicate import Replications, Runs, replicate, simulate
+from cgrsp_simpy.studies.replicate import Replications, Runs, label, replicate, simulate
 from cgrsp_simpy.studies.store import Store, kept_json, open_store
-from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source
+from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source, Table
 
 LONG_QUEUE = 10  # jobs
 
@@ -51,7 +51,8 @@ class Results:
     """Figures by seed, for the tables that were run.
 
     replications: wanted for every table; None for the printed numbers. market: puts each scenario
-    on the market of these runs.
+    on the market of these runs. policies: those asked for, by name; None for the thesis's. tables:
+    with these policies. other: in what the scenarios are not the thesis's.
     """
 
     replications: int | None
@@ -59,11 +60,14 @@ class Results:
     _runs: Runs = field(repr=False)
     _months: dict[tuple[str, int], dict[str, Any]] = field(repr=False)
     market: Callable[[Scenario], Scenario] = thesis_market
+    policies: Mapping[str, Any] | None = None
+    tables: Mapping[str, Table] = field(default_factory=lambda: TABLES, repr=False)
+    other: str = ""
 
     def values(self, source: Source, n: int) -> np.ndarray:
         """Values of the seeds 0 to n - 1."""
         if isinstance(source.scenario, str):
-            rows = [self._months[source.policy, seed] for seed in range(n)]
+            rows = [self._months[label(source.policy), seed] for seed in range(n)]
         else:
             scenario, policy = self.market(source.scenario), source.policy
             if source.figure in OF_RECORDS:
@@ -112,7 +116,7 @@ def reproduce(
     ]
     scenarios = {kind: market(day(kind)) for kind in THESIS_MIX}
     runs = replicate([*wanted, *wanted_days(calendar, scenarios, list(monthly))], executor, store)
-    named = {policy: policy for policy in monthly}
+    named = {label(policy): policy for policy in monthly}
     months = {
         (row["policy"], row["seed"]): row for row in month_rows(calendar, scenarios, named, runs)
     }

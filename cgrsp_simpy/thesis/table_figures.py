@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,11 +23,11 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.month import daily as daily_lines
-from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, TABLES, Source
+from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, PRINTED_AS, Source
 from cgrsp_simpy.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.runs import Results
-from cgrsp_simpy.thesis.verdict import Judged, judged
+from cgrsp_simpy.thesis.verdict import SHOWN, Judged, judged
 
 
 class _Days:
@@ -96,7 +97,13 @@ def _row(each: Judged) -> Row:
 
 def table_rows(id: str, results: Results) -> list[Row]:
     """A table's figures: published, reproduced and half width, by row and column."""
-    return [_row(each) for each in judged(TABLES[id], results)]
+    return [_row(each) for each in _judged(id, results)]
+
+
+def _judged(id: str, results: Results) -> list[Judged]:
+    """A table's figures; of other scenarios than the thesis's without a verdict."""
+    found = judged(results.tables[id], results)
+    return [replace(each, verdict=SHOWN) for each in found] if results.other else found
 
 
 @FIGURES.add(
@@ -110,20 +117,20 @@ def benchmark(results: Results) -> list[Row]:
     """Seven policies on the normal and the hectic day; published are 30 seeds, and one
     for the hectic day.
     """
-    found = []
-    for name, policy in NAMES.items():
-        if name not in PRINTED["5.1"].rows:
-            continue
-        of_types = judged(TABLES["5.5"], results)
+    found, seed = [], PRINTED["5.1"]
+    asked = results.policies or [policy for name, policy in NAMES.items() if name in seed.rows]
+    for policy in asked:
+        name = PRINTED_AS.get(policy, policy)
+        of_types = _judged("5.5", results)
         normal = [each for each in of_types if (each.row, each.column) == ("normal", name)]
-        hectic = [each for each in judged(TABLES["5.2"], results) if each.row == name]
-        single = dict(zip(PRINTED["5.1"].columns, PRINTED["5.1"].rows[name]))
+        hectic = [each for each in _judged("5.2", results) if each.row == name]
+        single = dict(zip(seed.columns, seed.rows.get(name, ())))
         for figure in ("wait, min", "miss, %"):
             (one,) = [each for each in normal if each.part == figure]
             (other,) = [each for each in hectic if each.column == figure]
             found.append({**_row(one), "row": "normal", "column": policy, "part": figure})
             place = {"row": "hectic", "column": policy, "part": figure}
-            found.append({**_row(other), **place, "published": float(single[figure])})
+            found.append({**_row(other), **place, "published": float(single.get(figure, "nan"))})
     return found
 
 
@@ -174,8 +181,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for line, (letter, part, label) in zip(axes, parts):
         for ax, kind in zip(line, kinds):
             own = where(rows, row=kind, part=part)
-            chosen = sorted(own, key=lambda row: list(NAMES).index(row["column"]))
-            _bars(ax, chosen, [NAMES[row["column"]] for row in chosen], label)
+            chosen = sorted(own, key=lambda row: [*NAMES, row["column"]].index(row["column"]))
+            _bars(ax, chosen, [_ours(row["column"]) for row in chosen], label)
             title = f"{letter} {kind} day" if ax is line[0] else f"{kind} day"
             ax.set_title(title, loc="left", fontsize="medium")
             if ax is not line[0]:
@@ -207,7 +214,7 @@ def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> No
     series, published = {}, {}
     for name in names:
         chosen = [row for row in rows if row[by] == name]
-        label = NAMES.get(name, name)
+        label = _ours(name)
         series[label] = (numbers(chosen, "reproduced"), numbers(chosen, "half_width_95"))
         published[label] = numbers(chosen, "published")
     marks.lines(ax, list(x.values()), series, published)
@@ -222,9 +229,15 @@ def _numbers(rows: Sequence[Row]) -> dict[str, float]:
     }
 
 
+def _ours(name: str) -> str:
+    """The name here of a policy of the thesis; another is as it is."""
+    return NAMES.get(name, name)
+
+
 def _names(rows: Sequence[Row]) -> list[str]:
-    """The policies of the columns."""
-    return [NAMES[name] for name in dict.fromkeys(row["column"] for row in rows)]
+    """The policies of the columns, of which values are published."""
+    published = (row["column"] for row in rows if not math.isnan(row["published"]))
+    return [_ours(name) for name in dict.fromkeys(published)]
 
 
 @FIGURES.add(
@@ -235,7 +248,7 @@ def month(results: Results) -> list[Row]:
     shown = [
         row for row in table_rows("5.13", results) if row["column"] in ("wait, min", "miss, %")
     ]
-    whole = [{"kind": "month", "policy": NAMES[row["row"]], **row} for row in shown]
+    whole = [{"kind": "month", "policy": _ours(row["row"]), **row} for row in shown]
     kinds = [
         {"kind": row["kind"], "policy": row["policy"], "column": "wait, min", **_reproduced(row)}
         for row in kinds_of_days(results)
@@ -311,6 +324,8 @@ def lateness(results: Results) -> list[Row]:
     found = [
         row for row in table_rows("5.13", results) if row["column"] in ("miss, %", "tardiness, min")
     ]
+    if results.policies and not {"adaptive", "cadr"} <= {*results.policies}:
+        return found
     for figure in ("miss, %", "tardiness, min"):
         one, other = (
             next(row for row in found if (row["row"], row["column"]) == (name, figure))
@@ -339,7 +354,7 @@ def lateness(results: Results) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax = canvas.add_subplot()
     miss, late = (where(rows, column=column, part="") for column in ("miss, %", "tardiness, min"))
-    names = [NAMES[row["row"]] for row in miss]
+    names = [_ours(row["row"]) for row in miss]
     x, y = ((numbers(each, "reproduced"), numbers(each, "half_width_95")) for each in (miss, late))
     published = (numbers(miss, "published"), numbers(late, "published"))
     marks.points(ax, names, x, y, published, front=(True, True))
@@ -408,7 +423,7 @@ def daily_rows(
 ) -> list[Row]:
     """The share of missed deadlines by day of the first replication."""
     keys = ("policy", "replication", "day", "kind", "seed", "miss_pct")
-    chosen = list(policies)
+    chosen = results.policies or list(policies)
     return [
         {key: row[key] for key in keys}
         for row in results.days

@@ -81,7 +81,7 @@ def _place(each: Judged) -> tuple[int, int]:
     """Where a figure stands in its printed table; what is ours alone comes after."""
     printed = PRINTED[each.table]
     columns = [*printed.columns, each.column]
-    return list(printed.rows).index(each.row), columns.index(each.column)
+    return [*printed.rows, each.row].index(each.row), columns.index(each.column)
 
 
 def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
@@ -138,10 +138,10 @@ def z_score(printed: float, ours: float, error: float, rounded: float) -> float:
     """How many standard errors the printed figure lies above ours, its rounding discounted; 0
     within the rounding.
     """
-    beyond = max(0.0, abs(printed - ours) - rounded)
+    beyond = max(abs(printed - ours) - rounded, 0.0)  # NaN where nothing is printed
     if beyond == 0:
         return 0.0
-    return math.copysign(beyond / error if error > 0 else math.inf, printed - ours)
+    return math.copysign(beyond / error if error > 0 else math.inf * beyond, printed - ours)
 
 
 def half_width(own: float, n: int) -> float:

@@ -13,6 +13,7 @@
 # %%
 import heapq
 from collections import Counter
+from pathlib import Path
 
 import simpy
 from matplotlib import pyplot as plt
@@ -199,7 +200,8 @@ with cg.plots.styled("lecture"):
         ylabel="waiting jobs",
         yticks=(0, 1, 2),
     )
-    figure.savefig("lecture_1.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_1.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

@@ -12,6 +12,8 @@ dispatch, decide once an instant, and at its end.
 # times, and compares it with the package's engine. Either part is an hour.
 
 # %%
+from pathlib import Path
+
 import numpy as np
 import simpy
 from matplotlib import pyplot as plt
@@ -536,7 +538,8 @@ with cg.plots.styled("lecture"):
                 if wrong is EarlyBell
                 else ""
             )
-    figure.savefig("lecture_2.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_2.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

@@ -13,6 +13,7 @@ of four leaves a fifth of the wait.
 
 # %%
 from math import ceil, sqrt
+from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -234,7 +235,8 @@ with cg.plots.styled("lecture"):
         fontsize="medium",
         loc="left",
     )
-    figure.savefig("lecture_3.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_3.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

@@ -12,6 +12,7 @@ times the seeds would.
 
 # %%
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -164,7 +165,8 @@ with cg.plots.styled("lecture"):
         xticks=range(1, 9),
     )
     figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize="small")
-    figure.savefig("lecture_4.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_4.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

@@ -12,6 +12,8 @@ the true mean.
 # server with exponential gaps and exponential service, theory knows the mean wait.
 
 # %%
+from pathlib import Path
+
 import numpy as np
 from matplotlib import pyplot as plt
 from scipy.stats import skew
@@ -175,7 +177,8 @@ with cg.plots.styled("lecture"):
         f"the warm-up:\nmean of {len(runs_s)} runs that start empty", fontsize="medium"
     )
     right.legend(frameon=False, loc="lower right")
-    figure.savefig("lecture_5.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_5.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

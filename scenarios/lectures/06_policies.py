@@ -21,6 +21,8 @@ in any order blind to length, it stays.
 # medium or large. One in five is a rush order.
 
 # %%
+from pathlib import Path
+
 import numpy as np
 from matplotlib import pyplot as plt
 
@@ -244,7 +246,8 @@ with cg.plots.styled("lecture"):
     cg.plots.queue_length(runs.values(), ax=axes.flat[-1])
     names = ("small", "medium", "large", "provisioning", "missed its deadline")
     figure.legend(handles, names, loc="outside upper center", ncols=5, frameon=False)
-    figure.savefig("lecture_6.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_6.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

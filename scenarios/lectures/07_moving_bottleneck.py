@@ -14,6 +14,7 @@ an hour: they take too long to come.
 
 # %%
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -271,7 +272,8 @@ with cg.plots.styled("lecture"):
     for ax in (top, bottom):
         ax.axvspan(4, 10, color="#fff3cd", zorder=0)
     top.text(9.9, 150, "stock is scarce", ha="right")
-    figure.savefig("lecture_7.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_7.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

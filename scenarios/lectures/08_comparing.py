@@ -12,6 +12,7 @@ left: all ten waits are printed above ours.
 
 # %%
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -264,7 +265,8 @@ with cg.plots.styled("lecture"):
         "Table 5.5, normal day: bars ours (orange:\ndiffers), diamonds printed",
         fontsize="medium",
     )
-    figure.savefig("lecture_8.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_8.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

@@ -14,6 +14,7 @@ one pass that the bootstrap finds out.
 # %%
 from dataclasses import replace
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -278,7 +279,8 @@ with cg.plots.styled("lecture"):
     right_hand.legend(frameon=False, loc="upper right")
     for letter, ax in zip("abc", (left, middle, right_hand)):
         ax.set_title(f"({letter})", loc="left", fontsize="medium")
-    figure.savefig("lecture_9.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_9.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

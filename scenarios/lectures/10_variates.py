@@ -16,6 +16,7 @@ and nothing warns.
 
 # %%
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 import simpy
@@ -248,19 +249,28 @@ with cg.plots.styled("lecture"):
         middle.plot(
             np.arange(24) + 0.5, mean_counts, marker, ms=7, color=colour, label=name
         )
-    middle.set(xlabel="hour of the day", ylabel="jobs per hour", xlim=(4, 16))
-    middle.set(ylim=(0, 14), xticks=range(4, 17, 4))
+    middle.set(
+        xlabel="hour of the day",
+        ylabel="jobs per hour",
+        xlim=(4, 16),
+        ylim=(0, 14),
+        xticks=range(4, 17, 4),
+    )
     middle.legend(frameon=False, loc="upper right")
     for (owner, values), colour, marker in zip(
         differences.items(), ("#0B4F9C", MISSED), "os"
     ):
         right.plot(values[:, 1], values[:, 0], marker, ms=6, color=colour, label=owner)
-    right.set(xlabel="difference in all work", ylabel="difference in mean wait")
-    right.set_ylim(-3, 12)
+    right.set(
+        xlabel="difference in all work",
+        ylabel="difference in mean wait",
+        ylim=(-3, 12),
+    )
     right.legend(frameon=False, title="service times belong to", loc="upper left")
     for letter, ax in zip("abc", (left, middle, right)):
         ax.set_title(f"({letter})", loc="left", fontsize="medium")
-    figure.savefig("lecture_10.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_10.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

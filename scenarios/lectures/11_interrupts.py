@@ -12,6 +12,7 @@ a checkpoint every 20 min.
 
 # %%
 from math import ceil, exp, sqrt
+from pathlib import Path
 
 import numpy as np
 import simpy
@@ -283,7 +284,8 @@ with cg.plots.styled("lecture"):
     right.legend(frameon=False, ncols=2, loc="upper left", fontsize="small")
     for letter, ax in zip("ab", (left, right)):
         ax.set_title(f"({letter})", loc="left", fontsize="medium")
-    figure.savefig("lecture_11.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_11.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

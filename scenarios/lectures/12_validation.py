@@ -14,6 +14,7 @@ another figure finds it out.
 
 # %%
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -189,7 +190,8 @@ with cg.plots.styled("lecture"):
     right.set(xlim=(-0.5, 15), ylim=(0, 1), xlabel="wait (min)", ylabel="share of jobs")
     right.legend(frameon=False, loc="lower right")
     right.set_title("(c)", loc="left", fontsize="medium")
-    figure.savefig("lecture_12.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_12.png", dpi=150)
 
 # %% [markdown]
 # In picture (a) the third is the log.

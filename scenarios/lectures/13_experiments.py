@@ -16,6 +16,7 @@ more: two of them interact.
 # %%
 from itertools import combinations, product
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -228,7 +229,8 @@ with cg.plots.styled("lecture"):
     last.legend(frameon=False, loc="upper right")
     for letter, ax in zip("abc", (left, middle, last)):
         ax.set_title(f"({letter})", loc="left", fontsize="medium")
-    figure.savefig("lecture_13.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_13.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

@@ -15,6 +15,7 @@ U-shaped.
 
 # %%
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -232,7 +233,8 @@ with cg.plots.styled("lecture"):
     right.minorticks_off()
     for letter, ax in zip("abc", (left, middle, right)):
         ax.set_title(f"({letter})", loc="left", fontsize="medium")
-    figure.savefig("lecture_14.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lecture_14.png", dpi=150)
 
 # %% [markdown]
 # ## Key points

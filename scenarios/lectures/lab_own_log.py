@@ -16,6 +16,7 @@ and decide by a rule that was fixed before.
 # %%
 from dataclasses import replace
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -107,7 +108,8 @@ with cg.plots.styled("lecture"):
         color="#4292c6",
     )
     right.set(xscale="log", xlabel="computing time (s)", ylabel="jobs")
-    figure.savefig("lab_own_log.png", dpi=150)
+    Path("pictures").mkdir(exist_ok=True)
+    figure.savefig("pictures/lab_own_log.png", dpi=150)
 
 # %% [markdown]
 # ## Replay (15 minutes)

@@ -184,7 +184,7 @@ def test_a_plan_is_three_lines_a_table_and_a_figure(capsys, tmp_path):
     assert table[0].startswith("load: 0.50")
     assert table[3].split() == ["p95_wait_s", "wait_s", "price", "bill", "machines", "policy"]
     drawn = {path.name for path in (tmp_path / "drawn").iterdir()}
-    assert drawn == {f"waiting_plan.{ending}" for ending in ("csv", "png", "svg")}
+    assert drawn == {f"waiting_plan.{ending}" for ending in ("csv", "png", "svg", "pdf")}
 
 
 def test_a_log_that_is_too_short_is_declined_with_status_1_and_the_number_that_decides(

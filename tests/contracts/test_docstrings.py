@@ -22,6 +22,8 @@ import pytest
 import cgrsp_simpy as cg
 import cgrsp_simpy.logs
 import cgrsp_simpy.rental.policies
+from cgrsp_simpy.model import checks, policy
+from cgrsp_simpy.studies import executors
 
 ROOTS = [
     cg,
@@ -180,7 +182,8 @@ def overrides(thing):
 def is_exception(name, thing):
     """Whether a module, or Python, knows an exception of this name."""
     module = sys.modules[thing.__module__]
-    found = getattr(module, name, getattr(builtins, name, getattr(cg, name, None)))
+    places = (module, builtins, checks, policy, executors)
+    found = next((getattr(place, name) for place in places if hasattr(place, name)), None)
     return inspect.isclass(found) and issubclass(found, BaseException)
 
 

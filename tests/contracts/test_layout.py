@@ -23,7 +23,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/arrivals.py": "theory/test_arrival_rates.py",
     "rental/kernel.py": "rental/test_bulk.py",  # compiled, by whole runs
-    "studies/executors.py": "contracts/test_workers.py",
     "thesis/day_figures.py": "thesis/test_figures.py",
     "thesis/page.py": "thesis/test_report.py",
     "thesis/table_figures.py": "thesis/test_figures.py",

@@ -17,6 +17,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.decide.month import Month
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.studies import replicate as module
+from cgrsp_simpy.studies.executors import WorkerError
 from cgrsp_simpy.studies.replicate import Replications, replicate
 from cgrsp_simpy.studies.store import Store
 
@@ -327,7 +328,7 @@ def harmless(scenario, seeds):
 
 def test_what_was_finished_before_a_worker_died_is_kept(small_tasks, tmp_path):
     policy = deadly(tmp_path, "quiet", 25)  # of tasks of ten seeds, the third
-    with pytest.raises(cg.WorkerError) as caught:
+    with pytest.raises(WorkerError) as caught:
         cg.compare(quiet, [policy], range(40), executor=1, out=tmp_path / "results")
     assert "worker process died" in str(caught.value)
     assert f"2 of 4 tasks are kept in {tmp_path / 'results'}" in str(caught.value)
@@ -339,11 +340,11 @@ def test_what_was_finished_before_a_worker_died_is_kept(small_tasks, tmp_path):
 def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
     policy = deadly(tmp_path, "quiet", 25)
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        with pytest.raises(cg.WorkerError, match="worker process died"):
+        with pytest.raises(WorkerError, match="worker process died"):
             cg.compare(quiet, [policy], range(40), executor=pool, out=tmp_path / "results")
         assert kept(tmp_path / "results") == ["000000.json", "000001.json"]
         # it stays broken
-        with pytest.raises(cg.WorkerError, match=r"executor failed|worker process died"):
+        with pytest.raises(WorkerError, match=r"executor failed|worker process died"):
             cg.compare(quiet, ["fifo"], range(40), executor=pool)
 
 
@@ -392,7 +393,7 @@ def test_what_was_finished_before_an_executor_failed_is_kept(
     refuses, number, small_tasks, tmp_path
 ):
     tired = Tired(refuses)
-    with pytest.raises(cg.WorkerError, match="the executor failed: OSError: no room") as caught:
+    with pytest.raises(WorkerError, match="the executor failed: OSError: no room") as caught:
         cg.compare(quiet, ["fifo"], range(40), executor=tired, out=tmp_path)
     assert isinstance(caught.value.__cause__.__cause__, OSError)
     assert str(caught.value).endswith(f"{number} of 4 tasks are kept in {tmp_path}")
@@ -402,7 +403,7 @@ def test_what_was_finished_before_an_executor_failed_is_kept(
 
 
 def test_without_a_directory_nothing_is_said_of_one(small_tasks):
-    with pytest.raises(cg.WorkerError) as caught:
+    with pytest.raises(WorkerError) as caught:
         cg.compare(quiet, ["fifo"], range(40), executor=Tired(refuses=True))
     assert "kept" not in str(caught.value)
 
@@ -410,7 +411,7 @@ def test_without_a_directory_nothing_is_said_of_one(small_tasks):
 def test_a_pool_that_was_shut_down_is_told(small_tasks):
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
-    with pytest.raises(cg.WorkerError, match="the executor failed: RuntimeError: cannot schedule"):
+    with pytest.raises(WorkerError, match="the executor failed: RuntimeError: cannot schedule"):
         compared(executor=pool)
 
 

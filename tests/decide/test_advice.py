@@ -367,7 +367,9 @@ def test_the_command_writes_a_report(capsys, tmp_path):
     assert len(told["lines"]) == 3 and told["advised"]["slots"] > 0
     names = {path.name for path in tmp_path.iterdir()}
     pictures = {
-        f"{stem}.{end}" for stem in ("advice_cost", "advice_slots") for end in ("csv", "png", "svg")
+        f"{stem}.{end}"
+        for stem in ("advice_cost", "advice_slots")
+        for end in ("csv", "png", "svg", "pdf")
     }
     assert names == {"advice.html", "advice.csv", *pictures}
     page = (tmp_path / "advice.html").read_text()

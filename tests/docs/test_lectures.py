@@ -41,7 +41,8 @@ def lecture(script):
 
 
 def picture(script):
-    return f"lecture_{lecture(script)}.png"
+    """The file of its figure, in the folder where it is run."""
+    return Path("pictures") / f"lecture_{lecture(script)}.png"
 
 
 def output(script, folder):
@@ -98,15 +99,16 @@ def is_as_before(drawn):
 @pytest.mark.parametrize("script", tiers(LECTURES, slow=8))
 def test_a_lecture_prints_its_out_file_and_draws_its_figure(script, tmp_path):
     assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")
-    assert [path.name for path in tmp_path.iterdir()] == [picture(script)]
+    assert [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")] == [picture(script)]
     assert is_as_before(tmp_path / picture(script))
 
 
 @pytest.mark.slow
 def test_the_lab_prints_its_out_file_on_its_sample(tmp_path):
     assert output(LAB, tmp_path) == LAB.with_suffix(".out").read_text(encoding="utf-8")
-    assert [path.name for path in tmp_path.iterdir()] == ["lab_own_log.png"]
-    assert is_as_before(tmp_path / "lab_own_log.png")
+    drawn = tmp_path / "pictures" / "lab_own_log.png"
+    assert [*tmp_path.rglob("*.*")] == [drawn]
+    assert is_as_before(drawn)
 
 
 @pytest.mark.slow
@@ -303,5 +305,5 @@ if __name__ == "__main__":
     for each in (*LECTURES, LAB, *ANSWERS):
         with tempfile.TemporaryDirectory() as place:
             each.with_suffix(".out").write_text(output(each, place), encoding="utf-8")
-            for drawn in Path(place).glob("*.png"):
+            for drawn in Path(place).rglob("*.png"):
                 shutil.copy(drawn, FOLDER / drawn.name)

@@ -61,7 +61,7 @@ def test_the_command_tells_what_it_wrote(capsys, tmp_path):
     words = ("--out", str(tmp_path), "--only", "table2", "--workers", "1")
     status, out, err = outcome(capsys, "llm", "figures", *words)
     assert (status, err) == (0, "")
-    names = [f"llm_table2.{ending}" for ending in ("csv", "png", "svg")]
+    names = [f"llm_table2.{ending}" for ending in ("csv", "png", "svg", "pdf")]
     assert out.split() == [str(tmp_path / name) for name in names]
 
 

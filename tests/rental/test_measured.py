@@ -460,7 +460,7 @@ def test_the_report_tells_shares_runs_gaps_and_correlations(tmp_path, capsys):
 def test_the_figure_is_drawn_from_the_rows_beside_it(snapshots, tmp_path, capsys):
     stem = tmp_path / "figures" / "market"
     assert main(["market", "report", str(snapshots), "--figure", str(stem)]) == 0
-    assert {path.suffix for path in stem.parent.iterdir()} == {".csv", ".png", ".svg"}
+    assert {path.suffix for path in stem.parent.iterdir()} == {".csv", ".png", ".svg", ".pdf"}
     rows = stem.with_suffix(".csv").read_text().splitlines()
     assert len(rows) > 100
 

@@ -4,12 +4,17 @@ same each time.
 
 import csv
 import math
+import re
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 
 import matplotlib.pyplot as plt
 import pytest
 from matplotlib.patches import FancyBboxPatch
+from matplotlib.text import Text
 from PIL import Image
 
 import cgrsp_simpy as cg
@@ -57,7 +62,7 @@ def test_all_figures_are_drawn_from_existing_runs_with_an_index(runs, tmp_path, 
     paths = draw_figures(tmp_path, runs_from=runs)
     assert set(plt.get_fignums()) == before
     assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()}
-    assert len(paths) == 3 * len(FIGURES) + 1
+    assert len(paths) == 4 * len(FIGURES) + 1
     index = (tmp_path / "README.md").read_text(encoding="utf-8")
     for id, figure in FIGURES.items():
         assert f"({figure.stem}.png)" in index
@@ -189,7 +194,7 @@ def test_generated_data_is_marked_in_the_picture(tmp_path):
 
 
 def test_shares_of_stock_sum_to_all_and_are_low_in_the_scarce_hours_alone():
-    rows = days.stock_over_the_day.rows(None, ["normal"])
+    rows = days.stock_over_the_day.rows(run_tables([])[0], ["normal"])
     for row in rows:
         assert row["high_pct"] + row["medium_pct"] + row["low_pct"] == pytest.approx(100)
         assert (row["low_pct"] > 0) == (4 <= row["hour"] < 10)
@@ -241,12 +246,133 @@ def test_the_snapshots_lie_in_the_windows_that_are_printed():
 
 
 def test_queues_begin_and_end_empty():
-    rows = days.queues.rows(None, ["rh"])
+    rows = days.queues.rows(run_tables([])[0], ["rh"])
     assert rows[0]["waiting"] == rows[-1]["waiting"] == 0
     assert max(row["waiting"] for row in rows) > 300
 
 
+# ---- With parameters changed ----
+
+
+def drawn_rows(tmp_path, id, **changed):
+    """The rows of a figure as its command writes them."""
+    (path, *_) = draw_figures(tmp_path, (id,), **changed)
+    return FIGURES[id].read(path.read_text(encoding="utf-8"))
+
+
+def test_a_figure_of_other_seeds_policies_and_scenarios_is_of_their_runs(tmp_path):
+    """Policies that are printed keep their published values; others have none."""
+    changed = {"seeds": 2, "policies": ["fifo", "atc"], "scenario": {"slots": 7, "jobs": 60}}
+    rows = drawn_rows(tmp_path, "5.6", **changed)
+    assert {row["column"] for row in rows} == {"FIFO", "atc"}
+    printed = PRINTED["5.6"]
+    for row in rows:
+        share = float(row["row"].rstrip("%")) / 100
+        day = cg.day("surge", tight_fraction=share, slots=7, jobs=60)
+        runs = cg.compare(day, [row["column"].lower()], seeds=range(2))
+        missed = [each["miss_pct"] for each in runs.rows]
+        assert row["reproduced"] == pytest.approx(sum(missed) / 2)
+        assert (row["n"], row["verdict"]) == (2, None)
+        assert row["other"] == "here slots = 7, jobs = 60, other than in the thesis"
+        if row["column"] == "FIFO":
+            place = printed.columns.index("FIFO")
+            assert row["published"] == float(printed.rows[row["row"]][place].split()[0])
+        else:
+            assert math.isnan(row["published"])
+    assert compared(rows) == ""  # published values are of other scenarios
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", ["5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "queue"])
+def test_figures_take_a_policy_of_one_s_own(id):
+    def mine(view):
+        return list(zip(view.queue, view.idle))
+
+    canvas = cg.thesis.figure(id, seeds=2, policies=["cadr", mine], scenario={"jobs": 30})
+    said = {text.get_text() for text in canvas.findobj(Text)}
+    assert {"mine", "here jobs = 30, other than in the thesis"} <= said
+
+
+def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)  # no run is made
+    own = Path(__file__).parents[2] / "figures" / "figure_5_6.csv"
+    settings = {"font.family": "serif", "font.size": 11}
+    canvas = cg.thesis.figure("5.6", csv=own, style=settings, width=120)
+    assert 25.4 * canvas.get_size_inches()[0] == pytest.approx(120)
+    label = canvas.axes[0].xaxis.label
+    assert (label.get_fontsize(), label.get_fontfamily()) == (11, ["serif"])
+    shutil.copy(own, tmp_path)
+    paths = draw_figures(tmp_path, ("5.6",), redraw=True)
+    assert [path.suffix for path in paths] == [".csv", ".png", ".svg", ".pdf"]
+    assert paths[0].read_bytes() == own.read_bytes()
+
+
+def test_settings_of_the_caller_stay():
+    own = Path(__file__).parents[2] / "figures" / "figure_5_6.csv"
+    with plt.rc_context({"font.size": 13.0}):
+        canvas = cg.thesis.figure("5.6", csv=own)
+    assert canvas.axes[0].xaxis.label.get_fontsize() == 13
+    assert cg.thesis.figure("5.6", csv=own).axes[0].xaxis.label.get_fontsize() == 9
+
+
+@pytest.mark.parametrize(
+    ("id", "given", "words"),
+    [
+        ("5.6", {"scenario": {"tight_fraction": 0.5}}, "the figure itself does not vary"),
+        ("slots", {"scenario": {"slots": 6}}, "the figure itself does not vary"),
+        ("5.2", {"seeds": 3}, "figure 5.2 has no runs with other seeds"),
+        ("thresholds", {"policies": ["fifo"]}, "Table 5.8 has no choice of them"),
+        ("5.6", {"seeds": 1}, "a whole number >= 2"),
+        ("5.6", {"csv": "none.csv"}, "none.csv cannot be read"),
+        ("5.6", {"csv": "none.csv", "seeds": 3}, "left out beside seeds"),
+        ("5.6", {"style": {"fnt": 3}}, "'fnt' is not a valid"),
+        ("5.6", {"style": {"font.size": "big "}}, "font.size"),
+        ("5.6", {"style": "big"}, "unknown style 'big'"),
+        ("5.6", {"width": 0}, "a number > 0"),
+        ("5.6", {"scenario": {"jbs": 5}}, "did you mean 'jobs'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(id, given, words):
+    with pytest.raises(cg.InputError, match=re.escape(words)):
+        cg.thesis.figure(id, **given)
+
+
 # ---- Commands ----
+
+
+def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
+    changed = "--seeds 2 --policies cadr,spt --scenario jobs=40 --style font.size=8,width=100"
+    assert command(f"figure 5.9 {changed} --out {tmp_path}", capsys)[0] == 0
+    assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(200 * 100 / 25.4, abs=1)
+    status, out, _ = command(f"figure 5.9 --redraw --style double --out {tmp_path}", capsys)
+    assert (status, len(out.splitlines())) == (0, 4)
+    assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(200 * 180 / 25.4, abs=1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("xelatex") is None, reason="LaTeX is not installed")
+def test_a_document_holds_every_figure(tmp_path):
+    """PDF files of all, at the width of the text, and one as PGF."""
+    folder = Path(__file__).parents[2] / "figures"
+    names = []
+    for figure in FIGURES.values():
+        canvas = figure.redraw(folder / f"{figure.stem}.csv", width=160)
+        canvas.savefig(tmp_path / f"{figure.stem}.pdf")
+        names.append(rf"\includegraphics{{{figure.stem}.pdf}}\par")
+    shutil.copy(folder / "figure_5_6.csv", tmp_path)
+    draw_figures(tmp_path, ("5.6",), redraw=True, width=160, pgf=True)
+    lines = [
+        r"\documentclass{article}\usepackage{graphicx,pgf}",
+        r"\usepackage[a4paper,margin=20mm]{geometry}\begin{document}",
+        *names,
+        r"\input{figure_5_6.pgf}\end{document}",
+    ]
+    (tmp_path / "all.tex").write_text("\n".join(lines), encoding="utf-8")
+    latex = ["xelatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    done = subprocess.run(latex, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull \\hbox" not in done.stdout
+    assert (tmp_path / "all.pdf").stat().st_size > 100_000
 
 
 def command(line, capsys):
@@ -259,7 +385,7 @@ def test_one_figure_by_command_in_lecture_style(capsys, tmp_path):
     status, out, err = command(f"figure 4.1 --style lecture --out {tmp_path}", capsys)
     assert (status, err) == (0, "")
     assert out.splitlines() == [
-        str(tmp_path / f"figure_4_1.{ending}") for ending in ("csv", "png", "svg")
+        str(tmp_path / f"figure_4_1.{ending}") for ending in ("csv", "png", "svg", "pdf")
     ]
     assert size_of(tmp_path / "figure_4_1.png")[0] == 2000  # ten inches
 

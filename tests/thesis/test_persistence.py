@@ -30,7 +30,7 @@ def test_each_figure_is_drawn_and_told(id, runs, tmp_path):
     picture = persistence.FIGURES[id]
     rows = picture.rows(runs)
     paths = picture.write(tmp_path, rows)
-    assert [path.suffix for path in paths] == [".csv", ".png", ".svg"]
+    assert [path.suffix for path in paths] == [".csv", ".png", ".svg", ".pdf"]
     with paths[0].open() as file:
         assert len(list(csv.DictReader(file))) == len(rows)
     assert "watch" in picture.seen(rows)

@@ -51,7 +51,7 @@ def searched(runs):
 @pytest.mark.slow
 def test_every_figure_has_its_files_and_a_place_in_the_index(drawn):
     folder, paths = drawn
-    assert len(paths) == 3 * len(FIGURES) + 1 and all(path.stat().st_size > 0 for path in paths)
+    assert len(paths) == 4 * len(FIGURES) + 1 and all(path.stat().st_size > 0 for path in paths)
     index = (folder / "README.md").read_text(encoding="utf-8")
     assert all(f"(dag_{id}.png)" in index and f"--only {id}`" in index for id in FIGURES)
 

@@ -31,7 +31,7 @@ def rows_of(folder, id):
 @pytest.mark.slow
 def test_every_figure_has_its_files_and_a_place_in_the_index(drawn):
     folder, paths = drawn
-    assert len(paths) == 3 * len(FIGURES) + 1
+    assert len(paths) == 4 * len(FIGURES) + 1
     assert all(path.stat().st_size > 0 for path in paths)
     index = (folder / "README.md").read_text(encoding="utf-8")
     assert all(f"({picture.stem}.png)" in index for picture in FIGURES.values())

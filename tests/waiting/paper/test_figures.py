@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
 def test_every_figure_is_drawn_with_an_index(tmp_path):
     draw_figures(tmp_path, **SMALL, executor=2)
     assert set(FIGURES) == {"table1", "errors", *map(str, range(2, 23))}
-    assert len(list(tmp_path.iterdir())) == 3 * len(FIGURES) + 1
+    assert len(list(tmp_path.iterdir())) == 4 * len(FIGURES) + 1
     index = (tmp_path / "README.md").read_text(encoding="utf-8")
     for id in FIGURES:
         assert f"`cgrsp waiting figures --only {id}`" in index

@@ -89,19 +89,22 @@ class Grid:
         begin, end = self.values(*first, figure), self.values(*second, figure)
         pairs = [self.study.independent(*pair) for pair in ((end, begin), (middle, begin))]
         pairs.append(self.study.independent(end, middle))
-        return Shares(*(paired_difference(own, other) for own, other in pairs))
+        in_order = bool(self.study.common)
+        return Shares(*(paired_difference(*pair, in_order=in_order) for pair in pairs))
 
     def table(self, figure: str) -> str:
         """A line an order, a column a placement: means with 95 % half widths.
 
         figure: a key of the study's rows. Result: lines of text.
         """
-        count, alone = self.study.n, self.study.independent
+        count, alone, in_order = self.study.n, self.study.independent, bool(self.study.common)
         rows = [
             [
                 order,
                 *(
-                    interval(mean(alone(self.values(order, each, figure))[0]), count)
+                    interval(
+                        mean(*alone(self.values(order, each, figure)), in_order=in_order), count
+                    )
                     for each in self.places
                 ),
             ]

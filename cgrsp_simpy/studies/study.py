@@ -163,11 +163,11 @@ class Study(Results):
         return len(set(self.clusters))
 
     def independent(self, *values: Sequence[float]) -> list[list[float]]:
-        """Values as independent ones: the means of clusters; without clusters as they are.
+        """Values by replication: the means of clusters, in order; without clusters as they are.
 
         values: by seed; where one is NaN, none of that seed counts. Result: one for each given.
         """
-        if self.n == len(self.seeds):
+        if not self.common:
             return [list(each) for each in values]
         none = [any(map(math.isnan, row)) for row in zip(*values)]
         known = ([math.nan if gone else x for x, gone in zip(each, none)] for each in values)
@@ -214,11 +214,12 @@ class Study(Results):
 
     def means(self) -> dict[str, dict[str, Mean]]:
         """Policy -> figure -> mean with its 95 % interval; an unknown name is an InputError."""
-        figures = self.figures
+        figures, in_order = self.figures, bool(self.common)
         return _by_policy(
             {
                 policy: {
-                    name: mean(self.independent(self._values(policy, name))[0]) for name in figures
+                    name: mean(*self.independent(self._values(policy, name)), in_order=in_order)
+                    for name in figures
                 }
                 for policy in self.policies
             }
@@ -243,7 +244,8 @@ class Study(Results):
             {
                 policy: {
                     name: compared(
-                        *self.independent(self._values(policy, name), self._values(first, name))
+                        *self.independent(self._values(policy, name), self._values(first, name)),
+                        in_order=bool(self.common),
                     )
                     for name in names
                 }

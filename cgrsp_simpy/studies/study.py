@@ -173,6 +173,10 @@ class Study(Results):
         known = ([math.nan if gone else x for x, gone in zip(each, none)] for each in values)
         return [cluster_means(each, self.clusters) for each in known]
 
+    def mean_over(self, values: Sequence[float]) -> Mean:
+        """The mean of values by seed over replications, with its 95 % interval."""
+        return mean(self.independent(values)[0], in_order=bool(self.common))
+
     @property
     def rows(self) -> list[Row]:
         """One dict a policy and seed, with the keys policy, seed and the figures; by policy, then
@@ -214,13 +218,10 @@ class Study(Results):
 
     def means(self) -> dict[str, dict[str, Mean]]:
         """Policy -> figure -> mean with its 95 % interval; an unknown name is an InputError."""
-        figures, in_order = self.figures, bool(self.common)
+        figures = self.figures
         return _by_policy(
             {
-                policy: {
-                    name: mean(*self.independent(self._values(policy, name)), in_order=in_order)
-                    for name in figures
-                }
+                policy: {name: self.mean_over(self._values(policy, name)) for name in figures}
                 for policy in self.policies
             }
         )

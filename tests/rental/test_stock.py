@@ -279,7 +279,7 @@ def test_how_often_the_interval_of_a_replay_covers_the_law(holding, independent,
             found = [mean(own, in_order=in_order) for in_order in (False, True)]
             covered.append([each.low <= 0.4 <= each.high for each in found])
     shares = np.mean(list(met.values()), axis=1)
-    assert 0.93 <= shares[:, 1].min() and shares[:, 1].max() <= 0.97
+    assert shares[:, 1].min() >= 0.93 and shares[:, 1].max() <= 0.97
     assert independent[0] <= shares[-1, 0] <= independent[1]  # of whole days
 
 

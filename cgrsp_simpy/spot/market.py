@@ -288,11 +288,6 @@ class Traces:
         """Polls that lie before every run."""
         return int(self.history * self.steps)
 
-    @property
-    def most_zones(self) -> int:
-        """How many zones a run can have."""
-        return self.zones
-
     def check(self, length_s: float) -> None:
         """Warn where series are shorter than a run of so many seconds, or not of one length."""
         later_s = (self.steps - self.before) * self.step_s
@@ -422,8 +417,6 @@ class TwoState:
 
     zones = 1
     """How many zones a run has unless told."""
-    most_zones = 1_000_000
-    """There are as many as are asked for."""
 
     def check(self, length_s: float) -> None:
         """There is nothing to say: the market is as long as a run."""

@@ -8,7 +8,6 @@ Job Cost", arXiv:2601.06520, and its program, github.com/andylizf/skynomad-artif
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, inf
 from typing import Any
@@ -68,24 +67,22 @@ def _uniformly(view: View) -> Choice:
     return Choice(view.on_demand, begins_s + behind_s / (1 - pace) if pace < 1 else inf)
 
 
-@dataclass(frozen=True)
-class TimeSliced:
+def time_sliced(slices: int = 10) -> Policy:
     """The time until the deadline in equal slices, each with its share of the work: within a slice
     as greedy, with a safety net for the work that should be done by its end.
 
     slices: how many.
     """
+    check_whole("slices", slices, least=1)
 
-    slices: int
-
-    def __call__(self, view: View) -> Choice:
+    def choose(view: View) -> Choice:
         """Where the job goes now."""
         if view.up:
             return Choice(view.up[0])
         job = view.job
-        length_s = job.deadline_s / self.slices
-        number = min(floor((view.now_s + ROUNDING_S) / length_s) + 1, self.slices)
-        end_s, share_s = number * length_s, number / self.slices * job.work_s
+        length_s = job.deadline_s / slices
+        number = min(floor((view.now_s + ROUNDING_S) / length_s) + 1, slices)
+        end_s, share_s = number * length_s, number / slices * job.work_s
         left_s = share_s - view.progress_s + view.leaving_s
         if left_s <= ROUNDING_S:
             return Choice(None, end_s)
@@ -95,6 +92,8 @@ class TimeSliced:
         if view.now_s >= net_s - ROUNDING_S:
             return Choice(view.on_demand, view.now_s + job.overhead_s + left_s)
         return Choice(None, net_s)
+
+    return Ruled("time-sliced", choose)
 
 
 def next_spot(market: Market) -> Policy:
@@ -165,15 +164,10 @@ def _in_time(market: Market, plan: Sequence[Stay]) -> Iterator[Stay]:
         yield stay._replace(from_s=own_s, to_s=to_s)
 
 
-def _time_sliced(slices: int = 10) -> Policy:
-    check_whole("slices", slices, least=1)
-    return Ruled("time-sliced", TimeSliced(slices))
-
-
 POLICIES: dict[str, Callable[..., Policy | Oracle]] = {
     "on-demand": lambda: Ruled("on-demand", on_demand_only),
     "greedy": lambda: Ruled("greedy", greedy),
-    "time-sliced": _time_sliced,
+    "time-sliced": time_sliced,
     "uniform-progress": lambda: Ruled("uniform-progress", uniform_progress),
     "uniform-failover": lambda: Ruled("uniform-failover", uniform_failover),
     "expected-cost": lambda: Ruled("expected-cost", ExpectedCost()),

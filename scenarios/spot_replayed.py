@@ -8,8 +8,8 @@ spot traces); seeds that begin on one day of the record count once. Beside the r
 stand a law fitted to it, and a rate of preemptions as frequent in an hour of stock,
 with instances always to be had. The law has two time scales, flicker of a quarter of an
 hour within spells of half a day: what it takes, and how long jobs wait, is not shown to
-differ from the record, whose days follow each other and tell little of other months. Run
-it as: python scenarios/spot_replayed.py FILE
+differ from the record, whose days follow each other and tell little of other months.
+Run it as: python scenarios/spot_replayed.py FILE
 """
 
 import sys

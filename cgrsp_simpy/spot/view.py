@@ -287,21 +287,15 @@ class Ruled:
             yield Wake(max(until_s, view.now_s + ROUNDING_S))
 
 
-@dataclass
 class Oracle:
     """A policy that is told what is to come.
 
-    Parameters
-    ----------
-    name : str
-        Of the policy.
-    sees : callable
-        The policy, told what the market will do.
+    name: of the policy. sees: the policy, told what the market will do.
     """
 
-    name: str
-    sees: Callable[[Market], Policy]
-    _told: Policy | None = None
+    def __init__(self, name: str, sees: Callable[[Market], Policy]) -> None:
+        self.name, self.sees = name, sees
+        self._told: Policy | None = None
 
     def __call__(self, view: View) -> Any:
         """Where the job goes now; a run asks a copy, which is told at first."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -33,13 +33,13 @@ __all__ = [
     "cluster_means",
     "cohens_d",
     "cohens_d_paired",
-    "correlated_mean",
     "holm",
     "mean",
     "mser5",
     "paired_difference",
     "paired_test",
     "replications_needed",
+    "worth",
 ]
 
 
@@ -79,30 +79,54 @@ class Mean:
         return (self.high - self.low) / 2
 
 
-def mean(values: Values, confidence: float = 0.95) -> Mean:
+def mean(values: Values, confidence: float = 0.95, in_order: bool = False) -> Mean:
     """Mean and interval x-bar +- t* s / sqrt(n).
 
-    values: NaN is left out. confidence: of the interval, between 0 and 1. Result: in the unit of
-    the values. All NaN gives n = 0 and NaN throughout; an infinite value gives an infinite mean and
-    no interval. Raises InputError for another confidence. Thesis Section 5.1.3.
+    values: NaN is left out. confidence: of the interval, between 0 and 1. in_order: whether the
+    values follow each other and each may be correlated with the next, as means of batches or of
+    days; then n is n times their `worth`, in the interval and in p, as are the degrees of freedom.
+    Result: in the unit of the values. All NaN gives n = 0 and NaN throughout; an infinite value
+    gives an infinite mean and no interval. Raises InputError for another confidence. Thesis Section
+    5.1.3.
     """
     _check_confidence(confidence)
     x = _known(values)
     n, (centre, sd) = len(x), _moments(x)
     if n < 2:
         return Mean(centre, math.nan, math.nan, n)
-    half = _half_width(sd, n, confidence)
-    return Mean(centre, centre - half, centre + half, n, _p_value(centre, sd / math.sqrt(n), n), sd)
+    share = worth(x) if in_order else 1.0
+    freedom, error = max((n - 1) * share, 1.0), sd / math.sqrt(n * share)
+    half = _half_width(sd, n * share, confidence, freedom)
+    return Mean(centre, centre - half, centre + half, n, _p_value(centre, error, freedom), sd)
 
 
-def cluster_means(values: Values, clusters: Sequence[Hashable]) -> list[float]:
-    """The means of values that belong together, as runs that begin on one day of a record; they are
-    independent where the values are not.
+def worth(values: Values) -> float:
+    """How many independent values each of those is worth that follow each other: (1 - r) / (1 + r),
+    as of a first-order autoregression.
 
-    values: NaN is left out. clusters: of each value, to which cluster it belongs. Result: one a
-    cluster, in the order in which they first occur; NaN for one without a value.
+    The correlation r of each with the next is estimated without the bias of -(1 + 4 r) / n that so
+    few values bring, and kept from 0 to 0.9: beyond, they are too few for any interval.
+
+    values: in order; NaN is left out. Result: at most 1; 1 where they do not vary. Law, Simulation
+    Modeling and Analysis, Section 9.5.3; Kendall, Biometrika 41 (1954) 403-404.
     """
-    x, owners = _array(values), dict.fromkeys(clusters)
+    x = _known(values)
+    centre, sd = _moments(x)
+    if not 0 < sd < math.inf:
+        return 1.0
+    apart = x - centre
+    raw = float(apart[1:] @ apart[:-1] / (apart @ apart))
+    r = min(max(raw + (1 + 4 * raw) / len(x), 0.0), 0.9)
+    return (1 - r) / (1 + r)
+
+
+def cluster_means(values: Values, clusters: Sequence[int]) -> list[float]:
+    """The means of values that belong together, as runs that begin on one day of a record.
+
+    values: NaN is left out. clusters: of each value, the number of the cluster that it belongs to.
+    Result: one a cluster, in the order of their numbers; NaN for one without a value.
+    """
+    x, owners = _array(values), sorted(set(clusters))
     return [
         mean([value for value, owner in zip(x, clusters) if owner == own]).mean for own in owners
     ]
@@ -146,7 +170,7 @@ def _moments(x: np.ndarray) -> tuple[float, float]:
         return float(x.mean()), float(x.std(ddof=1))
 
 
-def _half_width(sd: float, n: int, confidence: float, freedom: float | None = None) -> float:
+def _half_width(sd: float, n: float, confidence: float, freedom: float | None = None) -> float:
     t = scipy.special.stdtrit(n - 1 if freedom is None else freedom, 0.5 + confidence / 2)
     return float(t) * sd / math.sqrt(n)
 
@@ -158,10 +182,10 @@ def _t(centre: float, error: float) -> float:
     return centre / error
 
 
-def _p_value(centre: float, error: float, n: int) -> float:
+def _p_value(centre: float, error: float, freedom: float) -> float:
     if error == centre == 0:
         return 1.0
-    return float(2 * scipy.special.stdtr(n - 1, -abs(_t(centre, error))))
+    return float(2 * scipy.special.stdtr(freedom, -abs(_t(centre, error))))
 
 
 # ---- pairs ----
@@ -198,33 +222,37 @@ class PairedTest:
     note: str
 
 
-def paired_difference(values: Values, reference: Values, confidence: float = 0.95) -> Mean:
+def paired_difference(
+    values: Values, reference: Values, confidence: float = 0.95, in_order: bool = False
+) -> Mean:
     """Mean of values - reference, matched one by one, with interval and p-value (paired t-test).
 
-    values, reference: equally many, in one unit; pairs with a NaN are left out. confidence: of the
-    interval, between 0 and 1. Result: in the unit of the values. Raises InputError for unequal
+    values, reference: equally many, in one unit; pairs with a NaN are left out. confidence,
+    in_order: as of `mean`. Result: in the unit of the values. Raises InputError for unequal
     lengths, or another confidence. Thesis Section 5.1.3.
     """
     _, _, differences, _ = _pairs(values, reference)
-    return mean(differences, confidence)
+    return mean(differences, confidence, in_order)
 
 
-def paired_test(values: Values, reference: Values) -> PairedTest:
+def paired_test(values: Values, reference: Values, in_order: bool = False) -> PairedTest:
     """Paired t-test with Wilcoxon's signed-rank test as backup, and effect sizes.
 
     values, reference: equally many, in one unit; pairs with a NaN are left out, as are two
-    infinities that have no difference. Result: all differences 0: t NaN, both p 1. All equal
-    otherwise: t infinite, p 0. Fewer than two pairs: the difference alone. Raises InputError for
-    unequal lengths. Thesis Section 5.1.3.
+    infinities that have no difference. in_order: as of `mean`; then there is no signed-rank test,
+    whose pairs are independent. Result: all differences 0: t NaN, both p 1. All equal otherwise: t
+    infinite, p 0. Fewer than two pairs: the difference alone. Raises InputError for unequal
+    lengths. Thesis Section 5.1.3.
     """
     x, y, differences, rounding = _pairs(values, reference)
-    found = mean(differences)
+    found = mean(differences, in_order=in_order)
+    share = worth(differences) if in_order else 1.0
     return PairedTest(
         n=found.n,
         difference=found.mean,
-        t=_t(found.mean, found.sd / math.sqrt(max(found.n, 1))),
+        t=_t(found.mean, found.sd / math.sqrt(max(found.n, 1) * share)),
         p=found.p,
-        wilcoxon_p=_wilcoxon_p(differences, rounding),
+        wilcoxon_p=math.nan if in_order else _wilcoxon_p(differences, rounding),
         d=_ratio(found.mean, _pooled_sd(x, y)),
         d_paired=_ratio(found.mean, found.sd),
         note=_note(found),
@@ -480,30 +508,6 @@ def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> 
     check_whole("batches", batches, least=2)
     x = _series(series, 2 * batches)
     return mean(x[len(x) % batches :].reshape(batches, -1).mean(axis=1), confidence)
-
-
-def correlated_mean(values: Values, confidence: float = 0.95) -> Mean:
-    """Mean of values that follow each other, such as the means of batches, with an interval that
-    allows for each being correlated with the next.
-
-    As of a first-order autoregression, n values are worth n (1 - r) / (1 + r) independent ones. The
-    correlation r is estimated without the bias of -(1 + 4 r) / n that so few values bring, and kept
-    from 0 to 0.9: beyond, the run is too short for any interval.
-
-    values: in order; NaN is left out. confidence: of the interval, between 0 and 1. Result: in the
-    unit of the values; n, p and sd are theirs; without an interval for fewer than two. Law,
-    Simulation Modeling and Analysis, Section 9.5.3; Kendall, Biometrika 41 (1954) 403-404.
-    """
-    x, found = _known(values), mean(values, confidence)
-    if not 0 < found.sd < math.inf:
-        return found
-    apart = x - found.mean
-    raw = float(apart[1:] @ apart[:-1] / (apart @ apart))
-    r = min(max(raw + (1 + 4 * raw) / len(x), 0.0), 0.9)
-    worth = (1 - r) / (1 + r)
-    freedom = max((len(x) - 1) * worth, 1.0)
-    half = _half_width(found.sd, len(x), confidence, freedom) / math.sqrt(worth)
-    return replace(found, low=found.mean - half, high=found.mean + half)
 
 
 def mser5(series: Values) -> int:

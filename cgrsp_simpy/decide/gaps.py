@@ -78,7 +78,8 @@ def bounds_of(
 
 def over_seeds(scenario: Scenario, seeds: Sequence[int], values: Sequence[float]) -> Mean:
     """The mean of a value a seed; seeds whose replayed stock begins on one day count as one."""
-    return mean(cluster_means(values, [scenario.in_common(seed) for seed in seeds]))
+    clusters = [scenario.in_common(seed) for seed in seeds]
+    return mean(cluster_means(values, clusters), in_order=bool(scenario.common))
 
 
 def over_lucks(scenario: Scenario, policy: Any, seed: int, lucks: int) -> list[dict[str, float]]:

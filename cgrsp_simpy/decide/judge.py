@@ -89,7 +89,8 @@ def judge(
                     sums = Totals(*runs.outcome(each, policy, seed))
                     row = {"usd_per_job": prices.bill(sums, 0, 1.0)[COST] / each.jobs, **row}
                 rows.append({"scenario": each.name, "policy": name, "seed": seed, **row})
-    study = Judgement(title, rows, {each.name: [*map(each.in_common, seeds)] for each in made})
+    begun = {each.name: [*map(each.in_common, seeds)] for each in made if each.common}
+    study = Judgement(title, rows, begun)
     study.keep(store)
     return study
 
@@ -132,7 +133,7 @@ class Judgement(Results):
 
     title: str
     _rows: list[Row] = field(repr=False)
-    _clusters: dict[str, list[int]] = field(repr=False)  # as in Study, by scenario
+    _clusters: dict[str, list[int]] = field(repr=False)  # as in Study, by replayed scenario
 
     @property
     def rows(self) -> list[Row]:
@@ -190,11 +191,9 @@ class Judgement(Results):
 
     def _independent(self, scenario: str, policy: str, figure: str) -> list[float]:
         """A figure by seed, or by the day on which a replay begins; NaN where a run failed."""
-        values = self.values(scenario, policy, figure)
-        whole = not any(map(math.isnan, values))
-        return cluster_means(
-            values if whole else [math.nan] * len(values), self._clusters[scenario]
-        )
+        values, clusters = self.values(scenario, policy, figure), self._clusters.get(scenario)
+        whole = values if not any(map(math.isnan, values)) else [math.nan] * len(values)
+        return whole if clusters is None else cluster_means(whole, clusters)
 
     def against_best(
         self,
@@ -223,9 +222,8 @@ class Judgement(Results):
             means = {each: mean(self._independent(scenario, each, figure)).mean for each in rest}
             best = min(means, key=lambda each: (math.isnan(means[each]), means[each]))
             own, other = (self._independent(scenario, each, figure) for each in (policy, best))
-            found.append(
-                Difference(scenario, policy, best, paired_difference(own, other, confidence))
-            )
+            less = paired_difference(own, other, confidence, scenario in self._clusters)
+            found.append(Difference(scenario, policy, best, less))
         return found
 
     def regret(self, policy: str) -> Mean:

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
+from cgrsp_simpy.analysis.statistics import Mean, paired_difference
 from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.rental.policies.rules import ListPolicy, Order, Place
@@ -89,21 +89,19 @@ class Grid:
         begin, end = self.values(*first, figure), self.values(*second, figure)
         pairs = [self.study.independent(*pair) for pair in ((end, begin), (middle, begin))]
         pairs.append(self.study.independent(end, middle))
-        return Shares(*(paired_difference(own, other) for own, other in pairs))
+        in_order = bool(self.study.common)
+        return Shares(*(paired_difference(a, b, in_order=in_order) for a, b in pairs))
 
     def table(self, figure: str) -> str:
         """A line an order, a column a placement: means with 95 % half widths.
 
         figure: a key of the study's rows. Result: lines of text.
         """
-        count, alone = self.study.n, self.study.independent
+        count, over = self.study.n, self.study.mean_over
         rows = [
             [
                 order,
-                *(
-                    interval(mean(alone(self.values(order, each, figure))[0]), count)
-                    for each in self.places
-                ),
+                *(interval(over(self.values(order, each, figure)), count) for each in self.places),
             ]
             for order in self.orders
         ]

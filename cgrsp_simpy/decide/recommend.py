@@ -347,12 +347,14 @@ class Trials:
 
     def mean(self, option: Option, figure: str, seeds: Sequence[int]) -> Mean:
         """Of a figure, with its 95 % interval from LEAST_SEEDS on."""
-        return _with_enough(mean(self.values(option, figure, seeds)))
+        own = self.values(option, figure, seeds)
+        return _with_enough(mean(own, in_order=bool(self.scenario.common)))
 
     def change(self, option: Option, other: Option, figure: str, seeds: Sequence[int]) -> Mean:
         """The paired difference of a figure, with its 95 % interval from LEAST_SEEDS on."""
         own, theirs = (self.values(each, figure, seeds) for each in (option, other))
-        return _with_enough(paired_difference(own, theirs))
+        in_order = bool(self.scenario.common)
+        return _with_enough(paired_difference(own, theirs, in_order=in_order))
 
 
 def _with_enough(found: Mean) -> Mean:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -306,6 +306,11 @@ class Series:
         Whether it was to be had at the first.
     changes : sequence of int
         The polls at which that changes, in order.
+    prices : sequence of pairs
+        The polls at which the price changes, the first of them 0, with the price, USD an hour; none
+        if it is not known.
+    kept : bool
+        Whether who has an instance keeps it: then there is only no new one while it is down.
     """
 
     name: str
@@ -313,6 +318,8 @@ class Series:
     steps: int
     up: bool
     changes: tuple[int, ...] = field(default=(), repr=False)
+    prices: tuple[tuple[int, float], ...] = field(default=(), repr=False)
+    kept: bool = False
 
     def __post_init__(self) -> None:
         check_whole("step_s", self.step_s, least=1)
@@ -323,16 +330,30 @@ class Series:
         object.__setattr__(self, "changes", changes)
 
     @classmethod
-    def of(cls, name: str, step_s: int, status: Sequence[bool] | npt.NDArray[np.bool_]) -> Series:
+    def of(
+        cls,
+        name: str,
+        step_s: int,
+        status: Sequence[bool] | npt.NDArray[np.bool_],
+        usd_per_h: npt.ArrayLike = (),
+        kept: bool = False,
+    ) -> Series:
         """The series of a status at each poll.
 
-        name: as of the class. step_s: as of the class. status: whether an instance was to be had,
-        poll by poll. Result: with the polls at which that changes.
+        name, step_s, kept: as of the class. status: whether an instance was to be had, poll by
+        poll. usd_per_h: its price, poll by poll; none if it is not known.
         """
-        polled = np.asarray(status, bool)
-        require(len(polled) > 0, "status", status, "that of at least one poll")
-        changes = np.flatnonzero(polled[1:] != polled[:-1]) + 1
-        return cls(name, step_s, len(polled), bool(polled[0]), tuple(changes.tolist()))
+        polled, prices = np.asarray(status, bool), np.asarray(usd_per_h, float)
+        steps = len(polled)
+        require(steps > 0, "status", status, "that of at least one poll")
+        allowed = f"{steps}, one a poll"
+        require(len(prices) in (0, steps), "number of prices", len(prices), allowed)
+        for poll in np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))[:1]:
+            check_number(f"price of poll {poll}", float(prices[poll]), least=0)
+        turns, moves = (np.flatnonzero(np.diff(each)) + 1 for each in (polled, prices))
+        listed = ((poll, float(prices[poll])) for poll in [0, *moves.tolist()] if len(prices))
+        own = steps, bool(polled[0]), tuple(turns.tolist())
+        return cls(name, step_s, *own, tuple(listed), kept)
 
     @property
     def length_s(self) -> int:
@@ -356,8 +377,9 @@ class Series:
 
         steps: how many. Result: a part of this one.
         """
-        kept = tuple(change for change in self.changes if change < steps)
-        return Series(self.name, self.step_s, steps, self.up, kept)
+        changes = tuple(change for change in self.changes if change < steps)
+        prices = tuple(each for each in self.prices if each[0] < steps)
+        return replace(self, steps=steps, changes=changes, prices=prices)
 
     def runs_s(self, up: bool) -> npt.NDArray[np.float64]:
         """The lengths of all runs up or down; the last run of the series may go on.
@@ -384,7 +406,7 @@ def read_series(path: str | Path, needed: int = 1) -> Series:
     path: JSON or CSV, plain or gzipped; see the head of this module. needed: how many instances at
     once count as "to be had". Result: of the name of the file. Raises InputError for a file that is
     missing, empty or damaged; for polls that are missing, out of order or not at even steps; for
-    what is no number of instances, and for several types.
+    what is no number of instances, prices at some polls only, and several types.
     """
     check_whole("needed", needed, least=1)
     path = Path(path)
@@ -393,7 +415,12 @@ def read_series(path: str | Path, needed: int = 1) -> Series:
         require(len(rows) > 1, "polls", len(rows), "at least two: one tells no step")
         types = list(dict.fromkeys(row.gpu for row in rows))
         require(len(types) == 1, "types", types, "one, for a series")
-        return Series.of(name_of(path), _step_s(rows), np.array(_counts(rows)) >= needed)
+        prices = [row.price_usd_per_h for row in rows]
+        unknown = [row.line for row in rows if math.isnan(row.price_usd_per_h)]
+        if 0 < len(unknown) < len(rows):
+            raise InputError(f"line {unknown[0]}: its price is missing, where others have one")
+        there = np.array(_counts(rows)) >= needed
+        return Series.of(name_of(path), _step_s(rows), there, () if unknown else prices)
 
 
 def _counts(rows: Sequence[Row]) -> list[int]:

@@ -44,7 +44,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from cgrsp_simpy.analysis.statistics import correlated_mean, mean
+from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.logs.fields import faults_of
 from cgrsp_simpy.logs.market import NOT_FETCHED, Snapshots, read_market
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
@@ -152,7 +152,7 @@ class Polls:
             [100 * float(low[day == each].mean()) for each in np.unique(day)], 2
         )
         first, second = (half.mean() for half in halves)
-        apart = correlated_mean(np.concatenate([halves[0] - first, halves[1] - second]))
+        apart = mean(np.concatenate([halves[0] - first, halves[1] - second]), in_order=True)
         return float(second - first), apart.high - apart.low  # of halves
 
     @property

@@ -214,39 +214,29 @@ class Terms:
     @cached_property
     def columns(self) -> dict[str, Metric]:
         """What a record of a job has beside the thesis's, and a run sums up: by name."""
-        found: dict[str, Metric] = {}
-        if self.retry_s is not None:
-            found["refusals"] = Metric("refusals")
-        if self.warm_s:
-            found["warm_starts"] = Metric("warm starts", better="more")
-        if self.preemptible:
-            found["preemptions"] = Metric("preemptions")
-        if self.suspension:
-            found["suspensions"] = Metric("suspensions", better="")
-        if self.preemptible:
-            found["lost_s"] = Metric("execution that was lost", "s")
-        if self.checkpoint_s is not None and self.checkpoint_cost_s:
-            found["checkpoints_s"] = Metric("writing of checkpoints", "s")
-        if self.preemptible or self.suspension:
-            if self.restart_s:
-                found["restarting_s"] = Metric("restarting", "s")
-            found["away_s"] = Metric("waits after a stop", "s")
-        parts = [part for part, has in self._parts().items() if has]
-        if len(parts) > 1:
-            for part in parts:
-                found[f"{part}_usd"] = Metric(f"cost of {PARTS[part]}", "USD")
-        return found
-
-    def _parts(self) -> dict[str, bool]:
-        """Whether there can be costs of each part."""
-        return {
-            "executing": True,
+        stopped = self.preemptible or self.suspension
+        writes = self.checkpoint_s is not None and self.checkpoint_cost_s > 0
+        restarts = stopped and self.restart_s > 0
+        every = {
+            "refusals": (self.retry_s is not None, Metric("refusals")),
+            "warm_starts": (self.warm_s > 0, Metric("warm starts", better="more")),
+            "preemptions": (self.preemptible, Metric("preemptions")),
+            "suspensions": (self.suspension, Metric("suspensions", better="")),
+            "lost_s": (self.preemptible, Metric("execution that was lost", "s")),
+            "checkpoints_s": (writes, Metric("writing of checkpoints", "s")),
+            "restarting_s": (restarts, Metric("restarting", "s")),
+            "away_s": (stopped, Metric("waits after a stop", "s")),
+        }
+        costs = {
             "provisioning": self.billed_from == "provisioning",
             "idle": self.warm_s > 0,
-            "checkpoints": self.checkpoint_s is not None and self.checkpoint_cost_s > 0,
-            "wasted": self.preemptible or (self.suspension and self.restart_s > 0),
+            "checkpoints": writes,
+            "wasted": self.preemptible or restarts,
             "rounding": self.minimum_s > 0 or self.increment_s > 0,
         }
+        found = {name: metric for name, (has, metric) in every.items() if has}
+        parts = [part for part in PARTS if any(costs.values()) and costs.get(part, True)]
+        return found | {f"{part}_usd": Metric(f"cost of {PARTS[part]}", "USD") for part in parts}
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:

@@ -9,15 +9,15 @@ import logging
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.logs.fields import faults_of, opened
-from cgrsp_simpy.logs.market import Series, read_series, rows_of
+from cgrsp_simpy.logs.market import Series, read_series
 from cgrsp_simpy.model.checks import (
     InputError,
     check_fields,
@@ -179,39 +179,6 @@ class Price(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PricedSeries(Series):
-    """A series with what an instance costs.
-
-    Parameters
-    ----------
-    prices : sequence of pairs
-        The polls at which the price changes, the first of them 0, with the price, USD an hour.
-    kept : bool
-        Whether who has an instance keeps it: then there is only no new one while it is down.
-    """
-
-    prices: tuple[tuple[int, float], ...] = field(default=(), repr=False)
-    kept: bool = False
-
-    @classmethod
-    def priced(cls, series: Series, usd_per_h: npt.ArrayLike, kept: bool = False) -> Self:
-        """A series, and its price at each poll."""
-        prices = np.asarray(usd_per_h, float)
-        allowed = f"{series.steps}, one a poll"
-        require(len(prices) == series.steps, "number of prices", len(prices), allowed)
-        for poll in np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))[:1]:
-            check_number(f"price of poll {poll}", float(prices[poll]), least=0)
-        changes = [0, *(np.flatnonzero(np.diff(prices)) + 1).tolist()]
-        listed = tuple((poll, float(prices[poll])) for poll in changes)
-        own = series.name, series.step_s, series.steps, series.up, series.changes
-        return cls(*own, listed, kept)
-
-    def first(self, steps: int) -> Self:
-        prices = tuple(each for each in self.prices if each[0] < steps)
-        return replace(self, steps=steps, changes=super().first(steps).changes, prices=prices)
-
-
-@dataclass(frozen=True)
 class Zone:
     """A zone, or another place with instances, as a run meets it.
 
@@ -227,7 +194,7 @@ class Zone:
     prices : sequence of Price
         What an instance costs, from the start on; none: the job's price.
     kept : bool
-        As of `PricedSeries`.
+        As of `Series`.
     """
 
     name: str
@@ -321,11 +288,6 @@ class Traces:
         """Polls that lie before every run."""
         return int(self.history * self.steps)
 
-    @property
-    def most_zones(self) -> int:
-        """How many zones a run can have."""
-        return self.zones
-
     def check(self, length_s: float) -> None:
         """Warn where series are shorter than a run of so many seconds, or not of one length."""
         later_s = (self.steps - self.before) * self.step_s
@@ -389,14 +351,7 @@ def read_zones(path: str | Path, needed: int = 1) -> list[Series]:
         if '"by_provider"' in start:
             check_whole("needed", needed, least=1)
             return _providers([start, *file], needed)
-    series = read_series(path, needed)
-    with faults_of(path), opened(path) as file:
-        rows = rows_of(path, file)
-        prices = [row.price_usd_per_h for row in rows]
-        missing = [row.line for row in rows if math.isnan(row.price_usd_per_h)]
-        if missing and len(missing) < len(rows):
-            raise InputError(f"line {missing[0]}: its price is missing, where others have one")
-        return [series if missing else PricedSeries.priced(series, prices)]
+    return [read_series(path, needed)]
 
 
 def _providers(lines: Sequence[str], needed: int) -> list[Series]:
@@ -426,8 +381,7 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
         usd = next(each[name][1] for each in found if name in each)
         prices = [usd := each[name][1] if name in each else usd for each in found]
         up = np.array([each.get(name, (0, 0))[0] >= needed for each in found])
-        listed = Series.of(name, step_s, up[last])
-        series.append(PricedSeries.priced(listed, np.array(prices)[last], kept=True))
+        series.append(Series.of(name, step_s, up[last], np.array(prices)[last], kept=True))
     return series
 
 
@@ -463,8 +417,6 @@ class TwoState:
 
     zones = 1
     """How many zones a run has unless told."""
-    most_zones = 1_000_000
-    """There are as many as are asked for."""
 
     def check(self, length_s: float) -> None:
         """There is nothing to say: the market is as long as a run."""
@@ -504,8 +456,8 @@ def _zone(series: Series, polls: npt.NDArray[np.int64], step_s: int, seen: int) 
     earlier: Sequence[int] = [change for change in series.changes if change * finer <= first]
     since = (earlier[-1] if earlier else 0) * finer - first
     prices: list[Price] = []
-    if listed := getattr(series, "prices", ()):
-        at, usd_per_h = np.array(listed).T
+    if series.prices:
+        at, usd_per_h = np.array(series.prices).T
         now = usd_per_h[np.searchsorted(at, own, "right") - 1]
         moves = [0, *(np.flatnonzero(np.diff(now)) + 1).tolist()]
         prices = [Price(float(poll * step_s), float(now[poll])) for poll in moves]
@@ -516,5 +468,5 @@ def _zone(series: Series, polls: npt.NDArray[np.int64], step_s: int, seen: int) 
         ),
         series.first(max(seen // finer, 1)),
         tuple(prices),
-        getattr(series, "kept", False),
+        series.kept,
     )

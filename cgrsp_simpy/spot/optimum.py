@@ -37,6 +37,11 @@ Floats = npt.NDArray[np.float64]
 ON_DEMAND = Zone("on demand", (Stretch(0.0, True),), Series("on demand", 1, 1, True), kept=True)
 
 
+# What is done in a cell: an instance is held throughout, ends within, is held until the work is
+# done, or is left at once; or there is none.
+ON, ENDS, DONE, LEAVES, IDLE = -1, -2, -3, -4, -5
+
+
 class Optimum(NamedTuple):
     """The least cost, and how it is reached.
 
@@ -169,12 +174,13 @@ class _Program:
         left = self.left(len(self.cells))
         value = np.full((self.idle + max(self.market.regions) + 1, len(left)), np.inf)
         value[:, left == 0] = 0.0
-        values = [value]
+        values, choices = [value], list[npt.NDArray[np.int16]]()
         for number in reversed(range(len(self.cells))):
-            values.append(self.before(number, values[-1]))
-        values.reverse()
-        least = float(values[0][self.idle + self.market.regions[0], 0])
-        return Optimum(least, () if isinf(least) else tuple(self.plan(values)))
+            value, choice = self.before(number, values[-1])
+            values.append(value)
+            choices.append(choice)
+        least = float(value[self.idle + self.market.regions[0], 0])
+        return Optimum(least, () if isinf(least) else tuple(self.plan(values[::-1], choices[::-1])))
 
     def left(self, number: int) -> npt.NDArray[np.int64]:
         """The work that can be left at an edge, with the overhead that is left."""
@@ -182,44 +188,52 @@ class _Program:
         most = min(self.work + self.overhead, self.edges[-1] - gone)
         return np.arange(max(0, self.work - gone), most + 1)
 
-    def before(self, number: int, after: Floats) -> Floats:
-        """The least cost from the start of a cell on, from that from its end on."""
+    def before(self, number: int, after: Floats) -> tuple[Floats, npt.NDArray[np.int16]]:
+        """The least cost from the start of a cell on, from that from its end on; and what is done
+        then: of an instance ON, ENDS or DONE, of none IDLE, or the row at which one begins, at once
+        or, from `idle` rows on, late.
+        """
         cell, left, places = self.cells[number], self.left(number), self.market.places
         size, gone = len(left), int(left[0] - self.left(number + 1)[0])
         value, stored = np.full((len(after), size), np.inf), cell.length * self.storing
-        idle = np.stack([_part(each, gone, size) for each in after[self.idle :]]) + stored
+        choice = np.full(value.shape, IDLE, np.int16)
+
+        def offer(row: int, usd: Floats, what: int) -> None:
+            better = usd < value[row]
+            np.copyto(value[row], usd, where=better)
+            np.copyto(choice[row], what, where=better)
+
         for row, (place, region) in enumerate(self.rows):
             if cell.up[place] or places[place].kept:
                 usd = cell.usd[place]
-                held = _part(after[row], gone - cell.length, size) + cell.length * usd
-                ended = self.parted(number, after[self.idle + region], usd, self.write)
-                value[row] = np.minimum(held, ended) + stored
-                done = left[left <= cell.length]
-                finished = done * (usd + self.storing)
-                value[row, : len(done)] = np.minimum(value[row, : len(done)], finished)
-        for region, begun in enumerate(idle):
-            for row, place in self.begins(cell, region):
-                moving = self.market.moving_usd(region, place)
-                at_once = _part(value[row], self.overhead, size) + moving
-                np.minimum(begun, at_once, out=begun)
-                if self.late_starts:
-                    late = self.parted(number, after[row], cell.usd[place], self.overhead)
-                    np.minimum(begun, late + (stored + moving), out=begun)
-        idle[:, left == 0] = 0.0
-        idle[:, left > self.work] = np.inf
-        value[self.idle :] = idle
+                offer(
+                    row,
+                    _part(after[row], gone - cell.length, size) + cell.length * usd + stored,
+                    ON,
+                )
+                offer(
+                    row,
+                    self.parted(number, after[self.idle + region], usd, self.write) + stored,
+                    ENDS,
+                )
+                finished = left * (usd + self.storing)
+                offer(row, np.where(left <= cell.length, finished, np.inf), DONE)
+        for home in range(self.idle, len(after)):
+            region = home - self.idle
+            offer(home, _part(after[home], gone, size) + stored, IDLE)
+            for row, (place, own) in enumerate(self.rows):
+                if cell.up[place] and (place < len(self.market.zones) or own == region):
+                    moving = self.market.moving_usd(region, place)
+                    offer(home, _part(value[row], self.overhead, size) + moving, row)
+                    if self.late_starts:
+                        late = self.parted(number, after[row], cell.usd[place], self.overhead)
+                        offer(home, late + (stored + moving), self.idle + row)
+        value[self.idle :, left == 0] = 0.0
+        value[self.idle :, left > self.work] = np.inf
         if not self.write:  # to leave costs nothing
             for row, (_, region) in enumerate(self.rows):
-                value[row] = np.minimum(value[row], idle[region])
-        return value
-
-    def begins(self, cell: Cell, region: int) -> Iterator[tuple[int, int]]:
-        """The rows, and places, at which an instance can begin while the checkpoint is in a
-        region.
-        """
-        for row, (place, own) in enumerate(self.rows):
-            if cell.up[place] and (place < len(self.market.zones) or own == region):
-                yield row, place
+                offer(row, value[self.idle + region], LEAVES)
+        return value, choice
 
     def parted(self, number: int, after: Floats, usd: float, more: int) -> Floats:
         """The cost where an instance is held for the best part of a cell, with so much more work
@@ -236,84 +250,42 @@ class _Program:
 
     # ---- a plan ----
 
-    def plan(self, values: Sequence[Floats]) -> Iterator[Stay]:
+    def plan(
+        self, values: Sequence[Floats], choices: Sequence[npt.NDArray[np.int16]]
+    ) -> Iterator[Stay]:
         """Instances that cost the least, from the values at the start of each cell."""
-        row, left, held = self.idle + self.market.regions[0], self.work, None
-        for number, cell in enumerate(self.cells):
-            if left == 0:
-                break
-            steps = self.steps(number, values[number + 1], row, left)
-            step = min(steps, key=lambda step: step.usd)
-            if held is not None and (step.begins or step.row != row):
-                yield held
-                held = None
-            if step.length:
-                from_s = cell.from_s + step.waits * self.unit
-                until_s = from_s + step.length * self.unit
-                held = Stay(self.rows[step.row][0], held.from_s if held else from_s, until_s)
-            there = step.goes_on or step.row >= self.idle
-            row = step.row if there else self.idle + self.rows[step.row][1]
-            left = step.left
-            if held is not None and not step.goes_on:
-                yield held
-                held = None
-        if held is not None:
-            yield held
-
-    def steps(self, number: int, after: Floats, row: int, left: int) -> Iterator[_Step]:
-        """What can be done in a cell, from a row with an amount of work left."""
-        cell, then = self.cells[number], self.left(number + 1)
-        stored, begun = cell.length * self.storing, row < self.idle
-
-        def at(row: int, left: npt.NDArray[np.int64] | int) -> Floats:
-            """The values from the end of the cell on; infinite for what cannot be left then."""
-            column = np.asarray(left) - then[0]
-            there = (column >= 0) & (column < len(then))
-            return np.where(there, after[row, np.clip(column, 0, len(then) - 1)], np.inf)
-
-        region = self.rows[row][1] if begun else row - self.idle
-        if not (begun and self.write):
-            usd = float(at(self.idle + region, left)) + stored
-            yield _Step(usd, self.idle + region, 0, 0, left, False, False)
-        can_begin = [] if begun and self.write else [each for each, _ in self.begins(cell, region)]
-        for other in range(self.idle):
-            place, own = self.rows[other]
-            goes_on = other == row and (cell.up[place] or self.market.places[place].kept)
-            for begins in [False] * goes_on + [True] * (other in can_begin):
-                work, price = left + begins * self.overhead, cell.usd[place]
-                more = begins * self.market.moving_usd(region, place)
-                lengths = np.arange(min(cell.length, work) + 1)
-                if work >= cell.length:
-                    usd = cell.length * price + float(at(other, work - cell.length))
-                    rest = work - cell.length
-                    yield _Step(usd + stored + more, other, 0, cell.length, rest, begins, True)
-                costs = lengths * price + at(self.idle + own, work - lengths + self.write)
-                best = int(costs.argmin())
-                usd, rest = float(costs[best]) + stored + more, work - best + self.write
-                yield _Step(usd, other, 0, best, rest, begins, False)
-                if work <= cell.length:
-                    usd = work * (price + self.storing) + more
-                    yield _Step(usd, other, 0, work, 0, begins, False)
-                if begins and self.late_starts:
-                    costs = lengths * price + at(other, work - lengths)
-                    best = int(costs.argmin())
-                    usd, waits = float(costs[best]) + stored + more, cell.length - best
-                    yield _Step(usd, other, waits, best, work - best, begins, True)
-
-
-class _Step(NamedTuple):
-    """What is done in a cell: its cost and all that comes after, USD; the row; after how long an
-    instance begins, and for how long it is held; the work left; whether an instance begins, and
-    whether it goes on at the end of the cell.
-    """
-
-    usd: float
-    row: int
-    waits: int
-    length: int
-    left: int
-    begins: bool
-    goes_on: bool
+        row, left, from_s = self.idle + self.market.regions[0], self.work, 0.0
+        for number, (cell, choice) in enumerate(zip(self.cells, choices)):
+            after, least, then = values[number + 1], self.left(number)[0], self.left(number + 1)[0]
+            what, now_s = int(choice[row, left - least]), cell.from_s
+            if what == LEAVES:
+                yield Stay(self.rows[row][0], from_s, now_s)
+                row = self.idle + self.rows[row][1]
+                what = int(choice[row, left - least])
+            late = what >= self.idle
+            if what >= 0:
+                row, left, from_s = what % self.idle, left + self.overhead, now_s
+                what = ON if late else int(choice[row, left - least])
+            if row >= self.idle:
+                continue
+            place, region = self.rows[row]
+            length = left if what == DONE else cell.length
+            if late or what == ENDS:  # for the best part of the cell
+                to, more = (row, 0) if late else (self.idle + region, self.write)
+                most = left + more - then
+                lengths = np.arange(
+                    max(0, most + 1 - len(after[to])), min(cell.length, left, most) + 1
+                )
+                costs = lengths * cell.usd[place] + after[to, most - lengths]
+                length = int(lengths[costs.argmin()])
+            if late:
+                from_s = now_s = now_s + (cell.length - length) * self.unit
+            left -= length
+            if what == ENDS or not left:
+                yield Stay(place, from_s, now_s + length * self.unit)
+                if not left:
+                    return
+                row, left = self.idle + region, left + self.write
 
 
 def _part(values: Floats, start: int, size: int) -> Floats:

@@ -8,14 +8,14 @@ Job Cost", arXiv:2601.06520, and its program, github.com/andylizf/skynomad-artif
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from itertools import pairwise
 from math import floor, inf
 from typing import Any
 
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.policy import Wake, chosen
 from cgrsp_simpy.spot.expected import ExpectedCost
-from cgrsp_simpy.spot.market import Stay, Stretch, Zone
+from cgrsp_simpy.spot.market import Stay, Stretch
 from cgrsp_simpy.spot.optimum import Market, at
 from cgrsp_simpy.spot.view import ROUNDING_S, Choice, Oracle, Policy, Ruled, View
 
@@ -67,24 +67,22 @@ def _uniformly(view: View) -> Choice:
     return Choice(view.on_demand, begins_s + behind_s / (1 - pace) if pace < 1 else inf)
 
 
-@dataclass(frozen=True)
-class TimeSliced:
+def time_sliced(slices: int = 10) -> Policy:
     """The time until the deadline in equal slices, each with its share of the work: within a slice
     as greedy, with a safety net for the work that should be done by its end.
 
     slices: how many.
     """
+    check_whole("slices", slices, least=1)
 
-    slices: int
-
-    def __call__(self, view: View) -> Choice:
+    def choose(view: View) -> Choice:
         """Where the job goes now."""
         if view.up:
             return Choice(view.up[0])
         job = view.job
-        length_s = job.deadline_s / self.slices
-        number = min(floor((view.now_s + ROUNDING_S) / length_s) + 1, self.slices)
-        end_s, share_s = number * length_s, number / self.slices * job.work_s
+        length_s = job.deadline_s / slices
+        number = min(floor((view.now_s + ROUNDING_S) / length_s) + 1, slices)
+        end_s, share_s = number * length_s, number / slices * job.work_s
         left_s = share_s - view.progress_s + view.leaving_s
         if left_s <= ROUNDING_S:
             return Choice(None, end_s)
@@ -95,8 +93,10 @@ class TimeSliced:
             return Choice(view.on_demand, view.now_s + job.overhead_s + left_s)
         return Choice(None, net_s)
 
+    return Ruled("time-sliced", choose)
 
-class NextSpot(Oracle):
+
+def next_spot(market: Market) -> Policy:
     """Uniform progress that sees one step ahead: for how long each spot instance will last, and
     when the next one comes. A heuristic at one price, and no bound: that is the optimum.
 
@@ -104,69 +104,47 @@ class NextSpot(Oracle):
     k the ratio of the prices: the same progress is cheaper on demand. Behind uniform progress it
     waits all the same where the next instance worth a start comes before it is 2 d behind.
     """
+    job = market.job
+    k = job.on_demand_usd_per_h / job.spot_usd_per_h
+    worth_s, pace = job.overhead_s * k / (k - 1), job.work_s / job.deadline_s
+    ups = [
+        (one.from_s, other.from_s, number)
+        for number, zone in enumerate(market.zones)
+        for one, other in pairwise((*zone.stretches, Stretch(job.deadline_s, False)))
+        if one.up
+    ]
 
-    name = "next-spot"
+    def choose(view: View) -> Choice:
+        """Where the job goes now."""
+        spells = [each for each in ups if each[1] - max(each[0], view.now_s) > worth_s]
+        if here := [(to_s, zone) for from_s, to_s, zone in spells if from_s <= view.now_s]:
+            return Choice(max(here)[1])
+        next_s = min((from_s for from_s, _, _ in spells), default=inf)
+        behind_s = pace * (next_s - 2 * job.overhead_s) - view.progress_s
+        if view.on is None and behind_s <= ROUNDING_S:
+            return Choice(None, next_s)
+        return _uniformly(view)
 
-    def sees(self, market: Market) -> Policy:
-        job = market.job
-        k = job.on_demand_usd_per_h / job.spot_usd_per_h
-        worth_s, pace = job.overhead_s * k / (k - 1), job.work_s / job.deadline_s
-        end = Stretch(job.deadline_s, False)
-        ahead = [_ups(zone, end) for zone in market.zones]
-
-        def choose(view: View) -> Choice:
-            """Where the job goes now."""
-            spells = [
-                (from_s, to_s, zone)
-                for zone, ups in enumerate(ahead)
-                for from_s, to_s in ups
-                if to_s > view.now_s and to_s - max(from_s, view.now_s) > worth_s
-            ]
-            here = [(to_s, zone) for from_s, to_s, zone in spells if from_s <= view.now_s]
-            if here:
-                return Choice(max(here)[1])
-            next_s = min((from_s for from_s, _, _ in spells), default=inf)
-            behind_s = pace * (next_s - 2 * job.overhead_s) - view.progress_s
-            if view.on is None and behind_s <= ROUNDING_S:
-                return Choice(None, next_s)
-            return _uniformly(view)
-
-        return Ruled(self.name, choose)
+    return Ruled("next-spot", choose)
 
 
-def _ups(zone: Zone, end: Stretch) -> list[tuple[float, float]]:
-    """When a zone has spot instances, from and to, seconds."""
-    after = (*zone.stretches[1:], end)
-    return [(one.from_s, next.from_s) for one, next in zip(zone.stretches, after) if one.up]
-
-
-class Omniscient(Oracle):
+def omniscient(market: Market) -> Policy:
     """The omniscient optimum: carries out its plan, free of the rules of the others."""
+    plan = tuple(_in_time(market, market.optimum.plan))
+    if not plan:  # on demand runs out
+        return Ruled("optimum", on_demand_only)
 
-    name = "optimum"
+    def carry_out(view: View) -> Iterator[Any]:
+        """Where the plan has the job now."""
+        now = [held.place for held in plan if held.from_s <= view.now_s < held.to_s]
+        place = now[0] if now else None
+        if place != view.on:
+            yield view.job, place
+        times_s = [time_s for held in plan for time_s in (held.from_s, held.to_s)]
+        if later := [time_s for time_s in times_s if view.now_s < time_s < inf]:
+            yield Wake(min(later))
 
-    def sees(self, market: Market) -> Policy:
-        plan = market.optimum.plan
-        if not plan:  # on demand runs out
-            return Ruled(self.name, on_demand_only)
-        plan = tuple(_in_time(market, plan))
-
-        def carry_out(view: View) -> Iterator[Any]:
-            """Where the plan has the job now."""
-            now = [held for held in plan if held.from_s <= view.now_s < held.to_s]
-            place = now[0].place if now else None
-            if place != view.on:
-                yield view.job, place
-            later = [
-                time_s
-                for held in plan
-                for time_s in (held.from_s, held.to_s)
-                if view.now_s < time_s < inf
-            ]
-            if later:
-                yield Wake(min(later))
-
-        return carry_out
+    return carry_out
 
 
 def _in_time(market: Market, plan: Sequence[Stay]) -> Iterator[Stay]:
@@ -186,20 +164,15 @@ def _in_time(market: Market, plan: Sequence[Stay]) -> Iterator[Stay]:
         yield stay._replace(from_s=own_s, to_s=to_s)
 
 
-def _time_sliced(slices: int = 10) -> Policy:
-    check_whole("slices", slices, least=1)
-    return Ruled("time-sliced", TimeSliced(slices))
-
-
 POLICIES: dict[str, Callable[..., Policy | Oracle]] = {
     "on-demand": lambda: Ruled("on-demand", on_demand_only),
     "greedy": lambda: Ruled("greedy", greedy),
-    "time-sliced": _time_sliced,
+    "time-sliced": time_sliced,
     "uniform-progress": lambda: Ruled("uniform-progress", uniform_progress),
     "uniform-failover": lambda: Ruled("uniform-failover", uniform_failover),
     "expected-cost": lambda: Ruled("expected-cost", ExpectedCost()),
-    "next-spot": NextSpot,
-    "optimum": Omniscient,
+    "next-spot": lambda: Oracle("next-spot", next_spot),
+    "optimum": lambda: Oracle("optimum", omniscient),
 }
 """Factories by name; next-spot and optimum see what is to come, the optimum is the bound."""
 

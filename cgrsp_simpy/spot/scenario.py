@@ -134,9 +134,8 @@ class Scenario(Model):
             )
         check_number("spot_usd_per_h", self.spot_usd_per_h, above=0)
         check_number("on_demand_usd_per_h", self.on_demand_usd_per_h, above=self.spot_usd_per_h)
-        if self.zones is not None:
-            check_whole("zones", self.zones, least=1, most=self.source.most_zones)
-        check_whole("zones", self.number_of_zones, least=1, most=MOST_ZONES)
+        there = self.source.zones if isinstance(self.source, Traces) else MOST_ZONES
+        check_whole("zones", self.number_of_zones, least=1, most=min(there, MOST_ZONES))
         known = isinstance(self.checkpoints, Checkpoints)
         require(known, "checkpoints", self.checkpoints, "Checkpoints")
         self.source.check(self.job.deadline_s)

@@ -14,7 +14,6 @@ changeover on demand, which nobody takes.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, nan
@@ -288,18 +287,15 @@ class Ruled:
             yield Wake(max(until_s, view.now_s + ROUNDING_S))
 
 
-class Oracle(ABC):
+class Oracle:
     """A policy that is told what is to come.
 
-    name: of the policy.
+    name: of the policy. sees: the policy, told what the market will do.
     """
 
-    name: str
-    _told: Policy | None = None
-
-    @abstractmethod
-    def sees(self, market: Market) -> Policy:
-        """The policy, told what the market will do."""
+    def __init__(self, name: str, sees: Callable[[Market], Policy]) -> None:
+        self.name, self.sees = name, sees
+        self._told: Policy | None = None
 
     def __call__(self, view: View) -> Any:
         """Where the job goes now; a run asks a copy, which is told at first."""

@@ -163,15 +163,19 @@ class Study(Results):
         return len(set(self.clusters))
 
     def independent(self, *values: Sequence[float]) -> list[list[float]]:
-        """Values as independent ones: the means of clusters; without clusters as they are.
+        """Values by replication: the means of clusters, in order; without clusters as they are.
 
         values: by seed; where one is NaN, none of that seed counts. Result: one for each given.
         """
-        if self.n == len(self.seeds):
+        if not self.common:
             return [list(each) for each in values]
         none = [any(map(math.isnan, row)) for row in zip(*values)]
         known = ([math.nan if gone else x for x, gone in zip(each, none)] for each in values)
         return [cluster_means(each, self.clusters) for each in known]
+
+    def mean_over(self, values: Sequence[float]) -> Mean:
+        """The mean of values by seed over replications, with its 95 % interval."""
+        return mean(self.independent(values)[0], in_order=bool(self.common))
 
     @property
     def rows(self) -> list[Row]:
@@ -217,9 +221,7 @@ class Study(Results):
         figures = self.figures
         return _by_policy(
             {
-                policy: {
-                    name: mean(self.independent(self._values(policy, name))[0]) for name in figures
-                }
+                policy: {name: self.mean_over(self._values(policy, name)) for name in figures}
                 for policy in self.policies
             }
         )
@@ -243,7 +245,8 @@ class Study(Results):
             {
                 policy: {
                     name: compared(
-                        *self.independent(self._values(policy, name), self._values(first, name))
+                        *self.independent(self._values(policy, name), self._values(first, name)),
+                        in_order=bool(self.common),
                     )
                     for name in names
                 }

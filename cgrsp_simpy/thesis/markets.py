@@ -3,7 +3,9 @@ where it is replayed.
 
 In each market the parts of the findings, as `findings` has them, are tested on the same seeds. A
 part that compares two policies rests on their differences seed by seed. On a replayed market the
-seeds that begin on one of its days count once, and the months all together. Two-sided p-values are
+seeds that begin on one of its days count once, each day may be correlated with the next, and the
+months count once all together; other statistics than means are jackknifed by day (Tukey, 1958,
+Annals of Mathematical Statistics 29, 614). Two-sided p-values are
 by Student's t against the nearest of its bounds, adjusted by Holm over all parts in the market. A
 part
 
@@ -29,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from cgrsp_simpy.analysis.statistics import cluster_means, holm
+from cgrsp_simpy.analysis.statistics import cluster_means, holm, worth
 from cgrsp_simpy.rental.measured import Measured, on_market
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.thesis.experiments import Excess, average
@@ -100,11 +102,9 @@ def tested(findings: Sequence[Finding], results: Results) -> list[list[Tested]]:
     adjusted = holm(p_values)
     none = _p_gone(parts, estimates)
     done = iter(
-        Tested(part, n, value, half_width(error, n), p, p_holm, p_gone, verdict)
-        for part, (n, value, error), p, p_holm, p_gone in zip(
-            parts, estimates, p_values, adjusted, none
-        )
-        for verdict in [_verdict(part, value, p_holm, p_gone)]
+        Tested(part, own.n, own.value, half_width(own.error, own.worth), p, p_holm, p_gone, verdict)
+        for part, own, p, p_holm, p_gone in zip(parts, estimates, p_values, adjusted, none)
+        for verdict in [_verdict(part, own.value, p_holm, p_gone)]
     )
     return [[next(done) for _ in finding.parts] for finding in findings]
 
@@ -113,24 +113,36 @@ class _Estimate(NamedTuple):
     n: int
     value: float
     error: float
+    worth: float  # independent values
 
 
 def _estimate(part: Part, results: Results) -> _Estimate:
     seeds = results.replications or part.n
     values, statistic = results.sample(part.measure, seeds), part.measure.statistic
     clusters: Sequence[int] = results.clusters(part.measure, seeds)
-    n = len(set(clusters))
+    days = sorted(set(clusters))
+    n, independent = len(days), float(len(days))
     if n == 1 < seeds:
-        return _Estimate(n, float(statistic(*values)), math.inf)
-    if n < seeds and isinstance(statistic, Excess):
-        values, statistic = [statistic.by_seed(*values)], average
-    if n < seeds and statistic is average:
-        values, clusters = [np.array(cluster_means(values[0], clusters))], range(n)
-    value = float(statistic(*values))
-    error = deviation(statistic, values, n, clusters if len(values[0]) > n else None)
+        return _Estimate(n, float(statistic(*values)), math.inf, 1)
+    if days == list(range(seeds)):
+        value, error = float(statistic(*values)), deviation(statistic, values, n)
+    else:  # days that follow each other
+        if isinstance(statistic, Excess):
+            values, statistic = [statistic.by_seed(*values)], average
+        if statistic is average:
+            by_day = np.array(cluster_means(values[0], clusters))
+            value = float(by_day.mean())
+        else:  # pseudo-values of the jackknife
+            value = float(statistic(*values))
+            left = [np.not_equal(clusters, day) for day in days]
+            without = [float(statistic(*(each[rest] for each in values))) for rest in left]
+            by_day = n * value - (n - 1) * np.array(without)
+        share = worth(by_day)
+        independent = max((n - 1) * share, 1.0) + 1
+        error = float(by_day.std(ddof=1)) / math.sqrt(n * share)
     # An effect size of values that never differ is none, and of such that always do is sure.
     value, error = (0.0 if math.isnan(each) else each for each in (value, error))
-    return _Estimate(n, value, error)
+    return _Estimate(n, value, error, independent)
 
 
 def _p(own: _Estimate, low: float, high: float) -> float:
@@ -140,7 +152,7 @@ def _p(own: _Estimate, low: float, high: float) -> float:
         return float(distance == 0)
     if math.isinf(own.error):  # one day of a record
         return 1.0
-    return float(2 * scipy.special.stdtr(own.n - 1, -distance / own.error))
+    return float(2 * scipy.special.stdtr(own.worth - 1, -distance / own.error))
 
 
 def _p_gone(parts: Sequence[Part], estimates: Sequence[_Estimate]) -> list[float]:

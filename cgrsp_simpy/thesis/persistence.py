@@ -51,6 +51,7 @@ MARKETS = {  # a name -> persistence in minutes, what is seen
 }
 SEEN = {"blind": "none", "seen": "now"}
 MEASURES = {"wait_min": "mean wait (min)", "miss_pct": "missed deadlines (%)"}
+NOUNS = {"wait_min": "wait (min)", "miss_pct": "missed (%)"}  # where there is less room
 
 
 class Runs:
@@ -207,7 +208,7 @@ def _(rows: list[Row]) -> str:
 @FIGURES.add(
     "days",
     "Four days on five markets",
-    (6.3, 5.0),
+    (6.3, 8.0),
     note="five slots of fixed types, 20 seeds, 95 % intervals; by how long stock persists",
 )
 def by_day(runs: Runs) -> list[Row]:
@@ -222,16 +223,34 @@ def by_day(runs: Runs) -> list[Row]:
 
 @by_day.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    grid, places = canvas.subplots(2, len(DAYS), sharex=True), list(MARKETS)
-    for name, line in zip(DAYS, grid.T):
-        own = where(rows, day=name)
-        x = [places.index(row["market"]) for row in own]
-        for measure, ax in zip(MEASURES, line):
-            _lines(ax, own, x, measure, joined=False)
-            ax.set_ylabel(MEASURES[measure] if ax in grid[:, 0] else "")
-        line[0].set_title(name, loc="left", fontsize="medium")
-        line[1].set_xticks(range(len(places)), places, rotation=90)
-    return _legend(canvas, grid[0][0])
+    """A line a policy, by market; a column a day."""
+    grid, places, lines = canvas.subplots(2, len(DAYS), sharey=True), list(MARKETS), len(POLICIES)
+    for (name, noun), axes in zip(NOUNS.items(), grid):
+        for which, ax in zip(DAYS, axes):
+            for number, (policy, look) in enumerate(zip(POLICIES, looks(POLICIES))):
+                own = where(rows, day=which, policy=policy)
+                ax.errorbar(
+                    [row[name] for row in own],
+                    [(lines + 1) * places.index(row["market"]) + number for row in own],
+                    xerr=[row[f"{name}_half_width"] for row in own],
+                    color=look.colour,
+                    marker=look.marker,
+                    linestyle="none",
+                    markersize=3.5,
+                    elinewidth=0.8,
+                    label=policy,
+                )
+            for place in range(1, len(places)):
+                ax.axhline((lines + 1) * place - 1, color="0.8", linewidth=0.6)
+            most = max(1.0, ax.get_xlim()[1])
+            ax.set(xlim=(-0.04 * most, most), xlabel=noun)  # room for the marks at 0
+            ax.set_title(which, loc="left", fontsize="medium")
+            ax.tick_params(axis="y", length=0)
+            ax.grid(visible=False, axis="y")
+        middles = [(lines + 1) * place + (lines - 1) / 2 for place in range(len(places))]
+        axes[0].set_yticks(middles, [name.replace(", ", ",\n") for name in places])
+        axes[0].set_ylim((lines + 1) * len(places) - 1, -1)
+    return cast(Handles, grid[0][0].get_legend_handles_labels()[0])
 
 
 @by_day.tables
@@ -278,9 +297,7 @@ def _(rows: list[Row]) -> str:
     )
 
 
-def _lines(
-    ax: Axes, rows: Sequence[Row], x: Sequence[float], name: str, joined: bool = True
-) -> None:
+def _lines(ax: Axes, rows: Sequence[Row], x: Sequence[float], name: str) -> None:
     """The marks of each policy with 95 % intervals, side by side, and joined by a line."""
     for number, (policy, look) in enumerate(zip(POLICIES, looks(POLICIES))):
         own = [(row, at) for row, at in zip(rows, x) if row["policy"] == policy]
@@ -291,7 +308,7 @@ def _lines(
             [row[f"{name}_half_width"] for row, _ in own],
             color=look.colour,
             marker=look.marker,
-            linestyle=look.line if joined else "none",
+            linestyle=look.line,
             markersize=3.5,
             elinewidth=0.8,
             label=policy,
@@ -343,7 +360,7 @@ def _groups(rows: list[Row]) -> dict[str, list[str]]:
 findings = FIGURES.add(
     "findings",
     "The thesis's findings on other markets",
-    (6.3, 6.6),
+    (6.3, 8.4),
     note="by how long stock persists; as many seeds as behind the printed figures, 30 or 10;"
     " in replays those\nthat begin on one day count once, and the months all together",
     options=" --market FILE ...",
@@ -364,8 +381,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             colour, sign = CELLS[verdict]
             ax.barh(y, 0.94, 0.9, x - 0.47, color=colour, **EDGE)
             ax.text(x, y, sign, ha="center", va="center_baseline", color=ink_on(colour))
-    texts = [textwrap.fill(f"{where}. {said}", 62) for where, said in found]
-    ax.set_yticks(range(len(texts)), texts, fontsize=6.5)
+    texts = [textwrap.fill(f"{where}. {said}", 50) for where, said in found]
+    ax.set_yticks(range(len(texts)), texts, fontsize="small")
     ax.set_xticks(places, markets, rotation=90)
     ax.tick_params(length=0, labeltop=True, labelbottom=False)
     ax.set(xlim=(places[0] - 0.5, places[-1] + 0.5), ylim=(len(texts) - 0.5, -0.5))
@@ -445,7 +462,8 @@ _RULES = (
     " the thesis's own; those whose stock persists; and a measured one, replayed, unseen and seen."
     " Behind each verdict stands in how many markets of the group it is so, and of these the part"
     " that decides. Parts that compare policies rest on differences by seed; in a replay seeds that"
-    " begin on one of its days count once, and the months all together. p is two-sided, by"
+    " begin on one of its days count once, each day may be correlated with the next, and the months"
+    " count once all together. p is two-sided, by"
     " Student's t against the nearest bound of the part, with Holm's adjustment over all parts in"
     " the market. **holds**: all parts lie within their bounds, p < 0.05. **does not hold**: one"
     " lies outside. **gone**: none lies outside, but a difference of two policies is within"

@@ -108,28 +108,17 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
     )
 
 
-def deviation(
-    statistic: Statistic,
-    values: Sequence[np.ndarray],
-    n: int,
-    clusters: Sequence[int] | None = None,
-) -> float:
+def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> float:
     """Standard deviation of a statistic over n seeds: of a mean, or a mean difference by seed,
-    s / sqrt(n), of others by drawing n of our seeds again, or n of the clusters that they are of.
+    s / sqrt(n), of others by drawing n of our seeds again.
     """
     if isinstance(statistic, Excess):
         values, statistic = [statistic.by_seed(*values)], average
     if statistic is average:
         return float(values[0].std(ddof=1)) / math.sqrt(n)
     rng = stream(0, "bootstrap")
-    if clusters is None:
-        drawn = rng.integers(len(values[0]), size=(RESAMPLES, n))
-        found = statistic(*(each[drawn] for each in values))
-    else:
-        members = [np.flatnonzero(np.equal(clusters, own)) for own in dict.fromkeys(clusters)]
-        again = rng.integers(len(members), size=(RESAMPLES, n))
-        seeds = (np.concatenate([members[own] for own in row]) for row in again)
-        found = np.array([statistic(*(each[row] for each in values)) for row in seeds])
+    drawn = rng.integers(len(values[0]), size=(RESAMPLES, n))
+    found = statistic(*(each[drawn] for each in values))
     found = found[np.isfinite(found)]  # a seed may be drawn n times: no deviation to divide by
     return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
 
@@ -144,7 +133,7 @@ def z_score(printed: float, ours: float, error: float, rounded: float) -> float:
     return math.copysign(beyond / error if error > 0 else math.inf * beyond, printed - ours)
 
 
-def half_width(own: float, n: int) -> float:
+def half_width(own: float, n: float) -> float:
     """Half the width of the 95 % interval of a statistic over n seeds, from its deviation (thesis
     Section 5.1.3).
     """

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.analysis.statistics import Mean, correlated_mean, mean
+from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.engine.run import Columns
 from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.waiting.jobs import CHUNK, Floats
@@ -143,7 +143,7 @@ def batched(values: Sequence[float] | Floats) -> Mean:
     """The mean of a whole run, with the half width that its batches have, each correlated with the
     next.
     """
-    found, centre = correlated_mean(values[1:]), float(values[0])
+    found, centre = mean(values[1:], in_order=True), float(values[0])
     return replace(
         found, mean=centre, low=centre - found.half_width, high=centre + found.half_width
     )

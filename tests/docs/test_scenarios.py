@@ -44,6 +44,7 @@ LONG = (
     "rates_of_a_log",
     "real_log",
     "replay_month",
+    "spot_replayed",
     "waiting_on_a_log",
     "workflow_on_gpus",
 )

@@ -11,7 +11,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.expected import classes_of, hazards, seen, transitions
-from cgrsp_simpy.spot.market import Price, PricedSeries, Stretch, Traces, TwoState, Zone
+from cgrsp_simpy.spot.market import Price, Stretch, Traces, TwoState, Zone
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.scenario import Scenario
 
@@ -104,7 +104,8 @@ def test_nine_zones_take_less_than_five_seconds(policy):
     for number in range(9):
         zone = TwoState(2.3, 1.6)._series(number, 8000, 1)
         walk = np.exp(np.cumsum(random.normal(0, 0.05, 8000 // 36 + 1)))
-        series.append(PricedSeries.priced(zone, np.repeat(0.97 * walk, 36)[:8000]))
+        prices = np.repeat(0.97 * walk, 36)[:8000]
+        series.append(Series.of(zone.name, zone.step_s, zone.status, prices))
     begun_s = time.process_time()
     found = Scenario(Traces(tuple(series)), 48.0, 70.0, 0.2).run(policy, 1).summary()
     assert time.process_time() - begun_s < 5

@@ -8,7 +8,8 @@ from spot.cases import DOWN_UP_DOWN, HISTORY, carried_out, course, zone
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.spot.market import Checkpoints, PricedSeries, Traces, TwoState, read_traces
+from cgrsp_simpy.logs.market import Series
+from cgrsp_simpy.spot.market import Checkpoints, Traces, TwoState, read_traces
 from cgrsp_simpy.spot.policies import COMPARED, make_policy
 from cgrsp_simpy.spot.scenario import Scenario, stays
 
@@ -120,8 +121,8 @@ def test_a_sweep_varies_the_market_too():
         (lambda: Checkpoints(write_s=0.5), "write_s(=0.5) must be whole seconds"),
         (lambda: Checkpoints(notice_s=30), "notice_s goes with checkpoint_s"),
         (lambda: Checkpoints(transfer_usd_per_gb=1), "transfer_usd_per_gb goes with size_gb"),
-        (lambda: PricedSeries.priced(HISTORY, [1.0]), "number of prices(=1) must be 20, one a"),
-        (lambda: PricedSeries.priced(HISTORY, [1.0] * 19 + [-1]), "price of poll 19(=-1.0) must"),
+        (lambda: Series.of("h", 60, [1, 0], [1.0]), "number of prices(=1) must be 2, one a"),
+        (lambda: Series.of("h", 60, [1, 0], [1.0, -1]), "price of poll 1(=-1.0) must"),
         (lambda: Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
         (lambda: Scenario(Traces((HISTORY,)), zones=2), "zones(=2) must be at most 1"),
         (lambda: Traces(()), "series(=()) must be at least one Series"),

@@ -4,6 +4,7 @@ and .97 USD an hour. Each run begins in the second half of a trace; policies may
 before it.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ def study():
     """All traces, each a market of its own; at one price, which most of them do not tell."""
     markets = {
         path.relative_to(TRACES).as_posix(): Traces(
-            (read_series(path, GANGS.get(path.parts[-3], 1)),)
+            (replace(read_series(path, GANGS.get(path.parts[-3], 1)), prices=()),)
         )
         for path in sorted(TRACES.rglob("*.json"))
     }

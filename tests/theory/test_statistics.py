@@ -18,13 +18,13 @@ from cgrsp_simpy.analysis.statistics import (
     bootstrap_mean,
     cohens_d,
     cohens_d_paired,
-    correlated_mean,
     holm,
     mean,
     mser5,
     paired_difference,
     paired_test,
     replications_needed,
+    worth,
 )
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.streams import stream
@@ -390,21 +390,26 @@ def test_batch_means_by_hand():
     assert batch_means(range(40)) == mean(np.arange(20) * 2 + 0.5)
 
 
-def test_a_correlated_mean_by_hand():
+def test_a_mean_in_order_by_hand():
     """Of 1, 2, 4, 5: deviations -2, -1, 1, 2, so r = (2 - 1 + 2) / 10 + (1 + 4 x .3) / 4 = .85, of
     which four values are worth 4 x .15 / 1.85; t has 1 degree of freedom at least.
     """
-    found = correlated_mean([1, 2, 4, 5])
+    found, test = mean([1, 2, 4, 5], in_order=True), paired_test([1, 2, 4, 5], [0] * 4, True)
     error = sqrt(10 / 3) / 2 / sqrt(0.15 / 1.85)
     assert found.mean == 3
+    assert worth([1, 2, 4, 5]) == pytest.approx(0.15 / 1.85)
     assert found.half_width == pytest.approx(12.7062 * error, rel=1e-5)
+    assert test.t == pytest.approx(3 / error)
+    assert found.p == test.p == pytest.approx(2 * stats.t.sf(3 / error, 1))
+    assert isnan(test.wilcoxon_p)
+    assert paired_difference([2, 3, 5, 6], [1] * 4, in_order=True) == found
     alternating = [1, 2, 1, 2, 1, 2]  # correlated negatively: as if they were independent
-    assert correlated_mean(alternating) == mean(alternating)
-    assert isnan(correlated_mean([1.0]).low)
-    assert correlated_mean([2.0, 2.0]).half_width == 0
+    assert mean(alternating, in_order=True) == mean(alternating)
+    assert isnan(mean([1.0], in_order=True).low)
+    assert mean([2.0, 2.0], in_order=True).half_width == 0
 
 
-def test_a_correlated_mean_covers_where_the_interval_of_independent_values_does_not():
+def test_a_mean_in_order_covers_where_the_interval_of_independent_values_does_not():
     """Twenty values of a first-order autoregression with correlation 1/2, 600 times."""
     draws = stream(0, "autoregression").standard_normal((600, 60))
     covered = np.zeros(2)
@@ -412,8 +417,8 @@ def test_a_correlated_mean_covers_where_the_interval_of_independent_values_does_
         values = [0.0]
         for each in noise:
             values.append(values[-1] / 2 + each)
-        for place, interval in enumerate((correlated_mean, mean)):
-            found = interval(values[-20:])
+        for place, in_order in enumerate((True, False)):
+            found = mean(values[-20:], in_order=in_order)
             covered[place] += found.low <= 0 <= found.high
     assert 0.91 < covered[0] / 600 < 0.97
     assert covered[1] / 600 < 0.85

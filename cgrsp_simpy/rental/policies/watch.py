@@ -1,11 +1,10 @@
 """Watch (ours): a slot whose type is seen out of stock waits until it is to be had.
 
 Where stock persists and can be seen, the delay that a dispatch is to expect is known.
-With p_k the chances of the statuses at the clock's hour and D_k their mean delays
-(thesis Eq. 3.1 and 3.2), w(a) the chance that the variate of the status is the same
-after `a` seconds (`Holding.kept`), and status s seen `a` seconds ago:
+With p_k the chances of the statuses at the clock's hour, D_k their mean delays (thesis
+Eq. 3.1 and 3.2), and q_k the chances given the last look, which may be of another hour
+(`law.seen_chances`):
 
-    q_k = w(a) [k = s] + (1 - w(a)) p_k
     D = sum over k of q_k D_k                                      dispatched now
     H = (R + sum over k but Low of p_k D_k) / (1 - p_Low)          held while Low
 
@@ -29,7 +28,7 @@ from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import LOW
-from cgrsp_simpy.rental.policies.law import ROUNDING, next_look_s
+from cgrsp_simpy.rental.policies.law import ROUNDING, next_look_s, seen_chances
 from cgrsp_simpy.rental.policies.rule import Tier, tiers
 from cgrsp_simpy.rental.policies.rules import sent
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
@@ -121,8 +120,8 @@ def expected_s(view: View, slot: SlotView) -> float:
     holding = market.holding(slot.gpu.name)
     if seen_s is None or not holding.persistence_s:
         return law_s
-    kept = holding.kept(seen_s, view.now_s)
-    now_s = kept * delays_s[view.status(slot)] + (1 - kept) * law_s
+    seen = seen_chances(market, slot.gpu, view.now_s, seen_s, view.status(slot))
+    now_s = sum(chance * own_s for chance, own_s in zip(seen, delays_s))
     recovers = 1 - chances[LOW]
     if recovers <= ROUNDING:
         return now_s

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.stock import Stock
 
 GPU = cg.THESIS_GPUS[0]
@@ -48,6 +49,24 @@ def test_the_delay_expected_fades_from_the_status_seen_to_the_law():
         own = {0: 0.0, 1: 60.0, 2: 1000.0}[int(view.status(view.idle[0]))]
         kept, law = math.exp(-now_s / 700), 0.2 * 60 + 0.3 * 1000
         assert expected_s(view, view.idle[0]) == pytest.approx(kept * own + (1 - kept) * law)
+
+
+def test_an_hour_that_has_changed_since_the_last_look_is_allowed_for():
+    """Always High until 9 and always Low from then on: what was seen High is Low now, whether or
+    not the variate is the same.
+    """
+    from cgrsp_simpy.rental.policies.watch import expected_s
+
+    chances = [(1.0, 0.0, 0.0)] * 9 + [(0.0, 0.0, 1.0)] * 15
+    stock = cg.HourlyStock(GPU.name, chances, 1e9)
+    delay_s = ((0.0, 0.0), (60.0, 60.0), (1000.0, 1000.0))
+    market = cg.Market(CLOCKS["calibrated"], delay_s, stock=(stock,), sight="poll:7200")
+    jobs = cg.JobList([cg.Job(0, 0.0, 1e5)])
+    scenario = cg.Scenario("one", jobs, (GPU,), (GPU,), market=market)
+    for now_s, expected in ((0.0, 0.0), (3599.0, 0.0), (3601.0, 1000.0)):
+        view = scenario.moment([], now_s=now_s)
+        assert view.status(view.idle[0]) == cg.Status.HIGH
+        assert expected_s(view, view.idle[0]) == pytest.approx(expected)
 
 
 def expected_on(market):

@@ -25,11 +25,13 @@ from cgrsp_simpy.rental import kernel
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.kernel import FIGURES, LAST, TIERS, Array
 from cgrsp_simpy.rental.market import HourlyStock, Market
+from cgrsp_simpy.rental.policies.classic import AtRandom
 from cgrsp_simpy.rental.policies.rule import Rule, Score, Tiers
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.stock import Stock
 from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.view import own_stream
 from cgrsp_simpy.rental.workload import Columns, Drawn
 
 if COMPILED:
@@ -37,6 +39,7 @@ if COMPILED:
 
     from cgrsp_simpy.model.compiled import RULE
 
+Made = ListPolicy | AtRandom
 log = logging.getLogger(__name__)
 CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")  # figures that do not change in a run
 ROOM, SEEN = 1024, 4096  # jobs that wait or run, and variates of statuses shown, to begin with
@@ -87,6 +90,8 @@ def of_scenario(scenario: Any) -> str:
 def of_policy(policy: Any) -> str:
     """Why a policy cannot run compiled."""
     name = policy_name(policy)
+    if type(policy) is AtRandom:
+        return ""
     if type(policy) is not ListPolicy:
         return f"policy {name} is not made of an order and a place that are rules"
     if not (policy.order is by_submission or isinstance(policy.order, Tiers)):
@@ -202,9 +207,7 @@ def _tell() -> None:
         log.info("the loop is compiled, which takes half a minute or so; it is kept for later runs")
 
 
-def bulk(
-    scenario: Any, policy: ListPolicy, seed: int, drawn: Drawn | None, records: bool
-) -> Run | None:
+def bulk(scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool) -> Run | None:
     """The run of a policy of which `refused` says nothing; None where SimPy has to say why it
     cannot be carried out.
     """
@@ -240,7 +243,7 @@ class Fixed:
         by_level = known.gpus[0].mean_execution_s, known.fastest_s, known.slowest_s
         none = np.zeros(1)
         self.setting = kernel.Setting(
-            how=np.array([0, 0, free, 0, 0]),
+            how=np.array([0, 0, free, 0, 0, 0]),
             rules=np.zeros(2, np.int64),
             of_order=none,
             of_score=none,
@@ -258,8 +261,11 @@ class Fixed:
             by_level=np.array([each[:levels] for each in by_level], float),
         )
 
-    def under(self, policy: ListPolicy) -> kernel.Setting:
+    def under(self, policy: Made) -> kernel.Setting:
         """The setting of a policy."""
+        if isinstance(policy, AtRandom):
+            how = np.array([True, 0, self.setting.how[2], 0, 0, True])
+            return self.setting._replace(how=how)
         order, place, kept = policy.order, policy.place, 0
         asked = {*getattr(order, "arguments", ()), *getattr(place, "arguments", ())}
         scored, shows = isinstance(place, Score), asked & {"status", "best_status"}
@@ -269,7 +275,7 @@ class Fixed:
             kept = int(rule.function(*[values[name] for name in rule.arguments]))
         how = order is by_submission, 2 if shows else scored, self.setting.how[2], kept
         return self.setting._replace(
-            how=np.array([*how, "next_free_s" in asked], np.int64),
+            how=np.array([*how, "next_free_s" in asked, 0], np.int64),
             rules=np.array([address(order), address(place)], np.int64),
             of_order=parameters(order),
             of_score=parameters(place),
@@ -283,12 +289,13 @@ class Bulk:
     """
 
     def __init__(
-        self, scenario: Any, policy: ListPolicy, seed: int, tables: Iterable[Array], keep: bool
+        self, scenario: Any, policy: Made, seed: int, tables: Iterable[Array], keep: bool
     ) -> None:
         self.scenario, self.policy, self.seed, self.keep = scenario, policy, seed, keep
         self.fixed, self.tables = scenario.fixed, iter(tables)
         self.kinds, self.setting = self.fixed.kinds, self.fixed.under(policy)
         self.stock, self.seen = Stock(scenario.market, seed), stream(seed, "seen")
+        self.rng = own_stream(seed)
         self.records, self.held = Records(scenario, keep), list[Held]()
         self.run = self._state()
 
@@ -302,6 +309,7 @@ class Bulk:
             kernel.ROWS: self._rows,
             kernel.SEEN: self._seen,
             kernel.STOCK: self._stock,
+            kernel.WORDS: self._words,
         }
         while (need := kernel.advance(self.run, self.setting)) != kernel.ENDED:
             if need == kernel.FAILED:
@@ -365,6 +373,9 @@ class Bulk:
             fastest_s=np.zeros(levels),
             figures=figures,
             answer=np.zeros(kernel.LAST + 1),
+            words=np.empty(0, np.int64),
+            lot=np.empty((2, slots), np.int64),
+            pool=np.empty(21 + 12 * slots, np.int64),
         )
 
     def _jobs(self) -> None:
@@ -412,6 +423,14 @@ class Bulk:
         number, left = self.run.number, self.run.seen[self.run.number[kernel.LOOKED] :]
         number[kernel.LOOKED] = 0
         self.run = self.run._replace(seen=np.concatenate([left, self.seen.random(SEEN)]))
+
+    def _words(self) -> None:
+        """More random bits."""
+        number, left = self.run.number, self.run.words[self.run.number[kernel.READ] :]
+        number[kernel.READ] = 0
+        words = self.rng.getrandbits(32 * SEEN).to_bytes(4 * SEEN, "little")
+        more = np.frombuffer(words, "<u4").astype(np.int64)
+        self.run = self.run._replace(words=np.concatenate([left, more]))
 
     def _stock(self) -> None:
         """The stock up to a later time."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from cgrsp_simpy.model.compiled import ask, inlined
 
-ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, FAILED = range(7)  # what `advance` answers: what it needs
+# what `advance` answers: what it needs
+ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, WORDS, FAILED = range(8)
 
 # ---- a row: a job's record; until its dispatch three columns hold its draws ----
 (ID, SUBMIT, DUE, COMPLEXITY, TIGHT, _, _, _, DISPATCH, START, FINISH, SLOT, GPU, STATUS) = range(
@@ -22,9 +23,11 @@ ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, FAILED = range(7)  # what `advance` answer
 DELAY, SERVICE, COST, WIDTH = range(14, 18)
 
 # ---- numbers of a run ----
-NEXT, LOADED, MORE, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE, LOOKED, DECISIONS = range(12)
+NEXT, LOADED, MORE, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE, LOOKED, READ, DECISIONS = range(
+    13
+)
 # ---- settings ----
-FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD = range(5)
+FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT = range(6)
 
 TIERS = 4  # of a class, at most
 LAST = 3 * TIERS  # of an answer: whether the rule came to its end
@@ -54,7 +57,8 @@ class State(NamedTuple):
     the first idle one. out: rows of jobs that have ended. seen: variates for the statuses shown;
     shown: by index of a type. epochs_s, levels: by type, from when on which variate holds. begin,
     took, stop, rank: of each class and tier. offers: types, in order. fastest_s: by level, of all
-    that was idle. figures, answer: of a rule.
+    that was idle. figures, answer: of a rule. words: of 32 random bits; lot: places of jobs that
+    are drawn, and of slots; pool: of those that can be.
     """
 
     now_s: Array
@@ -88,6 +92,9 @@ class State(NamedTuple):
     fastest_s: Array
     figures: Array
     answer: Array
+    words: Array
+    lot: Array
+    pool: Array
 
 
 class Setting(NamedTuple):
@@ -198,7 +205,7 @@ def copy(source: Array, target: Array) -> None:
 def join(run: State, setting: Setting) -> bool:
     """The next job arrives and waits; False where there is no room."""
     number, job = run.number, run.jobs[run.number[NEXT]]
-    own = 2 * (int(job[COMPLEXITY]) - 1) + int(job[TIGHT])
+    own = 0 if setting.how[BY_LOT] else 2 * (int(job[COMPLEXITY]) - 1) + int(job[TIGHT])
     first, last, due_s, who = run.first[own], run.last[own], run.due_s[own], run.who[own]
     if last == len(who) or not number[FREE]:
         return False
@@ -346,10 +353,9 @@ def placed(run: State, setting: Setting, row: int) -> int:
 
 
 @inlined
-def dispatch(run: State, setting: Setting, row: int, kind: int) -> None:
-    """A job gets the first idle slot of a type, or as a type."""
-    group, now_s = 0 if setting.how[FREE_TYPES] else kind, run.now_s[0]
-    slot, job = run.idle[group], run.rows[row]
+def dispatch(run: State, setting: Setting, row: int, kind: int, slot: int) -> None:
+    """A job gets an idle slot, as a type."""
+    now_s, job, group = run.now_s[0], run.rows[row], setting.group[slot]
     uniform = held(run, kind, now_s) if setting.holds[kind] else job[STATUS]
     job[STATUS] = by_law(setting, kind, now_s, uniform)
     least, most = setting.delay_s[int(job[STATUS]), 0], setting.delay_s[int(job[STATUS]), 1]
@@ -357,12 +363,13 @@ def dispatch(run: State, setting: Setting, row: int, kind: int) -> None:
     job[DISPATCH], job[SLOT], job[GPU] = now_s, slot, setting.gpu[kind]
     run.row[slot], run.runs[slot], run.kind[slot] = row, False, kind
     run.end_s[slot] = now_s + setting.mean_s[kind, int(job[COMPLEXITY]) - 1]
-    while slot < len(run.row) and run.row[slot] >= 0:
-        slot = setting.later[slot]
-    run.idle[group] = slot
+    first = run.idle[group]
+    while first < len(run.row) and run.row[first] >= 0:
+        first = setting.later[first]
+    run.idle[group] = first
     run.number[IDLE] -= 1
     run.number[WAITING] -= 1
-    later(run, int(job[SLOT]), now_s + job[DELAY])
+    later(run, slot, now_s + job[DELAY])
 
 
 @inlined
@@ -402,13 +409,87 @@ def decide(run: State, setting: Setting) -> bool:
             if kind < 0:
                 return False
             run.took[best, tier] += 1
-            dispatch(run, setting, row, kind)
+            slot = run.idle[0 if setting.how[FREE_TYPES] else kind]
+            dispatch(run, setting, row, kind, slot)
     for own in range(len(run.first)):
         begin, moved = run.first[own], 0
         for tier in range(TIERS - 1, -1, -1):
             since = run.stop[own, tier - 1] if tier else begin
             if run.took[own, tier] > since:
                 moved += leave(run, own, since + moved, run.took[own, tier] + moved)
+    return True
+
+
+# ---- at random ----
+
+
+@inlined
+def whole_below(run: State, number: int) -> int:
+    """A whole number less than another, as Python's `Random` draws it; -1: it lacks words."""
+    bits, drawn = 0, number
+    while number >> bits:
+        bits += 1
+    while drawn >= number:
+        if run.number[READ] == len(run.words):
+            return -1
+        drawn = run.words[run.number[READ]] >> (32 - bits)
+        run.number[READ] += 1
+    return drawn
+
+
+@inlined
+def lots(run: State, types: int) -> int:
+    """Draw jobs, as Python's `sample` does, and a slot and type for each; how many, -1: it lacks
+    words.
+    """
+    waiting, idle, lot, pool = run.number[WAITING], run.number[IDLE], run.lot, run.pool
+    most, size = min(waiting, idle), 1
+    while size < 3 * most:
+        size *= 4
+    pooled = waiting <= 21 + (size if most > 5 else 0)
+    for place in range(waiting if pooled else 0):
+        pool[place] = place
+    for at in range(most):
+        again = True
+        while again:
+            place = whole_below(run, waiting - at if pooled else waiting)
+            again = False
+            for other in range(0 if pooled else at):
+                again = again or lot[0, other] == place
+        if place < 0:
+            return -1
+        lot[0, at] = pool[place] if pooled else place
+        if pooled:
+            pool[place] = pool[waiting - at - 1]
+    for at in range(most):
+        choices = (idle - at) * types
+        lot[1, at] = whole_below(run, choices) if choices > 1 else 0
+        if lot[1, at] < 0:
+            return -1
+    return int(most)
+
+
+@inlined
+def by_lot(run: State, setting: Setting) -> bool:
+    """Dispatch jobs at random; False, and nothing done, where it lacks words."""
+    types, begun = len(setting.price) if setting.how[FREE_TYPES] else 1, run.number[READ]
+    most = lots(run, types)
+    if most < 0:
+        run.number[READ] = begun
+        return False
+    run.number[DECISIONS] += 1
+    for at in range(most):
+        place = run.first[0] + run.lot[0, at]
+        for other in range(at):
+            place -= run.lot[0, other] < run.lot[0, at]
+        row, slot = run.who[0, place], 0
+        leave(run, 0, place, place + 1)
+        left = run.lot[1, at] // types
+        while left or run.row[slot] >= 0:
+            left -= run.row[slot] < 0
+            slot += 1
+        kind = run.lot[1, at] % types if setting.how[FREE_TYPES] else setting.group[slot]
+        dispatch(run, setting, row, kind, slot)
     return True
 
 
@@ -467,9 +548,11 @@ def advance(run: State, setting: Setting) -> int:
                 return SEEN
             if run.now_s[0] >= run.horizon_s[0]:
                 return STOCK
-            number[RUNG] = 0
-            if number[WAITING] and not decide(run, setting):
+            if number[WAITING] and setting.how[BY_LOT] and not by_lot(run, setting):
+                return WORDS
+            if number[WAITING] and not setting.how[BY_LOT] and not decide(run, setting):
                 return FAILED
+            number[RUNG] = 0
             continue
         if at_s == math.inf:
             return FAILED if number[WAITING] else ENDED

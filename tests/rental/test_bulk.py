@@ -24,7 +24,7 @@ from cgrsp_simpy.studies import replicate
 pytest.importorskip("numba")
 bulk = pytest.importorskip("cgrsp_simpy.rental.bulk")
 
-POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo".split()
+POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random".split()
 VARIANTS = ["rh:reserve=3,gate=100", "rh:gate=0", "adaptive:pressure=2,wide_s=900"]
 VARIANTS += ["spt-rescue:threshold_s=-50", "cadr:critical_ratio=1", "spt:cost_weight=0"]
 
@@ -72,7 +72,7 @@ def test_days_are_those_of_simpy(policy):
 
 
 @pytest.mark.long
-def test_ten_policies_on_four_days_of_fifty_seeds_are_those_of_simpy():
+def test_the_thesis_policies_on_four_days_of_fifty_seeds_are_those_of_simpy():
     days = [cg.day(name) for name in THESIS_DAYS]
     assert differing(days, POLICIES, range(50)) == []
 
@@ -112,7 +112,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_scenarios_are_those_of_simpy(name):
-    assert differing([OTHERS[name]], ["fifo", "rh", "cadr", "adaptive"], range(1)) == []
+    assert differing([OTHERS[name]], ["fifo", "rh", "cadr", "adaptive", "random"], range(1)) == []
 
 
 def test_hourly_stock_is_that_of_simpy():
@@ -162,6 +162,14 @@ def test_what_happens_at_one_instant_happens_in_simpys_order(policy):
     assert differing(scenarios, [policy], range(1)) == []
     ends = scenarios[1].run(policy).jobs["finish_s"]
     assert len(set(ends.tolist())) < len(ends)
+
+
+@pytest.mark.parametrize("slots", [3, 6, 20, 90])  # drawn from a list of all, and without
+def test_random_jobs_of_a_long_queue_are_those_of_simpy(slots):
+    jobs = [cg.Job(id, 0.0 if id < 300 else 9.0 * id, 4e5, 1 + id % 3) for id in range(400)]
+    many = cg.Scenario("many", cg.JobList(jobs)).varied(slots=slots)
+    both = [many, many.varied(free_types=True)]
+    assert differing(both, ["random"], range(3)) == []
 
 
 @pytest.mark.slow
@@ -221,7 +229,7 @@ def test_rules_of_ones_own_run_compiled():
             "the place of own",
         ),
         (cg.ListPolicy(by_deadline, fastest, "own", lambda view: 1), "the reserve of own"),
-        ("random", "policy random is not made of an order and a place that are rules"),
+        ("triage", "policy triage is not made of an order and a place that are rules"),
     ],
 )
 def test_what_is_no_rule_is_simpys(policy, why):
@@ -312,7 +320,7 @@ def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
     monkeypatch.setattr(replicate, "MANY", 1)
     day = cg.day("quiet")
     study = cg.compare(day, ["fifo", "random", "triage", "cadr"], range(3))
-    assert len(done) == 6
+    assert len(done) == 9
     assert study.rows == cg.compare(day, list(study.policies), range(3), engine="simpy").rows
 
 

@@ -197,11 +197,21 @@ def engine_for(engine: str, wanted: Iterable[Replications], jobs: int) -> str:
 class Runs:
     """The outcomes of runs, by scenario, policy and seed."""
 
-    _outcomes: dict[tuple[Hashable, str, int], Outcome] = field(default_factory=dict, repr=False)
+    _outcomes: dict[Hashable, dict[tuple[str, int], Outcome]] = field(
+        default_factory=dict, repr=False
+    )
+    _met: dict[int, tuple[Model, Any]] = field(default_factory=dict, repr=False)
+
+    def _of(self, scenario: Model) -> dict[tuple[str, int], Outcome]:
+        """By policy and seed; found by the object where it is known: its hash takes long."""
+        if id(scenario) not in self._met:
+            self._met[id(scenario)] = scenario, self._outcomes.setdefault(_key(scenario), {})
+        own: dict[tuple[str, int], Outcome] = self._met[id(scenario)][1]
+        return own
 
     def outcome(self, scenario: Model, policy: Any, seed: int) -> Outcome:
         """What was kept of a run, or its error."""
-        return self._outcomes[_key(scenario), label(policy), seed]
+        return self._of(scenario)[label(policy), seed]
 
     def figures(self, scenario: Model, policy: Any, seed: int) -> dict[str, Any]:
         """The figures of a run, as in its summary, or its error under "error"."""
@@ -211,7 +221,7 @@ class Runs:
     def take(self, block: Block, outcomes: Sequence[Outcome]) -> None:
         """Add the outcomes of a block."""
         for policy, outcome in zip(block.policies, outcomes):
-            self._outcomes[_key(block.scenario), label(policy), block.seed] = outcome
+            self._of(block.scenario)[label(policy), block.seed] = outcome
 
 
 def replicate(
@@ -283,11 +293,12 @@ def _blocks(wanted: Iterable[Replications]) -> list[Block]:
     """A block a scenario and seed, with all policies that are wanted there, so that its jobs
     are made once.
     """
-    groups: dict[tuple[Hashable, int], tuple[Model, dict[str, Any]]] = {}
+    numbers: dict[Hashable, int] = {}
+    groups: dict[tuple[int, int], tuple[Model, dict[str, Any]]] = {}
     for scenario, policies, seeds in wanted:
-        key = _key(scenario)
+        number = numbers.setdefault(_key(scenario), len(numbers))
         for seed in seeds:
-            _, named = groups.setdefault((key, seed), (scenario, {}))
+            _, named = groups.setdefault((number, seed), (scenario, {}))
             named.update((label(policy), policy) for policy in policies)
     return [
         Block(scenario, seed, tuple(named.values()))

@@ -8,8 +8,9 @@ import hashlib
 import logging
 import math
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -294,8 +295,6 @@ class Bulk:
         self.scenario, self.policy, self.seed, self.keep = scenario, policy, seed, keep
         self.fixed, self.tables = scenario.fixed, iter(tables)
         self.kinds, self.setting = self.fixed.kinds, self.fixed.under(policy)
-        self.stock, self.seen = Stock(scenario.market, seed), stream(seed, "seen")
-        self.rng = own_stream(seed)
         self.records, self.held = Records(scenario, keep), list[Held]()
         self.run = self._state()
 
@@ -327,6 +326,21 @@ class Bulk:
             self.run.held_s.tolist(),
         )
 
+    @cached_property
+    def stock(self) -> Stock:
+        """What dispatches meet."""
+        return Stock(self.scenario.market, self.seed)
+
+    @cached_property
+    def seen(self) -> np.random.Generator:
+        """Of the statuses shown."""
+        return stream(self.seed, "seen")
+
+    @cached_property
+    def rng(self) -> Random:
+        """The policy's own."""
+        return own_stream(self.seed)
+
     def _state(self) -> kernel.State:
         slots, kinds, jobs = len(self.scenario.slots), len(self.kinds), self.scenario.jobs
         levels, room = len(self.scenario.workload.mix), min(jobs, ROOM)
@@ -340,7 +354,7 @@ class Bulk:
         figures = np.zeros(len(kernel.FIGURES))
         for name, value in self.fixed.constant.items():
             figures[kernel.FIGURES.index(name)] = value
-        tiers, classes = kernel.TIERS, 2 * levels
+        tiers, classes = kernel.TIERS, 1 if self.setting.how[kernel.FIRST_COME] else 2 * levels
         return kernel.State(
             now_s=np.zeros(1),
             horizon_s=np.array([0.0 if self.setting.holds.any() else math.inf]),
@@ -411,7 +425,8 @@ class Bulk:
         rows, number[kernel.DONE] = self.run.out[: number[kernel.DONE]], 0
         if not len(rows):
             return
-        columns = {name: rows[:, at].astype(kind) for at, (name, kind) in enumerate(RECORD.items())}
+        each = zip(RECORD.items(), np.ascontiguousarray(rows.T))
+        columns = {name: column.astype(kind, copy=False) for (name, kind), column in each}
         self.records.take(columns)
         if self.keep:
             slots = [((slot, 1),) for slot in columns["slot"].tolist()]

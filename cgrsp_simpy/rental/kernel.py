@@ -144,12 +144,13 @@ def comes(run: State, leaf: int, at_s: float, order: int) -> None:
 @inlined
 def bisect(row: Array, value: float, low: int, high: int, after: bool) -> int:
     """`bisect_left` in a part of a row; after: `bisect_right`."""
+    middle = high - 1  # behind all, most often
     while low < high:
-        middle = (low + high) >> 1
         if row[middle] < value or (after and row[middle] == value):
             low = middle + 1
         else:
             high = middle
+        middle = (low + high) >> 1
     return low
 
 
@@ -205,7 +206,7 @@ def copy(source: Array, target: Array) -> None:
 def join(run: State, setting: Setting) -> bool:
     """The next job arrives and waits; False where there is no room."""
     number, job = run.number, run.jobs[run.number[NEXT]]
-    own = 0 if setting.how[BY_LOT] else 2 * (int(job[COMPLEXITY]) - 1) + int(job[TIGHT])
+    own = 0 if setting.how[FIRST_COME] else 2 * (int(job[COMPLEXITY]) - 1) + int(job[TIGHT])
     first, last, due_s, who = run.first[own], run.last[own], run.due_s[own], run.who[own]
     if last == len(who) or not number[FREE]:
         return False
@@ -223,21 +224,29 @@ def join(run: State, setting: Setting) -> bool:
 
 
 @inlined
-def leave(run: State, own: int, begin: int, end: int) -> int:
-    """Those of a class from one place to another wait no longer; by how many places those before
-    them have moved.
-    """
-    first, last, size = run.first[own], run.last[own], end - begin
-    due_s, who = run.due_s[own], run.who[own]
-    if begin - first < last - end:
-        for at in range(begin - 1, first - 1, -1):
-            due_s[at + size], who[at + size] = due_s[at], who[at]
-        run.first[own] = first + size
-        return size
-    for at in range(end, last):
-        due_s[at - size], who[at - size] = due_s[at], who[at]
-    run.last[own] = last - size
+def leave(run: State, own: int, at: int) -> int:
+    """The one at a place of a class waits no longer; by how much those before it have moved."""
+    first, last, due_s, who = run.first[own], run.last[own], run.due_s[own], run.who[own]
+    if at - first < last - at - 1:
+        for place in range(at, first, -1):
+            due_s[place], who[place] = due_s[place - 1], who[place - 1]
+        run.first[own] = first + 1
+        return 1
+    for place in range(at + 1, last):
+        due_s[place - 1], who[place - 1] = due_s[place], who[place]
+    run.last[own] = last - 1
     return 0
+
+
+@inlined
+def take(run: State, own: int, tier: int) -> int:
+    """The row of the first of a tier, which waits no longer."""
+    at = run.took[own, tier]
+    row, moved = run.who[own, at], leave(run, own, at)
+    for other in range(TIERS):
+        run.took[own, other] += moved if other <= tier else moved - 1
+        run.stop[own, other] += moved if other < tier else moved - 1
+    return row
 
 
 @inlined
@@ -248,7 +257,7 @@ def ranked(run: State, setting: Setting) -> bool:
         begin, last = run.first[own], run.last[own]
         for tier in range(TIERS):
             run.took[own, tier] = run.stop[own, tier] = last
-        if begin < last and setting.how[FIRST_COME]:
+        if begin < last and (setting.how[FIRST_COME] or run.number[WAITING] == 1):
             run.took[own, 0] = begin
         elif begin < last:
             of_class(run, setting, own >> 1, own & 1)
@@ -262,6 +271,8 @@ def ranked(run: State, setting: Setting) -> bool:
                 run.stop[own, tier] = begin
                 run.rank[own, tier, 0] = answer[3 * tier + 1]
                 run.rank[own, tier, 1] = answer[3 * tier + 2]
+                if begin == last:
+                    break
     return True
 
 
@@ -283,6 +294,8 @@ def first_of(run: State, withheld: float) -> tuple[int, int]:
             continue
         for tier in range(TIERS):
             at = run.took[own, tier]
+            if at == run.last[own]:
+                break
             if at == run.stop[own, tier]:
                 continue
             row, gap = run.who[own, at], -1.0
@@ -404,19 +417,12 @@ def decide(run: State, setting: Setting) -> bool:
     while number[IDLE] and best >= 0:
         best, tier = first_of(run, setting.how[HELD_BACK])
         if best >= 0:
-            row = run.who[best, run.took[best, tier]]
+            row = take(run, best, tier)
             kind = placed(run, setting, row)
             if kind < 0:
                 return False
-            run.took[best, tier] += 1
             slot = run.idle[0 if setting.how[FREE_TYPES] else kind]
             dispatch(run, setting, row, kind, slot)
-    for own in range(len(run.first)):
-        begin, moved = run.first[own], 0
-        for tier in range(TIERS - 1, -1, -1):
-            since = run.stop[own, tier - 1] if tier else begin
-            if run.took[own, tier] > since:
-                moved += leave(run, own, since + moved, run.took[own, tier] + moved)
     return True
 
 
@@ -483,7 +489,7 @@ def by_lot(run: State, setting: Setting) -> bool:
         for other in range(at):
             place -= run.lot[0, other] < run.lot[0, at]
         row, slot = run.who[0, place], 0
-        leave(run, 0, place, place + 1)
+        leave(run, 0, place)
         left = run.lot[1, at] // types
         while left or run.row[slot] >= 0:
             left -= run.row[slot] < 0
@@ -544,7 +550,7 @@ def advance(run: State, setting: Setting) -> int:
         leaf = run.tree[1]
         at_s = run.at_s[leaf]
         if number[RUNG] and at_s > run.now_s[0]:  # all else of this instant is over
-            if number[LOOKED] + kinds > len(run.seen):
+            if setting.how[BY_SCORE] == 2 and number[LOOKED] + kinds > len(run.seen):
                 return SEEN
             if run.now_s[0] >= run.horizon_s[0]:
                 return STOCK

@@ -27,7 +27,7 @@ from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.kernel import FIGURES, LAST, TIERS, Array
 from cgrsp_simpy.rental.market import HourlyStock, Market
 from cgrsp_simpy.rental.policies.classic import AtRandom
-from cgrsp_simpy.rental.policies.rule import Rule, Score, Tiers
+from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.stock import Stock
@@ -54,6 +54,9 @@ def refused(scenario: Any, policy: Any) -> str:
     """Why a policy cannot run compiled on a scenario; "" where it can."""
     if not COMPILED:
         return 'it needs numba, the extra fast: pip install ".[fast]" in a clone'
+    mixed = any(each.weight is None for each in scenario.workload.classes)
+    if mixed and isinstance(getattr(policy, "order", None), Index):
+        return "jobs of one deadline class differ in weight"
     return str(scenario.fixed.refused or of_policy(policy))
 
 
@@ -95,7 +98,7 @@ def of_policy(policy: Any) -> str:
         return ""
     if type(policy) is not ListPolicy:
         return f"policy {name} is not made of an order and a place that are rules"
-    if not (policy.order is by_submission or isinstance(policy.order, Tiers)):
+    if not (policy.order is by_submission or isinstance(policy.order, (Tiers, Index))):
         return f"the order of {name} is not a rule"
     if not (policy.place is first_idle or isinstance(policy.place, Score)):
         return f"the place of {name} is not a rule"
@@ -117,7 +120,7 @@ def of_policy(policy: Any) -> str:
 @cache
 def not_plain(kind: Any, function: Any) -> str:
     """Why the bits of a rule could differ where it is compiled: it may use + - * /, comparisons,
-    min, max, abs, nextafter, and constants.
+    min, max, abs, nextafter, exp, and constants.
     """
     told = f"rule {function.__name__}"
     for each in dis.get_instructions(function):
@@ -136,7 +139,10 @@ def not_plain(kind: Any, function: Any) -> str:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(isinstance(each, (int, float)) for each in value)
-    return isinstance(value, (int, float)) or value in (min, max, abs, math.nextafter)
+    return isinstance(value, (int, float)) or value in PLAIN
+
+
+PLAIN = (min, max, abs, math.nextafter, math.exp)  # the C library's, where they are compiled
 
 
 # ---- rules, compiled ----
@@ -144,10 +150,11 @@ def _is_plain(value: Any) -> bool:
 
 WHOLE = dict.fromkeys(("waiting", "slots", "status", "best_status"), "int") | {"tight": "bool"}
 OF_TIERS = [f"t[{tier}][{part}]" for tier in range(TIERS) for part in range(3)]
-# of a rule's answer: what is put behind it, its length then, at most, and what is taken of it
+# of a rule's answer: how it becomes a tuple, its length then, at most, and what is taken of it
 LAYOUT: dict[type[Rule], tuple[str, int, list[str]]] = {
-    Tiers: (f"({'(inf, 0, 0.0), ' * (TIERS - 1)})", 2 * TIERS - 1, OF_TIERS),
-    Score: ("(0.0, 0.0)", 5, ["t[0]", "t[1]", "t[2]"]),
+    Tiers: (f"{{}} + ({'(inf, 0, 0.0), ' * (TIERS - 1)})", 2 * TIERS - 1, OF_TIERS),
+    Score: ("{} + (0.0, 0.0)", 5, ["t[0]", "t[1]", "t[2]"]),
+    Index: ("(-{},)", 1, ["t[0]"]),
 }
 
 
@@ -170,7 +177,7 @@ def compiled_rule(kind: Any, function: Any) -> Any:
         f"def {name}(figures, parameters, answer):",
         f"f, p = carray(figures, {len(FIGURES)}), carray(parameters, {max(1, len(own))})",
         f"a = carray(answer, {LAST + 1})",
-        f"try: t = function({', '.join(given)}) + {more[0]}",
+        "try: t = " + more[0].format(f"function({', '.join(given)})"),
         "except Exception: return",
         f"if len(t) > {more[1]}: return",
         *[f"a[{at}] = {value}" for at, value in enumerate(more[2])],
@@ -242,9 +249,10 @@ class Fixed:
         holds = [stock._path(gpu) is not None for gpu in kinds]
         look_s = -1.0 if market.poll_s is None else market.poll_s
         by_level = known.gpus[0].mean_execution_s, known.fastest_s, known.slowest_s
-        none = np.zeros(1)
+        pairs, none = [(each.tight, each.weight) for each in scenario.workload.classes], np.zeros(1)
+        alike = list(dict.fromkeys(pairs))
         self.setting = kernel.Setting(
-            how=np.array([0, 0, free, 0, 0, 0]),
+            how=np.array([0, 0, free, 0, 0, 0, 0]),
             rules=np.zeros(2, np.int64),
             of_order=none,
             of_score=none,
@@ -260,13 +268,16 @@ class Fixed:
             look_s=np.array([look_s if own else -1.0 for own in holds]),
             holds=np.array(holds),
             by_level=np.array([each[:levels] for each in by_level], float),
+            mix=np.array(known.complexity_mix, float),
+            alike=np.array([alike.index(pair) for pair in pairs], np.int64),
+            tight=np.array([tight for tight, _ in alike], float),
         )
 
     def under(self, policy: Made) -> kernel.Setting:
         """The setting of a policy."""
         if isinstance(policy, AtRandom):
-            how = np.array([True, 0, self.setting.how[2], 0, 0, True])
-            return self.setting._replace(how=how)
+            lots = np.array([True, 0, self.setting.how[2], 0, 0, True, 0])
+            return self.setting._replace(how=lots)
         order, place, kept = policy.order, policy.place, 0
         asked = {*getattr(order, "arguments", ()), *getattr(place, "arguments", ())}
         scored, shows = isinstance(place, Score), asked & {"status", "best_status"}
@@ -276,7 +287,7 @@ class Fixed:
             kept = int(rule.function(*[values[name] for name in rule.arguments]))
         how = order is by_submission, 2 if shows else scored, self.setting.how[2], kept
         return self.setting._replace(
-            how=np.array([*how, "next_free_s" in asked, 0], np.int64),
+            how=np.array([*how, "next_free_s" in asked, 0, isinstance(order, Index)], np.int64),
             rules=np.array([address(order), address(place)], np.int64),
             of_order=parameters(order),
             of_score=parameters(place),
@@ -354,7 +365,8 @@ class Bulk:
         figures = np.zeros(len(kernel.FIGURES))
         for name, value in self.fixed.constant.items():
             figures[kernel.FIGURES.index(name)] = value
-        tiers, classes = kernel.TIERS, 1 if self.setting.how[kernel.FIRST_COME] else 2 * levels
+        tiers = kernel.TIERS
+        classes = 1 if self.setting.how[kernel.FIRST_COME] else levels * len(self.setting.tight)
         return kernel.State(
             now_s=np.zeros(1),
             horizon_s=np.array([0.0 if self.setting.holds.any() else math.inf]),

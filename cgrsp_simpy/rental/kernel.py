@@ -17,9 +17,8 @@ from cgrsp_simpy.model.compiled import ask, inlined
 ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, WORDS, FAILED = range(8)
 
 # ---- a row: a job's record; until its dispatch three columns hold its draws ----
-(ID, SUBMIT, DUE, COMPLEXITY, TIGHT, _, _, _, DISPATCH, START, FINISH, SLOT, GPU, STATUS) = range(
-    14
-)
+ID, SUBMIT, DUE, COMPLEXITY, TIGHT, _, OWN_WEIGHT, CLASS, DISPATCH, START, FINISH = range(11)
+SLOT, GPU, STATUS = range(11, 14)
 DELAY, SERVICE, COST, WIDTH = range(14, 18)
 
 # ---- numbers of a run ----
@@ -27,7 +26,7 @@ NEXT, LOADED, MORE, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE, LOOKED, READ, 
     13
 )
 # ---- settings ----
-FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT = range(6)
+FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT, BY_INDEX = range(7)
 
 TIERS = 4  # of a class, at most
 LAST = 3 * TIERS  # of an answer: whether the rule came to its end
@@ -36,11 +35,12 @@ FIGURES = (
     *("now_s", "waiting", "next_free_s", "slots", "offered_load", "dearest_usd_per_h"),
     *("reference_s", "fastest_s", "slowest_s", "fastest_idle_s", "tight", "submit_s", "deadline_s"),
     *("fastest_offer_s", "cheapest_offer_usd_per_h", "best_status"),
-    *("mean_s", "price_usd_per_h", "status"),
+    *("mean_s", "price_usd_per_h", "status", "weight", "mean_fastest_idle_s"),
 )
 NOW_S, AT_ONCE, NEXT_FREE_S, REFERENCE_S, FASTEST_S, SLOWEST_S = 0, 1, 2, 6, 7, 8
 FASTEST_IDLE_S, IS_TIGHT, SUBMIT_S, DEADLINE_S, FASTEST_OFFER_S = range(9, 14)
 CHEAPEST_OFFER, BEST_STATUS, MEAN_S, PRICE, STATUS_SHOWN = range(14, 19)
+WEIGHT, MEAN_FASTEST_IDLE_S = range(19, 21)
 
 Array = np.ndarray[Any, Any]
 
@@ -105,7 +105,8 @@ class Setting(NamedTuple):
     hour, by type. gpu: by type, its index. below: [type, band, 2], up to where a variate means High
     and Medium. hours: of day, at which bands begin; start_h: [1]. delay_s: [status, 2]. look_s: by
     type, seconds between looks, -1 where nothing is seen. holds: by type, whether its stock
-    persists. by_level: means on the reference type, the least, the greatest.
+    persists. by_level: means on the reference type, the least, the greatest; mix: shares. alike: by
+    deadline class the kind of those of one weight, all tight or none; tight: by kind.
     """
 
     how: Array
@@ -124,6 +125,9 @@ class Setting(NamedTuple):
     look_s: Array
     holds: Array
     by_level: Array
+    mix: Array
+    alike: Array
+    tight: Array
 
 
 @inlined
@@ -206,7 +210,8 @@ def copy(source: Array, target: Array) -> None:
 def join(run: State, setting: Setting) -> bool:
     """The next job arrives and waits; False where there is no room."""
     number, job = run.number, run.jobs[run.number[NEXT]]
-    own = 0 if setting.how[FIRST_COME] else 2 * (int(job[COMPLEXITY]) - 1) + int(job[TIGHT])
+    own = len(setting.tight) * (int(job[COMPLEXITY]) - 1) + setting.alike[int(job[CLASS])]
+    own = 0 if setting.how[FIRST_COME] else own
     first, last, due_s, who = run.first[own], run.last[own], run.due_s[own], run.who[own]
     if last == len(who) or not number[FREE]:
         return False
@@ -242,7 +247,7 @@ def leave(run: State, own: int, at: int) -> int:
 def take(run: State, own: int, tier: int) -> int:
     """The row of the first of a tier, which waits no longer."""
     at = run.took[own, tier]
-    row, moved = run.who[own, at], leave(run, own, at)
+    row, moved = int(run.who[own, at]), leave(run, own, at)
     for other in range(TIERS):
         run.took[own, other] += moved if other <= tier else moved - 1
         run.stop[own, other] += moved if other < tier else moved - 1
@@ -259,8 +264,13 @@ def ranked(run: State, setting: Setting) -> bool:
             run.took[own, tier] = run.stop[own, tier] = last
         if begin < last and (setting.how[FIRST_COME] or run.number[WAITING] == 1):
             run.took[own, 0] = begin
+        elif begin < last and setting.how[BY_INDEX]:
+            run.took[own, 0] = begin
+            if not indexed(run, setting, own):
+                return False
         elif begin < last:
-            of_class(run, setting, own >> 1, own & 1)
+            kinds = len(setting.tight)
+            of_class(run, setting, own // kinds, setting.tight[own % kinds])
             answer[LAST] = 0.0
             ask(setting.rules[0], figures, setting.of_order, answer)
             if not answer[LAST]:
@@ -277,6 +287,20 @@ def ranked(run: State, setting: Setting) -> bool:
 
 
 @inlined
+def indexed(run: State, setting: Setting, own: int) -> bool:
+    """The rank of the first of a class, by an index; False where its rule failed."""
+    if run.took[own, 0] == run.last[own]:
+        return True
+    job, figures, answer = run.rows[run.who[own, run.took[own, 0]]], run.figures, run.answer
+    of_class(run, setting, int(job[COMPLEXITY]) - 1, job[TIGHT])
+    figures[DEADLINE_S], figures[WEIGHT] = job[DUE], job[OWN_WEIGHT]
+    answer[LAST] = 0.0
+    ask(setting.rules[0], figures, setting.of_order, answer)
+    run.rank[own, 0, 0], run.rank[own, 0, 1] = answer[0], 0.0
+    return bool(answer[LAST] and answer[0] == answer[0])
+
+
+@inlined
 def of_class(run: State, setting: Setting, level: int, tight: float) -> None:
     """Figures of a class of jobs."""
     figures = run.figures
@@ -286,11 +310,11 @@ def of_class(run: State, setting: Setting, level: int, tight: float) -> None:
 
 
 @inlined
-def first_of(run: State, withheld: float) -> tuple[int, int]:
+def first_of(run: State, setting: Setting) -> tuple[int, int]:
     """The class and tier of the job that is next; class -1 where none is."""
-    best, best_tier, best_row = -1, 0, 0
+    best, best_tier, best_row, kinds = -1, 0, 0, len(setting.tight)
     for own in range(len(run.first)):
-        if run.number[IDLE] <= withheld and not own & 1:
+        if run.number[IDLE] <= setting.how[HELD_BACK] and not setting.tight[own % kinds]:
             continue
         for tier in range(TIERS):
             at = run.took[own, tier]
@@ -407,15 +431,17 @@ def decide(run: State, setting: Setting) -> bool:
     if figures[NEXT_FREE_S] < run.now_s[0] or figures[NEXT_FREE_S] == math.inf:
         figures[NEXT_FREE_S] = run.now_s[0]
     offers = offered(run, setting)
+    figures[MEAN_FASTEST_IDLE_S] = 0.0
     for level in range(len(run.fastest_s)):
         run.fastest_s[level] = math.inf
         for place in range(offers):
             mean_s = setting.mean_s[run.offers[place], level]
             run.fastest_s[level] = min(run.fastest_s[level], mean_s)
+        figures[MEAN_FASTEST_IDLE_S] += setting.mix[level] * run.fastest_s[level]
     if not ranked(run, setting):
         return False
     while number[IDLE] and best >= 0:
-        best, tier = first_of(run, setting.how[HELD_BACK])
+        best, tier = first_of(run, setting)
         if best >= 0:
             row = take(run, best, tier)
             kind = placed(run, setting, row)
@@ -423,6 +449,8 @@ def decide(run: State, setting: Setting) -> bool:
                 return False
             slot = run.idle[0 if setting.how[FREE_TYPES] else kind]
             dispatch(run, setting, row, kind, slot)
+            if setting.how[BY_INDEX] and number[IDLE] and not indexed(run, setting, best):
+                return False
     return True
 
 

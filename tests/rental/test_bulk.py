@@ -15,7 +15,7 @@ from cgrsp_simpy.decide.suite import TEST, TRAIN
 from cgrsp_simpy.decide.suite import scenario as of_suite
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
-from cgrsp_simpy.rental.policies.rule import score, tiers
+from cgrsp_simpy.rental.policies.rule import index, score, tiers
 from cgrsp_simpy.rental.policies.rules import by_deadline, by_submission, fastest
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.workload import DAYS as THESIS_DAYS
@@ -25,7 +25,13 @@ pytest.importorskip("numba")
 bulk = pytest.importorskip("cgrsp_simpy.rental.bulk")
 
 POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random".split()
-VARIANTS = ["rh:reserve=3,gate=100", "rh:gate=0", "adaptive:pressure=2,wide_s=900"]
+INDICES = ["c-mu", "atc", "covert"]
+VARIANTS = [
+    "atc:look_ahead=5",
+    "rh:reserve=3,gate=100",
+    "rh:gate=0",
+    "adaptive:pressure=2,wide_s=900",
+]
 VARIANTS += ["spt-rescue:threshold_s=-50", "cadr:critical_ratio=1", "spt:cost_weight=0"]
 
 
@@ -66,7 +72,7 @@ def test_the_loop_knows_the_columns_of_a_record():
     assert [names[getattr(kernel, each)] for each in own] == list(own.values())
 
 
-@pytest.mark.parametrize("policy", POLICIES + VARIANTS)
+@pytest.mark.parametrize("policy", POLICIES + INDICES + VARIANTS)
 def test_days_are_those_of_simpy(policy):
     assert differing(DAYS, [policy], range(1)) == []
 
@@ -74,7 +80,7 @@ def test_days_are_those_of_simpy(policy):
 @pytest.mark.long
 def test_the_thesis_policies_on_four_days_of_fifty_seeds_are_those_of_simpy():
     days = [cg.day(name) for name in THESIS_DAYS]
-    assert differing(days, POLICIES, range(50)) == []
+    assert differing(days, POLICIES + INDICES, range(50)) == []
 
 
 def compilable(seeds):
@@ -86,7 +92,7 @@ def compilable(seeds):
 def test_so_are_the_scenarios_of_the_suite():
     scenarios = compilable([*TRAIN, *TEST])
     assert len(scenarios) > 20
-    assert differing(scenarios, POLICIES, range(1)) == []
+    assert differing(scenarios, POLICIES + INDICES, range(1)) == []
 
 
 # ---- what days do not have ----
@@ -112,7 +118,10 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_scenarios_are_those_of_simpy(name):
-    assert differing([OTHERS[name]], ["fifo", "rh", "cadr", "adaptive", "random"], range(1)) == []
+    assert (
+        differing([OTHERS[name]], ["fifo", "rh", "cadr", "adaptive", "random", *INDICES], range(1))
+        == []
+    )
 
 
 def test_hourly_stock_is_that_of_simpy():
@@ -156,7 +165,7 @@ def tied(seed, free_types=False):
     return cg.Scenario(f"ties {seed}", cg.JobList(jobs), slots, EXACT, free_types, market, service)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", POLICIES + INDICES)
 def test_what_happens_at_one_instant_happens_in_simpys_order(policy):
     scenarios = [tied(seed, free_types=seed % 3 == 0) for seed in range(12)]
     assert differing(scenarios, [policy], range(1)) == []
@@ -240,9 +249,13 @@ def test_what_is_no_rule_is_simpys(policy, why):
     assert not cg.compare(scenario, [policy], range(2)).failures
 
 
-def test_a_rule_that_fails_says_why_as_in_simpy(capfd):
+def test_a_rule_that_fails_says_why_as_in_simpy():
     scenario = cg.day("surge", jobs=50)
-    failing = cg.ListPolicy(by_deadline, broken, "own")
+    assert_fails_as_in_simpy(scenario, cg.ListPolicy(by_deadline, broken, "own"))
+    assert_fails_as_in_simpy(cg.day("hectic"), cg.ListPolicy(of_nothing, fastest, "own"))
+
+
+def assert_fails_as_in_simpy(scenario, failing):
     with pytest.raises(PolicyError) as simpy:
         scenario.run(failing, engine="simpy")
     with pytest.raises(PolicyError) as compiled:
@@ -263,6 +276,30 @@ def test_a_rule_that_fails_says_why_as_in_simpy(capfd):
 )
 def test_what_the_loop_does_not_know_is_simpys(scenario, why):
     assert scenario.not_compiled(scenario.make_policy("fifo")) == why
+
+
+def test_an_index_needs_the_weights_of_the_classes():
+    jobs = [cg.Job(n, 0, 4000, weight=1 + n % 2) for n in range(30)]
+    scenario = cg.Scenario("weights", cg.JobList(jobs))
+    why = "jobs of one deadline class differ in weight"
+    assert scenario.not_compiled(scenario.make_policy("atc")) == why
+    assert equal(scenario, "edf")
+
+
+@index
+def by_submission_of_day(deadline_s, weight, tight, late_usd=2.0):
+    return (weight if tight else late_usd) / deadline_s
+
+
+@index
+def of_nothing(deadline_s, now_s):
+    return (deadline_s - now_s) / 0.0 if deadline_s < now_s else 0.0
+
+
+def test_an_index_of_ones_own_runs_compiled():
+    for order in (by_submission_of_day, by_submission_of_day.having(late_usd=0.5)):
+        own = cg.ListPolicy(order, fastest, "own")
+        assert differing([OTHERS["classes"], tied(3)], [own], range(2)) == []
 
 
 def test_jobs_that_would_wait_for_ever_are_an_error_as_in_simpy():

@@ -163,14 +163,18 @@ class Block(NamedTuple):
 
 ENGINES = ("auto", "simpy", "compiled")
 MANY = 100_000  # jobs of a process: fewer save less than the second that numba takes to load
-_ENGINE = ContextVar("engine", default="auto")
+_ENGINE = ContextVar("engine", default=("auto", 0))
 
 
 @contextmanager
-def studies_on(engine: str) -> Iterator[None]:
-    """Within it, studies that say "auto" run on an engine."""
+def studies_on(engine: str = "auto", jobs: int = 0) -> Iterator[None]:
+    """Within it, studies that say "auto" run on an engine; "auto": on that of without.
+
+    jobs: that they simulate together.
+    """
     check_one_of("engine", engine, ENGINES)
-    token = _ENGINE.set(engine)
+    outer, more = _ENGINE.get()
+    token = _ENGINE.set((outer if engine == "auto" else engine, max(jobs, more)))
     try:
         yield
     finally:
@@ -183,14 +187,15 @@ def engine_for(engine: str, wanted: Iterable[Replications], jobs: int) -> str:
     jobs: that a process simulates. Raises InputError where "compiled" is asked for and cannot be.
     """
     check_one_of("engine", engine, ENGINES)
-    engine = _ENGINE.get() if engine == "auto" else engine
+    outer, more = _ENGINE.get()
+    engine = outer if engine == "auto" else engine
     if engine == "compiled":
         for scenario, policies, _ in wanted:
             for policy in policies:
                 why = scenario.not_compiled(scenario.make_policy(policy))
                 if why:
                     raise InputError(f"engine(='compiled') cannot run {label(policy)}: {why}")
-    return "simpy" if engine == "auto" and jobs < MANY else engine
+    return "simpy" if engine == "auto" and max(jobs, more) < MANY else engine
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.suite import TEST, TRAIN
 from cgrsp_simpy.decide.suite import scenario as of_suite
 from cgrsp_simpy.model.checks import InputError
@@ -349,6 +350,27 @@ def test_small_studies_stay_with_simpy_unless_told(engine, within, jobs, runs):
     wanted = [replicate.Replications(cg.day("quiet"), ["fifo"], range(1))]
     with replicate.studies_on(within):
         assert replicate.engine_for(engine, wanted, jobs) == runs
+    with replicate.studies_on(within), replicate.studies_on(jobs=jobs):
+        assert replicate.engine_for(engine, wanted, 1) == runs
+
+
+def test_months_are_the_same_by_either_engine(capsys):
+    words, said = "month --days 2 --seeds 2 --policies fifo,cadr --format json".split(), []
+    for engine in ("simpy", "compiled"):
+        assert main([*words, "--engine", engine]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+
+
+def test_advice_runs_what_it_can_compiled(monkeypatch):
+    done = []
+    monkeypatch.setattr(bulk, "_tell", lambda: done.append(1))
+    own = [cg.advise(cg.day("quiet"), ["fifo", "edf"], range(2)).rows]
+    assert not done
+    monkeypatch.setattr(replicate, "MANY", 500)  # more than any of its studies has
+    own.append(cg.advise(cg.day("quiet"), ["fifo", "edf"], range(2)).rows)
+    assert done
+    assert repr(own[0]) == repr(own[1])  # NaN differs from NaN
 
 
 def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):

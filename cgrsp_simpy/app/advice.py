@@ -9,14 +9,13 @@ from typing import Any
 import streamlit as st
 
 from cgrsp_simpy.app.parts import Progress, estimate, policies_of, seeds_of, wanted
-from cgrsp_simpy.decide.advice import PRINT, advise
+from cgrsp_simpy.decide.advice import PRINT, SEARCHED, advise
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import Scenario, trace
 from cgrsp_simpy.studies.page import page as page_of
 
-SEARCHED = 60  # runs of a policy, roughly
 PRICED = {
     "price_miss": "a missed deadline",
     "price_late": "a late minute",

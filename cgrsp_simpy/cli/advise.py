@@ -21,7 +21,7 @@ from cgrsp_simpy.cli.options import (
     seeds_of,
 )
 from cgrsp_simpy.cli.rental import add_scenario, scenario_of
-from cgrsp_simpy.decide.advice import POLICIES, PRINT, Advice, advise
+from cgrsp_simpy.decide.advice import POLICIES, PRINT, SEARCHED, Advice, advise
 from cgrsp_simpy.decide.recommend import Prices, Spot
 from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.files import check_folder, write_whole
@@ -29,7 +29,6 @@ from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.studies.page import page
 
 log = logging.getLogger(__name__)
-SEARCHED = 60  # runs of a policy, roughly
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--policies P,P", str, "as of cgrsp compare (default: %(default)s)", POLICIES),
     )
     add_study(parser, 10)
+    parser.set_defaults(engines=True)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:

@@ -36,7 +36,7 @@ from cgrsp_simpy.model.table import Table, digits
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload
 from cgrsp_simpy.studies.page import bullets, paragraph
-from cgrsp_simpy.studies.replicate import check_policies, check_seeds, simulate
+from cgrsp_simpy.studies.replicate import check_policies, check_seeds, simulate, studies_on
 from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, many, plain_mean
 
@@ -51,6 +51,7 @@ WORSE = {  # figures that can get worse
 }
 HEAD = ["change", "policy", "slots", "types", COST, "saved_usd", "miss_pct", "wait_min", "seeds"]
 WORTH = 0.001  # share of today's cost below which a saving is not advised
+SEARCHED = 60  # runs of a policy, roughly
 WEEK = 7  # days: of fewer, nothing is said of others
 BAD, BAD_DAYS = 0.95, 20  # a quantile, and of fewer days there is none
 HOUR_S = 3600
@@ -145,9 +146,10 @@ def advise(
     )
     trials = Trials(chosen, list(named.values()), prices, spot, executor, store)
     search = Search(trials, limits, least, max(listed) + 1)
-    best = search.least_change() if target else search.cheapest()
-    first = None if limits or best == trials.now else search.first_step()
-    found = Advice(search, best, first, listed)
+    with studies_on(jobs=chosen.work * SEARCHED * len(named)):
+        best = search.least_change() if target else search.cheapest()
+        first = None if limits or best == trials.now else search.first_step()
+        found = Advice(search, best, first, listed)
     found.keep(store)
     return found
 

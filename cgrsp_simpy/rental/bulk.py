@@ -8,8 +8,9 @@ import hashlib
 import logging
 import math
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,13 @@ from cgrsp_simpy.rental import kernel
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.kernel import FIGURES, LAST, TIERS, Array
 from cgrsp_simpy.rental.market import HourlyStock, Market
-from cgrsp_simpy.rental.policies.rule import Rule, Score, Tiers
+from cgrsp_simpy.rental.policies.classic import AtRandom
+from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.stock import Stock
 from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.view import own_stream
 from cgrsp_simpy.rental.workload import Columns, Drawn
 
 if COMPILED:
@@ -37,6 +40,7 @@ if COMPILED:
 
     from cgrsp_simpy.model.compiled import RULE
 
+Made = ListPolicy | AtRandom
 log = logging.getLogger(__name__)
 CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")  # figures that do not change in a run
 ROOM, SEEN = 1024, 4096  # jobs that wait or run, and variates of statuses shown, to begin with
@@ -49,6 +53,9 @@ LOOK_AHEAD_S = 86400.0  # for which stock is known beforehand
 
 def refused(scenario: Any, policy: Any) -> str:
     """Why a policy cannot run compiled on a scenario; "" where it can."""
+    mixed = any(each.weight is None for each in scenario.workload.classes)
+    if mixed and isinstance(getattr(policy, "order", None), Index):
+        return "jobs of one deadline class differ in weight"
     if told := scenario.fixed.refused or of_policy(policy):
         return str(told)
     return "" if COMPILED else NEEDED
@@ -88,9 +95,11 @@ def of_scenario(scenario: Any) -> str:
 def of_policy(policy: Any) -> str:
     """Why a policy cannot run compiled."""
     name = policy_name(policy)
+    if type(policy) is AtRandom:
+        return ""
     if type(policy) is not ListPolicy:
         return f"policy {name} is not made of an order and a place that are rules"
-    if not (policy.order is by_submission or isinstance(policy.order, Tiers)):
+    if not (policy.order is by_submission or isinstance(policy.order, (Tiers, Index))):
         return f"the order of {name} is not a rule"
     if not (policy.place is first_idle or isinstance(policy.place, Score)):
         return f"the place of {name} is not a rule"
@@ -112,7 +121,7 @@ def of_policy(policy: Any) -> str:
 @cache
 def not_plain(kind: Any, function: Any) -> str:
     """Why the bits of a rule could differ where it is compiled: it may use + - * /, comparisons,
-    min, max, abs, nextafter, and constants.
+    min, max, abs, nextafter, exp, and constants.
     """
     told = f"rule {function.__name__}"
     for each in dis.get_instructions(function):
@@ -133,7 +142,10 @@ def not_plain(kind: Any, function: Any) -> str:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(isinstance(each, (int, float)) for each in value)
-    return isinstance(value, (int, float)) or value in (min, max, abs, math.nextafter)
+    return isinstance(value, (int, float)) or value in PLAIN
+
+
+PLAIN = (min, max, abs, math.nextafter, math.exp)  # the C library's, where they are compiled
 
 
 # ---- rules, compiled ----
@@ -141,10 +153,11 @@ def _is_plain(value: Any) -> bool:
 
 WHOLE = dict.fromkeys(("waiting", "slots", "status", "best_status"), "int") | {"tight": "bool"}
 OF_TIERS = [f"t[{tier}][{part}]" for tier in range(TIERS) for part in range(3)]
-# of a rule's answer: what is put behind it, its length then, at most, and what is taken of it
+# of a rule's answer: how it becomes a tuple, its length then, at most, and what is taken of it
 LAYOUT: dict[type[Rule], tuple[str, int, list[str]]] = {
-    Tiers: (f"({'(inf, 0, 0.0), ' * (TIERS - 1)})", 2 * TIERS - 1, OF_TIERS),
-    Score: ("(0.0, 0.0)", 5, ["t[0]", "t[1]", "t[2]"]),
+    Tiers: (f"{{}} + ({'(inf, 0, 0.0), ' * (TIERS - 1)})", 2 * TIERS - 1, OF_TIERS),
+    Score: ("{} + (0.0, 0.0)", 5, ["t[0]", "t[1]", "t[2]"]),
+    Index: ("(-{},)", 1, ["t[0]"]),
 }
 
 
@@ -167,7 +180,7 @@ def compiled_rule(kind: Any, function: Any) -> Any:
         f"def {name}(figures, parameters, answer):",
         f"f, p = carray(figures, {len(FIGURES)}), carray(parameters, {max(1, len(own))})",
         f"a = carray(answer, {LAST + 1})",
-        f"try: t = function({', '.join(given)}) + {more[0]}",
+        "try: t = " + more[0].format(f"function({', '.join(given)})"),
         "except Exception: return",
         f"if len(t) > {more[1]}: return",
         *[f"a[{at}] = {value}" for at, value in enumerate(more[2])],
@@ -205,9 +218,7 @@ def _tell() -> None:
         log.info("the loop is compiled, which takes half a minute or so; it is kept for later runs")
 
 
-def bulk(
-    scenario: Any, policy: ListPolicy, seed: int, drawn: Drawn | None, records: bool
-) -> Run | None:
+def bulk(scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool) -> Run | None:
     """The run of a policy of which `refused` says nothing; None where SimPy has to say why it
     cannot be carried out.
     """
@@ -241,9 +252,10 @@ class Fixed:
         holds = [stock._path(gpu) is not None for gpu in kinds]
         look_s = -1.0 if market.poll_s is None else market.poll_s
         by_level = known.gpus[0].mean_execution_s, known.fastest_s, known.slowest_s
-        none = np.zeros(1)
+        pairs, none = [(each.tight, each.weight) for each in scenario.workload.classes], np.zeros(1)
+        alike = list(dict.fromkeys(pairs))
         self.setting = kernel.Setting(
-            how=np.array([0, 0, free, 0, 0]),
+            how=np.array([0, 0, free, 0, 0, 0, 0]),
             rules=np.zeros(2, np.int64),
             of_order=none,
             of_score=none,
@@ -259,10 +271,16 @@ class Fixed:
             look_s=np.array([look_s if own else -1.0 for own in holds]),
             holds=np.array(holds),
             by_level=np.array([each[:levels] for each in by_level], float),
+            mix=np.array(known.complexity_mix, float),
+            alike=np.array([alike.index(pair) for pair in pairs], np.int64),
+            tight=np.array([tight for tight, _ in alike], float),
         )
 
-    def under(self, policy: ListPolicy) -> kernel.Setting:
+    def under(self, policy: Made) -> kernel.Setting:
         """The setting of a policy."""
+        if isinstance(policy, AtRandom):
+            lots = np.array([True, 0, self.setting.how[2], 0, 0, True, 0])
+            return self.setting._replace(how=lots)
         order, place, kept = policy.order, policy.place, 0
         asked = {*getattr(order, "arguments", ()), *getattr(place, "arguments", ())}
         scored, shows = isinstance(place, Score), asked & {"status", "best_status"}
@@ -272,7 +290,7 @@ class Fixed:
             kept = int(rule.function(*[values[name] for name in rule.arguments]))
         how = order is by_submission, 2 if shows else scored, self.setting.how[2], kept
         return self.setting._replace(
-            how=np.array([*how, "next_free_s" in asked], np.int64),
+            how=np.array([*how, "next_free_s" in asked, 0, isinstance(order, Index)], np.int64),
             rules=np.array([address(order), address(place)], np.int64),
             of_order=parameters(order),
             of_score=parameters(place),
@@ -286,12 +304,11 @@ class Bulk:
     """
 
     def __init__(
-        self, scenario: Any, policy: ListPolicy, seed: int, tables: Iterable[Array], keep: bool
+        self, scenario: Any, policy: Made, seed: int, tables: Iterable[Array], keep: bool
     ) -> None:
         self.scenario, self.policy, self.seed, self.keep = scenario, policy, seed, keep
         self.fixed, self.tables = scenario.fixed, iter(tables)
         self.kinds, self.setting = self.fixed.kinds, self.fixed.under(policy)
-        self.stock, self.seen = Stock(scenario.market, seed), stream(seed, "seen")
         self.records, self.held = Records(scenario, keep), list[Held]()
         self.run = self._state()
 
@@ -305,6 +322,7 @@ class Bulk:
             kernel.ROWS: self._rows,
             kernel.SEEN: self._seen,
             kernel.STOCK: self._stock,
+            kernel.WORDS: self._words,
         }
         while (need := kernel.advance(self.run, self.setting)) != kernel.ENDED:
             if need == kernel.FAILED:
@@ -322,6 +340,21 @@ class Bulk:
             self.run.held_s.tolist(),
         )
 
+    @cached_property
+    def stock(self) -> Stock:
+        """What dispatches meet."""
+        return Stock(self.scenario.market, self.seed)
+
+    @cached_property
+    def seen(self) -> np.random.Generator:
+        """Of the statuses shown."""
+        return stream(self.seed, "seen")
+
+    @cached_property
+    def rng(self) -> Random:
+        """The policy's own."""
+        return own_stream(self.seed)
+
     def _state(self) -> kernel.State:
         slots, kinds, jobs = len(self.scenario.slots), len(self.kinds), self.scenario.jobs
         levels, room = len(self.scenario.workload.mix), min(jobs, ROOM)
@@ -335,7 +368,8 @@ class Bulk:
         figures = np.zeros(len(kernel.FIGURES))
         for name, value in self.fixed.constant.items():
             figures[kernel.FIGURES.index(name)] = value
-        tiers, classes = kernel.TIERS, 2 * levels
+        tiers = kernel.TIERS
+        classes = 1 if self.setting.how[kernel.FIRST_COME] else levels * len(self.setting.tight)
         return kernel.State(
             now_s=np.zeros(1),
             horizon_s=np.array([0.0 if self.setting.holds.any() else math.inf]),
@@ -368,6 +402,9 @@ class Bulk:
             fastest_s=np.zeros(levels),
             figures=figures,
             answer=np.zeros(kernel.LAST + 1),
+            words=np.empty(0, np.int64),
+            lot=np.empty((2, slots), np.int64),
+            pool=np.empty(21 + 12 * slots, np.int64),
         )
 
     def _jobs(self) -> None:
@@ -403,7 +440,8 @@ class Bulk:
         rows, number[kernel.DONE] = self.run.out[: number[kernel.DONE]], 0
         if not len(rows):
             return
-        columns = {name: rows[:, at].astype(kind) for at, (name, kind) in enumerate(RECORD.items())}
+        each = zip(RECORD.items(), np.ascontiguousarray(rows.T))
+        columns = {name: column.astype(kind, copy=False) for (name, kind), column in each}
         self.records.take(columns)
         if self.keep:
             slots = [((slot, 1),) for slot in columns["slot"].tolist()]
@@ -415,6 +453,14 @@ class Bulk:
         number, left = self.run.number, self.run.seen[self.run.number[kernel.LOOKED] :]
         number[kernel.LOOKED] = 0
         self.run = self.run._replace(seen=np.concatenate([left, self.seen.random(SEEN)]))
+
+    def _words(self) -> None:
+        """More random bits."""
+        number, left = self.run.number, self.run.words[self.run.number[kernel.READ] :]
+        number[kernel.READ] = 0
+        words = self.rng.getrandbits(32 * SEEN).to_bytes(4 * SEEN, "little")
+        more = np.frombuffer(words, "<u4").astype(np.int64)
+        self.run = self.run._replace(words=np.concatenate([left, more]))
 
     def _stock(self) -> None:
         """The stock up to a later time."""

@@ -13,18 +13,20 @@ import numpy as np
 
 from cgrsp_simpy.model.compiled import ask, inlined
 
-ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, FAILED = range(7)  # what `advance` answers: what it needs
+# what `advance` answers: what it needs
+ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, WORDS, FAILED = range(8)
 
 # ---- a row: a job's record; until its dispatch three columns hold its draws ----
-(ID, SUBMIT, DUE, COMPLEXITY, TIGHT, _, _, _, DISPATCH, START, FINISH, SLOT, GPU, STATUS) = range(
-    14
-)
+ID, SUBMIT, DUE, COMPLEXITY, TIGHT, _, OWN_WEIGHT, CLASS, DISPATCH, START, FINISH = range(11)
+SLOT, GPU, STATUS = range(11, 14)
 DELAY, SERVICE, COST, WIDTH = range(14, 18)
 
 # ---- numbers of a run ----
-NEXT, LOADED, MORE, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE, LOOKED, DECISIONS = range(12)
+NEXT, LOADED, MORE, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE, LOOKED, READ, DECISIONS = range(
+    13
+)
 # ---- settings ----
-FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD = range(5)
+FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT, BY_INDEX = range(7)
 
 TIERS = 4  # of a class, at most
 LAST = 3 * TIERS  # of an answer: whether the rule came to its end
@@ -33,11 +35,12 @@ FIGURES = (
     *("now_s", "waiting", "next_free_s", "slots", "offered_load", "dearest_usd_per_h"),
     *("reference_s", "fastest_s", "slowest_s", "fastest_idle_s", "tight", "submit_s", "deadline_s"),
     *("fastest_offer_s", "cheapest_offer_usd_per_h", "best_status"),
-    *("mean_s", "price_usd_per_h", "status"),
+    *("mean_s", "price_usd_per_h", "status", "weight", "mean_fastest_idle_s"),
 )
 NOW_S, AT_ONCE, NEXT_FREE_S, REFERENCE_S, FASTEST_S, SLOWEST_S = 0, 1, 2, 6, 7, 8
 FASTEST_IDLE_S, IS_TIGHT, SUBMIT_S, DEADLINE_S, FASTEST_OFFER_S = range(9, 14)
 CHEAPEST_OFFER, BEST_STATUS, MEAN_S, PRICE, STATUS_SHOWN = range(14, 19)
+WEIGHT, MEAN_FASTEST_IDLE_S = range(19, 21)
 
 Array = np.ndarray[Any, Any]
 
@@ -54,7 +57,8 @@ class State(NamedTuple):
     the first idle one. out: rows of jobs that have ended. seen: variates for the statuses shown;
     shown: by index of a type. epochs_s, levels: by type, from when on which variate holds. begin,
     took, stop, rank: of each class and tier. offers: types, in order. fastest_s: by level, of all
-    that was idle. figures, answer: of a rule.
+    that was idle. figures, answer: of a rule. words: of 32 random bits; lot: places of jobs that
+    are drawn, and of slots; pool: of those that can be.
     """
 
     now_s: Array
@@ -88,6 +92,9 @@ class State(NamedTuple):
     fastest_s: Array
     figures: Array
     answer: Array
+    words: Array
+    lot: Array
+    pool: Array
 
 
 class Setting(NamedTuple):
@@ -98,7 +105,8 @@ class Setting(NamedTuple):
     hour, by type. gpu: by type, its index. below: [type, band, 2], up to where a variate means High
     and Medium. hours: of day, at which bands begin; start_h: [1]. delay_s: [status, 2]. look_s: by
     type, seconds between looks, -1 where nothing is seen. holds: by type, whether its stock
-    persists. by_level: means on the reference type, the least, the greatest.
+    persists. by_level: means on the reference type, the least, the greatest; mix: shares. alike: by
+    deadline class the kind of those of one weight, all tight or none; tight: by kind.
     """
 
     how: Array
@@ -117,6 +125,9 @@ class Setting(NamedTuple):
     look_s: Array
     holds: Array
     by_level: Array
+    mix: Array
+    alike: Array
+    tight: Array
 
 
 @inlined
@@ -137,12 +148,13 @@ def comes(run: State, leaf: int, at_s: float, order: int) -> None:
 @inlined
 def bisect(row: Array, value: float, low: int, high: int, after: bool) -> int:
     """`bisect_left` in a part of a row; after: `bisect_right`."""
+    middle = high - 1  # behind all, most often
     while low < high:
-        middle = (low + high) >> 1
         if row[middle] < value or (after and row[middle] == value):
             low = middle + 1
         else:
             high = middle
+        middle = (low + high) >> 1
     return low
 
 
@@ -198,7 +210,8 @@ def copy(source: Array, target: Array) -> None:
 def join(run: State, setting: Setting) -> bool:
     """The next job arrives and waits; False where there is no room."""
     number, job = run.number, run.jobs[run.number[NEXT]]
-    own = 2 * (int(job[COMPLEXITY]) - 1) + int(job[TIGHT])
+    own = len(setting.tight) * (int(job[COMPLEXITY]) - 1) + setting.alike[int(job[CLASS])]
+    own = 0 if setting.how[FIRST_COME] else own
     first, last, due_s, who = run.first[own], run.last[own], run.due_s[own], run.who[own]
     if last == len(who) or not number[FREE]:
         return False
@@ -216,21 +229,29 @@ def join(run: State, setting: Setting) -> bool:
 
 
 @inlined
-def leave(run: State, own: int, begin: int, end: int) -> int:
-    """Those of a class from one place to another wait no longer; by how many places those before
-    them have moved.
-    """
-    first, last, size = run.first[own], run.last[own], end - begin
-    due_s, who = run.due_s[own], run.who[own]
-    if begin - first < last - end:
-        for at in range(begin - 1, first - 1, -1):
-            due_s[at + size], who[at + size] = due_s[at], who[at]
-        run.first[own] = first + size
-        return size
-    for at in range(end, last):
-        due_s[at - size], who[at - size] = due_s[at], who[at]
-    run.last[own] = last - size
+def leave(run: State, own: int, at: int) -> int:
+    """The one at a place of a class waits no longer; by how much those before it have moved."""
+    first, last, due_s, who = run.first[own], run.last[own], run.due_s[own], run.who[own]
+    if at - first < last - at - 1:
+        for place in range(at, first, -1):
+            due_s[place], who[place] = due_s[place - 1], who[place - 1]
+        run.first[own] = first + 1
+        return 1
+    for place in range(at + 1, last):
+        due_s[place - 1], who[place - 1] = due_s[place], who[place]
+    run.last[own] = last - 1
     return 0
+
+
+@inlined
+def take(run: State, own: int, tier: int) -> int:
+    """The row of the first of a tier, which waits no longer."""
+    at = run.took[own, tier]
+    row, moved = int(run.who[own, at]), leave(run, own, at)
+    for other in range(TIERS):
+        run.took[own, other] += moved if other <= tier else moved - 1
+        run.stop[own, other] += moved if other < tier else moved - 1
+    return row
 
 
 @inlined
@@ -241,10 +262,15 @@ def ranked(run: State, setting: Setting) -> bool:
         begin, last = run.first[own], run.last[own]
         for tier in range(TIERS):
             run.took[own, tier] = run.stop[own, tier] = last
-        if begin < last and setting.how[FIRST_COME]:
+        if begin < last and (setting.how[FIRST_COME] or run.number[WAITING] == 1):
             run.took[own, 0] = begin
+        elif begin < last and setting.how[BY_INDEX]:
+            run.took[own, 0] = begin
+            if not indexed(run, setting, own):
+                return False
         elif begin < last:
-            of_class(run, setting, own >> 1, own & 1)
+            kinds = len(setting.tight)
+            of_class(run, setting, own // kinds, setting.tight[own % kinds])
             answer[LAST] = 0.0
             ask(setting.rules[0], figures, setting.of_order, answer)
             if not answer[LAST]:
@@ -255,7 +281,23 @@ def ranked(run: State, setting: Setting) -> bool:
                 run.stop[own, tier] = begin
                 run.rank[own, tier, 0] = answer[3 * tier + 1]
                 run.rank[own, tier, 1] = answer[3 * tier + 2]
+                if begin == last:
+                    break
     return True
+
+
+@inlined
+def indexed(run: State, setting: Setting, own: int) -> bool:
+    """The rank of the first of a class, by an index; False where its rule failed."""
+    if run.took[own, 0] == run.last[own]:
+        return True
+    job, figures, answer = run.rows[run.who[own, run.took[own, 0]]], run.figures, run.answer
+    of_class(run, setting, int(job[COMPLEXITY]) - 1, job[TIGHT])
+    figures[DEADLINE_S], figures[WEIGHT] = job[DUE], job[OWN_WEIGHT]
+    answer[LAST] = 0.0
+    ask(setting.rules[0], figures, setting.of_order, answer)
+    run.rank[own, 0, 0], run.rank[own, 0, 1] = answer[0], 0.0
+    return bool(answer[LAST] and answer[0] == answer[0])
 
 
 @inlined
@@ -268,14 +310,16 @@ def of_class(run: State, setting: Setting, level: int, tight: float) -> None:
 
 
 @inlined
-def first_of(run: State, withheld: float) -> tuple[int, int]:
+def first_of(run: State, setting: Setting) -> tuple[int, int]:
     """The class and tier of the job that is next; class -1 where none is."""
-    best, best_tier, best_row = -1, 0, 0
+    best, best_tier, best_row, kinds = -1, 0, 0, len(setting.tight)
     for own in range(len(run.first)):
-        if run.number[IDLE] <= withheld and not own & 1:
+        if run.number[IDLE] <= setting.how[HELD_BACK] and not setting.tight[own % kinds]:
             continue
         for tier in range(TIERS):
             at = run.took[own, tier]
+            if at == run.last[own]:
+                break
             if at == run.stop[own, tier]:
                 continue
             row, gap = run.who[own, at], -1.0
@@ -346,10 +390,9 @@ def placed(run: State, setting: Setting, row: int) -> int:
 
 
 @inlined
-def dispatch(run: State, setting: Setting, row: int, kind: int) -> None:
-    """A job gets the first idle slot of a type, or as a type."""
-    group, now_s = 0 if setting.how[FREE_TYPES] else kind, run.now_s[0]
-    slot, job = run.idle[group], run.rows[row]
+def dispatch(run: State, setting: Setting, row: int, kind: int, slot: int) -> None:
+    """A job gets an idle slot, as a type."""
+    now_s, job, group = run.now_s[0], run.rows[row], setting.group[slot]
     uniform = held(run, kind, now_s) if setting.holds[kind] else job[STATUS]
     job[STATUS] = by_law(setting, kind, now_s, uniform)
     least, most = setting.delay_s[int(job[STATUS]), 0], setting.delay_s[int(job[STATUS]), 1]
@@ -357,12 +400,13 @@ def dispatch(run: State, setting: Setting, row: int, kind: int) -> None:
     job[DISPATCH], job[SLOT], job[GPU] = now_s, slot, setting.gpu[kind]
     run.row[slot], run.runs[slot], run.kind[slot] = row, False, kind
     run.end_s[slot] = now_s + setting.mean_s[kind, int(job[COMPLEXITY]) - 1]
-    while slot < len(run.row) and run.row[slot] >= 0:
-        slot = setting.later[slot]
-    run.idle[group] = slot
+    first = run.idle[group]
+    while first < len(run.row) and run.row[first] >= 0:
+        first = setting.later[first]
+    run.idle[group] = first
     run.number[IDLE] -= 1
     run.number[WAITING] -= 1
-    later(run, int(job[SLOT]), now_s + job[DELAY])
+    later(run, slot, now_s + job[DELAY])
 
 
 @inlined
@@ -387,28 +431,99 @@ def decide(run: State, setting: Setting) -> bool:
     if figures[NEXT_FREE_S] < run.now_s[0] or figures[NEXT_FREE_S] == math.inf:
         figures[NEXT_FREE_S] = run.now_s[0]
     offers = offered(run, setting)
+    figures[MEAN_FASTEST_IDLE_S] = 0.0
     for level in range(len(run.fastest_s)):
         run.fastest_s[level] = math.inf
         for place in range(offers):
             mean_s = setting.mean_s[run.offers[place], level]
             run.fastest_s[level] = min(run.fastest_s[level], mean_s)
+        figures[MEAN_FASTEST_IDLE_S] += setting.mix[level] * run.fastest_s[level]
     if not ranked(run, setting):
         return False
     while number[IDLE] and best >= 0:
-        best, tier = first_of(run, setting.how[HELD_BACK])
+        best, tier = first_of(run, setting)
         if best >= 0:
-            row = run.who[best, run.took[best, tier]]
+            row = take(run, best, tier)
             kind = placed(run, setting, row)
             if kind < 0:
                 return False
-            run.took[best, tier] += 1
-            dispatch(run, setting, row, kind)
-    for own in range(len(run.first)):
-        begin, moved = run.first[own], 0
-        for tier in range(TIERS - 1, -1, -1):
-            since = run.stop[own, tier - 1] if tier else begin
-            if run.took[own, tier] > since:
-                moved += leave(run, own, since + moved, run.took[own, tier] + moved)
+            slot = run.idle[0 if setting.how[FREE_TYPES] else kind]
+            dispatch(run, setting, row, kind, slot)
+            if setting.how[BY_INDEX] and number[IDLE] and not indexed(run, setting, best):
+                return False
+    return True
+
+
+# ---- at random ----
+
+
+@inlined
+def whole_below(run: State, number: int) -> int:
+    """A whole number less than another, as Python's `Random` draws it; -1: it lacks words."""
+    bits, drawn = 0, number
+    while number >> bits:
+        bits += 1
+    while drawn >= number:
+        if run.number[READ] == len(run.words):
+            return -1
+        drawn = run.words[run.number[READ]] >> (32 - bits)
+        run.number[READ] += 1
+    return drawn
+
+
+@inlined
+def lots(run: State, types: int) -> int:
+    """Draw jobs, as Python's `sample` does, and a slot and type for each; how many, -1: it lacks
+    words.
+    """
+    waiting, idle, lot, pool = run.number[WAITING], run.number[IDLE], run.lot, run.pool
+    most, size = min(waiting, idle), 1
+    while size < 3 * most:
+        size *= 4
+    pooled = waiting <= 21 + (size if most > 5 else 0)
+    for place in range(waiting if pooled else 0):
+        pool[place] = place
+    for at in range(most):
+        again = True
+        while again:
+            place = whole_below(run, waiting - at if pooled else waiting)
+            again = False
+            for other in range(0 if pooled else at):
+                again = again or lot[0, other] == place
+        if place < 0:
+            return -1
+        lot[0, at] = pool[place] if pooled else place
+        if pooled:
+            pool[place] = pool[waiting - at - 1]
+    for at in range(most):
+        choices = (idle - at) * types
+        lot[1, at] = whole_below(run, choices) if choices > 1 else 0
+        if lot[1, at] < 0:
+            return -1
+    return int(most)
+
+
+@inlined
+def by_lot(run: State, setting: Setting) -> bool:
+    """Dispatch jobs at random; False, and nothing done, where it lacks words."""
+    types, begun = len(setting.price) if setting.how[FREE_TYPES] else 1, run.number[READ]
+    most = lots(run, types)
+    if most < 0:
+        run.number[READ] = begun
+        return False
+    run.number[DECISIONS] += 1
+    for at in range(most):
+        place = run.first[0] + run.lot[0, at]
+        for other in range(at):
+            place -= run.lot[0, other] < run.lot[0, at]
+        row, slot = run.who[0, place], 0
+        leave(run, 0, place)
+        left = run.lot[1, at] // types
+        while left or run.row[slot] >= 0:
+            left -= run.row[slot] < 0
+            slot += 1
+        kind = run.lot[1, at] % types if setting.how[FREE_TYPES] else setting.group[slot]
+        dispatch(run, setting, row, kind, slot)
     return True
 
 
@@ -463,13 +578,15 @@ def advance(run: State, setting: Setting) -> int:
         leaf = run.tree[1]
         at_s = run.at_s[leaf]
         if number[RUNG] and at_s > run.now_s[0]:  # all else of this instant is over
-            if number[LOOKED] + kinds > len(run.seen):
+            if setting.how[BY_SCORE] == 2 and number[LOOKED] + kinds > len(run.seen):
                 return SEEN
             if run.now_s[0] >= run.horizon_s[0]:
                 return STOCK
-            number[RUNG] = 0
-            if number[WAITING] and not decide(run, setting):
+            if number[WAITING] and setting.how[BY_LOT] and not by_lot(run, setting):
+                return WORDS
+            if number[WAITING] and not setting.how[BY_LOT] and not decide(run, setting):
                 return FAILED
+            number[RUNG] = 0
             continue
         if at_s == math.inf:
             return FAILED if number[WAITING] else ENDED

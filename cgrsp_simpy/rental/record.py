@@ -160,9 +160,9 @@ class Totals:
         missed = late_s > 0  # 1 - delta_j, thesis Eq. 3.9
         wait_s = jobs["start_s"] - jobs["submit_s"]  # thesis Eq. 3.7
         self.completed += len(missed)
-        self.tight += int(jobs["tight"].sum())
-        self.missed += int(missed.sum())
-        self.tight_missed += int(jobs["tight"][missed].sum())
+        self.tight += int(np.count_nonzero(jobs["tight"]))
+        self.missed += int(np.count_nonzero(missed))
+        self.tight_missed += int(np.count_nonzero(jobs["tight"] & missed))
         self.wait_s += float(wait_s.sum())
         self.tardiness_s += float(late_s.sum())
         self.cost_usd += float(jobs["cost_usd"].sum())

@@ -198,6 +198,11 @@ class Known:
         return self.arrival_rate_per_s * self.gpus_per_job * (work_s / slots) / slots
 
 
+def own_stream(seed: int) -> Random:
+    """The policy's own stream: Python's generator, the faster one for draws one by one."""
+    return Random(int.from_bytes(stream(seed, "policy").bytes(16)))
+
+
 class View:
     """What a policy sees at a decision; read only. Never a draw or a job to come.
 
@@ -231,8 +236,7 @@ class View:
 
     def __init__(self, known: Known, stock: Stock, seed: int, run: Simulation) -> None:
         self._known, self._stock, self._run, self._now_s = known, stock, run, 0.0
-        # scalar draws: Python's generator is the faster one
-        self._rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))
+        self._rng = own_stream(seed)
         self._seen = uniforms(stream(seed, "seen"))
         self._slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
         self._whole = [((index, 1),) for index in range(len(self._slots))]  # parts of claims

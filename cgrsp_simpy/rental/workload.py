@@ -219,8 +219,9 @@ class _DrawnJobs(_Drawn):
             number = min(CHUNK, self.jobs - first)
             submit = submissions(number)
             kind = own.drawn(deadlines.random(number))
-            variates = complexities.random(number)[:, None]
-            complexity = (thresholds[kind] <= variates).sum(axis=1) + 1
+            variates, complexity = complexities.random(number), np.ones(number, int)
+            for threshold in thresholds.T:
+                complexity += threshold[kind] <= variates
             ids, gpus = np.arange(first, first + number), np.ones(number, int)
             due, tight, weight = submit + own.window_s[kind], own.tight[kind], own.weight[kind]
             jobs = ids, submit, due, complexity, tight, gpus, weight, kind

@@ -163,14 +163,18 @@ class Block(NamedTuple):
 
 ENGINES = ("auto", "simpy", "compiled")
 MANY = 100_000  # jobs of a process: fewer save less than the second that numba takes to load
-_ENGINE = ContextVar("engine", default="auto")
+_ENGINE = ContextVar("engine", default=("auto", 0))
 
 
 @contextmanager
-def studies_on(engine: str) -> Iterator[None]:
-    """Within it, studies that say "auto" run on an engine."""
+def studies_on(engine: str = "auto", jobs: int = 0) -> Iterator[None]:
+    """Within it, studies that say "auto" run on an engine; "auto": on that of without.
+
+    jobs: that they simulate together.
+    """
     check_one_of("engine", engine, ENGINES)
-    token = _ENGINE.set(engine)
+    outer, more = _ENGINE.get()
+    token = _ENGINE.set((outer if engine == "auto" else engine, max(jobs, more)))
     try:
         yield
     finally:
@@ -183,25 +187,36 @@ def engine_for(engine: str, wanted: Iterable[Replications], jobs: int) -> str:
     jobs: that a process simulates. Raises InputError where "compiled" is asked for and cannot be.
     """
     check_one_of("engine", engine, ENGINES)
-    engine = _ENGINE.get() if engine == "auto" else engine
+    outer, more = _ENGINE.get()
+    engine = outer if engine == "auto" else engine
     if engine == "compiled":
         for scenario, policies, _ in wanted:
             for policy in policies:
                 why = scenario.not_compiled(scenario.make_policy(policy))
                 if why:
                     raise InputError(f"engine(='compiled') cannot run {label(policy)}: {why}")
-    return "simpy" if engine == "auto" and jobs < MANY else engine
+    return "simpy" if engine == "auto" and max(jobs, more) < MANY else engine
 
 
 @dataclass(frozen=True)
 class Runs:
     """The outcomes of runs, by scenario, policy and seed."""
 
-    _outcomes: dict[tuple[Hashable, str, int], Outcome] = field(default_factory=dict, repr=False)
+    _outcomes: dict[Hashable, dict[tuple[str, int], Outcome]] = field(
+        default_factory=dict, repr=False
+    )
+    _met: dict[int, tuple[Model, Any]] = field(default_factory=dict, repr=False)
+
+    def _of(self, scenario: Model) -> dict[tuple[str, int], Outcome]:
+        """By policy and seed; found by the object where it is known: its hash takes long."""
+        if id(scenario) not in self._met:
+            self._met[id(scenario)] = scenario, self._outcomes.setdefault(_key(scenario), {})
+        own: dict[tuple[str, int], Outcome] = self._met[id(scenario)][1]
+        return own
 
     def outcome(self, scenario: Model, policy: Any, seed: int) -> Outcome:
         """What was kept of a run, or its error."""
-        return self._outcomes[_key(scenario), label(policy), seed]
+        return self._of(scenario)[label(policy), seed]
 
     def figures(self, scenario: Model, policy: Any, seed: int) -> dict[str, Any]:
         """The figures of a run, as in its summary, or its error under "error"."""
@@ -211,7 +226,7 @@ class Runs:
     def take(self, block: Block, outcomes: Sequence[Outcome]) -> None:
         """Add the outcomes of a block."""
         for policy, outcome in zip(block.policies, outcomes):
-            self._outcomes[_key(block.scenario), label(policy), block.seed] = outcome
+            self._of(block.scenario)[label(policy), block.seed] = outcome
 
 
 def replicate(
@@ -283,11 +298,12 @@ def _blocks(wanted: Iterable[Replications]) -> list[Block]:
     """A block a scenario and seed, with all policies that are wanted there, so that its jobs
     are made once.
     """
-    groups: dict[tuple[Hashable, int], tuple[Model, dict[str, Any]]] = {}
+    numbers: dict[Hashable, int] = {}
+    groups: dict[tuple[int, int], tuple[Model, dict[str, Any]]] = {}
     for scenario, policies, seeds in wanted:
-        key = _key(scenario)
+        number = numbers.setdefault(_key(scenario), len(numbers))
         for seed in seeds:
-            _, named = groups.setdefault((key, seed), (scenario, {}))
+            _, named = groups.setdefault((number, seed), (scenario, {}))
             named.update((label(policy), policy) for policy in policies)
     return [
         Block(scenario, seed, tuple(named.values()))

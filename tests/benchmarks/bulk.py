@@ -1,6 +1,7 @@
-"""The compiled loop beside SimPy: the ratio of their CPU times, and how the loop's grows.
+"""The compiled loop beside SimPy: the ratio of their CPU times, how the loop's grows, and M/M/c
+beside a bare heap, bare SimPy, and Ciw and salabim where they are installed.
 
-Prints a table; asserts nothing. Draws, set-up, records' sums and summary are included; the fastest
+Prints tables; asserts nothing. Draws, set-up, records' sums and summary are included; the fastest
 of several turns, taken one after the other, since a busy machine disturbs these least.
 
     python tests/benchmarks/bulk.py [--repeats 7]
@@ -8,13 +9,20 @@ of several turns, taken one after the other, since a busy machine disturbs these
 
 from __future__ import annotations
 
+import importlib.util
+import random
 import resource
+from functools import partial
+from heapq import heappop, heappush
+from statistics import fmean
 
+import simpy
 from skeleton import cpu_s, parser_of
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.queueing import mmc
 
-POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo".split()
+POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random".split()
 
 
 def least_s(scenario, policy, engine, seeds, repeats):
@@ -64,7 +72,119 @@ def growth(repeats):
             )
 
 
+# ---- M/M/c: c servers of rate 1, first come, first served; each gives the mean wait ----
+
+
+def rented(engine):
+    def run(servers, rate, jobs):
+        one = cg.GpuType("one", 1.0, (1.0, 1.0, 1.0), 1.0)
+        scenario = cg.Scenario(
+            "M/M/c",
+            cg.PoissonWorkload(jobs, rate),
+            (one,) * servers,
+            (one,),
+            market=cg.Market(delay_s=((0, 0),) * 3),
+            service=cg.Service("exponential"),
+        )
+        return 60 * scenario.run("fifo", records=False, engine=engine).summary()["wait_min"]
+
+    return run
+
+
+def bare_heap(servers, rate, jobs):
+    draw, at_s, free_s, waits = random.Random(0).expovariate, 0.0, [0.0] * servers, 0.0
+    for _ in range(jobs):
+        at_s += draw(rate)
+        start_s = max(at_s, heappop(free_s))
+        waits += start_s - at_s
+        heappush(free_s, start_s + draw(1.0))
+    return waits / jobs
+
+
+def bare_simpy(servers, rate, jobs):
+    draw, env, waits = random.Random(0).expovariate, simpy.Environment(), []
+    resource_ = simpy.Resource(env, servers)
+
+    def life():
+        begin_s = env.now
+        with resource_.request() as request:
+            yield request
+            waits.append(env.now - begin_s)
+            yield env.timeout(draw(1.0))
+
+    def source():
+        for _ in range(jobs):
+            yield env.timeout(draw(rate))
+            env.process(life())
+
+    env.process(source())
+    env.run()
+    return fmean(waits)
+
+
+def in_ciw(servers, rate, jobs):
+    import ciw
+
+    ciw.seed(0)
+    network = ciw.create_network(
+        arrival_distributions=[ciw.dists.Exponential(rate)],
+        service_distributions=[ciw.dists.Exponential(1.0)],
+        number_of_servers=[servers],
+    )
+    simulation = ciw.Simulation(network)
+    simulation.simulate_until_max_customers(jobs)
+    return fmean(each.waiting_time for each in simulation.get_all_records())
+
+
+def in_salabim(servers, rate, jobs):
+    import salabim
+
+    draw, waits = random.Random(0).expovariate, []
+    env = salabim.Environment(yieldless=False)
+    resource_ = salabim.Resource(capacity=servers)
+
+    class Life(salabim.Component):
+        def process(self):
+            begin_s = env.now()
+            yield self.request(resource_)
+            waits.append(env.now() - begin_s)
+            yield self.hold(draw(1.0))
+
+    class Source(salabim.Component):
+        def process(self):
+            for _ in range(jobs):
+                yield self.hold(draw(rate))
+                Life()
+
+    Source()
+    env.run()
+    return fmean(waits)
+
+
+def beside(repeats):
+    ways = {
+        "compiled": (rented("compiled"), 1_000_000),
+        "bare heap": (bare_heap, 200_000),
+        "bare SimPy": (bare_simpy, 20_000),
+        "SimPy here": (rented("simpy"), 20_000),
+    }
+    for name, way in (("ciw", in_ciw), ("salabim", in_salabim)):
+        if importlib.util.find_spec(name):
+            ways[name] = way, 5000
+    for servers in (1, 5, 108):
+        wait_s = float(mmc(0.8 * servers, 1.0, servers).wait_s)
+        for name, (way, jobs) in ways.items():
+            call = partial(way, servers, 0.8 * servers, jobs)
+            least_s = min(cpu_s(call) for _ in range(repeats))
+            print(
+                f"M/M/{servers:<4} {name:11} {jobs / least_s:11,.0f} jobs a second,"
+                f" mean wait {call():.4f}, by the formula {wait_s:.4f}",
+                flush=True,
+            )
+
+
 if __name__ == "__main__":
     given = parser_of(__doc__).parse_args()
     days(given.repeats)
     growth(given.repeats)
+    beside(min(3, given.repeats))

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.suite import TEST, TRAIN
 from cgrsp_simpy.decide.suite import scenario as of_suite
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
-from cgrsp_simpy.rental.policies.rule import score, tiers
+from cgrsp_simpy.rental.policies.rule import index, score, tiers
 from cgrsp_simpy.rental.policies.rules import by_deadline, by_submission, fastest
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.workload import DAYS as THESIS_DAYS
@@ -24,8 +25,14 @@ from cgrsp_simpy.studies import replicate
 pytest.importorskip("numba")
 bulk = pytest.importorskip("cgrsp_simpy.rental.bulk")
 
-POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo".split()
-VARIANTS = ["rh:reserve=3,gate=100", "rh:gate=0", "adaptive:pressure=2,wide_s=900"]
+POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random".split()
+INDICES = ["c-mu", "atc", "covert"]
+VARIANTS = [
+    "atc:look_ahead=5",
+    "rh:reserve=3,gate=100",
+    "rh:gate=0",
+    "adaptive:pressure=2,wide_s=900",
+]
 VARIANTS += ["spt-rescue:threshold_s=-50", "cadr:critical_ratio=1", "spt:cost_weight=0"]
 
 
@@ -66,15 +73,15 @@ def test_the_loop_knows_the_columns_of_a_record():
     assert [names[getattr(kernel, each)] for each in own] == list(own.values())
 
 
-@pytest.mark.parametrize("policy", POLICIES + VARIANTS)
+@pytest.mark.parametrize("policy", POLICIES + INDICES + VARIANTS)
 def test_days_are_those_of_simpy(policy):
     assert differing(DAYS, [policy], range(1)) == []
 
 
 @pytest.mark.long
-def test_ten_policies_on_four_days_of_fifty_seeds_are_those_of_simpy():
+def test_the_thesis_policies_on_four_days_of_fifty_seeds_are_those_of_simpy():
     days = [cg.day(name) for name in THESIS_DAYS]
-    assert differing(days, POLICIES, range(50)) == []
+    assert differing(days, POLICIES + INDICES, range(50)) == []
 
 
 def compilable(seeds):
@@ -86,7 +93,7 @@ def compilable(seeds):
 def test_so_are_the_scenarios_of_the_suite():
     scenarios = compilable([*TRAIN, *TEST])
     assert len(scenarios) > 20
-    assert differing(scenarios, POLICIES, range(1)) == []
+    assert differing(scenarios, POLICIES + INDICES, range(1)) == []
 
 
 # ---- what days do not have ----
@@ -112,7 +119,10 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_scenarios_are_those_of_simpy(name):
-    assert differing([OTHERS[name]], ["fifo", "rh", "cadr", "adaptive"], range(1)) == []
+    assert (
+        differing([OTHERS[name]], ["fifo", "rh", "cadr", "adaptive", "random", *INDICES], range(1))
+        == []
+    )
 
 
 def test_hourly_stock_is_that_of_simpy():
@@ -156,12 +166,20 @@ def tied(seed, free_types=False):
     return cg.Scenario(f"ties {seed}", cg.JobList(jobs), slots, EXACT, free_types, market, service)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", POLICIES + INDICES)
 def test_what_happens_at_one_instant_happens_in_simpys_order(policy):
     scenarios = [tied(seed, free_types=seed % 3 == 0) for seed in range(12)]
     assert differing(scenarios, [policy], range(1)) == []
     ends = scenarios[1].run(policy).jobs["finish_s"]
     assert len(set(ends.tolist())) < len(ends)
+
+
+@pytest.mark.parametrize("slots", [3, 6, 20, 90])  # drawn from a list of all, and without
+def test_random_jobs_of_a_long_queue_are_those_of_simpy(slots):
+    jobs = [cg.Job(id, 0.0 if id < 300 else 9.0 * id, 4e5, 1 + id % 3) for id in range(400)]
+    many = cg.Scenario("many", cg.JobList(jobs)).varied(slots=slots)
+    both = [many, many.varied(free_types=True)]
+    assert differing(both, ["random"], range(3)) == []
 
 
 @pytest.mark.slow
@@ -221,7 +239,7 @@ def test_rules_of_ones_own_run_compiled():
             "the place of own",
         ),
         (cg.ListPolicy(by_deadline, fastest, "own", lambda view: 1), "the reserve of own"),
-        ("random", "policy random is not made of an order and a place that are rules"),
+        ("triage", "policy triage is not made of an order and a place that are rules"),
     ],
 )
 def test_what_is_no_rule_is_simpys(policy, why):
@@ -232,9 +250,13 @@ def test_what_is_no_rule_is_simpys(policy, why):
     assert not cg.compare(scenario, [policy], range(2)).failures
 
 
-def test_a_rule_that_fails_says_why_as_in_simpy(capfd):
+def test_a_rule_that_fails_says_why_as_in_simpy():
     scenario = cg.day("surge", jobs=50)
-    failing = cg.ListPolicy(by_deadline, broken, "own")
+    assert_fails_as_in_simpy(scenario, cg.ListPolicy(by_deadline, broken, "own"))
+    assert_fails_as_in_simpy(cg.day("hectic"), cg.ListPolicy(of_nothing, fastest, "own"))
+
+
+def assert_fails_as_in_simpy(scenario, failing):
     with pytest.raises(PolicyError) as simpy:
         scenario.run(failing, engine="simpy")
     with pytest.raises(PolicyError) as compiled:
@@ -255,6 +277,30 @@ def test_a_rule_that_fails_says_why_as_in_simpy(capfd):
 )
 def test_what_the_loop_does_not_know_is_simpys(scenario, why):
     assert scenario.not_compiled(scenario.make_policy("fifo")) == why
+
+
+def test_an_index_needs_the_weights_of_the_classes():
+    jobs = [cg.Job(n, 0, 4000, weight=1 + n % 2) for n in range(30)]
+    scenario = cg.Scenario("weights", cg.JobList(jobs))
+    why = "jobs of one deadline class differ in weight"
+    assert scenario.not_compiled(scenario.make_policy("atc")) == why
+    assert equal(scenario, "edf")
+
+
+@index
+def by_submission_of_day(deadline_s, weight, tight, late_usd=2.0):
+    return (weight if tight else late_usd) / deadline_s
+
+
+@index
+def of_nothing(deadline_s, now_s):
+    return (deadline_s - now_s) / 0.0 if deadline_s < now_s else 0.0
+
+
+def test_an_index_of_ones_own_runs_compiled():
+    for order in (by_submission_of_day, by_submission_of_day.having(late_usd=0.5)):
+        own = cg.ListPolicy(order, fastest, "own")
+        assert differing([OTHERS["classes"], tied(3)], [own], range(2)) == []
 
 
 def test_jobs_that_would_wait_for_ever_are_an_error_as_in_simpy():
@@ -304,6 +350,27 @@ def test_small_studies_stay_with_simpy_unless_told(engine, within, jobs, runs):
     wanted = [replicate.Replications(cg.day("quiet"), ["fifo"], range(1))]
     with replicate.studies_on(within):
         assert replicate.engine_for(engine, wanted, jobs) == runs
+    with replicate.studies_on(within), replicate.studies_on(jobs=jobs):
+        assert replicate.engine_for(engine, wanted, 1) == runs
+
+
+def test_months_are_the_same_by_either_engine(capsys):
+    words, said = "month --days 2 --seeds 2 --policies fifo,cadr --format json".split(), []
+    for engine in ("simpy", "compiled"):
+        assert main([*words, "--engine", engine]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+
+
+def test_advice_runs_what_it_can_compiled(monkeypatch):
+    done = []
+    monkeypatch.setattr(bulk, "_tell", lambda: done.append(1))
+    own = [cg.advise(cg.day("quiet"), ["fifo", "edf"], range(2)).rows]
+    assert not done
+    monkeypatch.setattr(replicate, "MANY", 500)  # more than any of its studies has
+    own.append(cg.advise(cg.day("quiet"), ["fifo", "edf"], range(2)).rows)
+    assert done
+    assert repr(own[0]) == repr(own[1])  # NaN differs from NaN
 
 
 def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
@@ -312,7 +379,7 @@ def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
     monkeypatch.setattr(replicate, "MANY", 1)
     day = cg.day("quiet")
     study = cg.compare(day, ["fifo", "random", "triage", "cadr"], range(3))
-    assert len(done) == 6
+    assert len(done) == 9
     assert study.rows == cg.compare(day, list(study.policies), range(3), engine="simpy").rows
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable
-from math import exp
 from typing import Any
 
 from cgrsp_simpy.model.checks import check_fraction, check_number
@@ -17,8 +16,10 @@ from cgrsp_simpy.rental.policies.rules import (
     COST_WEIGHT,
     STOCK_PENALTY,
     ListPolicy,
+    by_atc,
+    by_c_mu,
+    by_covert,
     by_deadline,
-    by_index,
     by_submission,
     first_idle,
     sent,
@@ -101,11 +102,7 @@ def c_mu(late: float = 11.0) -> ListPolicy:
     and `covert`. Cox and Smith 1961.
     """
     check_number("late", late, least=1)
-
-    def index(slack_s: float, e: float, mean_s: float) -> float:
-        return (late if slack_s < 0 else 1.0) / e
-
-    return ListPolicy(by_index(index), stock_then_fastest, "c-mu")
+    return ListPolicy(by_c_mu.having(late=late), stock_then_fastest, "c-mu")
 
 
 def atc(look_ahead: float = 2.0) -> ListPolicy:
@@ -114,11 +111,7 @@ def atc(look_ahead: float = 2.0) -> ListPolicy:
     look_ahead: K, > 0. Vepsalainen and Morton 1987.
     """
     check_number("look_ahead", look_ahead, above=0)
-
-    def index(slack_s: float, e: float, mean_s: float) -> float:
-        return exp(-max(0.0, slack_s) / (look_ahead * mean_s)) / e
-
-    return ListPolicy(by_index(index), stock_then_fastest, "atc")
+    return ListPolicy(by_atc.having(look_ahead=look_ahead), stock_then_fastest, "atc")
 
 
 def covert(look_ahead: float = 2.0) -> ListPolicy:
@@ -128,11 +121,8 @@ def covert(look_ahead: float = 2.0) -> ListPolicy:
     look_ahead: K, > 0, by which a job is expected to wait. Carroll 1965.
     """
     check_number("look_ahead", look_ahead, above=0)
-
-    def index(slack_s: float, e: float, mean_s: float) -> float:
-        return max(0.0, 1.0 - max(0.0, slack_s) / (look_ahead * mean_s)) / e
-
-    return ListPolicy(by_index(index), stock_then_fastest, "covert")
+    order = by_covert.having(look_ahead=look_ahead)
+    return ListPolicy(order, stock_then_fastest, "covert")
 
 
 def random() -> AtRandom:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Self
 
@@ -33,6 +34,7 @@ OF_MOMENT = {
     "slots": "len(view.known.fleet)",
     "offered_load": "view.known.offered_load",
     "dearest_usd_per_h": "view.known.dearest_usd_per_h",
+    "mean_fastest_idle_s": "mean_fastest_s(view)",
 }
 OF_LEVEL = {
     "reference_s": "view.known.gpus[0].mean_execution_s",
@@ -41,6 +43,7 @@ OF_LEVEL = {
     "fastest_idle_s": "view.fastest_s()",
 }
 OF_CLASS = {"tight": "job.tight"}
+OF_WEIGHT = {"weight": "job.weight"}
 OF_JOB = {"submit_s": "job.submit_s", "deadline_s": "job.deadline_s"}
 OF_OFFERS = {
     "fastest_offer_s": "min([slot.gpu.mean_execution_s[level] for slot in offers])",
@@ -53,7 +56,8 @@ OF_SLOT = {
     "status": "view.status(slot)",
 }
 ONCE = OF_MOMENT | OF_LEVEL | OF_OFFERS
-EACH = OF_CLASS | OF_JOB | OF_SLOT | {name: f"{name}[level]" for name in OF_LEVEL}
+EACH = OF_CLASS | OF_WEIGHT | OF_JOB | OF_SLOT
+EACH |= {name: f"{name}[level]" for name in OF_LEVEL}
 
 
 class Rule:
@@ -101,6 +105,7 @@ class Rule:
             )
         self.parameters = self.parameters | parameters
         made: dict[str, Any] = {"function": self.function, **self.parameters}
+        made["mean_fastest_s"] = mean_fastest_s
         exec(self._code, made)  # of names that are the tables' or the function's
         self._at: Callable[..., Any] = made["at"]
 
@@ -185,6 +190,50 @@ class Tiers(Rule):
         return sorted(view.queue, key=key)
 
 
+class Index(Rule):
+    """An order by an index, the greatest first; equal ones by deadline, submission.
+
+    function: gives the index of a job; among jobs of a weight and complexity, all tight
+    or none, it never rises with the deadline, so that their first ones are enough.
+    """
+
+    figures = (
+        OF_MOMENT | OF_LEVEL | OF_CLASS | OF_WEIGHT | {"deadline_s": "job.deadline_s"}
+    )
+    form = (
+        "def at(view):\n {once}\n def of_job(job):\n"
+        "  level = job.complexity - 1\n  return function({arguments})\n return of_job"
+    )
+
+    def __call__(self, view: View) -> list[Job]:
+        """As many jobs as slots are idle."""
+        if view.waiting <= 1:
+            return view.first(1)
+        index, answer = self._at(view), list[Job]()
+        fronts = [
+            (-index(own.jobs[0]), own.deadlines_s[0], own.jobs[0].id, 0, own.jobs)
+            for own in view.classes
+            if own.jobs
+        ]
+        heapify(fronts)
+        while fronts and len(answer) < view.idle_count:
+            *_, place, jobs = heappop(fronts)
+            answer.append(jobs[place])
+            if place + 1 < len(jobs) and len(answer) < view.idle_count:
+                job = jobs[place + 1]
+                front = -index(job), job.deadline_s, job.id, place + 1, jobs
+                heappush(fronts, front)
+        return answer
+
+
+def mean_fastest_s(view: View) -> float:
+    """The mean, over the jobs that come, of the least mean time on idle slots."""
+    mean_s = 0.0
+    for share, seconds in zip(view.known.complexity_mix, view.fastest_s()):
+        mean_s += share * seconds
+    return mean_s
+
+
 class Score(Rule):
     """A placement on the offer of least score, the first of equal ones.
 
@@ -212,6 +261,11 @@ class Score(Rule):
 def tiers(function: Callable[..., Sequence[Tier]]) -> Tiers:
     """An order, of the tiers that a function gives."""
     return Tiers(function)
+
+
+def index(function: Callable[..., float]) -> Index:
+    """An order, by the index that a function gives."""
+    return Index(function)
 
 
 def score(function: Callable[..., tuple[float, ...]]) -> Score:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from math import inf
-from operator import mul
+from math import exp, inf
 
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.policies.rule import Tier, Tiers, score, tiers
+from cgrsp_simpy.rental.policies.rule import Tier, Tiers, index, score, tiers
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 Order = Callable[[View], Iterable[Job]]
@@ -98,35 +97,6 @@ def by_submission(view: View) -> Iterable[Job]:
     return view.first(view.idle_count)
 
 
-Index = Callable[[float, float, float], float]
-"""The claim of a job on a slot, from its slack (deadline - now - e), its estimate e and
-the mean estimate of all jobs, in seconds; it never rises with the slack.
-"""
-
-
-def by_index(index: Index) -> Order:
-    """The greatest index first; equal ones by deadline, then by submission.
-
-    index: of a job of weight 1; it is multiplied by the job's weight. Its estimate is
-    the least mean time over the slots idle as the decision starts. Result: as many jobs
-    as slots are idle.
-    """
-
-    def order(view: View) -> list[Job]:
-        most, estimates = view.idle_count, view.fastest_s()
-        mean_s = sum(map(mul, view.known.complexity_mix, estimates))
-        ranked: list[tuple[float, float, int, Job]] = []
-        for own in view.classes:
-            e = estimates[own.complexity - 1]
-            for job in own.jobs[:most]:
-                slack_s = job.deadline_s - view.now_s - e
-                urgency = own.weight * index(slack_s, e, mean_s)
-                ranked.append((-urgency, job.deadline_s, job.id, job))
-        return [each[-1] for each in sorted(ranked)]
-
-    return order
-
-
 @tiers
 def by_deadline() -> tuple[Tier, ...]:
     """Earliest deadline first; equal ones by submission."""
@@ -137,6 +107,49 @@ def by_deadline() -> tuple[Tier, ...]:
 def shortest_first(reference_s: float) -> tuple[Tier, ...]:
     """Shortest estimated time first, on the reference type; equal ones by deadline."""
     return ((inf, 0, reference_s),)
+
+
+@index
+def by_c_mu(
+    now_s: float,
+    deadline_s: float,
+    fastest_idle_s: float,
+    weight: float,
+    late: float = 11.0,
+) -> float:
+    """Weight x the cost of a second, 1 or `late`, over the estimate."""
+    slack_s = deadline_s - now_s - fastest_idle_s
+    return weight * ((late if slack_s < 0 else 1.0) / fastest_idle_s)
+
+
+@index
+def by_atc(
+    now_s: float,
+    deadline_s: float,
+    fastest_idle_s: float,
+    mean_fastest_idle_s: float,
+    weight: float,
+    look_ahead: float = 2.0,
+) -> float:
+    """Apparent tardiness cost, weight x exp(-slack / (K x mean time)) / estimate."""
+    slack_s = max(0.0, deadline_s - now_s - fastest_idle_s)
+    urgency = exp(-slack_s / (look_ahead * mean_fastest_idle_s))
+    return weight * (urgency / fastest_idle_s)
+
+
+@index
+def by_covert(
+    now_s: float,
+    deadline_s: float,
+    fastest_idle_s: float,
+    mean_fastest_idle_s: float,
+    weight: float,
+    look_ahead: float = 2.0,
+) -> float:
+    """Cost over time, weight x (1 - slack / (K x mean time)) / estimate, at least 0."""
+    slack_s = max(0.0, deadline_s - now_s - fastest_idle_s)
+    urgency = max(0.0, 1.0 - slack_s / (look_ahead * mean_fastest_idle_s))
+    return weight * (urgency / fastest_idle_s)
 
 
 # ---- placements ----

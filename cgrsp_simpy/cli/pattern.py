@@ -129,7 +129,8 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
     check_show(given)
     scenario = module.scenario_of(given)
     policy = scenario.make_policy(given.policy)
-    check_work(given, scenario.work, kept=scenario.jobs)
+    work = scenario.work_of([given.policy])
+    check_work(given, work, kept=scenario.jobs, per_s=scenario.pace_per_s)
     drawn = module.drawn(scenario, given)
     found = watch(
         given,
@@ -164,7 +165,7 @@ def compared(
     scenario = module.scenario_of(given)
     policies = policies_given(given, scenario)
     seeds = seeds_of(given, scenario.is_random_under(policies))
-    work = scenario.work * len(policies) * len(seeds)
+    work = scenario.work_of(policies) * len(seeds)
     check_work(given, work, per_s=scenario.pace_per_s)
     check(scenario, policies, seeds)
     if given.by is not None:
@@ -210,7 +211,7 @@ def swept(given: argparse.Namespace, module: Module) -> Answer:
     policies = policies_given(given, scenario)
     places = scenarios_of(scenario, grid, policies)
     seeds = seeds_of(given, any(place.is_random for place in places))
-    work = sum(place.work for place in places) * len(policies) * len(seeds)
+    work = sum(place.work_of(policies) for place in places) * len(seeds)
     check_work(given, work, per_s=scenario.pace_per_s)
     return answer(sweep(scenario, grid, policies, seeds, given.workers, out=given.out), given)
 

@@ -169,6 +169,13 @@ SCHEDULERS: dict[str, Callable[..., Plan | Solution]] = {**CONSTRUCTIVE, **SEARC
 """All schedulers by name."""
 COMPARED = ("best-simple", "heft", "round-robin", "annealing", "random-search", "rtgs", "worl-rtgs")
 """Names of those that are compared unless told."""
+
+
+def is_search(policy: Any) -> bool:
+    """Whether a policy is the text of a search, which evaluates as many plans as its budget."""
+    return isinstance(policy, str) and policy.partition(":")[0] in SEARCHES
+
+
 GIVEN = ("problem", "budget", "seed")  # what a text does not give
 
 

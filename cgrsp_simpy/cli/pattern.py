@@ -28,6 +28,7 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.watch import add_show, check_show, draw, watch
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import InputError, check_whole, require
+from cgrsp_simpy.model.files import number_or_text
 from cgrsp_simpy.model.table import csv_text, figure_text, json_text
 from cgrsp_simpy.studies.compare import Comparison, by_column, compare
 from cgrsp_simpy.studies.replicate import check_policies, label
@@ -241,14 +242,7 @@ def grid_of(texts: list[str]) -> dict[str, Any]:
 
 def _value(text: str) -> Any:
     """A whole number, a number, true or false, or the text itself."""
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    return text == "true" if text in ("true", "false") else number_or_text(text)
 
 
 def _figures(given: argparse.Namespace, module: Module) -> Answer:

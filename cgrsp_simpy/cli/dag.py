@@ -21,7 +21,7 @@ from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.dag.paper.distance import correlate
 from cgrsp_simpy.dag.paper.ranking import ranks_told
 from cgrsp_simpy.dag.platform import Servers, read_platform
-from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS, SEARCHES
+from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS, SEARCHES, is_search
 from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.model.checks import InputError, check_whole, require
@@ -113,7 +113,7 @@ def _scenario(given: argparse.Namespace) -> Scenario:
     texts = [given.policy] if given.action == "run" else COMPARED
     if given.action != "run" and given.policies is not None:
         texts = policies_of(given.policies)
-    if not any(text.partition(":")[0] in SEARCHES for text in texts):
+    if not any(map(is_search, texts)):
         raise InputError(f"--budget goes with a search: {', '.join(SEARCHES)}")
     return _placed(given, budget=budget)
 
@@ -136,7 +136,7 @@ def _solve(given: argparse.Namespace) -> Answer:
     scenario = _scenario(given)
     made = {name: scenario.make_policy(name) for name in names}
     problem = scenario.draw(given.seed)
-    check_work(given, scenario.work * len(names), per_s=scenario.pace_per_s, done="placed")
+    check_work(given, scenario.work_of(names), per_s=scenario.pace_per_s, done="placed")
     runs = {
         name: scenario.run(policy, given.seed, drawn=problem)
         for name, policy in progress(made.items(), unit=" schedulers")

@@ -28,6 +28,7 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.watch import add_show, check_show, draw, watch
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import InputError, check_whole, require
+from cgrsp_simpy.model.files import number_or_text
 from cgrsp_simpy.model.table import csv_text, figure_text, json_text
 from cgrsp_simpy.studies.compare import Comparison, by_column, compare
 from cgrsp_simpy.studies.replicate import check_policies, label
@@ -129,7 +130,8 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
     check_show(given)
     scenario = module.scenario_of(given)
     policy = scenario.make_policy(given.policy)
-    check_work(given, scenario.work, kept=scenario.jobs)
+    work = scenario.work_of([given.policy])
+    check_work(given, work, kept=scenario.jobs, per_s=scenario.pace_per_s)
     drawn = module.drawn(scenario, given)
     found = watch(
         given,
@@ -164,7 +166,7 @@ def compared(
     scenario = module.scenario_of(given)
     policies = policies_given(given, scenario)
     seeds = seeds_of(given, scenario.is_random_under(policies))
-    work = scenario.work * len(policies) * len(seeds)
+    work = scenario.work_of(policies) * len(seeds)
     check_work(given, work, per_s=scenario.pace_per_s)
     check(scenario, policies, seeds)
     if given.by is not None:
@@ -210,7 +212,7 @@ def swept(given: argparse.Namespace, module: Module) -> Answer:
     policies = policies_given(given, scenario)
     places = scenarios_of(scenario, grid, policies)
     seeds = seeds_of(given, any(place.is_random for place in places))
-    work = sum(place.work for place in places) * len(policies) * len(seeds)
+    work = sum(place.work_of(policies) for place in places) * len(seeds)
     check_work(given, work, per_s=scenario.pace_per_s)
     return answer(sweep(scenario, grid, policies, seeds, given.workers, out=given.out), given)
 
@@ -240,14 +242,7 @@ def grid_of(texts: list[str]) -> dict[str, Any]:
 
 def _value(text: str) -> Any:
     """A whole number, a number, true or false, or the text itself."""
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    return text == "true" if text in ("true", "false") else number_or_text(text)
 
 
 def _figures(given: argparse.Namespace, module: Module) -> Answer:

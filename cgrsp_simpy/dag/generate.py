@@ -5,6 +5,7 @@ and Figure 1).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from math import ceil
 
@@ -147,6 +148,7 @@ STATES = 4  # of a parameter: itself, its gradient, and two moments of Adam
 SCHEDULES = ("gpipe", "1f1b")
 
 Part = tuple[str, int, int, int, int]  # kind, replica, micro-batch or step, layer, shard
+Edges = dict[tuple[Part, Part], tuple[float, float]]  # gigabytes sent, and held
 
 
 def training_graph(
@@ -233,56 +235,79 @@ def training_graph(
     ):
         for replica, turn, part in product(range(replicas), turns, parts):
             work[(kind, replica, turn, *part)] = tflop * (kind != "ring" or turn < replicas)
-    edges: dict[tuple[Part, Part], tuple[float, float]] = {}  # gigabytes sent, and held
+    edges: Edges = {}
     for replica, batch in product(range(replicas), batches):
-        way = [("forward", layer) for layer in range(layers)]
-        way += [("backward", layer) for layer in reversed(range(layers))]
-        for (kind, layer), (then, after) in pairwise(way):
-            for one, other in product(range(shards), repeat=2):
-                begin: Part = (kind, replica, batch, layer, one)
-                end: Part = (then, replica, batch, after, other)
-                edges[begin, end] = passed_gb, 0.0
-        for layer, shard in up:
-            begin, end = ((kind, replica, batch, layer, shard) for kind in ("forward", "backward"))
-            edges[begin, end] = passed_gb, passed_gb
+        edges |= _passed(replica, batch, layers, shards, passed_gb)
     for replica, stage, shard in product(range(replicas), range(stages), range(shards)):
-        first, last = -(-stage * layers // stages), -(-(stage + 1) * layers // stages) - 1
+        own = [layer for layer in range(layers) if layer * stages // layers == stage]
         ahead = micro_batches if schedule == "gpipe" else min(stages - stage, micro_batches)
-        for (kind, batch), (then, after) in pairwise(_turns(micro_batches, ahead)):
-            begin = (kind, replica, batch, last if kind == "forward" else first, shard)
-            end = (then, replica, after, first if then == "forward" else last, shard)
-            edges.setdefault((begin, end), (0.0, 0.0))
+        for ends in _in_turn(replica, shard, own, _turns(micro_batches, ahead)):
+            edges.setdefault(ends, (0.0, 0.0))
     for replica, part in product(range(replicas), down):
-        own: list[Part] = [("backward", replica, micro_batches - 1, *part)]
-        own += [("ring", replica, step, *part) for step in steps]
-        for ends in pairwise([*own, ("update", replica, 0, *part)]):
-            edges[ends] = 0.0, 0.0
-        for kind, _, turn, *_ in own[:-1]:
-            step = turn + 1 if kind == "ring" else 1
-            left = (kind, (replica - 1) % replicas, turn, *part)
-            edges[left, ("ring", replica, step, *part)] = sent_gb, 0.0
+        edges |= _summed(
+            replica, replicas, ("backward", replica, micro_batches - 1, *part), sent_gb
+        )
     number = {part: node for node, part in enumerate(work)}
+    sent, held = np.array(list(edges.values())).T
+    stage_of = [replica * stages + layer * stages // layers for _, replica, _, layer, _ in work]
+    updates = np.array([kind == "update" for kind, *_ in work])
     return Graph(
         work_tflop=np.array(list(work.values())),
         memory_mb=np.zeros(len(work), dtype=np.int64),
         edges=np.array([(number[start], number[end]) for start, end in edges]),
-        data_gb=np.array([sent for sent, _ in edges.values()]),
-        unit=np.array(
-            [
-                (replica * stages + layer * stages // layers) * shards + shard
-                for _, replica, _, layer, shard in work
-            ]
-        ),
+        data_gb=sent,
+        unit=np.array([stage * shards + part[-1] for stage, part in zip(stage_of, work)]),
         names=tuple(_name(*part) for part in work),
         name=(
             f"training: layers {layers}, stages {stages}, micro-batches {micro_batches},"
             f" replicas {replicas}, shards {shards}, {schedule}"
         ),
-        resident_mb=np.array(
-            [ceil(1000 * STATES * gradients_gb) * (part[0] == "update") for part in work]
-        ),
-        held_mb=np.array([ceil(1000 * held) for _, held in edges.values()]),
+        resident_mb=ceil(1000 * STATES * gradients_gb) * updates,
+        held_mb=np.ceil(1000 * held),
     )
+
+
+def _passed(replica: int, batch: int, layers: int, shards: int, passed_gb: float) -> Edges:
+    """From layer to layer, forward and backward again; and what a layer holds until it is back."""
+    way = [("forward", layer) for layer in range(layers)]
+    way += [("backward", layer) for layer in reversed(range(layers))]
+    edges: Edges = {}
+    for ((kind, layer), (then, after)), one, other in product(
+        pairwise(way), range(shards), range(shards)
+    ):
+        edges[(kind, replica, batch, layer, one), (then, replica, batch, after, other)] = (
+            passed_gb,
+            0.0,
+        )
+    for part in product(range(layers), range(shards)):
+        forward, backward = ((kind, replica, batch, *part) for kind in ("forward", "backward"))
+        edges[forward, backward] = passed_gb, passed_gb
+    return edges
+
+
+def _in_turn(
+    replica: int, shard: int, layers: Sequence[int], turns: Sequence[tuple[str, int]]
+) -> Iterator[tuple[Part, Part]]:
+    """What a stage of some layers does, one after the other."""
+    first, last = layers[0], layers[-1]
+    for (kind, batch), (then, after) in pairwise(turns):
+        yield (
+            (kind, replica, batch, last if kind == "forward" else first, shard),
+            (then, replica, after, first if then == "forward" else last, shard),
+        )
+
+
+def _summed(replica: int, replicas: int, backward: Part, sent_gb: float) -> Edges:
+    """The ring of the gradients of a layer's shard, from its last part backward to its update."""
+    ring: list[Part] = [
+        ("ring", replica, step, *backward[3:]) for step in range(1, 2 * replicas - 1)
+    ]
+    own = [backward, *ring, ("update", replica, 0, *backward[3:])]
+    edges: Edges = dict.fromkeys(pairwise(own), (0.0, 0.0))
+    for (kind, _, turn, *part), step in zip(own, ring):
+        left: Part = (kind, (replica - 1) % replicas, turn, part[0], part[1])
+        edges[left, step] = sent_gb, 0.0
+    return edges
 
 
 def _turns(micro_batches: int, ahead: int) -> list[tuple[str, int]]:

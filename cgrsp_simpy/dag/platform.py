@@ -25,7 +25,15 @@ from cgrsp_simpy.model.checks import (
     require,
     set_columns,
 )
-from cgrsp_simpy.model.files import check_keys, csv_faults, csv_rows, entries, make, read_toml
+from cgrsp_simpy.model.files import (
+    check_keys,
+    csv_faults,
+    csv_rows,
+    entries,
+    make,
+    number_or_text,
+    read_toml,
+)
 
 # shares of the GPUs' capacity that others use, worl-rtgs.txt Section 4.2
 BUSY, IDLE = (0.5, 0.8), (0.1, 0.5)
@@ -266,22 +274,11 @@ def _csv(path: Path) -> tuple[list[Entry], list[Entry]]:
     gpus, links = list[Entry](), list[Entry]()
     for line, row in csv_rows(path, ()):
         check_keys("the header", row, COLUMNS)
-        cells = {
-            key: _value(key, text.strip()) for key, text in row.items() if (text or "").strip()
-        }
+        told = {key: text.strip() for key, text in row.items() if (text or "").strip()}
+        cells = {key: text if key in TEXTS else number_or_text(text) for key, text in told.items()}
         to = links if "one_end" in cells or "other_end" in cells else gpus
         to.append((f"line {line}", cells))
     return gpus, links
-
-
-def _value(key: str, text: str) -> Any:
-    """A cell as a text or a number; what is none is told when it is looked at."""
-    for kind in () if key in TEXTS else (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 READERS = {".toml": _toml, ".csv": _csv}

@@ -308,6 +308,31 @@ def carried_out(problem: Problem, plan: Plan) -> Schedule:
     return Schedule(problem, plan, start_s, finish_s)
 
 
+def latest(problem: Problem, gpu: Ints, order: Ints) -> tuple[list[int], list[tuple[int, int]]]:
+    """What holds the last node of a plan up, from it back to the beginning; and of these nodes,
+    those that wait for their GPU until another has ended whose data they do not need, after it.
+
+    gpu, order: shape (nodes,), as of `Plan`. Where data wait for a link, the node whose data would
+    be the last without is taken.
+    """
+    graph, turn = problem.graph, order[np.argsort(gpu[order], kind="stable")]
+    start_s, finish_s = (times[:, 0].tolist() for times in _times(problem, gpu[:, None], order))
+    moved_s = problem.transfer_s(graph.data_gb, *gpu[graph.edges.T]).tolist()
+    on = gpu[turn]
+    turns = turn.tolist()
+    before_it = {b: a for a, b, same in zip(turns, turns[1:], on[1:] == on[:-1]) if same}
+    nodes, waits = [int(np.argmax(finish_s))], list[tuple[int, int]]()
+    while start_s[node := nodes[-1]]:
+        sent = {each: finish_s[each] + moved_s[edge] for each, edge in graph.incoming[node]}
+        before = before_it.get(node, -1)
+        if before >= 0 and before not in sent and finish_s[before] == start_s[node]:
+            waits.append((before, node))
+        else:
+            before = max(sent, key=sent.__getitem__)
+        nodes.append(before)
+    return nodes, waits
+
+
 def _times(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
     """Starts and finishes, shape (nodes, plans); gpu: shape (nodes, plans)."""
     if gpu.shape[1] and (problem.contention or gpu.shape[1] <= FEW):

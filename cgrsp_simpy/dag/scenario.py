@@ -20,7 +20,7 @@ from cgrsp_simpy.dag.generate import erdos_renyi, star, training_graph
 from cgrsp_simpy.dag.graph import Graph, Node
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
 from cgrsp_simpy.dag.platform import BUSY, IDLE, Platform, Servers
-from cgrsp_simpy.dag.policies import COMPARED, POLICIES, SEARCHES, Planner
+from cgrsp_simpy.dag.policies import COMPARED, POLICIES, Planner, is_search
 from cgrsp_simpy.dag.problem import Plan, Problem, Schedule, lower_bound_s
 from cgrsp_simpy.dag.search import Budget, Solution
 from cgrsp_simpy.dag.view import InTurn, OwnPolicy, View
@@ -144,11 +144,15 @@ class Scenario(Model):
         """Nodes, each as often as a search simulates it."""
         return self.jobs * (self.budget.evaluations or SEARCHED)
 
+    def work_of(self, policies: Sequence[Any]) -> int:
+        searches = sum(map(is_search, policies))
+        return self.work * searches + self.jobs * (len(policies) - searches)
+
     def is_random_under(self, policies: Sequence[Any]) -> bool:
         """Whether the seed draws the graph, what others use, or what one of the schedulers does."""
         drawn = isinstance(self.graph, str) and self.graph.partition(":")[0] == "er"
-        names = {policy.partition(":")[0] for policy in policies if isinstance(policy, str)}
-        return drawn or self.state != "free" or not names.isdisjoint({*SEARCHES, "random"})
+        lucky = any(is_search(each) or each == "random" for each in policies)
+        return drawn or self.state != "free" or lucky
 
     # ---- as a model ----
 

@@ -72,14 +72,14 @@ class Solution:
 class Search:
     """The best of the plans that have been evaluated.
 
-    A plan here is a GPU for each unit, shape (units,); order: of all plans.
+    A plan here is a GPU for each unit, shape (units,); order: of all plans, unless told otherwise.
     """
 
     def __init__(
         self, problem: Problem, budget: Budget, scheduler: str, order: Ints | None = None
     ) -> None:
         self.problem, self.budget, self.scheduler, self.order = problem, budget, scheduler, order
-        self.best = np.empty(0, dtype=np.int64)
+        self.best, self.best_order = np.empty(0, dtype=np.int64), order
         self.best_s, self.evaluations = np.inf, 0
         self.history: list[tuple[int, float, float]] = []
         self._begin = time.perf_counter()
@@ -102,27 +102,27 @@ class Search:
         """Whether the budget is spent."""
         return self.spent >= 1.0
 
-    def evaluate(self, units: Ints) -> Floats:
+    def evaluate(self, units: Ints, order: Ints | None = None) -> Floats:
         """Makespans of plans, shape (plans, units) -> (plans,); the best is kept.
 
         Plans beyond the budget of evaluations are not evaluated: their makespans are infinite.
         """
         most = self.budget.evaluations
         counted = units if most is None else units[: max(0, most - self.evaluations)]
+        order = self.order if order is None else order
         answer = np.full(len(units), np.inf)
-        answer[: len(counted)] = makespans(
-            self.problem, counted[:, self.problem.graph.unit], self.order
-        )
+        answer[: len(counted)] = makespans(self.problem, counted[:, self.problem.graph.unit], order)
         for place, makespan_s in enumerate(answer[: len(counted)].tolist()):
             if makespan_s < self.best_s or not self.history:
                 self.best, self.best_s = units[place].copy(), makespan_s
+                self.best_order = order
                 self.history.append((self.evaluations + place + 1, self.seconds, makespan_s))
         self.evaluations += len(counted)
         return answer
 
     def found(self) -> Solution:
         """The answer of the search."""
-        plan = Plan(self.best[self.problem.graph.unit], self.order, self.scheduler)
+        plan = Plan(self.best[self.problem.graph.unit], self.best_order, self.scheduler)
         return Solution(plan, self.best_s, self.evaluations, self.seconds, tuple(self.history))
 
 

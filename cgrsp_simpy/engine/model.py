@@ -229,6 +229,10 @@ class Model:
         jobs = getattr(self, "jobs", 1000)
         return jobs if isinstance(jobs, int) else len(jobs)
 
+    def work_of(self, policies: Sequence[Any]) -> int:
+        """What a run of each of these policies costs, in jobs simulated."""
+        return self.work * len(policies)
+
     def make_policy(self, policy: Any) -> Any:
         """A policy from its text, "name", "name:parameter=2" or "own.py:function"; a
         function is passed through.

@@ -201,6 +201,14 @@ def csv_rows(
     return rows
 
 
+def number_or_text(text: str) -> int | float | str:
+    """A whole number, a number, or the text itself."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
 def timestamp(text: str) -> datetime:
     """A timestamp without zone, one with a zone in UTC; ValueError, of one line, if it is none."""
     return zoned(text)[0]

@@ -22,7 +22,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.files import number_or_text, write_whole
 from cgrsp_simpy.model.table import csv_text, from_cell, progress
 from cgrsp_simpy.plots.parts import legend_outside, letters
 from cgrsp_simpy.plots.style import SIZE, STYLE, Style, styled
@@ -183,12 +183,7 @@ def _of(text: str | Callable[[Any], str], runs: Any) -> str:
 
 def _value(cell: str) -> Any:
     """The number that a cell holds, or whether it is True, or its text."""
-    for kind in (int, float):
-        try:
-            return kind(cell)
-        except ValueError:
-            continue
-    return cell == "True" if cell in ("True", "False") else cell
+    return cell == "True" if cell in ("True", "False") else number_or_text(cell)
 
 
 class Figures(dict[str, Figure]):

@@ -182,3 +182,9 @@ def test_one_run_is_all_there_is_where_the_seed_draws_nothing(capsys):
     check_bad_input(
         outcome(capsys, *words, "--seeds", "4"), ["--seeds(='0:4')", "nothing is drawn"]
     )
+
+
+def test_only_searches_cost_as_many_plans_as_their_budget_has():
+    scenario = cg.dag.Scenario("er:n=30", budget=cg.dag.Budget(50))
+    assert scenario.work_of(["heft", "cpop", cg.dag.Plan(np.zeros(30, int))]) == 3 * 30
+    assert scenario.work_of(["heft", "rtgs:b=2", "annealing"]) == 30 + 2 * 50 * 30

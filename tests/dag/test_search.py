@@ -1,15 +1,15 @@
 """The order in which searches run their plans, random search, and what annealing starts from."""
 
-from itertools import pairwise
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
 
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import best_simple, run_order, upward_rank_s
-from cgrsp_simpy.dag.platform import Servers
+from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.policies import SEARCHES, find
-from cgrsp_simpy.dag.problem import Problem, carried_out, makespans
+from cgrsp_simpy.dag.problem import Problem, carried_out, latest, makespans
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget, random_units
 from cgrsp_simpy.model.checks import InputError
@@ -34,13 +34,12 @@ def test_the_two_orders():
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_search_runs_its_plans_in_the_order_that_is_given(name):
     problem = Scenario("er:n=24,degree=2", Servers(3)).draw(4)
+    kept = ",reorders=0" if name == "annealing" else ""
     by_rank, as_it_is = (
-        find(problem, f"{name}:order={order}", Budget(12), 1) for order in ("rank", "graph")
+        find(problem, f"{name}:order={order}{kept}", Budget(12), 1) for order in ("rank", "graph")
     )
-    assert (
-        by_rank.plan.order.tolist() == run_order(problem, "rank").tolist()
-        and as_it_is.plan.order is None
-    )
+    assert by_rank.plan.order.tolist() == run_order(problem, "rank").tolist()
+    assert as_it_is.plan.order is None or np.array_equal(as_it_is.plan.order, problem.graph.order)
     for found in (by_rank, as_it_is):
         assert found.makespan_s == schedule_of(simulate(problem, found.plan)).makespan_s
     # which runs its plans in the order of HEFT's plan unless told otherwise
@@ -97,9 +96,46 @@ def test_annealing_begins_with_the_best_of_the_simple_plans_unless_told_otherwis
     )
 
 
+def test_annealing_finds_what_only_another_order_gives():
+    """Nodes 0 to 2, of a second, fit on GPU 0 alone; 3, of 4 s, waits for 2, which runs last."""
+    graph = Graph([1, 1, 1, 4], [9, 9, 9, 1], [(2, 3)], [0])
+    problem = Problem(graph, Platform([1, 1], [9, 5], [0, 0], np.ones((2, 2))))
+    placed, both = (
+        find(problem, f"annealing:start=random,order=graph,reorders={share}", Budget(50))
+        for share in (0, 0.2)
+    )
+    assert (placed.makespan_s, both.makespan_s) == (7, 5)
+    assert carried_out(problem, both.plan).makespan_s == 5
+
+
+def test_annealing_finds_the_best_of_all_orders_and_placements():
+    """Five nodes on two GPUs of different speed; every topological order with every placement."""
+    for seed in range(3):
+        problem = Scenario("er:n=5,degree=1", Servers(2, 1)).draw(seed)
+        plans = np.array(list(product(range(2), repeat=5)))
+        place = [np.argsort(order) for order in permutations(range(5))]
+        edges = problem.graph.edges.tolist()
+        allowed = [np.argsort(at) for at in place if all(at[a] < at[b] for a, b in edges)]
+        best_s = min(makespans(problem, plans, order).min() for order in allowed)
+        found = find(problem, "annealing:start=random,order=graph,hot=0.1", Budget(600), seed)
+        assert found.makespan_s == pytest.approx(best_s)
+
+
+def test_what_holds_the_last_node_up():
+    """Nodes 0 and 1 of 2 s on GPU 0, 2 of 1 s on GPU 1 after 1, whose data take 3 s, and 3, after
+    the data of 1 on GPU 0.
+    """
+    graph = Graph([2, 2, 1, 3], np.ones(4), [(1, 2), (1, 3)], [3, 3])
+    problem = Problem(graph, Platform([1, 1], [9, 9], [0, 0], np.ones((2, 2))))
+    gpu, order = np.array([0, 0, 1, 0]), np.arange(4)
+    assert latest(problem, gpu, order) == ([2, 1, 0], [(0, 1)])
+    assert latest(problem, np.zeros(4, int), order) == ([3, 2, 1, 0], [(2, 3), (0, 1)])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("annealing:reorders=2", "reorders"),
         ("woa:order=heft", "unknown order 'heft'"),
         ("random-search:order=work", "unknown order 'work'"),
         ("annealing:order=ranks", "unknown order 'ranks'; did you mean 'rank'"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import Parameter, signature
 from itertools import pairwise
 from typing import Any
 
@@ -63,8 +64,7 @@ class Turns:
         place = np.unique(graph.unit[graph.order], return_index=True)[1]
         self.problem, self.first, self.unit = problem, graph.order[place], np.argsort(place)
         self.turn = np.argsort(self.unit)
-        self.time_s = np.zeros((graph.units, problem.platform.gpus))
-        np.add.at(self.time_s, graph.unit, problem.time_s)
+        self.time_s = problem.unit_s
         self.mean_s = float(graph.work_tflop.sum() / problem.platform.tflops.sum())
         self.work_tflop, self.part = np.bincount(graph.unit, graph.work_tflop), np.ones(graph.units)
         if paced:
@@ -316,12 +316,13 @@ class Adam:
 
 @dataclass(frozen=True)
 class Training:
-    """How the agent learns. gamma: discount of the next rewards, printed; all others are ours.
+    """How the agent learns; parameters of `ddqn` and `worl_rtgs`, too.
 
-    epsilon: share of the choices that are random while it explores. updates: mini-batches after
-    each episode, or after those of all whales; the paper draws one a node. batch: transitions in
-    each. buffer: episodes that are remembered, with all their transitions. sync_every: updates from
-    one copy of the network to the target network to the next.
+    gamma: discount of the next rewards, 0 to 1, printed; all others are ours. epsilon: share of the
+    choices that are random while it explores, 0 to 1. learning_rate: of the network, > 0. updates:
+    mini-batches after each episode, or after those of all whales; the paper draws one a node.
+    batch: transitions in each. buffer: episodes that are remembered, with all their transitions.
+    sync_every: updates from one copy of the network to the target network to the next.
     """
 
     gamma: float = 0.97
@@ -339,6 +340,7 @@ class Training:
 
 
 AS_SET = Training()  # how the agent learns unless told
+FIELDS = signature(Training).parameters.values()
 
 
 class Agent:
@@ -458,68 +460,36 @@ def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> F
     return np.asarray(reward + gamma * target[np.arange(len(reward)), best])
 
 
+def _learns(search: Callable[..., Solution]) -> Callable[..., Solution]:
+    """A search that has the fields of `Training` as parameters of its own."""
+    own = signature(search)
+    *named, _ = own.parameters.values()
+    more = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in FIELDS]
+    search.__signature__ = own.replace(parameters=[*named, *more])  # type: ignore[attr-defined]
+    return search
+
+
+@_learns
 def ddqn(
     problem: Problem,
     budget: Budget,
     seed: int = 0,
     episodes: int = 1000,
-    gamma: float = AS_SET.gamma,
-    epsilon: float = AS_SET.epsilon,
-    learning_rate: float = AS_SET.learning_rate,
-    updates: int = AS_SET.updates,
-    batch: int = AS_SET.batch,
-    buffer: int = AS_SET.buffer,
-    sync_every: int = AS_SET.sync_every,
     paced: bool = False,
     order: str = "graph",
+    **training: Any,
 ) -> Solution:
     """The agent alone, all units hoping for the mean load: the plans of successive episodes, until
     the budget is spent (ours).
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    budget : Budget
-        When the search ends.
-    seed : int
-        Of its random numbers.
-    episodes : int
-        After so many (printed) the agent learns no more, and goes on with random choices among its
-        own; >= 1.
-    gamma : float
-        Discount of the next rewards, 0 to 1 (printed; all other defaults are ours).
-    epsilon : float
-        Share of the choices that are random while it explores, 0 to 1.
-    learning_rate : float
-        Of the network, > 0.
-    updates : int
-        Mini-batches after each episode, >= 1.
-    batch : int
-        Transitions in each, >= 1.
-    buffer : int
-        Episodes that are remembered, with all their transitions, >= 1.
-    sync_every : int
-        Updates from one copy of the network to the target network to the next, >= 1.
-    paced : bool
-        Foretell the load of a GPU by the share of all work that is placed (ours), not as in the
-        authors' program.
-    order : str
-        In which the nodes run, as of `run_order`; the agent does not see it.
-
-    Returns
-    -------
-    Solution
-        The best plan.
-
-    References
-    ----------
-    worl-rtgs.txt Section 4.3.4, Algorithm 1.
+    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers.
+    episodes: after so many (printed), >= 1, the agent learns no more, and goes on with random
+    choices among its own. paced, order: as of `rtgs`; the agent does not see the order. training:
+    fields of `Training`. Result: the best plan. worl-rtgs.txt Section 4.3.4, Algorithm 1.
     """
     check_whole("episodes", episodes, least=1)
     search = Search(problem, budget, "ddqn", run_order(problem, order))
-    training = Training(gamma, epsilon, learning_rate, updates, batch, buffer, sync_every)
-    agent = Agent(Turns(problem, paced), seed, training)
+    agent = Agent(Turns(problem, paced), seed, Training(**training))
     hopes = np.full((1, problem.graph.units), agent.turns.mean_s)
     while not search.over:
         search.evaluate(agent.explore(hopes))
@@ -528,6 +498,7 @@ def ddqn(
     return search.found()
 
 
+@_learns
 def worl_rtgs(
     problem: Problem,
     budget: Budget,
@@ -536,15 +507,9 @@ def worl_rtgs(
     iterations: int = 300,
     b: float = 1.0,
     episodes: int = 1,
-    gamma: float = AS_SET.gamma,
-    epsilon: float = AS_SET.epsilon,
-    learning_rate: float = AS_SET.learning_rate,
-    updates: int = AS_SET.updates,
-    batch: int = AS_SET.batch,
-    buffer: int = AS_SET.buffer,
-    sync_every: int = AS_SET.sync_every,
     paced: bool = False,
     order: str = "graph",
+    **training: Any,
 ) -> Solution:
     """Whales whose plans are built by the agent, after so many episodes with their hopes.
 
@@ -552,16 +517,14 @@ def worl_rtgs(
     Algorithm 1 has a new network for each position, and 1000 episodes to teach it: days a search of
     300 nodes. So 1 is ours.
 
-    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers.
-    whales, iterations, b: as of `woa`. episodes: of the agent with the whales' hopes before each
-    plan, >= 1. gamma, epsilon, learning_rate, updates, batch, buffer, sync_every: as of `ddqn`.
-    paced, order: as of `rtgs`. Result: the best plan. worl-rtgs.txt Sections 4.1 and 4.3,
-    Algorithms 1 and 2.
+    problem, budget, seed, whales, iterations, b, paced, order: as of `rtgs`. episodes: of the agent
+    with the whales' hopes before each plan, >= 1. training: fields of `Training`. Result: the best
+    plan. worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2.
     """
     check_whole("episodes", episodes, least=1)
     search = Search(problem, budget, "worl-rtgs", run_order(problem, order))
-    training = Training(gamma, epsilon, learning_rate, updates, batch, buffer, sync_every)
-    agent, generator = Agent(Turns(problem, paced), seed, training), stream(seed, "whales")
+    generator = stream(seed, "whales")
+    agent = Agent(Turns(problem, paced), seed, Training(**training))
 
     def build(hopes: Floats) -> Ints:
         for _ in range(episodes):

@@ -10,7 +10,6 @@ from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
 from cgrsp_simpy.dag.paper import figures
 from cgrsp_simpy.dag.paper.figures import (
     FIGURES,
-    LEARNT,
     ORDERED,
     SEARCHED,
     Runs,
@@ -79,7 +78,7 @@ def test_bests_over_evaluations_fall_and_end_with_the_result(runs, searched):
         problem = runs.tasks[tasks].draw(1)
         best = find(problem, SEARCHED[name], runs.budget, 1)
         assert found[1] == best.makespan_s / lower_bound_s(problem)
-        assert len(found) == min(3, LEARNT.get(name, (3, 3))[tasks > 30])
+        assert len(found) == 3
     assert {tasks for tasks, name in ended(searched)} == {30, 100}
     assert [key for key in ended(searched) if "ddqn" in key] == [(30, "ddqn")]
 

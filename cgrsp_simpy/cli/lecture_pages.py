@@ -11,15 +11,16 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import needed
 
 CELL_S = 600  # seconds that a cell may take
 PICTURE = "picture"  # the tag of a cell that draws
 SLIDE = {"slideshow": {"slide_type": "slide"}}
+_needed = partial(needed, what="notebooks and slides need", extra="teach")
 BEFORE_A_HEADING = re.compile(r"^(?=#{1,3} )", re.MULTILINE)
 
 
@@ -88,11 +89,3 @@ def _docstring(source: str) -> str | None:
         return None
     finds, _, name = said.rpartition("\n\n")
     return f"# {name.strip('()')}\n\n{finds}"
-
-
-def _needed(package: str) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as error:
-        extra = 'pip install ".[teach]" in a clone'
-        raise InputError(f"notebooks and slides need {package}: {extra}") from error

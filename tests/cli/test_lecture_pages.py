@@ -1,6 +1,7 @@
 """Lectures as notebooks, with their pictures in them, and as slides."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,10 +94,7 @@ def test_a_notebook_by_command(tmp_path, capsys):
 
 
 def test_without_the_packages_one_line_names_the_extra(monkeypatch, capsys, tmp_path):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(lecture_pages, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "jupytext", None)
     assert main(["lectures", "1", "--notebook", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
         'cgrsp lectures: notebooks and slides need jupytext: pip install ".[teach]" in a clone\n'

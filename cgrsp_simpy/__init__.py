@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cgrsp_simpy.analysis import queueing, statistics
     from cgrsp_simpy.decide.advice import advise
     from cgrsp_simpy.decide.bounds import lower_bound
+    from cgrsp_simpy.decide.environment import gym_env
     from cgrsp_simpy.decide.month import month
     from cgrsp_simpy.logs.market import read_market
     from cgrsp_simpy.rental.measured import fit_stock, measured, on_market
@@ -91,6 +92,7 @@ __all__ = [
     "exercises",
     "first_come",
     "fit_stock",
+    "gym_env",
     "hgsp",
     "llm",
     "lower_bound",
@@ -125,6 +127,7 @@ MODULES = {
 }
 LATER = {
     "advise": "decide.advice",
+    "gym_env": "decide.environment",
     "fit_stock": "rental.measured",
     "lower_bound": "decide.bounds",
     "measured": "rental.measured",

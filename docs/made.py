@@ -24,9 +24,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cgrsp_simpy"
 LECTURES, SCENARIOS, FIGURES = ROOT / "scenarios/lectures", ROOT / "scenarios", ROOT / "figures"
 
-# Pictures that no folder's README.md shows, by folder -> the command that draws them.
+# Pictures that no folder's README.md shows, by folder or name -> the command that draws them.
 SINGLE = {
-    ".": "python scenarios/readme_figure.py",
+    "hectic_day": "python scenarios/readme_figure.py",
+    "tiles": "python scenarios/tiles.py",
     "frontier": "cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report figures/frontier",
     "advice": "cgrsp advise --day hectic --report figures/advice",
 }
@@ -243,7 +244,7 @@ def _more(pictures: list[Path]) -> str:
     for picture in pictures:
         place = picture.relative_to(FIGURES)
         command, caption = (
-            SINGLE[place.parent.as_posix()],
+            SINGLE.get(place.stem) or SINGLE[place.parent.as_posix()],
             place.stem.replace("_", " ").capitalize(),
         )
         parts += [f"## {caption}", f"![{caption}]({_up(picture)})", f"`{command}`"]

@@ -11,7 +11,6 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from cgrsp_simpy.model.checks import needed
 CELL_S = 600  # seconds that a cell may take
 PICTURE = "picture"  # the tag of a cell that draws
 SLIDE = {"slideshow": {"slide_type": "slide"}}
-_needed = partial(needed, what="notebooks and slides need", extra="teach")
 BEFORE_A_HEADING = re.compile(r"^(?=#{1,3} )", re.MULTILINE)
 
 
@@ -89,3 +87,8 @@ def _docstring(source: str) -> str | None:
         return None
     finds, _, name = said.rpartition("\n\n")
     return f"# {name.strip('()')}\n\n{finds}"
+
+
+def _needed(package: str) -> Any:
+    told = f'notebooks and slides need {package}: pip install ".[teach]" in a clone'
+    return needed(package, told)

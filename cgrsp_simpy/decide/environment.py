@@ -83,7 +83,7 @@ def gym_env(
     InputError
         For a scenario of another module, of jobs on several slots, or if gymnasium is missing.
     """
-    gymnasium = needed("gymnasium", "gym_env needs", "rl")
+    gymnasium = needed("gymnasium", 'gym_env needs gymnasium: pip install ".[rl]" in a clone')
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     wide = [gpus for gpus in widths(scenario.workload) if gpus > 1]
     require(not wide, "scenario", scenario.name, "one whose jobs need one slot each")

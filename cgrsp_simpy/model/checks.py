@@ -163,16 +163,12 @@ def check_shares(name: str, shares: Sequence[object]) -> None:
     require(abs(total - 1) < 1e-9, name, tuple(shares), f"shares that sum to 1 (here {total:g})")
 
 
-def needed(module: str, what: str, extra: str) -> Any:
-    """A module of an optional package; raises InputError that names the extra where it is missing.
-
-    what: "the command needs".
-    """
+def needed(module: str, told: str) -> Any:
+    """A module of an optional package; where it is missing, InputError with what is told."""
     try:
         return import_module(module)
     except ImportError as error:
-        told = f"{what} {module.partition('.')[0]}"
-        raise InputError(f'{told}: pip install ".[{extra}]" in a clone') from error
+        raise InputError(told) from error
 
 
 def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:

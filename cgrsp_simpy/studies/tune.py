@@ -137,8 +137,9 @@ def tune(
         tried |= zip(new, judged([point(each) for each in new], learnt))
         asked.set("F", np.array([_means(tried[each], figures) for each in steps]))
         search.tell(infills=asked)
-    values = [_means(study, figures) for study in tried.values()]
-    front = sorted(np.flatnonzero(undominated(values)), key=values.__getitem__)
+    values = [tuple(_means(study, figures)) for study in tried.values()]
+    alike = {values[n]: n for n in reversed(np.flatnonzero(undominated(values)))}  # the first tried
+    front = [alike[value] for value in sorted(alike)]
     points = [{}, *(point(list(tried)[n]) for n in front)]
     trained = [*judged(points[:1], learnt), *(list(tried.values())[n] for n in front)]
     test = judged(points, listed)
@@ -178,7 +179,7 @@ def _axis(name: str, ends: Any) -> _Axis:
 
 def _nsga2(steps: Sequence[int], figures: int, population: int, generations: int) -> Any:
     """The search, which asks for values and is told of them."""
-    part = partial(needed, what="tune needs", extra="search")
+    part = partial(needed, told='tune needs pymoo: pip install ".[search]" in a clone')
     rounded = part("pymoo.operators.repair.rounding").RoundingRepair()
     how = {"prob": 1.0, "eta": 3.0, "vtype": float, "repair": rounded}
     search = part("pymoo.algorithms.moo.nsga2").NSGA2(
@@ -221,7 +222,8 @@ class Tuned(Results):
     Attributes
     ----------
     points : tuple of dict
-        What is varied, by choice: {} of the parameters as they are given, then the front.
+        What is varied, by choice: {} of the parameters as they are given, then the front; of
+        choices with the same figures the first that was tried.
     training, test : tuple of Comparison
         Of each choice, on those seeds.
     figures : tuple of str

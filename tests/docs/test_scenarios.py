@@ -46,6 +46,7 @@ LONG = (
     "rates_of_a_log",
     "real_log",
     "replay_month",
+    "tiles",
     "waiting_on_a_log",
     "workflow_on_gpus",
 )

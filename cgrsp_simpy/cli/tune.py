@@ -20,8 +20,8 @@ SIZES = fields_of(tune, "training", "population", "generations")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     told = (
-        "a parameter of the scenario, or of the policy (name:parameter): its range, or its value"
-        " where that stays"
+        "a parameter of the scenario, or of the policy (name:parameter): its range, in whole"
+        " numbers where both ends are (0.0:2.0 is not), or its value where that stays"
     )
     parser.add_argument("grid", nargs="+", metavar="NAME=LOW:HIGH", help=told)
     add_scenario(parser, own=False)

@@ -169,12 +169,11 @@ class _Axis(NamedTuple):
 
 def _axis(name: str, ends: Any) -> _Axis:
     allowed = "two numbers, the least and the greatest"
-    low, high = (*map(python_number, entries_of(f"range of {name}", ends, allowed)), None, None)[:2]
-    require(len(ends) == 2, f"range of {name}", ends, allowed)
-    for end in (low, high):
+    own = [*map(python_number, entries_of(f"range of {name}", ends, allowed))]
+    for end in own:
         check_number(f"range of {name}", end)
-    require(low < high, f"range of {name}", ends, allowed)
-    return _Axis(name, low, high)
+    require(len(own) == 2 and own[0] < own[1], f"range of {name}", ends, allowed)
+    return _Axis(name, *own)
 
 
 def _nsga2(steps: Sequence[int], figures: int, population: int, generations: int) -> Any:

@@ -51,7 +51,7 @@ QUICK = re.compile(  # a few of every kind; the others: pytest -m slow
 )
 INSTALL = re.compile(r"pip install (\S+)")
 CALLED = re.compile(r"\bcgrsp ([a-z]+(?: (?:--)?[a-z-]+)*)")
-LONG = re.compile(r"cgrsp (bound|compare) --day hectic .*--(bin|free-types)")  # minutes
+LONG = re.compile(r"cgrsp (bound|compare) --day hectic .*--(bin|free-types|terms susp)")  # minutes
 DATA = ROOT.parent / "shared" / "data"
 LOGS = {  # not carried
     "lora_request_trace.csv": DATA / "alibaba_genai_2026",

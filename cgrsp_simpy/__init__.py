@@ -43,10 +43,11 @@ if TYPE_CHECKING:
     from cgrsp_simpy.analysis import queueing, statistics
     from cgrsp_simpy.decide.advice import advise
     from cgrsp_simpy.decide.bounds import lower_bound
-    from cgrsp_simpy.decide.clairvoyant import optimum
+    from cgrsp_simpy.decide.environment import gym_env
     from cgrsp_simpy.decide.month import month
     from cgrsp_simpy.logs.market import read_market
     from cgrsp_simpy.rental.measured import fit_stock, measured, on_market
+    from cgrsp_simpy.studies.tune import tune
 
 __version__ = version("cgrsp_simpy")
 
@@ -89,6 +90,7 @@ __all__ = [
     "exercises",
     "first_come",
     "fit_stock",
+    "gym_env",
     "hgsp",
     "llm",
     "lower_bound",
@@ -96,7 +98,6 @@ __all__ = [
     "measured",
     "month",
     "on_market",
-    "optimum",
     "plots",
     "policy",
     "pools",
@@ -113,6 +114,7 @@ __all__ = [
     "sweep",
     "thesis",
     "trace",
+    "tune",
     "waiting",
 ]
 
@@ -124,19 +126,21 @@ MODULES = {
 }
 LATER = {
     "advise": "decide.advice",
+    "gym_env": "decide.environment",
     "fit_stock": "rental.measured",
     "lower_bound": "decide.bounds",
     "measured": "rental.measured",
     "month": "decide.month",
     "on_market": "rental.measured",
-    "optimum": "decide.clairvoyant",
     "read_market": "logs.market",
+    "tune": "studies.tune",
 }
 # Names of the last release, each of them at its own place now.
 MOVED = (
     "rental.market.CLOCKS studies.compare.Comparison rental.deadlines.DeadlineClasses "
     "engine.stepping.Due engine.events.Event rental.gpu.GPUS_2025 rental.record.JobRecord "
     "decide.month.Month rental.policies.PREEMPTIVE engine.places.Place rental.view.Policy "
+    "decide.clairvoyant.optimum "
     "rental.view.SlotView engine.stepping.Step studies.sweep.Sweep decide.month.THESIS_MIX "
     "studies.executors.WorkerError "
 )

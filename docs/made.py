@@ -24,12 +24,15 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cgrsp_simpy"
 LECTURES, SCENARIOS, FIGURES = ROOT / "scenarios/lectures", ROOT / "scenarios", ROOT / "figures"
 
-# Pictures that no folder's README.md shows, by folder -> the command that draws them.
+# Pictures that no folder's README.md shows, by folder or name -> the command that draws them.
 SINGLE = {
-    ".": "python scenarios/readme_figure.py",
+    "hectic_day": "python scenarios/readme_figure.py",
+    "tiles": "python scenarios/tiles.py",
     "frontier": "cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report figures/frontier",
     "advice": "cgrsp advise --day hectic --report figures/advice",
 }
+
+MINUTES = ("adaptive_threshold", "tiles")  # scripts that take so long
 
 # At the head of a page of pictures: their captions would hide the pages that explain.
 UNSEARCHED = "---\nnosearch: true\n---\n\n"
@@ -108,8 +111,8 @@ def _scenarios() -> Iterator[tuple[str, str]]:
         yield f"scenarios/{_page(script)}", make(script)
     intro = (
         "# Scenarios\n\nScripts that each ask one question. Their code ran when this site was"
-        " built; those that read a log which does not come with the project show what they printed"
-        " when they were written, which a test repeats where the log is."
+        " built; those that take minutes, or read a log which does not come with the project, show"
+        " what they printed when they were written, which a test repeats where the log is."
     )
     yield "scenarios/index.md", f"{intro}\n\n{_contents(scripts)}\n"
 
@@ -130,9 +133,15 @@ def _told(script: Path) -> tuple[str, str, str]:
 
 
 def _page(script: Path) -> str:
-    """The file of a script's page: a notebook, unless the script reads a log that is not here."""
-    reads = "sys.argv" in script.read_text(encoding="utf-8")
-    return f"{script.stem}.{'md' if reads else 'ipynb'}"
+    """The file of a script's page: a notebook, unless it shows what was printed before."""
+    return f"{script.stem}.{'md' if _unrun(script) else 'ipynb'}"
+
+
+def _unrun(script: Path) -> str:
+    """Why a script does not run as the site is built, if it does not."""
+    if "sys.argv" in script.read_text(encoding="utf-8"):
+        return "reads a log that does not come with the project"
+    return "takes minutes" if script.stem in MINUTES else ""
 
 
 def _contents(scripts: list[Path]) -> str:
@@ -169,14 +178,14 @@ def notebook(script: Path) -> str:
 
 
 def recorded(script: Path) -> str:
-    """The page of a script that reads a log which is not here."""
+    """The page of a script that does not run as the site is built."""
     title, finds, rest = _told(script)
     code = _without_docstring(script.read_text(encoding="utf-8"))
     printed = script.with_suffix(".out").read_text(encoding="utf-8")
     return (
         f"# {title}\n\n{finds}\n\n{rest}\n\n*{{download}}`{script.name} <{_up(script)}>`*\n\n"
-        f"```python\n{code}```\n\nThis script reads a log that does not come with the project. Its"
-        f" recorded output:\n\n```text\n{printed}```\n"
+        f"```python\n{code}```\n\nThis script {_unrun(script)}. Its recorded output:\n\n"
+        f"```text\n{printed}```\n"
     )
 
 
@@ -243,7 +252,7 @@ def _more(pictures: list[Path]) -> str:
     for picture in pictures:
         place = picture.relative_to(FIGURES)
         command, caption = (
-            SINGLE[place.parent.as_posix()],
+            SINGLE.get(place.stem) or SINGLE[place.parent.as_posix()],
             place.stem.replace("_", " ").capitalize(),
         )
         parts += [f"## {caption}", f"![{caption}]({_up(picture)})", f"`{command}`"]

@@ -35,6 +35,7 @@ __all__ = ["main", "make_parser"]
 VERBS = (  # modules of this package, each loaded when it is asked for
     "compare",
     "sweep",
+    "tune",
     "month",
     "run",
     "bound",

@@ -12,11 +12,10 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import needed
 
 CELL_S = 600  # seconds that a cell may take
 PICTURE = "picture"  # the tag of a cell that draws
@@ -109,8 +108,5 @@ def _docstring(source: str) -> str | None:
 
 
 def _needed(package: str) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as error:
-        extra = 'pip install ".[teach]" in a clone'
-        raise InputError(f"notebooks and slides need {package}: {extra}") from error
+    told = f'notebooks and slides need {package}: pip install ".[teach]" in a clone'
+    return needed(package, told)

@@ -227,6 +227,16 @@ def check_free(given: argparse.Namespace, grid: Mapping[str, Any]) -> None:
                 require(told.get(name) is None, flag(option), value, allowed)
 
 
+def grid_beside_file(given: argparse.Namespace) -> dict[str, Any]:
+    """The grid, among whose texts a scenario file may stand."""
+    files = [text for text in given.grid if text.endswith(".toml") and "=" not in text]
+    require(len(files) <= 1, "scenario files", files, "one")
+    given.grid = [text for text in given.grid if text not in files]
+    given.scenario = files[0] if files else None
+    require(len(given.grid) > 0, "grid", given.grid, "at least one name=value,value,...")
+    return grid_of(given.grid)
+
+
 def grid_of(texts: list[str]) -> dict[str, Any]:
     """The grid in "slots=3,4" "rh:reserve=0,1": name -> values."""
     grid: dict[str, Any] = {}
@@ -236,11 +246,11 @@ def grid_of(texts: list[str]) -> dict[str, Any]:
             raise InputError(f"grid: {text!r} must be of the form name=value,value,...")
         if name in grid:
             raise InputError(f"grid: {name} is given twice")
-        grid[name] = [_value(each) for each in values.split(",")]
+        grid[name] = [value_of(each) for each in values.split(",")]
     return grid
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """A whole number, a number, true or false, or the text itself."""
     return text == "true" if text in ("true", "false") else number_or_text(text)
 

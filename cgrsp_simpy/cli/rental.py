@@ -31,14 +31,15 @@ NEEDS = {
 }
 
 
-def add_scenario(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name a scenario: a day, a log, or a file."""
+def add_scenario(parser: argparse.ArgumentParser, own: bool = True) -> None:
+    """Add the options that name a scenario: a day, a log, or a file. own: and its parameters."""
     group = parser.add_argument_group("scenario: a file, a day of the thesis, or a log of jobs")
     file = "a scenario file, as Scenario.to_toml writes"
     group.add_argument("scenario", nargs="?", metavar="FILE.toml", help=file)
     add_options(group, ("--day NAME", str, f"{', '.join(DAYS)} (default: hectic)"))
     add_log(group)
-    add_fields(group, day, *OF_DAY, "terms")
+    if own:
+        add_fields(group, day, *OF_DAY, "terms")
     told = (
         f"{', '.join(OF_MARKET)}; or a file of stock and prices; may be given again\nThe file:"
         " laws (cgrsp market fit --out), or snapshots, which are replayed. A type that it calls"
@@ -114,7 +115,7 @@ def _on_terms(given: argparse.Namespace, scenario: Scenario) -> Scenario:
     """The scenario on the terms of renting that the options name; some go with stock that
     persists.
     """
-    own = given.terms or {}
+    own = getattr(given, "terms", None) or {}
     terms = replace(scenario.terms, **own)
     varied = [text.partition("=")[0] for text in getattr(given, "grid", ())]
     for name, owners in NEEDS.items():

@@ -27,12 +27,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     """The sweep in the format asked for: over a file, a log, or days of the thesis, whose name is
     a parameter, too.
     """
-    files = [text for text in given.grid if text.endswith(".toml") and "=" not in text]
-    require(len(files) <= 1, "scenario files", files, "one")
-    given.grid = [text for text in given.grid if text not in files]
-    given.scenario = files[0] if files else None
-    require(len(given.grid) > 0, "grid", given.grid, "at least one name=value,value,...")
-    grid = pattern.grid_of(given.grid)
+    grid = pattern.grid_beside_file(given)
     if "name" not in grid:
         return pattern.swept(given, RENTAL)
     pattern.check_free(given, grid)

@@ -130,6 +130,11 @@ def _advised(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> Non
     cg.advise(told["scenario"], policies, told["seeds"], prices=prices, spot=spot, **own, out=out)
 
 
+def _tuned(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
+    own = {name: told[name] for name in ("training", "population", "generations", "figures")}
+    cg.tune(told["scenario"], told["ranges"], policies[0], told["seeds"], out=out, **own)
+
+
 def _tables(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
     run_tables(told["tables"], told["replications"], None, out)
 
@@ -140,5 +145,6 @@ AGAIN: dict[str, Callable[[Mapping[str, Any], Sequence[Any], Path], None]] = {
     "month": _month,
     "suite": _judged,
     "advice": _advised,
+    "tune": _tuned,
     "thesis": _tables,
 }

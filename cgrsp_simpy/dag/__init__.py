@@ -10,7 +10,6 @@ Optimization", cited as worl-rtgs.txt.
 
 from cgrsp_simpy.dag.generate import training_graph
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.listing import run_order
 from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.policies import SCHEDULERS, find
 from cgrsp_simpy.dag.problem import Plan, Problem, lower_bound_s, makespans
@@ -33,7 +32,6 @@ __all__ = [
     "lower_bound_s",
     "makespans",
     "read_graph",
-    "run_order",
     "schedule_of",
     "training_graph",
 ]
@@ -43,6 +41,7 @@ globals()["__getattr__"] = renamed(
     globals(),
     {"Setting": "Scenario", "Ready": "View", "Found": "Solution"},
     "dag.generate.erdos_renyi dag.generate.star dag.graph.Node dag.listing.ORDERS "
+    "dag.listing.run_order "
     "dag.logs.read_alibaba dag.logs.read_wfformat dag.paper.distance.correlate "
     "dag.paper.ranking.ranks dag.platform.read_platform dag.problem.Schedule "
     "dag.scenario.METRICS dag.scenario.simulate dag.search.Solution",

@@ -504,11 +504,15 @@ class Simulation:
         self.decisions += 1
         if self._alarm.is_set:
             self._alarm.stop()
-        wake_s = math.inf
         self.view.decides(now_s)
         if self.listener:
             self.tell("decide", None, self.view.summary())
-        for item in self.answers.now():
+        self.carry_out(self.answers.now())
+
+    def carry_out(self, items: Iterable[Any]) -> None:
+        """What a policy answers, in the instant of its decision."""
+        wake_s, now_s = math.inf, self.env._now
+        for item in items:
             kind = type(item)
             if kind is Wake:
                 wake_s = min(wake_s, self.answers.wake_s(item))

@@ -163,6 +163,14 @@ def check_shares(name: str, shares: Sequence[object]) -> None:
     require(abs(total - 1) < 1e-9, name, tuple(shares), f"shares that sum to 1 (here {total:g})")
 
 
+def needed(module: str, told: str) -> Any:
+    """A module of an optional package; where it is missing, InputError with what is told."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise InputError(told) from error
+
+
 def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
     """One of the names `allowed`; the message offers the nearest."""
     allowed = list(dict.fromkeys(allowed))

@@ -29,7 +29,7 @@ from cgrsp_simpy.studies.replicate import (
     label,
     replicate,
 )
-from cgrsp_simpy.studies.store import open_store
+from cgrsp_simpy.studies.store import Store, open_store
 from cgrsp_simpy.studies.study import Results, Row, counted, interval, many, mean_of
 
 Point = dict[str, Any]
@@ -94,24 +94,33 @@ def sweep(
             "another than those of the columns of a row",
         )
     named = check_policies(policies, places[0])
-    made = [(point, place, _policies(point, named, place)) for point, place in zip(points, places)]
-    store = open_store(
-        out, "sweep", named, seeds, points=[(point, place) for point, place, _ in made]
-    )
-    wanted = [Replications(place, list(own.values()), seeds) for _, place, own in made]
-    runs = replicate(wanted, executor, store, engine)
-    studies = []
-    for _, place, own in made:
+    own = [policies_at(point, named, place) for point, place in zip(points, places)]
+    store = open_store(out, "sweep", named, seeds, points=list(zip(points, places)))
+    studies = compared_at(list(zip(places, own)), seeds, executor, store, engine)
+    varied = [name for name, values in grid.items() if _varies(values)]
+    found = Sweep(tuple({name: point[name] for name in varied} for point in points), studies)
+    found.keep(store)
+    return found
+
+
+def compared_at(
+    places: Sequence[tuple[Model, Mapping[str, Any]]],
+    seeds: Sequence[int],
+    executor: Executor | int | None,
+    store: Store | None,
+    engine: str,
+) -> tuple[Comparison, ...]:
+    """A comparison of each scenario's policies, by their labels; all on the same seeds."""
+    wanted = [Replications(place, list(own.values()), seeds) for place, own in places]
+    runs, studies = replicate(wanted, executor, store, engine), []
+    for place, own in places:
         rows = [
             {"policy": name, "seed": seed, **runs.figures(place, policy, seed)}
             for name, policy in own.items()
             for seed in seeds
         ]
-        studies.append(Comparison(place, own, rows))
-    varied = [name for name, values in grid.items() if _varies(values)]
-    found = Sweep(tuple({name: point[name] for name in varied} for point in points), tuple(studies))
-    found.keep(store)
-    return found
+        studies.append(Comparison(place, dict(own), rows))
+    return tuple(studies)
 
 
 def scenarios_of(
@@ -184,7 +193,7 @@ def _scenario(scenario: Model | Callable[..., Model], point: Point, named: Itera
     return checked_model(scenario(**arguments))
 
 
-def _policies(point: Point, named: Mapping[str, Any], scenario: Model) -> dict[str, Any]:
+def policies_at(point: Point, named: Mapping[str, Any], scenario: Model) -> dict[str, Any]:
     """The policies of a point by the labels of the sweep, with the point's parameters
     in their texts.
     """

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,10 +129,7 @@ def test_a_notebook_by_command(tmp_path, capsys):
 
 
 def test_without_the_packages_one_line_names_the_extra(monkeypatch, capsys, tmp_path):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(lecture_pages, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "jupytext", None)
     assert main(["lectures", "1", "--notebook", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
         'cgrsp lectures: notebooks and slides need jupytext: pip install ".[teach]" in a clone\n'

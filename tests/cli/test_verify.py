@@ -84,6 +84,10 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
     f"compare {SMALL} --market market.csv --market 'RTX 3090=G' --market sight=now",
     f"sweep slots=5,6 {SMALL}",
     "sweep name=quiet,hectic jobs=20,30 rh:reserve=1,2 --policies fifo,rh --seeds 2",
+    pytest.param(
+        "tune slots=2:4 rh:reserve=0:2 --day quiet --jobs 30 --training 2 --population 4 --seeds 2",
+        marks=pytest.mark.slow,
+    ),
     "month --days 1 --seeds 1 --policies fifo",
     pytest.param(
         f"advise {SMALL} --spot share=.4,per_h=.2 --target wait<=1", marks=pytest.mark.slow
@@ -103,6 +107,8 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_configuration_alone_tells_what_to_run_again(tmp_path, monkeypatch, capsys, line):
+    if line.startswith("tune"):
+        pytest.importorskip("pymoo")
     monkeypatch.chdir(tmp_path)
     for name, text in (("log.csv", LOG), ("market.csv", MARKET)):
         (tmp_path / name).write_text(text)

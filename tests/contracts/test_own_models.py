@@ -5,7 +5,7 @@ every use that a model has.
 import json
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
@@ -24,7 +24,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 def scripts(monkeypatch):
     monkeypatch.syspath_prepend(str(SCENARIOS))
     yield
-    for name in ("repair_shop", "breakdowns", "emergencies", "licences"):
+    for name in ("repair_shop", "breakdowns", "emergencies", "licences", "tiles"):
         sys.modules.pop(name, None)
 
 
@@ -486,3 +486,36 @@ def test_what_is_not_noted_is_nan_and_minus_one_of_whole_numbers():
 
     jobs = cg.simulate(Silent(), "first").jobs
     assert np.isnan(jobs["share"]).all() and (jobs["number"] == -1).all()
+
+
+# ---- tiles ----
+
+
+@pytest.mark.parametrize("day", ["normal", "surge"])
+def test_frames_of_one_tile_are_the_days_jobs_to_the_bit(day):
+    whole = import_module("tiles").tiled(day, 1, 0.1, 0.3, 5.0, False)
+    for seed in range(2):
+        own, theirs = cg.simulate(whole, "edf", seed), cg.simulate(cg.day(day), "edf", seed)
+        assert own.jobs.tobytes() == theirs.jobs.tobytes()
+
+
+def test_a_frame_ends_with_its_last_tile_and_the_merge():
+    """On a GPU for each tile, at hand, against what the draws say by hand."""
+    tiles = import_module("tiles")
+    frames = cg.Job(0, 0.0, 3600.0), cg.Job(1, 1e4, 2e4)
+    for repeated, imbalance, merge_s in ((0.0, 0.0, 0.0), (0.2, 0.5, 7.0)):
+        day = tiles.tiled("quiet", 4, repeated, imbalance, merge_s, True)
+        gpu = day.gpus[0]
+        made = replace(day, workload=cg.JobList(frames), slots=(gpu,) * 4)
+        run = cg.simulate(made, "fifo", 5)
+        whole_s = next(each for each in cg.THESIS_GPUS if each.name == gpu.name)
+        share = repeated + (1 - repeated) / 4
+        assert gpu.mean_execution_s[0] == pytest.approx(share * whole_s.mean_execution_s[0])
+        served = run.jobs["finish_s"] - run.jobs["submit_s"] - merge_s
+        mean_s = run.jobs["service_s"] / 4  # of a frame's tiles
+        if imbalance:
+            assert (served > 1.02 * mean_s).all() and (served < 2.5 * mean_s).all()
+        else:
+            assert served.tolist() == pytest.approx(mean_s.tolist())
+        usd = run.jobs["service_s"] * gpu.price_usd_per_h / 3600
+        assert run.jobs["cost_usd"].tolist() == pytest.approx(usd.tolist())

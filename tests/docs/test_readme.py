@@ -51,7 +51,7 @@ QUICK = re.compile(  # a few of every kind; the others: pytest -m slow
 )
 INSTALL = re.compile(r"pip install (\S+)")
 CALLED = re.compile(r"\bcgrsp ([a-z]+(?: (?:--)?[a-z-]+)*)")
-LONG = re.compile(r"cgrsp (bound|compare) --day hectic .*--(bin|free-types)")  # minutes
+LONG = re.compile(r"cgrsp (bound|compare) --day hectic .*--(bin|free-types|terms susp)")  # minutes
 DATA = ROOT.parent / "shared" / "data"
 LOGS = {  # not carried
     "lora_request_trace.csv": DATA / "alibaba_genai_2026",
@@ -118,6 +118,8 @@ def folder_of(command, place):
     ],
 )
 def test_command(command, tmp_path):
+    if "cgrsp tune" in command:
+        pytest.importorskip("pymoo")
     folder = folder_of(command, tmp_path)
     if not folder.is_dir():
         pytest.skip("the log is not here")
@@ -160,7 +162,7 @@ def test_what_messages_advise_can_be_done():
     text = "\n".join(map(texts_of, (ROOT / "cgrsp_simpy").rglob("*.py")))
     installs = {re.fullmatch(r'"\.\[(\w+)\]"', name) for name in INSTALL.findall(text)}
     assert None not in installs and {found[1] for found in installs} == {
-        *("app", "completion", "fast", "pandas", "teach"),
+        *("app", "completion", "fast", "pandas", "rl", "search", "teach"),
     }
     assert {found[1] for found in installs} <= extras.keys()
     assert "cgrsp_simpy[" not in text
@@ -188,8 +190,9 @@ def test_set_up_commands_install_and_run_in_one_line():
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_script(script, tmp_path):
-    if "distributed" in script:
-        pytest.importorskip("distributed")
+    for name, sign in (("distributed", "distributed"), ("gymnasium", "gym_env")):
+        if sign in script:
+            pytest.importorskip(name)
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
     run([sys.executable, "script.py"], tmp_path)
 

@@ -29,11 +29,13 @@ LOGS = {
     "workflow_on_gpus.py": DATA / "pegasus" / "epigenomics-chameleon-hep-1seq-100k-001.json",
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
+NEEDS = {"adaptive_threshold.py": "pymoo"}
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
 QUICK = ("buy_or_rent", "own_policy")  # the others: pytest -m slow
 # about 8 s or more: pytest -m long
 LONG = (
     "adaptive_fails",
+    "adaptive_threshold",
     "breakdowns",
     "deadline_week",
     "fixed_slots",
@@ -45,6 +47,7 @@ LONG = (
     "real_log",
     "replay_month",
     "spot_replayed",
+    "tiles",
     "waiting_on_a_log",
     "workflow_on_gpus",
 )
@@ -80,6 +83,8 @@ def output(script, folder):
     [pytest.param(each, id=each.stem, marks=tier(each.stem)) for each in SCRIPTS],
 )
 def test_script_prints_its_out_file(script, tmp_path):
+    if script.name in NEEDS:
+        pytest.importorskip(NEEDS[script.name])
     if not all(log.is_file() for log in logs_of(script)):
         pytest.skip("the log is not here")
     assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")

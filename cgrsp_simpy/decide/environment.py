@@ -1,0 +1,188 @@
+"""Dispatching as an environment of Gymnasium: a step is one dispatch, or a hold, and the reward is
+what it cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.decide.recommend import COST, Prices
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.model.checks import needed, require
+from cgrsp_simpy.model.policy import Wake
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import Status
+from cgrsp_simpy.rental.scenario import Scenario, widths
+from cgrsp_simpy.rental.view import SlotView, View
+
+LOOK_S = 60.0  # after which a hold is asked about again
+MOST_HELD = 1440  # holds in a row, a day of looks; then a hold is not allowed
+MOST_H, MOST_JOBS = 48.0, 10_000.0  # of an observation; what is beyond is shown as these
+
+Seen = np.ndarray[Any, Any]
+Told = dict[str, Any]
+Pick = Callable[[View, Sequence[Job]], Job]
+Look = Callable[[View], float | None]
+
+
+def earliest_due(view: View, jobs: Sequence[Job]) -> Job:
+    """Of the jobs of a class the one that is due first, among those that can be in time."""
+    fastest_s = view.fastest_s()[jobs[0].complexity - 1]
+    able = [job for job in jobs if job.deadline_s >= view.now_s + fastest_s]
+    return min(able or jobs, key=lambda job: (job.deadline_s, job.id))
+
+
+def in_a_minute(view: View) -> float:
+    """When a hold is to be asked about again, though nothing has happened; seconds."""
+    return view.now_s + LOOK_S
+
+
+def gym_env(
+    scenario: Scenario,
+    prices: Prices | None = None,
+    pick: Pick = earliest_due,
+    look: Look = in_a_minute,
+) -> Any:
+    """An environment of Gymnasium: its agent is asked where a policy is. Needs the extra rl.
+
+    An action n sends a job of class n // types to an idle slot of type n % types; the last one
+    holds. A class is a deadline class and a complexity, in that order. What is allowed stands in
+    `info["action_mask"]`; what is not, is taken for a hold. A decision goes on, in the same
+    instant, until it is held or nothing is left to send.
+
+    The observation is flat: by class the number of waiting jobs and the least time to a deadline in
+    hours; by type the number of idle slots and the chances of High, Medium and Low stock (of the
+    law, or by what is seen); the hour of day as sine and cosine; and the hours until a busy slot is
+    expected to end. The reward is minus what the jobs cost that ended since the last step: their
+    rent, misses, lateness and waiting, USD; over a run minus the bill of `Prices`, but for the
+    slots.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Of jobs of one slot each.
+    prices : Prices, optional
+        As of `advise`.
+    pick : callable
+        Which of the waiting jobs of a class is sent; they come in order of submission.
+    look : callable
+        When a hold is asked about again if nothing happens before; None: not before.
+
+    Returns
+    -------
+    gymnasium.Env
+        A seed of `reset` is the run's; without one it is drawn.
+
+    Raises
+    ------
+    InputError
+        For a scenario of another module, of jobs on several slots, or if gymnasium is missing.
+    """
+    gymnasium = needed("gymnasium", 'gym_env needs gymnasium: pip install ".[rl]" in a clone')
+    require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
+    wide = [gpus for gpus in widths(scenario.workload) if gpus > 1]
+    require(not wide, "scenario", scenario.name, "one whose jobs need one slot each")
+
+    class Env(Dispatching, gymnasium.Env):  # type: ignore[misc, name-defined]
+        pass
+
+    return Env(gymnasium.spaces, scenario, prices or Prices(), pick, look)
+
+
+class Dispatching:
+    """What `gym_env` makes an environment of.
+
+    run: the episode's; once it is over, `run.close()` has its records. types: of the actions.
+    classes: a deadline class's index and a complexity each.
+    """
+
+    np_random: Any
+    run: Simulation
+
+    def __init__(
+        self, spaces: Any, scenario: Scenario, prices: Prices, pick: Pick, look: Look
+    ) -> None:
+        self.scenario, self.prices, self.pick, self.look = scenario, prices, pick, look
+        load, known = scenario.workload, scenario.known()
+        self.types = tuple(known.types)
+        self.classes = list(product(range(len(load.classes)), range(1, len(load.mix) + 1)))
+        self.hold = len(self.classes) * len(self.types)
+        self.action_space = spaces.Discrete(self.hold + 1)
+        by_class, by_type = [MOST_JOBS, MOST_H], [len(known.fleet), 1.0, 1.0, 1.0]
+        most = [*by_class * len(self.classes), *by_type * len(self.types), 1.0, 1.0, MOST_H]
+        least = [*[0.0, -MOST_H] * len(self.classes), *[0.0] * 4 * len(self.types), -1.0, -1.0, 0.0]
+        self._ends = np.array(least), np.array(most)
+        self.observation_space = spaces.Box(*self._ends, dtype=np.float64)
+
+    def reset(self, *, seed: int | None = None, options: Told | None = None) -> tuple[Seen, Told]:
+        """The first decision of a run."""
+        super().reset(seed=seed)  # type: ignore[misc]
+
+        def ask(_: View) -> None:
+            self._asked = True
+
+        own = int(self.np_random.integers(2**31)) if seed is None else seed
+        self.run = self.scenario.simulation(ask, own)
+        self._held, self._usd, self._asked = 0, 0.0, False
+        seen, _, _, _, told = self._next()
+        return seen, told
+
+    def step(self, action: int) -> tuple[Seen, float, bool, bool, Told]:
+        """Send a job, or hold."""
+        view, sends = self.run.view, self._sends
+        if int(action) not in sends and self._held >= MOST_HELD:
+            action = min(sends)
+        if int(action) in sends:
+            jobs, offer = sends[int(action)]
+            self.run.carry_out([(self.pick(view, jobs), offer)])
+            self._held, self._asked = 0, bool(view.waiting and view.idle_count)
+        else:
+            at_s = self.look(view)
+            self.run.carry_out([] if at_s is None else [Wake(at_s)])
+            self._held, self._asked = self._held + 1, False
+        return self._next()
+
+    def _next(self) -> tuple[Seen, float, bool, bool, Told]:
+        """Go on to the next decision, or to the end."""
+        run, goes_on = self.run, True
+        while goes_on and not self._asked:
+            goes_on = run.advance(1)
+        run.records.close()
+        before, self._usd = self._usd, self.prices.bill(run.records.tally, 0, 1.0)[COST]
+        seen, mask = self._seen(run.view), np.zeros(self.hold + 1, np.int8)
+        mask[list(self._sends)] = 1
+        mask[self.hold] = self._held < MOST_HELD
+        return seen, before - self._usd, not goes_on, False, {"action_mask": mask}
+
+    def _seen(self, view: View) -> Seen:
+        """The observation; and what each action would send."""
+        now_s, market = view.now_s, view.known.market
+        waiting: dict[tuple[int, int], list[Job]] = {each: [] for each in self.classes}
+        for job in view.queue:
+            waiting[job.deadline_class, job.complexity].append(job)
+        offers = {offer.gpu: offer for offer in view.offers()} if self._asked else {}
+        self._sends = {
+            n: (jobs, offers[gpu])
+            for n, (jobs, gpu) in enumerate(product(waiting.values(), self.types))
+            if jobs and gpu in offers
+        }
+        seen: list[float] = []
+        for jobs in waiting.values():
+            due_s = min((job.deadline_s for job in jobs), default=math.inf)
+            seen += len(jobs), (due_s - now_s) / 3600
+        for gpu in self.types:
+            slot = SlotView(0, gpu)
+            chances = list(market.probabilities(gpu, now_s))
+            if view.seen_s(slot) is not None:
+                chances = [float(view.status(slot) == status) for status in Status]
+            idle = view.idle_count if view.known.free_types else 0
+            seen += idle or sum(each.gpu == gpu for each in view.idle), *chances
+        turn = market.clock.hour(now_s) / 24 * math.tau
+        end_s = view.next_end_s
+        ahead_h = 0.0 if end_s is None else (end_s - now_s) / 3600
+        return np.clip([*seen, math.sin(turn), math.cos(turn), ahead_h], *self._ends)

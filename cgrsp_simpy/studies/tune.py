@@ -1,0 +1,317 @@
+"""Parameters of a policy and of its scenario on several figures together: NSGA-II on some seeds,
+and what the front that it finds is worth on others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.model.checks import (
+    check_number,
+    check_one_of,
+    check_whole,
+    entries_of,
+    needed,
+    python_number,
+    require,
+)
+from cgrsp_simpy.model.policy import PolicyError, in_file
+from cgrsp_simpy.model.table import Table, digits, figure_text, or_none
+from cgrsp_simpy.studies.compare import Comparison
+from cgrsp_simpy.studies.replicate import check_policies, check_seeds, checked_model
+from cgrsp_simpy.studies.store import open_store
+from cgrsp_simpy.studies.study import Results, Row, failures_told, interval, many, plain_mean
+from cgrsp_simpy.studies.sweep import Point, compared_at, policies_at, scenarios_of
+
+FIGURES = ("wait_min", "miss_pct", "cost_usd")
+STEPS = 1000  # of a range whose ends are not both whole
+GIVEN, KINDS = "as given", ("training", "test")
+
+
+def tune(
+    scenario: Model,
+    ranges: Mapping[str, Sequence[float]],
+    policy: str,
+    seeds: Iterable[int] = range(30),
+    executor: Executor | int | None = None,
+    *,
+    training: int = 10,
+    population: int = 24,
+    generations: int = 20,
+    figures: Sequence[str] = FIGURES,
+    out: str | Path | None = None,
+    engine: str = "auto",
+) -> Tuned:
+    """Find what no other choice beats on all of several figures, by NSGA-II on training seeds;
+    then judge it, and the parameters as they are given, on the test seeds.
+
+    Every choice meets the same jobs with the same luck (common random numbers). Needs the extra
+    search (pymoo).
+
+    Parameters
+    ----------
+    scenario : Model
+        Of any module.
+    ranges : mapping
+        Name, as in the grid of `sweep` -> the least and the greatest value; whole numbers between
+        two that are whole.
+    policy : str
+        Its name, with the parameters that stay: "rh:gate=0.9".
+    seeds : iterable of int
+        For the test. The training seeds follow the last of them.
+    executor
+        As of `compare`.
+    training : int
+        Number of training seeds.
+    population : int
+        Choices in a generation.
+    generations : int
+        Generations, the first, which is drawn at random, among them.
+    figures : sequence of str
+        Of a run's summary, each the better the less.
+    out, engine
+        As of `compare`.
+
+    Returns
+    -------
+    Tuned
+        `print` shows it.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed, or if pymoo is missing.
+    PolicyError
+        If a run on a training seed fails.
+
+    References
+    ----------
+    K. Deb, A. Pratap, S. Agarwal, T. Meyarivan, A fast and elitist multiobjective genetic
+    algorithm: NSGA-II, IEEE Transactions on Evolutionary Computation 6 (2002).
+    """
+    require(isinstance(policy, str), "policy", policy, "a text")
+    listed, short = check_seeds(seeds), policy if in_file(policy) else policy.partition(":")[0]
+    named = dict.fromkeys([short], *check_policies([policy], checked_model(scenario)).values())
+    check_whole("training", training, least=1)
+    check_whole("population", population, least=2)
+    check_whole("generations", generations, least=1)
+    less = [name for name, metric in scenario.metrics.items() if metric.better == "less"]
+    for name in entries_of("figures", figures, "names of figures"):
+        check_one_of("figure", name, less)
+    require(len(ranges) > 0, "ranges", ranges, "at least one name with its range")
+    axes = [_axis(name, ends) for name, ends in ranges.items()]
+    learnt = list(range(max(listed) + 1, max(listed) + 1 + training))
+
+    def point(steps: Iterable[float]) -> Point:
+        return {axis.name: axis.at(int(step)) for axis, step in zip(axes, steps)}
+
+    def placed(points: Sequence[Point]) -> list[tuple[Model, dict[str, Any]]]:
+        places = [scenarios_of(scenario, each, [short])[0] for each in points]
+        return [(at, policies_at(each, named, at)) for each, at in zip(points, places)]
+
+    placed([point([0] * len(axes)), point(axis.steps for axis in axes)])  # or a range is wrong
+    search = _nsga2([axis.steps for axis in axes], len(figures), population, generations)
+    sizes = {"training": training, "population": population, "generations": generations}
+    own = {"ranges": {axis.name: [axis.low, axis.high] for axis in axes}, "figures": [*figures]}
+    store = open_store(
+        out, "tune", named, listed, scenario=scenario, **own, **sizes, pymoo=version("pymoo")
+    )
+
+    def judged(points: Sequence[Point], seeds: list[int]) -> tuple[Comparison, ...]:
+        return compared_at(placed(points), seeds, executor, store, engine)
+
+    tried: dict[tuple[int, ...], Comparison] = {}
+    while search.has_next() and (asked := search.ask()) is not None:  # none: all are tried
+        steps = [tuple(map(int, each)) for each in asked.get("X")]
+        new = [each for each in dict.fromkeys(steps) if each not in tried]
+        tried |= zip(new, judged([point(each) for each in new], learnt))
+        asked.set("F", np.array([_means(tried[each], figures) for each in steps]))
+        search.tell(infills=asked)
+    values = [tuple(_means(study, figures)) for study in tried.values()]
+    alike = {values[n]: n for n in reversed(np.flatnonzero(undominated(values)))}  # the first tried
+    front = [alike[value] for value in sorted(alike)]
+    points = [{}, *(point(list(tried)[n]) for n in front)]
+    trained = [*judged(points[:1], learnt), *(list(tried.values())[n] for n in front)]
+    test = judged(points, listed)
+    found = Tuned(tuple(points), tuple(trained), test, tuple(figures), len(tried))
+    found.keep(store)
+    return found
+
+
+class _Axis(NamedTuple):
+    name: str
+    low: float
+    high: float
+
+    @property
+    def whole(self) -> bool:
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+    @property
+    def steps(self) -> int:
+        return int(self.high - self.low) if self.whole else STEPS
+
+    def at(self, step: int) -> float:
+        if self.whole:
+            return self.low + step
+        return float(f"{self.low + (self.high - self.low) * step / STEPS:.6g}")
+
+
+def _axis(name: str, ends: Any) -> _Axis:
+    allowed = "two numbers, the least and the greatest"
+    own = [*map(python_number, entries_of(f"range of {name}", ends, allowed))]
+    for end in own:
+        check_number(f"range of {name}", end)
+    require(len(own) == 2 and own[0] < own[1], f"range of {name}", ends, allowed)
+    return _Axis(name, *own)
+
+
+def _nsga2(steps: Sequence[int], figures: int, population: int, generations: int) -> Any:
+    """The search, which asks for values and is told of them."""
+    part = partial(needed, told='tune needs pymoo: pip install ".[search]" in a clone')
+    rounded = part("pymoo.operators.repair.rounding").RoundingRepair()
+    how = {"prob": 1.0, "eta": 3.0, "vtype": float, "repair": rounded}
+    search = part("pymoo.algorithms.moo.nsga2").NSGA2(
+        pop_size=population,
+        sampling=part("pymoo.operators.sampling.rnd").IntegerRandomSampling(),
+        crossover=part("pymoo.operators.crossover.sbx").SBX(**how),
+        mutation=part("pymoo.operators.mutation.pm").PM(**how),
+    )
+    problem = part("pymoo.core.problem").Problem(
+        n_var=len(steps), n_obj=figures, xl=0, xu=np.array(steps), vtype=int
+    )
+    search.setup(problem, termination=("n_gen", generations), seed=0, verbose=False)
+    return search
+
+
+def _mean(study: Comparison, figure: str) -> Mean:
+    """Of a study of one policy."""
+    return mean(study.independent(study.values(study.policies[0], figure))[0])
+
+
+def _means(study: Comparison, figures: Sequence[str]) -> list[float]:
+    """By figure; raises PolicyError where a run has failed: nothing is said of the others."""
+    if study.failures:
+        raise PolicyError(failures_told(study)[-1])
+    return [_mean(study, name).mean for name in figures]
+
+
+def undominated(values: Sequence[Sequence[float]]) -> np.ndarray[Any, Any]:
+    """Whether no other choice has at most as much of each figure and less of one; values: by
+    choice and figure.
+    """
+    one, other = np.array(values)[:, None], np.array(values)[None]
+    return np.asarray(~((other <= one).all(-1) & (other < one).any(-1)).any(-1))
+
+
+@dataclass(frozen=True, repr=False)
+class Tuned(Results):
+    """The front of the training seeds, judged on the test seeds.
+
+    Attributes
+    ----------
+    points : tuple of dict
+        What is varied, by choice: {} of the parameters as they are given, then the front; of
+        choices with the same figures the first that was tried.
+    training, test : tuple of Comparison
+        Of each choice, on those seeds.
+    figures : tuple of str
+        What was to be least.
+    tried : int
+        Number of choices that the search ran.
+    """
+
+    points: tuple[Point, ...]
+    training: tuple[Comparison, ...]
+    test: tuple[Comparison, ...]
+    figures: tuple[str, ...]
+    tried: int
+
+    @property
+    def rows(self) -> list[Row]:
+        """One dict a choice and seed: which seeds, what varies, then as in `Comparison.rows`."""
+        return [
+            {"seeds": kind, **dict.fromkeys(self.points[-1], GIVEN), **point, **row}
+            for kind, studies in zip(KINDS, (self.training, self.test))
+            for point, study in zip(self.points, studies)
+            for row in study.rows
+        ]
+
+    @property
+    def kept(self) -> list[bool]:
+        """Of each choice, whether no other one beats it by the means of the test seeds."""
+        return list(map(bool, undominated([_means(each, self.figures) for each in self.test])))
+
+    def promised(self) -> dict[str, tuple[Mean, Mean]]:
+        """Figure -> by how much it changes, from the parameters as they are given to the choice of
+        the front that has least of it on the training seeds; on these, and on the test seeds.
+        """
+        found = {}
+        for name in self.figures:
+            front = [_mean(study, name).mean for study in self.training[1:]]
+            best, changes = 1 + front.index(min(front)), []
+            for studies in (self.training, self.test):
+                pair = [each.values(each.policies[0], name) for each in (studies[best], studies[0])]
+                own, given = studies[0].independent(*pair)
+                changes.append(paired_difference(own, given))
+            found[name] = changes[0], changes[1]
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """The choices with their means, and what the training seeds promised."""
+        first, fewer = self.test[0], zip(self.points, self.training, self.test, self.kept)
+
+        def means(study: Comparison) -> dict[str, Any]:
+            return {name: plain_mean(_mean(study, name)) for name in self.figures}
+
+        choices = [
+            {"at": point, "training": means(own), "test": means(other), "kept": kept}
+            for point, own, other, kept in fewer
+        ]
+        promised = {
+            name: {"training": plain_mean(own), "test": plain_mean(other)}
+            for name, (own, other) in self.promised().items()
+        }
+        [policy] = first.named.values()
+        told = {"scenario": first.title, "policy": policy, "tried": self.tried}
+        seeds = {"training": self.training[0].seeds, "test": first.seeds}
+        return dict(or_none({**told, "seeds": seeds, "choices": choices, "promised": promised}))
+
+    @property
+    def _held(self) -> str:
+        """What was studied, in a line."""
+        [policy] = self.test[0].named.values()
+        return f"{self.test[0].title}, {policy}: {many(len(self.points) - 1, 'choice')}"
+
+    @property
+    def tables(self) -> list[Table]:
+        """The front by both kinds of seeds, and what its best choices promised."""
+        names, counts = list(self.points[-1]), (self.training[0].n, self.test[0].n)
+        studied = f"{many(counts[0], 'training seed')}, judged on {many(counts[1], 'test seed')}"
+        title = f"{self._held}, of {self.tried} tried on {studied}: mean, ± 95 % half width"
+        head = (each for name in self.figures for each in (f"{name}, trained", name))
+        rows = [[*(name.rpartition(":")[2] for name in names), *head, "kept"]]
+        for point, own, other, kept in zip(self.points, self.training, self.test, self.kept):
+            told = [str(point.get(name, GIVEN)) for name in names]
+            for name in self.figures:  # an interval says nothing of what was chosen by the figure
+                told.append(figure_text(_mean(own, name).mean))
+                told.append(interval(_mean(other, name), counts[1]))
+            rows.append([*told, "yes" if kept else "no"])
+        note = "kept: no other choice of the table beats it by the means of the test seeds"
+        changes = [["least", *KINDS, "flattered by"]]
+        for name, pair in self.promised().items():
+            gap = pair[1].mean - pair[0].mean
+            told = [interval(each, count, "+") for each, count in zip(pair, counts)]
+            changes.append([name, *told, f"{gap:+z{digits(gap)}}"])
+        promise = "The choice of least on the training seeds, its change from what is given"
+        return [Table(title, rows, note), Table(promise, changes)]

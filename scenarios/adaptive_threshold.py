@@ -1,0 +1,50 @@
+"""Does a rescue threshold that follows the load pay? Not beside a fixed, tuned one.
+
+On the hectic day and on surge it is the tuning that pays, against the thesis's 600 s;
+on quiet and normal days neither does. The thesis leaves the question as future work
+(Section 6.2.2, point 7). Adaptive is SPT+Rescue with hopeless jobs last and a second
+threshold, which takes over while more than `pressure` jobs wait; the control is the
+same policy, whose queue never is that long. NSGA-II tunes both on the same ten seeds
+with the same number of choices, on wait, misses and cost; of each front the choice
+with the least wait + 10 x misses is run on a hundred other seeds.
+"""
+
+import cgrsp_simpy as cg
+
+NEVER = "adaptive:pressure=1000000"
+RANGES = {
+    NEVER: {"threshold_s": (0, 28800)},
+    "adaptive": {
+        "threshold_s": (0, 28800),
+        "pressure": (0, 60),
+        "wide_s": (0, 28800),
+    },
+}
+SEEDS = range(1000, 1100)
+
+
+def traded(row):
+    """A minute of mean wait weighs as much as a tenth of a per cent missed."""
+    return row["wait_min"].mean + 10 * row["miss_pct"].mean
+
+
+def tuned(day, policy):
+    """The policy with the best parameters of its front, by the training seeds."""
+    ranges = {f"adaptive:{name}": ends for name, ends in RANGES[policy].items()}
+    found = cg.tune(day, ranges, policy, SEEDS)
+    best = min(
+        range(1, len(found.points)),
+        key=lambda n: traded(found.training[n].means()["adaptive"]),
+    )
+    own = {name.partition(":")[2]: x for name, x in found.points[best].items()}
+    told = ",".join(f"{name}={value}" for name, value in own.items())
+    return f"{policy}{',' if ':' in policy else ':'}{told}"
+
+
+if __name__ == "__main__":
+    for name in ("quiet", "normal", "hectic", "surge"):
+        day = cg.day(name)
+        policies = {"fixed": tuned(day, NEVER), "adapted": tuned(day, "adaptive")}
+        print(f"{name}: {policies}")
+        policies |= {"thesis's rescue": "spt-rescue", "thesis's adaptive": "adaptive"}
+        print(cg.compare(day, policies, SEEDS), "\n")

@@ -1,0 +1,192 @@
+"""Dispatching as a Gymnasium environment: its checker, policies replayed, rewards that add up."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.decide.environment import MOST_HELD, earliest_due
+from cgrsp_simpy.decide.recommend import COST, Prices
+from cgrsp_simpy.decide.suite import scenario as suite
+
+BUSY = cg.day("surge", jobs=150)
+FREE = cg.day("hectic", jobs=60, free_types=True)
+SEEN = cg.day("hectic", jobs=60, persistence_s=3600.0, sight="now")
+
+
+def noted(scenario, policy, seed):
+    """A run of a policy, and its decisions: the jobs that it sent, with type and slot, and when it
+    wanted to be asked again.
+    """
+    decisions = []
+
+    def answered(view):
+        own = []
+        decisions.append(own)
+        for item in made(view) or ():
+            own.append(item)
+            yield item
+
+    made = scenario.make_policy(policy)
+    return cg.simulate(scenario, answered, seed), decisions
+
+
+def replayed(scenario, decisions, seed):
+    """The run of the environment whose agent decides as was noted, and the sum of its rewards."""
+    left = [list(own) for own in decisions]
+    wakes = [min((x.at_s for x in own if isinstance(x, cg.Wake)), default=None) for own in left]
+    chosen = {}
+    env = cg.gym_env(
+        scenario,
+        pick=lambda view, jobs: next(job for job in jobs if job.id == chosen["job"]),
+        look=lambda view: chosen["wake"],
+    ).unwrapped
+    _, told = env.reset(seed=seed)
+    total, over, n = 0.0, False, 0
+    while not over:
+        sent = [item for item in left[n] if not isinstance(item, cg.Wake)]
+        action, chosen["wake"] = env.hold, wakes[n]
+        if sent:
+            job, slot = sent[0]
+            left[n].remove(sent[0])
+            chosen["job"] = job.id
+            place = env.classes.index((job.deadline_class, job.complexity))
+            action = place * len(env.types) + env.types.index(slot.gpu)
+        assert told["action_mask"][action]
+        decision = env.run.decisions
+        _, reward, over, cut, told = env.step(action)
+        assert not cut
+        total += reward
+        n += env.run.decisions - decision
+    assert not any(not isinstance(item, cg.Wake) for own in left for item in own)
+    return env.run.close(), total
+
+
+@pytest.mark.parametrize("policy", cg.POLICIES)
+@pytest.mark.parametrize("scenario", [BUSY, FREE, SEEN], ids=["fixed", "free", "seen"])
+def test_a_policy_replayed_gives_its_own_records(policy, scenario):
+    pytest.importorskip("gymnasium")
+    for seed in (1, 2):
+        run, decisions = noted(scenario, policy, seed)
+        again, total = replayed(scenario, decisions, seed)
+        for name in run.jobs.dtype.names:  # random takes any slot of a type, and not the first
+            if (policy, name) != ("random", "slot"):
+                assert again.jobs[name].tobytes() == run.jobs[name].tobytes(), name
+        assert total == pytest.approx(-Prices().bill(run.tally, 0, 1.0)[COST])
+
+
+def test_scenarios_of_the_suite_too():
+    pytest.importorskip("gymnasium")
+    thesis = [each for each in map(suite, range(40)) if each.terms == cg.Terms()]
+    single = [each for each in thesis if getattr(each.workload, "gpus", None) is None]
+    assert len(single) > 3
+    for scenario in single[:4]:
+        run, decisions = noted(scenario, "triage", 3)
+        assert replayed(scenario, decisions, 3)[0].jobs.tobytes() == run.jobs.tobytes()
+
+
+@pytest.mark.parametrize("scenario", [cg.day("quiet", jobs=12), FREE, SEEN])
+def test_gymnasium_finds_no_fault(scenario):
+    checker = pytest.importorskip("gymnasium.utils.env_checker")
+    checker.check_env(cg.gym_env(scenario).unwrapped, skip_render_check=True)
+
+
+def played(seed, choose, scenario=BUSY):
+    """What an agent meets: observations, masks and rewards of a run."""
+    env, found = cg.gym_env(scenario), []
+    seen, told = env.reset(seed=seed)
+    over = False
+    while not over:
+        action = choose(told["action_mask"])
+        seen, reward, over, _, told = env.step(action)
+        found.append((seen, told["action_mask"], reward))
+    return env.unwrapped, found
+
+
+def test_what_is_allowed_can_be_carried_out_and_shows_within_the_space():
+    pytest.importorskip("gymnasium")
+    rng = np.random.default_rng(5)
+    env, found = played(2, lambda mask: rng.choice(np.flatnonzero(mask)))
+    assert all(env.observation_space.contains(seen) for seen, _, _ in found)
+    assert sum(reward for *_, reward in found) < 0
+    assert len(env.run.close().jobs) == 150
+
+
+def test_the_observation_is_what_it_is_said_to_be():
+    pytest.importorskip("gymnasium")
+    env = cg.gym_env(BUSY).unwrapped
+    seen, told = env.reset(seed=4)
+    [job] = env.run.view.queue
+    place = env.classes.index((job.deadline_class, job.complexity))
+    counts, due_h = seen[0:12:2], seen[1:12:2]
+    assert counts.tolist() == [float(n == place) for n in range(6)]
+    assert due_h[place] == pytest.approx((job.deadline_s - env.run.now_s) / 3600)
+    assert set(np.delete(due_h, place)) == {48.0}  # nothing waits
+    types = seen[12:28].reshape(4, 4)
+    assert types[:, 0].tolist() == [2, 1, 1, 1]  # five slots, types in turn
+    for gpu, chances in zip(env.types, types[:, 1:]):
+        law = BUSY.market.probabilities(gpu, env.run.now_s)
+        assert chances.tolist() == pytest.approx(law)
+    turn = BUSY.market.clock.hour(env.run.now_s) / 24 * 2 * np.pi
+    assert seen[28:].tolist() == pytest.approx([np.sin(turn), np.cos(turn), 0])
+    allowed = np.flatnonzero(told["action_mask"]).tolist()
+    assert allowed == [*range(4 * place, 4 * place + 4), env.hold]
+    first = list(env.types).index(BUSY.slots[0])
+    seen, *_ = env.step(4 * place + first)
+    assert seen[12 + 4 * first] == 1 or env.run.now_s > job.submit_s
+
+
+def test_an_action_that_is_not_allowed_is_a_hold():
+    pytest.importorskip("gymnasium")
+    found = []
+    for allowed in (True, False):
+        env = cg.gym_env(BUSY).unwrapped
+        _, told = env.reset(seed=1)
+        action = env.hold if allowed else np.flatnonzero(told["action_mask"] == 0)[0]
+        seen, reward, *_ = env.step(action)
+        found.append((seen.tolist(), reward, env.run.now_s))
+    assert found[0] == found[1]
+
+
+def test_who_holds_for_ever_sends_in_the_end():
+    pytest.importorskip("gymnasium")
+    _, found = played(0, lambda mask: len(mask) - 1, cg.day("quiet", jobs=2))
+    assert sum(mask[-1] == 0 for _, mask, _ in found) == 2  # for each job once
+    assert len(found) > 2 * MOST_HELD
+
+
+def test_a_seed_is_the_runs_and_without_one_it_is_drawn_from_the_last():
+    pytest.importorskip("gymnasium")
+    first = cg.simulate(BUSY, "fifo", 7).jobs["submit_s"][0]
+    env = cg.gym_env(BUSY).unwrapped
+    env.reset(seed=7)
+    assert env.run.view.queue[0].submit_s == first
+    drawn = []
+    for _ in range(2):
+        env.reset(seed=7)
+        env.reset()
+        drawn.append(env.run.seed)
+    assert drawn[0] == drawn[1] != 7
+
+
+def test_of_a_class_the_first_that_can_be_in_time_goes():
+    late, soon, later = (cg.Job(n, 0.0, due) for n, due in enumerate((10.0, 900.0, 2000.0)))
+    view = BUSY.moment([late, soon, later], now_s=50.0)
+    assert earliest_due(view, view.queue) is soon
+    assert earliest_due(view, [late]) is late
+
+
+def test_what_has_no_environment_is_told():
+    pytest.importorskip("gymnasium")
+    with pytest.raises(cg.InputError, match="rented slots"):
+        cg.gym_env(cg.llm.Scenario())
+    gang = cg.JobList([cg.Job(0, 0.0, 100.0, gpus=2)])
+    with pytest.raises(cg.InputError, match="one slot each"):
+        cg.gym_env(cg.Scenario("gang", gang))
+
+
+def test_without_gymnasium_one_line_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    with pytest.raises(cg.InputError, match=r'gym_env needs gymnasium: pip install "\.\[rl\]"'):
+        cg.gym_env(BUSY)

@@ -1,0 +1,106 @@
+"""The page on the thesis's future work: its numbers are those of its scripts and commands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import cgrsp_simpy as cg
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "howto" / "future.md").read_text(encoding="utf-8")
+SECTIONS = {
+    int(text[0]): " ".join(text.split()) for text in PAGE.split("\n## ")[1:] if text[0].isdigit()
+}
+VALUE = re.compile(r"([-+]?\d+\.\d+) ± *(\d+\.\d+)")
+
+
+def printed(name):
+    """By day what a script printed."""
+    text = (ROOT / "scenarios" / f"{name}.out").read_text(encoding="utf-8")
+    parts = re.split(r"^(\w+)(?=[,:].*\n)", text, flags=re.M)[1:]
+    found = {}
+    for day, part in zip(parts[::2], parts[1::2]):
+        found.setdefault(day, []).append(part)
+    return found
+
+
+def told(section):
+    return [(float(mean), float(half)) for mean, half in VALUE.findall(SECTIONS[section])]
+
+
+def value(text):
+    mean, half = VALUE.search(text).groups()
+    return float(mean), float(half)
+
+
+def test_each_of_the_eight_directions_is_answered_or_told_why_not():
+    assert sorted(SECTIONS) == list(range(1, 9))
+    assert re.findall(r"^\| (\d) \|", PAGE, re.M) == list("12345678")
+    assert "not answered" in PAGE and SECTIONS[4].startswith("4 A real platform Not answered")
+
+
+def test_tiles():
+    days = printed("tiles")
+
+    def more(day, split):  # of two tiles than of one
+        part = days[day][split].splitlines()[2]
+        return value(part[part.index(" min, ") :])
+
+    signs = [("quiet", 0), ("quiet", 1), ("normal", 0), ("surge", 0), ("hectic", 0)]
+    shown = [more(*each) for each in (*signs, ("hectic", 2), ("quiet", 2))]
+    assert [(abs(mean), half) for mean, half in shown] == told(3)
+    assert [mean < 0 for mean, _ in shown] == [True, True, False, False, False, True, True]
+    at_hand = [more(day, 2) for day in days]
+    assert all(mean + half < 0 for mean, half in at_hand)
+    assert min(at_hand)[0] == more("quiet", 2)[0] and max(at_hand) == more("hectic", 2)
+
+
+def test_a_threshold_that_follows_the_load():
+    days = printed("adaptive_threshold")
+
+    def misses(day, policy):
+        row = re.findall(rf"^{policy}  .*$", "".join(days[day]), re.M)[-1]  # of the differences
+        mean, half = VALUE.findall(row)[1]
+        return float(mean), float(half)
+
+    rows = [
+        misses(day, policy)
+        for policy in ("adapted", "thesis's rescue")
+        for day in ("hectic", "surge")
+    ]
+    assert rows == told(7)
+    assert misses("normal", "adapted") == misses("quiet", "adapted") == (0, 0)
+    assert "pressure=1000000,threshold_s=14311'" in days["hectic"][0]
+    assert "the tuned 14311 s" in SECTIONS[7]
+
+
+def mean_of(study, policy, figure):
+    found = study.means()[policy][figure]
+    return round(found.mean, 2), round(found.half_width, 2)
+
+
+@pytest.mark.long
+def test_preemption():
+    day = cg.day("hectic", terms=cg.Terms(suspension=True))
+    found = cg.compare(day, ["edf", "edf-p"], range(20)).differences()["edf-p"]
+    shown = [
+        (round(x.mean, 2), round(x.half_width, 2)) for x in (found["miss_pct"], found["wait_min"])
+    ]
+    assert shown == told(1)
+
+
+@pytest.mark.long
+def test_slots():
+    found = {slots: cg.compare(cg.day("hectic", slots), ["cadr"], range(10)) for slots in (5, 10)}
+    assert [mean_of(found[5], "cadr", "miss_pct")] == told(5)
+    assert max(found[10].values("cadr", "miss_pct")) == 0
+
+
+@pytest.mark.long
+def test_deadlines():
+    shown = []
+    for share in (0.1, 0.7):
+        study = cg.compare(cg.day("hectic", tight_fraction=share), ["edf", "fifo"], range(20))
+        shown += [mean_of(study, policy, "miss_pct") for policy in ("edf", "fifo")]
+    assert shown == told(6)

@@ -118,10 +118,10 @@ def test_preemptions_of_all_zones_kept_apart_are_as_the_text_says():
     near = sum(abs(law / record - 1) <= 0.15 for record, _, law in found)
     assert (len(found), len(more)) == (10, 1)
     by_one, by_two = np.transpose(onsets)
-    few, most = sum(abs(by_two - 1) <= 0.03), max(abs(by_two - 1))
+    few, most = sum(abs(by_two - 1) <= 0.04), max(abs(by_two - 1))
     assert (
         "On all ten traces of the zones kept apart Low stock sets in as often by two scales as recorded,"
-        f" to 3 % on {few} and to {100 * most:.0f} % on the other, and {min(by_one):.2f} to"
+        f" to 4 % on {few} and to {100 * most:.0f} % on the other, and {min(by_one):.2f} to"
         f" {max(by_one):.2f} times as often by one."
     ) in TEXT
     assert (

@@ -346,7 +346,7 @@ class Bulk:
         return Stock(self.scenario.market, self.seed)
 
     @cached_property
-    def seen(self) -> np.random.Generator:
+    def seen(self) -> Any:
         """Of the statuses shown."""
         return stream(self.seed, "seen")
 

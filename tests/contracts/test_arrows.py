@@ -28,7 +28,7 @@ ARROWS = {
     "exercises": BELOW_THESIS | {"__init__"},
     "app": BELOW_THESIS,
     "cli": BELOW_THESIS | {"thesis", "exercises", "app", "__init__"},
-    "__init__": BELOW_THESIS | {"exercises"},
+    "__init__": BELOW_THESIS | {"exercises", "thesis"},
     "__main__": {"cli"},
 }
 

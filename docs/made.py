@@ -32,7 +32,7 @@ SINGLE = {
     "advice": "cgrsp advise --day hectic --report figures/advice",
 }
 
-MINUTES = ("adaptive_threshold", "tiles")  # scripts that take so long
+MINUTES = ("adaptive_threshold", "tiles", "train_agent")  # scripts that take so long
 
 # At the head of a page of pictures: their captions would hide the pages that explain.
 UNSEARCHED = "---\nnosearch: true\n---\n\n"

@@ -75,6 +75,22 @@ def test_a_threshold_that_follows_the_load():
     assert "the tuned 14311 s" in SECTIONS[7]
 
 
+def test_a_small_agent():
+    text = (ROOT / "scenarios" / "train_agent.out").read_text(encoding="utf-8")
+    agent = value(re.search(r"^agent: (.*) USD a day$", text, re.M).group(1))
+    lines = dict(re.findall(r"^(fifo|edf|cadr|triage|bound): (.*)$", text, re.M))
+    more = {name: value(line.split(", ")[1]) for name, line in lines.items()}
+    shown = [more[name] for name in ("fifo", "cadr", "edf", "triage", "bound")]
+    assert [agent, *((abs(mean), half) for mean, half in shown)] == told(8)
+    assert [name for name, (mean, half) in more.items() if mean > half] == ["fifo", "cadr"]
+    assert [name for name, (mean, half) in more.items() if mean < -half] == ["bound"]
+    assert all(more[name][0] < 0 for name in ("edf", "triage"))
+    script = (ROOT / "scenarios" / "train_agent.py").read_text(encoding="utf-8")
+    sizes = re.search(r"range\((\d+)\), (\d+), (\d+), \d+, (\d+)\n", script).groups()
+    test, generations, drawn, days = map(int, sizes)
+    assert test == 10 and f"on {generations * drawn * days} days" in SECTIONS[8]
+
+
 def mean_of(study, policy, figure):
     found = study.means()[policy][figure]
     return round(found.mean, 2), round(found.half_width, 2)

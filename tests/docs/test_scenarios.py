@@ -29,7 +29,7 @@ LOGS = {
     "workflow_on_gpus.py": DATA / "pegasus" / "epigenomics-chameleon-hep-1seq-100k-001.json",
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
-NEEDS = {"adaptive_threshold.py": "pymoo"}
+NEEDS = {"adaptive_threshold.py": "pymoo", "train_agent.py": "gymnasium"}
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
 QUICK = ("buy_or_rent", "own_policy")  # the others: pytest -m slow
 # about 8 s or more: pytest -m long
@@ -48,6 +48,7 @@ LONG = (
     "replay_month",
     "spot_replayed",
     "tiles",
+    "train_agent",
     "waiting_on_a_log",
     "workflow_on_gpus",
 )

@@ -50,6 +50,7 @@ VERBS = (  # modules of this package, each loaded when it is asked for
     "cluster",
     "dag",
     "spot",
+    "redraw",
     "lectures",
     "sample",
     "app",
@@ -68,6 +69,7 @@ def make_parser(verb: str = "") -> Parser:
     """The parser of every command; or of one alone, in a tenth of the time."""
     parser = Parser(
         prog="cgrsp",
+        usage="%(prog)s VERB ... [options]",
         description="Simulate scheduling on rented cloud GPUs.",
         epilog="The options below are those of every command, and may stand anywhere.",
     )
@@ -87,7 +89,7 @@ def make_parser(verb: str = "") -> Parser:
         metavar="SHELL",
         help="print the completion of words for bash, zsh or tcsh (needs the extra completion)",
     )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", prog="cgrsp")
     for name in VERBS:
         if verb not in ("", name):
             verbs.add_parser(name)

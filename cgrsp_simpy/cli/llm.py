@@ -117,4 +117,4 @@ def _figures(given: argparse.Namespace) -> Answer:
     from cgrsp_simpy.llm import figures  # matplotlib, for this alone
 
     given.requests = None
-    return draw_gallery(given, figures, "trace", "log", source=_source(given))
+    return draw_gallery(given, figures, source=_source(given))

@@ -82,7 +82,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
 def _figures(given: argparse.Namespace) -> Answer:
     from cgrsp_simpy.thesis import persistence  # matplotlib, for this action alone
 
-    return draw_gallery(given, persistence, "market", market=given.market or ())
+    return draw_gallery(given, persistence, market=given.market or ())
 
 
 def _told(polls: Polls) -> Row:

@@ -159,20 +159,21 @@ LOOK = {"width": Field("width", float), "pgf": Field("pgf", bool)}  # beside mat
 
 def add_gallery(parser: argparse.ArgumentParser, folder: str, only: bool = True) -> None:
     """Add the options of an action that draws. only: whether some of its figures can be chosen."""
-    style = (
+    if only:
+        add_options(parser, ("--only ID,ID", str, "some of the figures (default: all)"))
+    add_options(parser, ("--out DIR", str, "where to draw (default: %(default)s)", folder))
+    add_style(parser)
+    parser.set_defaults(parallel=True)
+
+
+def add_style(parser: argparse.ArgumentParser) -> None:
+    """Add the option that tells how figures are drawn."""
+    told = (
         f"{', '.join(STYLES)}, or settings of matplotlib, such as font.size=10, width=MM and"
         " pgf=yes: a PGF, too, for LaTeX, which has to be there; single, double: columns of a"
         " journal, 88 and 180 mm, in 8 pt (wide figures take both) (default: print)"
     )
-    if only:
-        add_options(parser, ("--only ID,ID", str, "some of the figures (default: all)"))
-    add_options(
-        parser,
-        ("--out DIR", str, "where to draw (default: %(default)s)", folder),
-        ("--style NAME|A=X,B=Y", checked(_look), style, {"style": "print"}),
-        ("--redraw", bool, "from the CSV files in the folder; nothing is run"),
-    )
-    parser.set_defaults(parallel=True)
+    add_options(parser, ("--style NAME|A=X,B=Y", checked(_look), told, {"style": "print"}))
 
 
 def _look(text: str) -> dict[str, Any]:
@@ -185,19 +186,13 @@ def _look(text: str) -> dict[str, Any]:
     return {"style": settings, **(pairs_of(LOOK, ",".join(own)) if own else {})}
 
 
-def draw_gallery(given: argparse.Namespace, module: Any, *options: str, **sizes: Any) -> Answer:
-    """Draw the figures asked for, of a module of figures; the files. options: of what is run.
-    sizes: that they give.
-    """
-    if given.redraw:
-        refuse(given, "left out beside --redraw", *options)
-        sizes = {}
-    elif given.only is None:
+def draw_gallery(given: argparse.Namespace, module: Any, **sizes: Any) -> Answer:
+    """Draw the figures asked for, of a module of figures; the files. sizes: of what is run."""
+    if given.only is None:
         log.info("%s", LONG_FIGURES)
     ids = tuple(module.FIGURES if given.only is None else given.only.split(","))
-    own: dict[str, Any] = {"redraw": given.redraw, "executor": executor_of(given), **given.style}
-    paths = module.draw_figures(given.out, ids, **own, **sizes)
-    return Answer("\n".join(map(str, paths)))
+    drawn = module.draw_figures(given.out, ids, executor=executor_of(given), **given.style, **sizes)
+    return Answer("\n".join(map(str, drawn)))
 
 
 def executor_of(given: argparse.Namespace) -> int | None:

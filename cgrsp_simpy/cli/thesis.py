@@ -103,7 +103,7 @@ def _figures(given: argparse.Namespace) -> Answer:
     sizes = given_of(given, "seeds", "scenario", runs="runs_from")
     if getattr(given, "policies", None) is not None:
         sizes["policies"] = policies_of(given.policies)
-    return draw_gallery(given, figures, "seeds", "policies", "scenario", "runs", **sizes)
+    return draw_gallery(given, figures, **sizes)
 
 
 def _formatted(report: Report, form: str) -> str:

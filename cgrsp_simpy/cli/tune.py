@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.fields import add_fields, fields_of, given_of
+from cgrsp_simpy.cli.fields import add_pairs, fields_of
 from cgrsp_simpy.cli.options import Answer, add_options, add_study, answer, check_work, seeds_of
 from cgrsp_simpy.cli.rental import add_scenario, scenario_of
 from cgrsp_simpy.model.checks import require
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("grid", nargs="+", metavar="NAME=LOW:HIGH", help=told)
     add_scenario(parser, own=False)
     add_options(parser, ("--policy P", str, "default: the one whose parameters are named"))
-    add_fields(parser, tune, *SIZES)
+    add_pairs(parser, "search", SIZES, "how large it is")
     add_study(parser)
     parser.set_defaults(engines=True)
 
@@ -48,7 +48,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
             stays[name] = values[0]
     seeds, [scenario] = seeds_of(given), scenarios_of(scenario_of(given), stays, [policy])
     [policy] = policies_at(stays, {policy: policy}, scenario).values()
-    sizes = {name: item.default for name, item in SIZES.items()} | given_of(given, *SIZES)
+    sizes = {name: item.default for name, item in SIZES.items()} | (given.search or {})
     training, population, generations = sizes.values()
     runs = (training * generations + len(seeds)) * population
     check_work(given, scenario.work * runs, per_s=scenario.pace_per_s)

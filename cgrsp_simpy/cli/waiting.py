@@ -410,7 +410,7 @@ def _figures(given: argparse.Namespace) -> Answer:
 
     refuse(given, "given with --trace", *(["log"] if given.trace is None else []))
     trace = None if given.trace is None else _log_of(given)
-    return draw_gallery(given, figures, "trace", "log", trace=trace)
+    return draw_gallery(given, figures, trace=trace)
 
 
 OWN: dict[str, Callable[[argparse.Namespace], Answer]] = {

@@ -256,7 +256,6 @@ class Gallery:
         style: Style = "print",
         width: float | None = None,
         pgf: bool = False,
-        redraw: bool = False,
         executor: Executor | int | None = None,
         **sizes: Any,
     ) -> list[Path]:
@@ -265,9 +264,8 @@ class Gallery:
 
         folder: made where it is not there. ids: names of the figures; all unless told. style,
         width, executor, sizes: as of `figure`; figures too wide for a single column are drawn in
-        both. pgf: a PGF too, for LaTeX, which has to be there. redraw: from the CSV files in the
-        folder, with nothing run. Result: the files. Raises InputError as `figure`, and for a file
-        that cannot be written.
+        both. pgf: a PGF too, for LaTeX, which has to be there. Result: the files. Raises InputError
+        as `figure`, and for a file that cannot be written.
         """
         check_look(style, width, pgf)
         ids = tuple(self.figures) if ids is None else ids
@@ -276,17 +274,14 @@ class Gallery:
                 raise InputError(f"figure {id!r} has moved: {self.moved[id]}")
             check_one_of("figure", id, self.figures)
         chosen = {id: self.figures[id] for id in ids}
-        require(not redraw or not sizes, "redraw", redraw, f"left out beside {', '.join(sizes)}")
-        rows: dict[str, list[Row]] = {}
-        runs = None if redraw else self.runs(**sizes, executor=executor)
-        for id in progress(() if redraw else ids, unit=" figures' runs"):
-            rows[id] = _rows(chosen[id], runs)
+        runs = self.runs(**sizes, executor=executor)
+        rows = {id: _rows(chosen[id], runs) for id in progress(ids, unit=" figures' runs")}
         paths = [
             path
             for id in progress(ids, unit=" figures")
-            for path in chosen[id].write(folder, rows.get(id), style, runs, width=width, pgf=pgf)
+            for path in chosen[id].write(folder, rows[id], style, runs, width=width, pgf=pgf)
         ]
-        if list(ids) == list(self.figures) and not redraw:
+        if list(ids) == list(self.figures):
             paths.append(Path(folder) / "README.md")
             read = {id: chosen[id].read(csv_text(rows[id])) for id in ids}
             write_whole(paths[-1], self._index(read, runs).encode())

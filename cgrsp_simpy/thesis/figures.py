@@ -248,8 +248,7 @@ def draw_figures(folder: str | Path, ids: Sequence[str] = (*FIGURES,), **more: A
     more: as of it and of `figure`; runs_from: a results directory of `cgrsp thesis tables --out`,
     whose runs are used.
     """
-    drawn: dict[str, Any] = {} if more.get("redraw") else {"drawn": ids}
-    return GALLERY.draw(folder, ids, **drawn, **more)
+    return GALLERY.draw(folder, ids, drawn=ids, **more)
 
 
 def figure(

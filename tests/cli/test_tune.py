@@ -7,10 +7,11 @@ from support import check_bad_input, csv_rows, outcome
 
 import cgrsp_simpy as cg
 
-FEW = ("--training", "2", "--population", "6", "--generations", "2", "--seeds", "2")
+FEW = ("--search", "training=2,population=6,generations=2", "--seeds", "2")
 WORDS = ("tune", "slots=2:4", "rh:reserve=0:2", "jobs=30", "rh:gate=0.5", "--day", "surge", *FEW)
 
 
+@pytest.mark.slow
 def test_the_command_is_the_function(capsys):
     pytest.importorskip("pymoo")
     own = {"training": 2, "population": 6, "generations": 2}
@@ -23,6 +24,7 @@ def test_the_command_is_the_function(capsys):
     assert len(csv_rows(out)) == len(found.rows) == 4 * len(found.points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -35,7 +37,7 @@ def test_the_command_is_the_function(capsys):
         (("rh:reserve=0:2", "spt:x=0:2"), ["spt"]),
         (("rh:reserve",), ["name=value"]),
         (("slots=4:8", "--policy", "rhh"), ["rhh"]),
-        (("slots=4:8", "--policy", "rh", "--training", "0"), ["training"]),
+        (("slots=4:8", "--policy", "rh", "--search", "training=0"), ["training"]),
         (("day.toml",), ["grid"]),
     ],
 )

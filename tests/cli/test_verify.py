@@ -85,7 +85,7 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
     f"sweep slots=5,6 {SMALL}",
     "sweep name=quiet,hectic jobs=20,30 rh:reserve=1,2 --policies fifo,rh --seeds 2",
     pytest.param(
-        "tune slots=2:4 rh:reserve=0:2 jobs=30 --day quiet --training 2 --population 4 --seeds 2",
+        "tune slots=2:4 rh:reserve=0:2 jobs=30 --day quiet --search training=2,population=4 --seeds 2",
         marks=pytest.mark.slow,
     ),
     "month --days 1 --seeds 1 --policies fifo",

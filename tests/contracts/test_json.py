@@ -4,6 +4,7 @@ package writes JSON.
 
 import argparse
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ LINES = [
     "dag correlate --graph er:n=20 --platform gpus=3 --pairs 20",
     "hgsp compare --level tasks1 --policies fifo --seeds 1",
     "waiting compare --rate-per-s 0.2 --service-s 500 --machines 104 --jobs 50 --seeds 1",
-    "tune slots=1:2 jobs=1 --policy fifo --day quiet --training 1 --population 2 --seeds 1",
+    "tune slots=1:2 jobs=1 --policy fifo --day quiet --search training=1,population=2 --seeds 1",
     "month --days 1 --seeds 1 --policies fifo,spt",
     "advise --day quiet --jobs 1 --seeds 1 --policies fifo",
     "bound --day quiet --jobs 1 --seeds 1",
@@ -86,10 +87,17 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize("line", LINES)
+NEEDS_PYMOO = pytest.mark.skipif(find_spec("pymoo") is None, reason="pymoo is not installed")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(each, marks=(pytest.mark.slow, NEEDS_PYMOO) if "tune" in each else ())
+        for each in LINES
+    ],
+)
 def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path):
-    if line.startswith("tune"):
-        pytest.importorskip("pymoo")
     market = tmp_path / "market.csv"
     rows = "".join(f"{3600 * hour},{hour % 5 and 1}\n" for hour in range(60))
     market.write_text(f"time,status\n{rows}", encoding="utf-8")

@@ -63,6 +63,7 @@ def replayed(scenario, decisions, seed):
     return env.run.close(), total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", cg.POLICIES)
 @pytest.mark.parametrize("scenario", [BUSY, FREE, SEEN], ids=["fixed", "free", "seen"])
 def test_a_policy_replayed_gives_its_own_records(policy, scenario):
@@ -76,6 +77,7 @@ def test_a_policy_replayed_gives_its_own_records(policy, scenario):
         assert total == pytest.approx(-Prices().bill(run.tally, 0, 1.0)[COST])
 
 
+@pytest.mark.slow
 def test_scenarios_of_the_suite_too():
     pytest.importorskip("gymnasium")
     thesis = [each for each in map(suite, range(40)) if each.terms == cg.Terms()]
@@ -86,6 +88,7 @@ def test_scenarios_of_the_suite_too():
         assert replayed(scenario, decisions, 3)[0].jobs.tobytes() == run.jobs.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", [cg.day("quiet", jobs=12), FREE, SEEN])
 def test_gymnasium_finds_no_fault(scenario):
     checker = pytest.importorskip("gymnasium.utils.env_checker")
@@ -104,6 +107,7 @@ def played(seed, choose, scenario=BUSY):
     return env.unwrapped, found
 
 
+@pytest.mark.slow
 def test_what_is_allowed_can_be_carried_out_and_shows_within_the_space():
     pytest.importorskip("gymnasium")
     rng = np.random.default_rng(5)
@@ -113,6 +117,7 @@ def test_what_is_allowed_can_be_carried_out_and_shows_within_the_space():
     assert len(env.run.close().jobs) == 150
 
 
+@pytest.mark.slow
 def test_the_observation_is_what_it_is_said_to_be():
     pytest.importorskip("gymnasium")
     env = cg.gym_env(BUSY).unwrapped
@@ -137,6 +142,7 @@ def test_the_observation_is_what_it_is_said_to_be():
     assert seen[12 + 4 * first] == 1 or env.run.now_s > job.submit_s
 
 
+@pytest.mark.slow
 def test_an_action_that_is_not_allowed_is_a_hold():
     pytest.importorskip("gymnasium")
     found = []
@@ -149,6 +155,7 @@ def test_an_action_that_is_not_allowed_is_a_hold():
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_who_holds_for_ever_sends_in_the_end():
     pytest.importorskip("gymnasium")
     _, found = played(0, lambda mask: len(mask) - 1, cg.day("quiet", jobs=2))
@@ -156,6 +163,7 @@ def test_who_holds_for_ever_sends_in_the_end():
     assert len(found) > 2 * MOST_HELD
 
 
+@pytest.mark.slow
 def test_a_seed_is_the_runs_and_without_one_it_is_drawn_from_the_last():
     pytest.importorskip("gymnasium")
     first = cg.simulate(BUSY, "fifo", 7).jobs["submit_s"][0]
@@ -177,6 +185,7 @@ def test_of_a_class_the_first_that_can_be_in_time_goes():
     assert earliest_due(view, [late]) is late
 
 
+@pytest.mark.slow
 def test_what_has_no_environment_is_told():
     pytest.importorskip("gymnasium")
     with pytest.raises(cg.InputError, match="rented slots"):

@@ -75,6 +75,7 @@ def test_the_table_and_the_plain_values_say_the_same(found):
     assert len(found.rows) == len(found.points) * 7  # 3 training seeds, 4 test seeds
 
 
+@pytest.mark.slow
 def test_numbers_between_ends_that_are_not_whole_are_not():
     pytest.importorskip("pymoo")
     few = {"training": 1, "population": 4, "generations": 2}
@@ -82,6 +83,7 @@ def test_numbers_between_ends_that_are_not_whole_are_not():
     assert all(1 <= point["cadr:critical_ratio"] <= 6 for point in tuned.points[1:])
 
 
+@pytest.mark.slow
 def test_parameters_that_stay_are_kept():
     pytest.importorskip("pymoo")
     few = {"training": 1, "population": 2, "generations": 1}
@@ -90,6 +92,7 @@ def test_parameters_that_stay_are_kept():
     assert texts[0] == "rh:gate=0.5" and texts[1].startswith("rh:gate=0.5,reserve=")
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path, monkeypatch):
     pytest.importorskip("pymoo")
     whole = cg.tune(SMALL, RANGES, "rh", range(2), **FEW, out=tmp_path)
@@ -104,6 +107,7 @@ def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path, monkeypatch):
         cg.tune(SMALL, {"slots": (2, 6)}, "rh", range(2), **FEW, out=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -134,6 +138,7 @@ def test_what_is_not_allowed_is_told_before_the_first_run(change, words, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_ends_the_search(tmp_path):
     pytest.importorskip("pymoo")
     (tmp_path / "own.py").write_text("def f(view):\n    raise ValueError('no luck')\n")

@@ -302,9 +302,10 @@ def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
     label = canvas.axes[0].xaxis.label
     assert (label.get_fontsize(), label.get_fontfamily()) == (11, ["serif"])
     shutil.copy(own, tmp_path)
-    paths = draw_figures(tmp_path, ("5.6",), redraw=True)
-    assert [path.suffix for path in paths] == [".csv", ".png", ".svg", ".pdf"]
-    assert paths[0].read_bytes() == own.read_bytes()
+    assert main(["redraw", str(tmp_path / own.name), "--style", "double"]) == 0
+    names = [f"figure_5_6.{ending}" for ending in ("csv", "pdf", "png", "svg")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert (tmp_path / own.name).read_bytes() == own.read_bytes()
 
 
 def test_settings_of_the_caller_stay():
@@ -344,9 +345,24 @@ def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
     changed = "--seeds 2 --policies cadr,spt --scenario jobs=40 --style font.size=8,width=100"
     assert command(f"figure 5.9 {changed} --out {tmp_path}", capsys)[0] == 0
     assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(200 * 100 / 25.4, abs=1)
-    status, out, _ = command(f"figure 5.9 --redraw --style double --out {tmp_path}", capsys)
-    assert (status, len(out.splitlines())) == (0, 4)
+    assert main(["redraw", str(tmp_path / "figure_5_9.csv"), "--style", "double"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
     assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(200 * 180 / 25.4, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("mine.csv", "whose name begins with figure, market"),
+        ("figure_9_9.csv", "unknown figure 'figure_9_9'"),
+        ("figure_5_6.csv", "cannot be read"),
+    ],
+)
+def test_what_cannot_be_redrawn_is_one_line(file, words, capsys, tmp_path):
+    assert main(["redraw", str(tmp_path / file)]) == 2
+    told = capsys.readouterr().err
+    assert words in told and told.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
@@ -360,7 +376,7 @@ def test_a_document_holds_every_figure(tmp_path):
         canvas.savefig(tmp_path / f"{figure.stem}.pdf")
         names.append(rf"\includegraphics{{{figure.stem}.pdf}}\par")
     shutil.copy(folder / "figure_5_6.csv", tmp_path)
-    draw_figures(tmp_path, ("5.6",), redraw=True, width=160, pgf=True)
+    FIGURES["5.6"].write(tmp_path, None, width=160, pgf=True)
     lines = [
         r"\documentclass{article}\usepackage{graphicx,pgf}",
         r"\usepackage[a4paper,margin=20mm]{geometry}\begin{document}",

@@ -1,0 +1,41 @@
+"""Draw figures again from their CSV files, beside these, in another style; nothing is run."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from pathlib import Path
+
+from cgrsp_simpy.cli.options import Answer, add_style
+from cgrsp_simpy.model.checks import check_one_of, require
+
+GALLERIES = {  # by what the names of their files begin with
+    "figure": "thesis.figures",
+    "market": "thesis.persistence",
+    "cluster": "cluster.paper.figures",
+    "dag": "dag.paper.figures",
+    "hgsp": "hgsp.paper.figures",
+    "llm": "llm.figures",
+    "spot": "spot.paper.figures",
+    "waiting": "waiting.paper.figures",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    told = "of a figure of any module, as its command wrote it, under the same name"
+    parser.add_argument("files", nargs="+", metavar="FILE.csv", help=told)
+    add_style(parser)
+
+
+def carry_out(given: argparse.Namespace) -> Answer:
+    """The files that were written."""
+    drawn = []
+    for path in map(Path, given.files):
+        allowed = f"a CSV file whose name begins with {', '.join(GALLERIES)}"
+        require(path.stem.partition("_")[0] in GALLERIES, "FILE.csv", str(path), allowed)
+        module = import_module(f"cgrsp_simpy.{GALLERIES[path.stem.partition('_')[0]]}")
+        known = {figure.stem: figure for figure in module.FIGURES.values()}
+        check_one_of("figure", path.stem, known)
+        drawn += known[path.stem].write(path.parent, None, **given.style)
+    return Answer("\n".join(map(str, drawn)))

@@ -7,6 +7,7 @@ import re
 import struct
 import subprocess
 import sys
+from importlib.util import find_spec
 from itertools import permutations, product
 from pathlib import Path
 
@@ -21,6 +22,12 @@ from cgrsp_simpy.model.checks import InputError
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"  # beside the project: not carried
+
+
+def needs(package, *marks):
+    """Marks of a case that needs a package beside those of the quick tests, with others."""
+    missing = find_spec(package) is None
+    return (*marks, pytest.mark.skipif(missing, reason=f"could not import {package!r}"))
 
 
 def drawn_with(path):

@@ -6,6 +6,7 @@ import shlex
 import shutil
 
 import pytest
+from support import needs
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -86,7 +87,7 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
     "sweep name=quiet,hectic jobs=20,30 rh:reserve=1,2 --policies fifo,rh --seeds 2",
     pytest.param(
         "tune slots=2:4 rh:reserve=0:2 jobs=30 --day quiet --search training=2,population=4 --seeds 2",
-        marks=pytest.mark.slow,
+        marks=needs("pymoo", pytest.mark.slow),
     ),
     "month --days 1 --seeds 1 --policies fifo",
     pytest.param(
@@ -107,8 +108,6 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_configuration_alone_tells_what_to_run_again(tmp_path, monkeypatch, capsys, line):
-    if line.startswith("tune"):
-        pytest.importorskip("pymoo")
     monkeypatch.chdir(tmp_path)
     for name, text in (("log.csv", LOG), ("market.csv", MARKET)):
         (tmp_path / name).write_text(text)

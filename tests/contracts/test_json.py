@@ -4,10 +4,10 @@ package writes JSON.
 
 import argparse
 import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from support import needs
 
 import cgrsp_simpy
 from cgrsp_simpy.cli import main, make_parser
@@ -87,13 +87,10 @@ LINES = [
 ]
 
 
-NEEDS_PYMOO = pytest.mark.skipif(find_spec("pymoo") is None, reason="pymoo is not installed")
-
-
 @pytest.mark.parametrize(
     "line",
     [
-        pytest.param(each, marks=(pytest.mark.slow, NEEDS_PYMOO) if "tune" in each else ())
+        pytest.param(each, marks=needs("pymoo", pytest.mark.slow) if "tune" in each else ())
         for each in LINES
     ],
 )

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from support import needs
 
 from cgrsp_simpy.cli import make_parser
 from cgrsp_simpy.cli.parsing import COMMON
@@ -113,13 +114,13 @@ def folder_of(command, place):
     "command",
     [
         pytest.param(command, marks=tier(command))
+        if "cgrsp tune" not in command
+        else pytest.param(command, marks=needs("pymoo", tier(command)))
         for command in COMMANDS
         if "pytest" not in command and command not in SCENARIOS
     ],
 )
 def test_command(command, tmp_path):
-    if "cgrsp tune" in command:
-        pytest.importorskip("pymoo")
     folder = folder_of(command, tmp_path)
     if not folder.is_dir():
         pytest.skip("the log is not here")

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from support import needs
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -81,11 +82,18 @@ def output(script, folder):
 
 @pytest.mark.parametrize(
     "script",
-    [pytest.param(each, id=each.stem, marks=tier(each.stem)) for each in SCRIPTS],
+    [
+        pytest.param(
+            each,
+            id=each.stem,
+            marks=needs(NEEDS[each.name], tier(each.stem))
+            if each.name in NEEDS
+            else tier(each.stem),
+        )
+        for each in SCRIPTS
+    ],
 )
 def test_script_prints_its_out_file(script, tmp_path):
-    if script.name in NEEDS:
-        pytest.importorskip(NEEDS[script.name])
     if not all(log.is_file() for log in logs_of(script)):
         pytest.skip("the log is not here")
     assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")

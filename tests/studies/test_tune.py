@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from studies.runs import quiet
+from support import needs
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies.tune import FIGURES, undominated
@@ -15,9 +16,15 @@ RANGES = {"slots": (2, 5), "rh:reserve": (0, 2)}
 FEW = {"training": 3, "population": 12, "generations": 12}
 
 
+def searches(test):
+    """A test that searches, which takes pymoo."""
+    for mark in needs("pymoo", pytest.mark.slow):
+        test = mark(test)
+    return test
+
+
 @pytest.fixture(scope="module")
 def found():
-    pytest.importorskip("pymoo")
     return cg.tune(SMALL, RANGES, "rh", range(10, 14), **FEW)
 
 
@@ -28,6 +35,7 @@ def test_undominated_is_the_definition():
         assert kept is not beaten and bool(kept) != beaten
 
 
+@searches
 def test_a_small_space_is_searched_through_and_its_front_is_that_of_all(found):
     grid = {"slots": range(2, 6), "rh:reserve": range(3)}
     every = cg.sweep(SMALL, grid, ["rh"], range(14, 17))  # the seeds after the test's
@@ -41,6 +49,7 @@ def test_a_small_space_is_searched_through_and_its_front_is_that_of_all(found):
     assert sorted(front) == found_means
 
 
+@searches
 def test_the_front_is_judged_on_the_test_seeds_as_a_comparison_is(found):
     for point, study in zip(found.points, found.test):
         reserve = point.get("rh:reserve")
@@ -52,6 +61,7 @@ def test_the_front_is_judged_on_the_test_seeds_as_a_comparison_is(found):
     )
 
 
+@searches
 def test_what_was_promised_is_the_best_choice_against_what_is_given(found):
     for name, (training, test) in found.promised().items():
         means = [study.means()["rh"][name].mean for study in found.training]
@@ -62,6 +72,7 @@ def test_what_was_promised_is_the_best_choice_against_what_is_given(found):
         assert (training.n, test.n) == (3, 4)
 
 
+@searches
 def test_the_table_and_the_plain_values_say_the_same(found):
     told = json.loads(found.json())
     assert [each["kept"] for each in told["choices"]] == found.kept

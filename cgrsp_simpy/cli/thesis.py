@@ -54,9 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "figures", help="every figure: PNG, SVG, and the CSV of what is plotted"
     )
     figure = actions.add_parser("figure", help="one figure")
-    figures.set_defaults(only=None)
     figure.add_argument(
-        "only",
+        "id",
         metavar="N.M",
         help="a number of the thesis, or slots, thresholds, reservations, stock, queue, cells",
     )
@@ -103,6 +102,7 @@ def _figures(given: argparse.Namespace) -> Answer:
     sizes = given_of(given, "seeds", "scenario", runs="runs_from")
     if getattr(given, "policies", None) is not None:
         sizes["policies"] = policies_of(given.policies)
+    given.only = getattr(given, "id", None)
     return draw_gallery(given, figures, **sizes)
 
 

@@ -187,7 +187,8 @@ class Plan:
         for choice, late, more in zip((idle, paid), self.late, (self.start, 0.0)):
             choice[2:][~self.up] = np.inf
             choice[:, :, late] = np.inf
-            choice[1][:, late] = (dear * (work + more))[late]
+            steps = work + more  # on demand to the end; this step's storage comes with all others'
+            choice[1][:, late] = (dear * steps + self.storing * (steps - 1))[late]
         value[0], value[1] = idle.min(axis=0), paid.min(axis=0)
         names = np.array([-1, -2, *range(len(self.up))], np.int8)
         return value, names[np.stack([idle.argmin(axis=0), paid.argmin(axis=0)])]

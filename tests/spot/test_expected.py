@@ -11,7 +11,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.expected import classes_of, hazards, seen, transitions
-from cgrsp_simpy.spot.market import Price, Stretch, Traces, TwoState, Zone
+from cgrsp_simpy.spot.market import Checkpoints, Job, Price, Stretch, Traces, TwoState, Zone
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.scenario import Scenario
 
@@ -110,3 +110,20 @@ def test_nine_zones_take_less_than_five_seconds(policy):
     found = Scenario(Traces(tuple(series)), 48.0, 70.0, 0.2).run(policy, 1).summary()
     assert time.process_time() - begun_s < 5
     assert found["missed"] == 0
+
+
+def test_where_storage_is_dear_it_does_not_go_back_and_forth():
+    """Storage until the end is part of the cost on demand, too: else it leaves as soon as it has
+    come, for ever.
+    """
+    turns = ((0.0, True), (270.0, False), (1676.0, True), (1677.0, False), (1835.0, True))
+    zones = (
+        Zone("us-west-2a", tuple(Stretch(*each) for each in turns), Series.of("h", 60, [0] * 8)),
+        Zone("us-east-1b", (Stretch(0.0, True),), Series.of("h", 60, [1]), (Price(0.0, 0.0),)),
+    )
+    job = Job(0, 1171.0, 2407.0, 589.0, 1.0, 1.01)
+    stored = Checkpoints(size_gb=10.0, storage_usd_per_gb_month=50.0)
+    market = Market(job, zones, stored)
+    place = Scenario(zones=2)
+    made = place.simulation(place.make_policy("expected-cost"), 0, drawn=[(0.0, job, market)])
+    assert not made.advance(200)  # it ends within so many events

@@ -244,6 +244,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 ax.axhline((lines + 1) * place - 1, color="0.8", linewidth=0.6)
             most = max(1.0, ax.get_xlim()[1])
             ax.set(xlim=(-0.04 * most, most), xlabel=noun)  # room for the marks at 0
+            ax.locator_params(axis="x", nbins=4, min_n_ticks=3)
             ax.set_title(which, loc="left", fontsize="medium")
             ax.tick_params(axis="y", length=0)
             ax.grid(visible=False, axis="y")

@@ -89,7 +89,7 @@ def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id)
 def test_the_same_runs_give_the_same_files_to_the_byte(runs, tmp_path):
     ids = ("3.1", "4.1", "5.7", "5.8", "queue", "cells")
     for folder in ("one", "two"):
-        draw_figures(tmp_path / folder, ids, runs)
+        draw_figures(tmp_path / folder, ids, runs_from=runs)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
 
@@ -97,7 +97,7 @@ def test_the_same_runs_give_the_same_files_to_the_byte(runs, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("id", ["5.5", "5.6", "slots"])
 def test_what_is_plotted_are_the_cells_of_the_table(id, runs, results, tmp_path):
-    (path, *_) = draw_figures(tmp_path, [id], runs)
+    (path, *_) = draw_figures(tmp_path, [id], runs_from=runs)
     (table,) = FIGURES[id].needs
     plotted = {(row["row"], row["column"], row["part"]): row for row in rows_of(path)}
     assert len(plotted) == len(TABLES[table].cells)

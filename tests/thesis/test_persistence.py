@@ -56,5 +56,5 @@ def test_the_command_draws_one_figure(tmp_path, capsys):
         main(["market", "figures", "--only", "sight", "--out", str(tmp_path), "--workers", "1"])
         == 0
     )
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert len(capsys.readouterr().out.splitlines()) == 4
     assert main(["market", "figures", "--only", "night", "--out", str(tmp_path)]) == 2

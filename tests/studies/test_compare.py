@@ -345,9 +345,9 @@ def test_a_wrong_option_is_one_line(line, words, capsys, tmp_path, monkeypatch):
 # ---- progress ----
 
 SECONDS = [
-    "compare --day hectic --policies fifo --seeds 200",
-    "sweep slots=5,6 --policies fifo --seeds 100",
-    "month --mix hectic=1 --policies fifo --days 20",
+    "compare --day hectic --policies fifo --seeds 200 --engine simpy",
+    "sweep slots=5,6 --policies fifo --seeds 100 --engine simpy",
+    "month --mix hectic=1 --policies fifo --days 20 --engine simpy",
 ]
 BAR = re.compile(rb"\d+%\|[^|]+\| \d[\d.]*k/\d[\d.]*k \[\d\d:\d\d<\d\d:\d\d, +\d[\d.]*k jobs/s\]")
 

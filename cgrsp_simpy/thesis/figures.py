@@ -196,7 +196,7 @@ def _results(
     drawn: Sequence[str],
     runs_from: str | Path | None = None,
     seeds: int | None = None,
-    policies: Sequence[str] | None = None,
+    policies: Sequence[Any] | None = None,
     scenario: Mapping[str, Any] | None = None,
 ) -> Results:
     """The runs behind figures, or those of a results directory; `figure` has the arguments."""
@@ -209,8 +209,9 @@ def _results(
     if not given:
         return run_tables(list(needs), None, executor)[0]
     for id in drawn:
-        if not FIGURES[id].needs and id not in OF_DAYS:
-            raise InputError(f"figure {id} has no runs with other {', '.join(given)}")
+        fixed = given.keys() - OF_DAYS.get(id, given.keys() if FIGURES[id].needs else ())
+        if fixed:
+            raise InputError(f"figure {id} has no runs with other {', '.join(sorted(fixed))}")
     if seeds is not None:
         check_whole("seeds", seeds, least=2)
     named = None if policies is None else check_policies(policies, day("normal"))
@@ -223,8 +224,9 @@ def _results(
     wanted = [(cell.measure, table.seeds(seeds)) for table in own.values() for cell in table.cells]
     usual = {source.scenario for each, _ in wanted for source in each.sources} - {MONTH}
     varied = {put(each) for each in usual if isinstance(each, Scenario)}
-    allowed = "of what the figure itself does not vary"
-    require(len(varied) == len(usual), "scenario", changes, allowed)
+    allowed = "other values, of what the figure itself does not vary"
+    same = scenario is not None and varied == usual != set()
+    require(len(varied) == len(usual) and not same, "scenario", changes, allowed)
     other = ", ".join(f"{name} = {value}" for name, value in changes.items())
     return replace(
         reproduce(wanted, seeds, executor, market=put),
@@ -238,7 +240,8 @@ def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-OF_DAYS = ("queue", "stock")  # whose runs are not those of a table
+# those whose runs are not of a table, and what can be changed of these
+OF_DAYS = {"queue": {"seeds", "policies", "scenario"}, "stock": {"seeds", "scenario"}}
 GALLERY = Gallery("thesis", _results, FIGURES, _intro, "cgrsp thesis figure {id} --out figures")
 
 
@@ -255,7 +258,7 @@ def figure(
     id: str,
     *,
     seeds: int | None = None,
-    policies: Sequence[str] | None = None,
+    policies: Sequence[Any] | None = None,
     scenario: Mapping[str, Any] | None = None,
     style: Style = "print",
     width: float | None = None,
@@ -270,7 +273,7 @@ def figure(
         Its number, or "slots", "thresholds", "reservations", "stock", "queue" or "cells".
     seeds : int, optional
         Replications, from 2 on, in place of those of the thesis.
-    policies : sequence of str, optional
+    policies : sequence of str or Policy, optional
         In place of those of the thesis; one that it does not print has no published marks.
     scenario : mapping, optional
         Parameters that each scenario has in place of its own, such as {"slots": 7}: those of

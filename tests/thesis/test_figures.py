@@ -323,6 +323,8 @@ def test_settings_of_the_caller_stay():
         ("slots", {"scenario": {"slots": 6}}, "the figure itself does not vary"),
         ("5.2", {"seeds": 3}, "figure 5.2 has no runs with other seeds"),
         ("thresholds", {"policies": ["fifo"]}, "Table 5.8 has no choice of them"),
+        ("5.6", {"scenario": {"slots": 5}}, "other values"),  # as many as there are
+        ("stock", {"policies": ["edf"]}, "figure stock has no runs with other policies"),
         ("5.6", {"seeds": 1}, "a whole number >= 2"),
         ("5.6", {"csv": "none.csv"}, "none.csv cannot be read"),
         ("5.6", {"csv": "none.csv", "seeds": 3}, "left out beside seeds"),
@@ -362,6 +364,14 @@ def test_what_cannot_be_redrawn_is_one_line(file, words, capsys, tmp_path):
     assert main(["redraw", str(tmp_path / file)]) == 2
     told = capsys.readouterr().err
     assert words in told and told.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pgf_without_latex_is_refused_before_the_work(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
+    assert main(["thesis", "figure", "5.6", "--style", "pgf=yes", "--out", str(tmp_path)]) == 2
+    assert "a LaTeX that is installed" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

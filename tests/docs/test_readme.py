@@ -95,19 +95,21 @@ def calls(command):
 
 
 def folder_of(command, place):
-    """Where a command finds what it reads; the files that a page makes before are made here."""
+    """Where a command runs: beside the log that it reads, or in an empty folder with the scenarios and
+    with the files that other commands of the pages make; never in the project's own.
+    """
     for name, folder in LOGS.items():
         if name in command:
             return folder
-    if "studio.csv" in command and " sample " not in command:
-        run([sys.executable, "-m", "cgrsp_simpy", "sample", "studio.csv"], place)
+    (place / "scenarios").symlink_to(ROOT / "scenarios")
+    for name in re.findall(r"(\w+)(?:/\w+)?\.(?:csv|swf)\b", command):
+        made = next(c for c in COMMANDS if re.search(rf"(sample|--out|--swf) {name}\b", c))
+        if made != command:
+            run(calls(made)[0], place)
     if "own.toml" in command:
         [script] = (text for _, text in BLOCKS["market"] if 'to_toml("own.toml")' in text)
         run([sys.executable, "-c", script], place)
-    if "replay mine.swf" in command:
-        [made] = (each for each in COMMANDS if "--swf mine.swf" in each)
-        run(calls(made)[0], place)
-    return place if re.search(r"--copy|studio\.csv|own\.toml|mine\.swf", command) else ROOT
+    return place
 
 
 @pytest.mark.parametrize(

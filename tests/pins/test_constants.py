@@ -38,8 +38,8 @@ from cgrsp_simpy.rental.policies.rolling_horizon import (
     WAIT_WEIGHT,
 )
 from cgrsp_simpy.thesis import findings, verdict
+from cgrsp_simpy.waiting.jobs import BurstyJobs
 from cgrsp_simpy.waiting.machines import Prices
-from cgrsp_simpy.waiting.paper import run_figures as waiting_figures
 
 DEFAULTS = Path(__file__).with_name("constants.json")
 ANSWERS = Path(__file__).with_name("answers.json")
@@ -155,7 +155,7 @@ HGSP = {  # papers/hgsp.txt
 WAITING = {  # papers/waiting-policies.txt
     "prices, cents/h": ((Prices().on_demand, Prices().fixed), (9.6, 3.84)),
     "short jobs, s": (of(cg.waiting.POLICIES, "ljw")("short_s"), 180),
-    "jobs per second of the log": (waiting_figures.CLUSTER_RATE_PER_S, 0.4527),
+    "jobs per second of the log": (BurstyJobs.rate_per_s, 0.4527),
 }
 CLUSTER = {  # papers/cluster-schedulers.txt, notes.md
     "HPS": (

@@ -126,7 +126,7 @@ COUNTS, NARROW = range(80, 141), range(80, 121)
 MARKS = (80, 87, 93, 98, 101, 104, 108, 120, 140)  # where formulas are simulated as well
 TIGHT = 101  # servers of Figures 10 and 11
 DISCOUNT = PAPER_PRICES.share
-PRICES, WAITS, COSTS = ("normalized_price",), ("wait_s",), ("opportunity_cents",)
+PRICES, WAITS = ("normalized_price",), ("wait_s",)
 WITH_WAIT = ("ajw", "ajw-t", "sww", "ljw", "compound")
 
 

@@ -10,7 +10,9 @@ from cgrsp_simpy.cli.options import Answer, add_style
 from cgrsp_simpy.model.checks import check_one_of, require
 
 GALLERIES = {  # by what the names of their files begin with
+    "advice": "decide.figures",
     "figure": "thesis.figures",
+    "frontier": "decide.figures",
     "market": "thesis.persistence",
     "cluster": "cluster.paper.figures",
     "dag": "dag.paper.figures",
@@ -31,11 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> Answer:
     """The files that were written."""
     drawn = []
+    from cgrsp_simpy.plots.figure import Figure  # matplotlib, for figures alone
+
     for path in map(Path, given.files):
         allowed = f"a CSV file whose name begins with {', '.join(GALLERIES)}"
         require(path.stem.partition("_")[0] in GALLERIES, "FILE.csv", str(path), allowed)
         module = import_module(f"cgrsp_simpy.{GALLERIES[path.stem.partition('_')[0]]}")
-        known = {figure.stem: figure for figure in module.FIGURES.values()}
+        own = [each for each in vars(module).values() if isinstance(each, Figure)]
+        known = {figure.stem: figure for figure in (*module.FIGURES.values(), *own)}
         check_one_of("figure", path.stem, known)
         drawn += known[path.stem].write(path.parent, None, **given.style)
     return Answer("\n".join(map(str, drawn)))

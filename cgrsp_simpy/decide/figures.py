@@ -190,6 +190,9 @@ def frontier(note: str) -> Figure:
     return Figure("frontier", title, (6.3, 4.0), draw=draw)
 
 
+FIGURES = {figure.stem: figure for figure in (*ADVICE, frontier(""))}
+
+
 def market(stem: str, types: int) -> Figure:
     """The figure of so many types of a market, of `market_rows`."""
     size = (6.3, 0.6 + 2.2 * types)

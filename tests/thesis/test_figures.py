@@ -352,10 +352,22 @@ def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
     assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(200 * 180 / 25.4, abs=1)
 
 
+def test_figures_of_decisions_are_redrawn_too(capsys, tmp_path):
+    for name in ("advice/advice_cost", "frontier/frontier"):
+        shutil.copy(Path(__file__).parents[2] / "figures" / f"{name}.csv", tmp_path)
+    files = sorted(map(str, tmp_path.iterdir()))
+    assert main(["redraw", *files]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 8
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert main(["redraw", files[0], "--style", "width=60"]) == 2
+    assert "leaves room beside the labels" in capsys.readouterr().err
+    assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        ("mine.csv", "whose name begins with figure, market"),
+        ("mine.csv", "whose name begins with advice, figure"),
         ("figure_9_9.csv", "unknown figure 'figure_9_9'"),
         ("figure_5_6.csv", "cannot be read"),
     ],

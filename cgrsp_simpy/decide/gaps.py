@@ -28,10 +28,9 @@ from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, requ
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import progress
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.workload import LoggedWorkload, redrawn
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.executors import as_they_come
-from cgrsp_simpy.studies.replicate import check_seeds
+from cgrsp_simpy.studies.replicate import check_seeds, engine_for
 
 LUCKS = 20  # draws of a seed's arrivals, which a policy's figures are averaged over
 OBJECTIVES = {"wait_min": "wait", "miss_pct": "miss"}  # figure -> objective of its bound
@@ -82,21 +81,19 @@ def over_seeds(scenario: Scenario, seeds: Sequence[int], values: Sequence[float]
     return mean(cluster_means(values, clusters), in_order=bool(scenario.common))
 
 
-def over_lucks(scenario: Scenario, policy: Any, seed: int, lucks: int) -> list[dict[str, float]]:
+def over_lucks(
+    scenario: Scenario, policy: Any, seed: int, lucks: int, engine: str = "simpy"
+) -> list[dict[str, float]]:
     """The figures of a policy on the arrivals of a seed, one run for each of so many draws.
 
     The seeds of the draws are drawn of the stream "lucks"; also statuses that a policy sees, and
     its own random numbers, are of these seeds. Stock that lasts takes the path of the one seed.
     """
     check_whole("lucks", lucks, least=1)
-    drawn = list(scenario.workload.generate(seed, scenario.service))
-    measured = isinstance(scenario.workload, LoggedWorkload)
-    found = []
+    drawn, found = scenario.draw(seed), []
     for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
-        jobs = redrawn(drawn, own, scenario.service, measured)
-        arrivals = [(job.submit_s, job, draws) for job, draws in jobs]
-        path = seed if scenario.market.persists else own
-        run = scenario.run(policy, path, drawn=arrivals, records=False)
+        path, jobs = seed if scenario.market.persists else own, drawn.redrawn(own)
+        run = scenario.run(policy, path, drawn=jobs, records=False, engine=engine)
         found.append(scenario.figures(scenario.outcome(run)))
     return found
 
@@ -112,15 +109,18 @@ def expected(
     keys = [(name, seed) for name in policies for seed in seeds]
     tasks = {place: (policies[name], seed) for place, (name, seed) in enumerate(keys)}
     found: dict[tuple[str, str, int], float] = {}
-    for place, runs in as_they_come(partial(_lucks, scenario, lucks), tasks, executor):
+    engine = engine_for("auto", [], scenario.jobs * lucks * len(keys))
+    for place, runs in as_they_come(partial(_lucks, scenario, lucks, engine), tasks, executor):
         name, seed = keys[place]
         for figure in ("wait_min", "miss_pct", "tardiness_min"):
             found[name, figure, seed] = mean([run[figure] for run in runs]).mean
     return found
 
 
-def _lucks(scenario: Scenario, lucks: int, task: tuple[Any, int]) -> list[dict[str, float]]:
-    return over_lucks(scenario, *task, lucks)
+def _lucks(
+    scenario: Scenario, lucks: int, engine: str, task: tuple[Any, int]
+) -> list[dict[str, float]]:
+    return over_lucks(scenario, *task, lucks, engine)
 
 
 def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comparison:

@@ -120,19 +120,18 @@ class Drawn:
         workload, service, seed = self._what
         return list(workload.columns(seed, service))  # type: ignore[attr-defined]
 
-
-def redrawn(
-    drawn: Sequence[tuple[Job, Draws]], seed: int, service: Service, measured: bool
-) -> list[tuple[Job, Draws]]:
-    """The same jobs with the draws of another seed; measured service factors stay.
-
-    drawn: in order of submission. seed: of the draws. service: the law of the service factors.
-    measured: whether the factors are a log's. Result: in the same order.
-    """
-    complexity = np.array([job.complexity for job, _ in drawn])
-    factors = [draws.service for _, draws in drawn] if measured else None
-    luck = _Luck(seed, service).take(complexity, factors)
-    return list(zip((job for job, _ in drawn), _made(Draws, luck)))
+    def redrawn(self, seed: int) -> Drawn:
+        """The same jobs with the draws of another seed; measured service factors stay."""
+        workload, service, _ = self._what
+        submit_s, jobs, draws = zip(*self._jobs)
+        columns = [np.array(column) for column in zip(*jobs)]
+        measured = isinstance(workload, LoggedWorkload)
+        factors = [each.service for each in draws] if measured else None
+        luck = _Luck(seed, service).take(columns[3], factors)
+        made = Drawn(*self._what)
+        made.columns = [(*columns, *luck)]
+        made._jobs = list(zip(submit_s, jobs, _made(Draws, luck)))
+        return made
 
 
 def _made(kind: type[T], columns: Columns) -> Iterator[T]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import DATA
+from support import DATA, needs
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -106,6 +106,21 @@ def test_other_draws_leave_the_jobs_and_measured_times_as_they_are():
     logged = cg.Scenario("log", log, market=certain)
     seen = over_lucks(logged, "fifo", 0, 5)
     assert all(run["wait_min"] == pytest.approx(20 / 60) for run in seen)
+
+
+@pytest.mark.parametrize(
+    "market", [pytest.param(own, marks=needs("numba", pytest.mark.slow)) for own in (0.0, 900.0)]
+)
+def test_draws_are_the_same_by_both_engines(market):
+    log = LoggedWorkload(
+        (0.0, 9.0, 9.0), (60.0, 70.0, 90.0), (90.0, 900.0, 99.0), (1,) * 3, (1.0,) * 3
+    )
+    day = cg.day("hectic", jobs=200).varied(persistence_s=market)
+    for scenario in (day, replace(day, workload=log)):
+        for policy in ("rh", "cadr", "random"):
+            assert over_lucks(scenario, policy, 3, 4) == over_lucks(
+                scenario, policy, 3, 4, "compiled"
+            )
 
 
 def test_lucks_are_checked():

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -39,14 +39,14 @@ from cgrsp_simpy.model.files import (
 )
 from cgrsp_simpy.model.metric import users_part
 from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.model.timeline import Timeline
+from cgrsp_simpy.model.timeline import Bands, Reasons, Timeline
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_class, check_job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, StockSeries
-from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
+from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE, ListPolicy
 from cgrsp_simpy.rental.process import life, renting_life
 from cgrsp_simpy.rental.record import (
     GAPS,
@@ -62,6 +62,7 @@ from cgrsp_simpy.rental.record import (
 from cgrsp_simpy.rental.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.view import Known, View
+from cgrsp_simpy.rental.why import Explained, bands
 from cgrsp_simpy.rental.workload import (
     DAYS,
     Drawn,
@@ -362,6 +363,16 @@ class Scenario(Model):
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         names = tuple(f"{index}  {gpu.name}" for index, gpu in enumerate(self.slots))
         return super().timeline(run, places=names, kinds=self.kinds(run, "complexity"), **parts)
+
+    def bands(self, run: Run) -> Bands:
+        return bands(self.market, self.slots, run.seed, run.timeline.end_s)
+
+    def reasons(self, run: Run) -> Reasons | None:
+        if type(run.rule) is not ListPolicy:
+            return None
+        made = self.simulation(Explained(run.rule), run.seed)
+        made.finish()
+        return cast(Explained, made.policy).reasons
 
     def outcome(self, run: Run) -> list[Any]:
         """What a study keeps of a run: its sums, in the order of the fields of Totals."""

@@ -66,11 +66,12 @@ def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, A
 
 
 def _bands(bands: Bands, tick_s: float) -> dict[str, Any]:
-    def ticks(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
-        return [[round(at_s / tick_s), *others] for at_s, *others in rows]
-
-    scarce = [[round(at_s / tick_s) for at_s in span] for span in bands.scarce]
-    return {"levels": {name: ticks(rows) for name, rows in bands.levels.items()}, "scarce": scarce}
+    levels = {
+        name: [[round(at_s / tick_s), level, told] for at_s, level, told in rows]
+        for name, rows in bands.levels.items()
+    }
+    scarce = [[round(from_s / tick_s), round(to_s / tick_s)] for from_s, to_s in bands.scarce]
+    return {"levels": levels, "scarce": scarce}
 
 
 def _run(run: Drawn, timeline: Timeline, tick_s: float) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +46,7 @@ from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_class, check_job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, StockSeries
-from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE, ListPolicy
+from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.process import life, renting_life
 from cgrsp_simpy.rental.record import (
     GAPS,
@@ -62,7 +62,7 @@ from cgrsp_simpy.rental.record import (
 from cgrsp_simpy.rental.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.view import Known, View
-from cgrsp_simpy.rental.why import Explained, bands
+from cgrsp_simpy.rental.why import bands, reasons
 from cgrsp_simpy.rental.workload import (
     DAYS,
     Drawn,
@@ -368,11 +368,7 @@ class Scenario(Model):
         return bands(self.market, self.slots, run.seed, run.timeline.end_s)
 
     def reasons(self, run: Run) -> Reasons | None:
-        if type(run.rule) is not ListPolicy:
-            return None
-        made = self.simulation(Explained(run.rule), run.seed)
-        made.finish()
-        return cast(Explained, made.policy).reasons
+        return reasons(self, run.rule, run.seed)
 
     def outcome(self, run: Run) -> list[Any]:
         """What a study keeps of a run: its sums, in the order of the fields of Totals."""

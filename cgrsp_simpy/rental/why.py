@@ -6,18 +6,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any, cast
 
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.timeline import Bands, Choice, Reasons
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import LOW, Market
-from cgrsp_simpy.rental.policies.rule import Index, Score, Tiers, sentence
-from cgrsp_simpy.rental.policies.rules import ListPolicy
+from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers, sentence
+from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission
 from cgrsp_simpy.rental.stock import DAY_S, Stock, law_changes_s
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 RANKED = 5  # waiting jobs that are told of a decision
 ROUNDING = 1e-9  # of chances
+
+
+def reasons(scenario: Model, rule: Any, seed: int) -> Reasons | None:
+    """What the rules of a policy say at the decisions of a run, which is made again; None of a
+    policy that is not of rules that say what they do.
+    """
+    plain = type(rule) is ListPolicy and isinstance(rule.reserve, Rule | None)
+    if not plain or not (isinstance(rule.order, Tiers | Index) or rule.order is by_submission):
+        return None
+    made = scenario.simulation(Explained(rule), seed)
+    made.finish()
+    return cast(Explained, made.policy).reasons
 
 
 class Explained(ListPolicy):
@@ -29,16 +43,14 @@ class Explained(ListPolicy):
         self.reasons = Reasons(sentence(policy.order), sentence(policy.place), [])
 
     def __call__(self, view: View) -> list[Assignment]:
-        order = self.order
-        ranked = [(job, "") for job in view.first(RANKED)]
+        order, self._offers = self.order, {}
         if isinstance(order, Tiers | Index):
-            ranked = order.ranked(view, RANKED)
+            told = [(job.id, said) for job, said in order.ranked(view, RANKED)]
+        else:
+            told = [(job.id, "") for job in view.first(RANKED)]
         kept = int(self.reserve(view)) if self.reserve else 0
-        self._offers = {}
-        answer = super().__call__(view)
-        told = [(job.id, said) for job, said in ranked]
         self.reasons.choices.append(Choice(view.now_s, told, self._offers, kept))
-        return answer
+        return super().__call__(view)
 
     def _told(self, view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
         """The offer that the rule takes; what it says is taken down afterwards, as it may draw."""

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import whole_queue
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.metrics import queue_length, values_at
+from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.model.timeline import CLAIM, VISIT, Timeline, timeline_of
 from cgrsp_simpy.plots.player import player_page
 
@@ -216,7 +217,7 @@ def test_a_rule_names_its_ranks_in_its_docstring_in_their_order():
         view = cg.day("hectic").moment(jobs)
         found = cg.make_policy(policy).order.ranked(view, 5)
         assert [told.partition(", ")[0] for _, told in found] == names
-        assert [job for job, _ in found] == cg.make_policy(policy).order.whole_queue(view)
+        assert [job for job, _ in found] == whole_queue(cg.make_policy(policy).order, view)
 
 
 def test_bands_are_the_stock_that_jobs_meet_and_the_hours_of_the_clock():
@@ -342,7 +343,9 @@ def test_a_browser_shows_queue_and_places_at_any_time(name, tmp_path):
             in_use = len(
                 set(claims["place"][(claims["from_s"] <= time_s) & (time_s < claims["to_s"])])
             )
-            assert told.startswith(f"{values_at(np.array([time_s]), times_s, waiting)[0]} waiting")
+            past = int(np.searchsorted(times_s, time_s, side="right"))
+            number = waiting[past - 1] if past else 0
+            assert told.startswith(f"{number} waiting")
             assert f"; {in_use} of {len(timeline.places)} " in told
         assert inked
     assert seen[0][0] == 0

@@ -198,16 +198,6 @@ class Tiers(Rule):
             found.append((job, ", ".join(filter(None, told))))
         return found
 
-    def whole_queue(self, view: View) -> list[Job]:
-        """The order by its definition: all waiting jobs, each by its own tier."""
-        tiers_of_class = self._at(view)
-
-        def key(job: Job) -> tuple[int, float, float, int]:
-            own = next(tier for tier in tiers_of_class(job) if job.deadline_s < tier[0])
-            return own[1], own[2], job.deadline_s, job.id
-
-        return sorted(view.queue, key=key)
-
 
 class Index(Rule):
     """An order by an index, the greatest first; equal ones by deadline, submission.
@@ -292,14 +282,14 @@ class Score(Rule):
 
     def said(self, view: View, job: Job, offer: SlotView) -> str:
         """An offer as the score sees it; after it has been asked, when it has drawn."""
-        told = []
-        if "mean_s" in self.arguments:
-            told.append(f"{view.mean_s(job, offer):.0f} s")
-        if "price_usd_per_h" in self.arguments:
-            told.append(f"{offer.gpu.price_usd_per_h:g} USD/h")
+        told = {
+            "mean_s": f"{view.mean_s(job, offer):.0f} s",
+            "price_usd_per_h": f"{offer.gpu.price_usd_per_h:g} USD/h",
+        }
         if "status" in self.arguments:
-            told.append(view.status(offer).name.title())
-        return f"{offer.gpu.name} ({', '.join(told)})"
+            told["status"] = view.status(offer).name.title()
+        shown = [text for name, text in told.items() if name in self.arguments]
+        return f"{offer.gpu.name} ({', '.join(shown)})"
 
 
 def tiers(function: Callable[..., Sequence[Tier]]) -> Tiers:

@@ -205,3 +205,14 @@ def utilisation(run):
     away_s = jobs["away_s"] if "away_s" in run.scenario.terms.columns else 0.0
     held_s = (jobs["finish_s"] - jobs["dispatch_s"] - away_s) * jobs["gpus"]
     return sum(run.held_s) / capacity_s, float(held_s.sum()) / capacity_s
+
+
+def whole_queue(order, view):
+    """An order by tiers, by its definition: all waiting jobs, each by its own tier."""
+    tiers_of_class = order._at(view)
+
+    def key(job):
+        own = next(tier for tier in tiers_of_class(job) if job.deadline_s < tier[0])
+        return own[1], own[2], job.deadline_s, job.id
+
+    return sorted(view.queue, key=key)

@@ -43,9 +43,3 @@ def littles_law(run: Timed | Timeline) -> tuple[float, float]:
     # thesis Eq. 3.8
     end_s, response_s = float(visits["end_s"].max()), visits["end_s"] - visits["ready_s"]
     return time_average(*in_system(run), end_s), len(visits) / end_s * float(response_s.mean())
-
-
-def values_at(times_s: np.ndarray, changes_s: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Values of a step function that is 0 before its first time."""
-    place = np.searchsorted(changes_s, times_s, side="right") - 1
-    return np.where(place < 0, 0, values[np.maximum(place, 0)])

@@ -9,6 +9,7 @@ from cgrsp_simpy.app import advice, cluster, comparison, day, own_or_rent
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.studies.executors import WorkerError
+from cgrsp_simpy.studies.replicate import MANY, studies_on
 
 PAGES = {
     "A day": day.page,
@@ -17,16 +18,23 @@ PAGES = {
     "Advice on a log": advice.page,
     "A cluster": cluster.page,
 }
+STYLE = """<style>
+.stMainBlockContainer { padding: 1rem 1.5rem; }
+.stMainBlockContainer [data-testid="stVerticalBlock"] { gap: .4rem; }
+[data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: .5rem; }
+[data-testid="stSidebarHeader"] { height: 1.5rem; margin: 0; }
+</style>"""
 TOLD = (InputError, PolicyError, SolverError, WorkerError, OverflowError, MemoryError)
 
 
 def main() -> None:
     """Show the page; what it refuses is told in one line."""
     st.set_page_config(page_title="Scheduling on rented GPUs", layout="wide")
-    chosen = st.sidebar.radio("Page", list(PAGES), key="page")
-    st.title(chosen)
+    st.html(STYLE)
+    chosen = st.sidebar.selectbox("Page", list(PAGES), key="page")
     try:
-        PAGES[chosen]()
+        with studies_on(jobs=MANY):  # the compiled loop is loaded once, for all that follows
+            PAGES[chosen]()
     except TOLD as error:
         st.error(" ".join(str(error).split()))
 

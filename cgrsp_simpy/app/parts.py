@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import floor, log10, nan
 from typing import Any
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
+from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.table import figure_text
 from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline, styled
@@ -16,22 +18,25 @@ from cgrsp_simpy.plots.player import player_page
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.replicate import simulate
 
 MOST_S = 60.0  # of work that a page starts
-PLAYER = 760  # pixels high
-A_ROW = 4  # figures
+PLAYER = 620  # pixels high
+SEEDS, BATCH = 30, 5  # of figures, and of those that are added at a time
+NONE, NOW = "none", "policy"
 
 
 def scenario_of() -> Scenario:
     """The day that the sliders say."""
-    left, middle, right = st.columns(3)
-    name = left.selectbox("Day", list(DAYS), index=list(DAYS).index("hectic"), key="day")
-    slots = middle.slider("Slots", 1, 20, 5, key="slots")
-    jobs = right.slider("Jobs", 10, 2000, DAYS[name][1], 10, key=f"jobs of {name}")
-    tight = left.slider("Share of 1-hour deadlines", 0.0, 1.0, 0.2, 0.05, key="tight")
-    told = "Persistence of stock, minutes (0: drawn anew for each job)"
-    persistence_min = middle.slider(told, 0, 240, 0, 10, key="persistence")
-    free = right.checkbox("The policy chooses the GPU type", key="free")
+    bar = st.sidebar
+    name = bar.selectbox("Day", list(DAYS), index=list(DAYS).index("hectic"), key="day")
+    slots = bar.slider("Slots", 1, 20, 5, key="slots")
+    jobs = bar.slider("Jobs", 10, 2000, DAYS[name][1], 10, key=f"jobs of {name}")
+    tight = bar.slider("Share of 1-hour deadlines", 0.0, 1.0, 0.2, 0.05, key="tight")
+    persistence_min = bar.slider(
+        "Persistence of stock, min (0: none)", 0, 240, 0, 10, key="persistence"
+    )
+    free = bar.checkbox("The policy chooses the GPU type", key="free")
     return day(name, slots, tight, jobs, free_types=free, persistence_s=60.0 * persistence_min)
 
 
@@ -98,29 +103,79 @@ def compared(model: Model, policies: Sequence[str], seeds: range, metrics: Seque
         draw(column, policy_bars, study, metric)
 
 
-def figures(run: Any, model: Model, names: Iterable[str]) -> None:
-    """Figures of a run, with their units."""
-    found = run.summary()
-    shown = [name for name in names if name in found]
-    for row in range(0, len(shown), A_ROW):
-        for column, name in zip(st.columns(A_ROW), shown[row : row + A_ROW]):
-            column.metric(str(model.metrics[name]), figure_text(found[name]))
+def beside_of(noun: str, names: Iterable[str], key: str) -> list[str]:
+    """One policy, or two that differ. noun: what a policy is called; key: of its widget."""
+    left, right = st.columns(2)
+    first = left.selectbox(noun, list(names), key=key)
+    second = right.selectbox("Beside it", [NONE, *names], key=f"{key} beside")
+    return [first] if second in (NONE, first) else [first, second]
 
 
-def pictures(run: Any, name: str) -> None:
-    """A run as a player, a Gantt chart, its queue or what its places do: the one that is chosen."""
+def told(
+    model: Model, policies: Sequence[str], names: Iterable[str], shown: Callable[[], None]
+) -> None:
+    """The figures of policies as means over seeds, which fill in, above those from before the last
+    change; below, what is shown in the meantime.
+    """
+    kept = st.session_state.setdefault("figures", {})
+    if kept.get("of") != (model, policies):
+        kept |= {"of": (model, policies), "before": kept.get("now", [])}
+    seeds = SEEDS if model.is_random else 1
+    rows: list[dict[str, Any]] = []
+    names = [name for name in names if name in model.metrics]
+    for first in range(0, seeds, BATCH):
+        rows += compare(model, policies, range(first, min(seeds, first + BATCH))).rows
+        kept["now"] = [
+            {
+                NOW: policy,
+                **{
+                    str(model.metrics[name]): supported(
+                        [row.get(name, nan) for row in rows if row["policy"] == policy]
+                    )
+                    for name in names
+                },
+            }
+            for policy in policies
+        ]
+        before = [{**row, NOW: f"{row[NOW]}, before"} for row in kept["before"]]
+        if not first:  # what stood here before stays until there is something new
+            place = st.empty()
+        with place.container():
+            st.table([*kept["now"], *before], hide_index=True)
+            st.caption(f"Means of {len(rows) // len(policies)} seeds ± half of the 95 % interval.")
+        if not first:
+            shown()
+
+
+def supported(values: Sequence[float]) -> str:
+    """A mean with half of its 95 % interval, to the two digits of it that count."""
+    found = mean(values)
+    half = found.half_width
+    if not half > 0:
+        return figure_text(found.mean)
+    digits = max(0, 1 - floor(log10(half)))
+    return f"{found.mean:z,.{digits}f} ± {half:.{digits}f}"
+
+
+def pictures(model: Model, policies: Sequence[str], name: str) -> None:
+    """A run of each policy as a player, Gantt charts, their queues or what their places do: the one
+    that is chosen.
+    """
     plots: dict[str, Callable[..., Any]] = {
         "Gantt": gantt,
         "Queue": queue_length,
         "Places": slot_timeline,
     }
-    chosen = st.radio("Shown", ["Player", *plots], horizontal=True, key="picture")
+    seed = int(st.sidebar.number_input("Seed of what is shown", 0, 1_000_000, 0, key="seed"))
+    chosen = st.sidebar.radio("Shown", ["Player", *plots], horizontal=True, key="picture")
+    runs = [simulate(model, policy, seed) for policy in policies]
     if chosen in plots:
-        draw(st, plots[chosen], run)
+        for column, run in zip(st.columns(len(runs)), runs):
+            draw(column, plots[chosen], run)
         return
-    page = player_page(run.timeline, name)
+    page = player_page(runs, f"{name}_{'_'.join(policies)}_{seed}")
     st.iframe(page, height=PLAYER)
-    st.download_button("This player as a file", page, f"{name}.html", "text/html")
+    st.download_button("This player as a file", page, f"{name}_{seed}.html", "text/html")
 
 
 def draw(place: Any, plot: Callable[..., Any], *of: Any) -> None:

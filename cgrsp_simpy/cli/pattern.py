@@ -125,19 +125,20 @@ def carry_out(given: argparse.Namespace, module: Module) -> Answer:
 
 
 def run(given: argparse.Namespace, module: Module) -> Answer:
-    """Run one policy once."""
+    """Run one policy once; a second one is shown beside it."""
     check_whole("--seed", given.seed, least=0)
-    check_show(given)
+    policies = policies_of(given.policy)
+    check_show(given, policies)
     scenario = module.scenario_of(given)
-    policy = scenario.make_policy(given.policy)
-    work = scenario.work_of([given.policy])
+    given.policy, policy, *beside = policies[0], *map(scenario.make_policy, policies)
+    work = scenario.work_of(policies)
     check_work(given, work, kept=scenario.jobs, per_s=scenario.pace_per_s)
     drawn = module.drawn(scenario, given)
     found = watch(
         given,
         lambda listener: scenario.simulation(policy, given.seed, drawn=drawn, listener=listener),
     )
-    draw(given, found)
+    draw(given, found, [scenario.run(other, given.seed) for other in beside])
     text, values = module.more(found, given)
     if given.by is not None:
         return by_answer(found.by(given.by), given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ PICTURES: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
 }
-FILMS = (".html", ".gif")
+FILMS = (".html", ".gif", ".mp4")
 LISTED = ("events", "step")
 
 
@@ -31,19 +31,27 @@ def add_show(parser: argparse.ArgumentParser) -> None:
     told = (
         "events: list them before the figures; step: the same with queue, places and future event"
         f" list, waiting for Enter after each; or a file: a Gantt chart ({', '.join(PICTURES)}), or"
-        f" queue and places in motion ({', '.join(FILMS)}); may be given again"
+        f" queue and places in motion ({', '.join(FILMS)}), of two policies side by side; may be"
+        " given again"
     )
     parser.add_argument("--show", action="append", metavar="WHAT", help=told)
 
 
-def check_show(given: argparse.Namespace) -> None:
-    """Raise InputError for what cannot be shown or drawn, and for events that would be listed into
-    JSON or CSV, before anything is run.
+def check_show(given: argparse.Namespace, policies: Sequence[str]) -> None:
+    """Raise InputError for what cannot be shown or drawn, for events that would be listed into
+    JSON or CSV, and for a second policy that nothing shows, before anything is run.
     """
     shown = given.show or []
     for each in shown:
         allowed = f"events, step, or a file that ends in {', '.join([*PICTURES, *FILMS])}"
         require(each in LISTED or _suffix(each) in (*PICTURES, *FILMS), "--show", each, allowed)
+        if _suffix(each) == ".mp4":
+            from cgrsp_simpy.plots.animation import check_film  # matplotlib, only where needed
+
+            check_film("--show", Path(each))
+    beside = any(_suffix(each) in FILMS for each in shown) and len(policies) == 2
+    allowed = f"one, or two with --show and a file that ends in {', '.join(FILMS)}"
+    require(len(policies) == 1 or beside, "policies", ", ".join(policies), allowed)
     listed = [each for each in shown if each in LISTED]
     require(len(listed) < 2, "--show", listed, "events or step, not both")
     allowed = "left out beside --show events, whose lines would stand in it"
@@ -75,15 +83,17 @@ def _say(what: object, flush: bool = False) -> None:
     print(visible(str(what), "\n"), flush=flush)
 
 
-def draw(given: argparse.Namespace, run: Any) -> None:
-    """Draw a run, or anything with a timeline, into the files that the option names."""
+def draw(given: argparse.Namespace, run: Any, beside: Sequence[Any] = ()) -> None:
+    """Draw a run, or anything with a timeline, into the files that the option names. beside: others
+    of the same jobs, in motion.
+    """
     for path in given.show or ():
         if _suffix(path) in PICTURES:
             _draw_gantt(run, path)
         elif path not in LISTED:
             from cgrsp_simpy.plots import animate  # matplotlib, only where it is needed
 
-            animate(run).save(path)
+            animate([run, *beside]).save(path)
 
 
 def _draw_gantt(run: Any, path: str) -> None:

@@ -21,7 +21,7 @@ from cgrsp_simpy.model.checks import InputError, check_one_of
 from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.policy import chosen
 from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.model.timeline import VISIT, Timeline
+from cgrsp_simpy.model.timeline import VISIT, Bands, Reasons, Timeline
 
 
 class Model:
@@ -220,6 +220,14 @@ class Model:
             "policy": run.policy,
         }
         return Timeline(**{**told, **parts})
+
+    def bands(self, run: Run) -> Bands | None:
+        """What was scarce when in a run; None where nothing is known of that."""
+        return None
+
+    def reasons(self, run: Run) -> Reasons | None:
+        """Why a run's policy chose as it did; None of one that declares no rules."""
+        return None
 
     # ---- studies ----
 

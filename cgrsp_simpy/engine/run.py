@@ -150,6 +150,8 @@ class Run:
     plan : Any
         What was planned ahead, by a scenario that plans, or what else its figures need;
         else None.
+    rule : Any
+        The policy itself, with which the run can be made again; None where it had none.
     """
 
     def __init__(
@@ -163,9 +165,11 @@ class Run:
         decisions: int = 0,
         held_s: Sequence[float] = (),
         plan: Any = None,
+        rule: Any = None,
     ) -> None:
         records.close()
         self.scenario, self.policy, self.seed = scenario, policy, seed
+        self.rule = rule
         self.decisions, self.held_s, self.tally = (
             decisions,
             tuple(held_s),

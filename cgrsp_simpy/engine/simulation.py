@@ -157,6 +157,7 @@ class Simulation:
             1,
             False,
         )  # the source, lives and processes that count
+        self._rule = policy
         self.policy, self.name = copy.deepcopy(policy), policy_name(policy)
         self.hears_all = any(
             getattr(policy, name, False) for name in ("asks_on_arrival", "suspends")
@@ -634,4 +635,5 @@ class Simulation:
             self.decisions,
             self.held_s,
             self.plan,
+            self._rule,
         )

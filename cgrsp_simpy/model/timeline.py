@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import getattr_static
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -69,6 +70,39 @@ class Timeline:
         return float(
             max(self.claims["to_s"].max(initial=0.0), self.visits["end_s"].max(initial=0.0))
         )
+
+
+class Choice(NamedTuple):
+    """A decision of a policy: what it said of the jobs that waited, and of where they could go.
+
+    time_s: of the decision. ranked: the first jobs of all, and what it said of each. offers: by
+    job that was given a choice of places, what it said of them, the chosen one first. kept: number
+    of idle places that it withheld.
+    """
+
+    time_s: float
+    ranked: Sequence[tuple[int, str]]
+    offers: Mapping[int, Sequence[str]]
+    kept: int
+
+
+class Reasons(NamedTuple):
+    """How a policy says that it decides: its order and its placement in words; its choices."""
+
+    order: str
+    place: str
+    choices: list[Choice]
+
+
+class Bands(NamedTuple):
+    """What was scarce when, whatever a policy did.
+
+    levels: by name, triples of a time in seconds, the level from then on, 0 (plenty) to 1, and
+    that in words. scarce: from when to when less is to be had than on average, seconds.
+    """
+
+    levels: Mapping[str, Sequence[tuple[float, float, str]]]
+    scarce: Sequence[tuple[float, float]]
 
 
 class Timed(Protocol):

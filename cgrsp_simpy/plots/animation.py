@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from matplotlib.animation import AbstractMovieWriter, FuncAnimation, PillowWriter
+from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
@@ -18,10 +18,10 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from cgrsp_simpy.analysis import metrics
-from cgrsp_simpy.model.checks import check_number, check_whole, require
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
-from cgrsp_simpy.plots.data import Drawn, time_unit
+from cgrsp_simpy.plots.data import Drawn, runs_of, time_unit
 from cgrsp_simpy.plots.lanes import bars
 from cgrsp_simpy.plots.parts import whole_numbers
 from cgrsp_simpy.plots.player import player_page
@@ -33,82 +33,119 @@ LETTERS = 65  # of a job's name, in all boxes of a row
 WRITTEN = 100  # up to so many boxes say which job holds them
 FLAT = 6  # width of all boxes over height, where they are more
 SIDE = 0.9  # of a box
+FILMS = (".html", ".gif", ".mp4")
+FILM = {1: (8.0, 4.5), 2: (12.8, 5.4)}  # size of a frame, inches, by number of runs
 
 
 class RunAnimation:
-    """A run in motion, to be saved as an .html file that plays it, or as a .gif of its frames.
+    """Runs in motion, to be saved as an .html file that plays them, or as a film of frames, .gif or
+    .mp4.
 
-    timeline: what is shown. frames: number of frames of a film. fps: frames per second of a film.
+    runs: one, or two side by side. frames: number of frames of a film. fps: frames per second of a
+    film. captions: of the .html file.
     """
 
-    def __init__(self, timeline: Timeline, frames: int, fps: float) -> None:
-        self._timeline, self._frames, self._fps = timeline, frames, fps
+    def __init__(
+        self, runs: Sequence[Drawn], frames: int, fps: float, captions: Mapping[float, str]
+    ) -> None:
+        self._runs, self._frames, self._fps, self._captions = runs, frames, fps, captions
 
     def film(self) -> FuncAnimation:
         """The frames, as matplotlib takes them.
 
         Result: of the queue and the places, at evenly spaced times.
         """
-        figure = Figure(figsize=(8.0, 4.5), layout="constrained")
+        timelines = [timeline_of(run) for run in self._runs]
+        figure = Figure(figsize=FILM[len(timelines)], layout="constrained")
         _Unseen(figure)
-        top, bottom = figure.subplots(2, height_ratios=(2, 1))
-        scene = _Scene(self._timeline, top, bottom)
+        rows = figure.subplots(2, len(timelines), height_ratios=(2, 1), squeeze=False, sharey="row")
+        end_s = max(timeline.end_s for timeline in timelines)
+        columns = zip(timelines, rows[0], rows[1])
+        scenes = [_Scene(timeline, top, bottom, end_s) for timeline, top, bottom in columns]
         figure.draw_without_rendering()
         # all has its place; to find it anew for each frame takes long
         figure.set_layout_engine("none")
-        times_s = np.linspace(0.0, self._timeline.end_s, self._frames).tolist()
-        return FuncAnimation(
-            figure, scene.show, frames=times_s, interval=1000 / self._fps, repeat=False
-        )
+        times_s = np.linspace(0.0, end_s, self._frames).tolist()
+
+        def show(time_s: float) -> list[Any]:
+            return [drawn for scene in scenes for drawn in scene.show(time_s)]
+
+        return FuncAnimation(figure, show, frames=times_s, interval=1000 / self._fps, repeat=False)
 
     def save(
         self, filename: str | Path, writer: AbstractMovieWriter | str | None = None, **options: Any
     ) -> None:
         """Write the animation; a file appears whole or not at all, unless a writer is given.
 
-        filename: its ending, .gif or .html, tells the kind of file. writer: of another kind of
-        film, as matplotlib takes it. options: of a film, as of matplotlib's `Animation.save`.
-        Raises InputError if the file cannot be written, or its name ends neither in .gif nor in
-        .html.
+        filename: its ending, .html, .gif or .mp4, tells the kind of file; .mp4 needs ffmpeg.
+        writer: of another kind of film, as matplotlib takes it. options: of a film, as of
+        matplotlib's `Animation.save`. Raises InputError if the file cannot be written, or its name
+        has another ending.
         """
         if writer is not None:
             self.film().save(str(filename), writer=writer, **options)
             return
         path = Path(filename)
         suffix = path.suffix.lower()
-        allowed = "a name that ends in .gif or .html"
-        require(suffix in (".gif", ".html"), "file", str(filename), allowed)
+        check_film("file", path)
         if suffix == ".html":
-            write_whole(path, player_page(self._timeline, path.stem).encode())
+            write_whole(path, player_page(self._runs, path.stem, self._captions).encode())
             return
+        made = PillowWriter if suffix == ".gif" else FFMpegWriter
         with TemporaryDirectory() as folder:
             drawn = Path(folder) / path.name
-            writer = PillowWriter(fps=self._fps)  # type: ignore[arg-type]  # not only whole numbers
+            writer = made(fps=self._fps)  # type: ignore[arg-type]  # not only whole numbers
             self.film().save(str(drawn), writer=writer, **options)
             write_whole(path, drawn.read_bytes())
 
 
-def animate(run: Drawn, frames: int = 120, fps: float = 12.0) -> RunAnimation:
-    """A run in motion: `animate(run).save("day.html")`, or "day.gif".
+def check_film(what: str, path: Path) -> None:
+    """Raise InputError for a file that is no film, or one that cannot be made here."""
+    suffix = path.suffix.lower()
+    require(suffix in FILMS, what, str(path), f"a name that ends in {', '.join(FILMS)}")
+    if suffix == ".mp4" and not FFMpegWriter.isAvailable():
+        raise InputError(
+            f"{path}: an .mp4 needs ffmpeg, which is not installed; .html and .gif do not"
+        )
 
-    The .html file plays the run by itself, event by event if asked: the queue with its deadlines,
-    the places with what they hold, each job a mark that can be followed. Its times are rounded to
-    at least a millionth of the run.
 
-    In a .gif a place is a box, filled as far as jobs hold it. Up to 100 boxes say which job that
+def animate(
+    runs: Drawn | Iterable[Drawn],
+    frames: int = 120,
+    fps: float = 12.0,
+    captions: Mapping[float, str] = {},
+) -> RunAnimation:
+    """A run in motion: `animate(run).save("day.html")`, or "day.gif", or "day.mp4"; or two of the
+    same jobs, side by side: `animate([run, other])`.
+
+    The .html file plays the runs by itself, event by event if asked: the queue with its deadlines,
+    the places with what they hold, each job a mark that can be followed; of rented slots the stock
+    and its scarce hours, and what the rules of the policy said at the last decision. Its times are
+    rounded to at least a millionth of the run.
+
+    In a film a place is a box, filled as far as jobs hold it. Up to 100 boxes say which job that
     is, or how many; up to 20 are named, and say it by the name of the job, if it has one, shortened
     to the box.
 
-    run: of any model, with records. frames: number of frames of a .gif, >= 2. fps: frames per
-    second of a .gif, > 0. Result: to be saved as .gif or .html. Raises InputError for a run without
-    jobs, or a number that is not allowed.
+    runs: of any model, with records. frames: number of frames of a film, >= 2. fps: frames per
+    second of a film, > 0. captions: by seconds, what is to be read from then on in the .html file.
+    Result: to be saved. Raises InputError for a run without jobs, more than two, two of other jobs,
+    or a number that is not allowed.
     """
     check_whole("frames", frames, least=2)
     check_number("fps", fps, above=0)
-    timeline = timeline_of(run)
-    number = len(timeline.visits)
-    require(number > 0, "jobs with records in the run", number, "at least one")
-    return RunAnimation(timeline, frames, fps)
+    for at_s in captions:
+        check_number("time of a caption", at_s, least=0)
+    shown = runs_of(runs)
+    require(len(shown) <= 2, "runs", len(shown), "one or two")
+    jobs = []
+    for run in shown:
+        visits = timeline_of(run).visits
+        require(len(visits) > 0, "jobs with records in the run", len(visits), "at least one")
+        due_s = np.nan_to_num(visits["due_s"], nan=-1.0).tolist()
+        jobs.append((getattr(run, "seed", 0), sorted(zip(visits["job"].tolist(), due_s))))
+    require(jobs[0] == jobs[-1], "runs", shown, "of the same jobs and seed")
+    return RunAnimation(shown, frames, fps, captions)
 
 
 class _Unseen(FigureCanvasAgg):
@@ -121,8 +158,8 @@ class _Unseen(FigureCanvasAgg):
 class _Scene:
     """What is on the figure, and how it looks at a time."""
 
-    def __init__(self, timeline: Timeline, top: Axes, bottom: Axes) -> None:
-        self._policy, self._unit = timeline.policy, time_unit(timeline.end_s)
+    def __init__(self, timeline: Timeline, top: Axes, bottom: Axes, end_s: float) -> None:
+        self._policy, self._unit = timeline.policy, time_unit(end_s)
         times_s, waiting = metrics.queue_length(timeline)
         self._times_s, self._waiting = (
             np.concatenate([[0.0], times_s]),
@@ -132,8 +169,8 @@ class _Scene:
         (self._line,) = top.plot([], [], drawstyle="steps-post", color=colour)
         (self._now,) = top.plot([], [], "o", color=colour)
         top.set(
-            xlim=(0, timeline.end_s / self._unit[0]),
-            ylim=(0, max(1.0, 1.05 * float(self._waiting.max()))),
+            xlim=(0, end_s / self._unit[0]),
+            ylim=(0, max(top.get_ylim()[1], 1.05 * float(self._waiting.max()))),
             xlabel=f"time ({self._unit[1]})",
             ylabel="waiting jobs",
         )

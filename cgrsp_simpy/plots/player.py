@@ -1,5 +1,5 @@
-"""A run as one HTML file that plays it: what the page is given of a timeline. How it draws that is
-in player.html, beside this file; nothing is loaded from elsewhere.
+"""A run, or two of the same jobs, as one HTML file that plays them: what the page is given. How it
+draws that is in player.html, beside this file; nothing is loaded from elsewhere.
 """
 
 from __future__ import annotations
@@ -7,43 +7,74 @@ from __future__ import annotations
 import html
 import json
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.model.timeline import PHASES, Timeline
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.model.timeline import PHASES, Bands, Reasons, Timeline, timeline_of
+from cgrsp_simpy.plots.data import Drawn
 from cgrsp_simpy.plots.lanes import bars
-from cgrsp_simpy.plots.style import EXECUTING, MISSED, ink_on, kind_colours, phase_greys
+from cgrsp_simpy.plots.style import EXECUTING, MISSED, STATUS, ink_on, kind_colours, phase_greys
 
 DIGITS = 7  # of the end of a run, in ticks
 DECIMALS = 6  # of an amount
 TEMPLATE = Path(__file__).with_name("player.html")
 
 
-def player_page(timeline: Timeline, title: str) -> str:
-    """The page of a run.
+def player_page(runs: Sequence[Drawn], title: str, captions: Mapping[float, str] = {}) -> str:
+    """The page of a run, or of two, side by side, of the same jobs.
 
-    timeline: of any model, with jobs. title: of the page. Result: HTML that needs nothing else.
+    runs: of any model, with jobs. title: of the page. captions: by seconds, what is to be read from
+    then on. Result: HTML that needs nothing else.
     """
-    data = json.dumps(encoded(timeline), separators=(",", ":"), allow_nan=False)
+    data = json.dumps(encoded(runs, captions), separators=(",", ":"), allow_nan=False)
     page = TEMPLATE.read_text(encoding="utf-8").replace("@TITLE@", html.escape(title))
     return page.replace("@DATA@", data.replace("<", "\\u003c"))
 
 
-def encoded(timeline: Timeline) -> dict[str, Any]:
-    """A timeline in few and small numbers, as the page reads it.
+def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, Any]:
+    """Runs in few and small numbers, as the page reads them.
 
-    Times are whole ticks of `tick_s` seconds, the power of ten that gives the end of the run at
-    most seven digits. Columns `job` and `ready` of the jobs, in order of `ready`, and `from` of the
-    bars are differences to the row before; a job's `wait`, `stay` and `due` count from `ready`
-    (null: never granted a place; no deadline), a bar's `length` from `from`. A bar's `job` is a row
-    of the jobs; `low` and `amount` are in the unit of its place, to six decimals, and null where
-    every job holds a place as a whole.
+    Times are whole ticks of `tick_s` seconds, the power of ten that gives the end of the last run
+    at most seven digits. Of each of `runs`: columns `job` and `ready` of the jobs, in order of
+    `ready`, and `from` of the bars are differences to the row before; a job's `wait`, `stay` and
+    `due` count from `ready` (null: never granted a place; no deadline), a bar's `length` from
+    `from`. A bar's `job` is a row of the jobs; `low` and `amount` are in the unit of its place, to
+    six decimals, and null where every job holds a place as a whole. What its policy said of
+    decisions, `why`, is null where it declares no rules: `at` are differences, `jobs` rows of the
+    first waiting jobs, `said` and `offers` numbers of `texts`.
 
-    timeline: of any model. Result: plain values for JSON.
+    Result: plain values for JSON.
     """
-    tick_s = 10.0 ** (math.ceil(math.log10(timeline.end_s)) - DIGITS) if timeline.end_s else 1.0
+    timelines = [timeline_of(run) for run in runs]
+    end_s = max(timeline.end_s for timeline in timelines)
+    tick_s = 10.0 ** (math.ceil(math.log10(end_s)) - DIGITS) if end_s else 1.0
+    known = [run for run in runs if isinstance(run, Run)]
+    bands = next((run.scenario.bands(run) for run in known), None)
+    return {
+        "tick_s": tick_s,
+        "end": round(end_s / tick_s),
+        "late": MISSED,
+        "levels": STATUS,
+        "captions": [[round(at_s / tick_s), told] for at_s, told in sorted(captions.items())],
+        "bands": bands and _bands(bands, tick_s),
+        "runs": [_run(run, timeline, tick_s) for run, timeline in zip(runs, timelines)],
+    }
+
+
+def _bands(bands: Bands, tick_s: float) -> dict[str, Any]:
+    levels = {
+        name: [[round(at_s / tick_s), level, told] for at_s, level, told in rows]
+        for name, rows in bands.levels.items()
+    }
+    scarce = [[round(from_s / tick_s), round(to_s / tick_s)] for from_s, to_s in bands.scarce]
+    return {"levels": levels, "scarce": scarce}
+
+
+def _run(run: Drawn, timeline: Timeline, tick_s: float) -> dict[str, Any]:
     visits = np.sort(timeline.visits, order=["ready_s", "job"])
     kinds = kind_colours(timeline.kinds.get(job, PHASES[1]) for job in visits["job"].tolist()) or {
         PHASES[1]: EXECUTING
@@ -51,18 +82,39 @@ def encoded(timeline: Timeline) -> dict[str, Any]:
     found = bars(timeline)
     found = found[np.argsort(found["from_s"], kind="stable")]
     phases = {PHASES[1]: EXECUTING, **phase_greys(found["phase"].tolist())}
+    row = {job: number for number, job in enumerate(visits["job"].tolist())}
+    reasons = run.scenario.reasons(run) if isinstance(run, Run) else None
     return {
         "policy": timeline.policy,
         "noun": timeline.noun,
         "places": list(timeline.places),
         "sizes": _plain(np.array(timeline.sizes)),
-        "tick_s": tick_s,
-        "end": round(timeline.end_s / tick_s),
-        "late": MISSED,
         "kinds": _looks(kinds),
         "phases": _looks(phases),
         "jobs": _jobs(timeline, visits, list(kinds), tick_s),
-        "bars": _bars(timeline, visits, found, list(phases), tick_s),
+        "bars": _bars(timeline, row, found, list(phases), tick_s),
+        "why": reasons and _why(reasons, row, tick_s),
+    }
+
+
+def _why(reasons: Reasons, row: Mapping[int, int], tick_s: float) -> dict[str, Any]:
+    texts: dict[str, int] = {}
+
+    def numbers(told: Iterable[str]) -> list[int]:
+        return [texts.setdefault(text, len(texts)) for text in told]
+
+    choices = reasons.choices
+    return {
+        "order": reasons.order,
+        "place": reasons.place,
+        "at": _differences(_ticks(np.array([each.time_s for each in choices]), tick_s)),
+        "jobs": [[row[job] for job, _ in each.ranked] for each in choices],
+        "said": [numbers(told for _, told in each.ranked) for each in choices],
+        "offers": [
+            [[row[job], *numbers(told)] for job, told in each.offers.items()] for each in choices
+        ],
+        "kept": [each.kept for each in choices],
+        "texts": list(texts),
     }
 
 
@@ -93,9 +145,8 @@ def _jobs(
 
 
 def _bars(
-    timeline: Timeline, visits: np.ndarray, found: np.ndarray, phases: list[str], tick_s: float
+    timeline: Timeline, row: dict[int, int], found: np.ndarray, phases: list[str], tick_s: float
 ) -> dict[str, Any]:
-    row = {job: number for number, job in enumerate(visits["job"].tolist())}
     size = np.array(timeline.sizes)[found["place"]]
     begin = _ticks(found["from_s"], tick_s)
     whole = bool(((found["low"] == 0) & (found["high"] == 1)).all())

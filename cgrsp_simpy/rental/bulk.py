@@ -338,6 +338,7 @@ class Bulk:
             self.held if self.keep else None,
             int(self.run.number[kernel.DECISIONS]),
             self.run.held_s.tolist(),
+            rule=self.policy,
         )
 
     @cached_property

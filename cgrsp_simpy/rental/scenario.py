@@ -39,7 +39,7 @@ from cgrsp_simpy.model.files import (
 )
 from cgrsp_simpy.model.metric import users_part
 from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.model.timeline import Timeline
+from cgrsp_simpy.model.timeline import Bands, Reasons, Timeline
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
@@ -62,6 +62,7 @@ from cgrsp_simpy.rental.record import (
 from cgrsp_simpy.rental.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.view import Known, View
+from cgrsp_simpy.rental.why import bands, reasons
 from cgrsp_simpy.rental.workload import (
     DAYS,
     Drawn,
@@ -362,6 +363,12 @@ class Scenario(Model):
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         names = tuple(f"{index}  {gpu.name}" for index, gpu in enumerate(self.slots))
         return super().timeline(run, places=names, kinds=self.kinds(run, "complexity"), **parts)
+
+    def bands(self, run: Run) -> Bands:
+        return bands(self.market, self.slots, run.seed, run.timeline.end_s)
+
+    def reasons(self, run: Run) -> Reasons | None:
+        return reasons(self, run.rule, run.seed)
 
     def outcome(self, run: Run) -> list[Any]:
         """What a study keeps of a run: its sums, in the order of the fields of Totals."""

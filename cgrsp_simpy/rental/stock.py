@@ -40,6 +40,10 @@ class Stock:
         path = self._path(gpu)
         return self.market.status(gpu, time_s, uniform) if path is None else path.status(time_s)
 
+    def persists(self, gpu: GpuType) -> bool:
+        """Whether the stock of a type persists, or is replayed."""
+        return self._path(gpu) is not None
+
     def seen_s(self, gpu: GpuType, now_s: float) -> float | None:
         """When the scheduler last looked at a type, seconds; None: it sees nothing of it."""
         poll_s = self.market.poll_s
@@ -67,7 +71,7 @@ class Stock:
         if isinstance(path, _Replayed):
             return path.changes_s(after_s, before_s)
         own = path.changes_s(after_s, before_s) if path else []
-        return sorted({*own, *_law_changes_s(self.market, after_s, before_s)})
+        return sorted({*own, *law_changes_s(self.market, after_s, before_s)})
 
     def runs_out_s(self, gpu: GpuType, after_s: float) -> float:
         """When the stock of a type that persists next becomes Low after a time, seconds; infinite
@@ -197,7 +201,7 @@ def start_s(market: Market, seed: int) -> float:
     return to_hour_s + int(uniform * days) * DAY_S
 
 
-def _law_changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
+def law_changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
     """When the law of the stock changes between two times.
 
     A nanosecond later where rounding would put it before.

@@ -2,6 +2,7 @@
 one command.
 """
 
+import math
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.app import SCRIPT
 from cgrsp_simpy.cli import app as command
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.model.table import figure_text
+from cgrsp_simpy.plots.player import player_page
 from cgrsp_simpy.waiting.policies import waiting_policy
 
 PAGES = ["A day", "Compare policies", "Own or rent", "Advice on a log", "A cluster"]
@@ -33,8 +34,8 @@ def page(monkeypatch):
     from streamlit.testing.v1 import AppTest
 
     def show(name, **values):
-        at = AppTest.from_file(str(SCRIPT), default_timeout=60).run()
-        at.sidebar.radio[0].set_value(name).run()
+        at = AppTest.from_file(str(SCRIPT), default_timeout=600).run()
+        at.sidebar.selectbox(key="page").set_value(name).run()
         return then(at, **values)
 
     return show
@@ -60,27 +61,55 @@ def errors(at):
 # ---- pages ----
 
 
+def rows_of(at):
+    """The rows of figures, by what stands before them."""
+    return {row["policy"]: row for row in at.table[0].value.to_dict("records")}
+
+
+def interval(study, policy, metric):
+    """A mean with half of its interval, to the two digits of it that count."""
+    found = study.means()[policy][metric]
+    decimals = max(0, 1 - math.floor(math.log10(found.half_width)))
+    return f"{found.mean:,.{decimals}f} ± {found.half_width:.{decimals}f}"
+
+
 @pytest.mark.slow
 @with_streamlit
-def test_a_day_shows_the_figures_of_its_run(page):
+def test_a_day_shows_means_over_seeds_beside_those_before_the_change_and_its_runs(page):
     at = page(
         "A day",
-        slider={"slots": 4, "tight": 0.5, "persistence": 30, "jobs of hectic": 200},
+        slider={"slots": 4, "tight": 0.5, "persistence": 30, "jobs of hectic": 60},
         selectbox={"policy": "rh"},
         number_input={"seed": 7},
     )
-    run = cg.simulate(
-        cg.day("hectic", slots=4, tight_fraction=0.5, jobs=200, persistence_s=1800), "rh", 7
+    day = cg.day("hectic", slots=4, tight_fraction=0.5, jobs=60, persistence_s=1800)
+    study = cg.compare(day, ["rh", "edf"], range(30))
+    found = rows_of(at)["rh"]
+    assert found["mean wait (min)"] == interval(study, "rh", "wait_min")
+    assert found["cost (USD)"] == interval(study, "rh", "cost_usd")
+    assert at.caption[0].value == "Means of 30 seeds ± half of the 95 % interval."
+    at = then(at, selectbox={"policy beside": "edf"})
+    rows = rows_of(at)
+    assert list(rows) == ["rh", "edf", "rh, before"]
+    assert rows["edf"]["mean wait (min)"] == interval(study, "edf", "wait_min")
+    assert rows["rh, before"] == {**found, "policy": "rh, before"}
+    at = then(at, slider={"slots": 5})
+    now, before = (
+        rows_of(at),
+        {name: {**row} for name, row in rows.items() if name in ("rh", "edf")},
     )
-    found = run.summary()
-    shown = {each.label: each.value for each in at.metric}
-    assert shown["mean wait (min)"] == figure_text(found["wait_min"])
-    assert shown["missed deadlines (%)"] == figure_text(found["miss_pct"])
-    assert len(shown) == 6
-    assert "hectic_rh_7" in at.get("iframe")[0].proto.srcdoc
+    assert list(now) == ["rh", "edf", "rh, before", "edf, before"]
+    for name, row in before.items():
+        assert now[f"{name}, before"] == {**row, "policy": f"{name}, before"}
+        assert now[name] != row
+    srcdoc = at.get("iframe")[0].proto.srcdoc
+    day = day.varied(slots=5)
+    assert srcdoc == player_page(
+        [cg.simulate(day, name, 7) for name in ("rh", "edf")], "hectic_rh_edf_7"
+    )
     for name in ("Gantt", "Queue", "Places"):
         at = then(at, radio={"picture": name})
-        assert len(at.image) == 1 and not at.get("iframe")
+        assert len(at.image) == 2 and not at.get("iframe")
     assert errors(at) == []
 
 
@@ -193,8 +222,10 @@ def test_a_cluster_shows_a_run_and_compares(page):
     offered = cg.cluster.Offered(jobs=40, warm_up=40, after=160)
     setting = cg.cluster.Scenario(offered, cg.cluster.Cluster((8,) * 4))
     assert at.code[0].value == str(cg.compare(setting, ["fifo", "easy"], range(2)))
-    found = cg.simulate(setting, "easy", 0).summary()
-    assert at.metric[0].value == figure_text(found[setting.shown[0]])
+    study = cg.compare(setting, ["easy"], range(30))
+    metric = setting.shown[0]
+    told = rows_of(at)["easy"][str(setting.metrics[metric])]
+    assert told == interval(study, "easy", metric)
     at = then(at, select_slider={"gpus": 1}, slider={"nodes": 1})
     assert len(errors(at)) == 1
 

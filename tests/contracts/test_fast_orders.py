@@ -2,6 +2,7 @@
 whole queue gives.
 """
 
+from functools import partial
 from itertools import product
 from math import exp
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import several
+from support import several, whole_queue
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.rule import Tiers
@@ -36,7 +37,7 @@ seeds = pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.sl
 def general(policy):
     """The same policy with the order by its definition."""
     made = cg.make_policy(policy)
-    return cg.ListPolicy(made.order.whole_queue, made.place, made.name, made.reserve)
+    return cg.ListPolicy(partial(whole_queue, made.order), made.place, made.name, made.reserve)
 
 
 def test_these_policies_have_an_order_by_tiers():
@@ -51,7 +52,7 @@ def test_fronts_of_classes_give_the_first_of_the_whole_queue_all_day(policy, day
 
     def look_on(view):
         most = len(view.idle)
-        decisions.append(decide.order(view)[:most] == decide.order.whole_queue(view)[:most])
+        decisions.append(decide.order(view)[:most] == whole_queue(decide.order, view)[:most])
         return decide(view)
 
     cg.simulate(cg.day(day, jobs=DAYS[day]), look_on, seed)
@@ -141,7 +142,7 @@ def answer(policy, moment):
 def test_fronts_of_classes_give_the_first_of_any_queue(policy, moment):
     view, order = view_of(moment), cg.make_policy(policy).order
     most = len(view.idle)
-    assert order(view)[:most] == order.whole_queue(view)[:most]
+    assert order(view)[:most] == whole_queue(order, view)[:most]
     assert len(order(view)) >= min(most, view.waiting)
     assert answer(cg.make_policy(policy), moment) == answer(general(policy), moment)
 
@@ -222,7 +223,7 @@ def test_orders_are_those_of_the_definitions(policy, moment):
         )
         return DEFINITIONS[policy](view, job, idle_s, all_s), job.deadline_s, job.id
 
-    assert cg.make_policy(policy).order.whole_queue(view) == sorted(view.queue, key=key)
+    assert whole_queue(cg.make_policy(policy).order, view) == sorted(view.queue, key=key)
 
 
 # ---- orders by an index: the whole queue by its definition ----

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import whole_queue
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.metrics import queue_length, values_at
+from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.model.timeline import CLAIM, VISIT, Timeline, timeline_of
 from cgrsp_simpy.plots.player import player_page
 
@@ -60,9 +61,9 @@ class Read(HTMLParser):
         self._inside = None
 
 
-def decoded(data):
-    """The claims and visits that the data of a page stand for, in ticks, as its docstring says."""
-    jobs, bars = data["jobs"], data["bars"]
+def decoded(run):
+    """The claims and visits that a run of a page stands for, in ticks, as its docstring says."""
+    jobs, bars = run["jobs"], run["bars"]
     ids, ready = np.cumsum(jobs["job"]), np.cumsum(jobs["ready"])
     since = {
         name: np.array([np.nan if value is None else value for value in jobs[name]])
@@ -76,18 +77,18 @@ def decoded(data):
     for row, (number, place, phase, length) in enumerate(
         zip(*(bars[name] for name in ("job", "place", "phase", "length")))
     ):
-        key = (int(ids[number]), place, data["phases"][phase]["name"], begin[row])
-        amount = data["sizes"][place] if bars["low"] is None else bars["amount"][row]
+        key = (int(ids[number]), place, run["phases"][phase]["name"], begin[row])
+        amount = run["sizes"][place] if bars["low"] is None else bars["amount"][row]
         assert claims.get(key, (length, 0))[0] == length
         claims[key] = (length, claims.get(key, (length, 0.0))[1] + amount)
     return claims, visits
 
 
-def same_as(data, timeline):
+def same_as(data, timeline, number=0):
     """Assert that data hold a timeline, times to half a tick, amounts to six decimals."""
-    claims, visits = decoded(data)
-    tick_s = data["tick_s"]
-    assert 1e-8 <= tick_s / timeline.end_s <= 1e-6 * (1 + 1e-9)
+    run, tick_s = data["runs"][number], data["tick_s"]
+    claims, visits = decoded(run)
+    assert 1e-8 <= tick_s / (data["end"] * tick_s) <= 1.1e-6
     told = {}
     for claim in timeline.claims:
         from_s, to_s = np.rint([claim["from_s"] / tick_s, claim["to_s"] / tick_s])
@@ -101,12 +102,12 @@ def same_as(data, timeline):
     for visit in timeline.visits.tolist():
         expected = [time_s / tick_s for time_s in visit[1:]]
         assert visits[visit[0]] == pytest.approx(expected, abs=0.5, nan_ok=True)
-    assert data["places"] == list(timeline.places)
-    assert data["sizes"] == pytest.approx(timeline.sizes)
+    assert run["places"] == list(timeline.places)
+    assert run["sizes"] == pytest.approx(timeline.sizes)
 
 
-def data_of(timeline):
-    return json.loads(Read(player_page(timeline, "a")).texts["data"])
+def data_of(*runs):
+    return json.loads(Read(player_page(runs, "a")).texts["data"])
 
 
 @every_run
@@ -114,10 +115,11 @@ def test_the_data_are_the_claims_and_visits_of_the_run(name):
     timeline = RUNS[name]().timeline
     data = data_of(timeline)
     same_as(data, timeline)
-    kinds = [data["kinds"][kind]["name"] for kind in data["jobs"]["kind"] or []]
-    ids = np.cumsum(data["jobs"]["job"]).tolist()
+    (run,) = data["runs"]
+    kinds = [run["kinds"][kind]["name"] for kind in run["jobs"]["kind"] or []]
+    ids = np.cumsum(run["jobs"]["job"]).tolist()
     assert kinds in ([], [timeline.kinds.get(job, "executing") for job in ids])
-    assert data["jobs"]["label"] in (None, [timeline.labels.get(job, str(job)) for job in ids])
+    assert run["jobs"]["label"] in (None, [timeline.labels.get(job, str(job)) for job in ids])
 
 
 @given(
@@ -149,13 +151,103 @@ def test_any_claims_come_back(wanted):
 
 
 @pytest.mark.slow
-def test_a_day_of_a_thousand_jobs_is_a_small_file(tmp_path):
-    run = cg.simulate(cg.day("hectic", jobs=1000), "rh", 1)
-    cg.plots.animate(run).save(tmp_path / "day.html")
+def test_a_day_of_a_thousand_jobs_under_two_policies_is_a_small_file(tmp_path):
+    day = cg.day("hectic", jobs=1000, persistence_s=600)
+    runs = [cg.simulate(day, policy, 1) for policy in ("rh", "cadr")]
+    cg.plots.animate(runs).save(tmp_path / "day.html")
     assert (tmp_path / "day.html").stat().st_size < 300_000
-    same_as(
-        json.loads(Read((tmp_path / "day.html").read_text("utf-8")).texts["data"]), run.timeline
-    )
+    data = json.loads(Read((tmp_path / "day.html").read_text("utf-8")).texts["data"])
+    for number, run in enumerate(runs):
+        same_as(data, run.timeline, number)
+
+
+def reasons_of(data, number=0):
+    """What the rules of a run are told to have said: by decision the time in ticks, pairs of a job
+    and a text, and by job the offers.
+    """
+    run = data["runs"][number]
+    why, ids = run["why"], np.cumsum(run["jobs"]["job"]).tolist()
+    texts = why["texts"]
+    return [
+        (
+            at,
+            [(ids[row], texts[text]) for row, text in zip(rows, said)],
+            {ids[row]: [texts[text] for text in told] for row, *told in offers},
+        )
+        for at, rows, said, offers in zip(
+            np.cumsum(why["at"]).tolist(), why["jobs"], why["said"], why["offers"]
+        )
+    ]
+
+
+@pytest.mark.parametrize("policy", ["fifo", "edf", "cadr:critical_ratio=5", "rh", "atc", "spt"])
+def test_the_first_by_the_rules_are_those_that_the_run_dispatched(policy):
+    """At each decision the first of the ranks are dispatched, unless slots are withheld; where
+    there was a choice, to the type that is told.
+    """
+    run = cg.simulate(cg.day("hectic", jobs=120, tight_fraction=0.5), policy, 1)
+    data = data_of(run)
+    told, sent = reasons_of(data), run.jobs
+    assert len(told) == run.decisions
+    checked = 0
+    for (at, ranked, offers), kept in zip(told, data["runs"][0]["why"]["kept"]):
+        now = sent[np.rint(sent["dispatch_s"] / data["tick_s"]) == at]
+        first = [job for job, _ in ranked][: len(now)]
+        if not kept and len(now) <= len(ranked):
+            assert sorted(now["job"].tolist()) == sorted(first)
+            checked += 1
+        for job, (taken, *_) in offers.items():
+            (row,) = sent[sent["job"] == job]
+            assert taken.startswith(run.scenario.gpus[row["gpu"]].name)
+    assert checked > 60
+
+
+def test_a_rule_names_its_ranks_in_its_docstring_in_their_order():
+    jobs = [cg.Job(id, 0.0, due_s, 1, False) for id, due_s in enumerate((1e5, 100.0, 30.0))]
+    ranks = {
+        "cadr": ["at-risk jobs by deadline", "safe ones by time", "doomed ones"],
+        "spt-rescue": ["jobs of little laxity by deadline"] * 2 + ["the others by time"],
+        "adaptive": [
+            "critical jobs by deadline",
+            "those that are neither by time",
+            "hopeless ones",
+        ],
+    }
+    for policy, names in ranks.items():
+        view = cg.day("hectic").moment(jobs)
+        found = cg.make_policy(policy).order.ranked(view, 5)
+        assert [told.partition(", ")[0] for _, told in found] == names
+        assert [job for job, _ in found] == whole_queue(cg.make_policy(policy).order, view)
+
+
+def test_bands_are_the_stock_that_jobs_meet_and_the_hours_of_the_clock():
+    day = cg.day("normal", jobs=100, persistence_s=3600)
+    run = cg.simulate(day, "edf", 2)
+    bands = day.bands(run)
+    assert bands.scarce == [(4 * 3600.0, 10 * 3600.0)]  # 12 to 18 h of a day from 8 h on
+    for row in run.jobs:
+        name = day.gpus[row["gpu"]].name
+        told = [told for at_s, _, told in bands.levels[name] if at_s <= row["dispatch_s"]]
+        assert told[-1] == ("High", "Medium", "Low")[row["status"]]
+    drawn = cg.day("normal", jobs=100)
+    levels = drawn.bands(cg.simulate(drawn, "edf", 2)).levels
+    for gpu in drawn.gpus:
+        for at_s, level, _ in levels[gpu.name]:
+            assert level == drawn.market.probabilities(gpu, at_s)[2]
+    assert max(level for _, level, _ in levels["RTX 3090"]) > 0.3
+
+
+def test_only_runs_of_the_same_jobs_are_set_side_by_side():
+    day = cg.day("quiet", jobs=20)
+    run = cg.simulate(day, "fifo", 1)
+    for others in ([cg.simulate(day, "edf", 2)], [cg.simulate(day.varied(jobs=19), "edf", 1)]):
+        with pytest.raises(cg.InputError, match="must be of the same jobs and seed"):
+            cg.plots.animate([run, *others])
+    with pytest.raises(cg.InputError, match=r"runs\(=3\) must be one or two"):
+        cg.plots.animate([run] * 3)
+    assert data_of(cg.simulate(day, "random"))["runs"][0]["why"] is None  # it declares no rules
+    withheld = data_of(cg.simulate(day, "rh:reserve=2,gate=9"))["runs"][0]["why"]["kept"]
+    assert set(withheld) == {2}
 
 
 def test_a_page_needs_nothing_else_and_is_the_same_each_time(tmp_path):
@@ -174,23 +266,27 @@ def test_names_are_text_and_never_markup():
     claims = np.array([(0, 0, 1.0, "executing", 1.0, 2.0)], CLAIM)
     name = "</script><b>&amp;@TITLE@"
     made = Timeline("x", (name,), (1.0,), claims, visits, labels={0: name}, policy=name)
-    page = player_page(made, name)
+    page = player_page([made], name, {0.0: name})
     assert page.count("</script>") == 2
-    assert data_of(made)["policy"] == name
-    assert data_of(made)["jobs"]["label"] == [name]
+    (run,) = data_of(made)["runs"]
+    assert run["policy"] == name
+    assert run["jobs"]["label"] == [name]
     assert Read(page).texts[None].count(name) == 1  # the title
 
 
 def test_a_run_without_length_has_a_page():
     visits = np.array([(0, 0.0, 0.0, 0.0, np.nan)], VISIT)
     made = Timeline("x", ("a",), (1.0,), np.array([], CLAIM), visits)
-    assert decoded(data_of(made)) == ({}, {0: (0, 0, 0, pytest.approx(np.nan, nan_ok=True))})
+    assert decoded(data_of(made)["runs"][0]) == (
+        {},
+        {0: (0, 0, 0, pytest.approx(np.nan, nan_ok=True))},
+    )
 
 
 # ---- in a browser ----
 
 
-def shown(page, script, folder):
+def shown(page, script, folder, size="1280,760"):
     """What a script in the page, run when it has loaded, answers."""
     told = f"""<script>{{
       const errors = [];
@@ -205,7 +301,7 @@ def shown(page, script, folder):
     path = folder / "shown.html"
     path.write_text(page.replace("</html>", told), encoding="utf-8")
     options = "--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run"
-    page_of = "--window-size=1280,760 --virtual-time-budget=4000 --dump-dom"
+    page_of = f"--window-size={size} --virtual-time-budget=4000 --dump-dom"
     profile = f"--user-data-dir={folder / 'profile'}"
     command = [BROWSER, *options.split(), profile, *page_of.split(), path.as_uri()]
     dom = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
@@ -224,15 +320,15 @@ SHARES = (0.0, 0.2, 0.5, 0.8, 1.0)
 def test_a_browser_shows_queue_and_places_at_any_time(name, tmp_path):
     timeline = timeline_of(RUNS[name]())
     seen = shown(
-        player_page(timeline, name),
+        player_page([timeline], name),
         f"const shares = {list(SHARES)};"
         """
         tell(shares.map((share) => {
           seek(share * end);
-          const { width, height } = $("scene");
-          const pixels = $("scene").getContext("2d").getImageData(0, 0, width, height).data;
+          const { canvas, part } = panes[0], { width, height } = canvas;
+          const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
           const inked = pixels.some((value, each) => each % 4 === 3 && value > 0);
-          return [now, $("told").textContent, inked];
+          return [now, part(".told").textContent, inked];
         }));
         """,
         tmp_path,
@@ -247,7 +343,9 @@ def test_a_browser_shows_queue_and_places_at_any_time(name, tmp_path):
             in_use = len(
                 set(claims["place"][(claims["from_s"] <= time_s) & (time_s < claims["to_s"])])
             )
-            assert told.startswith(f"{values_at(np.array([time_s]), times_s, waiting)[0]} waiting")
+            past = int(np.searchsorted(times_s, time_s, side="right"))
+            number = waiting[past - 1] if past else 0
+            assert told.startswith(f"{number} waiting")
             assert f"; {in_use} of {len(timeline.places)} " in told
         assert inked
     assert seen[0][0] == 0
@@ -260,22 +358,22 @@ def test_a_browser_shows_queue_and_places_at_any_time(name, tmp_path):
 def test_keys_clicks_and_the_slider_move_the_run(tmp_path):
     run = RUNS["rental"]()
     seen = shown(
-        player_page(run.timeline, "day"),
+        player_page([run], "day"),
         """
-        const seen = {};
+        const seen = {}, { canvas, part, jobs } = panes[0];
         press("ArrowRight"); press("ArrowRight"); press("ArrowLeft");
         seen.second = [now, times[1]];
         const before = SPEEDS[speed];
         press("ArrowUp"); press("ArrowUp"); press("ArrowDown");
         seen.faster = SPEEDS[speed] > before;
         seek(end / 2);
-        const hit = hits[hits.length - 1], job = hits[0].job;
-        follow(job);
-        seen.followed = [job.name, $("followed").textContent];
-        $("scene").dispatchEvent(new MouseEvent("click", { clientX: 0, clientY: 0 }));
-        seen.nobody = $("followed").textContent;
-        $("scene").onclick({ offsetX: hit.x + hit.width / 2, offsetY: hit.y + hit.height / 2 });
-        seen.clicked = [hit.job.name, $("followed").textContent];
+        const { hits } = panes[0], hit = hits[hits.length - 1], job = hits[0].job;
+        follow(job.id);
+        seen.followed = [job.name, part(".followed").textContent];
+        canvas.dispatchEvent(new MouseEvent("click", { clientX: 0, clientY: 0 }));
+        seen.nobody = part(".followed").textContent;
+        canvas.onclick({ offsetX: hit.x + hit.width / 2, offsetY: hit.y + hit.height / 2 });
+        seen.clicked = [hit.job.name, part(".followed").textContent];
         press("Escape");
         $("place").value = .25;
         $("place").oninput();
@@ -292,9 +390,48 @@ def test_keys_clicks_and_the_slider_move_the_run(tmp_path):
     assert seen["second"][0] == seen["second"][1] > 0
     assert seen["faster"]
     assert seen["followed"][1].startswith(f"job {seen['followed'][0]}: ")
-    assert seen["nobody"] == "Click a job to follow it."
+    assert seen["nobody"] == ""
     assert seen["clicked"][1].startswith(f"job {seen['clicked'][0]}: ")
     assert seen["scrubbed"] == pytest.approx(0.25)
     assert seen["late"] == int((run.jobs["finish_s"] > run.jobs["deadline_s"]).sum()) > 0
     assert seen["playing"] == "Pause"
     assert seen["ended"] == [1, "Play"]
+
+
+@pytest.mark.slow
+@in_browser
+@pytest.mark.parametrize("size", ["1280,900", "500,844"])  # no window of Chromium is narrower
+def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
+    day = cg.day("normal", persistence_s=1800, tight_fraction=0.8)
+    runs = [cg.simulate(day, policy, 1) for policy in ("spt", "cadr")]
+    width = 390 if size.startswith("500") else 1280
+    seen = shown(
+        player_page(runs, "day", {0: "From the start", 3600: "An hour later"}),
+        f"""
+        document.body.style.maxWidth = "{width}px";
+        """
+        """
+        const boxes = () => [...document.body.querySelectorAll("h2, p, canvas, output, nav, header > span")]
+          .filter((each) => each.getClientRects().length && !each.closest("footer"))
+          .map((each) => ({ ...each.getBoundingClientRect().toJSON(), name: each.className || each.id }));
+        const upon = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 &&
+          a.top < b.bottom - 1 && b.top < a.bottom - 1;
+        tell([0, 3 * 3600, 5 * 3600].map((at) => {
+          seek(at);
+          const all = boxes(), pairs = all.flatMap((a, each) => all.slice(each + 1)
+            .filter((b) => upon(a, b)).map((b) => [a.name, b.name]));
+          return { pairs, caption: $("caption").textContent, watch: $("watch").textContent,
+            why: panes.map(({ part }) => part(".why").textContent),
+            rule: panes.map(({ part }) => part(".rule").textContent) };
+        }));
+        """,
+        tmp_path,
+        size,
+    )
+    assert [each["pairs"] for each in seen] == [[]] * 3
+    assert [each["caption"] for each in seen] == ["From the start"] + ["An hour later"] * 2
+    assert seen[1]["watch"].startswith("Next: scarce hours in 1 h")
+    assert "scarce hours until 10:00:00" in seen[2]["watch"]
+    assert "misses its deadline under" in seen[1]["watch"]
+    assert "doomed ones. Place: The cheapest slot that meets" in seen[1]["rule"][1]
+    assert re.match(r"2:\d\d:\d\d: first \d+ \(safe ones by time, \d+ s\)", seen[1]["why"][1])

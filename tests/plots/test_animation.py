@@ -1,7 +1,11 @@
 """A run in motion: what a frame of a film shows, and the files it becomes."""
 
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
+from matplotlib.animation import FFMpegWriter
 from matplotlib.colors import to_hex
 from PIL import Image
 
@@ -62,11 +66,36 @@ def test_a_gif_has_the_frames(run, tmp_path):
         assert picture.info["duration"] == 100
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("ffprobe") is None, reason="ffmpeg is not installed")
+def test_a_film_of_two_policies_has_the_frames(run, tmp_path):
+    other = cg.simulate(run.scenario, "edf", 1)
+    cg.plots.animate([run, other], frames=6, fps=3).save(tmp_path / "day.mp4")
+    asked = "-count_frames -show_entries stream=nb_read_frames,width,height -of csv=p=0"
+    told = subprocess.run(
+        ["ffprobe", "-v", "error", *asked.split(), tmp_path / "day.mp4"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert told.strip() == "1280,540,6"
+
+
+def test_without_ffmpeg_one_line_says_so_before_anything_is_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(FFMpegWriter, "isAvailable", lambda: False)
+    path = tmp_path / "day.mp4"
+    assert main(["run", "--day", "quiet", "--show", str(path)]) == 2
+    told = (
+        f"cgrsp run: {path}: an .mp4 needs ffmpeg, which is not installed; .html and .gif do not\n"
+    )
+    assert capsys.readouterr() == ("", told)
+    assert not list(tmp_path.iterdir())
+
+
 def test_other_files_and_empty_runs_are_refused(run, tmp_path):
-    with pytest.raises(
-        cg.InputError, match=r"file\(='.*day.mp4'\) must be a name that ends in .gif or .html"
-    ):
-        cg.plots.animate(run, frames=2).save(tmp_path / "day.mp4")
+    told = r"file\(='.*day.avi'\) must be a name that ends in .html, .gif, .mp4"
+    with pytest.raises(cg.InputError, match=told):
+        cg.plots.animate(run, frames=2).save(tmp_path / "day.avi")
     with pytest.raises(cg.InputError, match="frames"):
         cg.plots.animate(run, frames=1)
     with pytest.raises(cg.InputError, match="kept no records"):
@@ -94,6 +123,20 @@ def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(run, name, mes
 
 
 @pytest.mark.slow
+def test_two_policies_are_shown_and_the_first_is_printed(tmp_path, capsys):
+    words = ["run", "--day", "quiet", "--jobs", "12", "--policy"]
+    assert main([*words, "edf"]) == 0
+    alone = capsys.readouterr().out
+    assert main([*words, "edf,rh:reserve=2,gate=9", "--show", str(tmp_path / "day.html")]) == 0
+    assert capsys.readouterr().out == alone
+    page = (tmp_path / "day.html").read_text("utf-8")
+    assert page.count('"policy":"edf"') == page.count('"policy":"rh"') == 1
+    assert main([*words, "edf,spt"]) == 2
+    told = "one, or two with --show and a file that ends in .html, .gif, .mp4"
+    assert capsys.readouterr().err == f"cgrsp run: policies(='edf, spt') must be {told}\n"
+
+
+@pytest.mark.slow
 def test_run_sets_a_day_in_motion(tmp_path, capsys):
     path = tmp_path / "new" / "day.html"
     assert main(["run", "--day", "quiet", "--jobs", "12", "--slots", "2", "--show", str(path)]) == 0
@@ -104,14 +147,14 @@ def test_run_sets_a_day_in_motion(tmp_path, capsys):
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("name", ["a.mp4", "a"])
+@pytest.mark.parametrize("name", ["a.avi", "a"])
 def test_a_wrong_name_is_told_before_anything_is_run_or_drawn(name, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert (
         main(["run", "--day", "quiet", "--show", "events", "--show", "day.png", "--show", name])
         == 2
     )
-    suffixes = ".png, .svg, .pdf, .html, .gif"
+    suffixes = ".png, .svg, .pdf, .html, .gif, .mp4"
     told = f"cgrsp run: --show(='{name}') must be events, step, or a file that ends in {suffixes}\n"
     assert capsys.readouterr() == ("", told)
     assert not list(tmp_path.iterdir())

@@ -10,9 +10,10 @@ An argument that is no figure has a default: it is a parameter of the rule.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, nsmallest
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Self
 
@@ -25,6 +26,8 @@ Tier = tuple[float, int, float]
 
 Jobs run by rank, then seconds, then deadline, then submission.
 """
+Front = tuple[int, float, float, int, Job]
+"""Rank, seconds, deadline and id of a job, and the job."""
 
 # name -> what it is at a view, where `job` is a job, or a class of them
 OF_MOMENT = {
@@ -136,7 +139,8 @@ class Tiers(Rule):
 
     function: gives the tiers of a class of jobs (complexity, tight) by rising deadline,
     at most four, the last without end. A tier's seconds are an estimate for
-    shortest-first, 0 for earliest deadline.
+    shortest-first, 0 for earliest deadline. Its docstring names the ranks, the first
+    first: "at-risk jobs by deadline, then safe ones by time".
     """
 
     figures = OF_MOMENT | OF_LEVEL | OF_CLASS
@@ -152,8 +156,16 @@ class Tiers(Rule):
         """
         if view.waiting <= 1:
             return view.first(1)
-        most, tiers_of_class = view.idle_count, self._at(view)
-        fronts: list[tuple[int, float, float, int, Job]] = []
+        most = view.idle_count
+        fronts = self.fronts(view, most)
+        if most == 1 and not skipped:
+            return [min(fronts)[4]]
+        fronts.sort()
+        return [key[4] for key in fronts]
+
+    def fronts(self, view: View, most: int) -> list[Front]:
+        """The first jobs of each tier of each class, up to so many, unsorted."""
+        tiers_of_class, fronts = self._at(view), list[Front]()
         for own in view.classes:
             jobs, deadlines_s, first = own.jobs, own.deadlines_s, 0
             if not jobs:
@@ -174,20 +186,17 @@ class Tiers(Rule):
                 if last:
                     break
                 first = stop
-        if most == 1 and not skipped:
-            return [min(fronts)[4]]
-        fronts.sort()
-        return [key[4] for key in fronts]
+        return fronts
 
-    def whole_queue(self, view: View) -> list[Job]:
-        """The order by its definition: all waiting jobs, each by its own tier."""
-        tiers_of_class = self._at(view)
-
-        def key(job: Job) -> tuple[int, float, float, int]:
-            own = next(tier for tier in tiers_of_class(job) if job.deadline_s < tier[0])
-            return own[1], own[2], job.deadline_s, job.id
-
-        return sorted(view.queue, key=key)
+    def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
+        """The first waiting jobs of all, and what the rule says of each."""
+        names = [name.removeprefix("then ") for name in sentence(self).split(", ")]
+        found = []
+        for rank, seconds, _, _, job in nsmallest(most, self.fronts(view, most)):
+            name = names[rank].lower() if rank < len(names) else f"rank {rank}"
+            told = [name * (len(names) > 1), f"{seconds:.0f} s" * (seconds > 0)]
+            found.append((job, ", ".join(filter(None, told))))
+        return found
 
 
 class Index(Rule):
@@ -225,6 +234,20 @@ class Index(Rule):
                 heappush(fronts, front)
         return answer
 
+    def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
+        """The first waiting jobs of all, and what the rule says of each."""
+        index = self._at(view)
+        keys = ((-index(job), job.deadline_s, job.id, job) for job in view.queue)
+        return [
+            (job, f"index {-least:.2g}") for least, _, _, job in nsmallest(most, keys)
+        ]
+
+
+def sentence(declared: Any) -> str:
+    """The first sentence of a rule's docstring, up to a semicolon or a source."""
+    paragraph = (declared.__doc__ or "").split("\n\n")[0]
+    return re.split(r";| \(thesis|\.(?: |$)", " ".join(paragraph.split()))[0]
+
 
 def mean_fastest_s(view: View) -> float:
     """The mean, over the jobs that come, of the least mean time on idle slots."""
@@ -256,6 +279,17 @@ class Score(Rule):
         """The offer for a job."""
         best: SlotView = self._at(view, job, offers)
         return best
+
+    def said(self, view: View, job: Job, offer: SlotView) -> str:
+        """An offer as the score sees it; after it has been asked, when it has drawn."""
+        told = {
+            "mean_s": f"{view.mean_s(job, offer):.0f} s",
+            "price_usd_per_h": f"{offer.gpu.price_usd_per_h:g} USD/h",
+        }
+        if "status" in self.arguments:
+            told["status"] = view.status(offer).name.title()
+        shown = [text for name, text in told.items() if name in self.arguments]
+        return f"{offer.gpu.name} ({', '.join(shown)})"
 
 
 def tiers(function: Callable[..., Sequence[Tier]]) -> Tiers:

@@ -105,7 +105,7 @@ def by_deadline() -> tuple[Tier, ...]:
 
 @tiers
 def shortest_first(reference_s: float) -> tuple[Tier, ...]:
-    """Shortest estimated time first, on the reference type; equal ones by deadline."""
+    """Shortest first by the estimate on the reference type; equal ones by deadline."""
     return ((inf, 0, reference_s),)
 
 

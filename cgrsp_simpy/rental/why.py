@@ -1,0 +1,88 @@
+"""Why a run went as it did: the stock of each type over time, and what the rules of a policy said
+at each of its decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, cast
+
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.model.timeline import Bands, Choice, Reasons
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import LOW, Market
+from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers, sentence
+from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission
+from cgrsp_simpy.rental.stock import DAY_S, Stock, law_changes_s
+from cgrsp_simpy.rental.view import Assignment, SlotView, View
+
+RANKED = 5  # waiting jobs that are told of a decision
+ROUNDING = 1e-9  # of chances
+
+
+def reasons(scenario: Model, rule: Any, seed: int) -> Reasons | None:
+    """What the rules of a policy say at the decisions of a run, which is made again; None of a
+    policy that is not of rules that say what they do.
+    """
+    plain = type(rule) is ListPolicy and isinstance(rule.reserve, Rule | None)
+    if not plain or not (isinstance(rule.order, Tiers | Index) or rule.order is by_submission):
+        return None
+    made = scenario.simulation(Explained(rule), seed)
+    made.finish()
+    return cast(Explained, made.policy).reasons
+
+
+class Explained(ListPolicy):
+    """A list policy that decides as it does, and takes down what its rules said."""
+
+    def __init__(self, policy: ListPolicy) -> None:
+        super().__init__(policy.order, self._told, policy.name, policy.reserve)
+        self._rule, self._offers = policy.place, dict[int, list[str]]()
+        self.reasons = Reasons(sentence(policy.order), sentence(policy.place), [])
+
+    def __call__(self, view: View) -> list[Assignment]:
+        order, self._offers = self.order, {}
+        if isinstance(order, Tiers | Index):
+            told = [(job.id, said) for job, said in order.ranked(view, RANKED)]
+        else:
+            told = [(job.id, "") for job in view.first(RANKED)]
+        kept = int(self.reserve(view)) if self.reserve else 0
+        self.reasons.choices.append(Choice(view.now_s, told, self._offers, kept))
+        return super().__call__(view)
+
+    def _told(self, view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
+        """The offer that the rule takes; what it says is taken down afterwards, as it may draw."""
+        rule, said = self._rule, list[str]()
+        best = rule(view, job, offers)
+        for each in (best, *(each for each in offers if each is not best)):
+            said.append(rule.said(view, job, each) if isinstance(rule, Score) else each.gpu.name)
+        self._offers[job.id] = said
+        return best
+
+
+def bands(market: Market, slots: Sequence[GpuType], seed: int, end_s: float) -> Bands:
+    """What there is of the types of some slots up to an end, seconds: their stock, or, where each
+    dispatch draws its own, the chance that it meets Low stock. Scarce is when that chance, by the
+    law and in the mean over the types, is above its mean over the day.
+    """
+    gpus, stock, levels = list(dict.fromkeys(slots)), Stock(market, seed), {}
+    for gpu in gpus:
+        found = levels[gpu.name] = list[tuple[float, float, str]]()
+        for at_s in (0.0, *stock.changes_s(gpu, 0.0, end_s)):
+            low = market.probabilities(gpu, at_s)[LOW]
+            level, told = low, f"Low with chance {100 * low:.0f} %"
+            if stock.persists(gpu):
+                status = stock.status(gpu, at_s, 0.0)
+                level, told = status / LOW, status.name.title()
+            if not found or found[-1][1:] != (level, told):
+                found.append((at_s, level, told))
+
+    def low_at(at_s: float) -> float:
+        return sum(market.probabilities(gpu, at_s)[LOW] for gpu in gpus) / len(gpus)
+
+    day = [0.0, *law_changes_s(market, 0.0, DAY_S), DAY_S]
+    mean = sum(low_at(from_s) * (to_s - from_s) for from_s, to_s in pairwise(day)) / DAY_S
+    spans = list(pairwise([0.0, *law_changes_s(market, 0.0, end_s), end_s]))
+    return Bands(levels, [span for span in spans if low_at(span[0]) > mean + ROUNDING])

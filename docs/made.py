@@ -3,6 +3,7 @@ scenarios, the figures, and the reference. They stand in docs/made, which Git ig
 """
 
 import ast
+import csv
 import hashlib
 import inspect
 import re
@@ -101,7 +102,22 @@ def _lectures() -> Iterator[tuple[str, str]]:
         "cgrsp lectures                    # what there is\n"
         "cgrsp lectures 1 --copy mine      # a copy to work on, with the answers\n```"
     )
-    yield "lectures/index.md", f"{intro}\n\n{_contents(scripts)}\n"
+    hours = (
+        "## How an hour goes\n\nMinutes by section, a proposal; lecture 2 takes two hours."
+        f" Exercises are begun in the hour.\n\n{_hours()}"
+    )
+    yield "lectures/index.md", f"{intro}\n\n{_contents(scripts)}\n\n{hours}\n"
+
+
+def _hours() -> str:
+    """The sections of each lecture with their minutes, of minutes.csv."""
+    with (LECTURES / "minutes.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    sections: dict[str, list[str]] = {}
+    for row in rows:
+        sections.setdefault(row["lecture"], []).append(f"{row['section']} {row['minutes']}")
+    table = [f"| {number} | {' · '.join(own)} |" for number, own in sections.items()]
+    return "\n".join(["| lecture | sections, min |", "|---|---|", *table])
 
 
 def _scenarios() -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,13 @@ CELL_S = 600  # seconds that a cell may take
 PICTURE = "picture"  # the tag of a cell that draws
 TEMPLATE = Path(__file__).with_name("slides.html")
 MOST_LINES = 22  # of code on a slide; longer cells are shown in parts
+HOW_TO_INSTALL = """\
+# This needs the package cgrsp_simpy, which is on no package index. Where the import fails, take
+# the # from one of the two lines, put in where it lies, and run the cell again: the folder of the
+# project, or the wheel that `python -m build` makes there in the folder dist.
+# %pip install /where/it/lies/cgrsp_simpy
+# %pip install /where/it/lies/dist/cgrsp_simpy-{version}-py3-none-any.whl
+import cgrsp_simpy"""
 BEFORE_A_HEADING = re.compile(r"^(?=#{1,3} )", re.MULTILINE)
 
 
@@ -36,8 +44,10 @@ def notebook(script: str) -> Any:
 
 
 def notebook_text(script: str) -> str:
-    """The file of a script's notebook."""
+    """The file of a script's notebook; its first cell says how to have the package."""
     written = notebook(script)
+    install = HOW_TO_INSTALL.format(version=version("cgrsp_simpy"))
+    written.cells.insert(0, _needed("nbformat").v4.new_code_cell(install, id="install"))
     text: str = _needed("nbformat").writes(written)
     return text
 

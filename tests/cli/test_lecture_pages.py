@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,19 @@ def test_a_notebook_by_command(tmp_path, capsys):
     assert main(["lectures", "lab", "--notebook", str(tmp_path)]) == 0
     capsys.readouterr()
     written = nbformat.read(tmp_path / "lab_own_log.ipynb", as_version=4)
-    assert written.cells[0].source.startswith("# Lab: your own log")
+    nbformat.validate(written)
+    assert written.cells[1].source.startswith("# Lab: your own log")
+    install, lines = written.cells[0].source, written.cells[0].source.splitlines()
+    exec(install, {})  # as it stands it installs nothing: the package is here
+    folder, wheel = (line.removeprefix("# %pip install ") for line in lines if "%pip" in line)
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text())["project"]
+    assert Path(folder).name == project["name"]
+    # as PEP 427 names the wheel of a package without compiled code
+    assert Path(wheel).name == f"{project['name']}-{project['version']}-py3-none-any.whl"
+    elsewhere = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", install], capture_output=True, text=True
+    )
+    assert "No module named 'cgrsp_simpy'" in elsewhere.stderr  # and the lines above say what to do
 
 
 def test_without_the_packages_one_line_names_the_extra(monkeypatch, capsys, tmp_path):

@@ -1,4 +1,4 @@
-"""What lectures 9 to 14 say is so: read from what they print, and worked out anew with other
+"""What lectures 9 to 16 say is so: read from what they print, and worked out anew with other
 seeds, by formula, or by another way.
 """
 
@@ -448,6 +448,48 @@ def test_variance_ratios_with_other_numbers():
     assert 10 < (apart - own).var() / (faster - own).var() < 25
 
 
+# ---- lecture 15: random numbers and their tests ----
+
+
+def test_neighbours_of_a_generator_correlate_by_one_over_its_multiplier():
+    """Over the whole period the correlation of x and (a x + c) mod m is near 1 / a, and that of
+    RANDU's neighbours near 0 (Knuth, The Art of Computer Programming 2, 3.3.3).
+    """
+    m = 2**16
+    x = np.arange(m)
+    for a in (5, 13, 29):
+        assert np.corrcoef(x, (a * x + 1) % m)[0, 1] == pytest.approx(1 / a, abs=0.001)
+    assert numbers(15, "a = 5: correlation of neighbours") == [pytest.approx(1 / 5, abs=0.005)]
+
+
+@pytest.mark.slow
+def test_a_bad_generator_makes_a_queue_wait_too_little_or_too_long_from_other_seeds_too():
+    lecture = beginning(15, "# %% [markdown]\n# ## The planes")
+    rng = np.random.default_rng(15)
+
+    def ratio(in_a_row):
+        """Mean wait of M/M/1 at 0.8 over the formula's, one long run of 400,000 customers."""
+        seeds, n = rng.integers(0, 2**31, 2).tolist(), 400_000
+        one, two = (lecture["taken"](lecture["lcg"](5, 1, seed), 2 * n) for seed in seeds)
+        gaps, work = (one[::2], one[1::2]) if in_a_row else (one[:n], two[:n])
+        steps = -np.log1p(-work[:-1]) + np.log1p(-gaps[1:]) / 0.8
+        walk = np.append(0, np.cumsum(steps))
+        return (walk - np.minimum.accumulate(walk)).mean() / 4  # Lindley's recursion
+
+    assert 0.5 < ratio(in_a_row=True) < 0.65
+    assert 1.4 < ratio(in_a_row=False) < 1.9
+
+
+# ---- lecture 16: from system to verified program ----
+
+
+def test_the_lognormal_stay_has_the_mean_it_is_said_to_have_and_the_fault_has_not():
+    lecture = beginning(16, "# %% [markdown]\n# ## By hand")
+    for kind, mean_h in (("Ward", 96.0), ("Median", 96 * math.exp(0.8**2 / 2))):
+        stays = lecture[kind](patients=200_000).stays_h(np.random.default_rng(16))
+        assert stays.mean() == pytest.approx(mean_h, abs=4 * stays.std() / 200_000**0.5)
+
+
 # ---- exercises ----
 
 
@@ -461,6 +503,8 @@ def test_variance_ratios_with_other_numbers():
         (12.1, lambda: 1.0),
         (14.1, lambda: 62),
         (14.2, lambda: 14.0),
+        (15.1, lambda: 0.3),
+        (16.1, lambda: 22),
     ],
 )
 def test_a_usual_mistake_of_a_later_exercise_gets_a_hint_of_its_own(exercise, wrong):
@@ -476,7 +520,8 @@ def _chi_square_of_exercise(freedom):
 
 def test_hints_of_later_exercises_tell_mistakes_from_the_answer():
     """No mistake lies within the tolerance of the answer, nor of an earlier mistake."""
-    for number in ("9.1", "9.2", "10.1", "10.2", "11.1", "11.2", "12.1", "12.2", "14.1", "14.2"):
+    numeric = "9.1 9.2 10.1 10.2 11.1 11.2 12.1 12.2 14.1 14.2 15.1 16.1"
+    for number in numeric.split():
         judge = cg.exercises.EXERCISES[number].judge
         held = dict(zip(judge.__code__.co_freevars, (c.cell_contents for c in judge.__closure__)))
         hints = [judge(mistake.answer()) for mistake in held["mistakes"]]

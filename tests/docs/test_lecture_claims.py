@@ -141,9 +141,7 @@ def test_intervals_of_such_runs_hold_the_formula():
         truth_s = float(cg.queueing.mmc(load * slots / 10, 1 / 10, slots).wait_s)
         for study in range(60):
             runs = [
-                cg.simulate(scenario, "fifo", 1000 + 10 * study + n).jobs[
-                    scenario.workload.jobs // 5 :
-                ]
+                cg.simulate(scenario, "first", 1000 + 10 * study + n).jobs[scenario.calls // 5 :]
                 for n in range(10)
             ]
             found = mean([(jobs["start_s"] - jobs["submit_s"]).mean() for jobs in runs])

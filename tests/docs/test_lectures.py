@@ -4,6 +4,7 @@
 """
 
 import ast
+import csv
 import math
 import os
 import re
@@ -21,6 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.testing.compare import compare_images
+from scipy import stats
 from support import drawn_with
 
 import cgrsp_simpy as cg
@@ -31,6 +33,8 @@ from cgrsp_simpy.exercises.exercise import number as judge_of
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
 LECTURES = sorted(FOLDER.glob("[0-9]*.py"))
+NUMBERS = list(range(1, len(LECTURES) + 1))
+CODE = ("2.2", "6.2", "15.2", "16.2")  # exercises whose answer is a function
 LAB = FOLDER / "lab_own_log.py"
 ANSWERS = sorted((FOLDER / "answers").glob("*.py"))
 
@@ -83,8 +87,8 @@ def tiers(scripts, slow):
     ]
 
 
-def test_there_are_fourteen_each_with_answers():
-    assert [lecture(script) for script in LECTURES] == list(range(1, 15))
+def test_they_are_numbered_each_with_answers():
+    assert [lecture(script) for script in LECTURES] == NUMBERS
     assert [script.name for script in ANSWERS] == [script.name for script in LECTURES]
 
 
@@ -165,13 +169,33 @@ def test_answers_are_right(script, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def sections(script):
+    """What minutes.csv divides a lecture into: its headings, and what stands before the first."""
+    text = script.read_text(encoding="utf-8")
+    headings = re.findall("^# ## (.*)$", text, re.MULTILINE)
+    first = text.split("# %% [markdown]\n")[1]
+    return headings if first.startswith("# ## ") else ["Opening", *headings]
+
+
+def test_minutes_are_given_by_section_and_each_hour_has_at_most_sixty():
+    with (FOLDER / "minutes.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    given = {number: [r for r in rows if int(r["lecture"]) == number] for number in NUMBERS}
+    assert [row for own in given.values() for row in own] == rows  # in order, and no others
+    for script, own in zip(LECTURES, given.values()):
+        assert [row["section"] for row in own] == sections(script)
+        # of the second, its second part is another hour
+        at = next((n for n, row in enumerate(own) if row["section"].startswith("Part 2")), 0)
+        for hour in (own[:at], own[at:]):
+            assert sum(int(row["minutes"]) for row in hour) <= 60
+        assert min(int(row["minutes"]) for row in own) > 0
+
+
 # ---- exercises ----
 
 
 def test_every_lecture_has_two_exercises():
-    assert list(EXERCISES) == [
-        f"{number}.{exercise}" for number in range(1, 15) for exercise in (1, 2)
-    ]
+    assert list(EXERCISES) == [f"{number}.{exercise}" for number in NUMBERS for exercise in (1, 2)]
     for number, exercise in EXERCISES.items():
         assert exercise.question.endswith(("?", ".")), number
 
@@ -188,12 +212,12 @@ def test_every_lecture_has_two_exercises():
 )
 def test_wrong_answers_are_answered_alike_on_both_sides_and_no_number_given_away(number):
     messages = {cg.exercises.check(number, answer).message for answer in (-1e9, -7.7, 1e8, 1e9)}
-    assert len(messages) == 1 or number in ("2.2", "6.2")  # which ask for a policy
+    assert len(messages) == 1 or number in CODE
     assert not messages & {"", "right"}
     assert not re.search(r"too (high|low)|more than|less than|fewer", " ".join(messages))
 
 
-@pytest.mark.parametrize("number", [each for each in EXERCISES if each not in ("2.2", "6.2")])
+@pytest.mark.parametrize("number", [each for each in EXERCISES if each not in CODE])
 def test_the_right_answer_is_taken_to_three_figures_or_more_and_another_is_not(number):
     judge = EXERCISES[number].judge
     held = dict(zip(judge.__code__.co_freevars, (c.cell_contents for c in judge.__closure__)))
@@ -237,12 +261,51 @@ def judge_of_four():
     return judge_of(lambda: 4.0, "minutes", 0.05, twice, way="count them")
 
 
+def most_in_bed(jobs, leaves_first=True, never="nan"):
+    """The greatest number in bed; with two mistakes to choose from."""
+    rows = jobs if never == "counted" else jobs[~np.isnan(jobs["start_s"])]
+    after = np.greater if leaves_first else np.greater_equal
+    came = [~(row["start_s"] > rows["start_s"]) for row in rows]
+    here = [~(rows["start_s"] > at) & after(rows["finish_s"], at) for at in rows["start_s"]]
+    return max(map(np.sum, here)) if came else 0
+
+
+def pair_counts(u, step=2, least=100):
+    u = u[: len(u) // 2 * 2]
+    first, second = (10 * u[:-1:step]).astype(int), (10 * u[1::step]).astype(int)
+    return np.bincount(10 * first + second, minlength=least)
+
+
+CODE_ANSWERS = [
+    (15.2, lambda u: stats.chisquare(pair_counts(u)).pvalue, "right"),
+    (15.2, lambda u: stats.chisquare(pair_counts(u, step=1)).pvalue, "overlap"),
+    (15.2, lambda u: stats.chisquare(pair_counts(u, least=0)).pvalue, "cells are empty"),
+    (15.2, lambda u: stats.chisquare(pair_counts(u)).cdf, "raises AttributeError"),
+    (15.2, lambda u: stats.chisquare(pair_counts(u)).statistic, "that is the statistic"),
+    (15.2, lambda u: stats.chisquare(pair_counts(u), ddof=-1).pvalue, "degree of freedom"),
+    (15.2, lambda u: 0.5, "not yet"),
+    (15.2, 0.5, "without calling it, not 0.5"),
+    (16.2, most_in_bed, "right"),
+    (16.2, len, "how many there were at all"),
+    (16.2, lambda jobs: most_in_bed(jobs, leaves_first=False), "leaves in the instant"),
+    (16.2, lambda jobs: most_in_bed(jobs, never="counted"), "never started"),
+    (16.2, lambda jobs: 2, "wrong for stays"),
+]
+
+
+@pytest.mark.parametrize(("number", "answer", "said"), CODE_ANSWERS)
+def test_a_function_is_run_and_told_what_it_gets_wrong(number, answer, said):
+    verdict = cg.exercises.check(number, answer)
+    assert said in verdict.message
+    assert bool(verdict) == (said == "right")
+
+
 def test_a_verdict_says_what_it_is():
     right = cg.exercises.Verdict(True, "right")
     assert right
     assert str(right) == repr(right) == "right"
-    with pytest.raises(cg.InputError, match=r"unknown exercise '15\.1'"):
-        cg.exercises.check(15.1, 0)
+    with pytest.raises(cg.InputError, match=r"unknown exercise '99\.1'"):
+        cg.exercises.check(99.1, 0)
 
 
 def test_a_usual_mistake_gets_its_hint():
@@ -261,7 +324,7 @@ def test_a_usual_mistake_gets_its_hint():
 def test_the_command_lists_shows_and_copies(capsys, tmp_path):
     assert main(["lectures"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == [*map(str, range(1, 15)), "lab"]
+    assert [line.split()[0] for line in listed] == [*map(str, NUMBERS), "lab"]
     assert main(["lectures", "3"]) == 0
     assert capsys.readouterr().out == LECTURES[2].read_text(encoding="utf-8")
     assert main(["lectures", "3", "--copy", str(tmp_path / "mine")]) == 0
@@ -276,7 +339,7 @@ def test_the_command_lists_shows_and_copies(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["x"], f"unknown lecture 'x' (allowed: {', '.join(map(str, range(1, 15)))}, lab)"),
+        (["x"], f"unknown lecture 'x' (allowed: {', '.join(map(str, NUMBERS))}, lab)"),
         (["--copy", "x"], "--copy(='x') must be given with the number of a lecture"),
         (["--slides", "x"], "--slides(='x') must be given with the number of a lecture"),
     ],

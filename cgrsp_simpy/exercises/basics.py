@@ -12,7 +12,7 @@ import numpy as np
 from cgrsp_simpy.analysis.metrics import queue_length, time_average
 from cgrsp_simpy.analysis.queueing import mmc
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
+from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
 from cgrsp_simpy.model.policy import PolicyError, Wake
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
@@ -208,8 +208,6 @@ BUNCH_JOBS = JobList(
 
 def judge_bunches(policy: Any) -> str:
     """Run the policy, and compare when each job is dispatched."""
-    if not callable(policy):
-        return f"the answer is a policy, a function of a view, not {policy!r}"
     try:
         found_s = dispatches_s(policy)
     except PolicyError as error:
@@ -240,7 +238,7 @@ IN_BUNCHES = Exercise(
         "A policy that starts jobs, oldest first, on all idle slots once three wait or the oldest"
         " has waited for 600 s."
     ),
-    judge_bunches,
+    code("a policy, a function of a view", lambda: [{}], judge_bunches),
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import batch_means, holm, mean, replications_needed
-from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
+from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.market import Market
@@ -88,8 +88,6 @@ LESS_PCT, LATE_PCT = 10.0, 1.0  # least saving of wait, most rush orders missed
 
 def _judge_policy(given: Any) -> str:
     """What is off in a policy."""
-    if not callable(given):
-        return f"the answer is a function of a view, without calling it, not {given!r}"
     study = compare(day("hectic"), [given], range(3))
     if study.failures:
         return f"the policy fails: {study.failures[0]['error']}"
@@ -272,7 +270,7 @@ EXERCISES: dict[str, Exercise] = {
             "Which policy waits at least 10 % less than FIFO and misses at most 1 % of the rush"
             " orders, over hectic days 0, 1 and 2?"
         ),
-        _judge_policy,
+        code("a policy, a function of a view", lambda: [{}], _judge_policy),
     ),
     "7.1": Exercise(
         (

@@ -97,6 +97,10 @@ SHORTEST = Exercise(
             "that is the wait if the oldest goes first; which one is the shortest?",
         ),
         Mistake(
+            lambda: mean_wait_s(four_jobs("spt")) / 60,
+            "in seconds, not in minutes",
+        ),
+        Mistake(
             lambda: response_s(four_jobs("spt")),
             "the wait ends with the start of a job, not with its end",
         ),
@@ -120,6 +124,10 @@ MEAN_QUEUE = Exercise(
         lambda: mean_queue(four_jobs("fifo")),
         "jobs",
         5e-3,
+        Mistake(
+            lambda: mean_wait_s(four_jobs("fifo")),
+            "that is the mean wait in seconds; how many jobs wait?",
+        ),
         Mistake(
             lambda: queue_over_events(four_jobs("fifo")),
             (

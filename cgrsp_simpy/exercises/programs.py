@@ -351,7 +351,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda scale, shape: (-np.log(1 - _U)) ** (1 / shape) / scale,
                     "that takes the scale for a rate",
                 ),
-                tried=lambda given, *law: np.sort([given(u, *law) for u in _U.tolist()]),
+                tried=lambda given, *law: np.sort([float(given(u, *law)) for u in _U.tolist()]),
             ),
         ),
     ),
@@ -369,7 +369,7 @@ EXERCISES: dict[str, Exercise] = {
             same(
                 _done_h,
                 Mistake(
-                    lambda work_h, _, failures_h: _done_h(work_h, math.inf, failures_h),
+                    lambda work_h, _, failures_h: _done_h(work_h, 1e9, failures_h),
                     "that begins anew after each failure; what the last checkpoint holds is kept",
                 ),
                 Mistake(

@@ -204,6 +204,10 @@ EXERCISES: dict[str, Exercise] = {
                 "the other way round: which interval is the wider one?",
             ),
             Mistake(
+                lambda: _times_as_wide(0.8) ** 2,
+                "that is the ratio of the variances; the question is about widths",
+            ),
+            Mistake(
                 lambda: _times_as_wide(0.5),
                 "that is the ratio at utilisation 0.5; the question raises it",
             ),
@@ -256,6 +260,7 @@ EXERCISES: dict[str, Exercise] = {
             0.005,
             Mistake(lambda: -_longer_min(3), "the sign: SPT's wait minus FIFO's"),
             Mistake(lambda: 60 * _longer_min(3), "that is in seconds"),
+            Mistake(lambda: _longer_min(3) / 60, "that is in hours"),
             Mistake(lambda: _longer_min(None), "that is for all jobs; look at complexity 3 alone"),
             Mistake(lambda: _longer_min(1), "that is for complexity 1, the small frames"),
             Mistake(
@@ -313,6 +318,10 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(lambda: _own_pct() / 100, "that is a fraction; the answer is in per cent"),
             Mistake(
+                lambda: 100 * _own_pct() / (100 - _own_pct()),
+                "that is its ratio to the rest of the waiting; divide by all of it",
+            ),
+            Mistake(
                 _held_pct, "that is the share of the slots' held time; divide by the jobs' waits"
             ),
             way="two sums over the jobs of all ten runs, and their ratio",
@@ -354,6 +363,10 @@ EXERCISES: dict[str, Exercise] = {
             "standard errors",
             0.02,
             Mistake(lambda: -_z(30, 20), "the sign: printed minus ours"),
+            Mistake(
+                lambda: _z(30, 20) * math.sqrt(20 / 19),
+                "the standard deviation of a sample divides by n - 1",
+            ),
             Mistake(
                 lambda: _z(math.inf, 20),
                 "that counts our noise alone; the printed mean has its own",

@@ -1,4 +1,4 @@
-"""The exercises of the lectures, two each, which check themselves.
+"""The exercises of the lectures, two or three each, which check themselves.
 
     cg.exercises.check(3.1, 0.5)
 
@@ -11,20 +11,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgrsp_simpy.exercises import basics, inputs, methods, programs, studies
+from cgrsp_simpy.exercises import basics, generators, inputs, methods, programs, studies
 from cgrsp_simpy.exercises.exercise import Exercise, Verdict, claim
 from cgrsp_simpy.model.checks import check_one_of
 
 __all__ = ["EXERCISES", "check", "claim"]
 
-# Number of lecture and exercise -> exercise.
-EXERCISES: dict[str, Exercise] = {
-    **basics.EXERCISES,
-    **studies.EXERCISES,
-    **inputs.EXERCISES,
-    **methods.EXERCISES,
-    **programs.EXERCISES,
-}
+ROOMS = basics, studies, inputs, methods, generators, programs
+
+# Number of lecture and exercise -> exercise, in the order of numbers.
+EXERCISES: dict[str, Exercise] = dict(
+    sorted(
+        (item for room in ROOMS for item in room.EXERCISES.items()),
+        key=lambda item: [*map(int, item[0].split("."))],
+    )
+)
 
 
 def check(exercise: float | str, answer: Any) -> Verdict:

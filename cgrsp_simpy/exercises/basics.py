@@ -12,7 +12,7 @@ import numpy as np
 from cgrsp_simpy.analysis.metrics import queue_length, time_average
 from cgrsp_simpy.analysis.queueing import mmc
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
+from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
 from cgrsp_simpy.model.policy import PolicyError, Wake
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
@@ -97,6 +97,10 @@ SHORTEST = Exercise(
             "that is the wait if the oldest goes first; which one is the shortest?",
         ),
         Mistake(
+            lambda: mean_wait_s(four_jobs("spt")) / 60,
+            "in seconds, not in minutes",
+        ),
+        Mistake(
             lambda: response_s(four_jobs("spt")),
             "the wait ends with the start of a job, not with its end",
         ),
@@ -120,6 +124,10 @@ MEAN_QUEUE = Exercise(
         lambda: mean_queue(four_jobs("fifo")),
         "jobs",
         5e-3,
+        Mistake(
+            lambda: mean_wait_s(four_jobs("fifo")),
+            "that is the mean wait in seconds; how many jobs wait?",
+        ),
         Mistake(
             lambda: queue_over_events(four_jobs("fifo")),
             (
@@ -208,8 +216,6 @@ BUNCH_JOBS = JobList(
 
 def judge_bunches(policy: Any) -> str:
     """Run the policy, and compare when each job is dispatched."""
-    if not callable(policy):
-        return f"the answer is a policy, a function of a view, not {policy!r}"
     try:
         found_s = dispatches_s(policy)
     except PolicyError as error:
@@ -240,7 +246,7 @@ IN_BUNCHES = Exercise(
         "A policy that starts jobs, oldest first, on all idle slots once three wait or the oldest"
         " has waited for 600 s."
     ),
-    judge_bunches,
+    code("a policy, a function of a view", lambda: [{}], judge_bunches),
 )
 
 

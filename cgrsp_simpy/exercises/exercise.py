@@ -5,10 +5,13 @@ text that stand or fall with what the code beside them finds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.model.checks import InputError, require
@@ -63,7 +66,7 @@ class Verdict:
 class Mistake(NamedTuple):
     """What a usual mistake leads to, and what is said then."""
 
-    answer: Callable[[], float]
+    answer: Callable[..., Any]
     hint: str
 
 
@@ -114,6 +117,71 @@ def _as_float(given: Any) -> float:
         return float(given)
     except OverflowError:
         return math.nan
+
+
+Case = Mapping[str, Any]
+"""What an answer that is a function is called with, by the name of what it is."""
+
+
+def code(what: str, cases: Callable[[], Iterable[Case]], fault: Callable[..., str]) -> Judge:
+    """A judge of functions, who runs them on cases and says on which one they are wrong.
+
+    what: the answer, such as "a function of a view". cases: made anew for each answer. fault: takes
+    the answer and what the case holds; what is off, "" if nothing.
+    """
+
+    def judge(given: Any) -> str:
+        if not callable(given):
+            return f"the answer is {what}, without calling it, not {given!r}"
+        for case in cases():
+            try:
+                off = fault(given, *case.values())
+            except Exception as error:
+                off = f"{type(error).__name__}: {error}"
+            if off:
+                told = ", ".join(f"{name} {_told(value)}" for name, value in case.items())
+                return f"{off} (with {told})" if told else off
+        return ""
+
+    return judge
+
+
+def same(
+    right: Callable[..., Any],
+    *mistakes: Mistake,
+    tried: Callable[..., Any] = lambda given, *case: given(*case),
+    within: float = ROUNDING,
+) -> Callable[..., str]:
+    """What `code` takes as fault: something else comes out than of the right function.
+
+    right, mistakes: functions of what a case holds, which give numbers of any shape. tried: what
+    comes of the answer. within: as a share of the largest right number.
+    """
+
+    def fault(given: Any, *case: Any) -> str:
+        wanted = np.asarray(right(*deepcopy(case)), float)
+        found = np.asarray(tried(given, *deepcopy(case)), float)
+        if _alike(found, wanted, within):
+            return ""
+        for mistake in mistakes:
+            if _alike(found, np.asarray(mistake.answer(*deepcopy(case)), float), within):
+                return mistake.hint
+        return f"{_told(found)} comes out, it should be {_told(wanted)}"
+
+    return fault
+
+
+def _alike(found: np.ndarray, wanted: np.ndarray, within: float) -> bool:
+    most = within * np.abs(wanted).max(initial=within)
+    return found.shape == wanted.shape and bool(np.all(np.abs(found - wanted) <= most))
+
+
+def _told(value: Any) -> str:
+    """Numbers to four figures, ten at most."""
+    if np.ndim(value) == 0:
+        return f"{value:.4g}" if isinstance(value, Real | np.ndarray) else str(value)
+    listed = [_told(each) for each in value]
+    return f"[{', '.join(listed[:10])}{', ...' * (len(listed) > 10)}]"
 
 
 class ClaimError(AssertionError):

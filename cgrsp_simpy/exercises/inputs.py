@@ -126,6 +126,10 @@ EXERCISES: dict[str, Exercise] = {
                 "that is the chance of a smaller statistic; p is that of one as large",
             ),
             Mistake(lambda: _chi_square_p(1, stats.expon), "that is the exponential law"),
+            Mistake(
+                lambda: 2 * _chi_square_p(2),
+                "that is doubled; the chi-square test looks at one side alone",
+            ),
             way="how many are expected in each cell, and how many degrees of freedom are left?",
         ),
     ),
@@ -170,6 +174,7 @@ EXERCISES: dict[str, Exercise] = {
                 "that counts from midnight; the question counts from the start at 8:00",
             ),
             Mistake(lambda: 3600 * _last_h(8.0), "that is in seconds"),
+            Mistake(lambda: 60 * _last_h(8.0), "that is in minutes"),
             way="how many jobs are expected from 8:00 until each hour?",
         ),
     ),
@@ -188,6 +193,7 @@ EXERCISES: dict[str, Exercise] = {
                 "the first attempt needs no restart",
             ),
             Mistake(lambda: _piece_h(4.0), "that is for 4 h of work"),
+            Mistake(lambda: 60 * _piece_h(8.0), "that is in minutes"),
             Mistake(
                 lambda: 2 * _piece_h(4.0),
                 "that is twice the time of 4 h, as with a checkpoint in the middle that is free",

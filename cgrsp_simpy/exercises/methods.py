@@ -101,6 +101,10 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(lambda: _paired_min(1.0), "that is the standard error"),
             Mistake(
+                lambda: math.sqrt(0.9) * _paired_min(),
+                "the standard deviation of a sample divides by n - 1",
+            ),
+            Mistake(
                 lambda: -paired_difference(MODEL_MIN, LOG_MIN).mean,
                 "that is the difference itself; how sure is it?",
             ),
@@ -118,6 +122,14 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _apart_min(9), "that is with 9 degrees of freedom; the question says 18"
             ),
             Mistake(lambda: 2 * _apart_min(), "that is the whole width; the question is for half"),
+            Mistake(
+                lambda: math.sqrt(0.9) * _apart_min(),
+                "the standard deviation of a sample divides by n - 1",
+            ),
+            Mistake(
+                lambda: _apart_min(10**9),
+                "that is with the normal quantile; the question says 18 degrees of freedom",
+            ),
             way="the variances of two independent means add up",
         ),
     ),
@@ -207,6 +219,10 @@ EXERCISES: dict[str, Exercise] = {
             Mistake(
                 lambda: _controlled_s(-_slope()),
                 "the sign: the control was too high, so the wait was, too",
+            ),
+            Mistake(
+                lambda: _controlled_s(_slope() * 5 / 4),
+                "covariance and variance with the same divisor, n - 1",
             ),
             Mistake(
                 lambda: _controlled_s(1 / float(np.polyfit(WAIT_S, CONTROL_S, 1)[0])),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import batch_means, holm, mean, replications_needed
-from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
+from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.market import Market
@@ -88,8 +88,6 @@ LESS_PCT, LATE_PCT = 10.0, 1.0  # least saving of wait, most rush orders missed
 
 def _judge_policy(given: Any) -> str:
     """What is off in a policy."""
-    if not callable(given):
-        return f"the answer is a function of a view, without calling it, not {given!r}"
     study = compare(day("hectic"), [given], range(3))
     if study.failures:
         return f"the policy fails: {study.failures[0]['error']}"
@@ -206,6 +204,10 @@ EXERCISES: dict[str, Exercise] = {
                 "the other way round: which interval is the wider one?",
             ),
             Mistake(
+                lambda: _times_as_wide(0.8) ** 2,
+                "that is the ratio of the variances; the question is about widths",
+            ),
+            Mistake(
                 lambda: _times_as_wide(0.5),
                 "that is the ratio at utilisation 0.5; the question raises it",
             ),
@@ -258,6 +260,7 @@ EXERCISES: dict[str, Exercise] = {
             0.005,
             Mistake(lambda: -_longer_min(3), "the sign: SPT's wait minus FIFO's"),
             Mistake(lambda: 60 * _longer_min(3), "that is in seconds"),
+            Mistake(lambda: _longer_min(3) / 60, "that is in hours"),
             Mistake(lambda: _longer_min(None), "that is for all jobs; look at complexity 3 alone"),
             Mistake(lambda: _longer_min(1), "that is for complexity 1, the small frames"),
             Mistake(
@@ -272,7 +275,7 @@ EXERCISES: dict[str, Exercise] = {
             "Which policy waits at least 10 % less than FIFO and misses at most 1 % of the rush"
             " orders, over hectic days 0, 1 and 2?"
         ),
-        _judge_policy,
+        code("a policy, a function of a view", lambda: [{}], _judge_policy),
     ),
     "7.1": Exercise(
         (
@@ -315,6 +318,10 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(lambda: _own_pct() / 100, "that is a fraction; the answer is in per cent"),
             Mistake(
+                lambda: 100 * _own_pct() / (100 - _own_pct()),
+                "that is its ratio to the rest of the waiting; divide by all of it",
+            ),
+            Mistake(
                 _held_pct, "that is the share of the slots' held time; divide by the jobs' waits"
             ),
             way="two sums over the jobs of all ten runs, and their ratio",
@@ -356,6 +363,10 @@ EXERCISES: dict[str, Exercise] = {
             "standard errors",
             0.02,
             Mistake(lambda: -_z(30, 20), "the sign: printed minus ours"),
+            Mistake(
+                lambda: _z(30, 20) * math.sqrt(20 / 19),
+                "the standard deviation of a sample divides by n - 1",
+            ),
             Mistake(
                 lambda: _z(math.inf, 20),
                 "that counts our noise alone; the printed mean has its own",

@@ -217,3 +217,8 @@ with cg.plots.styled("lecture"):
 #
 # **1.2** First come, first served, as above. How many jobs wait on average over time,
 # from 0 s until the last job ends? `cg.exercises.check(1.2, answer)`
+#
+# **1.3** Write `in_order(events)`. The events are triples (time, priority, number) in
+# the order in which they were scheduled. It returns their numbers in the order in which
+# they happen: by time, at the same time the smaller priority first, and what is still
+# equal as scheduled. `cg.exercises.check(1.3, in_order)`

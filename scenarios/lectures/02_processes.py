@@ -559,3 +559,7 @@ with cg.plots.styled("lecture"):
 # **2.2** Write a policy, a function of a view, that starts jobs in bunches: as soon as
 # three jobs wait, or the oldest has waited for 600 s, it starts waiting jobs, oldest
 # first, on all idle slots; else none. `cg.exercises.check(2.2, policy)`
+#
+# **2.3** Write the life of a job as a SimPy process, `life(env, slot, delay_s,
+# work_s)`: its GPU is ordered when it starts and comes after the delay; then the job
+# requests the slot, computes, and leaves. `cg.exercises.check(2.3, life)`

@@ -270,3 +270,8 @@ with cg.plots.styled("lecture"):
 # **3.2** On the day `cg.day("surge")`, under FIFO with seed 3, how many jobs
 # are waiting for their dispatch on average, from 0 s to the end of the last job?
 # `cg.exercises.check(3.2, answer)`
+#
+# **3.3** Where no formula gives the mean wait of one server, Kingman's bound (1962) is
+# an upper one: the sum of the variances of gap and service, over twice the mean gap and
+# 1 - utilisation. Write `bound_s(gap_s, gap_sd_s, work_s, work_sd_s)` from means and
+# standard deviations. `cg.exercises.check(3.3, bound_s)`

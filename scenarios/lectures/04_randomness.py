@@ -187,3 +187,7 @@ with cg.plots.styled("lecture"):
 # the first job comes after the first gap. One slot, FIFO, no delays. What is
 # the mean wait of all 5,000 jobs, in s? `cg.LoggedWorkload` takes such columns.
 # `cg.exercises.check(4.2, answer)`
+#
+# **4.3** Write `interval(x, y)`: from the results of two policies, run by run with
+# common seeds, the two ends of the 95 % interval of the mean of x - y.
+# `cg.exercises.check(4.3, interval)`

@@ -201,3 +201,8 @@ with cg.plots.styled("lecture"):
 # width of the mean wait is 2 % of it? Estimate it from a pilot of 20 days,
 # `cg.compare(cg.day("hectic"), ["fifo"], range(20))`.
 # Check it: `cg.exercises.check(5.2, answer)`
+#
+# **5.3** MSER leaves out the d first values for which the sum of squares of the others
+# around their own mean, over the square of their number, is least; d is at most half of
+# all. Write `warm_up(y)`, which returns d. (MSER-5 does it with means of five.)
+# Check it: `cg.exercises.check(5.3, warm_up)`

@@ -286,3 +286,6 @@ with cg.plots.styled("lecture"):
 # seeds. Run 20 days, seeds 0 to 19. What is z, (printed - ours) over the standard error
 # of this difference? Take the standard deviation between days from your runs. Check it:
 # `cg.exercises.check(8.2, answer)`
+#
+# **8.3** Write `adjusted(p)`: the p-values after Holm's correction, in the order given,
+# none above 1. Check it: `cg.exercises.check(8.3, adjusted)`

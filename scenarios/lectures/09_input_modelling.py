@@ -299,3 +299,7 @@ with cg.plots.styled("lecture"):
 # **9.2** Fit a gamma law to x, from 0 on, and count x in 20 equally likely cells of
 # it. What is the lesser p-value of the chi-square test, as if each fitted parameter
 # took a whole degree of freedom? `cg.exercises.check(9.2, answer)`
+#
+# **9.3** Write an arrival process, `arrivals(rng)`: the hours, from 0 to 24, at which
+# the jobs of one day come, drawn by the generator rng; Poisson, 2 an hour by night and
+# 10 from 8 to 20 o'clock. It is run for 2000 days. `cg.exercises.check(9.3, arrivals)`

@@ -289,3 +289,7 @@ with cg.plots.styled("lecture"):
 # 10 an hour from 8:00 to 20:00. The run starts at 8:00; gaps of rate 1 are
 # `stream(10, "exercise").standard_exponential(500)`. How many hours after the start
 # does the 500th job come? `cg.exercises.check(10.2, answer)`
+#
+# **10.3** The Weibull law has P(X > x) = e^(-(x / scale)^shape). Write
+# `life_h(u, scale_h, shape)`, which makes a variate of a uniform number u by inversion.
+# `cg.exercises.check(10.3, life_h)`

@@ -307,3 +307,9 @@ with cg.plots.styled("lecture"):
 # **11.2** The job of 4 h is cut into equal pieces, with a checkpoint after each but
 # the last. How many pieces give the least expected time? `cg.exercises.check(11.2,
 # answer)`
+#
+# **11.3** Write `done_h(work_h, every_h, failures_h)`. A job starts at 0 h, has so much
+# work, and writes a checkpoint after every so many hours of work, which takes no time.
+# At the hours of failures_h, in order, the machine fails: the work since the last
+# checkpoint is lost, and the job goes on at once. When is it done?
+# `cg.exercises.check(11.3, done_h)`

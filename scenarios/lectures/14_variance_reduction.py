@@ -252,3 +252,7 @@ with cg.plots.styled("lecture"):
 # **14.2** Five runs gave the waits 12, 15, 9, 20 and 14 s, and the control 11, 12, 8,
 # 15 and 10 s; its mean is known to be 10 s. What is the controlled mean wait, in s?
 # `cg.exercises.check(14.2, answer)`
+#
+# **14.3** Write the estimator: `controlled(y, x, known)` is the mean of the results y
+# with the control x, whose mean is known, by the slope of the sample.
+# `cg.exercises.check(14.3, controlled)`

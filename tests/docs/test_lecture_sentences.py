@@ -89,7 +89,7 @@ def test_no_number_stands_in_the_text_alone(script):
     computed = code + script.with_suffix(".out").read_text(encoding="utf-8")
     known = set(re.findall(r"\d+(?:[.:,]\d+)*", computed.replace("_", ""))) | {"95"}
     text = re.sub(
-        r"[Ll]ectures? \d( and \d)?|Part \d|## \d|step \d|rule \d", "", prose(script, False)
+        r"[Ll]ectures? \d+( and \d+)?|Part \d|## \d|step \d|rule \d", "", prose(script, False)
     )
     found = set(re.findall(r"(?<![\w/])\d+(?:[.:,]\d+)*", text))
     known |= ELSEWHERE.get(int(script.name[:2]), set())

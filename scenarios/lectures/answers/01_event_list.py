@@ -5,6 +5,7 @@
 
 # %%
 import heapq
+from heapq import heapify, heappop
 from itertools import pairwise
 
 import cgrsp_simpy as cg
@@ -58,3 +59,21 @@ print(
 )
 print(f"on average {area / end_s:.3f} jobs wait")
 print("1.2:", cg.exercises.check(1.2, area / end_s))
+
+# %% [markdown]
+# **1.3** An entry is a triple; Python compares triples from the left. The third number
+# is that of the scheduling, so it keeps the order where all else is equal.
+
+# %%
+
+
+def in_order(events):
+    """The numbers of the events as they happen."""
+    entries = [
+        (time, priority, n, number) for n, (time, priority, number) in enumerate(events)
+    ]
+    heapify(entries)
+    return [heappop(entries)[-1] for _ in events]
+
+
+print("1.3:", cg.exercises.check(1.3, in_order))

@@ -33,3 +33,19 @@ def in_bunches(view):
 
 print(cg.compare(cg.day("normal"), ["fifo", in_bunches], seeds=range(10)))
 print("\n2.2:", cg.exercises.check(2.2, in_bunches))
+
+# %% [markdown]
+# **2.3** The delay lies before the request: nobody's slot stands idle for it. `with`
+# gives the slot back.
+
+
+# %%
+def life(env, slot, delay_s, work_s):
+    """A job whose GPU comes first."""
+    yield env.timeout(delay_s)
+    with slot.request() as turn:
+        yield turn
+        yield env.timeout(work_s)
+
+
+print("2.3:", cg.exercises.check(2.3, life))

@@ -30,3 +30,16 @@ print(
     f" {end_s / 3600:.1f} h; on average {waiting:.1f} jobs wait"
 )
 print("3.2:", cg.exercises.check(3.2, waiting))
+
+# %% [markdown]
+# **3.3** Mean gap times 1 - utilisation is mean gap minus mean service.
+
+
+# %%
+def bound_s(gap_s, gap_sd_s, work_s, work_sd_s):
+    """Kingman's upper bound of the mean wait."""
+    return (gap_sd_s**2 + work_sd_s**2) / (2 * (gap_s - work_s))
+
+
+print(f"M/M/1 at 0.8: 40.0 s by formula, at most {bound_s(12.5, 12.5, 10, 10):.2f} s")
+print("3.3:", cg.exercises.check(3.3, bound_s))

@@ -7,6 +7,7 @@
 
 # %%
 import numpy as np
+from scipy.stats import t
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.model.streams import stream
@@ -61,3 +62,18 @@ print(
     f" {wait_s('arrivals'):.1f} s"
 )
 print("4.2:", cg.exercises.check(4.2, wait_s("arrivals")))
+
+# %% [markdown]
+# **4.3** The seeds are common, so the differences are what is independent.
+
+# %%
+
+
+def interval(x, y):
+    """Low and high end of the mean difference."""
+    off = np.subtract(x, y)
+    half = t.ppf(0.975, len(off) - 1) * off.std(ddof=1) / len(off) ** 0.5
+    return off.mean() - half, off.mean() + half
+
+
+print("4.3:", cg.exercises.check(4.3, interval))

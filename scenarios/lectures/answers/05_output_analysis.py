@@ -7,6 +7,8 @@ wide, by theory more than nine.
 # the same mean in the middle; only the width differs.
 
 # %%
+import numpy as np
+
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis import statistics
 
@@ -61,3 +63,20 @@ print(
 )
 print(f"{answer} days are needed")
 print("5.2:", cg.exercises.check(5.2, answer))
+
+# %% [markdown]
+# **5.3** Every d from 0 to half of the values, and the least of them.
+
+
+# %%
+def warm_up(y):
+    """How many values MSER leaves out."""
+    rests = [np.asarray(y[d:]) for d in range(len(y) // 2 + 1)]
+    return int(
+        np.argmin(
+            [((rest - rest.mean()) ** 2).sum() / len(rest) ** 2 for rest in rests]
+        )
+    )
+
+
+print("5.3:", cg.exercises.check(5.3, warm_up))

@@ -9,6 +9,8 @@ agrees with ours.
 # %%
 import math
 
+import numpy as np
+
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis import statistics
 
@@ -39,3 +41,20 @@ print("8.2:", cg.exercises.check(8.2, answer))
 
 # %% [markdown]
 # The cell agrees: the print lies less than one standard error above ours.
+
+# %% [markdown]
+# **8.3** The least of n is multiplied by n, the next by n - 1. No p-value may then be
+# less than one before it: the running maximum.
+
+# %%
+
+
+def adjusted(p):
+    """Holm's p-values, in the order of p."""
+    order, found = np.argsort(p), np.empty(len(p))
+    times = np.arange(len(p), 0, -1)
+    found[order] = np.minimum(1, np.maximum.accumulate(times * np.sort(p)))
+    return found
+
+
+print("8.3:", cg.exercises.check(8.3, adjusted))

@@ -32,3 +32,19 @@ print(
     f"shape {shape:.2f}, scale {scale:.0f} s; chi-square {statistic:.1f}, p = {p:.3f}"
 )
 print("9.2:", cg.exercises.check(9.2, p))
+
+# %% [markdown]
+# **9.3** One way of several: in each section the number of jobs is Poisson, and their
+# times are uniform.
+
+
+# %%
+def arrivals(rng):
+    """Hours of one day's jobs."""
+    sections = ((0, 8, 2), (8, 20, 10), (20, 24, 2))
+    return np.concatenate(
+        [rng.uniform(a, b, rng.poisson((b - a) * per_h)) for a, b, per_h in sections]
+    )
+
+
+print("9.3:", cg.exercises.check(9.3, arrivals))

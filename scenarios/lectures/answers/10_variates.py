@@ -6,6 +6,7 @@
 
 # %%
 import math
+from math import log
 
 import numpy as np
 
@@ -33,3 +34,17 @@ until = np.append(0, np.cumsum(per_h))
 last_h = np.interp(expected, until, np.arange(len(until)))
 print(f"{expected:.1f} jobs are expected by then: {last_h:.2f} h after the start")
 print("10.2:", cg.exercises.check(10.2, last_h))
+
+# %% [markdown]
+# **10.3** Set P(X > x) equal to 1 - u, and solve for x. (u in place of 1 - u gives the
+# same law.)
+
+# %%
+
+
+def life_h(u, scale_h, shape):
+    """A Weibull variate."""
+    return scale_h * (-log(1 - u)) ** (1 / shape)
+
+
+print("10.3:", cg.exercises.check(10.3, life_h))

@@ -43,3 +43,21 @@ best = min(expected_h, key=expected_h.get)
 for n in (1, best - 1, best, best + 1):
     print(f"{n:2} pieces: {expected_h[n]:.4f} h")
 print("11.2:", cg.exercises.check(11.2, best))
+
+# %% [markdown]
+# **11.3** From failure to failure: what is kept is a whole number of pieces.
+
+
+# %%
+def done_h(work_h, every_h, failures_h):
+    """The hour at which the work is done."""
+    now_h = kept_h = 0.0
+    for failure_h in failures_h:
+        if now_h + work_h - kept_h <= failure_h:
+            break
+        kept_h += (failure_h - now_h) // every_h * every_h
+        now_h = failure_h
+    return now_h + work_h - kept_h
+
+
+print("11.3:", cg.exercises.check(11.3, done_h))

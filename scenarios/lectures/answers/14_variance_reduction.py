@@ -32,3 +32,16 @@ slope = np.cov(wait_s, control_s)[0, 1] / control_s.var(ddof=1)
 controlled_s = wait_s.mean() - slope * (control_s.mean() - 10)
 print(f"slope {slope:.3f}; {wait_s.mean():.2f} s becomes {controlled_s:.2f} s")
 print("14.2:", cg.exercises.check(14.2, controlled_s))
+
+# %% [markdown]
+# **14.3** The same steps as a function.
+
+
+# %%
+def controlled(y, x, known):
+    """The mean of y, without what the control explains."""
+    slope = np.cov(x, y)[0, 1] / np.var(x, ddof=1)
+    return np.mean(y) - slope * (np.mean(x) - known)
+
+
+print("14.3:", cg.exercises.check(14.3, controlled))

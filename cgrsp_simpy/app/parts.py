@@ -21,7 +21,7 @@ from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate
 
 MOST_S = 60.0  # of work that a page starts
-PLAYER = 620  # pixels high
+PLAYER = 660  # pixels high
 SEEDS, BATCH = 30, 5  # of figures, and of those that are added at a time
 NONE, NOW = "none", "policy"
 

@@ -237,8 +237,13 @@ def shown(page, script, folder, size="1280,760"):
       const tell = (found) => answer.textContent = JSON.stringify({{ found, errors }});
       {script}
     }}</script></html>"""
+    return answered(page.replace("</html>", told), folder, size)
+
+
+def answered(page, folder, size):
+    """What a page answers in a browser."""
     path = folder / "shown.html"
-    path.write_text(page.replace("</html>", told), encoding="utf-8")
+    path.write_text(page, encoding="utf-8")
     options = "--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run"
     page_of = f"--window-size={size} --virtual-time-budget=4000 --dump-dom"
     profile = f"--user-data-dir={folder / 'profile'}"
@@ -374,3 +379,30 @@ def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
     assert "misses its deadline under" in seen[1]["watch"]
     assert "doomed ones. Place: The cheapest slot that meets" in seen[1]["rule"][1]
     assert re.match(r"2:\d\d:\d\d: first \d+ \(safe ones by time, \d+ s\)", seen[1]["why"][1])
+
+
+@pytest.mark.slow
+@in_browser
+def test_a_page_within_another_stays_at_its_place_when_it_is_made_anew(tmp_path):
+    """As on the live page, when a slider moves."""
+    day = cg.day("quiet", jobs=20)
+    pages = [player_page([cg.simulate(day.varied(slots=n), "edf", 1)], "day") for n in (5, 6)]
+    told = json.dumps(pages).replace("</", "<\\/")
+    outer = f"""<html><iframe id="inner"></iframe><pre id="answer"></pre><script>
+      const pages = {told}, inner = document.getElementById("inner"), found = [];
+      inner.onload = () => {{
+        const within = inner.contentWindow;
+        found.push(within.eval("[now, speed, panes[0].places.length]"));
+        if (found.length === 1) {{
+          within.eval("seek(1000); change(2)");
+          found.push(within.eval("[now, speed]"));
+          inner.srcdoc = pages[1];
+        }} else document.getElementById("answer").textContent =
+          JSON.stringify({{ found, errors: [] }});
+      }};
+      inner.srcdoc = pages[0];
+    </script></html>"""
+    (start, _, slots), moved, after = answered(outer, tmp_path, "1280,760")
+    assert (start, slots) == (0, 5)
+    assert after == [*moved, 6]
+    assert moved[0] == 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from math import floor, log10, nan
+from math import floor, log10
 from typing import Any
 
 import streamlit as st
@@ -12,6 +12,7 @@ from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ct
 
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.table import figure_text
 from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline, styled
 from cgrsp_simpy.plots.player import player_page
@@ -21,7 +22,7 @@ from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate
 
 MOST_S = 60.0  # of work that a page starts
-PLAYER = 620  # pixels high
+PLAYER = 660  # pixels high
 SEEDS, BATCH = 30, 5  # of figures, and of those that are added at a time
 NONE, NOW = "none", "policy"
 
@@ -112,25 +113,26 @@ def beside_of(noun: str, names: Iterable[str], key: str) -> list[str]:
 
 
 def told(
-    model: Model, policies: Sequence[str], names: Iterable[str], shown: Callable[[], None]
+    model: Model, policies: Sequence[str], names: Sequence[str], shown: Callable[[], None]
 ) -> None:
     """The figures of policies as means over seeds, which fill in, above those from before the last
     change; below, what is shown in the meantime.
     """
-    kept = st.session_state.setdefault("figures", {})
+    kept = st.session_state.setdefault(f"figures of a {model.noun}", {})
     if kept.get("of") != (model, policies):
         kept |= {"of": (model, policies), "before": kept.get("now", [])}
     seeds = SEEDS if model.is_random else 1
     rows: list[dict[str, Any]] = []
-    names = [name for name in names if name in model.metrics]
     for first in range(0, seeds, BATCH):
-        rows += compare(model, policies, range(first, min(seeds, first + BATCH))).rows
+        study = compare(model, policies, range(first, min(seeds, first + BATCH)))
+        require(not study.failures, "runs", study.failures, "without errors")
+        rows += study.rows
         kept["now"] = [
             {
                 NOW: policy,
                 **{
                     str(model.metrics[name]): supported(
-                        [row.get(name, nan) for row in rows if row["policy"] == policy]
+                        [row[name] for row in rows if row["policy"] == policy]
                     )
                     for name in names
                 },

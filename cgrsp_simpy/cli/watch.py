@@ -48,7 +48,7 @@ def check_show(given: argparse.Namespace, policies: Sequence[str]) -> None:
         if _suffix(each) == ".mp4":
             from cgrsp_simpy.plots.animation import check_film  # matplotlib, only where needed
 
-            check_film("--show", Path(each))
+            check_film("--show", each)
     beside = any(_suffix(each) in FILMS for each in shown) and len(policies) == 2
     allowed = f"one, or two with --show and a file that ends in {', '.join(FILMS)}"
     require(len(policies) == 1 or beside, "policies", ", ".join(policies), allowed)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, FuncAnimation, PillowWriter
+from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
@@ -72,41 +72,33 @@ class RunAnimation:
 
         return FuncAnimation(figure, show, frames=times_s, interval=1000 / self._fps, repeat=False)
 
-    def save(
-        self, filename: str | Path, writer: AbstractMovieWriter | str | None = None, **options: Any
-    ) -> None:
-        """Write the animation; a file appears whole or not at all, unless a writer is given.
+    def save(self, filename: str | Path) -> None:
+        """Write the animation; a file appears whole or not at all. With a writer of matplotlib's
+        own: `film().save(...)`.
 
         filename: its ending, .html, .gif or .mp4, tells the kind of file; .mp4 needs ffmpeg.
-        writer: of another kind of film, as matplotlib takes it. options: of a film, as of
-        matplotlib's `Animation.save`. Raises InputError if the file cannot be written, or its name
-        has another ending.
+        Raises InputError if the file cannot be written, or its name has another ending.
         """
-        if writer is not None:
-            self.film().save(str(filename), writer=writer, **options)
-            return
-        path = Path(filename)
-        suffix = path.suffix.lower()
-        check_film("file", path)
+        path, suffix = Path(filename), check_film("file", filename)
         if suffix == ".html":
             write_whole(path, player_page(self._runs, path.stem, self._captions).encode())
             return
         made = PillowWriter if suffix == ".gif" else FFMpegWriter
         with TemporaryDirectory() as folder:
             drawn = Path(folder) / path.name
-            writer = made(fps=self._fps)  # type: ignore[arg-type]  # not only whole numbers
-            self.film().save(str(drawn), writer=writer, **options)
+            # fps: not only whole numbers
+            self.film().save(str(drawn), writer=made(fps=self._fps))  # type: ignore[arg-type]
             write_whole(path, drawn.read_bytes())
 
 
-def check_film(what: str, path: Path) -> None:
-    """Raise InputError for a file that is no film, or one that cannot be made here."""
-    suffix = path.suffix.lower()
-    require(suffix in FILMS, what, str(path), f"a name that ends in {', '.join(FILMS)}")
+def check_film(what: str, filename: str | Path) -> str:
+    """The ending of a file; raises InputError for one that is no film, or cannot be made here."""
+    suffix = Path(filename).suffix.lower()
+    require(suffix in FILMS, what, str(filename), f"a name that ends in {', '.join(FILMS)}")
     if suffix == ".mp4" and not FFMpegWriter.isAvailable():
-        raise InputError(
-            f"{path}: an .mp4 needs ffmpeg, which is not installed; .html and .gif do not"
-        )
+        told = "an .mp4 needs ffmpeg, which is not installed; .html and .gif do not"
+        raise InputError(f"{filename}: {told}")
+    return suffix
 
 
 def animate(
@@ -170,7 +162,7 @@ class _Scene:
         (self._now,) = top.plot([], [], "o", color=colour)
         top.set(
             xlim=(0, end_s / self._unit[0]),
-            ylim=(0, max(top.get_ylim()[1], 1.05 * float(self._waiting.max()))),
+            ylim=(0, max(2.0, top.get_ylim()[1], 1.05 * float(self._waiting.max()))),
             xlabel=f"time ({self._unit[1]})",
             ylabel="waiting jobs",
         )

@@ -1,16 +1,18 @@
-"""A job of 4 h takes 8.5 h where instances are taken back every 3 h, and 4.5 h with
-a checkpoint every 20 min.
+"""A print of 4 h takes 8.5 h where the power fails every 3 h, and 4.5 h with a
+checkpoint every 20 min.
 
 (Lecture 11: interrupts and preemption)
 """
 
 # %% [markdown]
 # A process can be **interrupted**: another one calls `process.interrupt(cause)`, and
-# the `yield` at which the process waits raises `simpy.Interrupt`. A spot instance is
-# cheap because the market may take it back. Here is a job of 4 h on instances that
-# are taken back once in 3 h on average. Each time it starts anew.
+# the `yield` at which the process waits raises `simpy.Interrupt`. A workshop has a 3-D
+# printer, in a town where the power fails once in 3 h on average, for a moment. Here is
+# a print of 4 h. Each time it starts anew. In the package a process beside the jobs'
+# takes a place down, which interrupts who holds it.
 
 # %%
+from dataclasses import dataclass
 from math import ceil, exp, sqrt
 from pathlib import Path
 
@@ -26,33 +28,51 @@ from cgrsp_simpy.plots.style import MISSED
 WORK_H, PER_H = 4.0, 1 / 3
 
 
-def hours_until_done(seed):
-    """One job, and a market that interrupts it."""
-    env, lives = simpy.Environment(), stream(seed, "lives")
+@dataclass(frozen=True)
+class Workshop(cg.Model):
+    checkpoint_h: float = WORK_H
+    writing_h: float = 0.0
+    restart_h: float = 0.0
 
-    def job():
+    def places(self):
+        return cg.slots(1, "printer")
+
+    def arrivals(self, draw):
+        return [(0.0, 0)]  # at 0 s, print 0
+
+    def life(self, run, job):
+        done, again_h = 0, 0.0  # pieces that are safe; what a new start costs
+        while done < (pieces := ceil(WORK_H / self.checkpoint_h - 1e-9)):
+            need_h = again_h + self.checkpoint_h + self.writing_h
+            if done == pieces - 1:  # no checkpoint after the last
+                need_h = again_h + WORK_H - self.checkpoint_h * done
+            with run.claim(job) as claim:
+                yield claim
+                try:
+                    yield run.timeout(3600 * need_h)
+                    done, again_h = done + 1, 0.0
+                except simpy.Interrupt:
+                    again_h = self.restart_h  # the piece is lost
+
+    def processes(self, run):
+        return [self.power(run)]
+
+    def power(self, run):
         while True:
-            try:
-                yield env.timeout(WORK_H)
-                return
-            except simpy.Interrupt:
-                pass  # all is lost
+            yield run.timeout(3600 * run.draw("failures").exponential(1 / PER_H))
+            with run.down(run.places[0]):  # interrupts whoever holds it
+                yield run.timeout(0)
 
-    def market(victim):
-        while True:
-            yield env.timeout(lives.exponential(1 / PER_H))
-            if victim.is_alive:
-                victim.interrupt("taken back")
 
-    done = env.process(job())
-    env.process(market(done))
-    env.run(until=done)
-    return env.now
+def simulated_h(runs, *how):
+    """Hours until the print is done."""
+    done = (cg.simulate(Workshop(*how), "first", seed) for seed in range(runs))
+    return cg.statistics.mean([run.jobs["finish_s"][0] / 3600 for run in done])
 
 
 # %% [markdown]
 # ## By formula
-# Let preemptions come at the rate r, and let the job need w in one piece. An attempt
+# Let failures come at the rate r, and let the print need w in one piece. An attempt
 # lasts (1 - e^(-rw)) / r on average and succeeds with the chance e^(-rw). So the mean
 # time is E = (e^(rw) - 1) / r, and the variance is (e^(2rw) - 2 rw e^(rw) - 1) / r^2.
 # From these follows how many runs give E to ± 5 %; so many we take, here and below.
@@ -62,20 +82,20 @@ x = PER_H * WORK_H
 expected_h = (exp(x) - 1) / PER_H
 sd_h = sqrt(exp(2 * x) - 2 * x * exp(x) - 1) / PER_H
 RUNS = ceil((1.96 * sd_h / (0.05 * expected_h)) ** 2)
-found = cg.statistics.mean([hours_until_done(seed) for seed in range(RUNS)])
+found = simulated_h(RUNS)
 print(
-    f"4 h of work, {RUNS} runs: {found.mean:.2f} ± {found.half_width:.2f} h", end="; "
+    f"4 h of work, {RUNS} runs: {found.mean:.2f} ± {found.half_width:.2f} h;"
+    f" by formula {expected_h:.2f} h"
 )
-print(f"by formula {expected_h:.2f} h")
-times = np.expm1(2 * x) / np.expm1(x)
-print(claim("twice the work is far more than twice the time", times, above=4))
+said = "twice the work is far more than twice the time"
+print(claim(said, np.expm1(2 * x) / np.expm1(x), above=4))
 
 # %% [markdown]
 # ## Checkpoints
 # A checkpoint after each k of work takes c; what was done before it is safe. A
 # restart takes R. Each piece of length L (k + c, and the last without c) then takes
 # E(L) = (1 - e^(-rL)) / r + (1 - e^(-rL)) (e^(r(L + R)) - 1) / r: the first attempt
-# needs L, each later one R + L. In the package these are terms of renting.
+# needs L, each later one R + L.
 
 # %%
 WRITING_H, RESTART_H = 1 / 60, 2 / 60
@@ -94,32 +114,11 @@ def formula_h(checkpoint_h, per_h=PER_H, writing_h=WRITING_H, restart_h=RESTART_
     )
 
 
-def simulated_h(checkpoint_h):
-    """Hours of one job in the package, RUNS seeds."""
-    terms = cg.Terms(
-        preemption=[cg.Preemption("spot", PER_H)],
-        checkpoint_s=None if checkpoint_h >= WORK_H else 3600 * checkpoint_h,
-        checkpoint_cost_s=3600 * WRITING_H,
-        restart_s=3600 * RESTART_H,
-    )
-    gpu = cg.GpuType("spot", 0.97, (3600 * WORK_H,), high_stock_probability=1.0)
-    one = cg.Scenario(
-        "one job",
-        cg.JobList([cg.Job(0, 0.0, 1e6)]),
-        (gpu,),
-        (gpu,),
-        market=cg.Market(delay_s=((0, 0),) * 3),
-        service=cg.Service(sigma=(0.0,)),
-        terms=terms,
-    )
-    runs = (cg.simulate(one, "fifo", seed).jobs[0] for seed in range(RUNS))
-    return cg.statistics.mean(
-        [(job["finish_s"] - job["start_s"]) / 3600 for job in runs]
-    )
-
-
 MINUTES = (5, 10, 20, 40, 80, 240)
-by_interval = {minutes: simulated_h(minutes / 60) for minutes in MINUTES}
+by_interval = {
+    minutes: simulated_h(RUNS, minutes / 60, WRITING_H, RESTART_H)
+    for minutes in MINUTES
+}
 print("\ncheckpoint every    simulated      formula, h")
 for minutes, measured in by_interval.items():
     print(
@@ -133,10 +132,9 @@ print(f"the best of equal pieces: {60 * best_h:.1f} min, {formula_h(best_h):.3f}
 print(
     f"Young's rule, root of 2 c / r: {60 * young_h:.1f} min, {formula_h(young_h):.3f} h"
 )
-print(claim("A job of 4 h takes 8.5 h", round(formula_h(WORK_H), 1), equal=8.5))
+print(claim("A print of 4 h takes 8.5 h", round(formula_h(WORK_H), 1), equal=8.5))
 print(claim("and 4.5 h with a checkpoint", round(formula_h(1 / 3), 1), equal=4.5))
-worse = formula_h(young_h) / formula_h(best_h)
-print(claim("is nearly the best", worse, below=1.005))
+print(claim("is nearly the best", formula_h(young_h) / formula_h(best_h), below=1.005))
 
 # %% [markdown]
 # ## Preemption among jobs
@@ -206,13 +204,14 @@ for name, (how, theory) in CASES.items():
     )
     print(f"{name:17}", *cells)
 again_min = (1 / (1 - RATES[0] * MEANS[1]) - 1) / RATES[0]
-print(f"load of the others: {loads[1] - loads[0]:.1f}; if work done is lost", end=" ")
-print(f"{RATES[1] * again_min:.1f} at least")
+print(
+    f"load of the others: {loads[1] - loads[0]:.1f}; if work done is lost"
+    f" {RATES[1] * again_min:.1f} at least"
+)
 plainly, at_once = (CASES[name][1] for name in ("urgent first", "urgent interrupts"))
 alone = float(cg.queueing.mmc(RATES[0], 1 / MEANS[0], 1).wait_s) + MEANS[0]
 print(claim("as if nobody else were there", round(at_once[0] - alone, 9), equal=0))
-price = round(at_once[1] - plainly[1], 9)
-print(claim("the others pay with a minute", price, equal=1))
+print(claim("the others pay with a minute", round(at_once[1] - plainly[1], 9), equal=1))
 print(claim("The load is far above 1", RATES[1] * again_min, above=1.5))
 
 # %% [markdown]
@@ -224,12 +223,16 @@ print(claim("The load is far above 1", RATES[1] * again_min, above=1.5))
 # has a steady state to offer.
 #
 # ## With a deadline
-# The question changes: spot or on demand, now? `cg.spot` has such jobs: 48 h of work
-# within 52 h, a market that is up half of the time, 20 seeds.
+# Who rents computers is interrupted, too: a spot instance is cheap because the market
+# may take it back. The question changes: spot or on demand, now? `cg.spot` has such
+# jobs: 48 h of work within 52 h, a market that is up half of the time, 20 seeds.
 
 # %%
-STRATEGIES = ["on-demand", "greedy", "uniform-progress"]
-study = cg.compare(cg.spot.Scenario(hours=48, deadline=52), STRATEGIES, range(20))
+study = cg.compare(
+    cg.spot.Scenario(hours=48, deadline=52),
+    ["on-demand", "greedy", "uniform-progress"],
+    range(20),
+)
 for name, row in study.means().items():
     print(
         f"{name:17} ${row['cost_usd'].mean:6.2f} ± {row['cost_usd'].half_width:.2f},"
@@ -239,8 +242,7 @@ for name, row in study.means().items():
 # %%
 with cg.plots.styled("lecture"):
     figure, (left, right) = plt.subplots(1, 2, figsize=(15, 6.5), layout="constrained")
-    left.plot(60 * grid_h, [formula_h(each) for each in grid_h], "-", color="0.5")
-    left.lines[0].set_label("formula")
+    left.plot(60 * grid_h, [*map(formula_h, grid_h)], color="0.5", label="formula")
     left.errorbar(
         MINUTES,
         [each.mean for each in by_interval.values()],
@@ -252,9 +254,15 @@ with cg.plots.styled("lecture"):
     )
     left.axvline(60 * young_h, 0, 0.5, color=MISSED, ls="--", label="Young's rule")
     left.axhline(WORK_H, color="black", lw=1.2, label="work")
-    left.set(xscale="log", xticks=MINUTES, xticklabels=MINUTES, ylim=(0, 10))
+    left.set(
+        xscale="log",
+        xticks=MINUTES,
+        xticklabels=MINUTES,
+        ylim=(0, 10),
+        xlabel="work between checkpoints (min)",
+        ylabel="hours until done",
+    )
     left.minorticks_off()
-    left.set(xlabel="work between checkpoints (min)", ylabel="hours until done")
     left.legend(frameon=False, loc="upper left", fontsize="small")
     shown = ("urgent first", "urgent interrupts")
     for kind, name, colour, shift in (
@@ -279,8 +287,13 @@ with cg.plots.styled("lecture"):
             color=colour,
             label=f"{name}, formula",
         )
-    right.set(xticks=range(len(shown)), xticklabels=shown, xlim=(-0.5, 1.5))
-    right.set(ylabel="mean response (min)", ylim=(0, 15))
+    right.set(
+        xticks=range(len(shown)),
+        xticklabels=shown,
+        xlim=(-0.5, 1.5),
+        ylabel="mean response (min)",
+        ylim=(0, 15),
+    )
     right.legend(frameon=False, ncols=2, loc="upper left", fontsize="small")
     for letter, ax in zip("ab", (left, right)):
         ax.set_title(f"({letter})", loc="left", fontsize="medium")
@@ -298,13 +311,13 @@ with cg.plots.styled("lecture"):
 #   no error.
 #
 # ## Exercises
-# A job of 4 h, instances that are taken back once in 3 h on average; a restart takes
-# 2 min, a checkpoint 1 min.
+# A print of 4 h, power that fails once in 3 h on average; a restart takes 2 min, a
+# checkpoint 1 min.
 #
-# **11.1** Without checkpoints: how many hours does the job take if its work is 8 h,
+# **11.1** Without checkpoints: how many hours does the print take if its work is 8 h,
 # by formula, restarts included? `cg.exercises.check(11.1, answer)`
 #
-# **11.2** The job of 4 h is cut into equal pieces, with a checkpoint after each but
+# **11.2** The print of 4 h is cut into equal pieces, with a checkpoint after each but
 # the last. How many pieces give the least expected time? `cg.exercises.check(11.2,
 # answer)`
 #

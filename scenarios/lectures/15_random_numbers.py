@@ -60,10 +60,10 @@ comes_back = pow(65539, 2**29, M) == 1 != pow(65539, 2**28, M)
 print(claim("RANDU comes back after 2^29 numbers", comes_back, equal=True))
 
 # %% [markdown]
-# RANDU comes back after 2^29 numbers, which a study of a queue uses up in minutes; the
-# Mersenne Twister after 2^19937 - 1, PCG64 after 2^128. With a = 5 and c = 1 all m
-# states come, for c is odd and a - 1 a multiple of 4 (Hull and Dobell, 1962). A long
-# period is needed, and proves nothing.
+# RANDU comes back after 2^29 numbers, too few for a large study; the Mersenne Twister
+# after 2^19937 - 1, PCG64 after 2^128. With a = 5 and c = 1 all m states come, for c is
+# odd and a - 1 a multiple of 4 (Hull and Dobell, 1962). A long period is needed, and
+# proves nothing.
 #
 # ## The planes
 # 65539 is 2^16 + 3. Square it, leave out multiples of 2^31, and three numbers in a row
@@ -149,7 +149,7 @@ print(claim("a fifth of a number stays in the next", lag, above=0.195, below=0.2
 
 # %% [markdown]
 # The three in use stay near 10 in every test: none is four standard deviations above.
-# But no test suspects RANDU but that of triples, which always does. With a = 5 a fifth
+# Yet no test suspects RANDU but that of triples, which always does. With a = 5 a fifth
 # of a number stays in the next, and the three tests of order unmask it each time. So no
 # test proves a generator right: each knows one fault. Use those that have passed
 # hundreds of tests (TestU01, PractRand), and never write one yourself.

@@ -231,7 +231,7 @@ def test_mean_and_variance_of_a_job_that_starts_anew():
 def test_checkpoints_in_the_package_give_the_formula_and_young_is_nearly_the_best():
     for minutes in (5, 10, 20, 40, 80, 240):
         found, half, by_formula = numbers(11, f"{minutes} min ")
-        assert abs(found - by_formula) < 2 * half
+        assert abs(found - by_formula) < 2 * half + 0.01  # each is rounded to 0.01
     best_min, best_h = numbers(11, "the best of equal pieces:")
     young_min, young_h = numbers(11, "Young's rule, root of 2 c / r:")
     assert young_min == pytest.approx(60 * math.sqrt(2 / 60 * 3), abs=0.05)
@@ -241,10 +241,10 @@ def test_checkpoints_in_the_package_give_the_formula_and_young_is_nearly_the_bes
 
 
 @pytest.mark.slow
-def test_the_formula_of_checkpoints_holds_for_another_market():
+def test_the_formula_of_checkpoints_holds_for_power_that_fails_more_often():
     lecture = beginning(11, "MINUTES = (")
-    lecture["RUNS"], lecture["PER_H"], lecture["RESTART_H"] = 400, 1.0, 0.2
-    found = lecture["simulated_h"](0.5)
+    lecture["PER_H"] = 1.0
+    found = lecture["simulated_h"](400, 0.5, lecture["WRITING_H"], 0.2)
     by_formula = lecture["formula_h"](0.5, per_h=1.0, restart_h=0.2)
     assert abs(found.mean - by_formula) < 2 * found.half_width < 0.5
     assert abs(found.mean - lecture["formula_h"](0.5, per_h=1.0, restart_h=0)) > 2 * (

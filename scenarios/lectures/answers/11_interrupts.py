@@ -19,7 +19,7 @@ def piece_h(length_h):
 
 
 def trial_h(lives, work_h=8.0):
-    """Hours of one job: lives of instances, until one is long enough."""
+    """Hours of one print: times between failures, until one is long enough."""
     spent_h, need_h = 0.0, work_h
     while (life_h := lives.exponential(1 / PER_H)) < need_h:
         spent_h, need_h = spent_h + life_h, work_h + RESTART_H

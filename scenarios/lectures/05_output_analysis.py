@@ -68,7 +68,7 @@ print(claim("about half miss the true mean", missed, above=80, below=120))
 # ## Batch means
 # The first remedy keeps the run. Cut it into a few long batches,
 # and take the mean of each. Neighbouring waits are alike; the means of long
-# batches hardly are. The longer the batches, the more intervals keep the promise.
+# batches less so. The longer the batches, the more intervals keep the promise.
 
 # %%
 kept = []

@@ -146,8 +146,8 @@ print(claim(said, less_fifo("hectic", "submission", "best stocked"), above=-5, b
 # The hectic day first, where jobs queue. On FIFO's slots the order by length shortens
 # the wait, and the orders blind to length stay within 5 min of FIFO.
 #
-# Then the normal day, where hardly a queue forms. On FIFO's slots no order changes the
-# wait by a tenth of a minute, not even the order by length. EDF does wait less than
+# Then the normal day, where several slots are idle. On FIFO's slots no order changes
+# the wait by a tenth of a minute, not even the order by length. EDF does wait less than
 # FIFO there, as lectures 4 and 8 measure. But FIFO's own order on EDF's slots waits
 # just as long: all of EDF's gain is placement. Several slots are idle when a job comes,
 # and it matters which is taken. On the hectic day as a rule only one is, nothing is

@@ -84,6 +84,7 @@ print(
     "        hours    RTX 3090, s  jobs / h   executing  provisioning    idle"
     "      at the end"
 )
+idle = {}
 for since, until in ((0, 4), (4, 10), (10, END_H)):
     shares = [
         time_share(*pair, 3600 * since, 3600 * until)
@@ -98,6 +99,8 @@ for since, until in ((0, 4), (4, 10), (10, END_H)):
     print(
         f"{row} {shares[0]:11.0f} {shares[1]:13.0f} {100 - sum(shares):7.0f} {queue:15}"
     )
+    idle[since] = 100 - sum(shares)
+print(claim("the slots are idle more than half of their time", idle[0], above=50))
 
 # %% [markdown]
 # ## Where the bottleneck is

@@ -170,7 +170,8 @@ ratio = cg.statistics.Mean(
 )
 print(f"for the same width the second needs {ratio.mean:.1f} times the seeds", end="")
 print(f" [{ratio.low:.1f}, {ratio.high:.1f}]; of 2,000 resamples")
-print(claim("One time or four", ratio, above=0.5, below=4.5))
+less_well = ratio.half_width / ratio.mean
+print(claim("known much less well than to ± 25 %", less_well, above=0.5))
 squares = [np.sort((x - x.mean()) ** 2) for x in (own, next_one)]
 largest = min(each[-seeds // 20 :].sum() / each.sum() for each in squares)
 print(claim("one seed in twenty makes most of both variances", largest, above=0.5))
@@ -185,7 +186,7 @@ print(claim("The wrong way is not biased here", bias, above=-0.5, below=0.5))
 # Draws of its own give a job the same work, whoever starts first. The wrong way is not
 # biased here, but what two policies have to do differs on every seed, and the
 # difference of their waits mixes policy and luck. Nothing warns. How many times the
-# seeds does that cost? One time or four, we cannot tell: one seed in twenty makes most
+# seeds does that cost? The interval is too wide to tell: one seed in twenty makes most
 # of both variances. Such values are far from normal, and the ratio is known much less
 # well than to ± 25 %.
 #

@@ -91,7 +91,7 @@ print(f"tuned: jobs {100 * (tuned - 1):.0f} % longer")
 
 # %% [markdown]
 # ## An interval for the difference
-# It is model minus log, day by day: the same jobs on both sides, so most of the noise
+# It is model minus log, day by day: the same jobs on both sides, so their noise
 # cancels. Beside it: in how many of 20 logs of ten days does the interval exclude 0?
 # For a right model in one, on average. For a wrong one that is the power of the test,
 # and a real log, of which there is only one, never tells it.

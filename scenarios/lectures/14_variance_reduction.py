@@ -1,5 +1,5 @@
-"""Antithetic pairs save few runs for a wait, and cost runs where the answer is
-U-shaped.
+"""Antithetic pairs save less than half of the runs for a wait, and cost runs where the
+answer is U-shaped.
 
 (Lecture 14: variance reduction)
 """
@@ -124,7 +124,8 @@ for name, of in (("wait", mean_waits), ("off the plan", off_plan_s)):
     found[label] = tell(label, (own + other) / 2, (own + opposite) / 2)
     print(f"    correlation in the pair {np.corrcoef(own, opposite)[0, 1]:+.2f}")
 wait, shaped = found.values()
-print(claim("save few runs for a wait", wait, above=1, below=1.5))
+said = "save less than half of the runs for a wait"
+print(claim(said, wait, above=1, below=2))
 broad = wait.half_width / wait.mean
 print(claim("less well than the ± 10 % of normal values", broad, above=0.1))
 print(claim("cost runs where the answer is U-shaped", shaped, below=1))

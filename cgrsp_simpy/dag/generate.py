@@ -5,14 +5,13 @@ and Figure 1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from math import ceil
 
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.dag.graph import Floats, Graph, Ints
+from cgrsp_simpy.dag.graph import Graph, Ints
 from cgrsp_simpy.model.checks import (
     check_each,
     check_number,
@@ -75,10 +74,19 @@ def erdos_renyi(
         degree,
         f"at most {(nodes - 1) / 2:g}, all pairs of {nodes} nodes",
     )
-    mean_s, sd_s = _time_law(times)
+    if isinstance(times, str):
+        check_one_of("law of times", times, TIMES_S)
+        times = TIMES_S[times]
+    law = entries_of("times", times, "a name, or a mean and a standard deviation")
+    require(len(law) == 2, "times", times, "a name, or a mean and a standard deviation")
+    check_number("mean time", law[0], least=LEAST_S)
+    check_number("standard deviation of times", law[1], least=0)
+    work, of_work = np.zeros(nodes), stream(seed, "dag work")
+    while (low := np.flatnonzero(work < LEAST_S)).size:
+        work[low] = of_work.normal(law[0], law[1], len(low))
     label, edges = _drawn_edges(nodes, degree, stream(seed, "dag edges"))
     return Graph(
-        work_tflop=_normal(mean_s, sd_s, nodes, stream(seed, "dag work")),
+        work_tflop=work,
         memory_mb=stream(seed, "dag memory").integers(500, 4000, nodes, endpoint=True),
         edges=edges,
         data_gb=stream(seed, "dag data").uniform(0.0, 1.0, len(edges)),
@@ -107,17 +115,6 @@ def star(nodes: int) -> Graph:
     )
 
 
-def _time_law(times: str | Law) -> Law:
-    if isinstance(times, str):
-        check_one_of("law of times", times, TIMES_S)
-        return TIMES_S[times]
-    law = entries_of("times", times, "a name, or a mean and a standard deviation")
-    require(len(law) == 2, "times", times, "a name, or a mean and a standard deviation")
-    check_number("mean time", law[0], least=LEAST_S)
-    check_number("standard deviation of times", law[1], least=0)
-    return law[0], law[1]
-
-
 def _drawn_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints, Ints]:
     """A random order of the nodes, in which units are numbered, too, and edges that all lead
     forward in it, shape (edges, 2).
@@ -135,20 +132,17 @@ def _drawn_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints,
     return label, label[np.column_stack((pair - first[later], later))]
 
 
-def _normal(mean: float, sd: float, number: int, generator: Generator) -> Floats:
-    """Normal variates of at least LEAST_S: those below are drawn again."""
-    values = generator.normal(mean, sd, number)
-    while (low := np.flatnonzero(values < LEAST_S)).size:
-        values[low] = generator.normal(mean, sd, len(low))
-    return values
-
-
 TFLOP_PER_GB = 0.25e-3  # of an operation on each of a gigabyte of parameters, four bytes long
 STATES = 4  # of a parameter: itself, its gradient, and two moments of Adam
 SCHEDULES = ("gpipe", "1f1b")
 
+NAMES = {  # by kind: of replica, micro-batch or step, layer and shard
+    "forward": "r{} m{} l{}.{} forward",
+    "backward": "r{} m{} l{}.{} backward",
+    "ring": "r{0} l{2}.{3} ring {1}",
+    "update": "r{0} l{2}.{3} update",
+}
 Part = tuple[str, int, int, int, int]  # kind, replica, micro-batch or step, layer, shard
-Edges = dict[tuple[Part, Part], tuple[float, float]]  # gigabytes sent, and held
 
 
 def training_graph(
@@ -235,18 +229,43 @@ def training_graph(
     ):
         for replica, turn, part in product(range(replicas), turns, parts):
             work[(kind, replica, turn, *part)] = tflop * (kind != "ring" or turn < replicas)
-    edges: Edges = {}
+    edges: dict[tuple[Part, Part], tuple[float, float]] = {}  # gigabytes sent, and held
+    # from layer to layer, forward and backward again; what a layer holds until it is back
+    way = [("forward", layer) for layer in range(layers)]
+    way += [("backward", layer) for layer in reversed(range(layers))]
     for replica, batch in product(range(replicas), batches):
-        edges |= _passed(replica, batch, layers, shards, passed_gb)
+        for ((kind, layer), (then, after)), one, other in product(
+            pairwise(way), range(shards), range(shards)
+        ):
+            ends = (kind, replica, batch, layer, one), (then, replica, batch, after, other)
+            edges[ends] = passed_gb, 0.0
+        for part in up:
+            ends = ("forward", replica, batch, *part), ("backward", replica, batch, *part)
+            edges[ends] = passed_gb, passed_gb
+    # what a stage does in turn: so many micro-batches go forward before the first goes backward,
+    # and one more after each that does
     for replica, stage, shard in product(range(replicas), range(stages), range(shards)):
         own = [layer for layer in range(layers) if layer * stages // layers == stage]
         ahead = micro_batches if schedule == "gpipe" else min(stages - stage, micro_batches)
-        for ends in _in_turn(replica, shard, own, _turns(micro_batches, ahead)):
-            edges.setdefault(ends, (0.0, 0.0))
-    for replica, part in product(range(replicas), down):
-        edges |= _summed(
-            replica, replicas, ("backward", replica, micro_batches - 1, *part), sent_gb
+        first = {"forward": own[0], "backward": own[-1]}
+        last = {"forward": own[-1], "backward": own[0]}
+        tasks = sorted(
+            product(("forward", "backward"), batches),
+            key=lambda task: task[1] + (0.5 - ahead) * (task[0] == "forward"),
         )
+        for (kind, batch), (then, after) in pairwise(tasks):
+            ends = (
+                (kind, replica, batch, last[kind], shard),
+                (then, replica, after, first[then], shard),
+            )
+            edges.setdefault(ends, (0.0, 0.0))
+    # the ring of the gradients of a layer's shard, from its last part backward to its update
+    chain = [("backward", micro_batches - 1), *product(("ring",), steps), ("update", 0)]
+    for replica, part in product(range(replicas), down):
+        left = (replica - 1) % replicas
+        for sender, links, gb in ((replica, chain, 0.0), (left, chain[:-1], sent_gb)):
+            for (kind, turn), (then, step) in pairwise(links):
+                edges[(kind, sender, turn, *part), (then, replica, step, *part)] = gb, 0.0
     number = {part: node for node, part in enumerate(work)}
     sent, held = np.array(list(edges.values())).T
     stage_of = [replica * stages + layer * stages // layers for _, replica, _, layer, _ in work]
@@ -257,7 +276,7 @@ def training_graph(
         edges=np.array([(number[start], number[end]) for start, end in edges]),
         data_gb=sent,
         unit=np.array([stage * shards + part[-1] for stage, part in zip(stage_of, work)]),
-        names=tuple(_name(*part) for part in work),
+        names=tuple(NAMES[kind].format(*part) for kind, *part in work),
         name=(
             f"training: layers {layers}, stages {stages}, micro-batches {micro_batches},"
             f" replicas {replicas}, shards {shards}, {schedule}"
@@ -265,63 +284,3 @@ def training_graph(
         resident_mb=ceil(1000 * STATES * gradients_gb) * updates,
         held_mb=np.ceil(1000 * held),
     )
-
-
-def _passed(replica: int, batch: int, layers: int, shards: int, passed_gb: float) -> Edges:
-    """From layer to layer, forward and backward again; and what a layer holds until it is back."""
-    way = [("forward", layer) for layer in range(layers)]
-    way += [("backward", layer) for layer in reversed(range(layers))]
-    edges: Edges = {}
-    for ((kind, layer), (then, after)), one, other in product(
-        pairwise(way), range(shards), range(shards)
-    ):
-        edges[(kind, replica, batch, layer, one), (then, replica, batch, after, other)] = (
-            passed_gb,
-            0.0,
-        )
-    for part in product(range(layers), range(shards)):
-        forward, backward = ((kind, replica, batch, *part) for kind in ("forward", "backward"))
-        edges[forward, backward] = passed_gb, passed_gb
-    return edges
-
-
-def _in_turn(
-    replica: int, shard: int, layers: Sequence[int], turns: Sequence[tuple[str, int]]
-) -> Iterator[tuple[Part, Part]]:
-    """What a stage of some layers does, one after the other."""
-    first, last = layers[0], layers[-1]
-    for (kind, batch), (then, after) in pairwise(turns):
-        yield (
-            (kind, replica, batch, last if kind == "forward" else first, shard),
-            (then, replica, after, first if then == "forward" else last, shard),
-        )
-
-
-def _summed(replica: int, replicas: int, backward: Part, sent_gb: float) -> Edges:
-    """The ring of the gradients of a layer's shard, from its last part backward to its update."""
-    ring: list[Part] = [
-        ("ring", replica, step, *backward[3:]) for step in range(1, 2 * replicas - 1)
-    ]
-    own = [backward, *ring, ("update", replica, 0, *backward[3:])]
-    edges: Edges = dict.fromkeys(pairwise(own), (0.0, 0.0))
-    for (kind, _, turn, *part), step in zip(own, ring):
-        left: Part = (kind, (replica - 1) % replicas, turn, part[0], part[1])
-        edges[left, step] = sent_gb, 0.0
-    return edges
-
-
-def _turns(micro_batches: int, ahead: int) -> list[tuple[str, int]]:
-    """What a stage does, in turn, when so many micro-batches go forward before the first goes
-    backward.
-    """
-    turns = [("forward", batch) for batch in range(ahead)]
-    for batch in range(micro_batches):
-        turns.append(("backward", batch))
-        turns += [("forward", batch + ahead)] * (batch + ahead < micro_batches)
-    return turns
-
-
-def _name(kind: str, replica: int, turn: int, layer: int, shard: int) -> str:
-    batch = f"m{turn} " if kind in ("forward", "backward") else ""
-    step = f" {turn}" if kind == "ring" else ""
-    return f"r{replica} {batch}l{layer}.{shard} {kind}{step}"

@@ -9,7 +9,7 @@ go: then the plan's makespan is infinite.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -72,36 +72,25 @@ class Draft:
         moved_s = self.problem.transfer_s(data_gb[:, None], self.gpu[before, None], every)
         return np.asarray((self.finish_s[before, None] + moved_s).max(axis=0, initial=0.0))
 
-    def starts_s(self, node: int) -> Floats:
-        """When a node would start on each GPU, shape (gpus,)."""
-        ready_s = self.ready_s(node)
-        if not self.insertion:
-            return np.maximum(ready_s, self.free_s)
-        return np.array(
-            list(map(_first_gap, self.runs, ready_s.tolist(), self.problem.time_s[node].tolist()))
-        )
-
-    def takes_s(self, node: int, unit: int) -> Floats:
-        """What a node takes on each GPU, or, if it is the first of its unit, the whole unit and all
-        that is left of those that are there; seconds, shape (gpus,).
-        """
-        room = self.room
-        whole_s: Floats = room.unit_s[unit] + room.left_s
-        return whole_s if room.on[unit] < 0 else self.problem.time_s[node]
-
     def place(self, node: int, wish: int | None = None) -> None:
         """Place a node on the GPU that is wished for if it may and can run there; else where its
         projected end is earliest.
         """
-        starts_s, unit = self.starts_s(node), self.problem.graph.unit.item(node)
-        ends_s, may = starts_s + self.takes_s(node, unit), self.room.may[unit]
-        if wish is None or not (may[wish] and np.isfinite(ends_s[wish])):
-            wish = int(np.lexsort((ends_s, ~may))[0])
-        if self.room.on[unit] < 0:
-            self.room.take(unit, wish)
-        start_s, time_s = starts_s.item(wish), self.problem.time_s.item(node, wish)
+        room, unit = self.room, self.problem.graph.unit.item(node)
+        ready_s, takes_s = self.ready_s(node), self.problem.time_s[node]
+        starts_s = np.maximum(ready_s, self.free_s)
+        if self.insertion:
+            gaps_s = map(_first_gap, self.runs, ready_s.tolist(), takes_s.tolist())
+            starts_s = np.array(list(gaps_s))
+        is_first = room.on[unit] < 0  # then the whole unit comes, after what is left of the others
+        ends_s = starts_s + (room.unit_s[unit] + room.left_s if is_first else takes_s)
+        if wish is None or not (room.may[unit, wish] and np.isfinite(ends_s[wish])):
+            wish = int(np.lexsort((ends_s, ~room.may[unit]))[0])
+        if is_first:
+            room.take(unit, wish)
+        start_s, time_s = starts_s.item(wish), takes_s.item(wish)
         self.gpu[node], self.start_s[node], self.finish_s[node] = wish, start_s, start_s + time_s
-        self.room.left_s[wish] -= time_s
+        room.left_s[wish] -= time_s
         insort(self.runs[wish], (start_s, start_s + time_s))
         self.free_s[wish] = max(self.free_s[wish], start_s + time_s)
 
@@ -175,16 +164,27 @@ def longest_first(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     return _dealt(problem, units, "longest-first")
 
 
+def _listed(
+    problem: Problem,
+    scheduler: str,
+    priority: Floats,
+    insertion: bool = False,
+    wishes: Mapping[int, int] | None = None,
+) -> Plan:
+    """Of the nodes that are ready, that of highest priority next; wishes: GPUs of nodes."""
+    draft = Draft(problem, insertion)
+    for node in by_priority(problem.graph, priority):
+        draft.place(node, (wishes or {}).get(node))
+    return draft.plan(scheduler)
+
+
 def by_work(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     """List scheduling: of the nodes that are ready, the one of most work next, where it ends
     earliest.
 
     problem: a graph and its GPUs. seed: not used. Result: with its order.
     """
-    draft = Draft(problem)
-    for node in by_priority(problem.graph, problem.graph.work_tflop):
-        draft.place(node)
-    return draft.plan("work")
+    return _listed(problem, "work", problem.graph.work_tflop)
 
 
 def min_min(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
@@ -222,10 +222,7 @@ def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signatur
     problem: a graph and its GPUs. seed: not used. Result: with its order. Topcuoglu, Hariri and Wu
     (2002), IEEE TPDS 13, 260-274.
     """
-    draft = Draft(problem, insertion=True)
-    for node in _by_rank(problem):
-        draft.place(node)
-    return draft.plan("heft")
+    return _listed(problem, "heft", upward_rank_s(problem), insertion=True)
 
 
 def run_order(problem: Problem, order: str) -> Ints | None:
@@ -237,12 +234,9 @@ def run_order(problem: Problem, order: str) -> Ints | None:
     for another order.
     """
     check_one_of("order", order, ORDERS)
-    return np.array(_by_rank(problem)) if order == "rank" else None
-
-
-def _by_rank(problem: Problem) -> list[int]:
-    """The nodes in topological order; of those that are ready, the one of highest upward rank."""
-    return by_priority(problem.graph, upward_rank_s(problem))
+    if order == "graph":
+        return None
+    return np.array(by_priority(problem.graph, upward_rank_s(problem)))
 
 
 def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
@@ -259,11 +253,10 @@ def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     path = critical_path(problem)
     lacking = np.sum(~problem.fits[problem.graph.unit[path]], axis=0)
     best = int(np.lexsort((problem.time_s[path].sum(axis=0), lacking))[0])
-    draft, unit = Draft(problem, insertion=True), problem.graph.unit
+    unit, priority = problem.graph.unit, upward_rank_s(problem) + downward_rank_s(problem)
     critical = np.bincount(unit[path], minlength=problem.graph.units) == np.bincount(unit)
-    for node in by_priority(problem.graph, upward_rank_s(problem) + downward_rank_s(problem)):
-        draft.place(node, best if critical[unit[node]] else None)
-    return draft.plan("cpop")
+    wishes = dict.fromkeys(np.flatnonzero(critical[unit]).tolist(), best)
+    return _listed(problem, "cpop", priority, insertion=True, wishes=wishes)
 
 
 SIMPLE = (round_robin, longest_first, by_work, min_min, heft, cpop)
@@ -325,7 +318,8 @@ def _mean_costs_s(problem: Problem) -> tuple[Floats, Floats]:
     graph, bandwidth = problem.graph, problem.platform.bandwidth_gb_per_s
     linked = (bandwidth > 0) & ~np.eye(len(bandwidth), dtype=bool)
     apart = graph.unit[graph.edges[:, 0]] != graph.unit[graph.edges[:, 1]]
-    moved_s = graph.data_gb * apart / (bandwidth[linked].mean() if linked.any() else np.inf)
+    gb_per_s, latency_s = np.inf, 0.0
     if linked.any():
-        moved_s = moved_s + problem.latency_s[linked].mean() * (apart & (graph.data_gb > 0))
+        gb_per_s, latency_s = bandwidth[linked].mean(), problem.latency_s[linked].mean()
+    moved_s = graph.data_gb * apart / gb_per_s + latency_s * (apart & (graph.data_gb > 0))
     return problem.time_s.mean(axis=1, where=problem.fits[graph.unit]), moved_s

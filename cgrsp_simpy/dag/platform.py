@@ -4,7 +4,6 @@ files in TOML or CSV, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -255,59 +254,57 @@ def read_platform(path: str | Path) -> Platform:
     ending = path.suffix.lower()
     require(ending in READERS, "platform", str(path), f"a file that ends in {' or '.join(READERS)}")
     with csv_faults(path):
-        gpus, links = READERS[ending](path)
-        made = [(where, make(_Link, table, where)) for where, table in links]
-        return _platform([make(_Gpu, table, where) for where, table in gpus], made, path.stem)
+        tables, links = READERS[ending](path)
+        connected = [(where, make(_Link, table, where)) for where, table in links]
+        kinds = [make(_Gpu, table, where) for where, table in tables]
+        gpus = [kind for kind in kinds for _ in range(kind.count)]
+        require(len(gpus) > 0, "GPUs", 0, "at least one")
+        servers = list(dict.fromkeys(str(gpu.server) for gpu in gpus))
+        members: dict[str, list[int]] = {}  # of servers, and of GPUs that have a name
+        for place, gpu in enumerate(gpus):
+            require(gpu.name not in servers, "name", gpu.name, "another than those of the servers")
+            for end in filter(None, (str(gpu.server), gpu.name)):
+                members.setdefault(end, []).append(place)
+        bandwidth, latency_s = np.zeros((2, len(gpus), len(gpus)))
+        for where, link in connected:
+            ends = str(link.one_end), str(link.other_end)
+            for end in ends:
+                check_one_of(f"end of the link in {where}", end, members)
+            for one, other in (ends, ends[::-1]):
+                between = np.ix_(members[one], members[other])
+                bandwidth[between], latency_s[between] = link.gb_per_s, link.latency_s
+        return Platform(
+            np.array([gpu.tflops for gpu in gpus]),
+            np.array([int(gpu.memory_gb * 1000) for gpu in gpus]),
+            np.array([servers.index(str(gpu.server)) for gpu in gpus]),
+            bandwidth,
+            latency_s,
+            tuple(gpu.name for gpu in gpus) if any(gpu.name for gpu in gpus) else (),
+            f"{path.stem}, {len(gpus)} GPUs",
+        )
 
 
-def _toml(path: Path) -> tuple[list[Entry], list[Entry]]:
+def _toml(path: Path) -> list[list[Entry]]:
     found = read_toml(path)
     check_keys("the file", found, ("gpu", "link"))
-    gpus, links = (
+    return [
         [(f"[[{key}]] {n}", each) for n, each in enumerate(entries(found, key), 1)]
         for key in ("gpu", "link")
-    )
-    return gpus, links
+    ]
 
 
-def _csv(path: Path) -> tuple[list[Entry], list[Entry]]:
+def _csv(path: Path) -> list[list[Entry]]:
     gpus, links = list[Entry](), list[Entry]()
     for line, row in csv_rows(path, ()):
         check_keys("the header", row, COLUMNS)
-        told = {key: text.strip() for key, text in row.items() if (text or "").strip()}
-        cells = {key: text if key in TEXTS else number_or_text(text) for key, text in told.items()}
+        cells = {
+            key: text.strip() if key in TEXTS else number_or_text(text.strip())
+            for key, text in row.items()
+            if (text or "").strip()
+        }
         to = links if "one_end" in cells or "other_end" in cells else gpus
         to.append((f"line {line}", cells))
-    return gpus, links
+    return [gpus, links]
 
 
 READERS = {".toml": _toml, ".csv": _csv}
-
-
-def _platform(kinds: list[_Gpu], links: Iterable[tuple[str, _Link]], name: str) -> Platform:
-    gpus = [kind for kind in kinds for _ in range(kind.count)]
-    require(len(gpus) > 0, "GPUs", 0, "at least one")
-    servers = list(dict.fromkeys(str(gpu.server) for gpu in gpus))
-    for gpu in gpus:
-        require(gpu.name not in servers, "name", gpu.name, "another than those of the servers")
-    members: dict[str, list[int]] = {}
-    for place, gpu in enumerate(gpus):
-        for end in filter(None, (str(gpu.server), gpu.name)):
-            members.setdefault(end, []).append(place)
-    bandwidth, latency_s = np.zeros((2, len(gpus), len(gpus)))
-    for where, link in links:
-        ends = str(link.one_end), str(link.other_end)
-        for end in ends:
-            check_one_of(f"end of the link in {where}", end, members)
-        for one, other in (ends, ends[::-1]):
-            between = np.ix_(members[one], members[other])
-            bandwidth[between], latency_s[between] = link.gb_per_s, link.latency_s
-    return Platform(
-        np.array([gpu.tflops for gpu in gpus]),
-        np.array([int(gpu.memory_gb * 1000) for gpu in gpus]),
-        np.array([servers.index(str(gpu.server)) for gpu in gpus]),
-        bandwidth,
-        latency_s,
-        tuple(gpu.name for gpu in gpus) if any(gpu.name for gpu in gpus) else (),
-        f"{name}, {len(gpus)} GPUs",
-    )

@@ -140,12 +140,19 @@ class InTurn:
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
         plan.check(problem)
-        _check_connections(problem, plan)
-        graph, gpus = problem.graph, problem.platform.gpus
+        graph, ends = problem.graph, plan.gpu[problem.graph.edges]
+        for edge in np.flatnonzero(np.isinf(problem.transfer_s(graph.data_gb, *ends.T)))[:1]:
+            one, other = (graph.names[node] for node in graph.edges[edge])
+            raise InputError(
+                f"node {one} on GPU {ends[edge, 0]} sends data to {other} on GPU {ends[edge, 1]},"
+                " between which there is no bandwidth"
+            )
         order = graph.order if plan.order is None else plan.order
         place = np.lexsort((np.argsort(order), plan.gpu))  # by GPU, and there in turn
         self.name, self._gpu = plan.scheduler, plan.gpu.tolist()
-        turns = np.split(place, np.searchsorted(plan.gpu[place], np.arange(1, gpus)))
+        turns = np.split(
+            place, np.searchsorted(plan.gpu[place], np.arange(1, problem.platform.gpus))
+        )
         self._turns = [turn[::-1].tolist() for turn in turns]  # the last first
 
     def __call__(self, view: View) -> Iterator[tuple[Node, Place]]:
@@ -162,16 +169,3 @@ class InTurn:
             return view.free
         own = sorted({self._gpu[node.id] for node in view.queue})
         return [gpu for gpu in map(view.places.__getitem__, own) if view.room(gpu)]
-
-
-def _check_connections(problem: Problem, plan: Plan) -> None:
-    """Raise InputError where a plan has data go between GPUs that are not connected."""
-    graph = problem.graph
-    ends = plan.gpu[graph.edges]
-    for edge in np.flatnonzero(np.isinf(problem.transfer_s(graph.data_gb, *ends.T)))[:1]:
-        one, other = (graph.names[node] for node in graph.edges[edge])
-        source, target = ends[edge]
-        raise InputError(
-            f"node {one} on GPU {source} sends data to {other} on GPU {target}, between which there"
-            " is no bandwidth"
-        )

@@ -37,10 +37,10 @@ from cgrsp_simpy.model.streams import stream
 
 HIDDEN = (128, 64)  # units of the hidden layers, printed
 Bools = npt.NDArray[np.bool_]
-Move = Callable[[Any, Any, Floats, Bools], Any]
-"""From target (the leader, or a random whale) and current positions, factor (A, or e^{bl} cos(2
-pi l)) and whether it is a spiral's, shape (whales, 1), to the next positions; all others of shape
-(whales, units).
+Move = Callable[[Generator, Any, Any, Floats, Bools], Any]
+"""From the search's random numbers, target (the leader, or a random whale) and current positions,
+factor (A, or e^{bl} cos(2 pi l)) and whether it is a spiral's, shape (whales, 1), to the next
+positions; all others of shape (whales, units).
 """
 
 
@@ -157,7 +157,7 @@ def factors(
 
 
 def _hunt(
-    search: Search, move: Move, generator: Generator, whales: int, iterations: int, b: float
+    search: Search, seed: int, move: Move, whales: int, iterations: int, b: float
 ) -> Solution:
     """Algorithm 2.
 
@@ -171,6 +171,7 @@ def _hunt(
     check_whole("whales", whales, least=1)
     check_whole("iterations", iterations, least=1)
     check_number("b", b)
+    generator = stream(seed, "whales")
     while not search.over:
         positions: Any = random_units(search.problem, whales, generator)
         search.evaluate(positions)
@@ -182,7 +183,7 @@ def _hunt(
             factor, spiral = factors(a, b, positions.shape, generator)
             others = positions[generator.integers(whales, size=whales)]
             target = np.where(spiral | (np.abs(factor) < 1), search.best, others)
-            positions = move(target, positions, factor, spiral)
+            positions = move(generator, target, positions, factor, spiral)
             search.evaluate(_plans(search.problem, positions))
     return search.found()
 
@@ -205,10 +206,10 @@ def rtgs(
     order: in which the nodes run, as of `run_order`; plans are built in that of `Turns`, whichever
     is given. Result: the best plan. worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
     """
-    turns, generator = Turns(problem, paced), stream(seed, "whales")
+    turns = Turns(problem, paced)
     search = Search(problem, budget, "rtgs", run_order(problem, order))
-    move = partial(_by_hopes, turns, partial(greedy, turns), generator)
-    return _hunt(search, move, generator, whales, iterations, b)
+    move = partial(_by_hopes, turns, partial(greedy, turns))
+    return _hunt(search, seed, move, whales, iterations, b)
 
 
 def woa(
@@ -227,9 +228,7 @@ def woa(
     nodes run, as of `run_order`. Result: the best plan. worl-rtgs.txt Section 4.1.
     """
     search = Search(problem, budget, "woa", run_order(problem, order))
-    generator = stream(seed, "whales")
-    move = partial(by_number, problem.platform.gpus, generator)
-    return _hunt(search, move, generator, whales, iterations, b)
+    return _hunt(search, seed, partial(by_number, problem.platform.gpus), whales, iterations, b)
 
 
 # ---- the network ----
@@ -523,7 +522,6 @@ def worl_rtgs(
     """
     check_whole("episodes", episodes, least=1)
     search = Search(problem, budget, "worl-rtgs", run_order(problem, order))
-    generator = stream(seed, "whales")
     agent = Agent(Turns(problem, paced), seed, Training(**training))
 
     def build(hopes: Floats) -> Ints:
@@ -532,5 +530,4 @@ def worl_rtgs(
             agent.learn()
         return agent.plan(hopes)
 
-    move = partial(_by_hopes, agent.turns, build, generator)
-    return _hunt(search, move, generator, whales, iterations, b)
+    return _hunt(search, seed, partial(_by_hopes, agent.turns, build), whales, iterations, b)

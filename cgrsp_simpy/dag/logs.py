@@ -8,18 +8,15 @@ the same number; where a workflow tells the clocks of its machines, a second on 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from math import ceil
 from pathlib import Path
 from typing import overload
 
 import numpy as np
 
-from cgrsp_simpy.dag.graph import Floats, Graph
-from cgrsp_simpy.logs import Log, Tags, read_log
+from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.logs.fields import faults_of
 from cgrsp_simpy.logs.formats import TASK
-from cgrsp_simpy.logs.log import Fault
 from cgrsp_simpy.model.checks import InputError, check_bool
 from cgrsp_simpy.model.files import listed, note
 
@@ -38,15 +35,14 @@ def read_wfformat(path: str | Path) -> Graph:
     Result: with the tasks' names. Raises InputError with the file's name, for a cycle, too.
     """
     found = read_log(path, "wfformat")
+    speed = np.ones(1)
+    if "speed_mhz" in found.tags:
+        mhz = np.array([float(text or "nan") for text in found.tags["speed_mhz"]])
+        speed = np.nan_to_num(mhz / np.nanmax(mhz), nan=1.0)
     with faults_of(found.path):
         graph = Graph(
-            work_tflop=found["service_s"] * _speed(found.tags),
-            memory_mb=np.array(
-                [
-                    ceil(memory_gb * BYTES_PER_GB / BYTES_PER_MB)
-                    for memory_gb in found["memory_gb"].tolist()
-                ]
-            ),
+            work_tflop=found["service_s"] * speed,
+            memory_mb=np.ceil(found["memory_gb"] * BYTES_PER_GB / BYTES_PER_MB),
             edges=np.array([(start, end) for start, end, _ in found.edges]),
             data_gb=np.array([data_gb for _, _, data_gb in found.edges]),
             names=found.tags["job_id"],
@@ -55,14 +51,6 @@ def read_wfformat(path: str | Path) -> Graph:
         )
     log.info("%s: %d nodes and %d edges read", path, graph.nodes, len(graph.edges))
     return graph
-
-
-def _speed(tags: Tags) -> Floats:
-    """Clocks over the fastest that is recorded; 1 where there is none."""
-    if "speed_mhz" not in tags:
-        return np.ones(1)
-    mhz = np.array([float(text or "nan") for text in tags["speed_mhz"]])
-    return np.asarray(np.nan_to_num(mhz / np.nanmax(mhz), nan=1.0))
 
 
 @overload
@@ -99,10 +87,19 @@ def read_alibaba(
         where=None if job is None else ("job_name", job),
     )
     spoiled = {fault.group for fault in found.report.bad}
-    faults: list[Fault] = []
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(found.tags["job_name"]):
+        rows.setdefault(name, []).append(row)
+    graphs: dict[str, Graph] = {}
+    faults: list[tuple[int, str]] = []  # with the line
     with faults_of(found.path):
-        graphs = dict(_graphs(found, spoiled, faults))
-        bad = [f"line {line}: {fault}" for line, fault, _ in sorted(faults)]
+        for name in (name for name in rows if name not in spoiled):
+            own = np.array(rows[name])
+            try:
+                graphs[name] = _graph(name, found["service_s"][own], found.tags.chosen(own))
+            except InputError as error:
+                faults.append((int(found.line[own[0]]), f"job {name}: {error}"))
+        bad = [f"line {line}: {fault}" for line, fault in sorted(faults)]
         if bad and job is not None:
             raise InputError(listed(bad))
         if bad:
@@ -119,21 +116,6 @@ def read_alibaba(
         "%s: %d jobs read; jobs with faults: %d", found.path, len(graphs), len(spoiled) + len(bad)
     )
     return graphs if job is None else graphs[job]
-
-
-def _graphs(found: Log, spoiled: set[str], faults: list[Fault]) -> Iterator[tuple[str, Graph]]:
-    """The graph of each job of which all rows are good; what is wrong with others goes
-    to the faults.
-    """
-    rows: dict[str, list[int]] = {}
-    for row, name in enumerate(found.tags["job_name"]):
-        rows.setdefault(name, []).append(row)
-    for name in (name for name in rows if name not in spoiled):
-        own = np.array(rows[name])
-        try:
-            yield name, _graph(name, found["service_s"][own], found.tags.chosen(own))
-        except InputError as error:
-            faults.append(Fault(int(found.line[own[0]]), f"job {name}: {error}", name))
 
 
 def _graph(name: str, work_s: np.ndarray, tags: Tags) -> Graph:

@@ -168,7 +168,13 @@ class Scenario(Model):
         platform, used = self._gpus, STATES[self.state]
         if used is not None:
             platform = platform.in_use(stream(seed, "in use").uniform(*used, platform.gpus))
-        graph = _generated(self.graph, seed) if isinstance(self.graph, str) else self.graph
+        if isinstance(self.graph, Graph):
+            return Problem(self.graph, platform)
+        name = self.graph.partition(":")[0]
+        check_one_of("graph", name, GRAPHS)
+        make = GRAPHS[name]
+        drawn = {"seed": seed} if "seed" in signature(make).parameters else {}
+        graph = make(**drawn, **parameters("graph", self.graph, make, but=drawn))
         return Problem(graph, platform)
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Node]]:
@@ -344,14 +350,6 @@ def simulate(
     """
     made = Scenario(problem.graph, problem.platform)
     return made.run(scheduler, drawn=problem, listener=listener)
-
-
-def _generated(text: str, seed: int) -> Graph:
-    name = text.partition(":")[0]
-    check_one_of("graph", name, GRAPHS)
-    make = GRAPHS[name]
-    drawn = {"seed": seed} if "seed" in signature(make).parameters else {}
-    return make(**drawn, **parameters("graph", text, make, but=drawn))
 
 
 def read_graph(text: str) -> str | Graph:

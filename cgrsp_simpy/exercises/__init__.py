@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgrsp_simpy.exercises import basics, inputs, methods, programs, studies
+from cgrsp_simpy.exercises import basics, generators, inputs, methods, studies
 from cgrsp_simpy.exercises.exercise import Exercise, Verdict, claim
 from cgrsp_simpy.model.checks import check_one_of
 
@@ -23,7 +23,7 @@ EXERCISES: dict[str, Exercise] = {
     **studies.EXERCISES,
     **inputs.EXERCISES,
     **methods.EXERCISES,
-    **programs.EXERCISES,
+    **generators.EXERCISES,
 }
 
 

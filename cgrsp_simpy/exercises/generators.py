@@ -171,4 +171,4 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
 }
-"""Exercises of the lectures on programs, by number."""
+"""Exercises of the lectures on generators and on verification, by number."""

@@ -1,44 +1,53 @@
 """The claims of the lectures with seeds that no lecture uses: twenty sets of them.
 
 `PYTHONPATH=tests python tests/docs/test_fresh_claims.py 3 17` prints those of two lectures that
-fail, and how often.
+fail, and in how many sets.
 """
 
 import contextlib
 import io
 import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import matplotlib.figure
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from test_lectures import LECTURES, lecture
+from support import needs
 
 import cgrsp_simpy.exercises
 from cgrsp_simpy.exercises.exercise import ClaimError
 from cgrsp_simpy.exercises.exercise import claim as checked
 from cgrsp_simpy.model import streams
 
+LECTURES = sorted((Path(__file__).parents[2] / "scenarios" / "lectures").glob("[0-9]*.py"))
 SETS = range(1, 21)
+# of what the thesis printed beside the seeds that lecture 8 names, and no others
+OF_THESE_SEEDS = {
+    "All ten waits are printed above ours",
+    "four of them by two standard errors",
+    "the same to the last digit, in print and here",
+    "One of twenty differs",
+    "SPT's verdict hangs on where we stop",
+}
 
 
 def outcomes(script, number):
-    """Sentence -> how often it was claimed and how often it did not hold, with a set of seeds."""
-    claimed, failed = Counter(), Counter()
+    """Sentence -> whether it held wherever it was claimed, with a set of seeds."""
+    held = {}
 
     def noted(sentence, found, **bounds):
-        claimed[sentence] += 1
         try:
-            return checked(sentence, found, **bounds)
+            line = checked(sentence, found, **bounds)
         except ClaimError as error:
-            failed[sentence] += 1
-            return str(error)
+            line = str(error)
+        if sentence not in OF_THESE_SEEDS:
+            held[sentence] = held.get(sentence, True) and line.startswith("so: ")
+        return line
 
     def sequence(seed, **other):
-        return np.random.SeedSequence([seed, number] if number else seed, **other)
+        return np.random.SeedSequence([seed, number], **other)
 
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         patch.setattr(streams, "SeedSequence", sequence)
@@ -48,37 +57,54 @@ def outcomes(script, number):
         text = script.read_text(encoding="utf-8")
         exec(compile(text, script.name, "exec"), {"__name__": "lecture"})
     plt.close("all")
-    return claimed, failed
+    return held
 
 
 def tally(script, sets=SETS):
     """Sentence -> in how many sets it was claimed, and in how many it did not hold."""
     claimed, failed = Counter(), Counter()
     for number in sets:
-        own = outcomes(script, number)
-        claimed.update(own[0].keys())
-        failed.update(own[1].keys())
+        held = outcomes(script, number)
+        claimed.update(list(held))
+        failed.update(sentence for sentence in held if not held[sentence])
     return claimed, failed
 
 
-def test_the_first_set_is_other_than_the_lectures_own():
-    """Of a lecture whose claim is made to fail, the failure is seen."""
-    script = LECTURES[13]
-    assert not outcomes(script, 0)[1]
+def test_each_set_has_other_seeds_and_a_claim_that_fails_is_counted(tmp_path):
+    script = tmp_path / "by_chance.py"
+    script.write_text(
+        "from cgrsp_simpy.exercises import claim\n"
+        "from cgrsp_simpy.model.streams import stream\n"
+        "claim('by chance', stream(1, 'gaps').random(), below=0.5)\n"
+        "claim('always', stream(1, 'gaps').random(), below=1)\n"
+    )
+    claimed, failed = tally(script)
+    assert claimed == {"by chance": 20, "always": 20}
+    assert set(failed) == {"by chance"} and 3 < failed["by chance"] < 17
 
 
-@pytest.mark.long
-def test_claims_hold_with_other_seeds():
-    """At most one in twenty fails over all, none more than three times."""
-    with ProcessPoolExecutor(2) as pool:
-        claimed, failed = map(dict, zip(*pool.map(tally, LECTURES)))
-    assert claimed and not failed
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(
+            each,
+            id=each.stem,
+            marks=needs("pymoo" if "metamodels" in each.name else "numpy", pytest.mark.long),
+        )
+        for each in LECTURES
+    ],
+)
+def test_claims_hold_with_other_seeds(script):
+    """One in twenty may fail, and no sentence in more than three sets."""
+    claimed, failed = tally(script)
+    assert max(failed.values(), default=0) <= 3, failed
+    assert sum(failed.values()) <= sum(claimed.values()) / 20, failed
 
 
 if __name__ == "__main__":
     matplotlib.use("Agg")
     for each in LECTURES:
-        if str(lecture(each)) in sys.argv[1:]:
+        if str(int(each.name[:2])) in sys.argv[1:]:
             for name, times in tally(each)[1].items():
                 sys.stdout.write(f"{each.name}: {times:2} of {len(SETS)}: {name}\n")
             sys.stdout.flush()

@@ -93,6 +93,7 @@ OLD = {
     },
     **{flag(name): f"--terms {name}=..." for name in TERMS},
     "dag --gpus": "--platform gpus=N",
+    "dag --nodes": "--graph NAME:n=N",
     "hgsp --cluster": "--level NAME:cluster=NAME, or --instance FILE:cluster=NAME",
     "hgsp --load": "--level NAME:load=R",
     "hgsp --machines": "--orlib FILE:machines=N",

@@ -112,3 +112,9 @@ def test_random_plans_keep_to_memory(concentration):
     )
     found = correlate(problem, 400, 0, concentration)
     assert set(found.ftg_s.tolist()) == {0.0, 1.0}  # 4 s, or 5 s on one GPU
+
+
+def test_plans_that_never_end_have_no_gap():
+    apart = Platform([1.0, 1.0], [80_000] * 2, [0, 1], np.zeros((2, 2)), name="two islands")
+    with pytest.raises(InputError, match=r"GPUs\(='two islands'\) must be connected"):
+        correlate(Scenario("er:n=20", apart).draw(0), pairs=20)

@@ -42,7 +42,10 @@ def finish_time_gap_s(problem: Problem, one: Ints, other: Ints) -> Floats:
     """Finish time gap FTG between the rows of two arrays of plans, seconds, shape (plans,)
     (Equation 25).
     """
-    return np.abs(makespans(problem, one) - makespans(problem, other))
+    ends_s = makespans(problem, one), makespans(problem, other)
+    told = "connected, so that every plan ends"
+    require(bool(np.isfinite(ends_s).all()), "GPUs", problem.platform.name, told)
+    return np.abs(ends_s[0] - ends_s[1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,16 @@ def page() -> None:
     with st.sidebar:
         schedulers = beside_of("Scheduler", SCHEDULERS, "scheduler")
         scenario = _scenario()
-    told(scenario, schedulers, scenario.shown, lambda: pictures(scenario, schedulers, "cluster"))
-    st.subheader("Schedulers on the same jobs")
-    others = policies_of("cluster", scenario, "Schedulers; the others are compared with the first")
-    compared(scenario, others, seeds_of("cluster", 20, 5), scenario.tested[:2])
+
+    def shown() -> None:
+        pictures(scenario, schedulers, "cluster")
+        st.subheader("Schedulers on the same jobs")
+        others = policies_of(
+            "cluster", scenario, "Schedulers; the others are compared with the first"
+        )
+        compared(scenario, others, seeds_of("cluster", 20, 5), scenario.tested[:2])
+
+    told(scenario, schedulers, scenario.shown, shown)
 
 
 def _scenario() -> Scenario:

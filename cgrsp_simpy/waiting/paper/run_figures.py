@@ -266,6 +266,9 @@ def curves(x: str, *panels: Panel) -> Draw:
             for level in (*panel.lines, *(row[panel.metric] for row in right)):
                 ax.axhline(level, **FAINT)
             ax.set(xlabel=LABELS[x], ylabel=panel.label, ylim=(panel.low, panel.high))
+            values = [row[panel.metric] for row in rows if row.get(panel.metric) is not None]
+            if min(values) >= 0 and 0 < 2.5 * max(values) < ax.get_ylim()[1]:
+                ax.set_ylim(0, 2.5 * max(values))  # longer intervals end in arrowheads
             whole_numbers(ax.xaxis)
         printed = lines_of(where(rows, **{"from": "printed"}))
         rings = [Line2D([], [], **hollow(by_name[name])) for name in printed]

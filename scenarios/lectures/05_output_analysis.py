@@ -123,7 +123,7 @@ print(claim("A few are still missing", sum(covered(replicated)), above=175, belo
 
 # %%
 for pilot in (5, 10, 20, 50, len(means_s)):
-    needed = statistics.replications_needed(means_s[:pilot], 0.10)
+    needed = statistics.replications_needed(means_s[:pilot], 0.1)
     reached = statistics.mean(means_s[:needed])
     print(
         f"a pilot of {pilot:4} asks for {needed:3}; these give"

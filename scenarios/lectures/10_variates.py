@@ -170,8 +170,13 @@ ratio = cg.statistics.Mean(
 )
 print(f"for the same width the second needs {ratio.mean:.1f} times the seeds", end="")
 print(f" [{ratio.low:.1f}, {ratio.high:.1f}]; of 2,000 resamples")
-less_well = ratio.half_width / ratio.mean
-print(claim("known much less well than to ± 25 %", less_well, above=0.4))
+print(
+    claim(
+        "known much less well than to ± 25 %",
+        ratio.half_width / ratio.mean,
+        above=0.4,
+    )
+)
 squares = [np.sort((x - x.mean()) ** 2) for x in (own, next_one)]
 largest = min(each[-seeds // 20 :].sum() / each.sum() for each in squares)
 print(claim("one seed in twenty makes most of both variances", largest, above=0.5))

@@ -1,6 +1,6 @@
 """A hundred invented wrong answers and more: what a student is told of them, beyond that they are wrong.
 
-`python tests/exercises/test_wrong_answers.py` prints those of which nothing is said.
+`python tests/docs/test_wrong_answers.py` prints those of which nothing is said.
 """
 
 import math

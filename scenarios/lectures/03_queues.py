@@ -136,9 +136,15 @@ print(
 print(f"ten runs know their own spread to about {100 / sqrt(2 * (RUNS - 1)):.0f} %")
 halved = formula_s("M/D/1", 0.8) / formula_s("M/M/1", 0.8)
 print(claim("Work of equal length halves the wait", round(halved, 9), equal=0.5))
-more_calls = calls_a_run(0.95) / calls_a_run(0.8)
 print(claim("only to about a quarter", 1 / sqrt(2 * (RUNS - 1)), above=0.2, below=0.3))
-print(claim("takes fourteen times the calls", more_calls, above=13.5, below=14.5))
+print(
+    claim(
+        "takes fourteen times the calls",
+        calls_a_run(0.95) / calls_a_run(0.8),
+        above=13.5,
+        below=14.5,
+    )
+)
 
 # %% [markdown]
 # The wait of M/M/1 is rho / (1 - rho) times the mean work: it is the idle share,

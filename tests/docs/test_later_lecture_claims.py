@@ -464,7 +464,7 @@ def test_neighbours_of_a_generator_correlate_by_one_over_its_multiplier():
 
 @pytest.mark.slow
 def test_a_bad_generator_makes_a_queue_wait_too_little_or_too_long_from_other_seeds_too():
-    lecture = beginning(15, "# %% [markdown]\n# ## The planes")
+    lecture = beginning(15, "# ## The planes")
     rng = np.random.default_rng(15)
 
     def ratio(in_a_row):

@@ -152,7 +152,8 @@ print(claim("lognormal stays both times", right_one, above=0.05))
 # gamma than the usual test: of this log the usual test and chi-square let gamma pass,
 # which is wrong, and the bootstrap's p is 0.032. Of another log of 200 jobs it may be
 # otherwise. A p-value above 0.05 proves nothing: the log may be short, or the test too
-# kind. Then 2,000 jobs: All reject gamma. As it should, lognormal stays both times.
+# kind. Then 2,000 jobs: All reject gamma. As it should, lognormal stays both times; of
+# other logs one test in twenty rejects the right law, for that is its level.
 #
 # ## Arrivals
 # Is the rate constant? Then jobs fall into the 24 hours of the day alike.
@@ -219,15 +220,15 @@ for name, wait in waits.items():
 off = {name: abs(log_min - wait.mean) / wait.sd for name, wait in waits.items()}
 fits, _, even = off.values()
 print(claim("by one or two standard deviations of a run", fits, below=2))
-print(claim("not by more than ten, as with a constant rate", even, above=10))
+print(claim("not by more than five, as with a constant rate", even, above=5))
 fitted_min, _, even_min = (wait.mean for wait in waits.values())
 lost = 1 - even_min / fitted_min
 print(claim("three quarters of the model's wait", lost, above=0.7, below=0.8))
 
 # %% [markdown]
 # The log is one run of the truth. So it may differ from a right model's mean by one or
-# two standard deviations of a run, but not by more than ten, as with a constant rate. A
-# constant rate loses the rush of the day, and with it three quarters of the model's
+# two standard deviations of a run, but not by more than five, as with a constant rate.
+# A constant rate loses the rush of the day, and with it three quarters of the model's
 # wait; to make all jobs equally long is a smaller mistake here.
 
 # %%

@@ -23,8 +23,10 @@ from cgrsp_simpy.model import streams
 
 LECTURES = sorted((Path(__file__).parents[2] / "scenarios" / "lectures").glob("[0-9]*.py"))
 SETS = range(1, 21)
-# of what the thesis printed beside the seeds that lecture 8 names, and no others
+# of what the thesis printed beside the seeds that lecture 8 names, and no others; and a right law
+# that no test rejects, which one in twenty does
 OF_THESE_SEEDS = {
+    "lognormal stays both times",
     "All ten waits are printed above ours",
     "four of them by two standard errors",
     "the same to the last digit, in print and here",

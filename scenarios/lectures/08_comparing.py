@@ -208,7 +208,7 @@ print(f"CADR's p at 1000 seeds: {alone:.4f} alone, {of_ten:.3f} after Holm")
 print(claim("fewer than one in a hundred would lie so far out", alone, below=0.01))
 left_pct = 100 / 30 / (1 / 30 + 1 / 1000)
 print(claim("nearly all that of the 30 printed days", left_pct, above=95))
-print(claim("after Holm's correction it may be chance", of_ten, above=0.05))
+print(claim("after Holm's correction fewer than one in ten would", of_ten, below=0.1))
 print(
     f"printed for both: {doubtful[0].printed}; a cell agrees while |z| is"
     f" at most {LIMIT}"
@@ -220,9 +220,9 @@ print(
 # and stops there, proves nothing: fix their number before you look. CADR stays beyond
 # the limit all the while. Had we asked for this cell alone, fewer than one in a hundred
 # would lie so far out by chance. But it was picked as the worst of ten waits, so all
-# ten count: after Holm's correction it may be chance. More seeds of ours cannot settle
-# it: what noise is left in z is nearly all that of the 30 printed days. The honest
-# report says so beside the cell, gives z and the number of seeds, and does not turn the
+# ten count: after Holm's correction fewer than one in ten would, and whether that is
+# more than one in twenty hangs on our seeds. More of them cannot settle it: what noise
+# is left in z is nearly all that of the 30 printed days. The honest report says so beside the cell, gives z and the number of seeds, and does not turn the
 # model's screws until the doubt vanishes.
 
 # %% The figure

@@ -32,6 +32,7 @@ OF_THESE_SEEDS = {
     "the same to the last digit, in print and here",
     "One of twenty differs",
     "SPT's verdict hangs on where we stop",
+    "CADR stays beyond the limit all the while",
 }
 
 

@@ -222,8 +222,9 @@ print(
 # would lie so far out by chance. But it was picked as the worst of ten waits, so all
 # ten count: after Holm's correction fewer than one in ten would, and whether that is
 # more than one in twenty hangs on our seeds. More of them cannot settle it: what noise
-# is left in z is nearly all that of the 30 printed days. The honest report says so beside the cell, gives z and the number of seeds, and does not turn the
-# model's screws until the doubt vanishes.
+# is left in z is nearly all that of the 30 printed days. The honest report says so
+# beside the cell, gives z and the number of seeds, and does not turn the model's screws
+# until the doubt vanishes.
 
 # %% The figure
 with cg.plots.styled("lecture"):

@@ -267,7 +267,7 @@ def curves(x: str, *panels: Panel) -> Draw:
                 ax.axhline(level, **FAINT)
             ax.set(xlabel=LABELS[x], ylabel=panel.label, ylim=(panel.low, panel.high))
             values = [row[panel.metric] for row in rows if row.get(panel.metric) is not None]
-            if min(values) >= 0 and 0 < 2.5 * max(values) < ax.get_ylim()[1]:
+            if min(values, default=-1) >= 0 and 0 < 2.5 * max(values) < ax.get_ylim()[1]:
                 ax.set_ylim(0, 2.5 * max(values))  # longer intervals end in arrowheads
             whole_numbers(ax.xaxis)
         printed = lines_of(where(rows, **{"from": "printed"}))

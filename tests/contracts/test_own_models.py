@@ -5,6 +5,7 @@ every use that a model has.
 import json
 import math
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -255,6 +256,38 @@ def test_a_life_may_take_its_own_place_down():
 
     run = cg.simulate(Cleaning(), "first")
     assert run.jobs["finish_s"].tolist() == [5.0, 10.0, 15.0]
+
+
+def test_a_place_is_up_again_where_its_down_time_ends_by_an_error():
+    """A job of 10 s; a fault that would take until 9 s is repaired at 5 s, by an exception."""
+
+    class RepairedError(Exception):
+        pass
+
+    @dataclass(frozen=True)
+    class Repaired(Waiting):
+        jobs: int = 1
+
+        def life(self, run, job):
+            yield run.timeout(1.0)
+            yield from run.resumed(job, 10.0)
+
+        def processes(self, run):
+            def fault():
+                yield run.timeout(3.0)
+                with suppress(RepairedError), run.down(run.places[0]):
+                    yield run.timeout(2.0)
+                    raise RepairedError
+
+            return [fault()]
+
+    run = cg.simulate(Repaired(), "first")
+    assert run.claims[["from_s", "to_s"]].tolist() == [(1, 3), (5, 13)]
+
+
+def test_a_name_that_is_no_parameter_cannot_be_varied():
+    with pytest.raises(cg.InputError, match=r"'job'.*jobs"):
+        Waiting().varied(job=3)
 
 
 def test_a_slot_is_a_simpy_resource_that_its_job_uses():

@@ -277,24 +277,15 @@ def upward_rank_s(problem: Problem) -> Floats:
     """Mean length of the longest path from each node to the end, itself included, seconds,
     shape (nodes,).
     """
-    graph, (time_s, moved_s) = problem.graph, _mean_costs_s(problem)
-    rank_s = np.zeros(graph.nodes)
-    for node in graph.order[::-1].tolist():
-        after, edges = graph.successors[node], graph.edges_out[node]
-        rank_s[node] = time_s[node] + np.max(moved_s[edges] + rank_s[after], initial=0.0)
-    return rank_s
+    time_s, moved_s = _mean_costs_s(problem)
+    return time_s + problem.graph.longest_s(time_s, moved_s, back=True)
 
 
 def downward_rank_s(problem: Problem) -> Floats:
     """Mean length of the longest path from an entry to each node, itself excluded, seconds,
     shape (nodes,).
     """
-    graph, (time_s, moved_s) = problem.graph, _mean_costs_s(problem)
-    rank_s = np.zeros(graph.nodes)
-    for node in graph.order.tolist():
-        before, edges = graph.predecessors[node], graph.edges_in[node]
-        rank_s[node] = np.max(rank_s[before] + time_s[before] + moved_s[edges], initial=0.0)
-    return rank_s
+    return problem.graph.longest_s(*_mean_costs_s(problem))
 
 
 def critical_path(problem: Problem) -> list[int]:

@@ -59,11 +59,6 @@ def erdos_renyi(
         from 2 to 2.06 s and leaves the others as they are.
     seed : int
         Of the draws, >= 0.
-
-    Returns
-    -------
-    Graph
-        Named by its parameters.
     """
     check_whole("nodes", nodes, least=1)
     check_whole("seed", seed, least=0)
@@ -196,11 +191,6 @@ def training_graph(
         That a layer passes on of a sample, gigabytes; so large are its gradients too.
     parameters_gb : float
         Of a layer, gigabytes; so large are their gradients too.
-
-    Returns
-    -------
-    Graph
-        With the nodes' names.
 
     References
     ----------

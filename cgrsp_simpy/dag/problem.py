@@ -107,18 +107,15 @@ class Problem:
         without connection.
         """
         with np.errstate(divide="ignore"):
-            answer = 1 / self.platform.bandwidth_gb_per_s
-        np.fill_diagonal(answer, 0.0)
-        return answer
+            apart_s = 1 / self.platform.bandwidth_gb_per_s
+        return np.where(np.eye(len(apart_s), dtype=bool), 0.0, apart_s)
 
     @cached_property
     def latency_s(self) -> Floats:
         """What a transfer takes beside its data over the bandwidth, seconds, shape (gpus,
         gpus): 0 on one GPU.
         """
-        answer = self.platform.latency_s.copy()
-        np.fill_diagonal(answer, 0.0)
-        return answer
+        return np.where(np.eye(self.platform.gpus, dtype=bool), 0.0, self.platform.latency_s)
 
     @cached_property
     def _plain(self) -> bool:
@@ -162,7 +159,7 @@ class Plan:
     def check(self, problem: Problem) -> None:
         """Refuse a plan that a problem does not allow.
 
-        problem: a graph and its GPUs. Raises InputError names the node.
+        Raises InputError that names the node.
         """
         graph = problem.graph
         require(
@@ -252,7 +249,7 @@ class Schedule:
 def lower_bound_s(problem: Problem) -> float:
     """A makespan that no plan is below but by rounding (ours).
 
-    problem: a graph and its GPUs. Result: seconds.
+    Result: seconds.
     """
     return max(critical_path_s(problem), capacity_s(problem))
 
@@ -282,9 +279,9 @@ FEW = 16  # plans: up to so many are quicker one by one, in plain Python, than a
 def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
     """Makespans of many plans.
 
-    problem: a graph and its GPUs. gpu: of each node, one row a plan, shape (plans, nodes). order:
-    of all plans, as of `Plan`. Result: seconds, shape (plans,); infinite where data would need a
-    connection that is not there, or a GPU more memory than it has.
+    gpu: of each node, one row a plan, shape (plans, nodes). order: of all plans, as of `Plan`.
+    Result: seconds, shape (plans,); infinite where data would need a connection that is not there,
+    or a GPU more memory than it has.
     """
     order = problem.graph.order if order is None else order
     answer: Floats = _times(problem, np.ascontiguousarray(gpu.T), order)[1].max(axis=0)

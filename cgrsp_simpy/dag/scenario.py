@@ -341,8 +341,8 @@ def simulate(
     listener: called with each Event. Raises InputError for a plan that the problem does not allow,
     or that needs a missing connection; PolicyError for an answer that cannot be carried out.
     """
-    made = Scenario(problem.graph, problem.platform)
-    return made.run(scheduler, drawn=problem, listener=listener)
+    scenario = Scenario(problem.graph, problem.platform)
+    return scenario.run(scheduler, drawn=problem, listener=listener)
 
 
 def read_graph(text: str) -> str | Graph:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import (
     InputError,
+    check_each,
     check_entries,
     check_number,
     check_one_of,
@@ -418,8 +419,7 @@ def read_orlib(
     other file without `tasks`, one whose count of numbers does not fit n, or an index beyond its
     end.
     """
-    check_whole("index", index, least=1)
-    check_whole("machines", machines, least=1)
+    check_each(check_whole, {"index": index, "machines": machines}, least=1)
     if tasks is not None:
         check_whole("tasks of an instance", tasks, least=1)
     try:

@@ -19,7 +19,7 @@ from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.hgsp.paper.table import PRINTED, printed_value
 from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
 from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.checks import check_each, check_whole
 from cgrsp_simpy.model.table import half, with_half
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Handles, Row, markdown, where
@@ -28,8 +28,7 @@ from cgrsp_simpy.plots.style import LOOKS
 from cgrsp_simpy.studies.executors import as_they_come
 
 COMPARED = ("fifo", "greedy", "sagreedy", "wspt", "edd", "atc", "search")
-UTILISED = ("tasks1", "tasks3")  # medium and high load on the same three GPUs
-MEDIUM, HIGH = "tasks1", "tasks3"
+UTILISED = MEDIUM, HIGH = "tasks1", "tasks3"  # loads on the same three GPUs
 MOVES = 1_000_000  # of the search
 METRICS = ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", "gap_pct")
 PUBLISHED = {key: tuple(map(printed_value, cells)) for key, cells in PRINTED.items()}
@@ -44,8 +43,7 @@ class Runs:
     def __init__(
         self, instances: int = 10, moves: int = MOVES, executor: Executor | int | None = None
     ) -> None:
-        check_whole("instances", instances, least=1)
-        check_whole("moves", moves, least=1)
+        check_each(check_whole, {"instances": instances, "moves": moves}, least=1)
         self.instances, self.moves, self.executor = instances, moves, executor
 
     @cached_property
@@ -333,7 +331,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 @utilisation.says
 def _(rows: list[Row]) -> str:
     found = {(row["level"], row["scheduler"], row["gpu"]): row["busy_pct"] for row in rows}
-    slow = {name: f"{found['tasks1', name, 'A30']:.0f} %" for name in ("fifo", "greedy", "edd")}
+    slow = {name: f"{found[MEDIUM, name, 'A30']:.0f} %" for name in ("fifo", "greedy", "edd")}
     least = min(value for (level, _, _), value in found.items() if level == HIGH)
     return (
         f"Under medium load the slow A30 is busy {slow['fifo']} of the time under fifo,"

@@ -92,9 +92,8 @@ class Problem:
     @cached_property
     def unit_s(self) -> Floats:
         """Execution time of all nodes of each unit on each GPU, seconds, shape (units, gpus)."""
-        answer = np.zeros(self.fits.shape)
-        np.add.at(answer, self.graph.unit, self.time_s)
-        return answer
+        unit, columns = self.graph.unit, self.time_s.T
+        return np.stack([np.bincount(unit, time_s) for time_s in columns], axis=1)
 
     @cached_property
     def time_s(self) -> Floats:

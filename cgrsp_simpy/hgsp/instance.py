@@ -279,17 +279,14 @@ def write_instance(instance: Instance, path: str | Path) -> None:
     """
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {Path(path).parent}")
-    columns = [getattr(instance, column).tolist() for column in COLUMNS]
-    heads = list(COLUMNS)
+    columns = {column: getattr(instance, column).tolist() for column in COLUMNS}
     if not np.array_equal(instance.times_s, instance.related_s):
         for gpu, times_s in zip(instance.gpus, instance.times_s.T.tolist()):
-            known = dict(zip(heads, columns)).get(TIMES + gpu.name, times_s)
+            known = columns.setdefault(TIMES + gpu.name, times_s)
             require(known == times_s, "GPUs of one name", gpu.name, "as fast for each task")
-            heads.append(TIMES + gpu.name)
-            columns.append(times_s)
     rows = [
-        {"task": task, **dict(zip(heads, values))}
-        for task, values in zip(instance.task_names, zip(*columns))
+        {"task": task, **dict(zip(columns, values))}
+        for task, values in zip(instance.task_names, zip(*columns.values()))
     ]
     tagged = [{**row, **instance.tags.of(task, row)} for task, row in enumerate(rows)]
     write_whole(Path(path), csv_text(tagged).encode())

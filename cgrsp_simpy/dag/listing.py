@@ -3,7 +3,8 @@ work, and by ranks: HEFT and CPOP (Topcuoglu, Hariri and Wu 2002, IEEE TPDS 13, 
 
 All know the whole graph. Where data cannot go, a node would end never, so that any other GPU is
 better; but they do not look ahead, and on a platform in parts, what comes later may have nowhere to
-go: then the plan's makespan is infinite.
+go: then the plan's makespan is infinite. Who deals units, by chance, in turn or the longest first,
+leaves the order to the graph.
 """
 
 from __future__ import annotations

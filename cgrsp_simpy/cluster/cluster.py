@@ -32,38 +32,22 @@ least key is taken.
 
 
 def first_fit(size: int, free: int) -> float:  # noqa: ARG001
-    """The first node with room.
-
-    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
-    of least key is taken.
-    """
+    """The first node with room."""
     return 0
 
 
 def best_fit(size: int, free: int) -> float:  # noqa: ARG001
-    """The node on which least is left free.
-
-    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
-    of least key is taken.
-    """
+    """The node on which least is left free."""
     return free
 
 
 def pack(size: int, free: int) -> float:
-    """The node that is busiest, by share of its GPUs in use: empty nodes are kept for wide jobs.
-
-    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
-    of least key is taken.
-    """
+    """The node that is busiest, by share of its GPUs in use: empty nodes are kept for wide jobs."""
     return free / size
 
 
 def spread(size: int, free: int) -> float:
-    """The node that is least busy.
-
-    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
-    of least key is taken.
-    """
+    """The node that is least busy."""
     return -free / size
 
 
@@ -299,13 +283,6 @@ class Cluster:
     def gpus(self) -> int:
         """Number of GPUs."""
         return sum(self.sizes)
-
-    def holds(self, gpus: int) -> bool:
-        """Whether a job fits when nothing runs.
-
-        gpus: of the job. Result: on one node, or, if it is too wide for any, on whole nodes.
-        """
-        return gpus <= max(self.sizes) or gpus <= self.gpus
 
     @property
     def step_gb(self) -> int:

@@ -153,7 +153,7 @@ class Jobs:
     def check_fit(self, cluster: Cluster) -> None:
         """Refuse jobs of which the cluster cannot run one, even when it is empty.
 
-        Raises InputError names the job.
+        Raises InputError that names the job.
         """
         for index in np.flatnonzero(self.too_wide(cluster))[:1].tolist():
             raise InputError(f"job {index + 1} {self.lacks(index, cluster)}")
@@ -303,11 +303,11 @@ class Mix:
     def check_fit(self, cluster: Cluster) -> None:
         """Refuse a mix with jobs that a cluster cannot run, even when it is empty.
 
-        Raises InputError names the widest job.
+        Raises InputError that names the widest job.
         """
         widest = max(width for width, share in zip(*self.width_shares) if share > 0)
         allowed = f"at most {cluster.gpus} GPUs, those of the cluster"
-        require(cluster.holds(widest), "widest job of the mix", widest, allowed)
+        require(widest <= cluster.gpus, "widest job of the mix", widest, allowed)
 
 
 @dataclass(frozen=True)
@@ -331,11 +331,6 @@ class Offered:
         Most jobs after them. Where more are needed, the scheduler is not stable at this load, or
         this is too few to tell, and its waits are infinite. 0: what waits when the last has come is
         served by a cluster to which nobody else comes, as in the paper.
-
-    Raises
-    ------
-    InputError
-        For numbers that are not allowed.
     """
 
     mix: Mix = field(default_factory=Mix)

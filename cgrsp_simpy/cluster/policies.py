@@ -356,11 +356,6 @@ def pbs(
     tolerance : float
         How far the times of a pair may differ, as a share of the longer, ours.
 
-    Returns
-    -------
-    Scheduler
-        A function of a View.
-
     References
     ----------
     cluster-schedulers.txt Section V.B; numbers: authors' program.

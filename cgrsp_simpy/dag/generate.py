@@ -59,11 +59,6 @@ def erdos_renyi(
         from 2 to 2.06 s and leaves the others as they are.
     seed : int
         Of the draws, >= 0.
-
-    Returns
-    -------
-    Graph
-        Named by its parameters.
     """
     check_whole("nodes", nodes, least=1)
     check_whole("seed", seed, least=0)
@@ -197,11 +192,6 @@ def training_graph(
     parameters_gb : float
         Of a layer, gigabytes; so large are their gradients too.
 
-    Returns
-    -------
-    Graph
-        With the nodes' names.
-
     References
     ----------
     Huang et al. (2019), GPipe, NeurIPS 32. Narayanan et al. (2019), PipeDream, SOSP, and (2021),
@@ -216,71 +206,78 @@ def training_graph(
     check_each(check_number, {"work_tflop": work_tflop, **sizes}, least=0)
     share = samples / (replicas * micro_batches * shards)  # samples of a node
     passed_gb, gradients_gb = activation_gb * share, parameters_gb / shards
-    operations, sent_gb = gradients_gb * TFLOP_PER_GB, gradients_gb / replicas
+    operations = gradients_gb * TFLOP_PER_GB
     batches, steps = range(micro_batches), range(1, 2 * replicas - 1)
-    up = list(product(range(layers), range(shards)))
-    down = sorted(up, key=lambda part: -part[0])
-    work: dict[Part, float] = {}
-    for kind, turns, parts, tflop in (
-        ("forward", batches, up, work_tflop * share),
-        ("backward", batches, down, 2 * work_tflop * share),
-        ("ring", steps, down, operations / replicas),
-        ("update", range(1), down, 2 * operations),
-    ):
-        for replica, turn, part in product(range(replicas), turns, parts):
-            work[(kind, replica, turn, *part)] = tflop * (kind != "ring" or turn < replicas)
+    up = range(layers)
+    down = up[::-1]
+    work: dict[Part, float] = {
+        (kind, *part): tflop * (kind != "ring" or part[1] < replicas)
+        for kind, turns, way, tflop in (
+            ("forward", batches, up, work_tflop * share),
+            ("backward", batches, down, 2 * work_tflop * share),
+            ("ring", steps, down, operations / replicas),
+            ("update", range(1), down, 2 * operations),
+        )
+        for part in product(range(replicas), turns, way, range(shards))
+    }
     edges: dict[tuple[Part, Part], tuple[float, float]] = {}  # gigabytes sent, and held
     # from layer to layer, forward and backward again; what a layer holds until it is back
-    way = [("forward", layer) for layer in range(layers)]
-    way += [("backward", layer) for layer in reversed(range(layers))]
     for replica, batch in product(range(replicas), batches):
-        for ((kind, layer), (then, after)), one, other in product(
-            pairwise(way), range(shards), range(shards)
-        ):
-            ends = (kind, replica, batch, layer, one), (then, replica, batch, after, other)
-            edges[ends] = passed_gb, 0.0
-        for part in up:
-            ends = ("forward", replica, batch, *part), ("backward", replica, batch, *part)
-            edges[ends] = passed_gb, passed_gb
-    # what a stage does in turn: so many micro-batches go forward before the first goes backward,
-    # and one more after each that does
+        passes = [
+            [(kind, replica, batch, layer, shard) for shard in range(shards)]
+            for kind, way in (("forward", up), ("backward", down))
+            for layer in way
+        ]
+        for one, other in pairwise(passes):
+            edges |= dict.fromkeys(product(one, other), (passed_gb, 0.0))
+        for forward, backward in zip(passes[:layers], passes[::-1]):
+            edges |= dict.fromkeys(zip(forward, backward), (passed_gb, passed_gb))
     for replica, stage, shard in product(range(replicas), range(stages), range(shards)):
-        own = [layer for layer in range(layers) if layer * stages // layers == stage]
+        own = [layer for layer in up if layer * stages // layers == stage]
+        ways = {"forward": own, "backward": own[::-1]}
         ahead = micro_batches if schedule == "gpipe" else min(stages - stage, micro_batches)
-        first = {"forward": own[0], "backward": own[-1]}
-        last = {"forward": own[-1], "backward": own[0]}
-        tasks = sorted(
-            product(("forward", "backward"), batches),
-            key=lambda task: task[1] + (0.5 - ahead) * (task[0] == "forward"),
-        )
-        for (kind, batch), (then, after) in pairwise(tasks):
-            ends = (
-                (kind, replica, batch, last[kind], shard),
-                (then, replica, after, first[then], shard),
-            )
+        for (kind, batch), (then, after) in pairwise(_in_turn(micro_batches, ahead)):
+            last, first = ways[kind][-1], ways[then][0]
+            ends = (kind, replica, batch, last, shard), (then, replica, after, first, shard)
             edges.setdefault(ends, (0.0, 0.0))
     # the ring of the gradients of a layer's shard, from its last part backward to its update
-    chain = [("backward", micro_batches - 1), *product(("ring",), steps), ("update", 0)]
-    for replica, part in product(range(replicas), down):
-        left = (replica - 1) % replicas
-        for sender, links, gb in ((replica, chain, 0.0), (left, chain[:-1], sent_gb)):
-            for (kind, turn), (then, step) in pairwise(links):
-                edges[(kind, sender, turn, *part), (then, replica, step, *part)] = gb, 0.0
+    links = [("backward", micro_batches - 1), *product(["ring"], steps), ("update", 0)]
+    for replica, layer, shard in product(range(replicas), down, range(shards)):
+        here, left = (
+            [(kind, each, turn, layer, shard) for kind, turn in links]
+            for each in (replica, (replica - 1) % replicas)
+        )
+        edges |= dict.fromkeys(pairwise(here), (0.0, 0.0))
+        edges |= dict.fromkeys(zip(left[:-2], here[1:-1]), (gradients_gb / replicas, 0.0))
     number = {part: node for node, part in enumerate(work)}
     sent, held = np.array(list(edges.values())).T
-    stage_of = [replica * stages + layer * stages // layers for _, replica, _, layer, _ in work]
-    updates = np.array([kind == "update" for kind, *_ in work])
     return Graph(
         work_tflop=np.array(list(work.values())),
         memory_mb=np.zeros(len(work), dtype=np.int64),
         edges=np.array([(number[start], number[end]) for start, end in edges]),
         data_gb=sent,
-        unit=np.array([stage * shards + part[-1] for stage, part in zip(stage_of, work)]),
+        unit=np.array(
+            [
+                (replica * stages + layer * stages // layers) * shards + shard
+                for _, replica, _, layer, shard in work
+            ]
+        ),
         names=tuple(NAMES[kind].format(*part) for kind, *part in work),
         name=(
             f"training: layers {layers}, stages {stages}, micro-batches {micro_batches},"
             f" replicas {replicas}, shards {shards}, {schedule}"
         ),
-        resident_mb=ceil(1000 * STATES * gradients_gb) * updates,
+        resident_mb=ceil(1000 * STATES * gradients_gb)
+        * np.array([kind == "update" for kind, *_ in work]),
         held_mb=np.ceil(1000 * held),
+    )
+
+
+def _in_turn(micro_batches: int, ahead: int) -> list[tuple[str, int]]:
+    """What a stage does: so many micro-batches go forward before the first goes backward, and one
+    more after each that does.
+    """
+    return sorted(
+        product(("forward", "backward"), range(micro_batches)),
+        key=lambda task: task[1] + (0.5 - ahead) * (task[0] == "forward"),
     )

@@ -239,6 +239,19 @@ class Graph:
                     heappush(ready, (key[after], after))
         return answer
 
+    def longest_s(self, time_s: Floats, moved_s: Floats, back: bool = False) -> Floats:
+        """Length of the longest path from an entry to each node, or, back, from each to an exit;
+        itself excluded, seconds, shape (nodes,). time_s, moved_s: of each node and edge.
+        """
+        ways = (self.order, self.edges_in, 0), (self.order[::-1], self.edges_out, 1)
+        order, edges, side = ways[back]
+        answer = np.zeros(self.nodes)
+        for node in order.tolist():
+            others = self.edges[edges[node], side]
+            ends_s = answer[others] + time_s[others] + moved_s[edges[node]]
+            answer[node] = ends_s.max(initial=0.0)
+        return answer
+
     @cached_property
     def order(self) -> Ints:
         """The nodes in topological order; of those that are ready, the first by number.

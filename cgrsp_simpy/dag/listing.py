@@ -3,7 +3,8 @@ work, and by ranks: HEFT and CPOP (Topcuoglu, Hariri and Wu 2002, IEEE TPDS 13, 
 
 All know the whole graph. Where data cannot go, a node would end never, so that any other GPU is
 better; but they do not look ahead, and on a platform in parts, what comes later may have nowhere to
-go: then the plan's makespan is infinite.
+go: then the plan's makespan is infinite. Who deals units, by chance, in turn or the longest first,
+leaves the order to the graph.
 """
 
 from __future__ import annotations
@@ -122,8 +123,6 @@ def by_priority(graph: Graph, priority: Floats) -> list[int]:
 def random_plan(problem: Problem, seed: int = 0) -> Plan:
     """Each unit on one of the GPUs that have the memory, all equally likely, by the stream "random
     plan".
-
-    problem: a graph and its GPUs. seed: of the draws. Result: in the graph's order.
     """
     units = random_units(problem, 1, stream(seed, "random plan"))[0]
     return Plan(units[problem.graph.unit], scheduler="random")
@@ -144,10 +143,7 @@ def _dealt(problem: Problem, units: Iterable[int], scheduler: str) -> Plan:
 
 
 def round_robin(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signature for all schedulers
-    """Each unit, in order of its first node, on the next GPU that has the memory.
-
-    problem: a graph and its GPUs. seed: not used. Result: in the graph's order.
-    """
+    """Each unit, in order of its first node, on the next GPU that has the memory."""
     units = dict.fromkeys(problem.graph.unit[problem.graph.order].tolist())
     return _dealt(problem, units, "round-robin")
 
@@ -156,8 +152,7 @@ def longest_first(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     """The unit of most work first, each on the GPU with the memory where the units take the
     shortest time.
 
-    problem: a graph and its GPUs. seed: not used. Result: in the graph's order. Graham (1969), SIAM
-    J. Appl. Math. 17, 416-429, for independent tasks.
+    Graham (1969), SIAM J. Appl. Math. 17, 416-429, for independent tasks.
     """
     work_tflop = np.bincount(problem.graph.unit, problem.graph.work_tflop)
     units = np.argsort(-work_tflop, kind="stable").tolist()
@@ -181,8 +176,6 @@ def _listed(
 def by_work(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     """List scheduling: of the nodes that are ready, the one of most work next, where it ends
     earliest.
-
-    problem: a graph and its GPUs. seed: not used. Result: with its order.
     """
     return _listed(problem, "work", problem.graph.work_tflop)
 
@@ -190,8 +183,8 @@ def by_work(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
 def min_min(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     """Of the nodes that are ready, the one that can end earliest next, where it does.
 
-    problem: a graph and its GPUs. seed: not used. Result: with its order. Ibarra and Kim (1977),
-    Journal of the ACM 24, 280-289, for independent tasks; here, over those that are ready.
+    Ibarra and Kim (1977), Journal of the ACM 24, 280-289, for independent tasks; here, over those
+    that are ready.
     """
     graph, draft = problem.graph, Draft(problem)
     missing = [len(before) for before in graph.predecessors]
@@ -219,8 +212,7 @@ def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signatur
     """Heterogeneous earliest finish time: by upward rank, each node where it ends earliest, also in
     gaps; a unit where it is projected to.
 
-    problem: a graph and its GPUs. seed: not used. Result: with its order. Topcuoglu, Hariri and Wu
-    (2002), IEEE TPDS 13, 260-274.
+    Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
     """
     return _listed(problem, "heft", upward_rank_s(problem), insertion=True)
 
@@ -228,10 +220,9 @@ def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signatur
 def run_order(problem: Problem, order: str) -> Ints | None:
     """The order in which a search runs its plans.
 
-    problem: a graph and its GPUs. order: "graph", the topological order of the graph, of nodes that
-    are ready the first by number, as in the authors' program; or "rank", by upward rank, the order
-    in which HEFT places the nodes. Result: as of `Plan`: None for the graph's. Raises InputError
-    for another order.
+    order: "graph", the topological order of the graph, of nodes that are ready the first by number,
+    as in the authors' program; or "rank", by upward rank, the order in which HEFT places the nodes.
+    Result: as of `Plan`: None for the graph's. Raises InputError for another order.
     """
     check_one_of("order", order, ORDERS)
     if order == "graph":
@@ -247,8 +238,7 @@ def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     that runs them all soonest. A node is critical if all of its unit are on the path (ours): the
     stages of a pipeline are all met by it.
 
-    problem: a graph and its GPUs. seed: not used. Result: with its order. Topcuoglu, Hariri and Wu
-    (2002), IEEE TPDS 13, 260-274.
+    Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
     """
     path = critical_path(problem)
     lacking = np.sum(~problem.fits[problem.graph.unit[path]], axis=0)
@@ -265,8 +255,6 @@ SIMPLE = (round_robin, longest_first, by_work, min_min, heft, cpop)
 def best_simple(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     """Of the plans of round-robin, longest-first, work, min-min, HEFT and CPOP the one that ends
     first when it is carried out.
-
-    problem: a graph and its GPUs. seed: not used. Result: with its order.
     """
     plans = [make(problem) for make in SIMPLE]
     ends_s = [makespans(problem, plan.gpu[None], plan.order)[0] for plan in plans]
@@ -277,24 +265,15 @@ def upward_rank_s(problem: Problem) -> Floats:
     """Mean length of the longest path from each node to the end, itself included, seconds,
     shape (nodes,).
     """
-    graph, (time_s, moved_s) = problem.graph, _mean_costs_s(problem)
-    rank_s = np.zeros(graph.nodes)
-    for node in graph.order[::-1].tolist():
-        after, edges = graph.successors[node], graph.edges_out[node]
-        rank_s[node] = time_s[node] + np.max(moved_s[edges] + rank_s[after], initial=0.0)
-    return rank_s
+    time_s, moved_s = _mean_costs_s(problem)
+    return time_s + problem.graph.longest_s(time_s, moved_s, back=True)
 
 
 def downward_rank_s(problem: Problem) -> Floats:
     """Mean length of the longest path from an entry to each node, itself excluded, seconds,
     shape (nodes,).
     """
-    graph, (time_s, moved_s) = problem.graph, _mean_costs_s(problem)
-    rank_s = np.zeros(graph.nodes)
-    for node in graph.order.tolist():
-        before, edges = graph.predecessors[node], graph.edges_in[node]
-        rank_s[node] = np.max(rank_s[before] + time_s[before] + moved_s[edges], initial=0.0)
-    return rank_s
+    return problem.graph.longest_s(*_mean_costs_s(problem))
 
 
 def critical_path(problem: Problem) -> list[int]:

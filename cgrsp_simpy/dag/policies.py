@@ -30,7 +30,7 @@ from cgrsp_simpy.dag.listing import (
 from cgrsp_simpy.dag.paper.searches import ddqn, rtgs, woa, worl_rtgs
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, latest
 from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
-from cgrsp_simpy.model.checks import check_fraction, check_number, check_one_of
+from cgrsp_simpy.model.checks import check_each, check_fraction, check_number, check_one_of
 from cgrsp_simpy.model.policy import made
 from cgrsp_simpy.model.streams import stream
 
@@ -52,21 +52,19 @@ def anneal(
     simple plans: two nodes of a GPU change their turns, a unit moves to another GPU, or two units
     change places; of what holds the last node up, as no other move can end sooner.
 
-    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers. order:
-    in which the nodes run at first: "best-simple", that of this plan, or one of `run_order`. hot,
-    cold: first and last temperature, > 0, as multiples of the best makespan so far; geometric in
-    between, by the share of the budget that is spent. start: "best-simple", the placement of this
-    plan, than which in its order no answer is worse; or "random", each unit on one of the GPUs that
-    have the memory, as whales start. reorders: share of the moves that change the order, 0 to 1.
-    Result: the best plan.
+    order: in which the nodes run at first: "best-simple", that of this plan, or one of `run_order`.
+    hot, cold: first and last temperature, > 0, as multiples of the best makespan so far; geometric
+    in between, by the share of the budget that is spent. start: "best-simple", the placement of
+    this plan, than which in its order no answer is worse; or "random", each unit on one of the GPUs
+    that have the memory, as whales start. reorders: share of the moves that change the order, 0 to
+    1.
 
     Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; turns on the critical path: van
     Laarhoven, Aarts and Lenstra (1992), Oper. Res. 40, 113-125; all else is ours.
     """
     check_one_of("order", order, ("best-simple", *ORDERS))
     check_one_of("start", start, STARTS)
-    check_number("hot", hot, above=0)
-    check_number("cold", cold, above=0)
+    check_each(check_number, {"hot": hot, "cold": cold}, above=0)
     check_fraction("reorders", reorders)
     graph, plan = problem.graph, best_simple(problem)
     generator = stream(seed, "dag annealing")
@@ -133,8 +131,7 @@ def random_search(
     """The best of as many random plans as the budget has: each unit on one of the GPUs that have
     the memory, all equally likely.
 
-    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers. order:
-    in which the nodes run, as of `run_order`. Result: the best plan.
+    order: in which the nodes run, as of `run_order`.
     """
     search, generator = (
         Search(problem, budget, "random-search", run_order(problem, order)),
@@ -219,8 +216,8 @@ def find(problem: Problem, scheduler: str, budget: Budget, seed: int = 0) -> Sol
     """What a scheduler finds, such as "heft" or "worl-rtgs:b=1.5,order=rank"; one that constructs a
     plan takes a single evaluation, whatever the budget.
 
-    seed: of its random numbers. Raises InputError for an unknown scheduler or parameter, or a value
-    that a parameter cannot have.
+    Raises InputError for an unknown scheduler or parameter, or a value that a parameter cannot
+    have.
     """
     planner: Planner = made("scheduler", scheduler, POLICIES)
     return planner(problem, budget, seed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -91,9 +92,8 @@ class Problem:
     @cached_property
     def unit_s(self) -> Floats:
         """Execution time of all nodes of each unit on each GPU, seconds, shape (units, gpus)."""
-        answer = np.zeros(self.fits.shape)
-        np.add.at(answer, self.graph.unit, self.time_s)
-        return answer
+        unit, columns = self.graph.unit, self.time_s.T
+        return np.stack([np.bincount(unit, time_s) for time_s in columns], axis=1)
 
     @cached_property
     def time_s(self) -> Floats:
@@ -106,18 +106,15 @@ class Problem:
         without connection.
         """
         with np.errstate(divide="ignore"):
-            answer = 1 / self.platform.bandwidth_gb_per_s
-        np.fill_diagonal(answer, 0.0)
-        return answer
+            apart_s = 1 / self.platform.bandwidth_gb_per_s
+        return np.where(np.eye(len(apart_s), dtype=bool), 0.0, apart_s)
 
     @cached_property
     def latency_s(self) -> Floats:
         """What a transfer takes beside its data over the bandwidth, seconds, shape (gpus,
         gpus): 0 on one GPU.
         """
-        answer = self.platform.latency_s.copy()
-        np.fill_diagonal(answer, 0.0)
-        return answer
+        return np.where(np.eye(self.platform.gpus, dtype=bool), 0.0, self.platform.latency_s)
 
     @cached_property
     def _plain(self) -> bool:
@@ -161,7 +158,7 @@ class Plan:
     def check(self, problem: Problem) -> None:
         """Refuse a plan that a problem does not allow.
 
-        problem: a graph and its GPUs. Raises InputError names the node.
+        Raises InputError that names the node.
         """
         graph = problem.graph
         require(
@@ -251,7 +248,7 @@ class Schedule:
 def lower_bound_s(problem: Problem) -> float:
     """A makespan that no plan is below but by rounding (ours).
 
-    problem: a graph and its GPUs. Result: seconds.
+    Result: seconds.
     """
     return max(critical_path_s(problem), capacity_s(problem))
 
@@ -262,10 +259,7 @@ def critical_path_s(problem: Problem) -> float:
     """
     graph = problem.graph
     time_s = problem.time_s.min(axis=1, where=problem.fits[graph.unit], initial=np.inf)
-    finish_s = np.zeros(graph.nodes)
-    for node in graph.order.tolist():
-        finish_s[node] = finish_s[graph.predecessors[node]].max(initial=0.0) + time_s[node]
-    return float(finish_s.max())
+    return float((graph.longest_s(time_s, np.zeros(len(graph.edges))) + time_s).max())
 
 
 def capacity_s(problem: Problem) -> float:
@@ -284,9 +278,9 @@ FEW = 16  # plans: up to so many are quicker one by one, in plain Python, than a
 def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
     """Makespans of many plans.
 
-    problem: a graph and its GPUs. gpu: of each node, one row a plan, shape (plans, nodes). order:
-    of all plans, as of `Plan`. Result: seconds, shape (plans,); infinite where data would need a
-    connection that is not there, or a GPU more memory than it has.
+    gpu: of each node, one row a plan, shape (plans, nodes). order: of all plans, as of `Plan`.
+    Result: seconds, shape (plans,); infinite where data would need a connection that is not there,
+    or a GPU more memory than it has.
     """
     order = problem.graph.order if order is None else order
     answer: Floats = _times(problem, np.ascontiguousarray(gpu.T), order)[1].max(axis=0)
@@ -308,6 +302,11 @@ def carried_out(problem: Problem, plan: Plan) -> Schedule:
     return Schedule(problem, plan, start_s, finish_s)
 
 
+def turns_of(gpu: Ints, order: Ints, gpus: int) -> list[list[int]]:
+    """The nodes of each GPU, the last first; gpu, order: shape (nodes,), as of `Plan`."""
+    return [order[gpu[order] == each][::-1].tolist() for each in range(gpus)]
+
+
 def latest(problem: Problem, gpu: Ints, order: Ints) -> tuple[list[int], list[tuple[int, int]]]:
     """What holds the last node of a plan up, from it back to the beginning; and of these nodes,
     those that wait for their GPU until another has ended whose data they do not need, after it.
@@ -315,12 +314,11 @@ def latest(problem: Problem, gpu: Ints, order: Ints) -> tuple[list[int], list[tu
     gpu, order: shape (nodes,), as of `Plan`. Where data wait for a link, the node whose data would
     be the last without is taken.
     """
-    graph, turn = problem.graph, order[np.argsort(gpu[order], kind="stable")]
+    graph = problem.graph
     start_s, finish_s = (times[:, 0].tolist() for times in _times(problem, gpu[:, None], order))
     moved_s = problem.transfer_s(graph.data_gb, *gpu[graph.edges.T]).tolist()
-    on = gpu[turn]
-    turns = turn.tolist()
-    before_it = {b: a for a, b, same in zip(turns, turns[1:], on[1:] == on[:-1]) if same}
+    turns = turns_of(gpu, order, problem.platform.gpus)
+    before_it = dict(pair for own in turns for pair in pairwise(own))
     nodes, waits = [int(np.argmax(finish_s))], list[tuple[int, int]]()
     while start_s[node := nodes[-1]]:
         sent = {each: finish_s[each] + moved_s[edge] for each, edge in graph.incoming[node]}
@@ -388,9 +386,7 @@ def _times_on_links(problem: Problem, gpu: Ints, order: Ints) -> Floats:
     ends, edges_out = graph.edges[:, 1].tolist(), [edges.tolist() for edges in graph.edges_out]
     missing = [len(edges) for edges in graph.edges_in]
     start_s, finish_s = [0.0] * graph.nodes, [0.0] * graph.nodes
-    turns: list[list[int]] = [[] for _ in range(problem.platform.gpus)]
-    for node in reversed(order.tolist()):
-        turns[on[node]].append(node)
+    turns = turns_of(gpu, order, problem.platform.gpus)
     runs, free_s = [False] * len(turns), dict.fromkeys(link, 0.0)
     coming: list[tuple[float, int]] = []  # (time, edge whose data arrive, or -1 - node that ends)
 

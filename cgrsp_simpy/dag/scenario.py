@@ -25,7 +25,7 @@ from cgrsp_simpy.dag.problem import Plan, Problem, Schedule, lower_bound_s
 from cgrsp_simpy.dag.search import Budget, Solution
 from cgrsp_simpy.dag.view import InTurn, OwnPolicy, View
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.events import AT_LAST, Listener
+from cgrsp_simpy.engine.events import AT_LAST, Bell, Listener
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, slots
 from cgrsp_simpy.engine.run import Run
@@ -60,15 +60,6 @@ GRAPHS: dict[str, Callable[..., Graph]] = {
 
 
 Edge = tuple[simpy.Event, Node, int]  # the end of a predecessor, which it is, and the edge
-
-
-class Asking(simpy.Event):
-    """The transfers of an instant ask for their links after all else, in order of their edges."""
-
-    def __init__(self, env: simpy.Environment, edge: int) -> None:
-        super().__init__(env)
-        self._ok, self._value = True, None
-        env.schedule(self, EventPriority(AT_LAST + 1 + edge))
 
 
 class Planned(NamedTuple):
@@ -223,7 +214,9 @@ class Scenario(Model):
         delay_s = float(problem.transfer_s(data_gb, source, gpu))
         with ExitStack() as until_there:
             if delay_s and problem.contention:
-                yield Asking(run.env, number)
+                # after all else of the instant, in order of the edges
+                run.env.schedule(asked := Bell(run.env), EventPriority(AT_LAST + 1 + number))
+                yield asked
                 link = run.links[int(problem.platform.link(source, gpu))]
                 yield until_there.enter_context(link.request())
             yield run.timeout(delay_s, ("data", node.id))
@@ -348,8 +341,8 @@ def simulate(
     listener: called with each Event. Raises InputError for a plan that the problem does not allow,
     or that needs a missing connection; PolicyError for an answer that cannot be carried out.
     """
-    made = Scenario(problem.graph, problem.platform)
-    return made.run(scheduler, drawn=problem, listener=listener)
+    scenario = Scenario(problem.graph, problem.platform)
+    return scenario.run(scheduler, drawn=problem, listener=listener)
 
 
 def read_graph(text: str) -> str | Graph:

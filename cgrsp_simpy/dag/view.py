@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.dag.graph import Node
-from cgrsp_simpy.dag.problem import Plan, Problem
+from cgrsp_simpy.dag.problem import Plan, Problem, turns_of
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.places import Place, Places
@@ -148,12 +148,8 @@ class InTurn:
                 " between which there is no bandwidth"
             )
         order = graph.order if plan.order is None else plan.order
-        place = np.lexsort((np.argsort(order), plan.gpu))  # by GPU, and there in turn
         self.name, self._gpu = plan.scheduler, plan.gpu.tolist()
-        turns = np.split(
-            place, np.searchsorted(plan.gpu[place], np.arange(1, problem.platform.gpus))
-        )
-        self._turns = [turn[::-1].tolist() for turn in turns]  # the last first
+        self._turns = turns_of(plan.gpu, order, problem.platform.gpus)
 
     def __call__(self, view: View) -> Iterator[tuple[Node, Place]]:
         """Put the nodes whose turn it is."""

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import (
     InputError,
+    check_each,
     check_entries,
     check_number,
     check_one_of,
@@ -278,17 +279,14 @@ def write_instance(instance: Instance, path: str | Path) -> None:
     """
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {Path(path).parent}")
-    columns = [getattr(instance, column).tolist() for column in COLUMNS]
-    heads = list(COLUMNS)
+    columns = {column: getattr(instance, column).tolist() for column in COLUMNS}
     if not np.array_equal(instance.times_s, instance.related_s):
         for gpu, times_s in zip(instance.gpus, instance.times_s.T.tolist()):
-            known = dict(zip(heads, columns)).get(TIMES + gpu.name, times_s)
+            known = columns.setdefault(TIMES + gpu.name, times_s)
             require(known == times_s, "GPUs of one name", gpu.name, "as fast for each task")
-            heads.append(TIMES + gpu.name)
-            columns.append(times_s)
     rows = [
-        {"task": task, **dict(zip(heads, values))}
-        for task, values in zip(instance.task_names, zip(*columns))
+        {"task": task, **dict(zip(columns, values))}
+        for task, values in zip(instance.task_names, zip(*columns.values()))
     ]
     tagged = [{**row, **instance.tags.of(task, row)} for task, row in enumerate(rows)]
     write_whole(Path(path), csv_text(tagged).encode())
@@ -334,29 +332,34 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     with csv_faults(path):
         found = csv_rows(path, COLUMNS[1:], AUTHORS)
         timed = _timed(found[0][1] if found else {}, gpus)
-        rows = [_row(line, number, row, timed) for number, (line, row) in enumerate(found, start=1)]
+        numbers = (*COLUMNS, *timed)
+        values = np.array(
+            [  # the column of the workload is there unless the times are
+                [_number(line, name, {"workload": "1", **row}[name]) for name in numbers]
+                for line, row in found
+            ]
+        ).reshape(-1, len(numbers))
+        names = [from_cell(row.get("task") or str(n)) for n, (_, row) in enumerate(found, start=1)]
+        kept = list(range(len(found)))
         if skip_unfit:
-            rows = _fitting(path, rows, gpus)
-        columns = np.array([row.values for row in rows]).T if rows else np.empty((len(COLUMNS), 0))
-        names, lines = tuple(row.name for row in rows), tuple(row.line for row in rows)
-        others = list(rows[0].others) if rows else []
-        tags = Tags({name: [row.others[name] for row in rows] for name in others})
-        own = {"name": path.stem, "task_names": names, "lines": lines, "tags": tags}
-        if timed:
-            own["times_s"] = [row.times_s for row in rows]
-        return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, **own)  # type: ignore[arg-type]
-
-
-class _Row(NamedTuple):
-    """A task of a file. values: in the order of COLUMNS. times_s: of each GPU, if given. others:
-    texts by their columns.
-    """
-
-    line: int
-    name: str
-    values: list[float]
-    times_s: list[float]
-    others: dict[str, str]
+            needs_gb, times_s = values[:, [COLUMNS.index("memory_gb")]], values[:, len(COLUMNS) :]
+            lacks = needs_gb > np.array([gpu.memory_gb for gpu in gpus])
+            unfit = (lacks | (times_s == np.inf) if timed else lacks).all(axis=1)
+            bad = [f"line {found[n][0]}: task {names[n]}" for n in np.flatnonzero(unfit)]
+            if bad:
+                told = "%s: %d tasks fit on no GPU and are left out: %s"
+                log.warning(told, path, len(bad), listed(bad))
+            kept = np.flatnonzero(~unfit).tolist()
+        others = [name for name in (found[0][1] if found else ()) if name not in (*KNOWN, *timed)]
+        return Instance(
+            **dict(zip(COLUMNS, values[kept].T)),
+            gpus=gpus,
+            name=path.stem,
+            task_names=tuple(names[n] for n in kept),
+            times_s=values[kept, len(COLUMNS) :] if timed else np.zeros((0, 0)),
+            lines=tuple(found[n][0] for n in kept),
+            tags=Tags({name: [found[n][1][name] or "" for n in kept] for name in others}),
+        )
 
 
 def _timed(cells: dict[str, str], gpus: tuple[Gpu, ...]) -> list[str]:
@@ -369,36 +372,11 @@ def _timed(cells: dict[str, str], gpus: tuple[Gpu, ...]) -> list[str]:
     return timed if there else []
 
 
-def _row(line: int, number: int, cells: dict[str, str], timed: list[str]) -> _Row:
-    known = {"workload": "1", **cells}  # its column is there unless the times are
-    return _Row(
-        line,
-        from_cell(cells.get("task") or str(number)),
-        [_number(line, column, known[column]) for column in COLUMNS],
-        [_number(line, column, cells[column]) for column in timed],
-        {name: text or "" for name, text in cells.items() if name not in (*KNOWN, *timed)},
-    )
-
-
 def _number(line: int, column: str, text: str | None) -> float:
     try:
         return float(text or "")
     except ValueError:
         raise InputError(f"line {line}: {column}(={text!r}) must be a number") from None
-
-
-def _fitting(path: Path, rows: list[_Row], gpus: tuple[Gpu, ...]) -> list[_Row]:
-    def fits(row: _Row) -> bool:
-        pairs = zip(gpus, row.times_s or [0.0] * len(gpus))
-        needs = row.values[COLUMNS.index("memory_gb")]
-        return not all(needs > gpu.memory_gb or time_s == np.inf for gpu, time_s in pairs)
-
-    unfit = [f"line {row.line}: task {row.name}" for row in rows if not fits(row)]
-    if unfit:
-        log.warning(
-            "%s: %d tasks fit on no GPU and are left out: %s", path, len(unfit), listed(unfit)
-        )
-    return [row for row in rows if fits(row)]
 
 
 # n of the instances in the OR-Library's files of weighted tardiness, by their names. The number of
@@ -418,8 +396,7 @@ def read_orlib(
     other file without `tasks`, one whose count of numbers does not fit n, or an index beyond its
     end.
     """
-    check_whole("index", index, least=1)
-    check_whole("machines", machines, least=1)
+    check_each(check_whole, {"index": index, "machines": machines}, least=1)
     if tasks is not None:
         check_whole("tasks of an instance", tasks, least=1)
     try:

@@ -222,11 +222,6 @@ class Planner:
         Of the search; 0: as the scenario says.
     seconds : float
         That the search or the MILP may take; 0: as the scenario says.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed, or what the scheduler does not have.
     """
 
     scheduler: str | TaskPolicy

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgrsp_simpy.hgsp.instance import Floats, Instance
-from cgrsp_simpy.hgsp.schedule import Schedule, greedy_assignment
+from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment
 
 LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 
@@ -89,17 +89,10 @@ def decide(
 
 def dispatch(instance: Instance, priority: Priority) -> Schedule:
     """The schedule that a rule makes, as planned, when tasks are revealed as they arrive."""
-    gpu, start_s, finish_s = (
-        np.zeros(instance.tasks, np.int64),
-        np.zeros(instance.tasks),
-        np.zeros(instance.tasks),
-    )
-    idle, waiting, ends = (
-        set[int](),
-        list[int](),
-        [(free_s, j) for j, free_s in enumerate(instance.free_s.tolist())],
-    )
+    sequences = [list[int]() for _ in instance.gpus]
+    ends = [(free_s, j) for j, free_s in enumerate(instance.free_s.tolist())]
     heapify(ends)
+    idle, waiting = set[int](), list[int]()
     arrivals, coming = instance.arrival_s.tolist(), 0
     while coming < instance.tasks or waiting:
         now_s = min(
@@ -116,9 +109,9 @@ def dispatch(instance: Instance, priority: Priority) -> Schedule:
         for task, j in [(waiting[place], j) for place, j in pairs]:
             waiting.remove(task)
             idle.remove(j)
-            gpu[task], start_s[task], finish_s[task] = j, now_s, now_s + instance.times_s[task, j]
-            heappush(ends, (float(finish_s[task]), j))
-    return Schedule(instance, gpu, start_s, finish_s)
+            sequences[j].append(task)
+            heappush(ends, (now_s + instance.times_s.item(task, j), j))
+    return from_sequences(instance, sequences)
 
 
 def best_listed(instance: Instance) -> Schedule:

@@ -58,11 +58,6 @@ class RequestList:
         One a request; numbers from 1 in the order given unless given. Of a log, the line of each.
     tags : Tags
         Of requests of a log, all its other columns, as texts.
-
-    Raises
-    ------
-    InputError
-        Naming the request, for what is not allowed.
     """
 
     arrival_s: Floats = field(repr=False)
@@ -122,11 +117,6 @@ class Offered:
         Coefficient of variation of both; 0: all are of the mean.
     weight : str
         Law of the weights: equal (all 1) or short (10 up to 1000 prompt tokens, else 1).
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
     """
 
     requests: int = 1000

@@ -139,11 +139,8 @@ class Scenario(Model):
             yield claim
             first_s = yield run.plan[claim.parts[0][0]].join(request)
             claim.phase("decoding", first_s)
-        ttft_s, e2e_s, more = (
-            first_s - request.submit_s,
-            run.now_s - request.submit_s,
-            request.output_tokens - 1,
-        )
+        ttft_s, e2e_s = first_s - request.submit_s, run.now_s - request.submit_s
+        more = request.output_tokens - 1
         run.note(request, ttft_s, (e2e_s - ttft_s) / more if more else nan, e2e_s)
 
     def view(self, run: Simulation) -> View:

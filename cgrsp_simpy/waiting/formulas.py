@@ -14,7 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgrsp_simpy.analysis.queueing import Array, Servers, erlang_b, mgc, mmc_patience
-from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_each,
+    check_number,
+    check_one_of,
+    check_whole,
+    require,
+)
 from cgrsp_simpy.waiting.machines import PAPER_PRICES, Prices
 from cgrsp_simpy.waiting.policies import (
     BASELINE_SHORT_S,
@@ -100,8 +107,7 @@ def closed_form(
     ----------
     waiting-policies.txt Eq. 1, 3, 4, 11, 15, 22, 24 and 25.
     """
-    check_number("rate_per_s", rate_per_s, above=0)
-    check_number("service_s", service_s, above=0)
+    check_each(check_number, {"rate_per_s": rate_per_s, "service_s": service_s}, above=0)
     require(
         errors == NO_ERRORS or (policy.name == "sww" and errors.run_over == errors.run_under == 0),
         f"mispredictions of {policy.name}",
@@ -206,18 +212,14 @@ def analyze(
     ----------
     policy : str
         As of `waiting_policy`.
-    rate_per_s : float
-        lambda, jobs per second, > 0.
-    service_s : float
-        1 / mu, mean running time, seconds, > 0.
+    rate_per_s, service_s : float
+        As of `closed_form`.
     servers : int
         s, >= 1.
     wait_s, short_s : float
         As of `waiting_policy`.
-    prices : Prices
-        Of a machine per hour.
-    errors : Mispredictions
-        Of predicted waits, for sww alone.
+    prices, errors
+        As of `closed_form`.
     duration_h : float, optional
         T, hours, > 0.
 
@@ -278,25 +280,15 @@ def optimum(
 
     Parameters
     ----------
-    policy : str
-        As of `waiting_policy`.
-    rate_per_s : float
-        lambda, jobs per second, > 0.
-    service_s : float
-        1 / mu, mean running time, seconds, > 0.
+    policy, rate_per_s, service_s
+        As of `analyze`.
     by : str
         "price", P; "opportunity", the opportunity cost P w (Section 4.2.1), among the numbers of
         servers that cost no more than renting for every job: it falls with the servers, so that its
         least value lies at the end of these; "total", P (w + 1 / mu), what a job costs if its wait
         is valued as its running time is.
-    wait_s, short_s : float
-        As of `waiting_policy`.
-    prices : Prices
-        Of a machine per hour.
-    errors : Mispredictions
-        Of predicted waits, for sww alone.
-    duration_h : float, optional
-        T, hours, > 0.
+    wait_s, short_s, prices, errors, duration_h
+        As of `analyze`.
 
     Returns
     -------
@@ -313,8 +305,7 @@ def optimum(
     waiting-policies.txt Section 4.2.1.
     """
     check_one_of("objective", by, OBJECTIVES)
-    check_number("rate_per_s", rate_per_s, above=0)
-    check_number("service_s", service_s, above=0)
+    check_each(check_number, {"rate_per_s": rate_per_s, "service_s": service_s}, above=0)
     require(
         prices.fixed > 0,
         "fixed price",

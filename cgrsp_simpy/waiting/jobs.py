@@ -69,9 +69,8 @@ class Job(NamedTuple):
         return f"{self.run_s:.2f} s on {self.cores} core{'s' if self.cores > 1 else ''}{memory}"
 
 
-# a job is itself alone: it is looked up at every turn, and its numbers need not be hashed
-Job.__eq__ = object.__eq__  # type: ignore[method-assign]
-Job.__hash__ = object.__hash__  # type: ignore[method-assign]
+# two are equal only if they are the same object, which is found at once
+Job.__eq__, Job.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
 
 class JobSource(Protocol):
@@ -115,10 +114,7 @@ class ExponentialJobs:
         return f"{self.jobs} jobs ({self.rate_per_s:g}/s, mean {self.service_s:g} s)"
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """The jobs of a seed, chunk by chunk; the first comes after one gap.
-
-        seed: of the draws. Each: in order of submission.
-        """
+        """The jobs of a seed, chunk by chunk; the first comes after one gap."""
         arrivals, services = stream(seed, "arrivals"), stream(seed, "service")
         now = 0.0
         for first in range(0, self.jobs, CHUNK):
@@ -185,10 +181,7 @@ class ListedJobs:
         return len(self.submit_s)
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """The jobs, chunk by chunk.
-
-        seed: not used. Each: in order of submission.
-        """
+        """The jobs, chunk by chunk, whatever the seed."""
         for first in range(0, self.jobs, CHUNK):
             part = slice(first, first + CHUNK)
             yield Chunk(
@@ -290,14 +283,9 @@ class BurstyJobs:
         return f"{self.jobs} bursty jobs ({self.rate_per_s:g}/s, mean {self.mean_run_s:g} s)"
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """The jobs of a seed, a day a chunk; fewer jobs are the first of more.
-
-        seed: of the draws. Each: in order of submission.
-        """
+        """The jobs of a seed, a day a chunk; fewer jobs are the first of more."""
         arrivals, services, needs = (
-            stream(seed, "arrivals"),
-            stream(seed, "service"),
-            stream(seed, "needs"),
+            stream(seed, name) for name in ("arrivals", "service", "needs")
         )
         left, now = self.jobs, 0.0
         while left > 0:

@@ -49,17 +49,21 @@ class Prices:
     @property
     def notes(self) -> list[str]:
         """What is odd about the prices, though allowed."""
-        odd = {
+        odd = (
             (
-                "the fixed price is 0: owning costs nothing, so more machines are never worse"
-            ): self.fixed == 0,
-            "the on-demand price is 0: renting costs nothing, so no machine pays": self.on_demand
-            == 0,
+                self.fixed == 0,
+                "the fixed price is 0: owning costs nothing, so more machines are never worse",
+            ),
             (
-                "the fixed price exceeds the on-demand price: no machine pays, however busy it is"
-            ): self.fixed > self.on_demand > 0,
-        }
-        return [note for note, applies in odd.items() if applies]
+                self.on_demand == 0,
+                "the on-demand price is 0: renting costs nothing, so no machine pays",
+            ),
+            (
+                self.fixed > self.on_demand > 0,
+                "the fixed price exceeds the on-demand price: no machine pays, however busy it is",
+            ),
+        )
+        return [note for applies, note in odd if applies]
 
 
 PAPER_PRICES = Prices()  # prices of the paper

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import (
+    check_each,
     check_fields,
     check_fraction,
     check_number,
@@ -40,11 +41,6 @@ class WaitingPolicy:
         t, seconds; a job that runs shorter goes on demand without waiting.
     balks : bool
         A job that would have to wait longer than wait_s goes on demand at once, not after wait_s.
-
-    Raises
-    ------
-    InputError
-        For a number below 0.
     """
 
     name: str
@@ -140,16 +136,15 @@ def waiting_policy(
     """
     name = text.partition(":")[0]
     check_one_of("waiting policy", name, POLICIES)
-    check_number("wait_s", wait_s, least=0)
-    check_number("short_s", short_s, least=0)
     factory, limits = POLICIES[name], {"wait_s": wait_s, "short_s": short_s}
+    check_each(check_number, limits, least=0)
     usual = {limit: limits[limit] for limit in limits_of(name)}
     return factory(**{**usual, **parameters("waiting policy", text, factory)})
 
 
 def limits_of(name: str) -> tuple[str, ...]:
-    """Which of wait_s and short_s a policy has, by its name; none if it is not one of POLICIES."""
-    return tuple(signature(POLICIES[name]).parameters) if name in POLICIES else ()
+    """Which of wait_s and short_s a policy of POLICIES has."""
+    return tuple(signature(POLICIES[name]).parameters)
 
 
 @dataclass(frozen=True)
@@ -166,11 +161,6 @@ class Mispredictions:
         Share of the short jobs that are taken for long.
     run_under : float
         Share of the long jobs that are taken for short.
-
-    Raises
-    ------
-    InputError
-        For a share outside 0 to 1, or wait_over + wait_under above 1.
 
     References
     ----------

@@ -340,32 +340,11 @@ READERS = {
     "swf": (read_swf, "; Version: 2.2\n", batch),
 }
 WIDE = {"philly": {"gpus": "65"}, "openb": {"gpus": "65"}, "swf": {"allocated": 65}}
-LATE = {
-    "philly": {"arrival": "9"},
-    "openb": {"created": "9", "scheduled": "9"},
-    "swf": {"submit": 9},
-}
 
 
 @pytest.fixture(params=READERS)
 def name(request):
     return request.param
-
-
-def test_a_gzipped_file_is_read_alike(name, file):
-    read, head, row = READERS[name]
-    text = head + row() + row()
-    assert (
-        read(file(gzip.compress(text.encode(), mtime=0))).duration_s.tolist()
-        == read(file(text)).duration_s.tolist()
-    )
-
-
-def test_windows_line_ends_and_a_byte_order_mark_do_no_harm(name, file):
-    read, head, row = READERS[name]
-    assert (
-        read(file(("\ufeff" + head + row() + row()).replace("\n", "\r\n")), strict=True).jobs == 2
-    )
 
 
 def test_a_job_that_is_too_wide_is_refused_or_left_out(name, file, caplog):
@@ -379,20 +358,6 @@ def test_a_job_that_is_too_wide_is_refused_or_left_out(name, file, caplog):
         assert read(path, skip_wide=True).jobs == 1
     assert "left out: 1 of wider than the cluster" in "".join(messages(caplog, logging.INFO))
     assert read(path, cluster=Cluster((8,) * 9)).jobs == 2
-
-
-def test_a_log_that_is_out_of_order_is_sorted_or_refused(name, file, caplog):
-    read, head, row = READERS[name]
-    path = file(head + row(**LATE[name]) + row())
-    assert read(path).arrival_s.tolist() == [0, 9]
-    assert (
-        f"out of order, first at line {2 + (head != '')} (sorted)"
-        in messages(caplog, logging.WARNING)[0]
-    )
-    with pytest.raises(
-        InputError, match=r"out of order, first at line . \(refused, being strict\)"
-    ):
-        read(path, strict=True)
 
 
 @pytest.mark.parametrize(
@@ -464,11 +429,6 @@ def test_a_file_that_is_none_is_told_in_one_line(name, text, message, file):
     with pytest.raises(InputError, match=message) as error:
         READERS[name][0](file(text))
     assert "\n" not in str(error.value) and str(error.value).count("log: ") == 1
-
-
-def test_a_file_that_is_not_there_is_told(name, tmp_path):
-    with pytest.raises(InputError, match=r"none\.log: No such file"):
-        READERS[name][0](tmp_path / "none.log")
 
 
 @pytest.mark.parametrize("option", ["strict", "skip_wide"])

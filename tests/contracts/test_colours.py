@@ -23,7 +23,7 @@ from cgrsp_simpy.cluster.policies import SCHEDULERS as CLUSTER
 from cgrsp_simpy.dag.paper import figures as dag
 from cgrsp_simpy.dag.policies import SCHEDULERS as DAG
 from cgrsp_simpy.hgsp.paper import figures as hgsp
-from cgrsp_simpy.hgsp.paper.level_figures import COMPARED
+from cgrsp_simpy.hgsp.paper.figures import COMPARED
 from cgrsp_simpy.hgsp.policies import SCHEDULERS as HGSP
 from cgrsp_simpy.plots.style import _OWN, LOOKS, POLICY, colour_of, looks
 from cgrsp_simpy.spot.policies import POLICIES as SPOT

@@ -21,7 +21,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy import plots
 from cgrsp_simpy.dag.paper import figures as dag
 from cgrsp_simpy.hgsp.paper import figures as hgsp
-from cgrsp_simpy.hgsp.paper.level_figures import COLOURS
+from cgrsp_simpy.hgsp.paper.figures import COLOURS
 from cgrsp_simpy.llm import figures as llm
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.thesis import example_figures as data

@@ -1,6 +1,5 @@
 """Logs of workflows: which files become which graphs, what is left out, what is refused."""
 
-import json
 import logging
 import re
 from pathlib import Path
@@ -270,16 +269,6 @@ def test_a_file_that_is_no_workflow_is_refused_in_one_line(content, message, fil
     with pytest.raises(InputError, match=message) as refused:
         read_wfformat(path)
     assert str(refused.value).startswith(f"{path}: ") and "\n" not in str(refused.value)
-
-
-def test_a_byte_order_mark_does_no_harm(file):
-    assert read_wfformat(file("\ufeff" + json.dumps(workflow(SPLIT)))).nodes == 1
-    assert read_alibaba(file("\ufeff" + line("M1") + line("M2_1")), "j_1").names == ("M1", "M2_1")
-
-
-def test_a_missing_workflow_file_is_told(tmp_path):
-    with pytest.raises(InputError, match=r"none\.json: No such file or directory"):
-        read_wfformat(tmp_path / "none.json")
 
 
 # ---- Alibaba's batch tasks ----

@@ -127,18 +127,6 @@ def test_a_bad_row_is_named_by_its_line_and_left_out_or_refused(log_of, caplog, 
     assert f"line 4: {said}" in str(refused.value)
 
 
-def test_a_log_out_of_order_is_sorted_with_a_note_or_refused(log_of, caplog):
-    path = log_of(HEAD + GOOD + "2023-11-16 18:17:02.979960,7,7\n")
-    requests = read_requests(path)
-    assert (requests.arrival_s.tolist(), requests.prompt_tokens.tolist()) == (
-        [0, 1, 2],
-        [7, 1000, 1001],
-    )
-    assert "out of order, first at line 4" in caplog.text
-    with pytest.raises(InputError, match="line 4"):
-        read_requests(path, strict=True)
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -170,8 +158,3 @@ def test_options_of_the_reader_that_are_not_allowed(log_of, options, said):
     with pytest.raises(InputError) as refused:
         read_requests(log_of(HEAD + GOOD), **options)
     assert said in str(refused.value)
-
-
-def test_a_log_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match=r"none\.csv: No such file"):
-        read_requests(tmp_path / "none.csv")

@@ -349,8 +349,6 @@ def test_annealing_without_a_choice_ends_at_once():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"order": "work"}, "unknown order 'work'"),
-        ({"start": "cpop"}, "unknown start 'cpop'"),
         ({"hot": 0.0}, "hot"),
         ({"cold": -1.0}, "cold"),
     ],

@@ -84,11 +84,6 @@ def correlate(
         uneven the smaller it is (ours: the paper only says that plans are random, and even ones do
         not give its coefficients).
 
-    Returns
-    -------
-    Correlation
-        Coefficients and their intervals.
-
     Raises
     ------
     InputError

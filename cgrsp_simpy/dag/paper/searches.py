@@ -28,6 +28,7 @@ from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
 from cgrsp_simpy.model.checks import (
     check_bool,
+    check_each,
     check_fields,
     check_fraction,
     check_number,
@@ -168,8 +169,7 @@ def _hunt(
     not, new whales are drawn, a begins anew with what is left of the budget, and the leader
     stays (ours).
     """
-    check_whole("whales", whales, least=1)
-    check_whole("iterations", iterations, least=1)
+    check_each(check_whole, {"whales": whales, "iterations": iterations}, least=1)
     check_number("b", b)
     generator = stream(seed, "whales")
     while not search.over:
@@ -200,11 +200,10 @@ def rtgs(
 ) -> Solution:
     """Whales whose plans are built by `greedy`.
 
-    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers.
     whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. paced: foretell the
     load of a GPU by the share of all work that is placed (ours), not as in the authors' program.
     order: in which the nodes run, as of `run_order`; plans are built in that of `Turns`, whichever
-    is given. Result: the best plan. worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
+    is given. worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
     """
     turns = Turns(problem, paced)
     search = Search(problem, budget, "rtgs", run_order(problem, order))
@@ -223,9 +222,8 @@ def woa(
 ) -> Solution:
     """Whale optimisation alone, on the numbers of the GPUs.
 
-    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers.
     whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. order: in which the
-    nodes run, as of `run_order`. Result: the best plan. worl-rtgs.txt Section 4.1.
+    nodes run, as of `run_order`. worl-rtgs.txt Section 4.1.
     """
     search = Search(problem, budget, "woa", run_order(problem, order))
     return _hunt(search, seed, partial(by_number, problem.platform.gpus), whales, iterations, b)
@@ -481,10 +479,9 @@ def ddqn(
     """The agent alone, all units hoping for the mean load: the plans of successive episodes, until
     the budget is spent (ours).
 
-    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers.
     episodes: after so many (printed), >= 1, the agent learns no more, and goes on with random
     choices among its own. paced, order: as of `rtgs`; the agent does not see the order. training:
-    fields of `Training`. Result: the best plan. worl-rtgs.txt Section 4.3.4, Algorithm 1.
+    fields of `Training`. worl-rtgs.txt Section 4.3.4, Algorithm 1.
     """
     check_whole("episodes", episodes, least=1)
     search = Search(problem, budget, "ddqn", run_order(problem, order))
@@ -516,9 +513,9 @@ def worl_rtgs(
     Algorithm 1 has a new network for each position, and 1000 episodes to teach it: days a search of
     300 nodes. So 1 is ours.
 
-    problem, budget, seed, whales, iterations, b, paced, order: as of `rtgs`. episodes: of the agent
-    with the whales' hopes before each plan, >= 1. training: fields of `Training`. Result: the best
-    plan. worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2.
+    whales, iterations, b, paced, order: as of `rtgs`. episodes: of the agent
+    with the whales' hopes before each plan, >= 1. training: fields of `Training`. worl-rtgs.txt
+    Sections 4.1 and 4.3, Algorithms 1 and 2.
     """
     check_whole("episodes", episodes, least=1)
     search = Search(problem, budget, "worl-rtgs", run_order(problem, order))

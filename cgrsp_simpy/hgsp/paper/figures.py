@@ -3,33 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
+from functools import cached_property
+from math import nan
 
+import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullFormatter
 
+from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.hgsp.bounds import lower_bound
-from cgrsp_simpy.hgsp.generate import Level, generate
+from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Instance
-from cgrsp_simpy.hgsp.paper import level_figures
-from cgrsp_simpy.hgsp.paper.level_figures import (
-    HIGH,
-    MEDIUM,
-    MODELS,
-    Runs,
-    amount,
-)
-from cgrsp_simpy.hgsp.scenario import schedule_of, solve
-from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, where
-from cgrsp_simpy.plots.parts import few_ticks
-from cgrsp_simpy.plots.style import MISSED
+from cgrsp_simpy.hgsp.paper.table import PRINTED, printed_value
+from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of, solve
+from cgrsp_simpy.hgsp.schedule import Schedule
+from cgrsp_simpy.model.checks import check_each, check_whole
+from cgrsp_simpy.model.table import half, with_half
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
+from cgrsp_simpy.plots.parts import few_ticks, on_dark_bars
+from cgrsp_simpy.plots.style import LOOKS, MISSED
+from cgrsp_simpy.studies.executors import as_they_come
 
 GANTT = ("fifo", "greedy", "sagreedy", "search")
 # few enough to see each task, twice as much as three GPUs can do
 FIFTY = Level(50, "small", 2.0, (0.5, 1.5))
 WINDOW_S = 600.0
 ON_TIME, LATE = "#009E73", MISSED
+COMPARED = ("fifo", "greedy", "sagreedy", "wspt", "edd", "atc", "search")
+UTILISED = MEDIUM, HIGH = "tasks1", "tasks3"  # loads on the same three GPUs
+MOVES = 1_000_000  # of the search
+METRICS = ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", "gap_pct")
+PUBLISHED = {key: tuple(map(printed_value, cells)) for key, cells in PRINTED.items()}
+
+
+class Runs:
+    """Runs that figures share, each made once.
+
+    instances: of each load level, with seeds from 0. moves: of the search.
+    """
+
+    def __init__(
+        self, instances: int = 10, moves: int = MOVES, executor: Executor | int | None = None
+    ) -> None:
+        check_each(check_whole, {"instances": instances, "moves": moves}, least=1)
+        self.instances, self.moves, self.executor = instances, moves, executor
+
+    @cached_property
+    def measured(self) -> dict[tuple[str, str], list[Row]]:
+        """Level and scheduler -> the figures of each instance, in order of their seeds."""
+        keys = [(level, seed, self.moves) for level in LEVELS for seed in range(self.instances)]
+        found = dict(as_they_come(_measure, dict(enumerate(keys)), self.executor))
+        table: dict[tuple[str, str], list[Row]] = {
+            (level, name): [] for level in LEVELS for name in COMPARED
+        }
+        for number, (level, _, _) in enumerate(keys):
+            for name, figures in found[number].items():
+                table[level, name].append(figures)
+        return table
+
+
+COLOURS = {name: LOOKS[name].colour for name in COMPARED}
+MODELS = {"A30": "#9ecae1", "L40": "#4292c6", "A100": "#084594"}  # from slow to fast, light to dark
+LEVEL_NAMES = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))
+
+
+def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
+    """What every scheduler makes of an instance."""
+    level, seed, moves = task
+    scenario, found = Scenario(level, moves=moves), {}
+    instance = scenario.draw(seed)
+    for name in COMPARED:
+        run = scenario.run(name, seed, drawn=instance)
+        found[name] = dict(run.summary()) | {"busy_pct": _busy_pct(schedule_of(run))}
+    return found
+
+
+def _busy_pct(schedule: Schedule) -> dict[str, float]:
+    """Share of the makespan, from the first arrival on, in which the GPUs of a model work."""
+    gpus, busy_s = schedule.instance.gpus, schedule.finish_s - schedule.start_s
+    span_s = schedule.finish_s.max() - schedule.instance.arrival_s.min()
+    models = {gpu.name: [j for j, other in enumerate(gpus) if other == gpu] for gpu in gpus}
+    return {
+        model: 100
+        * sum(float(busy_s[schedule.gpu == j].sum()) for j in own)
+        / (len(own) * float(span_s))
+        for model, own in models.items()
+    }
 
 
 FIGURES = Figures("hgsp_", Runs, handlelength=1.6)
@@ -130,7 +195,267 @@ def gantt_window(runs: Runs) -> list[Row]:
     ]
 
 
-FIGURES |= level_figures.FIGURES
+# ---- what schedulers make of the instances of each load level ----
+
+
+def _generated(runs: Runs) -> str:
+    return f"{runs.instances} instances a level by its law, 95 % intervals"
+
+
+@FIGURES.add("comparison", "Weighted tardiness beside FIFO's, by load", (6.3, 3.6), note=_generated)
+def comparison(runs: Runs) -> list[Row]:
+    """Weighted tardiness over FIFO's on the same instance, with 95 % half widths; the
+    published ratio beside.
+    """
+    rows = []
+    for (level, name), found in runs.measured.items():
+        pairs = zip(found, runs.measured[level, "fifo"])
+        row: Row = {"level": level, "scheduler": name}
+        row |= _known(
+            "of_fifo",
+            [own["weighted_tardiness"] / fifo["weighted_tardiness"] for own, fifo in pairs],
+        )
+        if published := PUBLISHED.get((level, name)):
+            row["published_of_fifo"] = published[0] / PUBLISHED[level, "fifo"][0]
+        rows.append(row)
+    return rows
+
+
+@comparison.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """Bars of weighted tardiness over FIFO's, the published ratios as hollow marks."""
+    axes = canvas.subplots(1, len(LEVELS), sharex=True, sharey=True)
+    for ax, level in zip(axes, LEVELS):
+        _level_bars(ax, where(rows, level=level), "of_fifo")
+    _heads(axes)
+    canvas.supxlabel("weighted tardiness (FIFO = 1)", fontsize="medium")
+    return [_as_published()]
+
+
+@comparison.says
+def _(rows: list[Row]) -> str:
+    found = {(row["level"], row["scheduler"]): row for row in rows}
+    least = []
+    for level in LEVELS:
+        best = min(
+            (row for row in rows if row["level"] == level), key=lambda row: float(row["of_fifo"])
+        )
+        least.append(f"{best['of_fifo']:.2g} at {level} ({best['scheduler']})")
+    printed, ours = (
+        ", ".join(f"{found[level, 'sagreedy'][key]:.2g}" for level in LEVELS)
+        for key in ("published_of_fifo", "of_fifo")
+    )
+    return (
+        f"The least that remains of FIFO's weighted tardiness is {', '.join(least)}."
+        f" Under SAGreedy it is {ours}; printed are {printed}."
+    )
+
+
+def _known(metric: str, values: Sequence[float]) -> Row:
+    """Mean and half width of a metric; nothing if an instance lacks it, as the gap where no
+    bound is known.
+    """
+    if np.isnan(values).any():
+        return {}
+    return with_half(metric, mean(values))
+
+
+def _as_published() -> Line2D:
+    return Line2D([], [], label="as printed", **marks.hollow())
+
+
+def _heads(axes: Sequence[Axes]) -> None:
+    for ax, (level, load) in zip(axes, LEVEL_NAMES.items()):
+        ax.set_title(f"{level}\n{load} load", loc="left", fontsize="small")
+
+
+def _level_bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
+    names = [row["scheduler"] for row in rows]
+    columns = (metric, half(metric), f"published_{metric}")
+    values, halves, published = ([row.get(column, nan) for row in rows] for column in columns)
+    marks.bars(ax, names, values, halves, published, [COLOURS[name] for name in names])
+    ax.set_xlim(left=0)
+    if metric.endswith("_pct"):  # the room for the values in figures has no percentages
+        ax.set_xticks([tick for tick in ax.get_xticks() if tick <= min(100, ax.get_xlim()[1])])
+
+
+@FIGURES.add(
+    "table1",
+    "Weighted tardiness and missed deadlines, by load (Table I)",
+    (6.3, 6.2),
+    note=_generated,
+)
+def table_one(runs: Runs) -> list[Row]:
+    """Table I: each level and scheduler with 95 % half widths, the printed values beside, of one
+    instance of each level.
+
+    minus_greedy: weighted tardiness less Greedy's on the same instance, seconds.
+    """
+    rows = []
+    for (level, name), found in runs.measured.items():
+        row: Row = {"level": level, "scheduler": name, "instances": len(found)}
+        for metric in METRICS:
+            row |= _known(metric, [each[metric] for each in found])
+        pairs = zip(found, runs.measured[level, "greedy"])
+        row |= _known(
+            "minus_greedy",
+            [own["weighted_tardiness"] - greedy["weighted_tardiness"] for own, greedy in pairs],
+        )
+        if published := PUBLISHED.get((level, name)):
+            row |= dict(zip(("published_weighted_tardiness", "published_dmr_pct"), published))
+        rows.append(row)
+    return rows
+
+
+@table_one.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """Weighted tardiness as points on a logarithmic axis, and missed deadlines as bars below."""
+    axes = canvas.subplots(2, len(LEVELS), sharey=True)
+    for (upper, lower), level in zip(axes.T, LEVELS):
+        own = where(rows, level=level)
+        _points(upper, own)
+        _level_bars(lower, own, "dmr_pct")
+    _heads(axes[0])
+    _below(axes[0], "weighted tardiness (s)")
+    _below(axes[1], "missed deadlines (%)")
+    return [_as_published()]
+
+
+@table_one.says
+def _(rows: list[Row]) -> str:
+    found = {(row["level"], row["scheduler"]): row for row in rows}
+    search = [found[level, "search"] for level in LEVELS]
+    gaps = " and ".join(
+        f"{row['gap_pct']:.1f} % at {row['level']}" for row in search if "gap_pct" in row
+    )
+    none = " and ".join(str(row["level"]) for row in search if "gap_pct" not in row)
+    own, greedy = found[MEDIUM, "sagreedy"], found[MEDIUM, "greedy"]
+    high, wspt = found[HIGH, "sagreedy"], found[HIGH, "wspt"]
+    return (
+        f"On average no schedule can be better than the search's by more than {gaps}; no gap is"
+        f" known at {none}. At medium load ({MEDIUM}) SAGreedy is better than Greedy:"
+        f" {_claimed(greedy, own)}; printed are {own['published_weighted_tardiness']:,.0f} for"
+        f" {greedy['published_weighted_tardiness']:,.0f}. At {HIGH} SAGreedy misses"
+        f" {high['dmr_pct']:.1f} % of the deadlines (printed: {high['published_dmr_pct']} %); wspt,"
+        f" which looks at no deadline, misses {wspt['dmr_pct']:.1f} %, and its weighted tardiness"
+        f" is {amount(wspt['weighted_tardiness'])} for {amount(high['weighted_tardiness'])}. The"
+        f" paper's own tasks, cell by cell: `cgrsp hgsp table`."
+    )
+
+
+@table_one.tables
+def _(rows: list[Row]) -> str:
+    head = (
+        "level | scheduler | weighted tardiness, s | printed* | missed, % | printed*"
+        " | utilisation, % | lower bound, s"
+    )
+    lines = []
+    for row in rows:
+        tardiness, spread = row["weighted_tardiness"], row[half("weighted_tardiness")]
+        printed = row.get("published_weighted_tardiness")
+        cells = [
+            row["level"],
+            row["scheduler"],
+            f"{amount(tardiness)} ± {amount(spread, tardiness)}",
+        ]
+        cells += ["" if printed is None else amount(printed)]
+        cells += [f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}"]
+        cells += [str(row.get("published_dmr_pct", "")), f"{row['utilisation_pct']:.1f}"]
+        cells += [amount(row["lower_bound"]) if row["lower_bound"] else "none known"]
+        lines.append(cells)
+    return markdown(head, 2, lines) + "\n\n\\* of one instance of the law"
+
+
+def _below(axes: Sequence[Axes], label: str) -> None:
+    """A label below a row of four Axes."""
+    axes[1].set_xlabel(label, x=1.1)
+
+
+def _points(ax: Axes, rows: Sequence[Row]) -> None:
+    for place, row in enumerate(rows):
+        value, colour = row["weighted_tardiness"], COLOURS[row["scheduler"]]
+        ax.plot([value], [place], "o", color=colour)
+        spread = [row[half("weighted_tardiness")]]
+        marks.intervals(ax, [value], [place], x_half=spread, colour=colour)
+    published = [row.get("published_weighted_tardiness", nan) for row in rows]
+    ax.plot(published, range(len(rows)), **marks.hollow())
+    ax.set_xscale("log")
+    ours = [row["weighted_tardiness"] for row in rows]
+    decades = np.log10([value for value in (*ours, *published) if value > 0])
+    most = np.ceil(decades.max())
+    ax.set_xlim(10 ** min(np.floor(decades.min()), most - 2), 10**most)
+    ax.xaxis.set_major_locator(LogLocator(numticks=4))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_axisbelow(True)
+    ax.grid(axis="x", color="0.9")
+
+
+def _claimed(greedy: Row, own: Row) -> str:
+    """Whether SAGreedy is better than Greedy, beyond its interval."""
+    difference, spread = own["minus_greedy"], own[half("minus_greedy")]
+    told = f"{own['weighted_tardiness']:,.0f} for {greedy['weighted_tardiness']:,.0f} s"
+    better, no_better = difference + spread < 0, difference - spread >= 0
+    verdict = "it holds" if better else "it fails" if no_better else "it is not shown"
+    return f"{verdict} ({told}, difference {difference:,.0f} ± {spread:,.0f} s)"
+
+
+@FIGURES.add("utilisation", "How busy the GPUs are", (6.3, 4.4), note=_generated)
+def utilisation(runs: Runs) -> list[Row]:
+    """How busy the GPUs of each model are, by level and scheduler, with 95 % half widths."""
+    return [
+        {
+            "level": level,
+            "scheduler": name,
+            "gpu": gpu,
+            **_known("busy_pct", [each["busy_pct"][gpu] for each in found]),
+        }
+        for (level, name), found in runs.measured.items()
+        if level in UTILISED
+        for gpu in found[0]["busy_pct"]
+    ]
+
+
+@utilisation.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """Bars of each model of GPU, by scheduler, a panel a level."""
+    axes = canvas.subplots(len(UTILISED), 1, sharex=True, sharey=True)
+    for ax, level in zip(axes, UTILISED):
+        for place, (model, colour) in enumerate(MODELS.items()):
+            own = where(rows, level=level, gpu=model)
+            at, values = np.arange(len(own)) + 0.27 * (place - 1), [row["busy_pct"] for row in own]
+            halves = [row[half("busy_pct")] for row in own]
+            bars = list(ax.bar(at, values, 0.25, color=colour))
+            marks.intervals(ax, at, values, y_half=halves)
+            on_dark_bars(ax, bars, halves, upright=True)
+        ax.set_title(f"{level}, {LEVEL_NAMES[level]} load", loc="left", fontsize="small")
+        ax.set_ylim(0, 100)
+    axes[-1].set_xticks(range(len(COMPARED)), COMPARED)
+    canvas.supylabel("busy (% of the makespan)", fontsize="medium")
+    return [Patch(color=colour, label=model) for model, colour in MODELS.items()]
+
+
+@utilisation.says
+def _(rows: list[Row]) -> str:
+    found = {(row["level"], row["scheduler"], row["gpu"]): row["busy_pct"] for row in rows}
+    slow = {name: f"{found[MEDIUM, name, 'A30']:.0f} %" for name in ("fifo", "greedy", "edd")}
+    least = min(value for (level, _, _), value in found.items() if level == HIGH)
+    return (
+        f"Under medium load the slow A30 is busy {slow['fifo']} of the time under fifo,"
+        f" {slow['greedy']} under greedy and {slow['edd']} under edd; under high load every model"
+        f" works at least {least:.0f} % of the makespan, whoever schedules."
+    )
+
+
+def amount(value: float, beside: float = 0.0) -> str:
+    """A weighted tardiness in few digits; in millions if it, or what it stands
+    beside, has so many.
+    """
+    if max(value, beside) >= 1e6:
+        return f"{value / 1e6:.2f} M"
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+# ---- the searches ----
 
 
 @FIGURES.add(

@@ -800,7 +800,7 @@ declare(
             ", ".join(
                 f"from {told(at(rows, name, 'wait_h', short_min=3))} to"
                 f" {told(at(rows, name, 'wait_h', short_min=30))} h ({name})"
-                for name in dict.fromkeys(row["line"] for row in rows)
+                for name in lines_of(rows)
             ),
             *(at(rows, "b = 24 h", "normalized_price", short_min=t) for t in (3, 30)),
         ),

@@ -18,15 +18,17 @@ from support import check_index, check_same_files, outcome
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.hgsp.generate import LEVELS, generate
 from cgrsp_simpy.hgsp.paper.figures import (
+    COMPARED,
     FIFTY,
     FIGURES,
     GANTT,
+    HIGH,
     LATE,
     ON_TIME,
+    PUBLISHED,
     WINDOW_S,
     draw_figures,
 )
-from cgrsp_simpy.hgsp.paper.level_figures import COMPARED, HIGH, PUBLISHED
 from cgrsp_simpy.hgsp.scenario import schedule_of, solve
 from cgrsp_simpy.model.checks import InputError
 

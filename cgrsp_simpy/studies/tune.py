@@ -27,11 +27,11 @@ from cgrsp_simpy.model.checks import (
 )
 from cgrsp_simpy.model.policy import PolicyError, in_file
 from cgrsp_simpy.model.table import Table, digits, figure_text, or_none
-from cgrsp_simpy.studies.compare import Comparison
+from cgrsp_simpy.studies.compare import Comparison, compared_at
 from cgrsp_simpy.studies.replicate import check_policies, check_seeds, checked_model
 from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, failures_told, interval, many, plain_mean
-from cgrsp_simpy.studies.sweep import Point, compared_at, policies_at, scenarios_of
+from cgrsp_simpy.studies.sweep import Point, policies_at, scenarios_of
 
 FIGURES = ("wait_min", "miss_pct", "cost_usd")
 STEPS = 1000  # of a range whose ends are not both whole

@@ -94,17 +94,8 @@ def parted_by(names: list[str], wanted: Collection[str]) -> str:
     return ""
 
 
-def pipe_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001
-    """Lines with a bar between the fields."""
-    return _split(file, "|")
-
-
-def tab_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001
-    """Lines with a tab between the fields."""
-    return _split(file, "\t")
-
-
-def _split(file: TextIO, separator: str) -> Rows:
+def split_rows(file: TextIO, header: dict[str, str], separator: str) -> Rows:  # noqa: ARG001
+    """Lines with a separator between the fields."""
     return (
         (line, text.rstrip("\r\n").split(separator))
         for line, text in enumerate(file, 1)
@@ -264,18 +255,14 @@ def _is_stamp(text: str, column: str) -> bool | None:
 
     20241120 is a day in a column of that name alone.
     """
-    ways = (_number, timestamp) if column != "timestamp" else (timestamp, _number)
-    for way in ways:
+    ways: tuple[Callable[[str], object], ...] = (float, timestamp)
+    for way in ways if column != "timestamp" else reversed(ways):
         try:
             way(text)
         except ValueError:
             continue
         return way is timestamp
     return None
-
-
-def _number(text: str) -> None:
-    float(text)
 
 
 def seconds_between(start: Any, times: Array) -> Floats:

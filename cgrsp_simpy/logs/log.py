@@ -272,8 +272,5 @@ class Log:
         )
 
 
-def _no_time(found: Log) -> Mask:
-    return np.asarray(found["service_s"] == 0)
-
-
-NO_TIME = {"run time 0": _no_time}  # for modules whose jobs take time
+# for modules whose jobs take time
+NO_TIME: dict[str, Callable[[Log], Mask]] = {"run time 0": lambda found: found["service_s"] == 0}

@@ -108,19 +108,14 @@ def read_log(
                     window,
                     f"left out: the format {format.name} tells no submissions",
                 )
-                return _of_whole(path, format, file)
+                numbers, tags, edges = format.whole(file)
+                line = np.zeros(len(tags["job_id"]), dtype=np.int64)
+                return Log(path, format.name, numbers, tags, line, Report(len(line)), edges=edges)
             found = _Found(Clock(), *_columns(file, format, fields))
             _take_all(found, format, where)
             if where is not None and not found.count:
                 raise InputError(f"there is no row whose {where[0]} is {where[1]!r}")
         return _log(path, format, found, window, strict)
-
-
-def _of_whole(path: Path, format: Format, file: TextIO) -> Log:
-    assert format.whole is not None
-    columns, tags, edges = format.whole(file)
-    line = np.zeros(len(tags["job_id"]), dtype=np.int64)
-    return Log(path, format.name, columns, tags, line, Report(len(line)), edges=edges)
 
 
 def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:

@@ -148,8 +148,7 @@ def _array(values: Values, name: str = "values") -> np.ndarray:
 
 def _known(values: Values) -> np.ndarray:
     x = _array(values)
-    known: np.ndarray = x[~np.isnan(x)]
-    return known
+    return np.asarray(x[~np.isnan(x)])
 
 
 def _refuse(name: str, x: np.ndarray, bad: np.ndarray, allowed: str) -> None:

@@ -37,9 +37,9 @@ def plain(
     return Scenario("exercise", workload, (gpu,) * slots, (gpu,), market=at_once, service=own)
 
 
-def mean_wait_s(run: Run) -> float:
-    """From submission to start, over all jobs."""
-    return float((run.jobs["start_s"] - run.jobs["submit_s"]).mean())
+def mean_wait_s(run: Run, until: str = "start_s") -> float:
+    """From submission to start, or to another moment, over all jobs."""
+    return float((run.jobs[until] - run.jobs["submit_s"]).mean())
 
 
 # ---- lecture 1: the event list ----
@@ -55,11 +55,6 @@ def four_jobs(policy: str) -> Run:
         for i, (at_s, level) in enumerate(((FIRST_S, 4), (25.0, 1), (30.0, 3), (55.0, 2)))
     ]
     return simulate(plain(JobList(tuple(jobs)), (10.0, 20.0, 30.0, 40.0)), policy)
-
-
-def response_s(run: Run) -> float:
-    """From submission to end, over all jobs."""
-    return float((run.jobs["finish_s"] - run.jobs["submit_s"]).mean())
 
 
 def wait_of_those_who_wait_s(run: Run) -> float:
@@ -103,7 +98,7 @@ SHORTEST = Exercise(
             "in seconds, not in minutes",
         ),
         Mistake(
-            lambda: response_s(four_jobs("spt")),
+            lambda: mean_wait_s(four_jobs("spt"), "finish_s"),
             "the wait ends with the start of a job, not with its end",
         ),
         Mistake(
@@ -296,15 +291,13 @@ def surge() -> Run:
 def little(until: str) -> float:
     """Arrivals per second of the whole run, times the mean time from submission to a column."""
     run = surge()
-    mean_s = float((run.jobs[until] - run.jobs["submit_s"]).mean())
-    return float(mean_s * len(run.jobs) / run.tally.end_s)
+    return float(mean_wait_s(run, until) * len(run.jobs) / run.tally.end_s)
 
 
 def little_at_the_drawn_rate() -> float:
     """The mistake of the rate that the workload names, which holds only while jobs arrive."""
     run = surge()
-    wait_s = run.jobs["dispatch_s"] - run.jobs["submit_s"]
-    return float(run.scenario.workload.rate_per_s * wait_s.mean())
+    return float(run.scenario.workload.rate_per_s * mean_wait_s(run, "dispatch_s"))
 
 
 LITTLE = Exercise(

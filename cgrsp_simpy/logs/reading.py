@@ -122,7 +122,7 @@ def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
     """The fields of a format, some of them with other names in the file."""
     fields = format.fields
     for key, column in columns.items():
-        names = [*dict.fromkeys(each.name for each in fields), *(name for name in COLUMNS)]
+        names = [*dict.fromkeys(each.name for each in fields), *COLUMNS]
         short = {name.removesuffix("_s").removesuffix("_gb"): name for name in names}
         name = key if key in names else short.get(key, key)
         check_one_of(f"column of the format {format.name}", name, names)

@@ -338,11 +338,8 @@ def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     if len(text) <= 60:
         return text
-    return (
-        f"{len(value)} entries, {text[:30]}...{text[-15:]}"
-        if isinstance(value, list)
-        else f"{text[:60]}..."
-    )
+    many = isinstance(value, list)
+    return f"{len(value)} entries, {text[:30]}...{text[-15:]}" if many else f"{text[:60]}..."
 
 
 def open_store(

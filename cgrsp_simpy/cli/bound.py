@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.cli.fields import add_pairs, fields_of
 from cgrsp_simpy.cli.options import (
     Answer,
@@ -139,6 +139,26 @@ def _told(
         {"seed": seed, "value": bound.value, "program": bound.program}
         for seed, bound in zip(seeds, bounds)
     ]
+    notes = _notes(scenario, bounds, value)
+    lost = any(bound.program is not None for bound in bounds)
+    known = value if any(bound.value is not None for bound in bounds) else None
+    least = f"{value.mean:.2f}" if value.low < 0 else interval(value, value.n)
+    heading = f"no policy has less than {least} {UNITS[objective]}, in the mean over the draws"
+    title = f"{scenario.name}: {heading if known else NONE_KNOWN}"
+    table = Table(title, cells_of(rows), "\n".join(notes))
+    told = {
+        "scenario": scenario.name,
+        "objective": objective,
+        "bin_min": bounds[0].step_s / 60 if lost else None,
+        "bound": plain_mean(value) if known else None,
+        "notes": notes,
+        "seeds": rows,
+    }
+    return formatted(given, told, rows, table.text)
+
+
+def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str]:
+    """What readers of bounds, and of their mean, have to know."""
     unknown = sum(bound.value is None for bound in bounds)
     lost = [bound.program - (bound.value or 0) for bound in bounds if bound.program is not None]
     notes = []
@@ -159,25 +179,11 @@ def _told(
     if lost:
         notes.append(
             f"prices in bins of {step_min:g} min: {mean(lost).mean:.2f} below the program in"
-            " groups;"
-            " narrower bins raise the bound, and take longer"
+            " groups; narrower bins raise the bound, and take longer"
         )
     else:
         notes.append(f"each job once on every luck, in steps of {60 * step_min:g} s")
-    known = value if unknown < len(bounds) else None
-    least = f"{value.mean:.2f}" if value.low < 0 else interval(value, value.n)
-    heading = f"no policy has less than {least} {UNITS[objective]}, in the mean over the draws"
-    title = f"{scenario.name}: {heading if known else NONE_KNOWN}"
-    table = Table(title, cells_of(rows), "\n".join(notes))
-    told = {
-        "scenario": scenario.name,
-        "objective": objective,
-        "bin_min": step_min if lost else None,
-        "bound": plain_mean(value) if known else None,
-        "notes": notes,
-        "seeds": rows,
-    }
-    return formatted(given, told, rows, table.text)
+    return notes
 
 
 # ---- with all draws known ----

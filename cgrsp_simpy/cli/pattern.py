@@ -96,7 +96,7 @@ def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
 def _add_policies(
     parser: argparse.ArgumentParser, module: Module, option: str, default: str | None
 ) -> None:
-    """Add the option that names policies, under the module's own word as well."""
+    """Add the option that names a policy, or without a default several."""
     model = module.model
     several = default is None
     told = (

@@ -210,8 +210,8 @@ class Study(Results):
         """A figure of a policy by seed.
 
         policy: as it is called in the table. figure: a key of the rows. Result: in the order of the
-        seeds; NaN where the run failed; infinite for all
-        seeds if for one, as it has no mean. Raises InputError for an unknown policy or figure.
+        seeds; NaN where the run failed; infinite for all seeds if for one, as it has no mean.
+        Raises InputError for an unknown policy or figure.
         """
         check_one_of("policy", policy, self.policies)
         if self.figures:  # else all runs have failed

@@ -55,7 +55,7 @@ MESSAGES = (  # from, to, what is said
     ("DES Core", "Metrics Collector", "records"),
 )
 PLACES = {  # of Figure 5.2: left, low, width, height
-    "event queue": (0.0, 6.6, 12.0, 1.15),
+    QUEUE: (0.0, 6.6, 12.0, 1.15),
     "Job Generator": (0.0, 3.9, 3.3, 1.6),
     "DES Core": (4.1, 3.9, 3.7, 1.6),
     "Metrics Collector": (8.9, 3.9, 3.1, 1.6),

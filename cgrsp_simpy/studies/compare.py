@@ -161,10 +161,7 @@ class Comparison(Study):
     Its rows are dicts, one a policy and seed, with the keys policy, seed and those of the run's
     summary.
 
-    Attributes
-    ----------
-    scenario : Model
-        What was compared on.
+    scenario: what was compared on.
     """
 
     scenario: Model

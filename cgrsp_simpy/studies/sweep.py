@@ -182,12 +182,7 @@ def policies_at(point: Point, named: Mapping[str, Any], scenario: Model) -> dict
 class Sweep(Results):
     """A comparison at every point of a grid.
 
-    Attributes
-    ----------
-    points : tuple of dict
-        What varies, by point: name -> value.
-    studies : tuple of Comparison
-        The comparison at each point.
+    points: what varies, by point: name -> value. studies: the comparison at each point.
     """
 
     points: tuple[Point, ...]

@@ -218,17 +218,9 @@ def undominated(values: Sequence[Sequence[float]]) -> np.ndarray[Any, Any]:
 class Tuned(Results):
     """The front of the training seeds, judged on the test seeds.
 
-    Attributes
-    ----------
-    points : tuple of dict
-        What is varied, by choice: {} of the parameters as they are given, then the front; of
-        choices with the same figures the first that was tried.
-    training, test : tuple of Comparison
-        Of each choice, on those seeds.
-    figures : tuple of str
-        What was to be least.
-    tried : int
-        Number of choices that the search ran.
+    points: what is varied, by choice: {} of the parameters as they are given, then the front; of
+    choices with the same figures the first that was tried. training, test: of each choice, on those
+    seeds. figures: what was to be least. tried: number of choices that the search ran.
     """
 
     points: tuple[Point, ...]

@@ -170,7 +170,6 @@ class Comparison(Study):
 
     @property
     def title(self) -> str:
-        """The scenario's name."""
         return str(self.scenario.name)
 
     @property
@@ -190,12 +189,10 @@ class Comparison(Study):
 
     @property
     def common(self) -> str:
-        """The scenario's."""
         return self.scenario.common
 
     @cached_property
     def clusters(self) -> list[int]:
-        """The scenario's of each seed."""
         return [self.scenario.in_common(seed) for seed in self.seeds]
 
     @property

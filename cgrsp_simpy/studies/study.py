@@ -261,7 +261,6 @@ class Study(Results):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Means and differences as plain values; None where a value does not exist."""
         found = {
             "scenario": self.title,
             "seeds": self.seeds,
@@ -307,7 +306,6 @@ class Study(Results):
 
     @property
     def _held(self) -> str:
-        """What was studied, in a line."""
         policies = counted(self.noun, self.policies)
         return f"{self.title}: {policies}, {many(len(self.seeds), 'seed')}"
 

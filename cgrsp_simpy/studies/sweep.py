@@ -221,7 +221,6 @@ class Sweep(Results):
 
     @property
     def _held(self) -> str:
-        """What was studied, in a line."""
         varied, first = ", ".join(self.points[0]) or "nothing", self.studies[0]
         policies = f"{counted(first.noun, self.policies)}, {many(len(first.seeds), 'seed')}"
         return f"{varied}, {many(len(self.points), 'point')}: {policies}"

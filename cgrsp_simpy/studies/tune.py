@@ -281,7 +281,6 @@ class Tuned(Results):
 
     @property
     def _held(self) -> str:
-        """What was studied, in a line."""
         [policy] = self.test[0].named.values()
         return f"{self.test[0].title}, {policy}: {many(len(self.points) - 1, 'choice')}"
 

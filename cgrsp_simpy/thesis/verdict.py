@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -230,15 +231,13 @@ def event_utilisation_pct(run: Run) -> float:
     jobs = run.jobs
     taken, freed = np.sort(jobs["dispatch_s"]), np.sort(jobs["finish_s"])
 
-    def held(at: str, before_decision: bool = False) -> np.ndarray:
-        started = np.searchsorted(taken, jobs[at], "left" if before_decision else "right")
+    def held(at: str, side: Literal["left", "right"] = "right") -> np.ndarray:
+        """side: "left" before the decision of the instant, else after it."""
+        started = np.searchsorted(taken, jobs[at], side)
         return np.asarray(started - np.searchsorted(freed, jobs[at], "right"))
 
-    arrival, completion = (
-        held("submit_s", before_decision=True),
-        held("finish_s", before_decision=True),
-    )
-    events = [arrival, held("submit_s"), held("start_s"), completion, held("finish_s")]
+    events = [held("submit_s", "left"), held("submit_s"), held("start_s")]
+    events += [held("finish_s", "left"), held("finish_s")]
     return 100 * float(np.mean(events)) / len(run.scenario.slots)
 
 

@@ -1,1 +1,1 @@
-"""From runs to figures: metrics, statistics."""
+"""From runs to figures: metrics, statistics, ranks, selection; queueing formulas, and a solver."""

@@ -192,27 +192,11 @@ def mg1_srpt(arrival_rate: float, times_s: npt.ArrayLike, shares: npt.ArrayLike)
     times F(x): T(x) = lambda (m(x) + x^2 (1 - F(x))) / (2 (1 - l(x)) (1 - l(x-)))
     + integral from 0 to x of dt / (1 - l(t)).
 
-    Parameters
-    ----------
-    arrival_rate : float
-        Jobs per second, > 0.
-    times_s, shares : array_like of shape (times,)
-        The service times that there are, rising, in seconds, and the share of jobs of each.
-
-    Returns
-    -------
-    ndarray of shape (times,)
-        From arrival to departure, in seconds; infinite where there is no steady state.
-
-    Raises
-    ------
-    InputError
-        For arrays of different lengths, or a value that is not allowed.
-
-    References
-    ----------
-    L. E. Schrage and L. W. Miller, The queue M/G/1 with the shortest remaining processing time
-    discipline, Operations Research 14 (1966), 670-684.
+    arrival_rate: jobs per second, > 0. times_s, shares: the service times that there are, rising,
+    in seconds, and the share of jobs of each. Result: from arrival to departure, in seconds;
+    infinite where there is no steady state. Raises InputError for arrays of different lengths, or a
+    value that is not allowed. L. E. Schrage and L. W. Miller, The queue M/G/1 with the shortest
+    remaining processing time discipline, Operations Research 14 (1966), 670-684.
     """
     check_number("arrival_rate", arrival_rate, above=0)
     times, parts = _columns(times_s=times_s, shares=shares)

@@ -22,9 +22,9 @@ Floats = npt.NDArray[np.float64]
 class Ranks:
     """Ranks of k treatments in n blocks; 1 is the least value, ties share their mean rank.
 
-    mean: mean rank of each treatment, shape (k,). statistic, p: friedman's chi-square, corrected
-    for ties, and its p-value. pairwise_p: nemenyi's p-value of each pair, shape (k, k).
-    critical_difference: of mean ranks, at the level asked for.
+    mean: mean rank of each treatment, shape (k,). statistic, p: Friedman's chi-square, corrected
+    for ties, and its p-value. pairwise_p: Nemenyi's p-value of each pair, shape (k, k).
+    critical_difference: of mean ranks, at the level 0.05.
     """
 
     mean: Floats
@@ -34,7 +34,7 @@ class Ranks:
     critical_difference: float
 
 
-def rank_test(values: npt.ArrayLike, alpha: float = 0.05) -> Ranks:
+def rank_test(values: npt.ArrayLike) -> Ranks:
     """Compare treatments on the same blocks; values: shape (blocks, treatments).
 
     Raises InputError for fewer than 2 blocks or 3 treatments.
@@ -53,7 +53,7 @@ def rank_test(values: npt.ArrayLike, alpha: float = 0.05) -> Ranks:
     gaps = np.abs(mean[:, None] - mean) / np.sqrt(treatments * (treatments + 1) / (6 * blocks))
     pairwise = np.asarray(stats.studentized_range.sf(gaps * np.sqrt(2), treatments, np.inf))
     np.fill_diagonal(pairwise, 1.0)
-    return Ranks(mean, statistic, p, pairwise, critical_difference(treatments, blocks, alpha))
+    return Ranks(mean, statistic, p, pairwise, critical_difference(treatments, blocks))
 
 
 def critical_difference(treatments: int, blocks: int, alpha: float = 0.05) -> float:

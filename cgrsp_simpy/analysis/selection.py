@@ -125,5 +125,4 @@ def _reach(start: np.ndarray, indifference: float, confidence: float) -> np.ndar
     systems, first = start.shape
     eta = ((2 * (1 - confidence) / (systems - 1)) ** (-2 / (first - 1)) - 1) / 2
     variances = (start[:, None] - start).var(axis=2, ddof=1)
-    reach: np.ndarray = 2 * eta * (first - 1) * variances / indifference**2
-    return reach
+    return np.asarray(2 * eta * (first - 1) * variances / indifference**2)

@@ -148,8 +148,7 @@ def _array(values: Values, name: str = "values") -> np.ndarray:
 
 def _known(values: Values) -> np.ndarray:
     x = _array(values)
-    known: np.ndarray = x[~np.isnan(x)]
-    return known
+    return np.asarray(x[~np.isnan(x)])
 
 
 def _refuse(name: str, x: np.ndarray, bad: np.ndarray, allowed: str) -> None:
@@ -195,21 +194,11 @@ def _p_value(centre: float, error: float, freedom: float) -> float:
 class PairedTest:
     """Tests of values against a reference, matched one by one; NaN where a number does not exist.
 
-    Attributes
-    ----------
-    n : int
-        Pairs used.
-    difference : float
-        Mean of values - reference, in their unit.
-    t, p : float
-        Paired t-test, two-sided.
-    wilcoxon_p : float
-        Wilcoxon's signed-rank test, two-sided, without the differences that are 0, ties at the mean
-        of their ranks; exact for up to 50 others, by the normal law for more.
-    d, d_paired : float
-        Effect sizes, as `cohens_d` and `cohens_d_paired`.
-    note : str
-        Why the tests should not be trusted, "" if nothing speaks against them.
+    n: pairs used. difference: mean of values - reference, in their unit. t, p: paired t-test,
+    two-sided. wilcoxon_p: Wilcoxon's signed-rank test, two-sided, without the differences that are
+    0, ties at the mean of their ranks; exact for up to 50 others, by the normal law for more. d,
+    d_paired: effect sizes, as `cohens_d` and `cohens_d_paired`. note: why the tests should not be
+    trusted, "" if nothing speaks against them.
     """
 
     n: int
@@ -416,29 +405,11 @@ def replications_needed(
     Mean x-bar and standard deviation s are estimated from the values. For an error relative to the
     true mean of at most gamma, ask for gamma / (1 + gamma).
 
-    Parameters
-    ----------
-    values : array-like
-        Of a first few replications; NaN is left out.
-    relative_half_width : float
-        Wanted half width over |x-bar|, > 0.
-    confidence : float
-        Of the interval, between 0 and 1.
-
-    Returns
-    -------
-    int
-        Number of replications in all; 2 where s = 0.
-
-    Raises
-    ------
-    InputError
-        For fewer than two values, an infinite one, or a mean of 0 with s > 0; a half width or
-        confidence that is not allowed.
-
-    References
-    ----------
-    Law, Simulation Modeling and Analysis, Section 9.4.1, with the width relative to x-bar.
+    values: of a first few replications; NaN is left out. relative_half_width: wanted half width
+    over |x-bar|, > 0. confidence: of the interval, between 0 and 1. Result: number of replications
+    in all; 2 where s = 0. Raises InputError for fewer than two values, an infinite one, or a mean
+    of 0 with s > 0; a half width or confidence that is not allowed. Law, Simulation Modeling and
+    Analysis, Section 9.4.1, with the width relative to x-bar.
     """
     check_number("relative_half_width", relative_half_width, above=0)
     _check_confidence(confidence)
@@ -480,30 +451,11 @@ def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> 
     Batches much longer than the correlation lasts are almost independent, as neighbouring
     observations are not.
 
-    Parameters
-    ----------
-    series : array-like
-        Observations in order. The first len(series) % batches are left out, those nearest to a
-        start.
-    batches : int
-        Number of batches, >= 2.
-    confidence : float
-        Of the interval, between 0 and 1.
-
-    Returns
-    -------
-    Mean
-        In the unit of the series; n, p and sd are those of the batch means.
-
-    Raises
-    ------
-    InputError
-        For fewer than two batches or two observations a batch, a series with NaN or infinity, or a
-        confidence outside 0 to 1.
-
-    References
-    ----------
-    Law, Simulation Modeling and Analysis, Section 9.5.3.
+    series: observations in order. The first len(series) % batches are left out, those nearest to a
+    start. batches: number of batches, >= 2. confidence: of the interval, between 0 and 1. Result:
+    in the unit of the series; n, p and sd are those of the batch means. Raises InputError for fewer
+    than two batches or two observations a batch, a series with NaN or infinity, or a confidence
+    outside 0 to 1. Law, Simulation Modeling and Analysis, Section 9.5.3.
     """
     check_whole("batches", batches, least=2)
     x = _series(series, 2 * batches)
@@ -551,31 +503,11 @@ def bootstrap_mean(
 ) -> Mean:
     """Mean with a BCa bootstrap interval: for values too few or too skewed for Student's t.
 
-    Parameters
-    ----------
-    values : array-like
-        NaN is left out.
-    confidence : float
-        Of the interval, between 0 and 1.
-    resamples : int
-        How often the values are drawn again, with replacement, >= 1; too few give rough bounds, or
-        NaN.
-    seed : int
-        Of the stream "bootstrap", >= 0.
-
-    Returns
-    -------
-    Mean
-        In the unit of the values, with p NaN; values that are all equal give low = high = mean.
-
-    Raises
-    ------
-    InputError
-        For a confidence outside 0 to 1, no resamples, or a negative seed.
-
-    References
-    ----------
-    Efron (1987), Journal of the American Statistical Association 82, 171-185.
+    values: NaN is left out. confidence: of the interval, between 0 and 1. resamples: how often the
+    values are drawn again, with replacement, >= 1; too few give rough bounds, or NaN. seed: of the
+    stream "bootstrap", >= 0. Result: in the unit of the values, with p NaN; values that are all
+    equal give low = high = mean. Raises InputError for a confidence outside 0 to 1, no resamples,
+    or a negative seed. Efron (1987), Journal of the American Statistical Association 82, 171-185.
     """
     _check_confidence(confidence)
     check_whole("resamples", resamples, least=1)

@@ -76,7 +76,6 @@ class Progress(ThreadPoolExecutor):
         self._bar, self._done, self._all = st.progress(0.0), 0, 0
 
     def submit(self, *args: Any, **named: Any) -> Future[Any]:
-        """Take a task."""
         self._all += 1
         task = super().submit(*args, **named)
         task.add_done_callback(self._tell)
@@ -87,7 +86,6 @@ class Progress(ThreadPoolExecutor):
         self._bar.progress(self._done / self._all)
 
     def shutdown(self, *args: Any, **named: Any) -> None:
-        """End, and take the bar away."""
         super().shutdown(*args, **named)
         self._bar.empty()
 

@@ -61,7 +61,6 @@ class Visible(logging.Formatter):
     """Log lines in which control characters are shown."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
         return visible(super().format(record))
 
 

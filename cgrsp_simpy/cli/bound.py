@@ -9,14 +9,17 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.cli.fields import add_pairs, fields_of
 from cgrsp_simpy.cli.options import (
     Answer,
     add_options,
     add_study,
+    cells_of,
     check_work,
+    formatted,
     policies_of,
+    refuse,
     seeds_of,
 )
 from cgrsp_simpy.cli.rental import add_scenario, scenario_of
@@ -32,9 +35,9 @@ from cgrsp_simpy.decide.gaps import (
     over_seeds,
 )
 from cgrsp_simpy.decide.recommend import Prices
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.checks import InputError, check_one_of
 from cgrsp_simpy.model.files import check_folder
-from cgrsp_simpy.model.table import Table, csv_text, figure_text, json_text, progress
+from cgrsp_simpy.model.table import Table, figure_text, progress
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.replicate import check_policies
@@ -79,16 +82,16 @@ def carry_out(given: argparse.Namespace) -> Answer:
     _check(given)
     objective, seeds, scenario = given.objective or "mix", seeds_of(given), scenario_of(given)
     if given.clairvoyant:
-        return Answer(_clairvoyant(given, scenario, objective, seeds))
+        return _clairvoyant(given, scenario, objective, seeds)
     bin_s = None if given.bin is None else 60 * given.bin
     named = policies_of(POLICIES if given.policies is None else given.policies)
     times, runs = (len(PRICES), LUCKS * len(named)) if given.frontier else (1, 0)
     check_bounds(given, scenario, times * len(seeds), runs * len(seeds), bin_s or BIN_S)
     if given.frontier:
-        return Answer(_frontier(given, scenario, named, seeds, bin_s or BIN_S))
+        return _frontier(given, scenario, named, seeds, bin_s or BIN_S)
     asked = Prices(**given.prices or {}) if objective == "cost" else objective
     (bounds,) = lower_bounds(scenario, [asked], seeds, given.workers, bin_s)
-    return Answer(_told(given, scenario, objective, seeds, bounds))
+    return _told(given, scenario, objective, seeds, bounds)
 
 
 def check_bounds(
@@ -118,31 +121,7 @@ def _check(given: argparse.Namespace) -> None:
         raise InputError("--prices goes with --objective cost")
     for name, own in (("frontier", "objective"), ("clairvoyant", "bin")):
         if getattr(given, name):
-            require(
-                getattr(given, own) is None,
-                f"--{own}",
-                getattr(given, own),
-                f"left out beside --{name}",
-            )
-
-
-def _shown(
-    given: argparse.Namespace,
-    told: Row,
-    rows: list[Row],
-    tables: Sequence[Table],
-    of: str = "seeds",
-) -> str:
-    """Rows as CSV, what is told with them as JSON, or tables."""
-    if given.format == "csv":
-        return csv_text(rows).rstrip("\n")
-    if given.format == "json":
-        return json_text({**told, of: rows})
-    return "\n\n".join(table.text() for table in tables)
-
-
-def _cells(rows: Sequence[Row]) -> list[list[str]]:
-    return [list(rows[0]), *([figure_text(value) for value in row.values()] for row in rows)]
+            refuse(given, f"left out beside --{name}", own)
 
 
 # ---- one objective ----
@@ -154,12 +133,32 @@ def _told(
     objective: str,
     seeds: Sequence[int],
     bounds: Sequence[Bound],
-) -> str:
+) -> Answer:
     value = over_seeds(scenario, seeds, [bound.value or 0.0 for bound in bounds])
     rows = [
         {"seed": seed, "value": bound.value, "program": bound.program}
         for seed, bound in zip(seeds, bounds)
     ]
+    notes = _notes(scenario, bounds, value)
+    lost = any(bound.program is not None for bound in bounds)
+    known = value if any(bound.value is not None for bound in bounds) else None
+    least = f"{value.mean:.2f}" if value.low < 0 else interval(value, value.n)
+    heading = f"no policy has less than {least} {UNITS[objective]}, in the mean over the draws"
+    title = f"{scenario.name}: {heading if known else NONE_KNOWN}"
+    table = Table(title, cells_of(rows), "\n".join(notes))
+    told = {
+        "scenario": scenario.name,
+        "objective": objective,
+        "bin_min": bounds[0].step_s / 60 if lost else None,
+        "bound": plain_mean(value) if known else None,
+        "notes": notes,
+        "seeds": rows,
+    }
+    return formatted(given, told, rows, table.text)
+
+
+def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str]:
+    """What readers of bounds, and of their mean, have to know."""
     unknown = sum(bound.value is None for bound in bounds)
     lost = [bound.program - (bound.value or 0) for bound in bounds if bound.program is not None]
     notes = []
@@ -180,25 +179,11 @@ def _told(
     if lost:
         notes.append(
             f"prices in bins of {step_min:g} min: {mean(lost).mean:.2f} below the program in"
-            " groups;"
-            " narrower bins raise the bound, and take longer"
+            " groups; narrower bins raise the bound, and take longer"
         )
     else:
         notes.append(f"each job once on every luck, in steps of {60 * step_min:g} s")
-    known = value if unknown < len(bounds) else None
-    least = f"{value.mean:.2f}" if value.low < 0 else interval(value, value.n)
-    heading = f"no policy has less than {least} {UNITS[objective]}, in the mean over the draws"
-    table = Table(
-        f"{scenario.name}: {heading if known else NONE_KNOWN}", _cells(rows), "\n".join(notes)
-    )
-    told = {
-        "scenario": scenario.name,
-        "objective": objective,
-        "bin_min": step_min if lost else None,
-        "bound": plain_mean(value) if known else None,
-        "notes": notes,
-    }
-    return _shown(given, told, rows, [table])
+    return notes
 
 
 # ---- with all draws known ----
@@ -206,7 +191,7 @@ def _told(
 
 def _clairvoyant(
     given: argparse.Namespace, scenario: Scenario, objective: str, seeds: Sequence[int]
-) -> str:
+) -> Answer:
     tasks = {seed: (scenario, seed, objective) for seed in seeds}
     done: dict[int, Row] = {}
     with progress(total=len(tasks), unit=" optima") as bar:
@@ -217,7 +202,8 @@ def _clairvoyant(
     value = over_seeds(scenario, seeds, [row["value"] for row in rows])
     told = {"scenario": scenario.name, "objective": objective, "optimum": plain_mean(value)}
     heading = f"who knows every draw has {interval(value, value.n)} {UNITS[objective]}"
-    return _shown(given, told, rows, [Table(f"{scenario.name}: {heading}", _cells(rows))])
+    table = Table(f"{scenario.name}: {heading}", cells_of(rows))
+    return formatted(given, {**told, "seeds": rows}, rows, table.text)
 
 
 def _optimum(task: tuple[Scenario, int, str]) -> Row:
@@ -234,7 +220,7 @@ def _frontier(
     policies: Sequence[str],
     seeds: Sequence[int],
     bin_s: float,
-) -> str:
+) -> Answer:
     named = check_policies(policies, scenario)
     found = frontier(scenario, seeds, given.workers, bin_s=bin_s)
     means = expected(scenario, named, seeds, given.workers)
@@ -246,8 +232,8 @@ def _frontier(
         {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
         for price, value in found.means.items()
     ]
-    told = {"scenario": scenario.name, "bin_min": bin_s / 60, "least": least}
-    return _shown(given, told, rows, _frontier_tables(scenario.name, rows, found), "points")
+    told = {"scenario": scenario.name, "bin_min": bin_s / 60, "least": least, "points": rows}
+    return formatted(given, told, rows, lambda: _frontier_text(scenario.name, rows, found))
 
 
 def _point(name: str, means: dict[tuple[str, str, int], float], found: Frontier) -> Row:
@@ -277,7 +263,7 @@ def _points(found: Frontier) -> list[Row]:
     ]
 
 
-def _frontier_tables(name: str, rows: Sequence[Row], found: Frontier) -> list[Table]:
+def _frontier_text(name: str, rows: Sequence[Row], found: Frontier) -> str:
     shown = ("wait_min", "miss_pct")
     corners = [{each: row[each] for each in shown} for row in rows if row["kind"] == "bound"]
     policies = [
@@ -295,7 +281,8 @@ def _frontier_tables(name: str, rows: Sequence[Row], found: Frontier) -> list[Ta
     )
     spread = ", ± 95 % over seeds" if len(found.seeds) > 1 else ""
     note = f"means over {LUCKS} draws of each seed's arrivals{spread}; -: {NONE_KNOWN}"
-    return [Table(heading, _cells(corners)), Table("policies", _cells(policies), note)]
+    tables = Table(heading, cells_of(corners)), Table("policies", cells_of(policies), note)
+    return "\n\n".join(table.text() for table in tables)
 
 
 def _spread(row: Row, figure: str) -> str:

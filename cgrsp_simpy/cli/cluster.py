@@ -18,12 +18,14 @@ from cgrsp_simpy.cli.options import (
     add_log,
     add_options,
     add_study,
+    cells_of,
     check_work,
     formatted,
     policies_of,
     reading_of,
     refuse,
     seeds_of,
+    short_text,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, PLACEMENTS, Cluster
@@ -38,7 +40,7 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.table import aligned, csv_text, json_text
+from cgrsp_simpy.model.table import aligned
 
 log = logging.getLogger(__name__)
 CENSORED = "their waits depend on where the jobs end"
@@ -106,8 +108,7 @@ def _add_log(group: argparse._ActionsContainer, *, needed: bool = False) -> None
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the action answers, in the format asked for."""
-    own = {"table": _table, "replay": _replay}.get(given.action)
-    return own(given) if own else pattern.carry_out(given, MODULE)
+    return pattern.carry_out(given, MODULE, table=_table, replay=_replay)
 
 
 def _scenario(given: argparse.Namespace) -> Scenario:
@@ -141,8 +142,7 @@ def _more(run: Run, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     longer = int((jobs["estimate_s"] < jobs["duration_s"]).sum())
     if longer and not jobs["killed"].any():
         lines.append(f"{longer} jobs run longer than their estimates: {OVERRUN}")
-    cells = [list(map(_told, row.values())) for row in classes]
-    return "\n".join([*lines, "", *aligned([list(classes[0]), *cells])]), {"classes": classes}
+    return "\n".join([*lines, *_lined(classes)]), {"classes": classes}
 
 
 MODULE = Module(
@@ -225,10 +225,8 @@ def _replay(given: argparse.Namespace) -> Answer:
 
 
 def _lined(rows: list[dict[str, Any]]) -> list[str]:
-    """Rows as the lines of a table."""
-    if not rows:
-        return []
-    return ["", *aligned([list(rows[0]), *([*map(_told, row.values())] for row in rows)])]
+    """Rows as the lines of a table, an empty one above."""
+    return ["", *aligned(cells_of(rows, short_text))] if rows else []
 
 
 def _table(given: argparse.Namespace) -> Answer:
@@ -237,8 +235,6 @@ def _table(given: argparse.Namespace) -> Answer:
     check_work(given, 3 * table.JOBS * schedulers * len(loads) * len(seeds))
     found = table.studies(loads, seeds, executor=given.workers)
     rows, tested = table.rows(found), table.claims(found)
-    if given.format == "csv":
-        return Answer(csv_text(rows).rstrip("\n"))
     verdicts = {
         setting: {
             figure: {
@@ -248,24 +244,29 @@ def _table(given: argparse.Namespace) -> Answer:
         }
         for setting in table.SETTINGS
     }
-    if given.format == "json":
-        return Answer(json_text({"rows": rows, "claims": tested, "verdicts": verdicts}))
+    values = {"rows": rows, "claims": tested, "verdicts": verdicts}
+    return formatted(given, values, rows, lambda: _table_text(rows, verdicts))
+
+
+def _table_text(rows: list[dict[str, Any]], verdicts: dict[str, Any]) -> str:
     columns = [name for figure in table.FIGURES for name in (figure, "printed")]
     heading = ["scheduler", "load", "", "", *columns]
-    lines = aligned([heading, *([*map(_told, _shown(row))] for row in rows)])
-    lines += [
+    lines = [
+        *aligned([heading, *([*map(short_text, _shown(row))] for row in rows)]),
         "",
         "cut: 1,000 jobs and none after them, as in the paper; uncut: jobs go on arriving",
+        "*: the load whose utilisation, cut, is closest to the printed one",
+        "",
+        *table.implied(),
+        "",
     ]
-    lines += ["*: the load whose utilisation, cut, is closest to the printed one", ""]
-    lines += [*table.implied(), ""]
     lines += [
         f"{setting}: dynamic beats static on {figure}: {both['mean']} (means); {both['best']}"
         " (worst dynamic, best static)"
         for setting, own in verdicts.items()
         for figure, both in own.items()
     ]
-    return Answer("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _shown(row: dict[str, Any]) -> list[Any]:
@@ -284,11 +285,3 @@ def _loads(text: str) -> list[float]:
     fit = len(set(loads)) == len(loads) and min(loads) > 0
     require(fit, "--loads", text, "numbers > 0 that differ")
     return loads
-
-
-def _told(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, str):
-        return value
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -25,7 +25,7 @@ from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS, SEARCHES, is_search
 from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.table import aligned, csv_text, json_text, progress
+from cgrsp_simpy.model.table import aligned, progress
 
 GRAPHS = (
     "er:n=300,degree=3, training:stages=4, star:n=11, a WfFormat file (.json), or FILE.csv:JOB of"
@@ -92,8 +92,7 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the action answers, in the format asked for."""
-    own = {"solve": _solve, "correlate": _correlate}.get(given.action)
-    return own(given) if own else pattern.carry_out(given, MODULE)
+    return pattern.carry_out(given, MODULE, solve=_solve, correlate=_correlate)
 
 
 def _placed(given: argparse.Namespace, **more: Any) -> Scenario:
@@ -141,18 +140,16 @@ def _solve(given: argparse.Namespace) -> Answer:
         name: scenario.run(policy, given.seed, drawn=problem)
         for name, policy in progress(made.items(), unit=" schedulers")
     }
-    if given.format == "csv":
-        return Answer(csv_text(runs[names[0]].rows()).rstrip("\n"))
     rows = [{"scheduler": name, **run.summary()} for name, run in runs.items()]
-    if given.format == "json":
-        return Answer(json_text({"setting": str(scenario), "seed": given.seed, "schedulers": rows}))
+    values = {"setting": str(scenario), "seed": given.seed, "schedulers": rows}
     graph = problem.graph
     size = f"{graph.nodes} nodes, {len(graph.edges)} edges, {graph.units} units"
     title = f"{scenario}: {size}; no plan ends before {rows[0]['bound_s']:.4g} s"
     cells = [
         [str(row["scheduler"]), *(f"{row[name]:,.4g}" for name in scenario.shown)] for row in rows
     ]
-    return Answer("\n".join([title, *aligned([["scheduler", *scenario.shown], *cells])]))
+    lines = [title, *aligned([["scheduler", *scenario.shown], *cells])]
+    return formatted(given, values, runs[names[0]].rows(), lambda: "\n".join(lines))
 
 
 def _correlate(given: argparse.Namespace) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,10 +25,12 @@ from cgrsp_simpy.cli.options import (
     Answer,
     add_options,
     add_study,
+    cells_of,
     check_work,
     formatted,
     policies_of,
     seeds_of,
+    short_text,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.engine.run import Run
@@ -145,8 +147,7 @@ def _add_named(
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the action answers, in the format asked for."""
-    own = ACTIONS.get(given.action)
-    return own(given) if own else pattern.carry_out(given, TASKS)
+    return pattern.carry_out(given, TASKS, generate=_generate, table=_table, solve=_solve)
 
 
 # ---- options ----
@@ -288,11 +289,7 @@ def _solve(given: argparse.Namespace) -> Answer:
 
 
 def _told(value: Any) -> str:
-    if value != value:
-        return "no bound known"
-    if not isinstance(value, (int, float)):
-        return str(value)
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return short_text(value) if value == value else "no bound known"
 
 
 def _table(given: argparse.Namespace) -> Answer:
@@ -302,13 +299,5 @@ def _table(given: argparse.Namespace) -> Answer:
         check_one_of("policy", name, names)
     workers = given.workers or os.cpu_count()
     rows = table_one(given.tasks, seeds_of(given), policies, workers)
-    columns = list(rows[0])
-    lines = [[_told(row[name]) for name in columns] for row in rows]
-    return formatted(given, {"rows": rows}, rows, lambda: "\n".join(aligned([columns, *lines])))
-
-
-ACTIONS: dict[str, Callable[[argparse.Namespace], Answer]] = {
-    "generate": _generate,
-    "table": _table,
-    "solve": _solve,
-}
+    lines = aligned(cells_of(rows, _told))
+    return formatted(given, {"rows": rows}, rows, lambda: "\n".join(lines))

@@ -48,8 +48,7 @@ def notebook_text(script: str) -> str:
     written = notebook(script)
     install = HOW_TO_INSTALL.format(version=version("cgrsp_simpy"))
     written.cells.insert(0, _needed("nbformat").v4.new_code_cell(install, id="install"))
-    text: str = _needed("nbformat").writes(written)
-    return text
+    return str(_needed("nbformat").writes(written))
 
 
 def run(written: Any, folder: str | Path) -> None:

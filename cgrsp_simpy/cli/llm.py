@@ -20,6 +20,7 @@ from cgrsp_simpy.cli.options import (
     Answer,
     add_log,
     add_options,
+    cells_of,
     draw_gallery,
     formatted,
     reading_of,
@@ -31,7 +32,7 @@ from cgrsp_simpy.llm.requests import WEIGHTS, Offered, RequestList, read_request
 from cgrsp_simpy.llm.scenario import Scenario
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import Roofline, StepTable, read_steps
-from cgrsp_simpy.model.table import aligned, figure_text
+from cgrsp_simpy.model.table import aligned
 
 NOTE = (
     "response: from arrival to completion, which the paper calls waiting. double count: the"
@@ -100,15 +101,13 @@ MODULE = Module(Scenario, _add_scenario, _scenario, figures="cgrsp_simpy.llm.fig
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the action answers, in the format asked for."""
-    own = {"table": _table, "figures": _figures}
-    return own[given.action](given) if given.action in own else pattern.carry_out(given, MODULE)
+    return pattern.carry_out(given, MODULE, table=_table, figures=_figures)
 
 
 def _table(given: argparse.Namespace) -> Answer:
     """The printed table."""
     rows = table_two()
-    lines = [list(rows[0]), *([figure_text(value) for value in row.values()] for row in rows)]
-    text = "\n".join([*aligned(lines), "", NOTE])
+    text = "\n".join([*aligned(cells_of(rows)), "", NOTE])
     return formatted(given, {"rows": rows}, rows, lambda: text)
 
 

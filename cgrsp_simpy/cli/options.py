@@ -12,11 +12,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.cli.fields import Field, add_pairs, checked, fields_of, pairs_of
+from cgrsp_simpy.cli.fields import Field, add_pairs, checked, fields_of, flag, pairs_of
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.model.table import aligned, csv_text, json_text
+from cgrsp_simpy.model.table import aligned, csv_text, figure_text, json_text
 from cgrsp_simpy.studies.study import Results, failures_told
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,20 @@ def formatted(
     if given.format == "json":
         return Answer(json_text(values))
     return Answer(csv_text(rows).rstrip("\n") if given.format == "csv" else text())
+
+
+def cells_of(
+    rows: Sequence[Mapping[str, Any]], told: Callable[[Any], str] = figure_text
+) -> list[list[str]]:
+    """Rows as the cells of a table, below the names of the columns. told: a value as text."""
+    return [list(rows[0]), *([told(value) for value in row.values()] for row in rows)]
+
+
+def short_text(value: Any) -> str:
+    """A number in four digits, or as a whole one; a text as it is, and a dash for None."""
+    if isinstance(value, int | float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return "-" if value is None else str(value)
 
 
 def summary(docstring: str | None) -> str:
@@ -241,7 +255,7 @@ def refuse(given: argparse.Namespace, allowed: str, *options: str) -> None:
         value = getattr(given, name, None)
         if isinstance(value, dict):  # as it was typed
             value = ",".join(key if one is True else f"{key}={one}" for key, one in value.items())
-        require(value is None, f"--{name.replace('_', '-')}", value, allowed)
+        require(value is None, flag(name), value, allowed)
 
 
 # ---- columns of a log ----

@@ -96,7 +96,7 @@ def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
 def _add_policies(
     parser: argparse.ArgumentParser, module: Module, option: str, default: str | None
 ) -> None:
-    """Add the option that names policies, under the module's own word as well."""
+    """Add the option that names a policy, or without a default several."""
     model = module.model
     several = default is None
     told = (
@@ -117,11 +117,14 @@ def add_actions(actions: Any, module: Module, helps: Mapping[str, str]) -> None:
         add_gallery(drawn, f"figures/{module.figures.split('.')[1]}")
 
 
-def carry_out(given: argparse.Namespace, module: Module) -> Answer:
-    """What one of the actions answers."""
-    return {"run": run, "compare": compared, "sweep": swept, "figures": _figures}[given.action](
-        given, module
-    )
+def carry_out(
+    given: argparse.Namespace, module: Module, **own: Callable[[argparse.Namespace], Answer]
+) -> Answer:
+    """What one of the actions answers. own: the module's, by name."""
+    if given.action in own:
+        return own[given.action](given)
+    answers = {"run": run, "compare": compared, "sweep": swept, "figures": _figures}
+    return answers[given.action](given, module)
 
 
 def run(given: argparse.Namespace, module: Module) -> Answer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -145,16 +144,15 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     )
 
 
-def _drawn(scenario: Scenario, given: argparse.Namespace) -> Iterable[Any]:
+def _drawn(scenario: Scenario, given: argparse.Namespace) -> Any:
     """The arrivals as they come, with a bar where nothing is listed."""
-    jobs: Iterable[Any] = progress(
+    return progress(
         scenario.arrivals(Draw(given.seed)),
         total=scenario.jobs,
         unit="job",
         # None: off when stderr is not a terminal
         disable=None if {"events", "step"}.isdisjoint(given.show or ()) else True,
     )
-    return jobs
 
 
 RENTAL = Module(Scenario, add_scenario, scenario_of, seeds=30, drawn=_drawn)

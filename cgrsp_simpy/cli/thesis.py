@@ -82,9 +82,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
         return _figures(given)
     executor, seeds = executor_of(given), given.seeds
     if seeds is not None:
-        check_whole(
-            "--seeds", seeds, least=2, most=MOST_SEEDS
-        )  # a verdict needs an interval, and that two seeds
+        # a verdict needs an interval, and that two seeds
+        check_whole("--seeds", seeds, least=2, most=MOST_SEEDS)
     if given.action == "table":
         check_one_of("table", given.id, IDS)
     ids = {"tables": IDS, "table": (getattr(given, "id", ""),), "check": COUNTED}[given.action]
@@ -93,7 +92,11 @@ def carry_out(given: argparse.Namespace) -> Answer:
     report = make_report(ids, seeds, executor, given.out)
     if given.out is not None:
         log.info("report.html, report.md and cells.csv are in %s", given.out)
-    return _checked(report) if given.action == "check" else Answer(_formatted(report, given.format))
+    if given.action == "check":
+        return _checked(report)
+    if given.format == "csv":
+        return Answer(csv_text(report.rows()).rstrip("\n"))
+    return Answer((report.html() if given.format == "html" else report.markdown()).rstrip("\n"))
 
 
 def _figures(given: argparse.Namespace) -> Answer:
@@ -104,12 +107,6 @@ def _figures(given: argparse.Namespace) -> Answer:
         sizes["policies"] = policies_of(given.policies)
     given.only = getattr(given, "id", None)
     return draw_gallery(given, figures, **sizes)
-
-
-def _formatted(report: Report, form: str) -> str:
-    if form == "csv":
-        return csv_text(report.rows()).rstrip("\n")
-    return (report.html() if form == "html" else report.markdown()).rstrip("\n")
 
 
 def _checked(report: Report) -> Answer:

@@ -70,11 +70,10 @@ def _run_again(out: Path, configuration: Any) -> None:
     code = configuration.pop("code", {})
     own = [_policy(told, code) for told in configuration.pop("policies").values()]
 
-    def data(name: Any) -> Sequence[Any]:
+    def data(name: Any) -> Any:
         if not isinstance(name, str) or not set(name) <= DIGEST:
             raise InputError(f"data {name!r} is no digest")
-        values: Sequence[Any] = kept_json(out / "data" / f"{name}.json")
-        return values
+        return kept_json(out / "data" / f"{name}.json")
 
     restored = Restored(data)
     policies = [restored.of(policy) for policy in own]

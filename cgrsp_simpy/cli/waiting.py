@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -157,15 +157,14 @@ def _machine(text: str) -> dict[str, Any] | str:
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the action answers, in the format asked for."""
-    if given.action == "figures":
+    if given.action == "figures":  # without prices
         return _figures(given)
     if getattr(given, "duration", None) is not None:
         check_number("--duration", given.duration, above=0)
     for note in _prices(given).notes:
         log.warning("%s", note)
-    if given.action == "compare":
-        return pattern.compared(given, MODULE, lambda study, _: _beside(study))
-    return OWN[given.action](given) if given.action in OWN else pattern.carry_out(given, MODULE)
+    own = {"compare": _compare, "analyze": _analyze, "optimize": _optimize, "plan": _plan}
+    return pattern.carry_out(given, MODULE, **own)
 
 
 # ---- the one pattern ----
@@ -296,8 +295,11 @@ class _Beside(Comparison):
         return "\n".join([super().__str__(), "", "simulation beside formula", *aligned(lines)])
 
 
-def _beside(study: Comparison) -> Comparison:
-    return _Beside(**{item.name: getattr(study, item.name) for item in fields(study)})
+def _compare(given: argparse.Namespace) -> Answer:
+    def beside(study: Comparison, _: int | None) -> Comparison:
+        return _Beside(**{item.name: getattr(study, item.name) for item in fields(study)})
+
+    return pattern.compared(given, MODULE, beside)
 
 
 # ---- the module's own verbs ----
@@ -411,10 +413,3 @@ def _figures(given: argparse.Namespace) -> Answer:
     refuse(given, "given with --trace", *(["log"] if given.trace is None else []))
     trace = None if given.trace is None else _log_of(given)
     return draw_gallery(given, figures, trace=trace)
-
-
-OWN: dict[str, Callable[[argparse.Namespace], Answer]] = {
-    "analyze": _analyze,
-    "optimize": _optimize,
-    "plan": _plan,
-}

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_one_of, check_shares, check_whole, require
-from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.rental.record import Totals, figures
@@ -235,24 +234,8 @@ class Month(Study):
         return [0] * len(self.seeds) if self.common else self.seeds
 
     @property
-    def noun(self) -> str:
-        """What a policy is called."""
-        return Scenario.noun
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """What the figures are."""
-        return Scenario.metrics
-
-    @property
-    def shown(self) -> Sequence[str]:
-        """The figures of the table."""
-        return Scenario.shown
-
-    @property
-    def tested(self) -> Sequence[str]:
-        """The figures that are compared."""
-        return Scenario.tested
+    def _model(self) -> type[Scenario]:
+        return Scenario
 
     def run(self, policy: str, replication: int, day: int) -> Run:
         """The run of one day, with its per-job records: simulated again, equal to the bit.

@@ -25,19 +25,21 @@ from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate
 
 
-def plain(workload: Workload, mean_s: tuple[float, ...], slots: int = 1) -> Scenario:
-    """Equal slots whose GPUs come at once, and jobs that take exactly their mean
-    time, or the log's.
+def plain(
+    workload: Workload, mean_s: tuple[float, ...], slots: int = 1, service: Service | None = None
+) -> Scenario:
+    """Equal slots whose GPUs come at once, and jobs that take exactly their mean time, or the
+    log's, unless a service is given.
     """
     gpu = GpuType("GPU", 1.0, mean_s, 1.0)
-    exact = Service(sigma=(0.0,) * len(mean_s))
+    own = service or Service(sigma=(0.0,) * len(mean_s))
     at_once = Market(delay_s=((0, 0),) * 3)
-    return Scenario("exercise", workload, (gpu,) * slots, (gpu,), market=at_once, service=exact)
+    return Scenario("exercise", workload, (gpu,) * slots, (gpu,), market=at_once, service=own)
 
 
-def mean_wait_s(run: Run) -> float:
-    """From submission to start, over all jobs."""
-    return float((run.jobs["start_s"] - run.jobs["submit_s"]).mean())
+def mean_wait_s(run: Run, until: str = "start_s") -> float:
+    """From submission to start, or to another moment, over all jobs."""
+    return float((run.jobs[until] - run.jobs["submit_s"]).mean())
 
 
 # ---- lecture 1: the event list ----
@@ -53,11 +55,6 @@ def four_jobs(policy: str) -> Run:
         for i, (at_s, level) in enumerate(((FIRST_S, 4), (25.0, 1), (30.0, 3), (55.0, 2)))
     ]
     return simulate(plain(JobList(tuple(jobs)), (10.0, 20.0, 30.0, 40.0)), policy)
-
-
-def response_s(run: Run) -> float:
-    """From submission to end, over all jobs."""
-    return float((run.jobs["finish_s"] - run.jobs["submit_s"]).mean())
 
 
 def wait_of_those_who_wait_s(run: Run) -> float:
@@ -101,7 +98,7 @@ SHORTEST = Exercise(
             "in seconds, not in minutes",
         ),
         Mistake(
-            lambda: response_s(four_jobs("spt")),
+            lambda: mean_wait_s(four_jobs("spt"), "finish_s"),
             "the wait ends with the start of a job, not with its end",
         ),
         Mistake(
@@ -219,7 +216,8 @@ def judge_bunches(policy: Any) -> str:
     try:
         found_s = dispatches_s(policy)
     except PolicyError as error:
-        return f"{error}{_asleep_hint(error)}"
+        asleep = "nothing else to come" in str(error)
+        return f"{error}{'; who rings the bell when 600 s are over?' if asleep else ''}"
     right_s = dispatches_s(bunches)
     if np.array_equal(found_s, right_s):
         return ""
@@ -234,11 +232,6 @@ def judge_bunches(policy: Any) -> str:
 def dispatches_s(policy: str | Policy) -> np.ndarray:
     """When each job is dispatched, on two slots with jobs of 200 s."""
     return np.asarray(simulate(plain(BUNCH_JOBS, (200.0,), slots=2), policy).jobs["dispatch_s"])
-
-
-def _asleep_hint(error: PolicyError) -> str:
-    asleep = "nothing else to come" in str(error)
-    return "; who rings the bell when 600 s are over?" if asleep else ""
 
 
 IN_BUNCHES = Exercise(
@@ -266,15 +259,10 @@ def separate_wait_s() -> np.ndarray:
     return np.array([float(mmc(RATE_PER_S / slots, 1 / MEAN_S, 1).wait_s) for slots in MANY_SLOTS])
 
 
-def pooled_slots() -> int:
-    """The answer: one common queue."""
-    return slots_needed(mmc(RATE_PER_S, 1 / MEAN_S, MANY_SLOTS).wait_s)
-
-
 STAFFING = Exercise(
     "6 jobs a minute of 60 s each: how many slots with one queue for a mean wait of at most 5 s?",
     number(
-        pooled_slots,
+        lambda: slots_needed(mmc(RATE_PER_S, 1 / MEAN_S, MANY_SLOTS).wait_s),
         "slots",
         1e-9,
         Mistake(
@@ -300,18 +288,16 @@ def surge() -> Run:
     return simulate(day("surge"), "fifo", 3)
 
 
-def little(until: str, since: str = "submit_s") -> float:
-    """Arrivals per second of the whole run, times the mean time between two columns."""
+def little(until: str) -> float:
+    """Arrivals per second of the whole run, times the mean time from submission to a column."""
     run = surge()
-    mean_s = float((run.jobs[until] - run.jobs[since]).mean())
-    return float(mean_s * len(run.jobs) / run.tally.end_s)
+    return float(mean_wait_s(run, until) * len(run.jobs) / run.tally.end_s)
 
 
 def little_at_the_drawn_rate() -> float:
     """The mistake of the rate that the workload names, which holds only while jobs arrive."""
     run = surge()
-    wait_s = run.jobs["dispatch_s"] - run.jobs["submit_s"]
-    return float(run.scenario.workload.rate_per_s * wait_s.mean())
+    return float(run.scenario.workload.rate_per_s * mean_wait_s(run, "dispatch_s"))
 
 
 LITTLE = Exercise(
@@ -393,13 +379,13 @@ INDEPENDENT_SEEDS = Exercise(
 
 
 @cache
-def wait_by_streams_s(gaps: str, services: str) -> float:
-    """Mean wait of 5,000 jobs whose gaps and service times come from these streams of seed 4."""
-    gaps_s, service_s = (
-        stream(4, gaps).exponential(12.5, 5000),
-        stream(4, services).exponential(10.0, 5000),
-    )
-    jobs = len(gaps_s)
+def wait_by_streams_s(services: str) -> float:
+    """Mean wait of 5,000 jobs whose gaps come from the stream "arrivals" of seed 4, and their
+    service times from this one.
+    """
+    jobs = 5000
+    gaps_s = stream(4, "arrivals").exponential(12.5, jobs)
+    service_s = stream(4, services).exponential(10.0, jobs)
     log = LoggedWorkload(
         tuple(gaps_s.cumsum()), tuple(service_s), (nan,) * jobs, (1,) * jobs, (1.0,) * jobs
     )
@@ -409,11 +395,11 @@ def wait_by_streams_s(gaps: str, services: str) -> float:
 ONE_STREAM = Exercise(
     "Gaps and service times from one stream, taken twice: what is the mean wait, in seconds?",
     number(
-        lambda: wait_by_streams_s("arrivals", "arrivals"),
+        lambda: wait_by_streams_s("arrivals"),
         "s",
         5e-3,
         Mistake(
-            lambda: wait_by_streams_s("arrivals", "service"),
+            lambda: wait_by_streams_s("service"),
             (
                 "that is with a stream for each purpose, as it should be; what if both take"
                 " the same one?"
@@ -426,11 +412,9 @@ ONE_STREAM = Exercise(
                 " same numbers on another scale"
             ),
         ),
+        Mistake(lambda: wait_by_streams_s("arrivals") / 60, "in seconds, not in minutes"),
         Mistake(
-            lambda: wait_by_streams_s("arrivals", "arrivals") / 60, "in seconds, not in minutes"
-        ),
-        Mistake(
-            lambda: wait_by_streams_s("arrivals", "arrivals") + 10,
+            lambda: wait_by_streams_s("arrivals") + 10,
             "the wait ends with the start of a job, not with its end",
         ),
         way="follow the first jobs by hand: when do they come, how long do they take?",

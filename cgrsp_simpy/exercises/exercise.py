@@ -27,12 +27,7 @@ Judge = Callable[[Any], str]
 class Exercise:
     """A question as it stands in the lecture, and who judges the answers.
 
-    Attributes
-    ----------
-    question : str
-        Its text.
-    judge : callable
-        Takes an answer and says what is wrong with it, "" if it is right.
+    question: its text. judge: takes an answer and says what is wrong with it, "" if it is right.
     """
 
     question: str
@@ -43,12 +38,7 @@ class Exercise:
 class Verdict:
     """Whether an answer is right, and what is said of it; true if it is right.
 
-    Attributes
-    ----------
-    right : bool
-        Whether the answer is right.
-    message : str
-        "right", or what is off.
+    right: whether the answer is right. message: "right", or what is off.
     """
 
     right: bool

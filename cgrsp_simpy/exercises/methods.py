@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy import stats
 from cgrsp_simpy.analysis.selection import Selection
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
+from cgrsp_simpy.exercises.programs import controlled
 from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.studies.compare import compare, select
 
@@ -77,8 +78,7 @@ CONTROL_S = np.array([11, 12, 8, 15, 10.0])
 KNOWN_S = 10.0
 
 
-def _controlled_s(slope: float) -> float:
-    return float(WAIT_S.mean() - slope * (CONTROL_S.mean() - KNOWN_S))
+_controlled_s = partial(controlled, WAIT_S, CONTROL_S, KNOWN_S)
 
 
 def _slope() -> float:
@@ -208,7 +208,7 @@ EXERCISES: dict[str, Exercise] = {
     "14.2": Exercise(
         "What is the controlled mean wait of the five runs, in s?",
         number(
-            lambda: _controlled_s(_slope()),
+            _controlled_s,
             "s",
             1e-3,
             Mistake(lambda: _controlled_s(0.0), "that is the plain mean; use the control"),

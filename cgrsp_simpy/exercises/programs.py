@@ -109,7 +109,8 @@ def _done_h(work_h: float, every_h: float, failures_h: Any) -> float:
 # ---- 14.3: variance reduction ----
 
 
-def _controlled(y: Any, x: Any, known: float, slope: float | None = None) -> float:
+def controlled(y: Any, x: Any, known: float, slope: float | None = None) -> float:
+    """The mean of y with the control x, whose mean is known; slope: that of y on x unless told."""
     slope = np.polyfit(x, y, 1)[0] if slope is None else slope
     return float(np.mean(y) - slope * (np.mean(x) - known))
 
@@ -385,22 +386,22 @@ EXERCISES: dict[str, Exercise] = {
             "a function of two lists and a number",
             _drawn(_control),
             same(
-                _controlled,
+                controlled,
                 Mistake(lambda y, *_: np.mean(y), "that is the plain mean"),
                 Mistake(
-                    lambda y, x, known: _controlled(y, x, known, 1.0),
+                    lambda y, x, known: controlled(y, x, known, 1.0),
                     "that takes off the control's whole excess; what is the slope of y on x?",
                 ),
                 Mistake(
-                    lambda y, x, known: 2 * np.mean(y) - _controlled(y, x, known),
+                    lambda y, x, known: 2 * np.mean(y) - controlled(y, x, known),
                     "the sign: take off what the control's excess explains",
                 ),
                 Mistake(
-                    lambda y, x, known: _controlled(y, x, known, np.cov(x, y)[0, 1] / np.var(x)),
+                    lambda y, x, known: controlled(y, x, known, np.cov(x, y)[0, 1] / np.var(x)),
                     "covariance and variance with the same divisor, n - 1",
                 ),
                 Mistake(
-                    lambda y, x, known: _controlled(y, x, known, 1 / np.polyfit(y, x, 1)[0]),
+                    lambda y, x, known: controlled(y, x, known, 1 / np.polyfit(y, x, 1)[0]),
                     "that is by the regression of x on y; take that of y on x",
                 ),
             ),

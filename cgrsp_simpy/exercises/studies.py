@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.analysis.statistics import batch_means, holm, mean, replications_needed
+from cgrsp_simpy.analysis.statistics import Mean, batch_means, holm, mean, replications_needed
+from cgrsp_simpy.exercises.basics import plain
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
-from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Service
-from cgrsp_simpy.rental.market import Market
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.workload import PoissonWorkload
 from cgrsp_simpy.studies.compare import compare
@@ -28,10 +27,8 @@ from cgrsp_simpy.studies.replicate import simulate
 @cache
 def _waits_s(load: float) -> np.ndarray:
     """Waits of one server with exponential gaps and service, seed 1, the first 1000 left out."""
-    server = GpuType("server", 1.0, (10.0,), 1.0)
     work = PoissonWorkload(30_000, load / 10, complexity_mix=(1.0,))
-    at_once, exponential = Market(delay_s=((0, 0),) * 3), Service("exponential")
-    queue = Scenario("queue", work, (server,), (server,), market=at_once, service=exponential)
+    queue = plain(work, (10.0,), service=Service("exponential"))
     jobs = simulate(queue, "fifo", seed=1).jobs
     return np.asarray(jobs["start_s"] - jobs["submit_s"])[1000:]
 
@@ -53,31 +50,29 @@ def _needed(share: float) -> float:
     return replications_needed(_fifo_waits_min(20), share)
 
 
-def _needed_for_minutes(half_width_min: float) -> float:
-    return _needed(half_width_min / mean(_fifo_waits_min(20)).mean)
+def _pilot() -> Mean:
+    return mean(_fifo_waits_min(20))
 
 
-def _needed_without_t(share: float) -> float:
-    """The days until the standard error, not the half width, is small."""
-    found = mean(_fifo_waits_min(20))
-    return math.ceil((found.sd / (share * found.mean)) ** 2)
+def _needed_without_t() -> float:
+    """The days until the standard error, not the half width, is 2 % of the mean."""
+    return math.ceil((_pilot().sd / (0.02 * _pilot().mean)) ** 2)
 
 
-def _needed_by_rule_of_three(share: float) -> float:
-    found = mean(_fifo_waits_min(20))
-    return math.ceil(20 * found.half_width / (share * found.mean))
+def _needed_by_rule_of_three() -> float:
+    return math.ceil(20 * _pilot().half_width / (0.02 * _pilot().mean))
 
 
 # ---- 6.1: who starves ----
 
 
-def _longer_min(complexity: int | None, since: str = "submit_s", until: str = "start_s") -> float:
+def _longer_min(complexity: int | None, until: str = "start_s") -> float:
     """How much longer jobs of a complexity wait under SPT than under FIFO."""
     waits_s = []
     for policy in ("spt", "fifo"):
         jobs = simulate(day("hectic"), policy, seed=0).jobs
         chosen = jobs if complexity is None else jobs[jobs["complexity"] == complexity]
-        waits_s.append(float((chosen[until] - chosen[since]).mean()))
+        waits_s.append(float((chosen[until] - chosen["submit_s"]).mean()))
     return (waits_s[0] - waits_s[1]) / 60
 
 
@@ -92,11 +87,8 @@ def _judge_policy(given: Any) -> str:
     if study.failures:
         return f"the policy fails: {study.failures[0]['error']}"
     (own,) = study.means().values()
-    late_pct, wait_min, fifo_min = (
-        own["tight_miss_pct"].mean,
-        own["wait_min"].mean,
-        mean(_fifo_waits_min(3)).mean,
-    )
+    late_pct, wait_min = own["tight_miss_pct"].mean, own["wait_min"].mean
+    fifo_min = mean(_fifo_waits_min(3)).mean
     if late_pct > LATE_PCT:
         return (
             f"{late_pct:.1f} % of the rush orders are late: which job must not be overtaken any"
@@ -186,7 +178,7 @@ def _z(printed_days: float, own_days: float) -> float:
     """How many standard errors the print lies above ours, for numbers of days that
     make up the error.
     """
-    found = mean(_fifo_waits_min(20))
+    found = _pilot()
     return (PRINTED_MIN - found.mean) / (found.sd * math.sqrt(1 / printed_days + 1 / own_days))
 
 
@@ -231,7 +223,7 @@ EXERCISES: dict[str, Exercise] = {
             "days",
             0.03,
             Mistake(
-                lambda: _needed_for_minutes(2),
+                lambda: _needed(2 / _pilot().mean),
                 "that is for a half width of 2 minutes; 2 % of the mean wait is more",
             ),
             Mistake(
@@ -239,11 +231,11 @@ EXERCISES: dict[str, Exercise] = {
                 "that is for 1 %: the half width is half of the interval, not all of it",
             ),
             Mistake(
-                lambda: _needed_without_t(0.02),
+                _needed_without_t,
                 "that makes the standard error 2 %; a half width is t times as wide",
             ),
             Mistake(
-                lambda: _needed_by_rule_of_three(0.02),
+                _needed_by_rule_of_three,
                 "half widths fall with the root of the number of days",
             ),
             way="`replications_needed` takes the waits of the pilot and the half width as a share",

@@ -94,17 +94,8 @@ def parted_by(names: list[str], wanted: Collection[str]) -> str:
     return ""
 
 
-def pipe_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001
-    """Lines with a bar between the fields."""
-    return _split(file, "|")
-
-
-def tab_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001
-    """Lines with a tab between the fields."""
-    return _split(file, "\t")
-
-
-def _split(file: TextIO, separator: str) -> Rows:
+def split_rows(file: TextIO, header: dict[str, str], separator: str) -> Rows:  # noqa: ARG001
+    """Lines with a separator between the fields."""
     return (
         (line, text.rstrip("\r\n").split(separator))
         for line, text in enumerate(file, 1)
@@ -264,18 +255,14 @@ def _is_stamp(text: str, column: str) -> bool | None:
 
     20241120 is a day in a column of that name alone.
     """
-    ways = (_number, timestamp) if column != "timestamp" else (timestamp, _number)
-    for way in ways:
+    ways: tuple[Callable[[str], object], ...] = (float, timestamp)
+    for way in ways if column != "timestamp" else reversed(ways):
         try:
             way(text)
         except ValueError:
             continue
         return way is timestamp
     return None
-
-
-def _number(text: str) -> None:
-    float(text)
 
 
 def seconds_between(start: Any, times: Array) -> Floats:
@@ -352,31 +339,13 @@ def as_they_are(raw: Raw) -> Made:
 class Format:
     """A format of logs.
 
-    Attributes
-    ----------
-    name : str
-        As in FORMATS.
-    about : str
-        What it is, in a line.
-    fields : tuple of Field
-        Those that are looked at; of several of one name, the first that the file has.
-    rows : callable
-        How lines become cells.
-    names : tuple of str
-        Of all fields of a line, where the file has no header line.
-    made : callable
-        How fields become columns.
-    skip : tuple of (str, callable), optional
-        A field, and what tells from its text why a row is left out unread, None for one that is
-        read.
-    group : str
-        A field by which rows belong together, "" for none.
-    start : callable, optional
-        From the header to the calendar's time at time 0.
-    none : str
-        A text that stands for none in any column.
-    whole : callable, optional
-        Reads a file that is no table, to columns, tags and edges.
+    name: as in FORMATS. about: what it is, in a line. fields: those that are looked at; of several
+    of one name, the first that the file has. rows: how lines become cells. names: of all fields of
+    a line, where the file has no header line. made: how fields become columns. skip: a field, and
+    what tells from its text why a row is left out unread, None for one that is read. group: a field
+    by which rows belong together, "" for none. start: from the header to the calendar's time at
+    time 0. none: a text that stands for none in any column. whole: reads a file that is no table,
+    to columns, tags and edges.
     """
 
     name: str

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +25,9 @@ from cgrsp_simpy.logs.fields import (
     Raw,
     comma_rows,
     is_none,
-    pipe_rows,
     seconds_between,
+    split_rows,
     swf_rows,
-    tab_rows,
 )
 from cgrsp_simpy.logs.wfformat import WFFORMAT
 from cgrsp_simpy.model.checks import check_number
@@ -70,11 +70,6 @@ def _minutes(text: str) -> float:
     return ((days or 0.0) * 24 + hours) * 60 + minutes + seconds / 60
 
 
-def _resources(text: str) -> dict[str, str]:
-    """The entries of a text like cpu=8,mem=64G,node=1,gres/gpu=2."""
-    return dict(entry.split("=") for entry in text.split(",")) if text else {}
-
-
 def _amount(text: str, unit: dict[str, float]) -> float:
     match = AMOUNT.fullmatch(text)
     return float(match[1]) * unit.get(match[2], np.nan) if match else np.nan
@@ -99,7 +94,7 @@ def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
         if text and not all(map(ENTRY.fullmatch, text.split(","))):
             bad[row] = True
             continue
-        tres = _resources(text)
+        tres = dict(entry.split("=") for entry in text.split(",") if entry)
         found = {"gpus": _gpus(tres)}
         found |= {
             name: _amount(tres[key], COUNT)
@@ -183,7 +178,7 @@ SACCT = Format(
         Field("qos", ("QOS",), TEXT, needed=False),
         Field("state", ("State",), TEXT, needed=False),
     ),
-    pipe_rows,
+    partial(split_rows, separator="|"),
     made=_made,
     skip=("JobID", _step),
 )
@@ -385,7 +380,8 @@ def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
         "Microsoft's Philly traces in the format of Gavel; run times are steps over rates"
         " that are ours"
     )
-    return Format("philly", about, fields, tab_rows, names, made)
+    rows = partial(split_rows, separator="\t")
+    return Format("philly", about, fields, rows, names, made)
 
 
 # ---- swf: the Standard Workload Format, version 2.2 (Parallel Workloads Archive) ----

@@ -44,10 +44,7 @@ COLUMNS = {
 class Tags(Mapping[str, tuple[str, ...]]):
     """Texts of jobs by the name of their column: one text a job, "" where there is none.
 
-    Parameters
-    ----------
-    columns : mapping, optional
-        Name -> one text a job.
+    columns: name -> one text a job.
     """
 
     columns: Mapping[str, Iterable[str]] = field(default_factory=dict)
@@ -143,14 +140,8 @@ class Fault(NamedTuple):
 class Report:
     """What was read.
 
-    Attributes
-    ----------
-    rows : int
-        All, but comments and blank lines.
-    bad : tuple of Fault
-        Rows that are not of the format.
-    left_out : mapping
-        Lines of rows that tell of no job that can be run, by reason.
+    rows: all, but comments and blank lines. bad: rows that are not of the format. left_out: lines
+    of rows that tell of no job that can be run, by reason.
     """
 
     rows: int = 0
@@ -171,26 +162,13 @@ class Log:
     """The rows of a log that tell of jobs, in order of submission (those of one moment in the order
     of the file).
 
-    Attributes
-    ----------
-    path, format
-        Where it is from.
-    columns : mapping
-        By their names in COLUMNS, each of shape (rows,), NaN where a row tells none; those that the
-        format does not tell are not there.
-    tags : Tags
-        job_id (the number of the line where the file has none), every other column of the file, and
-        line, the number of the line.
-    line : array of int
-        Of the file, for each row, counted from 1; 0 where the file is no table.
-    report : Report
-        What was read, was bad and was left out.
-    header : mapping
-        What the comments of an SWF file tell.
-    start : datetime, optional
-        The calendar's time at time 0, where it is known.
-    edges : tuple of tuple of (int, int, float)
-        In a log of workflows, (row, row after it, gigabytes of 10^9 sent).
+    path, format: where it is from. columns: by their names in COLUMNS, each of shape (rows,), NaN
+    where a row tells none; those that the format does not tell are not there. tags: job_id (the
+    number of the line where the file has none), every other column of the file, and line, the
+    number of the line. line: of the file, for each row, counted from 1; 0 where the file is no
+    table. report: what was read, was bad and was left out. header: what the comments of an SWF file
+    tell. start: the calendar's time at time 0, where it is known. edges: in a log of workflows,
+    (row, row after it, gigabytes of 10^9 sent).
     """
 
     path: Path
@@ -272,8 +250,5 @@ class Log:
         )
 
 
-def _no_time(found: Log) -> Mask:
-    return np.asarray(found["service_s"] == 0)
-
-
-NO_TIME = {"run time 0": _no_time}  # for modules whose jobs take time
+# for modules whose jobs take time
+NO_TIME: dict[str, Callable[[Log], Mask]] = {"run time 0": lambda found: found["service_s"] == 0}

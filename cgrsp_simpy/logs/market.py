@@ -53,20 +53,11 @@ INSTANCES = {"up": 1, "down": 0}
 class Snapshots:
     """What was recorded of a type.
 
-    Parameters
-    ----------
-    gpu : str
-        Name of the type.
-    time_s : array of float
-        Of each snapshot, seconds from the first of the series on, rising.
-    status : array of int
-        0 High, 1 Medium, 2 Low, -1 not fetched; one a snapshot.
-    price_usd_per_h : array of float
-        NaN where it is not known; one a snapshot.
-    start : datetime, optional
-        The moment of second 0 (UTC); None where the file knows no calendar.
-    begins_s : float
-        From the first snapshot of the file, of any type, to second 0; seconds.
+    gpu: name of the type. time_s: of each snapshot, seconds from the first of the series on,
+    rising. status: 0 High, 1 Medium, 2 Low, -1 not fetched; one a snapshot. price_usd_per_h: NaN
+    where it is not known; one a snapshot. start: the moment of second 0 (UTC); None where the file
+    knows no calendar. begins_s: from the first snapshot of the file, of any type, to second 0;
+    seconds.
     """
 
     gpu: str
@@ -294,23 +285,11 @@ def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
 class Series:
     """Whether a spot instance was to be had, poll by poll; between polls as at the last one.
 
-    Parameters
-    ----------
-    name : str
-        Of the zone, or the file.
-    step_s : int
-        Between polls, seconds.
-    steps : int
-        Number of polls.
-    up : bool
-        Whether it was to be had at the first.
-    changes : sequence of int
-        The polls at which that changes, in order.
-    prices : sequence of pairs
-        The polls at which the price changes, the first of them 0, with the price, USD an hour; none
-        if it is not known.
-    kept : bool
-        Whether who has an instance keeps it: then there is only no new one while it is down.
+    name: of the zone, or the file. step_s: between polls, seconds. steps: number of polls. up:
+    whether it was to be had at the first. changes: the polls at which that changes, in order.
+    prices: the polls at which the price changes, the first of them 0, with the price, USD an hour;
+    none if it is not known. kept: whether who has an instance keeps it: then there is only no new
+    one while it is down.
     """
 
     name: str

@@ -108,7 +108,9 @@ def read_log(
                     window,
                     f"left out: the format {format.name} tells no submissions",
                 )
-                return _of_whole(path, format, file)
+                numbers, tags, edges = format.whole(file)
+                line = np.zeros(len(tags["job_id"]), dtype=np.int64)
+                return Log(path, format.name, numbers, tags, line, Report(len(line)), edges=edges)
             found = _Found(Clock(), *_columns(file, format, fields))
             _take_all(found, format, where)
             if where is not None and not found.count:
@@ -116,18 +118,11 @@ def read_log(
         return _log(path, format, found, window, strict)
 
 
-def _of_whole(path: Path, format: Format, file: TextIO) -> Log:
-    assert format.whole is not None
-    columns, tags, edges = format.whole(file)
-    line = np.zeros(len(tags["job_id"]), dtype=np.int64)
-    return Log(path, format.name, columns, tags, line, Report(len(line)), edges=edges)
-
-
 def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
     """The fields of a format, some of them with other names in the file."""
     fields = format.fields
     for key, column in columns.items():
-        names = [*dict.fromkeys(each.name for each in fields), *(name for name in COLUMNS)]
+        names = [*dict.fromkeys(each.name for each in fields), *COLUMNS]
         short = {name.removesuffix("_s").removesuffix("_gb"): name for name in names}
         name = key if key in names else short.get(key, key)
         check_one_of(f"column of the format {format.name}", name, names)
@@ -361,22 +356,7 @@ def _untimed(columns: Mapping[str, Array]) -> Iterable[tuple[str, Array]]:
 
 def _log(path: Path, format: Format, found: _Found, window: str | None, strict: bool) -> Log:
     """Tell what is amiss, and put the jobs in order and on one axis of time."""
-    bad = tuple(sorted(found.bad))
-    faults = [f"line {each.line}: {each.what}" for each in bad]
-    report = Report(
-        found.count, bad, {reason: tuple(lines) for reason, lines in found.left_out.items()}
-    )
-    if not found.lines and not (bad and strict):
-        counted = f"bad rows: {len(bad)}; left out: {str(report) or 'none'}"
-        raise InputError(f"no usable job ({counted}){': ' if bad else ''}{'; '.join(faults[:3])}")
-    if bad:
-        note(
-            log,
-            path,
-            strict,
-            f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(faults)}",
-            "left out",
-        )
+    report = _report(path, found, strict)
     columns = {
         name: np.concatenate([part[name] for part in found.numbers]) for name in found.numbers[0]
     }
@@ -397,13 +377,8 @@ def _log(path: Path, format: Format, found: _Found, window: str | None, strict: 
     order = np.argsort(submit, kind="stable")
     late = np.flatnonzero(submit[1:] < submit[:-1])
     if len(late):
-        note(
-            log,
-            path,
-            strict,
-            f"submissions out of order, first at line {line[late[0] + 1]}",
-            "sorted",
-        )
+        told = f"submissions out of order, first at line {line[late[0] + 1]}"
+        note(log, path, strict, told, "sorted")
     zero, end = _bounds(submit[order], window)
     inside = (submit[order] >= zero) & (submit[order] < end if end is not None else True)
     kept = order[inside]
@@ -411,16 +386,27 @@ def _log(path: Path, format: Format, found: _Found, window: str | None, strict: 
         raise InputError(f"no usable job in the window {window}")
     columns |= {name: seconds_between(zero, values) for name, values in moments.items()}
     columns = {name: values[kept] for name, values in columns.items()}
-    start = (
-        zero.item()
-        if submit.dtype.kind == "M"
-        else format.start(found.header)
-        if format.start and zero == 0
-        else None
-    )
+    start = zero.item() if submit.dtype.kind == "M" else None
+    if start is None and format.start and zero == 0:
+        start = format.start(found.header)
     return Log(
         path, format.name, columns, tags.chosen(kept), line[kept], report, found.header, start
     )
+
+
+def _report(path: Path, found: _Found, strict: bool) -> Report:
+    """What was read; raises InputError where no row is left, or bad ones are not allowed."""
+    bad = tuple(sorted(found.bad))
+    faults = [f"line {each.line}: {each.what}" for each in bad]
+    left_out = {reason: tuple(lines) for reason, lines in found.left_out.items()}
+    report = Report(found.count, bad, left_out)
+    if not found.lines and not (bad and strict):
+        counted = f"bad rows: {len(bad)}; left out: {str(report) or 'none'}"
+        raise InputError(f"no usable job ({counted}){': ' if bad else ''}{'; '.join(faults[:3])}")
+    if bad:
+        told = f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(faults)}"
+        note(log, path, strict, told, "left out")
+    return report
 
 
 def _tags(found: _Found, path: Path, format: Format) -> Tags:

@@ -101,13 +101,7 @@ def published_vs_reproduced(report: Report, ax: Axes | None = None, **style: Any
             intervals(ax, x, y, y_half=half_widths, colour=colour, caps=False)
             ax.plot(x, y, **merged(own, style, Line2D))
     _scale(ax, counted)
-    _name(
-        ax,
-        *(
-            [cell for cell in counted if (cell.verdict == "differs") == differs]
-            for differs in (True, False)
-        ),
-    )
+    _name(ax, counted)
     if not counted:
         say(ax, "no counted cells")
     ax.set(xlabel="published in the thesis", ylabel="reproduced, with 95 % interval")
@@ -149,10 +143,12 @@ def _scale(ax: Axes, cells: Sequence[Cell]) -> None:
     ax.set_aspect("equal")
 
 
-def _name(ax: Axes, cells: Sequence[Cell], others: Sequence[Cell]) -> None:
-    """Name cells by table, row, column and part, off the other cells; those of one row that lie
-    together share a name.
+def _name(ax: Axes, counted: Sequence[Cell]) -> None:
+    """Name cells that differ by table, row, column and part, off the other cells; those of one row
+    that lie together share a name.
     """
+    cells = [cell for cell in counted if cell.verdict == "differs"]
+    others = [cell for cell in counted if cell.verdict != "differs"]
     places: dict[tuple[str, str, str, str, str], list[Cell]] = {}
     for cell in cells:
         places.setdefault(

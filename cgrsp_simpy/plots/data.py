@@ -137,7 +137,7 @@ def named(runs: Sequence[Drawn], policies: Iterable[str]) -> list[str]:
     ]
 
 
-def check_published(published: Mapping[str, Any], policies: Iterable[str]) -> None:
+def check_published(published: Mapping[str, Any] | None, policies: Iterable[str]) -> None:
     """Raise InputError for a published policy that the study does not have."""
-    for policy in published:
+    for policy in published or ():
         check_one_of("published policy", policy, policies)

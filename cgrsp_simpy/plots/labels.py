@@ -43,11 +43,9 @@ class AtDrawing(Artist):
         self.set_clip_on(False)  # what lies within the Axes has no say in a layout
 
     def draw(self, renderer: RendererBase) -> None:
-        """Arrange."""
         self._arrange(renderer)
 
     def get_tightbbox(self, renderer: RendererBase | None = None) -> Bbox | None:
-        """What a layout keeps free."""
         return self._room(renderer) if self._room and renderer else None
 
 

@@ -153,7 +153,6 @@ class _Arrowheads(Artist):
         self.set_in_layout(False)
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw them."""
         for place, marker in self.places():
             head = Line2D(
                 *place[:, None],

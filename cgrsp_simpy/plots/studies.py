@@ -70,7 +70,7 @@ def policy_bars(
     Thesis Section 5.1.3.
     """
     values, half_widths = found(study, metric)
-    check_published(published or {}, study.policies)
+    check_published(published, study.policies)
     if differences:
         require(not published, "published", published, "left out where differences are drawn")
         return _difference_bars(study, metric, ax, style)
@@ -158,7 +158,7 @@ def sweep_lines(
     x = list(dict.fromkeys(point[over] for point, _ in points))
     series, styles = _series(points, metric, over, x)
     policies = list(dict.fromkeys(policy for _, study in points for policy in study.policies))
-    check_published(published or {}, policies)
+    check_published(published, policies)
     ax = axes(ax)
     theirs = {
         policy: [row.get(value, np.nan) for value in x] for policy, row in (published or {}).items()
@@ -214,7 +214,7 @@ def pareto(
     """
     values = {metric: found(study, metric) for metric in (x, y)}
     policies = study.policies
-    check_published(published or {}, policies)
+    check_published(published, policies)
     ax = axes(ax)
     pairs = [published.get(policy, (np.nan, np.nan)) for policy in policies] if published else []
     metrics = metrics_of(study)

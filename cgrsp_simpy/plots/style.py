@@ -178,8 +178,10 @@ MISSED = "#D55E00"  # colour of a missed deadline
 
 # inches, of a figure that is made here unless rcParams say otherwise; the text width of a page
 SIZE = (6.3, 3.9)
-# the same bytes each time; letters of a PDF are letters, as journals ask
-_SAVED = {
+# of every style: the same bytes each time; letters of a PDF are letters, as journals ask
+_EVERY = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
     "svg.hashsalt": "cgrsp_simpy",
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
@@ -192,9 +194,7 @@ STYLE: dict[str, dict[str, Any]] = {
         "lines.linewidth": 1.2,
         "lines.markersize": 4.5,
         "axes.linewidth": 0.6,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        **_SAVED,
+        **_EVERY,
     },
     "lecture": {
         "figure.figsize": (10.0, 5.6),
@@ -202,9 +202,7 @@ STYLE: dict[str, dict[str, Any]] = {
         "lines.linewidth": 2.4,
         "lines.markersize": 9.0,
         "axes.linewidth": 1.2,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        **_SAVED,
+        **_EVERY,
     },
 }
 """Matplotlib's settings by what a figure is for: print, lecture, a journal's columns."""
@@ -220,9 +218,7 @@ def _journal(width_mm: float) -> dict[str, Any]:
         "lines.linewidth": 1.0,
         "lines.markersize": 3.5,
         "axes.linewidth": 0.5,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        **_SAVED,
+        **_EVERY,
     }
 
 

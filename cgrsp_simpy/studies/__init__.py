@@ -1,1 +1,1 @@
-"""Many runs: replications and comparisons."""
+"""Many runs: replications, comparisons, sweeps and searches, and the directories that keep them."""

@@ -17,7 +17,6 @@ from cgrsp_simpy.analysis.selection import Selection, kim_nelson
 from cgrsp_simpy.analysis.statistics import mean, replications_needed
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.studies.replicate import (
     Replications,
     check_policies,
@@ -83,36 +82,36 @@ def compare(
     named, seeds = check_policies(policies, checked_model(scenario)), check_seeds(seeds)
     wanted = _precision(precision, scenario, seeds)
     store = open_store(out, "compare", named, seeds, scenario=scenario, precision=wanted)
-    study = _rows_of(scenario, named, seeds, executor, store, None, engine)
+    [study] = compared_at([(scenario, named)], seeds, executor, store, engine)
     while number := _seeds_missing(study, wanted):
         start = max(study.seeds) + 1
-        study = _rows_of(
-            scenario, named, range(start, start + number), executor, store, study, engine
-        )
+        more = range(start, start + number)
+        [added] = compared_at([(scenario, named)], more, executor, store, engine)
+        rows = study.rows + added.rows
+        by_policy = [row for name in named for row in rows if row["policy"] == name]
+        study = Comparison(scenario, named, by_policy)
     study.keep(store)
     return study
 
 
-def _rows_of(
-    scenario: Model,
-    named: dict[str, Any],
-    seeds: Iterable[int],
+def compared_at(
+    places: Sequence[tuple[Model, Mapping[str, Any]]],
+    seeds: Sequence[int],
     executor: Executor | int | None,
     store: Store | None,
-    before: Comparison | None,
     engine: str,
-) -> Comparison:
-    """The comparison on some seeds more."""
-    seeds = list(seeds)
-    wanted = [Replications(scenario, list(named.values()), seeds)]
-    runs = replicate(wanted, executor, store, engine)
-    rows: list[Row] = []
-    for name, policy in named.items():
-        rows += [row for row in before.rows if row["policy"] == name] if before else []
-        rows += [
-            {"policy": name, "seed": seed, **runs.figures(scenario, policy, seed)} for seed in seeds
+) -> tuple[Comparison, ...]:
+    """A comparison of each scenario's policies, by their labels; all on the same seeds."""
+    wanted = [Replications(place, list(own.values()), seeds) for place, own in places]
+    runs, studies = replicate(wanted, executor, store, engine), []
+    for place, own in places:
+        rows = [
+            {"policy": name, "seed": seed, **runs.figures(place, policy, seed)}
+            for name, policy in own.items()
+            for seed in seeds
         ]
-    return Comparison(scenario, named, rows)
+        studies.append(Comparison(place, dict(own), rows))
+    return tuple(studies)
 
 
 def _precision(
@@ -162,10 +161,7 @@ class Comparison(Study):
     Its rows are dicts, one a policy and seed, with the keys policy, seed and those of the run's
     summary.
 
-    Attributes
-    ----------
-    scenario : Model
-        What was compared on.
+    scenario: what was compared on.
     """
 
     scenario: Model
@@ -174,28 +170,11 @@ class Comparison(Study):
 
     @property
     def title(self) -> str:
-        """The scenario's name."""
         return str(self.scenario.name)
 
     @property
-    def noun(self) -> str:
-        """What the scenario calls a policy."""
-        return self.scenario.noun
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """What the figures are."""
-        return self.scenario.metrics
-
-    @property
-    def shown(self) -> Sequence[str]:
-        """The figures of the table."""
-        return self.scenario.shown
-
-    @property
-    def tested(self) -> Sequence[str]:
-        """The figures that are compared."""
-        return self.scenario.tested
+    def _model(self) -> Model:
+        return self.scenario
 
     @property
     def note(self) -> str:
@@ -210,12 +189,10 @@ class Comparison(Study):
 
     @property
     def common(self) -> str:
-        """The scenario's."""
         return self.scenario.common
 
     @cached_property
     def clusters(self) -> list[int]:
-        """The scenario's of each seed."""
         return [self.scenario.in_common(seed) for seed in self.seeds]
 
     @property

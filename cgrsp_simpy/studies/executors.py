@@ -64,13 +64,9 @@ def as_they_come(
     if isinstance(failure, InputError):
         raise failure
     if failure is not None:
-        raise WorkerError(_message(failure)) from failure
-
-
-def _message(failure: Exception) -> str:
-    if isinstance(failure, BrokenProcessPool):
-        return "a worker process died"
-    return f"the executor failed: {type(failure).__name__}: {failure}"
+        told = f"the executor failed: {type(failure).__name__}: {failure}"
+        died = isinstance(failure, BrokenProcessPool)
+        raise WorkerError("a worker process died" if died else told) from failure
 
 
 @contextmanager

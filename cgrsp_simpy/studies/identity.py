@@ -164,21 +164,13 @@ class Identity:
             found["made by"] = self.of(make)
         state = _without_caches(type(value), state)
         held = [
-            [
-                list(part) if isinstance(part, Iterator) else part
-                for part in more
-                if part is not None
-            ]
+            list(part) if isinstance(part, Iterator) else part for part in more if part is not None
         ]
-        if arguments or any(held):
-            found["from"] = self.of([arguments, *held])
-        return (
-            {**found, **self.of(state)}
-            if type(state) is dict
-            else found
-            if state is None
-            else {**found, "state": self.of(state)}
-        )
+        if arguments or held:
+            found["from"] = self.of([arguments, held])
+        if type(state) is dict:
+            return {**found, **self.of(state)}
+        return found if state is None else {**found, "state": self.of(state)}
 
     # ---- code ----
 
@@ -453,16 +445,10 @@ def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]
 def _imported(name: str, level: int, around: Mapping[str, Any]) -> ModuleType | None:
     """A module of the user's that a function imports when it is called."""
     try:
-        full = (
-            importlib.util.resolve_name("." * level + name, around.get("__package__"))
-            if level
-            else name
-        )
-        return (
-            None
-            if full.partition(".")[0] == PACKAGE or _is_library(full)
-            else importlib.import_module(full)
-        )
+        package = around.get("__package__")
+        full = importlib.util.resolve_name("." * level + name, package) if level else name
+        installed = full.partition(".")[0] == PACKAGE or _is_library(full)
+        return None if installed else importlib.import_module(full)
     except ImportError:
         return None
 

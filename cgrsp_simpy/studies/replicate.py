@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.engine.events import Listener, policy_name
@@ -205,14 +206,15 @@ class Runs:
     _outcomes: dict[Hashable, dict[tuple[str, int], Outcome]] = field(
         default_factory=dict, repr=False
     )
-    _met: dict[int, tuple[Model, Any]] = field(default_factory=dict, repr=False)
+    _met: dict[int, tuple[Model, dict[tuple[str, int], Outcome]]] = field(
+        default_factory=dict, repr=False
+    )
 
     def _of(self, scenario: Model) -> dict[tuple[str, int], Outcome]:
         """By policy and seed; found by the object where it is known: its hash takes long."""
         if id(scenario) not in self._met:
             self._met[id(scenario)] = scenario, self._outcomes.setdefault(_key(scenario), {})
-        own: dict[tuple[str, int], Outcome] = self._met[id(scenario)][1]
-        return own
+        return self._met[id(scenario)][1]
 
     def outcome(self, scenario: Model, policy: Any, seed: int) -> Outcome:
         """What was kept of a run, or its error."""
@@ -350,25 +352,24 @@ def _carry_out(task: Sequence[Block]) -> list[list[Outcome]]:
 
 def _outcomes(block: Block) -> list[Outcome]:
     scenario, seed, policies, engine = block
+    drawn = _or_error(lambda: scenario.draw(seed) if len(policies) > 1 else None)
+    if isinstance(drawn, str):
+        return [drawn] * len(policies)
+
+    def outcome(policy: Any) -> Outcome:
+        run = scenario.run(policy, seed, drawn=drawn, records=False, engine=engine)
+        return scenario.outcome(run)
+
+    return [_or_error(partial(outcome, policy)) for policy in policies]
+
+
+def _or_error(made: Callable[[], Any]) -> Any:
+    """What is made, or the error in its place, whatever a policy may raise, SystemExit, too: the
+    other runs go on.
+    """
     try:
-        drawn = scenario.draw(seed) if len(policies) > 1 else None
+        return made()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return [_message(error)] * len(policies)
-
-    def outcome(policy: Any) -> Outcome:
-        try:
-            run = scenario.run(policy, seed, drawn=drawn, records=False, engine=engine)
-            return scenario.outcome(run)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            # whatever a policy may raise, SystemExit, too: the other runs go on
-            return _message(error)
-
-    return [outcome(policy) for policy in policies]
-
-
-def _message(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+        return " ".join(f"{type(error).__name__}: {error}".split())

@@ -104,12 +104,13 @@ class Store:
             self.write("configuration.json", _json(configuration))
         else:
             try:
-                self._refuse_other("", self._read("configuration.json"), configuration)
+                kept = kept_json(self.path / "configuration.json")
+                self._refuse_other("", kept, configuration)
             except RecursionError:
-                raise self._damaged("configuration.json") from None
-            there = self._read("manifest.json")
+                raise damaged(self.path / "configuration.json") from None
+            there = kept_json(self.path / "manifest.json")
             if not isinstance(there, dict) or not isinstance(there.get("versions"), dict):
-                raise self._damaged("manifest.json")
+                raise damaged(self.path / "manifest.json")
             self._refuse_other("version of ", there["versions"], manifest["versions"])
         self._checked = _CHECKED.get()
         if self._checked:
@@ -167,19 +168,19 @@ class Store:
         return kept
 
     def _kept(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
-        name = f"chunks/{number:06}.json"
-        if not (self.path / name).is_file():
+        path = self.path / "chunks" / f"{number:06}.json"
+        if not path.is_file():
             return None
-        found = self._read(name)
+        found = kept_json(path)
         try:
             sound = found["sha256"] == self._sum(number, found["outcomes"])
         except (LookupError, TypeError, RecursionError):  # of another form, or nested deeply
             sound = False
         if not sound:
-            raise self._damaged(name)
+            raise damaged(path)
         outcomes = [[_outcome(value) for value in unit] for unit in found["outcomes"]]
         if [len(unit) for unit in outcomes] != list(shape):
-            raise self._damaged(name)
+            raise damaged(path)
         return outcomes
 
     def _sum(self, number: int, plain: Any) -> str:
@@ -209,12 +210,6 @@ class Store:
         """Write a file, whole or not at all; nothing while verifying."""
         if not getattr(self, "_checked", None):
             write_whole(self.path / name, text.encode())
-
-    def _read(self, name: str) -> Any:
-        return kept_json(self.path / name)
-
-    def _damaged(self, name: str) -> InputError:
-        return damaged(self.path / name)
 
 
 def kept_json(path: Path) -> Any:
@@ -343,11 +338,8 @@ def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     if len(text) <= 60:
         return text
-    return (
-        f"{len(value)} entries, {text[:30]}...{text[-15:]}"
-        if isinstance(value, list)
-        else f"{text[:60]}..."
-    )
+    many = isinstance(value, list)
+    return f"{len(value)} entries, {text[:30]}...{text[-15:]}" if many else f"{text[:60]}..."
 
 
 def open_store(

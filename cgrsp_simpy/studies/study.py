@@ -19,6 +19,7 @@ from cgrsp_simpy.analysis.statistics import (
     paired_difference,
     paired_test,
 )
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.table import (
@@ -118,24 +119,29 @@ class Study(Results):
     _rows: list[Row]
 
     @property
+    def _model(self) -> Model | type[Model]:
+        """The model, or its class, whose figures these are."""
+        raise NotImplementedError
+
+    @property
     def noun(self) -> str:
         """What a policy is called."""
-        raise NotImplementedError
+        return self._model.noun
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """What the figures are."""
-        raise NotImplementedError
+        return self._model.metrics
 
     @property
     def shown(self) -> Sequence[str]:
         """The figures of the table."""
-        raise NotImplementedError
+        return self._model.shown
 
     @property
     def tested(self) -> Sequence[str]:
         """The figures that are compared."""
-        raise NotImplementedError
+        return self._model.tested
 
     @property
     def title(self) -> str:
@@ -204,8 +210,8 @@ class Study(Results):
         """A figure of a policy by seed.
 
         policy: as it is called in the table. figure: a key of the rows. Result: in the order of the
-        seeds; NaN where the run failed; infinite for all
-        seeds if for one, as it has no mean. Raises InputError for an unknown policy or figure.
+        seeds; NaN where the run failed; infinite for all seeds if for one, as it has no mean.
+        Raises InputError for an unknown policy or figure.
         """
         check_one_of("policy", policy, self.policies)
         if self.figures:  # else all runs have failed
@@ -255,11 +261,13 @@ class Study(Results):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Means and differences as plain values; None where a value does not exist."""
         found = {
             "scenario": self.title,
             "seeds": self.seeds,
-            "policies": {policy: _each(row, plain_mean) for policy, row in self.means().items()},
+            "policies": {
+                policy: {name: plain_mean(value) for name, value in row.items()}
+                for policy, row in self.means().items()
+            },
             "differences": {"from": self.policies[0], "policies": self._plain_tests()},
         }
         found = {**found, "failures": self.failures} if self.failures else found
@@ -298,7 +306,6 @@ class Study(Results):
 
     @property
     def _held(self) -> str:
-        """What was studied, in a line."""
         policies = counted(self.noun, self.policies)
         return f"{self.title}: {policies}, {many(len(self.seeds), 'seed')}"
 
@@ -406,10 +413,6 @@ def _holm(differences: Mapping[str, Mapping[str, Mean]]) -> dict[str, dict[str, 
 
 def _stars(p: float) -> str:
     return f"{'*' * ((p < 0.05) + (p < 0.01) + (p < 0.001)):<3}"
-
-
-def _each(row: Mapping[str, Mean], plain: Any) -> dict[str, Any]:
-    return {name: plain(value) for name, value in row.items()}
 
 
 def plain_mean(value: Mean) -> dict[str, Any]:

@@ -20,16 +20,9 @@ from cgrsp_simpy.model.checks import (
     require,
 )
 from cgrsp_simpy.model.table import Table
-from cgrsp_simpy.studies.compare import Comparison
-from cgrsp_simpy.studies.replicate import (
-    Replications,
-    check_policies,
-    check_seeds,
-    checked_model,
-    label,
-    replicate,
-)
-from cgrsp_simpy.studies.store import Store, open_store
+from cgrsp_simpy.studies.compare import Comparison, compared_at
+from cgrsp_simpy.studies.replicate import check_policies, check_seeds, checked_model, label
+from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, counted, interval, many, mean_of
 
 Point = dict[str, Any]
@@ -80,19 +73,11 @@ def sweep(
     require(isinstance(scenario, Model) or callable(scenario), "scenario", scenario, order)
     seeds, points = check_seeds(seeds), list(_points(grid))
     places = _scenarios(points, list(policies or ()), scenario)
-    taken = (
-        "policy",
-        "seed",
-        "error",
-        *(name for name, metric in places[0].metrics.items() if metric.better),
-    )
+    figures = [name for name, metric in places[0].metrics.items() if metric.better]
     for name in grid:
-        require(
-            name not in taken,
-            "name in the grid",
-            name,
-            "another than those of the columns of a row",
-        )
+        allowed = "another than those of the columns of a row"
+        fresh = name not in ("policy", "seed", "error", *figures)
+        require(fresh, "name in the grid", name, allowed)
     named = check_policies(policies, places[0])
     own = [policies_at(point, named, place) for point, place in zip(points, places)]
     store = open_store(out, "sweep", named, seeds, points=list(zip(points, places)))
@@ -101,26 +86,6 @@ def sweep(
     found = Sweep(tuple({name: point[name] for name in varied} for point in points), studies)
     found.keep(store)
     return found
-
-
-def compared_at(
-    places: Sequence[tuple[Model, Mapping[str, Any]]],
-    seeds: Sequence[int],
-    executor: Executor | int | None,
-    store: Store | None,
-    engine: str,
-) -> tuple[Comparison, ...]:
-    """A comparison of each scenario's policies, by their labels; all on the same seeds."""
-    wanted = [Replications(place, list(own.values()), seeds) for place, own in places]
-    runs, studies = replicate(wanted, executor, store, engine), []
-    for place, own in places:
-        rows = [
-            {"policy": name, "seed": seed, **runs.figures(place, policy, seed)}
-            for name, policy in own.items()
-            for seed in seeds
-        ]
-        studies.append(Comparison(place, dict(own), rows))
-    return tuple(studies)
 
 
 def scenarios_of(
@@ -217,12 +182,7 @@ def policies_at(point: Point, named: Mapping[str, Any], scenario: Model) -> dict
 class Sweep(Results):
     """A comparison at every point of a grid.
 
-    Attributes
-    ----------
-    points : tuple of dict
-        What varies, by point: name -> value.
-    studies : tuple of Comparison
-        The comparison at each point.
+    points: what varies, by point: name -> value. studies: the comparison at each point.
     """
 
     points: tuple[Point, ...]
@@ -261,7 +221,6 @@ class Sweep(Results):
 
     @property
     def _held(self) -> str:
-        """What was studied, in a line."""
         varied, first = ", ".join(self.points[0]) or "nothing", self.studies[0]
         policies = f"{counted(first.noun, self.policies)}, {many(len(first.seeds), 'seed')}"
         return f"{varied}, {many(len(self.points), 'point')}: {policies}"

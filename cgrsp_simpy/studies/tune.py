@@ -27,11 +27,11 @@ from cgrsp_simpy.model.checks import (
 )
 from cgrsp_simpy.model.policy import PolicyError, in_file
 from cgrsp_simpy.model.table import Table, digits, figure_text, or_none
-from cgrsp_simpy.studies.compare import Comparison
+from cgrsp_simpy.studies.compare import Comparison, compared_at
 from cgrsp_simpy.studies.replicate import check_policies, check_seeds, checked_model
 from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, failures_told, interval, many, plain_mean
-from cgrsp_simpy.studies.sweep import Point, compared_at, policies_at, scenarios_of
+from cgrsp_simpy.studies.sweep import Point, policies_at, scenarios_of
 
 FIGURES = ("wait_min", "miss_pct", "cost_usd")
 STEPS = 1000  # of a range whose ends are not both whole
@@ -218,17 +218,9 @@ def undominated(values: Sequence[Sequence[float]]) -> np.ndarray[Any, Any]:
 class Tuned(Results):
     """The front of the training seeds, judged on the test seeds.
 
-    Attributes
-    ----------
-    points : tuple of dict
-        What is varied, by choice: {} of the parameters as they are given, then the front; of
-        choices with the same figures the first that was tried.
-    training, test : tuple of Comparison
-        Of each choice, on those seeds.
-    figures : tuple of str
-        What was to be least.
-    tried : int
-        Number of choices that the search ran.
+    points: what is varied, by choice: {} of the parameters as they are given, then the front; of
+    choices with the same figures the first that was tried. training, test: of each choice, on those
+    seeds. figures: what was to be least. tried: number of choices that the search ran.
     """
 
     points: tuple[Point, ...]
@@ -289,7 +281,6 @@ class Tuned(Results):
 
     @property
     def _held(self) -> str:
-        """What was studied, in a line."""
         [policy] = self.test[0].named.values()
         return f"{self.test[0].title}, {policy}: {many(len(self.points) - 1, 'choice')}"
 

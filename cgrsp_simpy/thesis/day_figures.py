@@ -59,7 +59,7 @@ FIGURES = Figures("figure_")
 
 @FIGURES.add(
     "5.1",
-    ("Jobs by hour, and execution times by GPU type (generated data)"),
+    "Jobs by hour, and execution times by GPU type (generated data)",
     (6.3, 3.0),
     note=GENERATED,
 )
@@ -206,7 +206,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@FIGURES.add("stock", ("Stock status met at dispatch, by hour of the run"), (6.3, 3.4))
+@FIGURES.add("stock", "Stock status met at dispatch, by hour of the run", (6.3, 3.4))
 def stock_over_the_day(results: Results, days: Iterable[str] = ("normal", "surge")) -> list[Row]:
     """Share of dispatches by the stock status met, by hour of the run, under FIFO."""
     found = []
@@ -261,7 +261,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@FIGURES.add("queue", ("Waiting jobs over the hectic day"), (6.3, 3.6))
+@FIGURES.add("queue", "Waiting jobs over the hectic day", (6.3, 3.6))
 def queues(
     results: Results,
     policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr"),

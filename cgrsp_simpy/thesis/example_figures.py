@@ -71,26 +71,28 @@ def _seen(view: View, answer: list[Any]) -> list[Row]:
             "id": job.id,
             "slot": chosen.get(job.id, -1),
             "kind": f"complexity {job.complexity}",
-        }
-        | {
             "state": "tight" if job.tight else "loose",
             "minutes": (job.deadline_s - view.now_s) / 60,
+            "first_s": math.nan,
+            "price_usd_per_h": math.nan,
         }
-        | {"first_s": math.nan, "price_usd_per_h": math.nan}
         for job in view.queue
     ]
     for slot in view.slots:
         end_s = slot.expected_end_s
-        state = "busy" if end_s is not None else view.status(slot).name.title()
-        minutes = math.nan if end_s is None else (end_s - view.now_s) / 60
         rows.append(
-            {**common, "what": "slot", "id": slot.index, "slot": slot.index, "kind": slot.gpu.name}
+            {
+                **common,
+                "what": "slot",
+                "id": slot.index,
+                "slot": slot.index,
+                "kind": slot.gpu.name,
+                "state": view.status(slot).name.title() if end_s is None else "busy",
+                "minutes": math.nan if end_s is None else (end_s - view.now_s) / 60,
+                "first_s": view.mean_s(view.queue[0], slot),
+                "price_usd_per_h": slot.gpu.price_usd_per_h,
+            }
         )
-        rows[-1] |= {"state": state, "minutes": minutes}
-        rows[-1] |= {
-            "first_s": view.mean_s(view.queue[0], slot),
-            "price_usd_per_h": slot.gpu.price_usd_per_h,
-        }
     return rows
 
 
@@ -223,7 +225,7 @@ def _box(
     ax.text(x + 0.12, y, text, va="center", fontsize="small", color=ink_on(colour))
 
 
-@FIGURES.add("3.2", ("Three jobs: execution, deadlines and costs"), (6.3, 3.4))
+@FIGURES.add("3.2", "Three jobs: execution, deadlines and costs", (6.3, 3.4))
 def three_jobs(_results: Results | None) -> list[Row]:
     """The worked example of Section 3.7."""
     return simulate(THREE_JOBS, QOS_FIRST).rows()
@@ -280,7 +282,7 @@ def _complexities(rows: Sequence[Row]) -> Handles:
     return [Patch(color=COMPLEXITY[level - 1], label=f"complexity {level}") for level in there]
 
 
-@FIGURES.add("4.1", ("Seven jobs on three nodes: FIFO, and SPT+Rescue that saves J6"), (6.3, 4.2))
+@FIGURES.add("4.1", "Seven jobs on three nodes: FIFO, and SPT+Rescue that saves J6", (6.3, 4.2))
 def seven_jobs(_results: Results | None) -> list[Row]:
     """The worked example of Section 4.5.9, under both policies."""
     runs = {name: simulate(SEVEN_JOBS, make_policy(name)) for name in ("fifo", "spt-rescue")}

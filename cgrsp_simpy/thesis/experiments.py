@@ -110,9 +110,16 @@ class Table:
 # ---- Measures ----
 
 
+def measure_of(
+    statistic: Statistic, scenario: Scenario | str, figure: str, *policies: str
+) -> Measure:
+    """A statistic of one figure of policies on a scenario."""
+    return Measure(statistic, tuple(Source(scenario, policy, figure) for policy in policies))
+
+
 def mean_of(scenario: Scenario | str, policy: str, figure: str) -> Measure:
     """The mean of a figure."""
-    return Measure(average, (Source(scenario, policy, figure),))
+    return measure_of(average, scenario, figure, policy)
 
 
 def average(values: np.ndarray) -> np.ndarray:
@@ -138,13 +145,8 @@ class Excess:
         return values - self.factor * others
 
 
-def effect(policy: str, reference: str, figure: str) -> Measure:
-    """Cohen's d with pooled deviation, on the hectic day (thesis Section 5.1.3)."""
-    return Measure(pooled_d, (Source(HECTIC, policy, figure), Source(HECTIC, reference, figure)))
-
-
 def pooled_d(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Cohen's d of two samples of equal size."""
+    """Cohen's d with pooled deviation, of two samples of equal size (thesis Section 5.1.3)."""
     pooled = np.sqrt((values.var(axis=-1, ddof=1) + reference.var(axis=-1, ddof=1)) / 2)
     return _ratio(average(values) - average(reference), pooled)
 
@@ -215,7 +217,7 @@ def _ablation(row: str, column: str) -> list[Measure]:
     if not column.startswith("d of"):
         return _by_policy(HECTIC)(row, column)
     reference = "spt" if row == "SPT+Rescue" else "fifo"  # as the caption says
-    return [effect(NAMES[row], reference, FIGURES[column])]
+    return [measure_of(pooled_d, HECTIC, FIGURES[column], NAMES[row], reference)]
 
 
 def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
@@ -226,7 +228,7 @@ def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
 
 
 def _tightness(row: str, column: str) -> list[Measure]:
-    return [mean_of(day("surge", tight_fraction=_number(row) / 100), NAMES[column], "miss_pct")]
+    return [mean_of(day("surge", tight_fraction=number_in(row) / 100), NAMES[column], "miss_pct")]
 
 
 def _swept(policy: str, parameter: str, default: float) -> Rule:
@@ -235,7 +237,7 @@ def _swept(policy: str, parameter: str, default: float) -> Rule:
     """
 
     def rule(row: str, column: str) -> list[Measure]:
-        value = _number(row)
+        value = number_in(row)
         text = policy if value == default else f"{policy}:{parameter}={value:g}"
         return [mean_of(HECTIC, text, FIGURES[column])]
 
@@ -243,7 +245,7 @@ def _swept(policy: str, parameter: str, default: float) -> Rule:
 
 
 def _reservations(row: str, column: str) -> list[Measure]:
-    name, reserve = row.split(",")[0], int(_number(row))
+    name, reserve = row.split(",")[0], int(number_in(row))
     return [mean_of(day(name), "rh" if reserve == 1 else f"rh:reserve={reserve}", FIGURES[column])]
 
 
@@ -257,9 +259,7 @@ def _tests(row: str, column: str) -> list[Measure]:
 
 def _composite(late: str) -> Rule:
     def rule(row: str, column: str) -> list[Measure]:
-        cost_weight, ratio = (
-            (_number(row), 10.0) if row.startswith("w_cost") else (0.5, _number(row))
-        )
+        cost_weight, ratio = weights_in(row)
         sources = tuple(
             Source(HECTIC, policy, figure)
             for policy in SCORED
@@ -270,7 +270,13 @@ def _composite(late: str) -> Rule:
     return rule
 
 
-def _number(row: str) -> float:
+def weights_in(row: str) -> tuple[float, float]:
+    """w_cost and the ratio of lateness to wait that a row of Tables 5.11 and 5.12 names."""
+    return (number_in(row), 10.0) if row.startswith("w_cost") else (0.5, number_in(row))
+
+
+def number_in(row: str) -> float:
+    """The number in a row's name."""
     found = re.search(r"[\d.]+", row)
     assert found is not None, row
     return float(found[0])
@@ -283,7 +289,7 @@ RULES: dict[str, Rule] = {
     "5.4": _ablation,
     "5.5": _wait_and_miss(day),
     "5.6": _tightness,
-    "5.7": _wait_and_miss(lambda row: day("hectic", slots=int(_number(row)))),
+    "5.7": _wait_and_miss(lambda row: day("hectic", slots=int(number_in(row)))),
     "5.8": _swept("spt-rescue", "threshold_s", 600),
     "5.9": _swept("cadr", "critical_ratio", 3),
     "5.10": _reservations,

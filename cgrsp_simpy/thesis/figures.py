@@ -55,7 +55,7 @@ MESSAGES = (  # from, to, what is said
     ("DES Core", "Metrics Collector", "records"),
 )
 PLACES = {  # of Figure 5.2: left, low, width, height
-    "event queue": (0.0, 6.6, 12.0, 1.15),
+    QUEUE: (0.0, 6.6, 12.0, 1.15),
     "Job Generator": (0.0, 3.9, 3.3, 1.6),
     "DES Core": (4.1, 3.9, 3.7, 1.6),
     "Metrics Collector": (8.9, 3.9, 3.1, 1.6),
@@ -82,7 +82,7 @@ ARCHITECTURE = Figures("figure_")
 
 @ARCHITECTURE.add(
     "5.2",
-    ("The four components and the event queue, with the names that carry them out"),
+    "The four components and the event queue, with the names that carry them out",
     (6.3, 4.6),
 )
 def architecture(_results: Results | None) -> list[Row]:
@@ -90,7 +90,7 @@ def architecture(_results: Results | None) -> list[Row]:
     send each other, and the types of the fleet.
     """
     found: list[Row] = [
-        {"what": "part", "name": part, "to": "", "names": " ".join(_named(by)), "text": does}
+        {"what": "part", "name": part, "to": "", "names": _names(by), "text": does}
         for part, (by, does) in PARTS.items()
     ]
     found += [
@@ -135,9 +135,9 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     ax.axis("off")
 
 
-def _named(by: Iterable[Any]) -> list[str]:
+def _names(by: Iterable[Any]) -> str:
     """The names of classes and functions."""
-    return [each if isinstance(each, str) else each.__name__ for each in by]
+    return " ".join(each if isinstance(each, str) else each.__name__ for each in by)
 
 
 def _part(ax: Axes, row: Row, place: tuple[float, float, float, float], colour: str) -> None:

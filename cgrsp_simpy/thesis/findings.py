@@ -22,10 +22,12 @@ from cgrsp_simpy.thesis.experiments import (
     HECTIC,
     MONTH,
     NAMES,
+    PRINTED_AS,
     Excess,
     Measure,
-    Source,
     average,
+    mean_of,
+    measure_of,
     pooled_d,
 )
 from cgrsp_simpy.thesis.published import PRINTED
@@ -36,7 +38,6 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "not decidable"  # verdicts on a 
 TEN = [policy for policy in NAMES.values() if policy != "cadr-oo"]
 SEVEN = ("fifo", "spt", "edf", "lcf", "balanced", "random", "spt-rescue")
 LARGE = 0.8  # |d| of a practically meaningful effect, thesis Section 5.1.3
-PLAIN = {ours: name for name, ours in NAMES.items()}
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,10 @@ class Part:
     @property
     def bounds(self) -> str:
         """Its bounds in words."""
-        return _bounds(self)
+        if math.isinf(self.low):
+            return f"less than {self.high:g}"
+        over = math.isinf(self.high)
+        return f"more than {self.low:g}" if over else f"{self.low:g} to {self.high:g}"
 
 
 @dataclass(frozen=True)
@@ -92,9 +96,9 @@ def _less(
 ) -> Part:
     """A figure of policy a is less than `factor` times that of b."""
     times = "" if factor == 1 else f"{factor:g} x "
-    text = f"{_scene(scenario)}: {figure} of {PLAIN[a]} - {times}{PLAIN[b]}"
-    sources = tuple(Source(scenario, policy, figure) for policy in (a, b))
-    return Part(text, Measure(Excess(factor), sources), -math.inf, 0.0, _printed_n(scenario))
+    text = f"{_scene(scenario)}: {figure} of {PRINTED_AS[a]} - {times}{PRINTED_AS[b]}"
+    measure = measure_of(Excess(factor), scenario, figure, a, b)
+    return Part(text, measure, -math.inf, 0.0, _printed_n(scenario))
 
 
 def _least(
@@ -105,17 +109,16 @@ def _least(
 
 def _tied(a: str, b: str, figure: str, scenario: Scenario | str = HECTIC) -> Part:
     """No practically meaningful effect between two policies."""
-    text = f"{_scene(scenario)}: Cohen's d of {figure}, {PLAIN[a]} against {PLAIN[b]}"
-    sources = tuple(Source(scenario, policy, figure) for policy in (a, b))
-    return Part(text, Measure(pooled_d, sources), -LARGE, LARGE, _printed_n(scenario))
+    text = f"{_scene(scenario)}: Cohen's d of {figure}, {PRINTED_AS[a]} against {PRINTED_AS[b]}"
+    measure = measure_of(pooled_d, scenario, figure, a, b)
+    return Part(text, measure, -LARGE, LARGE, _printed_n(scenario))
 
 
 def _within(
     policy: str, figure: str, low: float, high: float, scenario: Scenario | str = HECTIC
 ) -> Part:
-    text = f"{_scene(scenario)}: {figure} of {PLAIN[policy]}"
-    source = Source(scenario, policy, figure)
-    return Part(text, Measure(average, (source,)), low, high, _printed_n(scenario))
+    text = f"{_scene(scenario)}: {figure} of {PRINTED_AS[policy]}"
+    return Part(text, mean_of(scenario, policy, figure), low, high, _printed_n(scenario))
 
 
 def _cost_spread(most_pct: float) -> Part:
@@ -123,15 +126,13 @@ def _cost_spread(most_pct: float) -> Part:
         means = np.stack([average(cost) for cost in costs])
         return np.asarray(100 * (means.max(axis=0) / means.min(axis=0) - 1))
 
-    sources = tuple(Source(HECTIC, policy, "cost_usd") for policy in TEN)
     text = "hectic: greatest over least mean cost of ten policies, %"
-    return Part(text, Measure(spread_pct, sources), -math.inf, most_pct, 30)
+    return Part(text, measure_of(spread_pct, HECTIC, "cost_usd", *TEN), -math.inf, most_pct, 30)
 
 
 def _reserved(figure: str) -> Measure:
     """A figure of RH with one slot reserved, less that with none, on the surge day."""
-    sources = tuple(Source(day("surge"), policy, figure) for policy in ("rh", "rh:reserve=0"))
-    return Measure(Excess(), sources)
+    return measure_of(Excess(), day("surge"), figure, "rh", "rh:reserve=0")
 
 
 def _printed_n(scenario: Scenario | str) -> int:
@@ -288,8 +289,8 @@ RARE_PCT, OFTEN_PCT = 5.0, 25.0
 
 
 def _rare(figure: str, text: str, scenario: Scenario, most_pct: float) -> Part:
-    measure = Measure(average, (Source(scenario, "fifo", figure),))
-    return Part(f"{scenario.name}: {text}", measure, -math.inf, most_pct, LOOKED_AT)
+    told, measure = f"{scenario.name}: {text}", mean_of(scenario, "fifo", figure)
+    return Part(told, measure, -math.inf, most_pct, LOOKED_AT)
 
 
 RECORDED = (
@@ -312,10 +313,8 @@ RECORDED = (
 
 def told(results: Results) -> list[Told]:
     """Every finding with its verdict."""
-    return [_told(finding, results) for finding in FINDINGS] + [
-        *_of_single_runs(),
-        *of_printed_figures(),
-    ]
+    own = [_told(finding, results) for finding in FINDINGS]
+    return [*own, *_of_single_runs(), *of_printed_figures()]
 
 
 def _told(finding: Finding, results: Results) -> Told:
@@ -333,19 +332,8 @@ def _decided(part: Part, results: Results) -> tuple[str, str]:
     low, high = centre - half, centre + half
     inside, outside = part.low <= low and high <= part.high, high < part.low or low > part.high
     verdict = HOLDS if inside else FAILS if outside else OPEN
-    return (
-        verdict,
-        (
-            f"{part.text} {centre:+.2f} ± {half:.2f}, {_bounds(part)}"
-            f" {'needed' if verdict != HOLDS else 'as said'}"
-        ),
-    )
-
-
-def _bounds(part: Part) -> str:
-    if math.isinf(part.low):
-        return f"less than {part.high:g}"
-    return f"more than {part.low:g}" if math.isinf(part.high) else f"{part.low:g} to {part.high:g}"
+    said = "needed" if verdict != HOLDS else "as said"
+    return verdict, f"{part.text} {centre:+.2f} ± {half:.2f}, {part.bounds} {said}"
 
 
 def _verdict(holds: bool) -> str:
@@ -397,10 +385,8 @@ def of_printed_figures() -> Iterator[Told]:
         "The objective adds seconds of wait and numbers of missed deadlines",
         _verdict(error > 0.01),
         (
-            (
-                f"Table 5.11 follows from minutes and per cents: all its entries within {error:.3f}"
-                " from Table 5.7 at C_max = 5"
-            ),
+            f"Table 5.11 follows from minutes and per cents: all its entries within {error:.3f}"
+            " from Table 5.7 at C_max = 5",
         ),
     )
     jobs = HECTIC.workload.jobs
@@ -409,10 +395,8 @@ def of_printed_figures() -> Iterator[Told]:
         "FIFO misses about 277, SPT about 167 deadlines of a hectic day",
         _verdict(abs(0.2199 * jobs - 277) < 1 and abs(0.1314 * jobs - 167) < 1),
         (
-            (
-                f"by the rates printed beside them, 21.99 % and 13.14 % of {jobs}:"
-                f" {0.2199 * jobs:.0f} and {0.1314 * jobs:.0f}"
-            ),
+            f"by the rates printed beside them, 21.99 % and 13.14 % of {jobs}:"
+            f" {0.2199 * jobs:.0f} and {0.1314 * jobs:.0f}",
         ),
     )
     cost = {row: float(cells[-1]) for row, cells in PRINTED["5.2"].rows.items()}
@@ -433,9 +417,7 @@ def of_printed_figures() -> Iterator[Told]:
         "From FIFO to RH the month's miss falls by about half",
         _verdict(0.4 < miss["RH"] / miss["FIFO"] < 0.6),
         (
-            (
-                f"Table 5.13: from {miss['FIFO']} to {miss['RH']} %, by"
-                f" {100 * (1 - miss['RH'] / miss['FIFO']):.0f} %"
-            ),
+            f"Table 5.13: from {miss['FIFO']} to {miss['RH']} %, by"
+            f" {100 * (1 - miss['RH'] / miss['FIFO']):.0f} %",
         ),
     )

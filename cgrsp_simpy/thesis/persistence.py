@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from itertools import accumulate
 from pathlib import Path
@@ -36,6 +36,7 @@ from cgrsp_simpy.thesis.markets import (
     replayed,
 )
 from cgrsp_simpy.thesis.runs import Results, reproduce
+from cgrsp_simpy.thesis.verdict import p_text
 
 POLICIES = ("fifo", "rh", "cadr", "triage", "watch")
 FIRST_SEED, SEEDS = 5000, 20
@@ -139,15 +140,9 @@ def by_tau(runs: Runs) -> list[Row]:
 
 @by_tau.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    grid, places = canvas.subplots(2, 2, sharex=True, sharey="col"), [0, *TAUS_MIN]
-    for seen, line in zip(("blind", "seen"), grid):
-        own = where(rows, seen=seen)
-        for name, ax in zip(MEASURES, line):
-            _lines(ax, own, [places.index(row["tau_min"]) for row in own], name)
-            ax.set_title(f"stock {'not ' * (seen == 'blind')}seen", loc="left", fontsize="medium")
-    for ax in grid[-1]:
-        ax.set_xticks(range(len(places)), [str(tau_min) for tau_min in places])
-        ax.set_xlabel("persistence (min); 0: the thesis")
+    grid = canvas.subplots(2, 2, sharex=True, sharey="col")
+    own = {f"stock {'not ' * (seen == 'blind')}seen": where(rows, seen=seen) for seen in SEEN}
+    _panels(grid, own, "tau_min", [0, *TAUS_MIN], "persistence (min); 0: the thesis")
     return _legend(canvas, grid[0][0])
 
 
@@ -183,15 +178,9 @@ def by_sight(runs: Runs) -> list[Row]:
 
 @by_sight.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    grid, places = canvas.subplots(2, 2, sharex=True), list(LOOKS)
-    for types, line in zip(("fixed", "free"), grid):
-        own = where(rows, types=types)
-        for name, ax in zip(MEASURES, line):
-            _lines(ax, own, [places.index(row["look"]) for row in own], name)
-            ax.set_title(f"{types} types", loc="left", fontsize="medium")
-    for ax in grid[-1]:
-        ax.set_xticks(range(len(places)), places)
-        ax.set_xlabel("how often the stock is looked at")
+    grid = canvas.subplots(2, 2, sharex=True)
+    own = {f"{types} types": where(rows, types=types) for types in ("fixed", "free")}
+    _panels(grid, own, "look", list(LOOKS), "how often the stock is looked at")
     return _legend(canvas, grid[0][0])
 
 
@@ -296,6 +285,19 @@ def _(rows: list[Row]) -> str:
         f" {won} of {len(watch)} cases. Persistence alone shortens waits: while a type is out of"
         " stock, fewer slots are sent into the long delay than when every dispatch draws its own."
     )
+
+
+def _panels(
+    grid: Any, rows: Mapping[str, list[Row]], column: str, places: list[Any], told: str
+) -> None:
+    """A line of panels a title, with its rows, a panel a measure; x: the places of a column."""
+    for (title, own), line in zip(rows.items(), grid):
+        for name, ax in zip(MEASURES, line):
+            _lines(ax, own, [places.index(row[column]) for row in own], name)
+            ax.set_title(title, loc="left", fontsize="medium")
+    for ax in grid[-1]:
+        ax.set_xticks(range(len(places)), list(map(str, places)))
+        ax.set_xlabel(told)
 
 
 def _lines(ax: Axes, rows: Sequence[Row], x: Sequence[float], name: str) -> None:
@@ -441,8 +443,7 @@ def _estimate(row: Row, verdict: str) -> str:
     if row["n"] < 2:
         return f"{row['part']} {value:+z{digits(value)}}, n = {row['n']}: no interval"
     form = digits(max(abs(value), half))
-    sure = "< 0.001" if p < 0.001 else f"{p:.3f}"
-    return f"{row['part']} {value:+z{form}} ± {half:{form}}, p {sure}"
+    return f"{row['part']} {value:+z{form}} ± {half:{form}}, p {p_text(p)}"
 
 
 def _deciding(rows: list[Row], verdict: str) -> Row:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,37 +24,23 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.month import daily as daily_lines
-from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, PRINTED_AS, Source
+from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, PRINTED_AS, Source, number_in
 from cgrsp_simpy.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.thesis.published import PRINTED
+from cgrsp_simpy.thesis.report import Report
 from cgrsp_simpy.thesis.runs import Results
 from cgrsp_simpy.thesis.verdict import SHOWN, Judged, judged
 
 
-class _Days:
+class _Days(NamedTuple):
     """What `daily` asks of a month."""
 
-    def __init__(self, days: list[Row]) -> None:
-        self.days = days
-
-
-class _Cell:
-    """What `published_vs_reproduced` asks of a cell."""
-
-    def __init__(self, row: Row) -> None:
-        self.table, self.row = row["table"], row["row"]
-        self.column, self.part = row["column"], row["part"]
-        self.printed, self.ours = f"{row['published']!r}", f"{row['reproduced']!r}"
-        self.half_width, self.verdict = row["half_width_95"], row["verdict"]
-        self.counted = row["counted"]
-
-
-class _Report:
-    def __init__(self, rows: list[Row]) -> None:
-        self.cells = [_Cell(row) for row in rows]
+    days: list[Row]
 
 
 MISS, LATE = "miss, %", "tardiness, min"
+LABELS = {"wait, min": "mean wait (min)", "miss, %": "missed deadlines (%)"}
+KINDS = ("quiet", "normal", "surge", "hectic")  # of days, as they are drawn
 FEWER = ("fewer", "more")
 
 
@@ -108,7 +95,7 @@ def _judged(id: str, results: Results) -> list[Judged]:
 
 @FIGURES.add(
     "5.4",
-    ("Seven policies on a normal and on a hectic day"),
+    "Seven policies on a normal and on a hectic day",
     (6.3, 5.6),
     needs=("5.2", "5.5"),
     seen=compared,
@@ -125,7 +112,7 @@ def benchmark(results: Results) -> list[Row]:
         normal = [each for each in of_types if (each.row, each.column) == ("normal", name)]
         hectic = [each for each in _judged("5.2", results) if each.row == name]
         single = dict(zip(seed.columns, seed.rows.get(name, ())))
-        for figure in ("wait, min", "miss, %"):
+        for figure in LABELS:
             (one,) = [each for each in normal if each.part == figure]
             (other,) = [each for each in hectic if each.column == figure]
             found.append({**_row(one), "row": "normal", "column": policy, "part": figure})
@@ -138,9 +125,7 @@ def benchmark(results: Results) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(2, 2)
     for line, name in zip(axes, ("normal", "hectic")):
-        for ax, part, label in zip(
-            line, ("wait, min", "miss, %"), ("mean wait (min)", "missed deadlines (%)")
-        ):
+        for ax, (part, label) in zip(line, LABELS.items()):
             chosen = where(rows, row=name, part=part)
             _bars(ax, chosen, [row["column"] for row in chosen], label)
         line[0].set_title(f"{name} day", loc="left", fontsize="medium")
@@ -165,7 +150,7 @@ def _no_names(ax: Axes) -> None:
 
 day_types = FIGURES.add(
     "5.5",
-    ("Day types: wait and miss of ten policies"),
+    "Day types: wait and miss of ten policies",
     (6.3, 7.8),
     needs=("5.5",),
     seen=compared,
@@ -175,11 +160,10 @@ day_types = FIGURES.add(
 
 @day_types.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    kinds = ("quiet", "normal", "surge", "hectic")
-    axes = canvas.subplots(2, len(kinds))
+    axes = canvas.subplots(2, len(KINDS))
     parts = (("(a)", "wait, min", "mean wait (min)"), ("(b)", "miss, %", "missed (%)"))
     for line, (letter, part, label) in zip(axes, parts):
-        for ax, kind in zip(line, kinds):
+        for ax, kind in zip(line, KINDS):
             own = where(rows, row=kind, part=part)
             chosen = sorted(own, key=lambda row: [*NAMES, row["column"]].index(row["column"]))
             _bars(ax, chosen, [_ours(row["column"]) for row in chosen], label)
@@ -192,7 +176,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 tightness = FIGURES.add(
     "5.6",
-    ("Missed deadlines by share of tight deadlines, surge day"),
+    "Missed deadlines by share of tight deadlines, surge day",
     (6.3, 4.0),
     needs=("5.6",),
     seen=compared,
@@ -222,11 +206,7 @@ def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> No
 
 def _numbers(rows: Sequence[Row]) -> dict[str, float]:
     """The number in each row's name, in the order of the rows."""
-    names = list(dict.fromkeys(row["row"] for row in rows))
-    return {
-        name: float("".join(part for part in name if part.isdigit() or part == "."))
-        for name in names
-    }
+    return {name: number_in(name) for name in dict.fromkeys(row["row"] for row in rows)}
 
 
 def _ours(name: str) -> str:
@@ -241,28 +221,22 @@ def _names(rows: Sequence[Row]) -> list[str]:
 
 
 @FIGURES.add(
-    "5.7", ("The month: wait by day type, miss and wait by policy"), (6.3, 7.4), needs=("5.13",)
+    "5.7", "The month: wait by day type, miss and wait by policy", (6.3, 7.4), needs=("5.13",)
 )
 def month(results: Results) -> list[Row]:
     """Waits by kind of day, and the month's wait and miss beside the published ones."""
-    shown = [
-        row for row in table_rows("5.13", results) if row["column"] in ("wait, min", "miss, %")
-    ]
+    shown = [row for row in table_rows("5.13", results) if row["column"] in LABELS]
     whole = [{"kind": "month", "policy": _ours(row["row"]), **row} for row in shown]
-    kinds = [
-        {"kind": row["kind"], "policy": row["policy"], "column": "wait, min", **_reproduced(row)}
-        for row in kinds_of_days(results)
-    ]
+    rows = [*kinds_of_days(results), *whole]
     keys = ("kind", "policy", "column", "published", "reproduced", "half_width_95", "n")
-    return [{key: row.get(key, math.nan) for key in keys} for row in [*kinds, *whole]]
+    return [{key: row.get(key, math.nan) for key in keys} for row in rows]
 
 
 @month.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     above, below = list(canvas.subfigures(2, 1, height_ratios=(4, 5)))  # type: ignore[arg-type]
-    kinds = ("quiet", "normal", "surge", "hectic")
-    axes = above.subplots(1, len(kinds))
-    for ax, kind in zip(axes, kinds):
+    axes = above.subplots(1, len(KINDS))
+    for ax, kind in zip(axes, KINDS):
         chosen = where(rows, kind=kind)
         _bars(ax, chosen, [row["policy"] for row in chosen], "mean wait (min)")
         title = f"(a) {kind} days" if ax is axes[0] else f"{kind} days"
@@ -284,36 +258,21 @@ def kinds_of_days(results: Results) -> list[Row]:
     over replications.
     """
     found = []
-    for kind in ("quiet", "normal", "surge", "hectic"):
+    for kind in KINDS:
         for policy in dict.fromkeys(row["policy"] for row in results.days):
             months: dict[int, list[float]] = {}
             for row in results.days:
                 if (row["kind"], row["policy"]) == (kind, policy):
                     months.setdefault(row["replication"], []).append(row["wait_min"])
             wait = mean([float(np.mean(waits)) for waits in months.values()])
-            found.append(
-                {
-                    "kind": kind,
-                    "policy": policy,
-                    "wait_min": wait.mean,
-                    "half_width_95": wait.half_width,
-                    "months": wait.n,
-                }
-            )
+            own = {"reproduced": wait.mean, "half_width_95": wait.half_width, "n": wait.n}
+            found.append({"kind": kind, "policy": policy, "column": "wait, min", **own})
     return found
-
-
-def _reproduced(row: Row) -> Row:
-    return {
-        "reproduced": row["wait_min"],
-        "half_width_95": row["half_width_95"],
-        "n": row["months"],
-    }
 
 
 @FIGURES.add(
     "5.8",
-    ("The month: missed deadlines against tardiness, with the Pareto front"),
+    "The month: missed deadlines against tardiness, with the Pareto front",
     (6.3, 4.2),
     needs=("5.13",),
 )
@@ -321,12 +280,10 @@ def lateness(results: Results) -> list[Row]:
     """Misses and tardiness of the month, and how Adaptive differs from CADR in
     the same months.
     """
-    found = [
-        row for row in table_rows("5.13", results) if row["column"] in ("miss, %", "tardiness, min")
-    ]
+    found = [row for row in table_rows("5.13", results) if row["column"] in (MISS, LATE)]
     if results.policies and not {"adaptive", "cadr"} <= {*results.policies}:
         return found
-    for figure in ("miss, %", "tardiness, min"):
+    for figure in (MISS, LATE):
         one, other = (
             next(row for row in found if (row["row"], row["column"]) == (name, figure))
             for name in ("Adaptive", "CADR")
@@ -337,23 +294,16 @@ def lateness(results: Results) -> list[Row]:
         )
         ours = paired_difference(mine, its)
         published = one["published"] - other["published"]
-        found.append(
-            {
-                **one,
-                "row": "Adaptive - CADR",
-                "part": "paired difference",
-                "published": published,
-                "verdict": "",
-            }
-        )
-        found[-1] |= {"reproduced": ours.mean, "half_width_95": ours.half_width, "counted": False}
+        place = {"row": "Adaptive - CADR", "part": "paired difference", "published": published}
+        own = {"reproduced": ours.mean, "half_width_95": ours.half_width}
+        found.append({**one, **place, **own, "verdict": "", "counted": False})
     return found
 
 
 @lateness.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax = canvas.add_subplot()
-    miss, late = (where(rows, column=column, part="") for column in ("miss, %", "tardiness, min"))
+    miss, late = (where(rows, column=column, part="") for column in (MISS, LATE))
     names = [_ours(row["row"]) for row in miss]
     x, y = ((numbers(each, "reproduced"), numbers(each, "half_width_95")) for each in (miss, late))
     published = (numbers(miss, "published"), numbers(late, "published"))
@@ -417,7 +367,7 @@ def _beside(
     )
 
 
-@FIGURES.add("5.9", ("Missed deadlines day by day over one month"), (6.3, 3.6), needs=("5.13",))
+@FIGURES.add("5.9", "Missed deadlines day by day over one month", (6.3, 3.6), needs=("5.13",))
 def daily_rows(
     results: Results, policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr")
 ) -> list[Row]:
@@ -438,7 +388,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 
 slots = FIGURES.add(
     "slots",
-    ("Wait and miss by number of slots, hectic day (Table 5.7)"),
+    "Wait and miss by number of slots, hectic day (Table 5.7)",
     (6.3, 3.6),
     needs=("5.7",),
     seen=compared,
@@ -449,9 +399,7 @@ slots = FIGURES.add(
 @slots.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(1, 2)
-    for ax, part, label in zip(
-        axes, ("wait, min", "miss, %"), ("mean wait (min)", "missed deadlines (%)")
-    ):
+    for ax, (part, label) in zip(axes, LABELS.items()):
         chosen = where(rows, part=part)
         _lines(ax, chosen, "column", _numbers(chosen))
         ax.set(xlabel="slots (C_max)", ylabel=label, xticks=(3, 5, 7, 10))
@@ -461,7 +409,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @FIGURES.add(
     "thresholds",
-    ("Wait and miss by rescue threshold and by critical ratio, hectic day (Tables 5.8 and 5.9)"),
+    "Wait and miss by rescue threshold and by critical ratio, hectic day (Tables 5.8 and 5.9)",
     (6.3, 4.4),
     needs=("5.8", "5.9"),
     seen=compared,
@@ -476,9 +424,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(2, 2)
     places = (("5.8", "SPT+Rescue", "rescue threshold (s)"), ("5.9", "CADR", "critical ratio"))
     for line, (table, name, label) in zip(axes, places):
-        for ax, column, metric in zip(
-            line, ("wait, min", "miss, %"), ("mean wait (min)", "missed deadlines (%)")
-        ):
+        for ax, (column, metric) in zip(line, LABELS.items()):
             chosen = [{**row, "column": name} for row in where(rows, table=table, column=column)]
             _lines(ax, chosen, "column", _numbers(chosen))
             ax.set(xlabel=label, ylabel=metric, xlim=(0, None), ylim=(0, None))
@@ -487,7 +433,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @FIGURES.add(
     "reservations",
-    ("Slots reserved by RH, surge day (Table 5.10)"),
+    "Slots reserved by RH, surge day (Table 5.10)",
     (6.3, 3.2),
     needs=("5.10",),
     seen=compared,
@@ -513,7 +459,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @FIGURES.add(
     "cells",
-    ("Every counted cell: published against reproduced"),
+    "Every counted cell: published against reproduced",
     (6.3, 5.0),
     needs=COUNTED,
     seen=compared,
@@ -527,7 +473,21 @@ def cells(results: Results) -> list[Row]:
 
 @cells.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    published_vs_reproduced(_Report(rows), ax=canvas.add_subplot())
+    found = [
+        Judged(
+            table=row["table"],
+            row=row["row"],
+            column=row["column"],
+            part=row["part"],
+            printed=repr(row["published"]),
+            ours=repr(row["reproduced"]),
+            half_width=row["half_width_95"],
+            verdict=row["verdict"],
+            counted=row["counted"],
+        )
+        for row in rows
+    ]
+    published_vs_reproduced(Report(None, {"": found}, []), ax=canvas.add_subplot())
 
 
 def log_ticks(ax: Axes, ticks: Sequence[int]) -> None:

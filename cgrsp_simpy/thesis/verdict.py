@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -27,6 +28,7 @@ from cgrsp_simpy.thesis.experiments import (
     Table,
     average,
     composites,
+    weights_in,
 )
 from cgrsp_simpy.thesis.notes import CHANCE, KNOWN, STANDARDISED, STANDARDISED_NOTE
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
@@ -229,15 +231,13 @@ def event_utilisation_pct(run: Run) -> float:
     jobs = run.jobs
     taken, freed = np.sort(jobs["dispatch_s"]), np.sort(jobs["finish_s"])
 
-    def held(at: str, before_decision: bool = False) -> np.ndarray:
-        started = np.searchsorted(taken, jobs[at], "left" if before_decision else "right")
+    def held(at: str, side: Literal["left", "right"] = "right") -> np.ndarray:
+        """side: "left" before the decision of the instant, else after it."""
+        started = np.searchsorted(taken, jobs[at], side)
         return np.asarray(started - np.searchsorted(freed, jobs[at], "right"))
 
-    arrival, completion = (
-        held("submit_s", before_decision=True),
-        held("finish_s", before_decision=True),
-    )
-    events = [arrival, held("submit_s"), held("start_s"), completion, held("finish_s")]
+    events = [held("submit_s", "left"), held("submit_s"), held("start_s")]
+    events += [held("finish_s", "left"), held("finish_s")]
     return 100 * float(np.mean(events)) / len(run.scenario.slots)
 
 
@@ -248,22 +248,21 @@ def _significance(table: Table, results: Results, n: int) -> list[Judged]:
     """p-values at the printed number of pairs, with Holm's step-down over the printed family, and
     what each concludes.
     """
-    rows = {cell.row: cell for cell in table.cells if cell.column == "t"}
-    samples = {row: results.sample(cell.measure, n) for row, cell in rows.items()}
-    p_values = [
-        _two_sided(float(rows[row].measure.statistic(*samples[row])), table.n) for row in rows
-    ]
+    cells = [cell for cell in table.cells if cell.column == "t"]
+    samples = {cell.row: results.sample(cell.measure, n) for cell in cells}
+    t = [float(cell.measure.statistic(*samples[cell.row])) for cell in cells]
+    p_values = [float(2 * scipy.special.stdtr(table.n - 1, -abs(each))) for each in t]
     found = []
-    for row, p, adjusted in zip(rows, p_values, holm(p_values)):
+    for row, p, adjusted in zip(samples, p_values, holm(p_values)):
         printed = dict(zip(PRINTED[table.id].columns, PRINTED[table.id].rows[row]))
         test = paired_test(*(values.tolist() for values in samples[row]))
         ours = "Yes" if adjusted < 0.05 else "No"
         found += [
             Judged(table.id, row, column, "", printed.get(column, ""), value, n=n)
             for column, value in (
-                ("p", _p(p)),
-                ("Holm's p", _p(adjusted)),
-                ("Wilcoxon's p", _p(test.wilcoxon_p)),
+                ("p", p_text(p)),
+                ("Holm's p", p_text(adjusted)),
+                ("Wilcoxon's p", p_text(test.wilcoxon_p)),
                 ("paired d", f"{test.d_paired:.3f}"),
             )
         ]
@@ -290,11 +289,8 @@ def _significance(table: Table, results: Results, n: int) -> list[Judged]:
     return found
 
 
-def _two_sided(t: float, pairs: int) -> float:
-    return float(2 * scipy.special.stdtr(pairs - 1, -abs(t)))
-
-
-def _p(p: float) -> str:
+def p_text(p: float) -> str:
+    """A p-value, to three decimals."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -363,11 +359,9 @@ def composite_error() -> float:
     The costs of those runs are not printed; their six normalised values are the least-squares ones
     of Table 5.11 itself.
     """
-    wait, miss = np.array([_two(cell) for cell in _row("5.7", "C_max = 5")]).T
-    entries = np.array(
-        [[float(cell) for cell in _row("5.11", row)] for row in PRINTED["5.11"].rows]
-    )
-    settings = [_setting(row) for row in PRINTED["5.11"].rows]
+    wait, miss = np.array([cell.split("/") for cell in _row("5.7", "C_max = 5")], float).T
+    entries = np.array([_row("5.11", row) for row in PRINTED["5.11"].rows], float)
+    settings = [weights_in(row) for row in PRINTED["5.11"].rows]
     weight = np.array([[w] for w, _ in settings])
     service = np.array([composites(wait, miss, wait, 0.0, ratio) for _, ratio in settings])
     rest = entries - (1 - weight) * service
@@ -378,12 +372,3 @@ def composite_error() -> float:
 def _row(id: str, row: str) -> list[str]:
     by_name = dict(zip(PRINTED[id].columns, PRINTED[id].rows[row]))
     return [by_name[name] for policy in SCORED for name in by_name if NAMES[name] == policy]
-
-
-def _two(cell: str) -> list[float]:
-    return [float(number) for number in cell.split("/")]
-
-
-def _setting(row: str) -> tuple[float, float]:
-    name, _, value = row.partition(" = ")
-    return (float(value), 10.0) if name == "w_cost" else (0.5, float(value))

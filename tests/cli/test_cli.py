@@ -91,13 +91,6 @@ def test_compare_prints_a_table_with_intervals_and_tests_against_the_first_polic
     assert table == str(cg.compare(cg.day("quiet"), ["edf", "fifo"], range(3))) + "\n"
 
 
-def test_one_seed_has_no_interval(printed):
-    assert "±" not in printed("compare --day quiet --policies fifo,spt --seeds 1")
-    found = json.loads(printed("compare --day quiet --policies fifo,spt --seeds 1 --format json"))
-    assert found["policies"]["fifo"]["wait_min"]["ci95"] == [None, None]
-    assert found["policies"]["fifo"]["wait_min"]["n"] == 1
-
-
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_a_figure_that_does_not_exist_is_null_in_json_and_a_dash_in_the_table(printed, seeds):
     line = f"compare --day quiet --tight-fraction 0 --policies fifo,spt --seeds {seeds}"

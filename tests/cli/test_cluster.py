@@ -12,9 +12,8 @@ from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Mix, Offered, generate
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.paper import table
-from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.compare import compare
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -43,44 +42,6 @@ def test_a_study_holds_the_figures_of_single_runs():
         **metrics(simulate(jobs, PAPER_CLUSTER, make_scheduler("hps:monotone=true"))),
     }
     assert study.title == "60 jobs of the mix, none after them, offered load 1, 64 GPUs on 8 nodes"
-
-
-@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
-def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers, monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 80)  # a task a seed
-    setting, names = Scenario(Offered(jobs=40, warm_up=0)), ["fifo", "easy"]
-    expected = compare(setting, names, range(3)).rows
-    assert (
-        compare(setting, names, range(3), executor=workers, out=tmp_path / "out").rows == expected
-    )
-    chunks = sorted((tmp_path / "out" / "chunks").iterdir())
-    chunks[1].unlink()  # as if it had been interrupted
-    assert compare(setting, names, range(3), out=tmp_path / "out").rows == expected
-    with pytest.raises(InputError, match=r"was made with scenario.source.load 0\.9, not 0\.8"):
-        compare(
-            Scenario(Offered(jobs=40, load=0.8, warm_up=0)), names, range(3), out=tmp_path / "out"
-        )
-
-
-def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
-    def leaves(moment):
-        raise SystemExit(0)
-
-    monkeypatch.setitem(SCHEDULERS, "leaves", lambda: leaves)
-    study = compare(Scenario(Offered(jobs=20, warm_up=0)), ["fifo", "leaves"], range(2))
-    assert [
-        row["policy"] for row in study.failures if "raised SystemExit: 0 (" in row["error"]
-    ] == ["leaves"] * 2
-
-
-def test_compare_prints_the_same_forms_as_cgrsp_compare(capsys):
-    options = ("compare", "--policies", "fifo,hps:monotone=true", "--jobs", 40, "--seeds", 3)
-    options += ("--warm-up", 0)
-    found = json.loads(said(capsys, *options, "--format", "json"))
-    assert list(found["policies"]) == ["fifo", "hps:monotone=true"]
-    assert set(found["policies"]["fifo"]["wait_s"]) >= {"mean", "ci95", "n"}
-    assert said(capsys, *options, "--format", "csv").count("\n") == 1 + 2 * 3
-    assert "difference from fifo, paired by seed" in said(capsys, *options)
 
 
 def test_jobs_that_arrive_at_once_have_no_throughput_in_any_format(tmp_path, capsys):

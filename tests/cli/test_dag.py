@@ -11,8 +11,6 @@ from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.policies import SCHEDULERS, SEARCHES, find
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.studies.compare import compare
 
 PEGASUS = Path(__file__).resolve().parents[3] / "shared" / "data" / "pegasus"
 GRAPH = ("--graph", "er:n=30", "--platform", "gpus=4")
@@ -75,23 +73,6 @@ def test_a_search_in_seconds_ends_in_time(capsys):
     )
     for row in json.loads(answer)["schedulers"]:
         assert 0.4 <= row["seconds"] < 4 and row["evaluations"] > 10
-
-
-@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
-def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers):
-    scenario, names = (
-        Scenario("er:n=20", Servers(3), budget=Budget(20)),
-        ["heft", "rtgs", "ddqn:updates=2"],
-    )
-    first = compare(scenario, names, range(3), workers, out=tmp_path / "kept")
-    again = compare(scenario, names, range(3), out=tmp_path / "kept")
-    assert again.rows == first.rows  # with the seconds: nothing was run again
-    anew = compare(scenario, names, range(3))
-    assert [[row[name] for name in FIGURES] for row in anew.rows] == [
-        [row[name] for name in FIGURES] for row in first.rows
-    ]
-    with pytest.raises(InputError, match="results"):
-        compare(scenario.varied(budget=30), names, range(3), out=tmp_path / "kept")
 
 
 def test_compare_prints_means_tests_and_ranks(capsys):

@@ -100,13 +100,6 @@ def test_prices_count_in_their_own_unit(capsys):
     assert json.loads(out)["price"] == pytest.approx(2)
 
 
-@pytest.mark.slow
-def test_two_processes_print_the_same(capsys):
-    options = ["compare", "--machines", "95", *SMALL, "--policies", "compound"]
-    one, two = (told(capsys, *options, *more)[1] for more in ([], ["--workers", "2"]))
-    assert one == two
-
-
 def test_compare_has_the_formula_beside(capsys):
     status, out, err = told(capsys, "compare", "--machines", "101", *SMALL, "--format", "json")
     found = json.loads(out)

@@ -397,8 +397,8 @@ def _faults_of(path: Path) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except Exception as error:  # what is drawn may fail in any way
-        told = f"{type(error).__name__}: {error}"
-        raise InputError(f"{path} must be as its command wrote it ({told})") from error
+        kind = "" if isinstance(error, Warning) else f"{type(error).__name__}: "
+        raise InputError(f"{path} must be as its command wrote it ({kind}{error})") from error
 
 
 def _saved(canvas: Canvas, ending: str) -> bytes:

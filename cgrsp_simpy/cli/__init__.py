@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli.options import MOST_HELD, Answer, add_options, summary
-from cgrsp_simpy.cli.parsing import Parser
+from cgrsp_simpy.cli.parsing import COMMON, Parser
 from cgrsp_simpy.cli.working import working
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.model.files import MOST_BYTES, MOST_LINES, large_files
@@ -120,6 +120,8 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     for word in words:
         if word.startswith("-") and word.endswith("=--"):  # argparse drops such a value
             parser.error(f"argument {word[:-3]}: expected one argument")
+    if words and COMMON.get(words[-1]):  # else it takes the verb, before which it is put
+        parser.error(f"argument {words[-1]}: expected one argument")
     return parser.parse_args(words)
 
 

@@ -142,7 +142,8 @@ class Pairs(argparse.Action):
         held = getattr(namespace, self.dest) or {}
         both = isinstance(values, dict) and isinstance(held, dict)
         if held and (not both or held.keys() & values):
-            raise argparse.ArgumentError(self, f"{values} is given twice, beside {held}")
+            twice = ", ".join(name for name in values if name in held) if both else values
+            raise argparse.ArgumentError(self, f"{twice} is given twice")
         setattr(namespace, self.dest, {**held, **values} if both else values)
 
 

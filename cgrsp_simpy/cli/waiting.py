@@ -112,7 +112,10 @@ def _add_plan(actions: Any) -> None:
 
 def _share(text: str) -> float:
     """20%, or 0.2."""
-    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise InputError(f"{text!r} must be a share, such as 0.2 or 20%") from None
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:

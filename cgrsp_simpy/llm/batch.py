@@ -31,7 +31,7 @@ class Request(NamedTuple):
     weight : float
         Importance, without a unit.
     alone_s : float
-        How long it takes on a replica of its own, seconds.
+        How long it takes on a replica of its own, its whole prompt in one step, seconds.
     """
 
     id: int

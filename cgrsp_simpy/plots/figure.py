@@ -5,8 +5,10 @@ the CSV, a PNG of 200 dpi, an SVG and a PDF, and an index.
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from io import BytesIO, StringIO
 from itertools import combinations
@@ -109,7 +111,8 @@ class Figure:
         self, path: str | Path, style: Style = "print", *, width: float | None = None
     ) -> Canvas:
         """The figure drawn from its CSV; nothing is run. style, width: as of `Gallery.figure`."""
-        return self.drawn(self.read(_text_of(Path(path))), style, width=width)
+        with _faults_of(Path(path)):
+            return self.drawn(self.read(_text_of(Path(path))), style, width=width)
 
     def drawn(
         self,
@@ -143,12 +146,13 @@ class Figure:
         the paths. rows: None for those of its CSV in the folder. pgf: as PGF, too. Raises
         InputError where a file cannot be read or written.
         """
-        text = _text_of(Path(folder) / f"{self.stem}.csv") if rows is None else csv_text(rows)
-        canvas = self.drawn(self.read(text), style, runs, width=width)
         endings = (*ENDINGS, *["pgf"] * pgf)
-        with styled(style):
-            pictures = [_saved(canvas, ending) for ending in endings]
         paths = [Path(folder) / f"{self.stem}.{ending}" for ending in ("csv", *endings)]
+        with _faults_of(paths[0]) if rows is None else nullcontext():
+            text = _text_of(paths[0]) if rows is None else csv_text(rows)
+            canvas = self.drawn(self.read(text), style, runs, width=width)
+            with styled(style):
+                pictures = [_saved(canvas, ending) for ending in endings]
         for path, content in zip(paths, (text.encode(), *pictures)):
             write_whole(path, content)
         return paths
@@ -375,9 +379,26 @@ def _size(size: tuple[float, float], style: Style, width: float | None) -> tuple
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
+    if not text.partition("\n")[2].strip():
+        raise InputError(f"{path} has no rows")
+    return text
+
+
+@contextmanager
+def _faults_of(path: Path) -> Iterator[None]:
+    """Tell that a figure cannot be drawn from a CSV file as an InputError with its name."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # of numbers that overflow
+            yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # what is drawn may fail in any way
+        kind = "" if isinstance(error, Warning) else f"{type(error).__name__}: "
+        raise InputError(f"{path} must be as its command wrote it ({kind}{error})") from error
 
 
 def _saved(canvas: Canvas, ending: str) -> bytes:

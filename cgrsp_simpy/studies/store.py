@@ -37,7 +37,7 @@ def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
     compares instead of writing.
 
     sample: how many tasks, drawn by the seed; of a directory with fewer all. Raises InputError, in
-    the study, for a directory that is not finished.
+    the study, for a directory that is not finished, and after it for a file of no task of its.
     """
     check_whole("sample", sample, least=1)
     found = Checked(sample, seed)
@@ -46,19 +46,23 @@ def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
         yield found
     finally:
         _CHECKED.reset(token)
+    for path in found.left.values():
+        raise InputError(f"{path} is of no task of its study; remove it")
 
 
 @dataclass
 class Checked:
     """What was run again.
 
-    tasks: their numbers. differing: those of other outcomes than are kept.
+    tasks: their numbers. differing: those of other outcomes than are kept. left: the files of those
+    that were not run yet.
     """
 
     sample: int
     seed: int
     tasks: list[int] = field(default_factory=list)
     differing: list[int] = field(default_factory=list)
+    left: dict[int, Path] = field(default_factory=dict)
 
     def choose(self, store: Store) -> None:
         """Draw the tasks of a directory."""
@@ -67,6 +71,7 @@ class Checked:
             raise InputError(f"{store.path} holds no finished tasks")
         chosen = stream(self.seed, "verify").permutation(len(done))[: self.sample]
         self.tasks = sorted(done[place] for place in chosen)
+        self.left = {task: store.path / f"chunks/{task:06}.json" for task in self.tasks}
 
 
 _CHECKED: ContextVar[Checked | None] = ContextVar("checked", default=None)
@@ -147,7 +152,8 @@ class Store:
 
     def numbers(self) -> list[int]:
         """The numbers of the tasks that are done."""
-        return sorted(int(path.stem) for path in (self.path / "chunks").glob("[0-9]*.json"))
+        stems = [path.stem for path in (self.path / "chunks").glob("[0-9]*.json")]
+        return sorted(int(each) for each in stems if each.isdecimal() and each == f"{int(each):06}")
 
     def take_numbers(self, count: int) -> int:
         """The first of `count` numbers for tasks; the next call begins after them."""
@@ -192,6 +198,7 @@ class Store:
     def save(self, number: int, outcomes: Sequence[Sequence[Outcome]]) -> None:
         """Keep the outcomes of a task; while verifying, compare them with those that are kept."""
         if self._checked:
+            self._checked.left.pop(number, None)
             kept = self._kept(number, [len(unit) for unit in outcomes])
             if json.dumps(_without_wall_time(kept)) != json.dumps(_without_wall_time(outcomes)):
                 self._checked.differing.append(number)

@@ -63,6 +63,18 @@ def test_an_unfinished_directory_is_not_called_altered(made, capsys):
     assert "is not finished" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["0abc", "1²", "١", "7"])
+def test_a_file_that_has_no_number_of_a_task_is_none(made, capsys, name):
+    (made / "chunks" / f"{name}.json").write_text("{}")
+    assert main(["verify", "out", "--sample", "100"]) == 0
+
+
+def test_a_file_of_no_task_is_not_counted_among_those_that_were_run_again(made, capsys):
+    (made / "chunks" / "000777.json").write_text("{}")
+    assert main(["verify", "out", "--sample", "100"]) == 2
+    assert "000777.json is of no task of its study" in capsys.readouterr().err
+
+
 def test_a_study_of_a_script_is_checked_there(tmp_path):
     def study():
         return cg.compare(cg.day("quiet"), ["fifo"], range(3), out=tmp_path / "a")

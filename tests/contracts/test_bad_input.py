@@ -74,6 +74,9 @@ OPTIONS = [
     # not a policy; the nearest is offered
     ("compare --policies fifoo", ["policy", "'fifoo'", "mean 'fifo'", "cadr-oo"]),
     ("compare --policies", ["--policies", "expected one argument"]),  # no value
+    # nor has an option that is read before the verb, which is none
+    ("compare --day quiet --format", ["--format", "expected one argument"]),
+    ("dag compare --seeds 1 --workers", ["--workers", "expected one argument"]),
     ("compare --policies fifo,", ["policy", "''", "fifo"]),  # an empty name after the comma
     # the same twice
     (
@@ -148,7 +151,8 @@ OPTIONS = [
     ("run --terms warm=3", ["--terms", "'warm'", "mean 'warm_s'"]),  # no such term; the nearest
     ("run --terms warm_s=x", ["--terms", "warm_s", "'x'", "a number"]),  # a text
     ("run --terms warm_s=1,warm_s=2", ["--terms", "warm_s", "twice"]),
-    ("run --terms warm_s=1 --terms warm_s=2", ["--terms", "warm_s", "twice"]),
+    ("run --terms warm_s=1,retry_s=2 --terms warm_s=2", ["--terms: warm_s is given twice"]),
+    ("waiting plan --trace x.csv --limit p95=1h --growth x", ["--growth", "'x'", "20%"]),  # a text
     ("run --terms warm_s", ["--terms", "'warm_s'", "name=value"]),  # no value
     ("run --market persistance_s=9", ["'persistance_s'", "mean 'persistence_s'"]),
     ("run --log window=0:9,windw=0:9", ["--log", "'windw'", "mean 'window'"]),

@@ -9,6 +9,7 @@ panels, legends, ticks, intervals and colours are looked at.
 """
 
 import re
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from cgrsp_simpy.cluster.paper import figures as cluster
 from cgrsp_simpy.dag.paper import figures as dag
 from cgrsp_simpy.hgsp.paper import figures as hgsp
 from cgrsp_simpy.llm import figures as llm
+from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.plots import marks, styled
 from cgrsp_simpy.plots.style import COLUMNS_MM, LOOKS, STYLE, ink
 from cgrsp_simpy.spot.paper import figures as spot
@@ -103,6 +105,17 @@ def test_the_index_says_what_the_rows_say(module, id):
     rows = figure.read(path.read_text(encoding="utf-8"))
     assert figure.seen(rows) in told
     assert figure.table(rows) in told
+
+
+@pytest.mark.parametrize("cell", ["x", "nan"])
+@every_figure
+def test_a_changed_file_is_drawn_or_refused(module, id, cell, tmp_path):
+    figure = GALLERIES[module][id]
+    header = path_of(module, id).read_text(encoding="utf-8").partition("\n")[0]
+    row = ",".join([cell] * (header.count(",") + 1))
+    (tmp_path / f"{figure.stem}.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
+    with suppress(InputError):
+        figure.write(tmp_path, None)
 
 
 def panels_of(canvas):

@@ -16,6 +16,7 @@ import pytest
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 from PIL import Image
+from support import check_bad_input, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -358,6 +359,24 @@ def test_figures_of_decisions_are_redrawn_too(capsys, tmp_path):
     files = sorted(map(str, tmp_path.iterdir()))
     assert main(["redraw", *files]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "has no rows"),
+        ("row,column,reproduced\n", "has no rows"),
+        ("row,reproduced\nfifo,1\n", "must be as its command wrote it"),  # a column is missing
+        ("row,column\nfifo,wait_min,2\n", "must be as its command wrote it"),  # a cell too many
+    ],
+)
+def test_a_damaged_file_of_a_figure_is_one_line(text, told, capsys, tmp_path):
+    """Nothing is drawn over the picture that is there."""
+    (tmp_path / "figure_5_6.csv").write_text(text)
+    (tmp_path / "figure_5_6.png").write_text("whole")
+    check_bad_input(outcome(capsys, "redraw", str(tmp_path / "figure_5_6.csv")), [told])
+    assert (tmp_path / "figure_5_6.png").read_text() == "whole"
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize(

@@ -331,20 +331,17 @@ class Scenario(Model):
     def tags(self) -> Tags:
         return getattr(self.workload, "tags", Tags())
 
-    def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a job, with names in place of the numbers of class, GPU type and status.
-
-        slots: the indices of all slots of the job, as text with spaces between. Jobs of a log have
-        its own columns beside, job_id first; one whose name is taken is put behind log_.
+    def row_columns(self, run: Run) -> dict[str, Any]:
+        """Those of JobRecord, with names in place of the numbers of class, GPU type and status;
+        slots: the indices of all slots of the job, as text with spaces between.
         """
-        tags, gpus = self.tags, [gpu.name for gpu in self.gpus]
-        classes = [each.name for each in self.workload.classes]
-        held = super().rows(run)
-        for row in held:
-            row["deadline_class"], row["gpu"] = classes[row["deadline_class"]], gpus[row["gpu"]]
-            row["status"], row["slots"] = STATUS_NAMES[row["status"]], row.pop("places")
-            row |= tags.of(row["job"], row) if tags else {}
-        return held
+        columns, names = dict(super().row_columns(run)), {"status": STATUS_NAMES}
+        names["deadline_class"] = [each.name for each in self.workload.classes]
+        names["gpu"] = [gpu.name for gpu in self.gpus]
+        for name, own in names.items():
+            columns[name] = [own[index] for index in columns[name].tolist()]
+        columns["slots"] = columns.pop("places")
+        return columns
 
     def kinds(self, run: Run, by: str) -> dict[int, str]:
         """The kinds of the jobs, by their ids; by: "complexity", "class" (of the deadline) or

@@ -31,7 +31,6 @@ mean over the lags has to be greater with two scales by more than one standard e
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -48,7 +47,15 @@ from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.logs.fields import faults_of
 from cgrsp_simpy.logs.market import NOT_FETCHED, Snapshots, read_market
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.model.files import check_keys, entries, make, mapping, table_of, toml_text
+from cgrsp_simpy.model.files import (
+    check_keys,
+    entries,
+    make,
+    mapping,
+    read_toml,
+    table_of,
+    toml_text,
+)
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.market import LOW, Floats, Holding, HourlyStock, Market, StockSeries
 from cgrsp_simpy.rental.scenario import Scenario
@@ -504,10 +511,7 @@ def measured_toml(fits: Sequence[StockFit]) -> str:
 
 def _of_toml(path: Path) -> Measured:
     with faults_of(path):
-        try:
-            found = tomllib.loads(path.read_bytes().decode("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(str(error)) from None
+        found = read_toml(path)
         check_keys("the file", found, ("stock", "price"))
         stock = tuple(make(HourlyStock, each, "[[stock]]") for each in entries(found, "stock"))
         require(len(stock) > 0, "[[stock]]", 0, "at least one table")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -90,7 +89,7 @@ def check_job(job: Job) -> None:
         check_whole(f"job {job.id}: {name}", getattr(job, name), least=1)
     check_bool(f"job {job.id}: tight", job.tight)
     check_whole(f"job {job.id}: deadline_class", job.deadline_class, least=0)
-    if not 0 <= job.submit_s <= job.deadline_s < inf:
+    if not 0 <= job.submit_s <= job.deadline_s < math.inf:
         times = f"submit_s(={job.submit_s!r}) and deadline_s(={job.deadline_s!r})"
         raise InputError(f"job {job.id}: {times} must be finite, with 0 <= submit_s <= deadline_s")
 

@@ -33,6 +33,8 @@ import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import (
     InputError,
+    check_fields,
+    check_fraction,
     check_number,
     check_shares,
     check_whole,
@@ -414,10 +416,7 @@ class Market:
         for status, (least, greatest) in zip(Status, ranges):
             check_number(f"least delay at {status.name.title()} stock", least, least=0)
             check_number(f"greatest delay at {status.name.title()} stock", greatest, least=least)
-        for name in ("high_cap", "medium_cap"):
-            value = getattr(self, name)
-            check_number(name, value, least=0)
-            require(value <= 1, name, value, "a number from 0 to 1")
+        check_fields(self, check_fraction, "high_cap", "medium_cap")
         check_number("medium_factor", self.medium_factor, least=0)
         object.__setattr__(self, "delay_s", tuple((least, greatest) for least, greatest in ranges))
         for name, kind, one, many in (

@@ -25,9 +25,9 @@ from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.stock import DAY_S, Stock
 
-STEP_S, DAY_S = 10.0, 86400.0
+STEP_S = 10.0
 MOST_STEPS = 30_000  # of a horizon, three and a half days of STEP_S
 AFTER_S = 1e-6  # by when a change of the clock has come, whatever its rounding
 KNOWN = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # chances of a status that is known

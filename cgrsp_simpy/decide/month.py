@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_one_of, check_shares, check_whole, require
-from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.rental.record import Totals, figures
@@ -215,6 +214,7 @@ class Month(Study):
     _rows: list[Row]
     days: list[Row]
     mix: dict[str, float]
+    noun, metrics, shown, tested = Scenario.noun, Scenario.metrics, Scenario.shown, Scenario.tested
 
     @property
     def title(self) -> str:
@@ -233,26 +233,6 @@ class Month(Study):
     def clusters(self) -> list[int]:
         """The seeds, or one for all where a market is replayed."""
         return [0] * len(self.seeds) if self.common else self.seeds
-
-    @property
-    def noun(self) -> str:
-        """What a policy is called."""
-        return Scenario.noun
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """What the figures are."""
-        return Scenario.metrics
-
-    @property
-    def shown(self) -> Sequence[str]:
-        """The figures of the table."""
-        return Scenario.shown
-
-    @property
-    def tested(self) -> Sequence[str]:
-        """The figures that are compared."""
-        return Scenario.tested
 
     def run(self, policy: str, replication: int, day: int) -> Run:
         """The run of one day, with its per-job records: simulated again, equal to the bit.

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +68,7 @@ def levels_of(
 
 def _spans(values: np.ndarray) -> list[float]:
     """Numbers that are the same for values that are nearly equal."""
-    least, most = float(values[values > 0].min(initial=inf)), float(values.max())
+    least, most = float(values[values > 0].min(initial=math.inf)), float(values.max())
     ratio = max(NEAR, (most / least) ** (1 / MOST_LEVELS))
     with np.errstate(divide="ignore"):
         found: list[float] = np.floor(np.log(values / least) / math.log(ratio)).tolist()

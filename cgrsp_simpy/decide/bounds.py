@@ -401,8 +401,7 @@ class _Program:
 
     def _by_step(self, price: np.ndarray) -> np.ndarray:
         """Prices by pool and step, of prices by pool and shape."""
-        by_step: np.ndarray = price.reshape(len(self.own.slots), -1) @ self.basis.T
-        return by_step
+        return np.asarray(price.reshape(len(self.own.slots), -1) @ self.basis.T)
 
     def bound(self, price: np.ndarray) -> float:
         """The bound that prices by pool and step give, of the jobs as they are."""

@@ -164,8 +164,7 @@ class Dispatches:
         wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + laws.delay_s[v]
         missed, late_s = laws.miss(c, g, v, slack), laws.late_s(c, g, v, slack)
         own = units.wait * wait_s + units.miss * missed + units.late * late_s
-        cost: np.ndarray = self.levels[c].weight * own + units.rent * laws.rent_usd[c, g]
-        return cost
+        return np.asarray(self.levels[c].weight * own + units.rent * laws.rent_usd[c, g])
 
     def least(self, price: np.ndarray) -> np.ndarray:
         """Wait from time 0 on, rent and price of a dispatch within a step, at least; shape (levels,

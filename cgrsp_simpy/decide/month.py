@@ -117,7 +117,9 @@ def month(
     ):
         check_whole(name, number, least=least)
     seeds = check_seeds(range(first_seed, first_seed + replications))
-    scenarios = {kind: _checked(scenario(kind)) for kind in mix}
+    scenarios = {kind: scenario(kind) for kind in mix}
+    for made in scenarios.values():
+        require(isinstance(made, Scenario), "scenario", made, "a Scenario")
     calendar = [each for seed in seeds for each in days_of(mix, days, seed)]
     store = open_store(out, "month", named, seeds, mix=dict(mix), days=days, scenarios=scenarios)
     runs = replicate(wanted_days(calendar, scenarios, list(named.values())), executor, store)
@@ -125,11 +127,6 @@ def month(
     study = Month(scenarios, named, rows, day_rows(calendar, scenarios, named, runs), dict(mix))
     study.keep(store)
     return study
-
-
-def _checked(made: Any) -> Scenario:
-    require(isinstance(made, Scenario), "scenario", made, "a Scenario")
-    return made  # type: ignore[no-any-return]
 
 
 def wanted_days(
@@ -249,10 +246,6 @@ class Month(Study):
         return simulate(self._scenarios[row["kind"]], self._named[policy], row["seed"])
 
     def keep(self, store: Store | None) -> None:
-        """Write rows, days and summary into a results directory.
-
-        store: none writes nothing.
-        """
         super().keep(store)
         if store:
             store.write("days.csv", csv_text(self.days))

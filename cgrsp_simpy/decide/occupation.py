@@ -119,18 +119,16 @@ class Laws:
         self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray
     ) -> np.ndarray:
         """P(L > slack), slack in steps."""
-        missed: np.ndarray = np.where(
-            slack < 0, 1.0, self.beyond[c, g, v, np.clip(slack, 0, self.last)]
+        return np.asarray(
+            np.where(slack < 0, 1.0, self.beyond[c, g, v, np.clip(slack, 0, self.last)])
         )
-        return missed
 
     def late_s(
         self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray
     ) -> np.ndarray:
         """E max(0, L - slack), slack in steps."""
         within_s = self.held_s[c, g, v, np.clip(slack, 0, self.last)]
-        late_s: np.ndarray = self.mean_s[c, g, v] - within_s + self.step_s * np.maximum(0, -slack)
-        return late_s
+        return np.asarray(self.mean_s[c, g, v] - within_s + self.step_s * np.maximum(0, -slack))
 
 
 def longest_execution_s(gpus: Sequence[GpuType], levels: Sequence[Level]) -> float:

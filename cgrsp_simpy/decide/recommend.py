@@ -119,10 +119,8 @@ class Prices:
         return np.asarray(jobs["weight"] * (usd + self.price_wait * wait_s / 60))
 
     def bill(self, sums: Totals, slots: int, days: float) -> dict[str, float]:
-        """The cost of a day by its parts, and their sum.
-
-        sums: of a run. slots: that are kept. days: that the run stands for, > 0. Result: USD a day
-        by name of PARTS, and COST.
+        """The cost of a day in USD by name of PARTS, and COST, their sum, of a run with so many
+        slots that stands for so many days.
         """
         parts = {
             "rent_usd": sums.cost_usd / days,
@@ -170,10 +168,8 @@ class Option(NamedTuple):
 
 
 def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
-    """The policy in use with loose jobs later, where that can differ.
-
-    scenario: what is now. policy: in use. Result: one, or none: for an own policy, where no hour is
-    scarcer than another, and where all jobs are tight.
+    """The policy in use with loose jobs later; none for an own policy, where no hour is scarcer
+    than another, and where all jobs are tight.
     """
     named = isinstance(policy, str) and policy.partition(":")[0] in POLICIES
     loose = any(not each.tight and each.share for each in scenario.workload.classes)

@@ -107,12 +107,7 @@ class Renting:
             return self.terms.warm_s
         answers = self.live.answers
         self.view.decides(self.env.now)
-        try:
-            kept_s = self._keep_s(self.view, SlotView(slot, gpu))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise answers.raised(error) from error
+        kept_s = answers.asked(self._keep_s, self.view, SlotView(slot, gpu))
         if not isinstance(kept_s, Real) or not float(kept_s) >= 0:
             allowed = "that must be a number >= 0"
             raise answers.wrong(f"keeps slot {slot} for {kept_s!r} s; {allowed}")

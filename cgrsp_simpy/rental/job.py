@@ -147,10 +147,8 @@ class Service:
             check_number("sigma", sigma, least=0)
 
     def factors(self, generator: Generator, complexity: np.ndarray) -> list[float]:
-        """Realised over mean execution times, one factor a job.
-
-        generator: of the random numbers. complexity: of shape (jobs,), whole numbers from 1.
-        Result: in the order of `complexity`. Thesis Eq. 3.12.
+        """Realised over mean execution times, one factor a job, by its complexity, from 1 on
+        (thesis Eq. 3.12).
         """
         if self.distribution == "exponential":
             drawn: list[float] = generator.standard_exponential(len(complexity)).tolist()

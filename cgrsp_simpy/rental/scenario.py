@@ -418,8 +418,7 @@ class Scenario(Model):
         if "slots" in own:
             own["slots"] = round_robin(own["slots"], self.gpus)
         if "clock" in own:
-            check_one_of("clock", own["clock"], CLOCKS)
-            own["clock"] = _started(CLOCKS[own["clock"]], self.workload)
+            own["clock"] = _clock(own["clock"], self.workload)
         outer = names.pop("")
         for part, inner in names.items():  # the deadlines before the workload, which has them
             mine = {name: own.pop(name) for name in inner if name in own and name not in outer}
@@ -518,10 +517,7 @@ class Scenario(Model):
 
 
 def widths(workload: Workload) -> Iterable[int]:
-    """The numbers of slots that the jobs need, where they are known.
-
-    workload: of a scenario. Result: one a job; none where all jobs need one.
-    """
+    """The numbers of slots that the jobs need; none where all jobs need one."""
     if isinstance(workload, JobList):
         return [job.gpus for job in workload.listed]
     return workload.gpus if isinstance(workload, LoggedWorkload) else ()
@@ -581,14 +577,13 @@ def day(
     Thesis Section 5.1.1.
     """
     check_one_of("day", name, DAYS)
-    check_one_of("clock", clock, CLOCKS)
     usual_rate, usual_jobs = DAYS[name]
     workload = PoissonWorkload(
         jobs=usual_jobs if jobs is None else jobs,
         rate_per_s=usual_rate if rate_per_s is None else rate_per_s,
         deadlines=DeadlineClasses(tight_fraction),
     )
-    market = Market(CLOCKS[clock], persistence_s=persistence_s, sight=sight)
+    market = Market(_clock(clock, workload), persistence_s=persistence_s, sight=sight)
     types = _catalogue(gpus)
     fleet = (round_robin(slots, types), types, free_types)
     own = {each.name for each in fields(kind)} - {each.name for each in fields(Scenario)}
@@ -648,7 +643,6 @@ def trace(
     InputError
         For a value or a log that is not allowed.
     """
-    check_one_of("clock", clock, CLOCKS)
     if classes is not None:
         allowed = "left out where classes are given"
         require(tight_fraction is None, "tight_fraction", tight_fraction, allowed)
@@ -657,7 +651,7 @@ def trace(
     log = read_log(
         path, format, window, deadlines, strict=strict, columns=columns, class_column=class_column
     )
-    market = Market(_started(CLOCKS[clock], log), persistence_s=persistence_s, sight=sight)
+    market = Market(_clock(clock, log), persistence_s=persistence_s, sight=sight)
     types = _catalogue(gpus)
     fleet = (round_robin(slots, types), types, free_types)
     return Scenario(Path(path).name, log, *fleet, market, terms=terms or Terms())
@@ -669,10 +663,11 @@ def _catalogue(name: str) -> tuple[GpuType, ...]:
     return CATALOGUES[named]
 
 
-def _started(clock: Clock, workload: Workload) -> Clock:
-    """The clock, started at the hour of day of a workload that has one."""
+def _clock(name: str, workload: Workload) -> Clock:
+    """The clock of a name, started at the hour of day of a workload that has one."""
+    check_one_of("clock", name, CLOCKS)
     start_h = getattr(getattr(workload, "rates", workload), "start_h", None)
-    return clock if start_h is None else replace(clock, start_h=start_h)
+    return CLOCKS[name] if start_h is None else replace(CLOCKS[name], start_h=start_h)
 
 
 # ---- TOML ----
@@ -743,12 +738,8 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
     workload = _workload(found.get("workload"), path)
     market = dict(mapping("[market]", found.get("market", {})))
     clock = market.pop("clock", "calibrated")
-    if isinstance(clock, str):
-        check_one_of("clock", clock, CLOCKS)
-        made = CLOCKS[clock]
-        market["clock"] = _started(made, workload)
-    else:
-        market["clock"] = make(Clock, clock, "[market.clock]")
+    by_name = isinstance(clock, str)
+    market["clock"] = _clock(clock, workload) if by_name else make(Clock, clock, "[market.clock]")
     for name, kind in (("stock", HourlyStock), ("series", StockSeries)):
         listed = entries(market, name)
         market[name] = tuple(make(kind, each, f"[[market.{name}]]") for each in listed)
@@ -782,7 +773,8 @@ def _workload(table: Any, path: Path) -> Workload:
     names = [item.name for item in fields(DeadlineClasses)]
     deadlines = _deadlines(table, names)
     if "trace" in table:
-        check_keys("[workload]", table, (*_LOG, *names, "class"))
+        known = ("trace", "format", "window", "strict", "columns", "class_column")
+        check_keys("[workload]", table, (*known, *names, "class"))
         log = path.parent / str(table.pop("trace"))
         table["columns"] = mapping("[workload.columns]", table.get("columns", {}))
         return read_log(log, **table, deadlines=deadlines)
@@ -793,9 +785,6 @@ def _workload(table: Any, path: Path) -> Workload:
     own = [item.name for item in fields(kind) if item.name != "deadlines"]
     check_keys("[workload]", table, (*own, "rates", "trace", "job", "class", *names))
     return make(kind, {**table, "deadlines": deadlines}, "[workload]")
-
-
-_LOG = ("trace", "format", "window", "strict", "columns", "class_column")
 
 
 def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:

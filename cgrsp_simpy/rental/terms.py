@@ -21,7 +21,7 @@ from cgrsp_simpy.model.checks import (
 )
 from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.rental.arrivals import HOURS
-from cgrsp_simpy.rental.market import Market
+from cgrsp_simpy.rental.market import Market, set_by_type
 
 BILLED_FROM = ("execution", "provisioning")  # what an instance may be paid from
 ROUNDING = 1e-9  # of an increment: sums of doubles
@@ -144,17 +144,11 @@ class Terms:
             enough = self.checkpoint_s >= self.checkpoint_cost_s
             require(enough, "checkpoint_s", self.checkpoint_s, allowed)
         check_fields(self, check_bool, "taken_when_low", "suspension")
-        listed = entries_of("preemption", self.preemption, "a list of Preemption")
-        for each in listed:
-            require(isinstance(each, Preemption), "preemption", each, "a Preemption")
-        names = [each.gpu for each in listed]
-        require(len(set(names)) == len(names), "types of preemption", names, "different")
-        object.__setattr__(self, "preemption", listed)
+        set_by_type(self, "preemption", Preemption, "a Preemption", "preemption")
 
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
-        """The rate per hour at which instances of a type are taken back.
-
-        gpu: name of the type. Result: one an hour of the day, from midnight on.
+        """The rate per hour at which instances of a type, of a name, are taken back: one an hour of
+        the day, from midnight on.
         """
         own = [each.by_hour for each in self.preemption if each.gpu == gpu]
         return own[0] if own else (self.preemption_per_h,) * HOURS
@@ -245,9 +239,8 @@ class Terms:
         return {**self.columns, "budget_days": Metric("days whose budget was spent", "days")}
 
     def rounding_s(self, used_s: float) -> float:
-        """Seconds that are billed for an instance beyond those for which it was used.
-
-        used_s: seconds; of an instance that has not been used nothing is billed. Result: seconds.
+        """Seconds that are billed for an instance beyond those for which it was used; of one that
+        has not been used nothing is billed.
         """
         if not used_s:
             return 0.0

@@ -148,10 +148,8 @@ class _Drawn:
         raise NotImplementedError
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws.
-
-        seed: of the submissions, jobs and draws. service: the law of the service factors; not used
-        where the seconds are a log's.
+        """The jobs in order of submission, each with its draws; the law of the service factors is
+        not used where the seconds are a log's.
         """
         own = len(Job._fields)
         for columns in self.columns(seed, service):
@@ -401,10 +399,8 @@ class JobList:
         return sum(job.gpus for job in self.listed) / self.jobs
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws.
-
-        seed: of the draws; the jobs are the same for all. service: the law of their service
-        factors. Each: a job with its draws.
+        """The jobs in order of submission, each with its draws; the jobs are the same for all
+        seeds.
         """
         [columns] = self.columns(seed, service)
         return zip(self.listed, _made(Draws, columns[len(Job._fields) :]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,7 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from html import escape
-from math import isnan, nan
+from math import ceil, isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -237,7 +236,7 @@ class Advice(Results):
     @property
     def block_days(self) -> int:
         """Days that are drawn together, as many as the cube root of all; 0 below a week."""
-        return math.ceil(self.whole_days ** (1 / 3)) if self.whole_days >= WEEK else 0
+        return ceil(self.whole_days ** (1 / 3)) if self.whole_days >= WEEK else 0
 
     def for_days(self, option: Option) -> Mean | None:
         """What an option saves of the cost of a day, for days like those of the log: they are drawn

@@ -54,11 +54,12 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.solver import SOLVED, SolverError, tried_twice
-from cgrsp_simpy.decide.dispatches import DAY_S, STEP_S, Dispatches, Group, Units
-from cgrsp_simpy.decide.recommend import Prices
+from cgrsp_simpy.decide.dispatches import STEP_S, Dispatches, Group, Units
+from cgrsp_simpy.decide.recommend import Prices, days_of
 from cgrsp_simpy.decide.recursion import grid, least_cost
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
 from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.stock import DAY_S
 
 BIN_S = 600.0
 GROUPS_PER_BIN = 2
@@ -156,7 +157,7 @@ def _units(scenario: Scenario, objective: str | Weights | Prices) -> Units:
         objective = Prices()
     jobs = scenario.jobs
     if isinstance(objective, Prices):
-        days = max(1.0, jobs / scenario.workload.rate_per_s / DAY_S)
+        days = days_of(scenario)
         return Units(
             objective.price_wait / 60 / days,
             objective.price_miss / days,
@@ -400,8 +401,7 @@ class _Program:
 
     def _by_step(self, price: np.ndarray) -> np.ndarray:
         """Prices by pool and step, of prices by pool and shape."""
-        by_step: np.ndarray = price.reshape(len(self.own.slots), -1) @ self.basis.T
-        return by_step
+        return np.asarray(price.reshape(len(self.own.slots), -1) @ self.basis.T)
 
     def bound(self, price: np.ndarray) -> float:
         """The bound that prices by pool and step give, of the jobs as they are."""

@@ -25,9 +25,9 @@ from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.stock import DAY_S, Stock
 
-STEP_S, DAY_S = 10.0, 86400.0
+STEP_S = 10.0
 MOST_STEPS = 30_000  # of a horizon, three and a half days of STEP_S
 AFTER_S = 1e-6  # by when a change of the clock has come, whatever its rounding
 KNOWN = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # chances of a status that is known
@@ -164,8 +164,7 @@ class Dispatches:
         wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + laws.delay_s[v]
         missed, late_s = laws.miss(c, g, v, slack), laws.late_s(c, g, v, slack)
         own = units.wait * wait_s + units.miss * missed + units.late * late_s
-        cost: np.ndarray = self.levels[c].weight * own + units.rent * laws.rent_usd[c, g]
-        return cost
+        return np.asarray(self.levels[c].weight * own + units.rent * laws.rent_usd[c, g])
 
     def least(self, price: np.ndarray) -> np.ndarray:
         """Wait from time 0 on, rent and price of a dispatch within a step, at least; shape (levels,

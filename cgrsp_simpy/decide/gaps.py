@@ -194,9 +194,8 @@ class Frontier:
         }
 
     def miss_pct(self, wait_min: float) -> float:
-        """The least misses of a policy of such a mean wait.
-
-        wait_min: minutes. Result: per cent; infinite where no policy waits so little.
+        """The least misses of a policy of such a mean wait, per cent; infinite where no policy
+        waits so little.
         """
         means = {price: own.mean for price, own in self.means.items()}
         if wait_min < means.pop(0.0, 0.0):

@@ -67,8 +67,10 @@ def judge(
     InputError
         For a scenario, policy or seed that is not allowed.
     """
-    listed = entries_of("scenarios", scenarios, "a list of scenarios")
-    made, seeds = [_rented(each) for each in listed], check_seeds(seeds)
+    made = [*entries_of("scenarios", scenarios, "a list of scenarios")]
+    for each in made:
+        require(isinstance(checked_model(each), Scenario), "scenario", each, "one of rented slots")
+    seeds = check_seeds(seeds)
     names = [each.name for each in made]
     require(len(set(names)) == len(names) > 0, "scenarios", names, "one or more, names that differ")
     prices = Prices() if prices is None else prices
@@ -93,12 +95,6 @@ def judge(
     study = Judgement(title, rows, begun)
     study.keep(store)
     return study
-
-
-def _rented(made: Model) -> Scenario:
-    require(isinstance(checked_model(made), Scenario), "scenario", made, "one of rented slots")
-    assert isinstance(made, Scenario)
-    return made
 
 
 class Difference(NamedTuple):
@@ -178,11 +174,7 @@ class Judgement(Results):
         return [name for name in found if name not in ("scenario", "policy", "seed")]
 
     def values(self, scenario: str, policy: str, figure: str = "usd_per_job") -> list[float]:
-        """A figure by seed.
-
-        scenario, policy, figure: as they are called in the rows. Result: NaN where the run failed.
-        Raises InputError for an unknown name.
-        """
+        """A figure by seed, NaN where the run failed; InputError for an unknown name."""
         check_one_of("scenario", scenario, self.scenarios)
         check_one_of("policy", policy, self.policies)
         if self._figures:  # else all runs have failed
@@ -229,20 +221,18 @@ class Judgement(Results):
     def regret(self, policy: str) -> Mean:
         """Expected cost beyond the best of the others, USD a job; below 0: it is the best.
 
-        policy: as it is called in the rows. Result: over the scenarios, each a mean over its seeds;
-        with the interval over scenarios. NaN for a policy of which a run failed; scenarios where
-        one of all others did are left out.
+        A mean over the scenarios, each a mean over its seeds, with the interval over scenarios; NaN
+        for a policy of which a run failed. Scenarios where one of all others did are left out.
         """
         own = self._mean(policy, "usd_per_job")
         found = mean([each.difference.mean for each in self.against_best(policy)])
         return mean([]) if math.isnan(own) else found
 
     def worst(self, policy: str, figure: str = "usd_per_job", number: int = 5) -> list[Difference]:
-        """The scenarios where it is furthest behind the best of the others.
+        """The scenarios where it is furthest behind the best of the others, the worst first;
+        without those where there is no difference, since runs failed.
 
-        policy, figure: as they are called in the rows. number: of scenarios. Result: the worst
-        first; without those where there is no difference, since runs failed. Raises InputError for
-        an unknown name, or a number below 0.
+        Raises InputError for an unknown name, or a number below 0.
         """
         check_whole("number", number, least=0)
         known = [each for each in self.against_best(policy, figure) if each.difference.n]

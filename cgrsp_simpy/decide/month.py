@@ -117,7 +117,9 @@ def month(
     ):
         check_whole(name, number, least=least)
     seeds = check_seeds(range(first_seed, first_seed + replications))
-    scenarios = {kind: _checked(scenario(kind)) for kind in mix}
+    scenarios = {kind: scenario(kind) for kind in mix}
+    for made in scenarios.values():
+        require(isinstance(made, Scenario), "scenario", made, "a Scenario")
     calendar = [each for seed in seeds for each in days_of(mix, days, seed)]
     store = open_store(out, "month", named, seeds, mix=dict(mix), days=days, scenarios=scenarios)
     runs = replicate(wanted_days(calendar, scenarios, list(named.values())), executor, store)
@@ -125,11 +127,6 @@ def month(
     study = Month(scenarios, named, rows, day_rows(calendar, scenarios, named, runs), dict(mix))
     study.keep(store)
     return study
-
-
-def _checked(made: Any) -> Scenario:
-    require(isinstance(made, Scenario), "scenario", made, "a Scenario")
-    return made  # type: ignore[no-any-return]
 
 
 def wanted_days(
@@ -214,6 +211,7 @@ class Month(Study):
     _rows: list[Row]
     days: list[Row]
     mix: dict[str, float]
+    _model = Scenario
 
     @property
     def title(self) -> str:
@@ -233,10 +231,6 @@ class Month(Study):
         """The seeds, or one for all where a market is replayed."""
         return [0] * len(self.seeds) if self.common else self.seeds
 
-    @property
-    def _model(self) -> type[Scenario]:
-        return Scenario
-
     def run(self, policy: str, replication: int, day: int) -> Run:
         """The run of one day, with its per-job records: simulated again, equal to the bit.
 
@@ -252,10 +246,6 @@ class Month(Study):
         return simulate(self._scenarios[row["kind"]], self._named[policy], row["seed"])
 
     def keep(self, store: Store | None) -> None:
-        """Write rows, days and summary into a results directory.
-
-        store: none writes nothing.
-        """
         super().keep(store)
         if store:
             store.write("days.csv", csv_text(self.days))

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +68,7 @@ def levels_of(
 
 def _spans(values: np.ndarray) -> list[float]:
     """Numbers that are the same for values that are nearly equal."""
-    least, most = float(values[values > 0].min(initial=inf)), float(values.max())
+    least, most = float(values[values > 0].min(initial=math.inf)), float(values.max())
     ratio = max(NEAR, (most / least) ** (1 / MOST_LEVELS))
     with np.errstate(divide="ignore"):
         found: list[float] = np.floor(np.log(values / least) / math.log(ratio)).tolist()
@@ -120,18 +119,16 @@ class Laws:
         self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray
     ) -> np.ndarray:
         """P(L > slack), slack in steps."""
-        missed: np.ndarray = np.where(
-            slack < 0, 1.0, self.beyond[c, g, v, np.clip(slack, 0, self.last)]
+        return np.asarray(
+            np.where(slack < 0, 1.0, self.beyond[c, g, v, np.clip(slack, 0, self.last)])
         )
-        return missed
 
     def late_s(
         self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray
     ) -> np.ndarray:
         """E max(0, L - slack), slack in steps."""
         within_s = self.held_s[c, g, v, np.clip(slack, 0, self.last)]
-        late_s: np.ndarray = self.mean_s[c, g, v] - within_s + self.step_s * np.maximum(0, -slack)
-        return late_s
+        return np.asarray(self.mean_s[c, g, v] - within_s + self.step_s * np.maximum(0, -slack))
 
 
 def longest_execution_s(gpus: Sequence[GpuType], levels: Sequence[Level]) -> float:

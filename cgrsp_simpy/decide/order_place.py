@@ -70,20 +70,14 @@ class Grid:
     study: Comparison
 
     def values(self, order: str, place: str, figure: str) -> list[float]:
-        """A figure of a pair by seed.
-
-        order, place, figure: as they are called. Result: in the order of the seeds. Raises
-        InputError for an unknown name.
-        """
+        """A figure of a pair by seed; InputError for an unknown name."""
         check_one_of("order", order, self.orders)
         check_one_of("placement", place, self.places)
         return self.study.values(_pair(order, place), figure)
 
     def shares(self, figure: str, first: tuple[str, str], second: tuple[str, str]) -> Shares:
-        """How far the second policy's difference from the first is its order's.
-
-        figure: a key of the study's rows. first, second: order and placement. Result: of the second
-        less the first.
+        """How far the second policy's difference from the first is its order's; both are an order
+        and a placement.
         """
         middle = self.values(second[0], first[1], figure)
         begin, end = self.values(*first, figure), self.values(*second, figure)
@@ -93,10 +87,7 @@ class Grid:
         return Shares(*(paired_difference(a, b, in_order=in_order) for a, b in pairs))
 
     def table(self, figure: str) -> str:
-        """A line an order, a column a placement: means with 95 % half widths.
-
-        figure: a key of the study's rows. Result: lines of text.
-        """
+        """A line an order, a column a placement: means with 95 % half widths."""
         count, over = self.study.n, self.study.mean_over
         rows = [
             [

@@ -18,13 +18,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_difference
-from cgrsp_simpy.model.checks import InputError, check_number, python_numbers, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_fraction,
+    check_number,
+    python_numbers,
+    require,
+)
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.gpu import GpuType, round_robin
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario, widths
+from cgrsp_simpy.rental.stock import DAY_S
 from cgrsp_simpy.rental.terms import Preemption
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.rental.workload import (
@@ -44,7 +51,6 @@ FIXED, FREE = "fixed types", "free types"
 """Slots of given types, or types that the policy chooses."""
 MOST_USD = 1e9  # of a price: sums stay finite
 LEAST_SEEDS = 3  # two may agree by chance, and then seem to leave no doubt
-DAY_S = 86_400
 
 # a price, and the parameter of the policy that weighs by it
 WEIGHS_BY = {
@@ -113,10 +119,8 @@ class Prices:
         return np.asarray(jobs["weight"] * (usd + self.price_wait * wait_s / 60))
 
     def bill(self, sums: Totals, slots: int, days: float) -> dict[str, float]:
-        """The cost of a day by its parts, and their sum.
-
-        sums: of a run. slots: that are kept. days: that the run stands for, > 0. Result: USD a day
-        by name of PARTS, and COST.
+        """The cost of a day in USD by name of PARTS, and COST, their sum, of a run with so many
+        slots that stands for so many days.
         """
         parts = {
             "rent_usd": sums.cost_usd / days,
@@ -141,8 +145,7 @@ class Spot:
 
     def __post_init__(self) -> None:
         python_numbers(self)
-        check_number("share of a spot price", self.share, least=0)
-        require(self.share <= 1, "share of a spot price", self.share, "a number from 0 to 1")
+        check_fraction("share of a spot price", self.share)
         check_number("per_h of spot instances", self.per_h, above=0)
 
 
@@ -165,10 +168,8 @@ class Option(NamedTuple):
 
 
 def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
-    """The policy in use with loose jobs later, where that can differ.
-
-    scenario: what is now. policy: in use. Result: one, or none: for an own policy, where no hour is
-    scarcer than another, and where all jobs are tight.
+    """The policy in use with loose jobs later; none for an own policy, where no hour is scarcer
+    than another, and where all jobs are tight.
     """
     named = isinstance(policy, str) and policy.partition(":")[0] in POLICIES
     loose = any(not each.tight and each.share for each in scenario.workload.classes)
@@ -241,6 +242,13 @@ def fleets(scenario: Scenario, spot: Spot | None = None) -> Fleets:
     return found
 
 
+def days_of(scenario: Scenario) -> float:
+    """Days that a run stands for: in so many as many jobs come at the mean rate (of a log, from
+    its first to its last submission); at least one.
+    """
+    return max(1.0, scenario.jobs / scenario.workload.rate_per_s / DAY_S)
+
+
 def under_load(scenario: Scenario, factor: float) -> Scenario:
     """The scenario with so many times as many jobs an hour.
 
@@ -291,16 +299,9 @@ class Trials:
         self.fleets = fleets(scenario, spot)
         self.now = Option(next(iter(self.policies)), len(scenario.slots), own_types(scenario))
         self._least = max(widths(scenario.workload), default=1)
-        self.executor, self.store = executor, store
+        self.executor, self.store, self.days = executor, store, days_of(scenario)
         self._made: dict[tuple[int, str], Scenario] = {self.now[1:]: scenario}
         self.figures: dict[Option, dict[int, dict[str, float]]] = {}
-
-    @cached_property
-    def days(self) -> float:
-        """Days that a run stands for: in so many as many jobs come at the mean rate (of a log, from
-        its first to its last submission); at least one.
-        """
-        return max(1.0, self.scenario.jobs / self.scenario.workload.rate_per_s / DAY_S)
 
     def fleet(self, option: Option) -> Scenario:
         """The scenario on the fleet of an option. Raises InputError where there can be none: a job

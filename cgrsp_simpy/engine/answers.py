@@ -44,16 +44,19 @@ class Answers:
 
     def now(self) -> Iterable[Any]:
         """The items of the policy's answer at this time."""
+        answer = self._last = self.asked(self.policy, self.view)
+        if type(answer) is list:  # most are
+            return answer
+        return () if answer is None else self._one_by_one(answer)
+
+    def asked(self, function: Callable[..., Any], *given: Any) -> Any:
+        """What the policy, or a function that it declares, answers."""
         try:
-            answer = self.policy(self.view)
+            return function(*given)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit, too: the other runs go on
             raise self.raised(error) from error
-        self._last = answer
-        if type(answer) is list:  # most are
-            return answer
-        return () if answer is None else self._one_by_one(answer)
 
     def _one_by_one(self, answer: Any) -> Iterator[Any]:
         """The items; a generator is asked for the next when the last is carried out."""

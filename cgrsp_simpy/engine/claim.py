@@ -70,17 +70,6 @@ class Claim(simpy.Event):
         """From a time on, now unless given, the time at the places is of this phase."""
         self.phases = [*self.phases, (name, self.env.now if at_s is None else at_s)]
 
-    def interrupt(self, cause: Any) -> None:
-        """Take the places away: the life is interrupted, at once or as soon as it has
-        heard of the grant, and leaves them.
-        """
-        self.revoked, process = True, self.process
-        assert process is not None, "a claim that no process has made"
-        if self.callbacks is None:
-            process.interrupt(cause)
-        else:
-            self.callbacks.append(lambda _: process.interrupt(cause))
-
     def __enter__(self) -> Self:
         return self
 

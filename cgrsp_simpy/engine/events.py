@@ -78,11 +78,6 @@ class Bell(simpy.Event):
         super().__init__(env)
         self._ok, self._value = True, None
 
-    def ring(self) -> None:
-        """Trigger the bell."""
-        self._ok, self._value = True, None
-        self.env.schedule(self, AFTER_ALL_ELSE)
-
 
 class Patience(simpy.Event):
     """The end of a claim's patience, after the decision of its instant."""

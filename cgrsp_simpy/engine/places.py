@@ -141,8 +141,8 @@ class Slot(simpy.Resource):
 
     def __init__(self, env: simpy.Environment, place: Place) -> None:
         super().__init__(env, capacity=1)
-        self.place, self.index, self.noun = place, place.index, place.noun
-        self.size, self.unit, self.kind = place.size, place.unit, place.kind
+        self.index, self.noun, self.kind = place.index, place.noun, place.kind
+        self.size, self.unit = place.size, place.unit
 
     def lacks(self, free: float, amount: float) -> str:
         """Why an amount cannot be promised."""
@@ -168,8 +168,8 @@ class Pool(simpy.Container):
     def __init__(self, env: simpy.Environment, place: Place) -> None:
         # SimPy knows no container of nothing
         super().__init__(env, capacity=place.size or 1.0, init=place.size)
-        self.place, self.index, self.noun = place, place.index, place.noun
-        self.size, self.unit, self.kind = place.size, place.unit, place.kind
+        self.index, self.noun, self.kind = place.index, place.noun, place.kind
+        self.size, self.unit = place.size, place.unit
 
     def lacks(self, free: float, amount: float) -> str:
         """Why an amount cannot be promised."""

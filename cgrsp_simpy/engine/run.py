@@ -95,18 +95,19 @@ class Records:
         self._closed += len(jobs)
         self._rows = []
         first = jobs[0]
-        names = [item.name for item in fields(first)] if is_dataclass(first) else ["id"]
-        names = list(getattr(first, "_fields", names))
-        values = zip(*jobs) if hasattr(first, "_fields") else _values(jobs, names)
-        own = ["job" if name == "id" else name for name in names]
-        skipped = "submit_s" in own
-        self.names = [*own, *TIMES[skipped:], *self._own]
-        columns = zip(self.names, (*values, *times[skipped:]))
-        kinds = self._kinds
-        found = {}
-        for name, each in columns:
+        if hasattr(first, "_fields"):
+            own, values = first._fields, [*zip(*jobs)]
+        else:  # a job without an id is one
+            own = (
+                [item.name for item in fields(first)] if is_dataclass(first) else ["id"]
+            )
+            values = [tuple(getattr(job, name, job) for job in jobs) for name in own]
+        names = ["job" if name == "id" else name for name in own]
+        skipped, found = "submit_s" in names, {}
+        names += *TIMES[skipped:], *self._own
+        for name, column in zip(names, (*values, *times[skipped:])):
             try:
-                found[name] = np.array(each, kinds.get(name))
+                found[name] = np.array(column, self._kinds.get(name))
             except (TypeError, ValueError) as error:
                 raise InputError(f"column {name} of jobs: {error}") from error
         self.take(found)
@@ -122,11 +123,6 @@ class Records:
 def _blank(kind: np.dtype[Any]) -> Any:
     """NaN, -1 where numbers are whole, and nothing of other kinds."""
     return {"f": math.nan, "i": -1}.get(kind.kind, np.zeros((), kind).item())
-
-
-def _values(jobs: Sequence[Any], names: Sequence[str]) -> list[list[Any]]:
-    """Attributes of jobs by column; a job without an id is one."""
-    return [[getattr(job, name, job) for job in jobs] for name in names]
 
 
 class Run:

@@ -439,9 +439,17 @@ class Simulation:
         self.ring()
 
     def revoke(self, claim: Claim, cause: Any = None) -> None:
-        """Take a job's places away: its life is interrupted, and leaves them."""
-        if not claim.revoked:
-            claim.interrupt(cause)
+        """Take a job's places away: its life is interrupted, at once or as soon as it
+        has heard of the grant, and leaves them.
+        """
+        if claim.revoked:
+            return
+        claim.revoked, process = True, claim.process
+        assert process is not None, "a claim that no process has made"
+        if claim.callbacks is None:
+            process.interrupt(cause)
+        else:
+            claim.callbacks.append(lambda _: process.interrupt(cause))
 
     def _replace(self, old: Claim, claim: Any) -> None:
         """A claim has been granted, or given up, in place of one that may be held."""

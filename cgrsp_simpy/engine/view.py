@@ -96,10 +96,7 @@ class View:
         """The jobs that hold places, in order of their grants."""
         return tuple([claim.job for claim in self._run.holding])
 
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """All places."""
-        return self._run.declared
+    places: tuple[Place, ...] = shown("_run.declared", "All places.")
 
     @property
     def free(self) -> Places[Place]:

@@ -84,8 +84,7 @@ def check_bool(name: str, value: object) -> None:
 
 def check_fields(given: object, check: Callable[..., None], *names: str, **limits: float) -> None:
     """One check of several fields of an object."""
-    for name in names:
-        check(name, getattr(given, name), **limits)
+    check_each(check, {name: getattr(given, name) for name in names}, **limits)
 
 
 def check_each(check: Callable[..., None], values: Mapping[str, object], **limits: float) -> None:
@@ -128,8 +127,8 @@ def order_columns(made: Any, names: Iterable[str], order: np.ndarray[Any, Any]) 
     """Put columns of a frozen dataclass, arrays or tuples, in an order, and its tags with them."""
     for name in names:
         column = getattr(made, name)
-        ordered = tuple([column[place] for place in order]) if type(column) is tuple else None
-        object.__setattr__(made, name, column[order] if ordered is None else ordered)
+        ordered = tuple(map(column.__getitem__, order)) if type(column) is tuple else column[order]
+        object.__setattr__(made, name, ordered)
     made.tags.check(len(order))
     object.__setattr__(made, "tags", made.tags.chosen(order))
 

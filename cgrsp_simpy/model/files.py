@@ -12,7 +12,7 @@ import os
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -30,15 +30,19 @@ _NAMING = ContextVar("naming", default=True)
 
 
 @contextmanager
-def large_files() -> Iterator[None]:
-    """Within it, files of any size are read; else of at most MOST_BYTES, unpacked, and MOST_LINES
-    lines.
-    """
-    token = _LARGE.set(True)
+def _within(variable: ContextVar[bool], value: bool) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _LARGE.reset(token)
+        variable.reset(token)
+
+
+def large_files() -> AbstractContextManager[None]:
+    """Within it, files of any size are read; else of at most MOST_BYTES, unpacked, and MOST_LINES
+    lines.
+    """
+    return _within(_LARGE, True)
 
 
 def check_size(size: int) -> None:
@@ -92,7 +96,6 @@ class Text(TextIOWrapper):
         self._lines = 0
 
     def seek(self, cookie: int, whence: int = 0) -> int:
-        """As of any file; lines count anew."""
         self._lines = 0
         return super().seek(cookie, whence)
 
@@ -110,14 +113,9 @@ def text_of(path: str | Path, encoding: str = "utf-8-sig") -> Text:
     return Text(Path(path).open("rb"), encoding=encoding)
 
 
-@contextmanager
-def naming_nothing() -> Iterator[None]:
+def naming_nothing() -> AbstractContextManager[None]:
     """Within it, no text can name a file that is then read or imported."""
-    token = _NAMING.set(False)
-    try:
-        yield
-    finally:
-        _NAMING.reset(token)
+    return _within(_NAMING, False)
 
 
 def check_named(path: str | Path) -> None:

@@ -59,21 +59,15 @@ class ArrivalRates:
         return math.fsum(rates) / len(rates) / 3600.0
 
     def at(self, time_s: float) -> float:
-        """The rate at a simulated time.
-
-        time_s: seconds from the start of the run. Result: jobs per second.
-        """
+        """The rate at a simulated time, jobs per second."""
         day, hour = divmod(int(self._start() + time_s / 3600.0), HOURS)
         return self.per_h[day % len(self.per_h)][hour] / 3600.0
 
     def times_s(self, expected: np.ndarray) -> np.ndarray:
-        """When so many jobs are expected to have come.
+        """When so many jobs are expected to have come since time 0; both not falling.
 
         The inverse of the cumulated rate: it turns a Poisson process of rate 1 into one of these
-        rates (Çinlar 1975).
-
-        expected: expected number of jobs since time 0, not falling. Result: simulated times in
-        seconds, not falling. E. Çinlar, Introduction to Stochastic Processes, 1975, Section 4.7.
+        rates (E. Çinlar, Introduction to Stochastic Processes, 1975, Section 4.7).
         """
         rates = np.array(self.per_h).ravel()
         until = np.concatenate([[0.0], np.cumsum(rates)])  # jobs since the start of the period
@@ -82,8 +76,7 @@ class ArrivalRates:
         periods, rest = np.divmod(first + expected, until[-1])
         hour = np.searchsorted(until, rest, side="right") - 1  # one in which jobs come
         hours = periods * len(rates) + hour + (rest - until[hour]) / rates[hour] - start
-        times_s: np.ndarray = np.maximum.accumulate(np.maximum(hours, 0.0)) * 3600.0
-        return times_s
+        return np.asarray(np.maximum.accumulate(np.maximum(hours, 0.0)) * 3600.0)
 
     def _start(self) -> float:
         """Hours since midnight on Monday at simulated time 0."""

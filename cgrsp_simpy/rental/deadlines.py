@@ -156,8 +156,7 @@ class ClassColumns:
 
     def drawn(self, uniforms: np.ndarray) -> np.ndarray:
         """Indices of the classes that uniform variates on [0, 1) stand for."""
-        drawn: np.ndarray = np.searchsorted(self._thresholds, uniforms, side="right")
-        return drawn
+        return np.asarray(np.searchsorted(self._thresholds, uniforms, side="right"))
 
     def of_windows(self, window_s: np.ndarray) -> np.ndarray:
         """Indices for jobs with deadlines of their own, from their windows in seconds.
@@ -166,5 +165,4 @@ class ClassColumns:
         """
         fits = window_s[:, None] <= self.window_s
         fits[:, -1] = True
-        found: np.ndarray = fits.argmax(axis=1)
-        return found
+        return np.asarray(fits.argmax(axis=1))

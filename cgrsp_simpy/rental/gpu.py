@@ -50,20 +50,12 @@ class GpuType:
             self.name,
             "a text, not empty",
         )
-        times = entries_of(
-            f"mean_execution_s of {self.name}",
-            self.mean_execution_s,
-            "a list of seconds, one a complexity level",
-        )
+        name, allowed = f"mean_execution_s of {self.name}", "one time a complexity level"
+        times = entries_of(name, self.mean_execution_s, "a list of seconds, one a complexity level")
         object.__setattr__(self, "mean_execution_s", times)
-        require(
-            len(self.mean_execution_s) > 0,
-            f"mean_execution_s of {self.name}",
-            (),
-            "one time a complexity level",
-        )
-        for seconds in self.mean_execution_s:
-            check_number(f"mean_execution_s of {self.name}", seconds, above=0)
+        require(len(times) > 0, name, times, allowed)
+        for seconds in times:
+            check_number(name, seconds, above=0)
         check_number(f"price_usd_per_h of {self.name}", self.price_usd_per_h, least=0)
         check_fraction(f"high_stock_probability of {self.name}", self.high_stock_probability)
         check_number(f"speed of {self.name}", self.speed, above=0)

@@ -20,9 +20,9 @@ from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import Clock
 from cgrsp_simpy.rental.record import Totals
+from cgrsp_simpy.rental.stock import DAY_S
 from cgrsp_simpy.rental.view import SlotView, View
 
-DAY_S = 86400.0
 ROUNDING_S = 1e-3  # of midnight
 
 
@@ -87,11 +87,6 @@ class Renting:
         self.budget = policy if isinstance(policy, Budget) else None
         self._keep_s = getattr(policy, "keep_s", None)
 
-    def is_warm(self, slot: int, gpu: GpuType) -> bool:
-        """Whether an instance of a type is kept for a slot."""
-        kept = self.view._warm.get(slot)
-        return kept is not None and kept.gpu == gpu
-
     def instance(self, slot: int, gpu: GpuType, tenant: Tenant) -> Instance:
         """The warm instance of a slot, or a new one; a warm one of another type is
         given back.
@@ -112,21 +107,11 @@ class Renting:
             return self.terms.warm_s
         answers = self.live.answers
         self.view.decides(self.env.now)
-        try:
-            kept_s = self._keep_s(self.view, SlotView(slot, gpu))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise answers.raised(error) from error
+        kept_s = answers.asked(self._keep_s, self.view, SlotView(slot, gpu))
         if not isinstance(kept_s, Real) or not float(kept_s) >= 0:
             allowed = "that must be a number >= 0"
             raise answers.wrong(f"keeps slot {slot} for {kept_s!r} s; {allowed}")
         return min(self.terms.warm_s, float(kept_s))
-
-    def spend(self, cost_usd: float) -> None:
-        """Take down a cost on its day."""
-        if self.budget:
-            self.budget.spend(self.env.now, cost_usd)
 
 
 class Takings:

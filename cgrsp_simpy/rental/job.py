@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -90,7 +89,7 @@ def check_job(job: Job) -> None:
         check_whole(f"job {job.id}: {name}", getattr(job, name), least=1)
     check_bool(f"job {job.id}: tight", job.tight)
     check_whole(f"job {job.id}: deadline_class", job.deadline_class, least=0)
-    if not 0 <= job.submit_s <= job.deadline_s < inf:
+    if not 0 <= job.submit_s <= job.deadline_s < math.inf:
         times = f"submit_s(={job.submit_s!r}) and deadline_s(={job.deadline_s!r})"
         raise InputError(f"job {job.id}: {times} must be finite, with 0 <= submit_s <= deadline_s")
 
@@ -148,10 +147,8 @@ class Service:
             check_number("sigma", sigma, least=0)
 
     def factors(self, generator: Generator, complexity: np.ndarray) -> list[float]:
-        """Realised over mean execution times, one factor a job.
-
-        generator: of the random numbers. complexity: of shape (jobs,), whole numbers from 1.
-        Result: in the order of `complexity`. Thesis Eq. 3.12.
+        """Realised over mean execution times, one factor a job, by its complexity, from 1 on
+        (thesis Eq. 3.12).
         """
         if self.distribution == "exponential":
             drawn: list[float] = generator.standard_exponential(len(complexity)).tolist()

@@ -33,6 +33,8 @@ import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import (
     InputError,
+    check_fields,
+    check_fraction,
     check_number,
     check_shares,
     check_whole,
@@ -99,24 +101,15 @@ class Clock:
         object.__setattr__(self, "_multipliers", [multiplier for _, multiplier in bands])
 
     def hour(self, time_s: float) -> float:
-        """Hour of day at a simulated time.
-
-        time_s: seconds from the start of the run. Result: from 0 to below 24.
-        """
+        """Hour of day at a simulated time, from 0 to below 24."""
         return (self.start_h + time_s / 3600.0) % 24.0
 
     def band(self, time_s: float) -> int:
-        """The band that holds at a simulated time.
-
-        time_s: seconds from the start of the run. Result: its index.
-        """
+        """The index of the band that holds at a simulated time."""
         return bisect_right(self._hours, self.hour(time_s)) - 1
 
     def multiplier(self, time_s: float) -> float:
-        """m(t), the stock multiplier at a simulated time.
-
-        time_s: seconds from the start of the run. Result: of the band that holds.
-        """
+        """m(t), the stock multiplier at a simulated time."""
         return self._multipliers[bisect_right(self._hours, self.hour(time_s)) - 1]
 
 
@@ -273,10 +266,7 @@ class HourlyStock:
         object.__setattr__(self, "_below", below)
 
     def status(self, hour: int, uniform: float) -> Status:
-        """The status that a uniform variate stands for in an hour of the day.
-
-        uniform: on [0, 1). Result: High, Medium or Low.
-        """
+        """The status that a uniform variate on [0, 1) stands for in an hour of the day."""
         high, medium = self._below[hour]
         return HIGH if uniform < high else MEDIUM if uniform < medium else LOW
 
@@ -327,10 +317,7 @@ class StockSeries:
         object.__setattr__(self, "statuses", tuple(map(Status, statuses)))
 
     def status(self, time_s: float) -> Status:
-        """The status at a time of the series; after its end it begins anew.
-
-        time_s: seconds from its beginning. Result: the one recorded last.
-        """
+        """The status recorded last at a time of the series; after its end it begins anew."""
         return Status(self.statuses[bisect_right(self.times_s, time_s % self.length_s) - 1])
 
     @property
@@ -347,14 +334,23 @@ class StockSeries:
         return max(span_s % self.length_s for span_s in spans_s)
 
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
-        """When it changes between two times of the series.
-
-        after_s, before_s: seconds from its beginning. Result: seconds, rising.
-        """
+        """When it changes between two times of the series, rising."""
         found, first = [], int(after_s // self.length_s)
         for turn in range(first, int(before_s // self.length_s) + 1):
             found += [turn * self.length_s + time_s for time_s in self.times_s]
         return [time_s for time_s in found if after_s < time_s < before_s]
+
+
+def set_by_type(made: object, name: str, kind: type, one: str, many: str) -> None:
+    """Make a field of a frozen dataclass a tuple of parts of a kind, each of another GPU type; one,
+    many: what these are called.
+    """
+    listed = entries_of(name, getattr(made, name), f"a list of {kind.__name__}")
+    for each in listed:
+        require(isinstance(each, kind), name, each, one)
+    names = [each.gpu for each in listed]
+    require(len(set(names)) == len(names), f"types of {many}", names, "different")
+    object.__setattr__(made, name, listed)
 
 
 @dataclass(frozen=True)
@@ -414,22 +410,11 @@ class Market:
         for status, (least, greatest) in zip(Status, ranges):
             check_number(f"least delay at {status.name.title()} stock", least, least=0)
             check_number(f"greatest delay at {status.name.title()} stock", greatest, least=least)
-        for name in ("high_cap", "medium_cap"):
-            value = getattr(self, name)
-            check_number(name, value, least=0)
-            require(value <= 1, name, value, "a number from 0 to 1")
+        check_fields(self, check_fraction, "high_cap", "medium_cap")
         check_number("medium_factor", self.medium_factor, least=0)
         object.__setattr__(self, "delay_s", tuple((least, greatest) for least, greatest in ranges))
-        for name, kind, one, many in (
-            ("stock", HourlyStock, "an HourlyStock", "hourly stock"),
-            ("series", StockSeries, "a StockSeries", "stock series"),
-        ):
-            listed = entries_of(name, getattr(self, name), f"a list of {kind.__name__}")
-            for each in listed:
-                require(isinstance(each, kind), name, each, one)
-            names = [each.gpu for each in listed]
-            require(len(set(names)) == len(names), f"types of {many}", names, "different")
-            object.__setattr__(self, name, listed)
+        set_by_type(self, "stock", HourlyStock, "an HourlyStock", "hourly stock")
+        set_by_type(self, "series", StockSeries, "a StockSeries", "stock series")
         object.__setattr__(self, "_by_gpu", {each.gpu: each for each in self.stock})
         hours = {hour for hour, _ in self.clock.bands} | set(range(24) if self.stock else ())
         object.__setattr__(self, "change_hours", tuple(sorted(hours)))
@@ -460,9 +445,8 @@ class Market:
         return replace(blind, sight=self.sight) if blind.persists else blind
 
     def probabilities(self, gpu: GpuType, time_s: float) -> tuple[float, float, float]:
-        """Chances of High, Medium and Low stock of a type, those of `stock`, or else by Eq. 3.1.
-
-        time_s: seconds from the start of the run. Result: they sum to 1. Thesis Eq. 3.1.
+        """Chances of High, Medium and Low stock of a type at a simulated time: those of `stock`, or
+        else by thesis Eq. 3.1.
         """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].chances[int(self.clock.hour(time_s))]
@@ -472,11 +456,7 @@ class Market:
         return high, medium, 1.0 - high - medium
 
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
-        """The stock status that a uniform variate stands for.
-
-        time_s: seconds from the start of the run. uniform: r, on [0, 1). Result: High, Medium or
-        Low. Thesis Eq. 3.1.
-        """
+        """The stock status that a uniform variate r on [0, 1) stands for (thesis Eq. 3.1)."""
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].status(int(self.clock.hour(time_s)), uniform)
         scaled = gpu.high_stock_probability * self.clock.multiplier(time_s)
@@ -488,16 +468,12 @@ class Market:
         return MEDIUM if uniform < high + (medium if medium < cap else cap) else LOW
 
     def band(self, time_s: float) -> int:
-        """The law that holds at a simulated time.
-
-        time_s: seconds from the start of the run. Result: its index in `change_hours`.
-        """
+        """The index in `change_hours` of the law that holds at a simulated time."""
         return bisect_right(self.change_hours, self.clock.hour(time_s)) - 1
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
-        """Provisioning delay, uniform between the bounds of the status.
-
-        status: as met at dispatch. uniform: on [0, 1). Result: seconds. Thesis Eq. 3.2.
+        """Provisioning delay, between the bounds of the status by a uniform variate on [0, 1)
+        (thesis Eq. 3.2).
         """
         least, greatest = self.delay_s[status]
         return least + (greatest - least) * uniform

@@ -31,14 +31,13 @@ mean over the lags has to be greater with two scales by more than one standard e
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import exp, inf, isnan, log, nan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,12 +47,20 @@ from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.logs.fields import faults_of
 from cgrsp_simpy.logs.market import NOT_FETCHED, Snapshots, read_market
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.model.files import check_keys, entries, make, mapping, table_of, toml_text
+from cgrsp_simpy.model.files import (
+    check_keys,
+    entries,
+    make,
+    read_toml,
+    table_of,
+    toml_text,
+)
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.market import LOW, Floats, Holding, HourlyStock, Market, StockSeries
 from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.stock import DAY_S
 
-HOUR_S, DAY_S = 3600.0, 86400.0
+HOUR_S = 3600.0
 FITTED_S = 2 * HOUR_S  # lags up to there tell tau of one scale
 SCALES_S = 600.0, 12 * HOUR_S  # lags from there to there tell two scales
 LAGS = 10  # as many
@@ -504,23 +511,18 @@ def measured_toml(fits: Sequence[StockFit]) -> str:
 
 def _of_toml(path: Path) -> Measured:
     with faults_of(path):
-        try:
-            found = tomllib.loads(path.read_bytes().decode("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(str(error)) from None
+        found = read_toml(path)
         check_keys("the file", found, ("stock", "price"))
         stock = tuple(make(HourlyStock, each, "[[stock]]") for each in entries(found, "stock"))
         require(len(stock) > 0, "[[stock]]", 0, "at least one table")
-        prices = dict(_price(each) for each in entries(found, "price"))
+        prices = {}
+        for table in entries(found, "price"):
+            check_keys("[[price]]", table, ("gpu", "usd_per_h"))
+            name, price = table.get("gpu"), table.get("usd_per_h")
+            require(isinstance(name, str), "gpu of [[price]]", name, "a GPU type's name")
+            check_number(f"usd_per_h of {name}", price, least=0)
+            prices[str(name)] = float(price)  # type: ignore[arg-type]  # checked
         return Measured(stock, prices)
-
-
-def _price(table: Any) -> tuple[str, float]:
-    check_keys("[[price]]", mapping("[[price]]", table), ("gpu", "usd_per_h"))
-    name, price = table.get("gpu"), table.get("usd_per_h")
-    require(isinstance(name, str), "gpu of [[price]]", name, "a GPU type's name")
-    check_number(f"usd_per_h of {name}", price, least=0)
-    return str(name), float(price)
 
 
 # ---- replay ----

@@ -21,6 +21,7 @@ from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.market import HIGH, LOW, Status
 from cgrsp_simpy.rental.stock import Stock
 from cgrsp_simpy.rental.terms import PARTS
+from cgrsp_simpy.rental.view import SlotView
 
 
 def life(run: Simulation, job: Job) -> Process:
@@ -136,7 +137,7 @@ class Tenant:
         run, now_s = self.run, self.run.env.now
         self.claim, (self.gpus, self.mean_s) = claim, claim.terms
         slots = [(slot, gpu) for (slot, _), gpu in zip(claim.parts, self.gpus)]
-        cold = [gpu for slot, gpu in slots if not run.is_warm(slot, gpu)]
+        cold = [gpu for slot, gpu in slots if not run.view.warm(SlotView(slot, gpu))]
         status, self.planned_s = self._stock(cold, now_s)
         names = "+".join(gpu.name for gpu in self.gpus)
         met = f"{status.name.title()} stock" if cold else "warm"
@@ -283,7 +284,8 @@ class Tenant:
         """Pay for seconds of an instance, or of several together."""
         cost_usd = seconds * price_usd_per_h / 3600.0  # thesis Eq. 3.11
         self.bill[f"{part}_usd"] += cost_usd
-        self.run.spend(cost_usd)
+        if self.run.budget:
+            self.run.budget.spend(self.run.env.now, cost_usd)
 
     def closed(self) -> None:
         """The job pays no longer for an instance; for the last, its record is taken."""

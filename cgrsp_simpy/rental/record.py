@@ -90,22 +90,14 @@ METRICS = {
 GAPS = ("wait_gap_min", "miss_gap_pct")  # of a study that knows its lower bounds
 
 
-class Kinds(NamedTuple):
-    """Names for the values of a column of the records, from the first value on; greater ones
-    take the last.
-    """
-
-    column: str
-    first: int
-    names: tuple[str, ...]
-
-
-KINDS = {
-    "complexity": Kinds("complexity", 1, ("complexity 1", "complexity 2", "complexity 3")),
-    "class": Kinds("deadline_class", 0, ()),  # the scenario has the names
-    "status": Kinds("status", 0, tuple(f"{name} stock" for name in STATUS_NAMES)),
+KINDS: dict[str, tuple[str, int, tuple[str, ...]]] = {
+    "complexity": ("complexity", 1, ("complexity 1", "complexity 2", "complexity 3")),
+    "class": ("deadline_class", 0, ()),  # the scenario has the names
+    "status": ("status", 0, tuple(f"{name} stock" for name in STATUS_NAMES)),
 }
-"""Kinds of jobs by what they are told apart by."""
+"""Kinds of jobs by what they are told apart by: a column of the records, its first value, and names
+for the values from that on; greater ones take the last.
+"""
 
 
 class ClassTotals(NamedTuple):
@@ -226,10 +218,7 @@ def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
 
 
 def metrics_of(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
-    """The figures of `Run.summary` with these deadline classes.
-
-    Result: name of a figure -> Metric, in the order of the summary.
-    """
+    """The figures of `Run.summary` with these deadline classes, in its order."""
     listed = list(classes)
     metrics: dict[str, Metric] = {}
     for name, metric in METRICS.items():
@@ -276,9 +265,8 @@ def _class_figures(sums: Totals) -> dict[str, float]:
 
 
 def by_class(sums: Totals) -> dict[str, dict[str, float]]:
-    """Figures by deadline class and name, units in the names; NaN for a class without jobs.
-
-    Result: name of the class -> jobs (completed), wait_min, miss_pct and tardiness_min (means).
+    """By deadline class jobs (completed), wait_min, miss_pct and tardiness_min (means); NaN for a
+    class without jobs.
     """
     found = {}
     for own in sums.by_class:

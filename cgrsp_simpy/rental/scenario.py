@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.logs.fields import faults_of
 from cgrsp_simpy.model.checks import (
     InputError,
     check_bool,
@@ -45,7 +47,7 @@ from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlin
 from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_class, check_job
-from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, StockSeries
+from cgrsp_simpy.rental.market import CLOCKS, LOW, Clock, HourlyStock, Market, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.process import life, renting_life
 from cgrsp_simpy.rental.record import (
@@ -153,10 +155,13 @@ class Scenario(Model):
             require(gpus <= len(self.slots), f"GPUs of job {job}", gpus, allowed)
         names = [gpu.name for gpu in self.gpus]
         require(len(set(names)) == len(names), "names of gpus", names, "different")
-        for stock in self.market.stock:
-            check_one_of("GPU type of hourly stock", stock.gpu, names)
-        for series in self.market.series:
-            check_one_of("GPU type of a stock series", series.gpu, names)
+        for what, listed in (
+            ("hourly stock", self.market.stock),
+            ("a stock series", self.market.series),
+            ("a preemption", self.terms.preemption),
+        ):
+            for each in listed:
+                check_one_of(f"GPU type of {what}", each.gpu, names)
         if isinstance(self.workload, HourlyWorkload):
             own, start_h = self.workload.rates.start_h, self.market.clock.start_h
             same = f"that of the market's clock, {start_h:g}"
@@ -165,7 +170,7 @@ class Scenario(Model):
             self._take_times_from(self.workload)
         self._tell_of_figures()
         for gpu in self.slots:
-            check_one_of("GPU type", gpu.name, [each.name for each in self.gpus])
+            check_one_of("GPU type", gpu.name, names)
         levels = len(self.workload.mix)
         for gpu in dict.fromkeys((*self.slots, *self.gpus)):
             times = gpu.mean_execution_s
@@ -188,8 +193,6 @@ class Scenario(Model):
 
     def _check_terms(self) -> None:
         """Terms under which every job can end."""
-        for own in self.terms.preemption:
-            check_one_of("GPU type of a preemption", own.gpu, [gpu.name for gpu in self.gpus])
         rented = self.gpus if self.free_types else tuple(dict.fromkeys(self.slots))
         levels = len(self.workload.mix)
         longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in rented)
@@ -200,7 +203,7 @@ class Scenario(Model):
         never = {each.gpu for each in self.market.series if not each.longest_s}
         for gpu in rented:
             some = gpu.name not in never and any(
-                self.market.probabilities(gpu, at_s % 86400)[2] < 1 for at_s in hours
+                self.market.probabilities(gpu, at_s % DAY_S)[LOW] < 1 for at_s in hours
             )
             allowed = f"left out where {gpu.name} is out of stock at every hour"
             require(self.terms.retry_s is None or some, "retry_s", self.terms.retry_s, allowed)
@@ -331,20 +334,17 @@ class Scenario(Model):
     def tags(self) -> Tags:
         return getattr(self.workload, "tags", Tags())
 
-    def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a job, with names in place of the numbers of class, GPU type and status.
-
-        slots: the indices of all slots of the job, as text with spaces between. Jobs of a log have
-        its own columns beside, job_id first; one whose name is taken is put behind log_.
+    def row_columns(self, run: Run) -> dict[str, Any]:
+        """Those of JobRecord, with names in place of the numbers of class, GPU type and status;
+        slots: the indices of all slots of the job, as text with spaces between.
         """
-        tags, gpus = self.tags, [gpu.name for gpu in self.gpus]
-        classes = [each.name for each in self.workload.classes]
-        held = super().rows(run)
-        for row in held:
-            row["deadline_class"], row["gpu"] = classes[row["deadline_class"]], gpus[row["gpu"]]
-            row["status"], row["slots"] = STATUS_NAMES[row["status"]], row.pop("places")
-            row |= tags.of(row["job"], row) if tags else {}
-        return held
+        columns, names = dict(super().row_columns(run)), {"status": STATUS_NAMES}
+        names["deadline_class"] = [each.name for each in self.workload.classes]
+        names["gpu"] = [gpu.name for gpu in self.gpus]
+        for name, own in names.items():
+            columns[name] = [own[index] for index in columns[name].tolist()]
+        columns["slots"] = columns.pop("places")
+        return columns
 
     def kinds(self, run: Run, by: str) -> dict[int, str]:
         """The kinds of the jobs, by their ids; by: "complexity", "class" (of the deadline) or
@@ -405,41 +405,26 @@ class Scenario(Model):
         InputError
             For a name that is no parameter, or a value that is not allowed.
         """
-        own, changed = dict(parameters), self
+        own, two = dict(parameters), getattr(self.workload, "deadlines", None)
+        held: dict[str, Any] = {"market": self.market}
+        held |= {"deadlines": two} if isinstance(two, DeadlineClasses) else {}
+        held |= {"workload": self.workload, "": self, "terms": self.terms}
+        names = {
+            part: [item.name for item in fields(each) if item.init] for part, each in held.items()
+        }
+        names["market"] = ["clock", *MARKET]
+        for name in own:
+            check_one_of("parameter of the scenario", name, chain(*names.values()))
         if "slots" in own:
             own["slots"] = round_robin(own["slots"], self.gpus)
         if "clock" in own:
-            clock = own.pop("clock")
-            check_one_of("clock", clock, CLOCKS)
-            started = _started(CLOCKS[clock], self.workload)
-            changed = replace(changed, market=replace(self.market, clock=started))
-        stock = {name: own.pop(name) for name in MARKET if name in own}
-        changed = replace(changed, market=replace(changed.market, **stock))
-        two = getattr(self.workload, "deadlines", None)
-        two = two if isinstance(two, DeadlineClasses) else None
-        parts: dict[str, Any] = {"deadlines": two, "workload": self.workload, "": self}
-        parts["terms"] = self.terms
-        names = {
-            part: [item.name for item in fields(held) if item.init]
-            for part, held in parts.items()
-            if held is not None
-        }
-        for name, value in own.items():
-            check_one_of(
-                "parameter of the scenario",
-                name,
-                ["clock", *MARKET, *(each for known in names.values() for each in known)],
-            )
-            if name in names[""]:
-                changed = replace(changed, **{name: value})
-            elif name in names["terms"]:
-                changed = replace(changed, terms=replace(changed.terms, **{name: value}))
-            elif name in names["workload"]:
-                changed = replace(changed, workload=replace(changed.workload, **{name: value}))  # type: ignore[type-var]
-            else:
-                deadlines = replace(changed.workload.deadlines, **{name: value})  # type: ignore[attr-defined]
-                changed = replace(changed, workload=replace(changed.workload, deadlines=deadlines))  # type: ignore[type-var]
-        return changed
+            own["clock"] = _clock(own["clock"], self.workload)
+        outer = names.pop("")
+        for part, inner in names.items():  # the deadlines before the workload, which has them
+            mine = {name: own.pop(name) for name in inner if name in own and name not in outer}
+            if mine:
+                own[part] = replace(own.get(part, held[part]), **mine)
+        return replace(self, **own)
 
     def make_policy(self, policy: Any) -> Any:
         """As of `Model`; InputError also for a policy that suspends jobs, where the terms do not
@@ -527,19 +512,12 @@ class Scenario(Model):
         that is not TOML, an unknown key or a value that is not allowed.
         """
         path = Path(path)
-        try:
+        with faults_of(path):
             return _scenario(read_toml(path), path)
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror or error}") from None
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
 
 
 def widths(workload: Workload) -> Iterable[int]:
-    """The numbers of slots that the jobs need, where they are known.
-
-    workload: of a scenario. Result: one a job; none where all jobs need one.
-    """
+    """The numbers of slots that the jobs need; none where all jobs need one."""
     if isinstance(workload, JobList):
         return [job.gpus for job in workload.listed]
     return workload.gpus if isinstance(workload, LoggedWorkload) else ()
@@ -599,14 +577,13 @@ def day(
     Thesis Section 5.1.1.
     """
     check_one_of("day", name, DAYS)
-    check_one_of("clock", clock, CLOCKS)
     usual_rate, usual_jobs = DAYS[name]
     workload = PoissonWorkload(
         jobs=usual_jobs if jobs is None else jobs,
         rate_per_s=usual_rate if rate_per_s is None else rate_per_s,
         deadlines=DeadlineClasses(tight_fraction),
     )
-    market = Market(CLOCKS[clock], persistence_s=persistence_s, sight=sight)
+    market = Market(_clock(clock, workload), persistence_s=persistence_s, sight=sight)
     types = _catalogue(gpus)
     fleet = (round_robin(slots, types), types, free_types)
     own = {each.name for each in fields(kind)} - {each.name for each in fields(Scenario)}
@@ -666,7 +643,6 @@ def trace(
     InputError
         For a value or a log that is not allowed.
     """
-    check_one_of("clock", clock, CLOCKS)
     if classes is not None:
         allowed = "left out where classes are given"
         require(tight_fraction is None, "tight_fraction", tight_fraction, allowed)
@@ -675,7 +651,7 @@ def trace(
     log = read_log(
         path, format, window, deadlines, strict=strict, columns=columns, class_column=class_column
     )
-    market = Market(_started(CLOCKS[clock], log), persistence_s=persistence_s, sight=sight)
+    market = Market(_clock(clock, log), persistence_s=persistence_s, sight=sight)
     types = _catalogue(gpus)
     fleet = (round_robin(slots, types), types, free_types)
     return Scenario(Path(path).name, log, *fleet, market, terms=terms or Terms())
@@ -687,10 +663,11 @@ def _catalogue(name: str) -> tuple[GpuType, ...]:
     return CATALOGUES[named]
 
 
-def _started(clock: Clock, workload: Workload) -> Clock:
-    """The clock, started at the hour of day of a workload that has one."""
+def _clock(name: str, workload: Workload) -> Clock:
+    """The clock of a name, started at the hour of day of a workload that has one."""
+    check_one_of("clock", name, CLOCKS)
     start_h = getattr(getattr(workload, "rates", workload), "start_h", None)
-    return clock if start_h is None else replace(clock, start_h=start_h)
+    return CLOCKS[name] if start_h is None else replace(CLOCKS[name], start_h=start_h)
 
 
 # ---- TOML ----
@@ -761,12 +738,8 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
     workload = _workload(found.get("workload"), path)
     market = dict(mapping("[market]", found.get("market", {})))
     clock = market.pop("clock", "calibrated")
-    if isinstance(clock, str):
-        check_one_of("clock", clock, CLOCKS)
-        made = CLOCKS[clock]
-        market["clock"] = _started(made, workload)
-    else:
-        market["clock"] = make(Clock, clock, "[market.clock]")
+    by_name = isinstance(clock, str)
+    market["clock"] = _clock(clock, workload) if by_name else make(Clock, clock, "[market.clock]")
     for name, kind in (("stock", HourlyStock), ("series", StockSeries)):
         listed = entries(market, name)
         market[name] = tuple(make(kind, each, f"[[market.{name}]]") for each in listed)
@@ -800,7 +773,8 @@ def _workload(table: Any, path: Path) -> Workload:
     names = [item.name for item in fields(DeadlineClasses)]
     deadlines = _deadlines(table, names)
     if "trace" in table:
-        check_keys("[workload]", table, (*_LOG, *names, "class"))
+        known = ("trace", "format", "window", "strict", "columns", "class_column")
+        check_keys("[workload]", table, (*known, *names, "class"))
         log = path.parent / str(table.pop("trace"))
         table["columns"] = mapping("[workload.columns]", table.get("columns", {}))
         return read_log(log, **table, deadlines=deadlines)
@@ -811,9 +785,6 @@ def _workload(table: Any, path: Path) -> Workload:
     own = [item.name for item in fields(kind) if item.name != "deadlines"]
     check_keys("[workload]", table, (*own, "rates", "trace", "job", "class", *names))
     return make(kind, {**table, "deadlines": deadlines}, "[workload]")
-
-
-_LOG = ("trace", "format", "window", "strict", "columns", "class_column")
 
 
 def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:

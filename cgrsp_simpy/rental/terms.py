@@ -12,6 +12,7 @@ from numbers import Real
 
 from cgrsp_simpy.model.checks import (
     check_bool,
+    check_fields,
     check_number,
     check_one_of,
     entries_of,
@@ -19,11 +20,11 @@ from cgrsp_simpy.model.checks import (
     require,
 )
 from cgrsp_simpy.model.metric import Metric
-from cgrsp_simpy.rental.market import Market
+from cgrsp_simpy.rental.arrivals import HOURS
+from cgrsp_simpy.rental.market import Market, set_by_type
 
 BILLED_FROM = ("execution", "provisioning")  # what an instance may be paid from
 ROUNDING = 1e-9  # of an increment: sums of doubles
-HOURS = 24
 MOST_S = 1e9  # between two attempts, thirty years
 MOST_LIVES = 10.0  # mean lives of an instance for which what cannot be interrupted may take
 LEAST_TIMES = 3.0  # what cannot be interrupted, that a type has to be in stock for at a stretch
@@ -133,8 +134,7 @@ class Terms:
             check_number("retry_s", self.retry_s, above=0)
             require(self.retry_s <= MOST_S, "retry_s", self.retry_s, f"at most {MOST_S:g}")
         seconds = ("warm_s", "minimum_s", "increment_s", "checkpoint_cost_s", "restart_s")
-        for name in (*seconds, "preemption_per_h"):
-            check_number(name, getattr(self, name), least=0)
+        check_fields(self, check_number, *seconds, "preemption_per_h", least=0)
         check_one_of("billed_from", self.billed_from, BILLED_FROM)
         if self.budget_usd_per_day is not None:
             check_number("budget_usd_per_day", self.budget_usd_per_day, above=0)
@@ -143,19 +143,12 @@ class Terms:
             allowed = f"at least checkpoint_cost_s, {self.checkpoint_cost_s:g} s"
             enough = self.checkpoint_s >= self.checkpoint_cost_s
             require(enough, "checkpoint_s", self.checkpoint_s, allowed)
-        check_bool("taken_when_low", self.taken_when_low)
-        check_bool("suspension", self.suspension)
-        listed = entries_of("preemption", self.preemption, "a list of Preemption")
-        for each in listed:
-            require(isinstance(each, Preemption), "preemption", each, "a Preemption")
-        names = [each.gpu for each in listed]
-        require(len(set(names)) == len(names), "types of preemption", names, "different")
-        object.__setattr__(self, "preemption", listed)
+        check_fields(self, check_bool, "taken_when_low", "suspension")
+        set_by_type(self, "preemption", Preemption, "a Preemption", "preemption")
 
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
-        """The rate per hour at which instances of a type are taken back.
-
-        gpu: name of the type. Result: one an hour of the day, from midnight on.
+        """The rate per hour at which instances of a type, of a name, are taken back: one an hour of
+        the day, from midnight on.
         """
         own = [each.by_hour for each in self.preemption if each.gpu == gpu]
         return own[0] if own else (self.preemption_per_h,) * HOURS
@@ -246,9 +239,8 @@ class Terms:
         return {**self.columns, "budget_days": Metric("days whose budget was spent", "days")}
 
     def rounding_s(self, used_s: float) -> float:
-        """Seconds that are billed for an instance beyond those for which it was used.
-
-        used_s: seconds; of an instance that has not been used nothing is billed. Result: seconds.
+        """Seconds that are billed for an instance beyond those for which it was used; of one that
+        has not been used nothing is billed.
         """
         if not used_s:
             return 0.0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.places import Places, lowest
-from cgrsp_simpy.engine.view import SealedDict, SealedList
+from cgrsp_simpy.engine.view import SealedDict, SealedList, shown
 from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
 from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.rental.arrivals import ArrivalRates
@@ -253,20 +253,9 @@ class View:
         self._done: dict[Job, float] = {}  # what stopped jobs have kept, as a share of their mean
         self._statuses: dict[str, Status] = {}
 
-    @property
-    def now_s(self) -> float:
-        """The clock, seconds from the start of the run."""
-        return self._now_s
-
-    @property
-    def known(self) -> Known:
-        """What the operator knows by experience."""
-        return self._known
-
-    @property
-    def rng(self) -> Random:
-        """The policy's own stream of random numbers."""
-        return self._rng
+    now_s: float = shown("_now_s", "The clock, seconds from the start of the run.")
+    known: Known = shown("_known", "What the operator knows by experience.")
+    rng: Random = shown("_rng", "The policy's own stream of random numbers.")
 
     # ---- jobs ----
 
@@ -379,14 +368,13 @@ class View:
 
     def offers_after(self, offers: Sequence[SlotView], taken: SlotView) -> list[SlotView]:
         """Offers once one of them is taken: the next idle slot takes its place."""
-        index, mask = taken.index, self._run.mask
-        alike = mask if self._choices else mask & self._kinds[self._slots[index].gpu]
-        later = alike & self._after(index)
-        left = [] if self._choices else [each.index for each in offers if each.index != index]
-        if later:
-            left.append(self._first(later))
+        index = taken.index
+        later = self._run.mask & self._after(index)
         if self._choices:
-            return self._as_each_type(left[0]) if left else []
+            return self._as_each_type(self._first(later)) if later else []
+        left = [each.index for each in offers if each.index != index]
+        if alike := later & self._kinds[self._slots[index].gpu]:
+            left.append(self._first(alike))
         return [self._slots[index] for index in sorted(left)]
 
     def _first(self, mask: int) -> int:

@@ -148,10 +148,8 @@ class _Drawn:
         raise NotImplementedError
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws.
-
-        seed: of the submissions, jobs and draws. service: the law of the service factors; not used
-        where the seconds are a log's.
+        """The jobs in order of submission, each with its draws; the law of the service factors is
+        not used where the seconds are a log's.
         """
         own = len(Job._fields)
         for columns in self.columns(seed, service):
@@ -162,6 +160,21 @@ Submissions = Callable[[int], np.ndarray]
 """From a number to the submissions of so many jobs more, in seconds, not falling."""
 
 
+def _summed_gaps(seed: int, mean: float) -> Submissions:
+    """The epochs of a Poisson process of a seed, with gaps of so much in the mean."""
+    arrivals, last = stream(seed, "arrivals"), 0.0
+
+    def more(number: int) -> np.ndarray:
+        nonlocal last
+        gaps = arrivals.exponential(mean, number)
+        gaps[0] += last
+        epochs: np.ndarray = np.cumsum(gaps)
+        last = epochs[-1]
+        return epochs
+
+    return more
+
+
 class _DrawnJobs(_Drawn):
     """A fixed number of jobs, drawn one by one; the complexity depends on nothing but the
     deadline class, where that has a mix of its own.
@@ -170,6 +183,7 @@ class _DrawnJobs(_Drawn):
     jobs: int
     complexity_mix: tuple[float, ...]
     deadlines: Deadlines
+    gpus_per_job = 1.0
 
     def _check(self) -> None:
         python_numbers(self)
@@ -200,11 +214,6 @@ class _DrawnJobs(_Drawn):
     def classes(self) -> tuple[DeadlineClass, ...]:
         """Deadline classes by index."""
         return classes_of(self.deadlines)
-
-    @property
-    def gpus_per_job(self) -> float:
-        """Mean number of slots that a job holds."""
-        return 1.0
 
     def _submissions(self, seed: int) -> Submissions:
         raise NotImplementedError
@@ -258,17 +267,7 @@ class PoissonWorkload(_DrawnJobs):
         check_number(f"jobs / rate_per_s(={self.rate_per_s!r})", self.jobs / self.rate_per_s)
 
     def _submissions(self, seed: int) -> Submissions:
-        arrivals, now = stream(seed, "arrivals"), 0.0
-
-        def more(number: int) -> np.ndarray:
-            nonlocal now
-            gaps = arrivals.exponential(1.0 / self.rate_per_s, number)
-            gaps[0] += now
-            submit: np.ndarray = np.cumsum(gaps)
-            now = submit[-1]
-            return submit
-
-        return more
+        return _summed_gaps(seed, 1.0 / self.rate_per_s)
 
 
 @dataclass(frozen=True)
@@ -307,17 +306,8 @@ class HourlyWorkload(_DrawnJobs):
         return self.rates.mean_per_s
 
     def _submissions(self, seed: int) -> Submissions:
-        arrivals, expected = stream(seed, "arrivals"), 0.0
-
-        def more(number: int) -> np.ndarray:
-            nonlocal expected
-            gaps = arrivals.standard_exponential(number)
-            gaps[0] += expected
-            cumulated = np.cumsum(gaps)
-            expected = cumulated[-1]
-            return self.rates.times_s(cumulated)
-
-        return more
+        expected = _summed_gaps(seed, 1.0)
+        return lambda number: self.rates.times_s(expected(number))
 
 
 def _shares(complexity: Sequence[int]) -> tuple[float, ...]:
@@ -409,10 +399,8 @@ class JobList:
         return sum(job.gpus for job in self.listed) / self.jobs
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws.
-
-        seed: of the draws; the jobs are the same for all. service: the law of their service
-        factors. Each: a job with its draws.
+        """The jobs in order of submission, each with its draws; the jobs are the same for all
+        seeds.
         """
         [columns] = self.columns(seed, service)
         return zip(self.listed, _made(Draws, columns[len(Job._fields) :]))

@@ -117,6 +117,7 @@ class Scenario(Model):
     precise = "cost_usd"
     policies = POLICIES
     compared = COMPARED
+    jobs = 1
 
     def __post_init__(self) -> None:
         require(
@@ -233,11 +234,6 @@ class Scenario(Model):
             f"{self.hours:g} h within {self.deadline:g} h, overhead {self.overhead:g} h;"
             f" {self.source}{zones}"
         )
-
-    @property
-    def jobs(self) -> int:
-        """One."""
-        return 1
 
     @property
     def work(self) -> int:

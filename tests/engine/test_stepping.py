@@ -55,13 +55,6 @@ def test_of_more_than_twelve_slots_those_that_are_held_are_shown():
     assert "slots: 0:0…\n" in many
 
 
-@pytest.mark.parametrize("policy", ["fifo", "rh", "cadr"])
-def test_the_events_are_those_of_the_listing(policy):
-    day, told = cg.day("hectic", jobs=40), []
-    cg.simulate(day, policy, 3, listener=told.append)
-    assert [step.event for step in cg.step_through(day, policy, 3)] == told
-
-
 @given(st.sampled_from(["fifo", "edf", "spt-rescue", "rh"]), st.integers(0, 20), st.integers(1, 4))
 @settings(max_examples=25)
 def test_what_is_to_come_comes(policy, seed, slots):

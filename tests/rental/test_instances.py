@@ -244,13 +244,6 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
 # ---- ways in ----
 
 
-def test_taken_when_low_goes_to_toml_and_back(tmp_path):
-    spot = on_spot([0], DOWN_AT_80, checkpoint_s=20)
-    spot.to_toml(tmp_path / "spot.toml")
-    assert "taken_when_low = true" in (tmp_path / "spot.toml").read_text()
-    assert cg.Scenario.from_toml(tmp_path / "spot.toml") == spot
-
-
 def test_a_recorded_market_takes_instances_on_the_command_line(tmp_path, capsys, caplog):
     path = tmp_path / "zone.json"
     polls = ([1] * 20 + [0] * 7 + [1] * 9 + [0] * 4) * 8

@@ -13,6 +13,7 @@ from rental.snapshots import trace
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.logs.market import Snapshots, read_market
+from cgrsp_simpy.model.files import naming_nothing
 from cgrsp_simpy.rental.gpu import GPUS_2025
 from cgrsp_simpy.rental.measured import Polls, StockFit, _Law, measured_toml, series_of
 from cgrsp_simpy.rental.stock import Stock
@@ -426,7 +427,9 @@ def test_a_market_beside_days_by_name_is_refused(snapshots, capsys):
         ("stock = 3", "must be a list of tables"),
         (f"{LAWS}[[price]]\nusd_per_h = 1\n", "gpu of [[price]](=None) must be a GPU type's name"),
         (f"{LAWS}[[price]]\ngpu = 'A'\nusd_per_h = -1\n", "usd_per_h of A(=-1) must be"),
-        ("nonsense", "laws.toml: "),
+        ("nonsense", "laws.toml: not TOML (Expected '=' after a key"),
+        (f"a = {'[' * 20_000}", "laws.toml: not TOML (nested too deeply)"),
+        (f"a = {'9' * 5000}", "laws.toml: not TOML (a number of thousands of digits)"),
         ("[market]\n", "unknown key in the file 'market'"),
     ],
 )
@@ -436,6 +439,13 @@ def test_a_file_of_laws_that_is_none_is_told(text, told, tmp_path):
     with pytest.raises(cg.InputError) as error:
         cg.measured(path)
     assert told in str(error.value)
+
+
+def test_a_file_of_laws_is_not_opened_where_no_text_may_name_one(tmp_path):
+    path = tmp_path / "laws.toml"
+    path.write_text(LAWS)
+    with naming_nothing(), pytest.raises(cg.InputError, match="opened only with --run-code"):
+        cg.measured(path)
 
 
 # ---- the command ----

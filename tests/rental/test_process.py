@@ -259,17 +259,6 @@ def test_a_policy_that_suspends_where_it_may_not_is_told_so():
 # ---- ways in ----
 
 
-def test_spot_terms_go_to_toml_and_back(tmp_path):
-    own = [cg.Preemption("RTX 3090", 0.5), cg.Preemption("RTX A4000", [0.1] * 24)]
-    for terms in (
-        cg.Terms(preemption_per_h=1, preemption=own, checkpoint_s=20, restart_s=3, suspension=True),
-        cg.Terms(preemption=own[:1]),
-    ):
-        spot = cg.day("hectic", terms=terms)
-        spot.to_toml(tmp_path / "spot.toml")
-        assert cg.Scenario.from_toml(tmp_path / "spot.toml") == spot
-
-
 def test_spot_on_the_command_line(capsys):
     line = "run --day normal --terms preemption_per_h=1 --terms checkpoint_s=20 --terms restart_s=5 --format json"
     assert main(line.split()) == 0

@@ -161,3 +161,12 @@ def test_records_in_a_file_name_all_slots(wide, tmp_path, capsys):
     run.to_csv(tmp_path / "jobs.csv")
     rows = csv_rows((tmp_path / "jobs.csv").read_text())
     assert [len(row["slots"].split()) for row in rows] == run.jobs["gpus"].tolist()
+
+
+def test_rows_have_each_column_of_their_log_once(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("job_id,submit_s,service_s,user,slots\nx7,0,60,ann,2\nx8,5,60,bob,3\n")
+    row, other = cg.simulate(cg.trace(path, slots=1), "fifo").rows()
+    assert list(row)[-5:] == ["slots", "job_id", "user", "log_slots", "line"]
+    assert list(row.values())[-5:] == ["0", "x7", "ann", "2", "2"]
+    assert (other["job_id"], other["deadline_class"] in ("tight", "loose")) == ("x8", True)

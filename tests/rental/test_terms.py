@@ -4,7 +4,6 @@ command line.
 
 import json
 
-import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
@@ -260,18 +259,23 @@ def test_terms_without_effect_give_the_thesis_to_the_bit(policy):
     assert sorted(thesis.claims.tolist()) == sorted(other.claims.tolist())
 
 
-def test_same_seed_same_bits():
-    terms = cg.Terms(60, 100, "provisioning", 60, 60, 3)
-    one, two = (cg.simulate(cg.day("hectic", terms=terms), "rh", seed=3) for _ in range(2))
-    assert one.jobs.tobytes() == two.jobs.tobytes()
-    assert np.array_equal(one.claims, two.claims)
+TAKEN = [cg.Preemption("RTX 3090", 0.5), cg.Preemption("RTX A4000", [0.1] * 24)]
 
 
-def test_terms_go_to_toml_and_back(tmp_path):
-    for terms in (cg.Terms(), cg.Terms(60, 100, "provisioning", 60, 30, 3)):
-        scenario = cg.day("hectic", terms=terms)
-        scenario.to_toml(tmp_path / "day.toml")
-        assert cg.Scenario.from_toml(tmp_path / "day.toml") == scenario
+@pytest.mark.parametrize(
+    "terms",
+    [
+        cg.Terms(),
+        cg.Terms(60, 100, "provisioning", 60, 30, 3),
+        cg.Terms(preemption_per_h=1, preemption=TAKEN, checkpoint_s=20, restart_s=3),
+        cg.Terms(preemption=TAKEN[:1], suspension=True),
+        cg.Terms(taken_when_low=True, checkpoint_s=20, checkpoint_cost_s=1),
+    ],
+)
+def test_terms_go_to_toml_and_back(terms, tmp_path):
+    scenario = cg.day("hectic", persistence_s=3600, terms=terms)
+    scenario.to_toml(tmp_path / "day.toml")
+    assert cg.Scenario.from_toml(tmp_path / "day.toml") == scenario
 
 
 def test_terms_are_swept_and_compared():

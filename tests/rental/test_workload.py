@@ -149,20 +149,7 @@ def test_slots_are_idle_from_time_0_on_which_a_window_moves(read):
     )
 
 
-def test_stamps_of_different_zones_are_put_on_one_axis(read, caplog):
-    log = read(
-        stamped("2024-11-20T12:00:00+08:00", "2024-11-20T04:00:30Z", "2024-11-20T00:01:00-04:00")
-    ).workload
-    assert log.submit_s == (0.0, 30.0, 60.0)
-    assert caplog.messages == []
-
-
 # ---- cells ----
-
-
-def test_a_byte_order_mark_and_windows_line_ends_are_read(read):
-    log = read(b"\xef\xbb\xbfsubmit_s,service_s\r\n0,5\r\n9,6\r\n").workload
-    assert (log.submit_s, log.service_s) == ((0.0, 9.0), (5.0, 6.0))
 
 
 def test_quoted_cells_may_hold_commas_and_line_breaks(read, caplog):
@@ -359,14 +346,6 @@ def test_the_gpus_of_a_job_are_slots_that_it_holds_at_once(read):
     assert jobs["dispatch_s"][:2].tolist() == [0.0, 0.0]
     assert jobs["dispatch_s"][2] == max(jobs["finish_s"][:2])  # the last one needs all three
     assert jobs["cost_usd"] == pytest.approx(np.array([2, 1, 3]) * 30 * 0.46 / 3600)
-
-
-@pytest.mark.parametrize("policy", cg.POLICIES)
-def test_a_job_as_wide_as_the_fleet_runs_under_every_policy(read, policy):
-    scenario = read(
-        "submit_s,service_s,gpus\n0,30,5\n50000,30,1\n100000,30,1\n", tight_fraction=0.0
-    )
-    assert cg.simulate(scenario, policy).summary()["completed"] == 3
 
 
 def test_a_weight_is_on_the_job(read):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -83,14 +82,11 @@ def _row(each: Judged) -> Row:
 
 
 def table_rows(id: str, results: Results) -> list[Row]:
-    """A table's figures: published, reproduced and half width, by row and column."""
-    return [_row(each) for each in _judged(id, results)]
-
-
-def _judged(id: str, results: Results) -> list[Judged]:
-    """A table's figures; of other scenarios than the thesis's without a verdict."""
-    found = judged(results.tables[id], results)
-    return [replace(each, verdict=SHOWN) for each in found] if results.other else found
+    """A table's figures: published, reproduced and half width, by row and column; of other
+    scenarios than the thesis's without a verdict.
+    """
+    found = [_row(each) for each in judged(results.tables[id], results)]
+    return [{**row, "verdict": SHOWN} for row in found] if results.other else found
 
 
 @FIGURES.add(
@@ -105,19 +101,17 @@ def benchmark(results: Results) -> list[Row]:
     for the hectic day.
     """
     found, seed = [], PRINTED["5.1"]
+    types, hectic = table_rows("5.5", results), table_rows("5.2", results)
     asked = results.policies or [policy for name, policy in NAMES.items() if name in seed.rows]
     for policy in asked:
         name = PRINTED_AS.get(policy, policy)
-        of_types = _judged("5.5", results)
-        normal = [each for each in of_types if (each.row, each.column) == ("normal", name)]
-        hectic = [each for each in _judged("5.2", results) if each.row == name]
         single = dict(zip(seed.columns, seed.rows.get(name, ())))
         for figure in LABELS:
-            (one,) = [each for each in normal if each.part == figure]
-            (other,) = [each for each in hectic if each.column == figure]
-            found.append({**_row(one), "row": "normal", "column": policy, "part": figure})
-            place = {"row": "hectic", "column": policy, "part": figure}
-            found.append({**_row(other), **place, "published": float(single.get(figure, "nan"))})
+            own = {"column": policy, "part": figure}
+            [one] = where(types, row="normal", column=name, part=figure)
+            [other] = where(hectic, row=name, column=figure)
+            alone = {"row": "hectic", "published": float(single.get(figure, "nan"))}
+            found += [{**one, **own}, {**other, **own, **alone}]
     return found
 
 

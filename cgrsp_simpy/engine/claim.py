@@ -79,7 +79,8 @@ class Claim(simpy.Event):
         error: BaseException | None,
         _: TracebackType | None,
     ) -> None:
-        if kind is not GeneratorExit:  # else a run that has failed discards its lives
+        # else a run that has failed discards its lives, or Ctrl-C ends it at any line
+        if kind is None or issubclass(kind, Exception):
             self.run.leave(self)
 
 

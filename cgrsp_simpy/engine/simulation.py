@@ -262,9 +262,7 @@ class Simulation:
                 self.revoke(claim, place)
         try:
             yield
-        except GeneratorExit:  # the run is over
-            raise
-        except BaseException:
+        except Exception:  # not where the run is over
             self._up(number)
             raise
         self._up(number)

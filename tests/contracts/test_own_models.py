@@ -290,6 +290,24 @@ def test_a_name_that_is_no_parameter_cannot_be_varied():
         Waiting().varied(job=3)
 
 
+def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
+    """Between a claim's start and its place's use, too: what it does not hold it does not leave."""
+
+    @dataclass(frozen=True)
+    class Starting(Waiting):
+        def life(self, run, job):
+            with run.claim(job, start=False) as claim:
+                yield claim
+                claim.start()
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cgrsp_simpy.engine.places.Slot.acquire", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cg.simulate(Starting(), "first")
+
+
 def test_a_slot_is_a_simpy_resource_that_its_job_uses():
     @dataclass(frozen=True)
     class Looking(Waiting):

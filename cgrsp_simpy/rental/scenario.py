@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -410,7 +410,9 @@ class Scenario(Model):
         held |= {"deadlines": two} if isinstance(two, DeadlineClasses) else {}
         held |= {"workload": self.workload, "": self, "terms": self.terms}
         names = {
-            part: [item.name for item in fields(each) if item.init] for part, each in held.items()
+            part: [item.name for item in fields(each) if item.init]
+            for part, each in held.items()
+            if is_dataclass(each)  # a workload of one's own may be any class
         }
         names["market"] = ["clock", *MARKET]
         for name in own:

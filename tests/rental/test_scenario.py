@@ -486,6 +486,25 @@ def test_a_workload_of_ones_own_that_makes_jobs_of_no_class_is_refused():
         cg.simulate(cg.Scenario("odd", Odd(3, 0.1)), "fifo")
 
 
+def test_what_is_beside_a_workload_of_ones_own_varies():
+    class Own:
+        jobs, rate_per_s, mix, gpus_per_job = 3, 0.1, (1.0,), 1.0
+        classes = DeadlineClasses().classes
+
+        def generate(self, seed, service):
+            return cg.PoissonWorkload(3, 0.1, (1.0,)).generate(seed, service)
+
+    own = cg.Scenario("own", Own())
+    assert own.varied(slots=2, warm_s=60.0).slots == own.slots[:2]
+    with pytest.raises(cg.InputError, match="unknown parameter of the scenario 'jobs'"):
+        own.varied(jobs=4)
+
+
+def test_parts_and_what_is_in_them_vary_together():
+    day = cg.day("quiet").varied(market=cg.Market(persistence_s=60.0), sight="now")
+    assert (day.market.persistence_s, day.market.sight) == (60.0, "now")
+
+
 def test_weights_of_a_log_multiply_those_of_its_classes(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("submit_s,service_s,qos,weight\n0,5,gold,3\n1,5,batch,3\n")

@@ -141,10 +141,11 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
         given,
         lambda listener: scenario.simulation(policy, given.seed, drawn=drawn, listener=listener),
     )
+    rows = None if given.by is None else found.by(given.by)  # before files are written
     draw(given, found, [scenario.run(other, given.seed) for other in beside])
     text, values = module.more(found, given)
-    if given.by is not None:
-        return by_answer(found.by(given.by), given)
+    if rows is not None:
+        return by_answer(rows, given)
     if given.format == "csv":
         return Answer(csv_text(found.rows()).rstrip("\n"))
     figures = found.summary()

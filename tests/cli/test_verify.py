@@ -63,10 +63,12 @@ def test_an_unfinished_directory_is_not_called_altered(made, capsys):
     assert "is not finished" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["0abc", "1²", "١", "7"])
+@pytest.mark.parametrize("name", ["0abc", "7", "1\N{SUPERSCRIPT TWO}"])
 def test_a_file_that_has_no_number_of_a_task_is_none(made, capsys, name):
+    tasks = len(list((made / "chunks").iterdir()))
     (made / "chunks" / f"{name}.json").write_text("{}")
     assert main(["verify", "out", "--sample", "100"]) == 0
+    assert f"out: {tasks} tasks run again, all" in capsys.readouterr().out
 
 
 def test_a_file_of_no_task_is_not_counted_among_those_that_were_run_again(made, capsys):

@@ -158,6 +158,9 @@ OPTIONS = [
     ("run --log window=0:9,windw=0:9", ["--log", "'windw'", "mean 'window'"]),
     ("run --show x.docx", ["--show", "'x.docx'", "events, step", ".html"]),  # no picture
     ("run --show events --show step", ["--show", "events or step"]),  # which?
+    # no picture, and no schedule, of a run whose column is not there
+    ("run --day quiet --jobs 3 --by x --show g.svg", ["unknown column 'x'"]),
+    ("cluster run --jobs 3 --by x --swf s.swf", ["unknown column 'x'"]),
     ("run --workers 2", ["--workers", "2", "one process"]),  # of one run
     ("compare --engine fast", ["--engine", "'fast'", "auto, simpy, compiled"]),  # no such one
     ("run --engine compiled", ["--engine", "'compiled'", "left out"]),  # SimPy shows its steps

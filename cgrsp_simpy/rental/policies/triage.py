@@ -309,7 +309,7 @@ class Decision:
         for line in self._band.lines[level]:
             if line.rent_usd >= now_usd:
                 break
-            if any(slot.gpu is line.gpu for slot in offers):
+            if any(slot.gpu == line.gpu for slot in offers):
                 continue
             line_s = (self.view.waiting - len(self.sent)) / line.spare
             left_s = now.job.deadline_s - self.now_s - line.gpu.mean_execution_s[level]

@@ -587,6 +587,15 @@ def test_a_job_waits_for_a_busy_slot_of_a_cheaper_type():
     assert busy_pair(rate_per_s=0.02) == []
 
 
+def test_a_type_that_is_idle_is_not_waited_for_whichever_object_says_so():
+    """The slots of a log have a type of their own each, equal to the others."""
+    for seed in (46, 96):
+        own = any_scenario(seed)
+        apart = replace(own, slots=[replace(gpu) for gpu in own.slots])
+        runs = [cg.simulate(each, "triage", seed).jobs for each in (own, apart)]
+        assert np.array_equal(*runs), seed
+
+
 def test_the_more_wait_for_the_cheaper_type_the_sooner_the_dear_one_is_taken():
     """Each needs some 66 s of the cheap slot; 3.7 cents are 37 minutes at a tenth of a cent."""
     assert busy_pair(waiting=20) == []

@@ -1,4 +1,4 @@
-"""In bulk: runs of policies that are made of rules, in a compiled loop, with SimPy's bits."""
+"""In bulk: runs of triage, and of policies made of rules, in a compiled loop, with SimPy's bits."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def parameters(rule: Any) -> Array:
 def _tell() -> None:
     """Say once, before it happens, that the loop is compiled."""
     if not list(KEPT.glob("kernel.advance-*.nbi")):
-        log.info("the loop is compiled, which takes half a minute or so; it is kept for later runs")
+        log.info("the loop is compiled, which takes a minute or so; it is kept for later runs")
 
 
 def bulk(scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool) -> Run | None:

@@ -6,8 +6,11 @@ the bit. numba takes a second to load: a module imports this file where it compu
 
 from __future__ import annotations
 
+import bisect as plain
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -47,10 +50,6 @@ if COMPILED:
 
     ask = _ask
 
-    @overload(math.nextafter)  # type: ignore[untyped-decorator]
-    def _nextafter(x: Any, y: Any) -> Any:  # noqa: ARG001, their names count
-        return lambda x, y: np.nextafter(x, y)
-
 
 def compiled(function: F) -> F:
     """The function, compiled if numba is there; fastmath stays off, for equal bits."""
@@ -68,3 +67,38 @@ def rows_of(array: np.ndarray[Any, Any]) -> Any:
     are compiled.
     """
     return array if COMPILED else array.tolist()
+
+
+def called(function: Any, own: Any = None) -> None:
+    """Let compiled functions call a plain one, or in its place their own of the same arguments."""
+    if COMPILED:
+        overload(function, jit_options={"_nrt": False}, strict=False)(lambda *_: own or function)
+
+
+def forget(folder: Path, name: str, modules: Iterable[Any]) -> None:
+    """Remove what numba keeps in a folder of a file of functions that is older than a module of
+    which they call functions: it looks at the file alone.
+    """
+    changed_s = max(Path(module.__file__).stat().st_mtime for module in modules)
+    for own in folder.glob(f"{name}.*.nbi"):
+        with suppress(OSError):  # another process has, or nobody may
+            if own.stat().st_mtime < changed_s:
+                own.unlink()
+
+
+@inlined
+def bisect(row: np.ndarray[Any, Any], value: float, low: int, high: int, after: bool) -> int:
+    """`bisect_left` in a part of a row; after: `bisect_right`."""
+    middle = high - 1  # behind all, most often
+    while low < high:
+        if row[middle] < value or (after and row[middle] == value):
+            low = middle + 1
+        else:
+            high = middle
+        middle = (low + high) >> 1
+    return low
+
+
+called(math.nextafter, lambda x, y: np.nextafter(x, y))
+called(plain.bisect_left, lambda row, value, low, high: bisect(row, value, low, high, False))
+called(plain.bisect_right, lambda row, value, low, high: bisect(row, value, low, high, True))

@@ -1,4 +1,4 @@
-"""In bulk: runs of policies that are made of rules, in a compiled loop, with SimPy's bits."""
+"""In bulk: runs of triage, and of policies made of rules, in a compiled loop, with SimPy's bits."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ from cgrsp_simpy.engine.claim import Held
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import BLOCK, Records, Run
 from cgrsp_simpy.engine.simulation import declared_by
-from cgrsp_simpy.model.compiled import COMPILED
+from cgrsp_simpy.model import compiled
+from cgrsp_simpy.model.compiled import COMPILED, forget
 from cgrsp_simpy.model.metric import users_part
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental import kernel
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.kernel import FIGURES, LAST, TIERS, Array
 from cgrsp_simpy.rental.market import HourlyStock, Market
+from cgrsp_simpy.rental.policies import law, triage
 from cgrsp_simpy.rental.policies.classic import AtRandom
+from cgrsp_simpy.rental.policies.law import Delay, Law, Outlook
 from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
+from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.stock import Stock
 from cgrsp_simpy.rental.terms import Terms
@@ -40,7 +44,11 @@ if COMPILED:
 
     from cgrsp_simpy.model.compiled import RULE
 
-Made = ListPolicy | AtRandom
+    LOOP: Any = kernel.advance
+    KEPT = Path(LOOP.stats.cache_path)
+    forget(KEPT, "kernel", (law, triage, compiled))
+
+Made = ListPolicy | AtRandom | Triage
 log = logging.getLogger(__name__)
 CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")  # figures that do not change in a run
 ROOM, SEEN = 1024, 4096  # jobs that wait or run, and variates of statuses shown, to begin with
@@ -54,8 +62,11 @@ LOOK_AHEAD_S = 86400.0  # for which stock is known beforehand
 def refused(scenario: Any, policy: Any) -> str:
     """Why a policy cannot run compiled on a scenario; "" where it can."""
     mixed = any(each.weight is None for each in scenario.workload.classes)
-    if mixed and isinstance(getattr(policy, "order", None), Index):
+    weighs = type(policy) is Triage
+    if mixed and (weighs or isinstance(getattr(policy, "order", None), Index)):
         return "jobs of one deadline class differ in weight"
+    if weighs and scenario.market.poll_s is not None:
+        return "triage weighs what it sees of the stock"
     if told := scenario.fixed.refused or of_policy(policy):
         return str(told)
     return "" if COMPILED else NEEDED
@@ -95,7 +106,7 @@ def of_scenario(scenario: Any) -> str:
 def of_policy(policy: Any) -> str:
     """Why a policy cannot run compiled."""
     name = policy_name(policy)
-    if type(policy) is AtRandom:
+    if type(policy) in (AtRandom, Triage):
         return ""
     if type(policy) is not ListPolicy:
         return f"policy {name} is not made of an order and a place that are rules"
@@ -213,9 +224,8 @@ def parameters(rule: Any) -> Array:
 @cache
 def _tell() -> None:
     """Say once, before it happens, that the loop is compiled."""
-    loop: Any = kernel.advance
-    if not list(Path(loop.stats.cache_path).glob("kernel.advance-*.nbi")):
-        log.info("the loop is compiled, which takes half a minute or so; it is kept for later runs")
+    if not list(KEPT.glob("kernel.advance-*.nbi")):
+        log.info("the loop is compiled, which takes a minute or so; it is kept for later runs")
 
 
 def bulk(scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool) -> Run | None:
@@ -225,6 +235,40 @@ def bulk(scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: b
     _tell()
     blocks = scenario.workload.columns(seed, scenario.service) if drawn is None else drawn.columns
     return Bulk(scenario, policy, seed, tables(blocks), records).finish()
+
+
+def arrays(given: Law, levels: int) -> Law:
+    """A law in arrays, as `kernel` reads it."""
+
+    def row(delay: Delay) -> list[float]:
+        parts = [number for part in delay.parts for number in part]
+        return [*parts, *[0.0] * (9 - len(parts)), delay.mean_s, delay.longest_s]
+
+    most = max(len(hours) for own in given.later for hours in own)
+    shape = len(given.starts_s), len(given.delays[0]), most, 12
+    later = np.full(shape, math.inf)
+    for band, own in enumerate(given.later):
+        for kind, hours in enumerate(own):
+            rows = [[*row(delay), start_s] for start_s, delay, _ in hours]
+            later[band, kind, : len(rows)] = rows or 0.0
+    lines = np.array([own[:levels] for own in given.lines], float)
+    return Law(
+        np.array(given.starts_s, float),
+        np.array(given.rates),
+        np.array(given.variations),
+        np.array(given.done),
+        np.array([[row(delay) for delay in own] for own in given.delays]),
+        later,
+        lines.reshape(len(given.starts_s), levels, -1, 3),
+        np.array([own[:levels] for own in given.work_s], float),
+        np.array([own[:levels] for own in given.rent_usd]),
+        np.array(given.billed_usd_per_h, float),
+        np.array(given.fastest_s[:levels], float),
+        given.slots,
+    )
+
+
+NO_LAW = Law._make([*[np.zeros((0,) * axes) for axes in (1, 1, 1, 1, 3, 4, 4, 2, 2, 1, 1)], 0])
 
 
 class Fixed:
@@ -255,7 +299,7 @@ class Fixed:
         pairs, none = [(each.tight, each.weight) for each in scenario.workload.classes], np.zeros(1)
         alike = list(dict.fromkeys(pairs))
         self.setting = kernel.Setting(
-            how=np.array([0, 0, free, 0, 0, 0, 0]),
+            how=np.array([0, 0, free, 0, 0, 0, 0, 0]),
             rules=np.zeros(2, np.int64),
             of_order=none,
             of_score=none,
@@ -274,13 +318,27 @@ class Fixed:
             mix=np.array(known.complexity_mix, float),
             alike=np.array([alike.index(pair) for pair in pairs], np.int64),
             tight=np.array([tight for tight, _ in alike], float),
+            level=np.repeat(np.arange(levels), len(alike)),
+            weight=np.array([weight or 0.0 for _, weight in alike] * levels, float),
+            law=NO_LAW,
         )
+        self.known = known
+
+    @cached_property
+    def weighed(self) -> Law:
+        """That of triage, in arrays."""
+        return arrays(Outlook(self.known).law, self.setting.by_level.shape[1])
 
     def under(self, policy: Made) -> kernel.Setting:
         """The setting of a policy."""
         if isinstance(policy, AtRandom):
-            lots = np.array([True, 0, self.setting.how[2], 0, 0, True, 0])
+            lots = np.array([True, 0, self.setting.how[2], 0, 0, True, 0, 0])
             return self.setting._replace(how=lots)
+        if isinstance(policy, Triage):
+            how = np.array([0, 0, self.setting.how[2], 0, 0, 0, 0, True])
+            return self.setting._replace(
+                how=how, of_order=np.array(policy.prices), law=self.weighed
+            )
         order, place, kept = policy.order, policy.place, 0
         asked = {*getattr(order, "arguments", ()), *getattr(place, "arguments", ())}
         scored, shows = isinstance(place, Score), asked & {"status", "best_status"}
@@ -288,9 +346,9 @@ class Fixed:
         if rule is not None:
             values = self.constant | rule.parameters
             kept = int(rule.function(*[values[name] for name in rule.arguments]))
-        how = order is by_submission, 2 if shows else scored, self.setting.how[2], kept
+        on = order is by_submission, 2 if shows else scored, self.setting.how[2], kept
         return self.setting._replace(
-            how=np.array([*how, "next_free_s" in asked, 0, isinstance(order, Index)], np.int64),
+            how=np.array([*on, "next_free_s" in asked, 0, isinstance(order, Index), 0], np.int64),
             rules=np.array([address(order), address(place)], np.int64),
             of_order=parameters(order),
             of_score=parameters(place),
@@ -359,12 +417,12 @@ class Bulk:
     def _state(self) -> kernel.State:
         slots, kinds, jobs = len(self.scenario.slots), len(self.kinds), self.scenario.jobs
         levels, room = len(self.scenario.workload.mix), min(jobs, ROOM)
-        leaves = 1 << slots.bit_length()  # one more than slots, at least
+        leaves = 1 << (slots + 1).bit_length()  # two more than slots, at least
         tree = np.zeros(2 * leaves, np.int64)
         tree[leaves:], level = np.arange(leaves), leaves
         while level > 1:
             tree[level // 2 : level], level = tree[level : 2 * level : 2], level // 2
-        number = np.zeros(kernel.DECISIONS + 1, np.int64)
+        number = np.zeros(kernel.CLASSES + 1, np.int64)
         number[[kernel.MORE, kernel.OPEN, kernel.IDLE, kernel.FREE]] = True, True, slots, room
         figures = np.zeros(len(kernel.FIGURES))
         for name, value in self.fixed.constant.items():
@@ -406,6 +464,9 @@ class Bulk:
             words=np.empty(0, np.int64),
             lot=np.empty((2, slots), np.int64),
             pool=np.empty(21 + 12 * slots, np.int64),
+            fronts=np.empty((2 * classes, triage.WIDTH)),
+            taken=np.zeros((classes, 2), np.int64),
+            turn=np.zeros(classes, np.int64),
         )
 
     def _jobs(self) -> None:

@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.model.compiled import ask, inlined
+from cgrsp_simpy.model.compiled import ask, bisect, called, inlined
+from cgrsp_simpy.rental.policies import law, triage
+from cgrsp_simpy.rental.policies.law import Delay, Later, Law, until_s
+from cgrsp_simpy.rental.policies.triage import Queue, delay_of
 
 # what `advance` answers: what it needs
 ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, WORDS, FAILED = range(8)
@@ -22,11 +25,10 @@ SLOT, GPU, STATUS = range(11, 14)
 DELAY, SERVICE, COST, WIDTH = range(14, 18)
 
 # ---- numbers of a run ----
-NEXT, LOADED, MORE, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE, LOOKED, READ, DECISIONS = range(
-    13
-)
+NEXT, LOADED, MORE, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE = range(10)
+LOOKED, READ, DECISIONS, CLASSES = range(10, 14)
 # ---- settings ----
-FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT, BY_INDEX = range(7)
+FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT, BY_INDEX, BY_COST = range(8)
 
 TIERS = 4  # of a class, at most
 LAST = 3 * TIERS  # of an answer: whether the rule came to its end
@@ -51,14 +53,16 @@ class State(NamedTuple):
     now_s, horizon_s: [1], the clock, and until when the stock is known. number: by the names above.
     jobs: rows to come. rows: those that wait or run; free: the numbers of those not in use. due_s,
     who: by class, deadlines and rows of those that wait, from `first` to `last`. at_s, order, tree:
-    what comes next at each slot, and at the last leaf the next arrival; the leaf of the least is
-    tree[1]. row, runs, kind, end_s, held_s: by slot, its job and type, whether it executes, when
-    it is expected to end, and how long it was held. idle: by group of slots that are offered alike
-    the first idle one. out: rows of jobs that have ended. seen: variates for the statuses shown;
-    shown: by index of a type. epochs_s, levels: by type, from when on which variate holds. begin,
-    took, stop, rank: of each class and tier. offers: types, in order. fastest_s: by level, of all
-    that was idle. figures, answer: of a rule. words: of 32 random bits; lot: places of jobs that
-    are drawn, and of slots; pool: of those that can be.
+    what comes next at each slot, and at the two leaves behind them the next arrival and the time at
+    which the policy is to be asked again; the leaf of the least is tree[1]. row, runs, kind, end_s,
+    held_s: by slot, its job and type, whether it executes, when it is expected to end, and how long
+    it was held. idle: by group of slots that are offered alike the first idle one. out: rows of
+    jobs that have ended. seen: variates for the statuses shown; shown: by index of a type.
+    epochs_s, levels: by type, from when on which variate holds. begin, took, stop, rank: of each
+    class and tier. offers: types, in order. fastest_s: by level, of all that was idle. figures,
+    answer: of a rule. words: of 32 random bits; lot: places of jobs that are drawn, and of slots;
+    pool: of those that can be. fronts, taken: of triage; turn: classes in the order in which the
+    first of each came.
     """
 
     now_s: Array
@@ -95,6 +99,9 @@ class State(NamedTuple):
     words: Array
     lot: Array
     pool: Array
+    fronts: Array
+    taken: Array
+    turn: Array
 
 
 class Setting(NamedTuple):
@@ -106,7 +113,8 @@ class Setting(NamedTuple):
     and Medium. hours: of day, at which bands begin; start_h: [1]. delay_s: [status, 2]. look_s: by
     type, seconds between looks, -1 where nothing is seen. holds: by type, whether its stock
     persists. by_level: means on the reference type, the least, the greatest; mix: shares. alike: by
-    deadline class the kind of those of one weight, all tight or none; tight: by kind.
+    deadline class the kind of those of one weight, all tight or none; tight: by kind. level,
+    weight: by class. law: of triage.
     """
 
     how: Array
@@ -128,6 +136,9 @@ class Setting(NamedTuple):
     mix: Array
     alike: Array
     tight: Array
+    level: Array
+    weight: Array
+    law: Law
 
 
 @inlined
@@ -143,19 +154,6 @@ def comes(run: State, leaf: int, at_s: float, order: int) -> None:
             least = other
         run.tree[node] = least
         node >>= 1
-
-
-@inlined
-def bisect(row: Array, value: float, low: int, high: int, after: bool) -> int:
-    """`bisect_left` in a part of a row; after: `bisect_right`."""
-    middle = high - 1  # behind all, most often
-    while low < high:
-        if row[middle] < value or (after and row[middle] == value):
-            low = middle + 1
-        else:
-            high = middle
-        middle = (low + high) >> 1
-    return low
 
 
 # ---- the stock ----
@@ -215,6 +213,9 @@ def join(run: State, setting: Setting) -> bool:
     first, last, due_s, who = run.first[own], run.last[own], run.due_s[own], run.who[own]
     if last == len(who) or not number[FREE]:
         return False
+    if first == last and own not in run.turn[: number[CLASSES]]:
+        run.turn[number[CLASSES]] = own
+        number[CLASSES] += 1
     number[FREE] -= 1
     row = run.free[number[FREE]]
     copy(job, run.rows[row])
@@ -421,6 +422,8 @@ def decide(run: State, setting: Setting) -> bool:
     """Dispatch jobs as the rules say; False where one failed."""
     number, figures, best = run.number, run.figures, 0
     number[DECISIONS] += 1
+    if setting.how[BY_COST]:
+        return by_cost(run, setting)
     for gpu in range(len(run.shown)):
         run.shown[gpu] = -1
     figures[NOW_S], figures[AT_ONCE] = run.now_s[0], number[WAITING]
@@ -452,6 +455,60 @@ def decide(run: State, setting: Setting) -> bool:
             if setting.how[BY_INDEX] and number[IDLE] and not indexed(run, setting, best):
                 return False
     return True
+
+
+# ---- by triage ----
+
+
+def _delay(given: Any) -> Delay:
+    parts = (given[0], given[1], given[2]), (given[3], given[4], given[5])
+    return Delay((*parts, (given[6], given[7], given[8])), given[9], given[10])
+
+
+def _later(given: Any, now_s: float) -> Later:
+    after_s = until_s(given[11], now_s) if given[11] < math.inf else math.inf
+    return Later(after_s, delay_of(given), False)
+
+
+called(delay_of, _delay)
+called(triage.later_of, _later)
+for each in (law.band_at, law.beyond, law.completed, until_s, *triage.COMPILED):
+    called(each)
+
+
+@inlined
+def by_cost(run: State, setting: Setting) -> bool:
+    """Dispatch jobs as triage does; False where it would be woken at once."""
+    number, now_s, alarm = run.number, run.now_s[0], len(run.row) + 1
+    band, turn = law.band_at(setting.law, now_s), run.turn[: number[CLASSES]]
+    queue = Queue(run.due_s, run.first, run.last, setting.weight, setting.level, turn)
+    delays, later = setting.law.delays[band], setting.law.later[band]
+    now = triage.moment_of(setting.law, setting.of_order, queue, delays, later, now_s)
+    line_usd, left, again_s = triage.line_of(now), number[WAITING], math.inf
+    run.taken[:] = 0
+    offers = offered(run, setting)
+    while offers:
+        fronts = run.fronts[: triage.set_fronts(now, run.taken, run.fronts)]
+        for front in fronts:
+            row = run.who[int(front[triage.OWN]), int(front[triage.AT])]
+            front[triage.ID], front[triage.GPUS] = run.rows[row, ID], 1.0
+        place, again_s = triage.choose(now, fronts, run.offers[:offers], line_usd, left)
+        if place < 0:
+            break
+        front = fronts[place]
+        own, kind = int(front[triage.OWN]), run.offers[int(front[triage.OFFER])]
+        slot = run.idle[0 if setting.how[FREE_TYPES] else kind]
+        dispatch(run, setting, run.who[own, int(front[triage.AT])], kind, slot)
+        run.taken[own, int(front[triage.PART])] += 1
+        left, offers = left - 1, offered(run, setting)
+    for own in turn:
+        for part in range(2):
+            at = triage.late_of(now, own) if part else run.first[own]
+            for _ in range(run.taken[own, part]):
+                at += leave(run, own, at)
+    at_s = now_s + max(setting.of_order[5], again_s)
+    comes(run, alarm, reached(now_s, at_s) if at_s < math.inf else at_s, 0)
+    return bool(at_s > now_s)
 
 
 # ---- at random ----
@@ -537,10 +594,16 @@ def announce(run: State) -> None:
     if at_s <= now_s:
         comes(run, leaf, now_s, -1)
         return
+    later(run, leaf, reached(now_s, at_s))
+
+
+@inlined
+def reached(now_s: float, at_s: float) -> float:
+    """A later time, as the clock has it; never before it by rounding."""
     delay_s = at_s - now_s
     if now_s + delay_s < at_s:
         delay_s = np.nextafter(delay_s, math.inf)
-    later(run, leaf, now_s + delay_s)
+    return now_s + delay_s
 
 
 @inlined
@@ -598,6 +661,9 @@ def advance(run: State, setting: Setting) -> int:
                 return ROOM
             number[OPEN] = 1
             number[RUNG] = number[RUNG] or number[IDLE] > 0
+        elif leaf > len(run.row):
+            comes(run, leaf, math.inf, 0)
+            number[RUNG] = number[RUNG] or (number[WAITING] > 0 and number[IDLE] > 0)
         elif run.runs[leaf]:
             end(run, setting, leaf)
             number[RUNG] = number[RUNG] or number[WAITING] > 0

@@ -22,7 +22,7 @@ from skeleton import cpu_s, parser_of
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.queueing import mmc
 
-POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random".split()
+POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random triage".split()
 
 
 def least_s(scenario, policy, engine, seeds, repeats):

@@ -12,7 +12,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.decide.suite import TEST, TRAIN
+from cgrsp_simpy.decide.suite import TEST, TRAIN, wide
 from cgrsp_simpy.decide.suite import scenario as of_suite
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
@@ -26,7 +26,7 @@ pytest.importorskip("numba")
 bulk = pytest.importorskip("cgrsp_simpy.rental.bulk")
 
 POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random".split()
-INDICES = ["c-mu", "atc", "covert"]
+INDICES = ["c-mu", "atc", "covert", "triage"]
 VARIANTS = [
     "atc:look_ahead=5",
     "rh:reserve=3,gate=100",
@@ -34,6 +34,7 @@ VARIANTS = [
     "adaptive:pressure=2,wide_s=900",
 ]
 VARIANTS += ["spt-rescue:threshold_s=-50", "cadr:critical_ratio=1", "spt:cost_weight=0"]
+VARIANTS += ["triage:price_late_usd_per_min=1,spread=0,ahead_s=40", "triage:look_s=3"]
 
 
 def equal(scenario, policy, seed=0):
@@ -93,7 +94,11 @@ def compilable(seeds):
 def test_so_are_the_scenarios_of_the_suite():
     scenarios = compilable([*TRAIN, *TEST])
     assert len(scenarios) > 20
-    assert differing(scenarios, POLICIES + INDICES, range(1)) == []
+    assert differing(scenarios, [*POLICIES, *INDICES[:3]], range(1)) == []
+    both = [*map(of_suite, [*TRAIN, *TEST]), *map(wide, [*TRAIN, *TEST])]
+    unseen = [each for each in both if not each.not_compiled(each.make_policy("triage"))]
+    assert len(unseen) > 200
+    assert differing(unseen, ["triage"], range(1)) == []
 
 
 # ---- what days do not have ----
@@ -119,10 +124,10 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_scenarios_are_those_of_simpy(name):
-    assert (
-        differing([OTHERS[name]], ["fifo", "rh", "cadr", "adaptive", "random", *INDICES], range(1))
-        == []
-    )
+    policies, own = ["fifo", "rh", "cadr", "adaptive", "random", *INDICES], OTHERS[name]
+    if own.market.poll_s is not None:
+        policies.remove("triage")
+    assert differing([own], policies, range(1)) == []
 
 
 def test_hourly_stock_is_that_of_simpy():
@@ -239,7 +244,7 @@ def test_rules_of_ones_own_run_compiled():
             "the place of own",
         ),
         (cg.ListPolicy(by_deadline, fastest, "own", lambda view: 1), "the reserve of own"),
-        ("triage", "policy triage is not made of an order and a place that are rules"),
+        ("watch", "policy watch is not made of an order and a place that are rules"),
     ],
 )
 def test_what_is_no_rule_is_simpys(policy, why):
@@ -284,7 +289,54 @@ def test_an_index_needs_the_weights_of_the_classes():
     scenario = cg.Scenario("weights", cg.JobList(jobs))
     why = "jobs of one deadline class differ in weight"
     assert scenario.not_compiled(scenario.make_policy("atc")) == why
+    assert scenario.not_compiled(scenario.make_policy("triage")) == why
     assert equal(scenario, "edf")
+
+
+def test_triage_of_stock_that_is_seen_is_simpys():
+    scenario = OTHERS["seen"]
+    why = "triage weighs what it sees of the stock"
+    assert scenario.not_compiled(scenario.make_policy("triage")) == why
+
+
+def holding(number, **parameters):
+    """Jobs that are held at the end of the scarcity, and nothing else to come."""
+    at_s = 10 * 3600 - 1200.0
+    jobs = [cg.Job(id, at_s, at_s + 9000) for id in range(number)]
+    told = ",".join(f"{name}={value!r}" for name, value in parameters.items())
+    return cg.Scenario("held", cg.JobList(jobs)).varied(slots=["RTX 3090"]), f"triage:{told}"
+
+
+def test_a_slot_that_is_held_is_woken_as_in_simpy():
+    scenario, policy = holding(20, look_s=60.0)
+    assert equal(scenario, policy)
+    run = scenario.run(policy, engine="compiled")
+    assert run.jobs["dispatch_s"].min() == 36000 and run.decisions > 20
+
+
+def test_a_time_to_ask_again_that_comes_while_no_slot_is_idle_is_none_as_in_simpy():
+    assert equal(of_suite(5009), "triage")
+
+
+def test_the_jobs_of_classes_are_summed_up_in_the_order_in_which_they_came():
+    """Weights whose sums depend on the order."""
+    classes = [
+        cg.DeadlineClass(str(n), 0.2, 2000 + 900 * n, weight=w)
+        for n, w in enumerate((0.1, 0.7, 1.3, 0.3, 2.9))
+    ]
+    load = cg.PoissonWorkload(200, 0.08, deadlines=classes)
+    assert differing([cg.Scenario("weights", load)], ["triage"], range(3)) == []
+
+
+def test_what_is_kept_of_the_loop_is_forgotten_when_an_equation_is_younger(tmp_path):
+    from cgrsp_simpy.model.compiled import forget
+
+    kept = [tmp_path / f"{name}.nbi" for name in ("kernel.advance-9.py311", "other.f-9.py311")]
+    for path, age_s in itertools.product(kept, (0, 10**9)):
+        path.touch()
+        os.utime(path, (age_s, age_s) if age_s == 0 else None)
+        forget(tmp_path, "kernel", [bulk, os])
+        assert path.exists() == (age_s > 0 or path is kept[1])
 
 
 @index
@@ -378,8 +430,8 @@ def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
     monkeypatch.setattr(bulk, "_tell", lambda: done.append(1))
     monkeypatch.setattr(replicate, "MANY", 1)
     day = cg.day("quiet")
-    study = cg.compare(day, ["fifo", "random", "triage", "cadr"], range(3))
-    assert len(done) == 9
+    study = cg.compare(day, ["fifo", "random", "watch", "cadr", "triage"], range(3))
+    assert len(done) == 12
     assert study.rows == cg.compare(day, list(study.policies), range(3), engine="simpy").rows
 
 

@@ -3,16 +3,18 @@ better one is to be had, and how many jobs the fleet completes until then.
 
 A `Delay` is the law of a provisioning delay (thesis Eq. 3.1 and 3.2). An `Outlook` has
 those of all types and hours of a run; where stock persists and is seen, that of the
-moment.
+moment. The functions of a `Law` run compiled, too (`rental.kernel`), over arrays.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import make_dataclass
+from functools import cache
 from itertools import accumulate
 from math import exp, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import LOW, Market, Status
@@ -22,6 +24,7 @@ ROUNDING = 1e-9  # of chances, and of seconds
 DAY_S = 86400.0
 BURST = 0.5  # share of its rate at which a line empties at least
 
+Numbers = TypeVar("Numbers", bound=NamedTuple)
 Chances = tuple[float, float, float]
 """Of High, Medium and Low stock."""
 
@@ -37,22 +40,23 @@ class Delay(NamedTuple):
     mean_s: float
     longest_s: float
 
-    def beyond(self, left_s: float) -> tuple[float, float]:
-        """P(D > x), and E[(D - x)+] in seconds, of x seconds of either sign."""
-        if left_s >= self.longest_s:
-            return 0.0, 0.0
-        if left_s < 0.0:
-            return 1.0, self.mean_s - left_s
-        chance = mean_s = 0.0
-        for own, least, most in self.parts:
-            if left_s < least:
-                chance += own
-                mean_s += own * ((least + most) / 2 - left_s)
-            elif left_s < most:
-                over = own * (most - left_s) / (most - least)
-                chance += over
-                mean_s += over * (most - left_s) / 2
-        return chance, mean_s
+
+def beyond(delay: Delay, left_s: float) -> tuple[float, float]:
+    """P(D > x), and E[(D - x)+] in seconds, of x seconds of either sign."""
+    if left_s >= delay.longest_s:
+        return 0.0, 0.0
+    if left_s < 0.0:
+        return 1.0, delay.mean_s - left_s
+    chance = mean_s = 0.0
+    for own, least, most in delay.parts:
+        if left_s < least:
+            chance += own
+            mean_s += own * ((least + most) / 2 - left_s)
+        elif left_s < most:
+            over = own * (most - left_s) / (most - least)
+            chance += over
+            mean_s += over * (most - left_s) / 2
+    return chance, mean_s
 
 
 NO_DELAY = Delay((), 0.0, 0.0)
@@ -172,33 +176,129 @@ class Band:
         return found
 
 
+class Law(NamedTuple):
+    """An outlook in numbers, by band, by type in the order of `Known.types`, and by
+    complexity - 1.
+
+    starts_s, rates, variations: of bands. done: jobs that the busy fleet completes up
+    to each, and in a day. delays: [band][type]. later: [band][type], the hours to come
+    of less mean delay than all before, with their starts as `after_s`. lines:
+    [band][level], triples of type, rent and `spare`. work_s, rent_usd: [type][level].
+    billed_usd_per_h: by type, what a delay costs. fastest_s: by level. slots: how many.
+    """
+
+    starts_s: Any
+    rates: Any
+    variations: Any
+    done: Any
+    delays: Any
+    later: Any
+    lines: Any
+    work_s: Any
+    rent_usd: Any
+    billed_usd_per_h: Any
+    fastest_s: Any
+    slots: int
+
+
+def band_at(law: Law, time_s: float) -> int:
+    """The band that holds at a time."""
+    return bisect_right(law.starts_s, time_s % DAY_S, 0, len(law.starts_s)) - 1
+
+
+def completed(law: Law, time_s: float) -> float:
+    """Jobs that a fleet completes that is busy from the start of the run on."""
+    days, since_s = time_s // DAY_S, time_s % DAY_S
+    starts_s, done = law.starts_s, law.done
+    place = bisect_right(starts_s, since_s, 0, len(starts_s)) - 1
+    begun: float = days * done[-1] + done[place]
+    begun += law.rates[place] * (since_s - starts_s[place])
+    return begun
+
+
+def until_s(start_s: float, time_s: float) -> float:
+    """Seconds from a time to the next start of a band."""
+    return (start_s - time_s % DAY_S) % DAY_S
+
+
+def quick(values: Numbers) -> Numbers:
+    """A named tuple as an object of which Python reads the fields faster."""
+    return cast(Numbers, _plain(type(values))(*values))
+
+
+@cache
+def _plain(kind: Any) -> Any:
+    return make_dataclass(kind.__name__, kind._fields, slots=True)
+
+
 class Outlook:
     """What is known of a run's stock beforehand, and at a moment.
 
-    known: of the scenario. bands: by their start.
+    known: of the scenario. bands: by their start. law: the same in numbers.
     """
 
     def __init__(self, known: Known) -> None:
         self.known, self.market = known, known.market
         start_h = self.market.clock.start_h
         hours = {(hour - start_h) % 24 for hour in self.market.change_hours}
-        self._starts_s = [hour * 3600 for hour in sorted({0.0, *hours})]
-        self.bands = [Band(known, start_s) for start_s in self._starts_s]
-        ends_s = [*self._starts_s[1:], DAY_S]
-        self._done = [0.0]  # jobs that are completed up to each band
-        for band, end_s in zip(self.bands, ends_s):
-            self._done.append(self._done[-1] + band.rate * (end_s - band.start_s))
+        starts_s = [hour * 3600 for hour in sorted({0.0, *hours})]
+        self.bands = [Band(known, start_s) for start_s in starts_s]
+        self.types = {gpu: place for place, gpu in enumerate(known.types)}
+        either = [*known.types] * 2  # cold, and warm
+        offered = known.gpus if known.free_types else known.fleet
+        self._offered = [self.types[gpu] for gpu in offered]
+        done = [0.0]
+        for band, end_s in zip(self.bands, [*starts_s[1:], DAY_S]):
+            done.append(done[-1] + band.rate * (end_s - band.start_s))
+        billed = known.terms.billed_from == "provisioning"
+        self.law = quick(
+            Law(
+                starts_s,
+                [band.rate for band in self.bands],
+                [band.variation for band in self.bands],
+                done,
+                [[band.delays[gpu.name] for gpu in known.types] for band in self.bands],
+                [
+                    [self._later(place, gpu) for gpu in known.types]
+                    for place in range(len(self.bands))
+                ],
+                [
+                    [
+                        [(self.types[gpu], usd, spare) for gpu, usd, spare in line]
+                        for line in band.lines
+                    ]
+                    for band in self.bands
+                ],
+                [gpu.mean_execution_s for gpu in either],
+                [
+                    [rent_usd(gpu, level) for level in range(len(gpu.mean_execution_s))]
+                    for gpu in either
+                ],
+                [gpu.price_usd_per_h * billed for gpu in either],
+                known.fastest_s,
+                len(known.fleet),
+            )
+        )
+
+    def _later(self, place: int, gpu: GpuType) -> list[Later]:
+        least_s, found = self.bands[place].delays[gpu.name].mean_s, []
+        for band in [*self.bands[place + 1 :], *self.bands[:place]]:
+            delay = band.delays[gpu.name]
+            if delay.mean_s < least_s - ROUNDING:
+                least_s = delay.mean_s
+                found.append(Later(band.start_s, delay))
+        return found
 
     def band(self, time_s: float) -> Band:
         """The one that holds at a time."""
-        return self.bands[bisect_right(self._starts_s, time_s % DAY_S) - 1]
+        return self.bands[band_at(self.law, time_s)]
 
-    def completed(self, time_s: float) -> float:
-        """Jobs that a fleet completes that is busy from the start of the run on."""
-        days, since_s = divmod(time_s, DAY_S)
-        place = bisect_right(self._starts_s, since_s) - 1
-        begun = days * self._done[-1] + self._done[place]
-        return begun + self.bands[place].rate * (since_s - self._starts_s[place])
+    def kinds(self, view: View, offers: Sequence[SlotView]) -> list[int]:
+        """The types on offer, by place; of warm slots behind all others."""
+        found, types = self._offered, len(self.types)
+        if not self.known.free_types:
+            found = [found[slot.index] for slot in offers]
+        return [kind + types * view.warm(slot) for kind, slot in zip(found, offers)]
 
     def moment(self, view: View, slot: SlotView) -> tuple[Delay, list[Later]]:
         """The delay of a dispatch now, as far as is known, and chances of less."""
@@ -206,8 +306,8 @@ class Outlook:
         if view.warm(slot):
             return NO_DELAY, []
         band, better = self.band(now_s), self._better(gpu, now_s)
-        seen_s, holding = view.seen_s(slot), market.holding(gpu.name)
-        if seen_s is None or not holding.persistence_s:
+        seen_s = view.seen_s(slot)
+        if seen_s is None or not market.holding(gpu.name).persistence_s:
             return band.delays[gpu.name], better
         chances = seen_chances(market, gpu, now_s, seen_s, view.status(slot))
         delay, per_s = delay_of(market, chances), band.recovers_per_s(gpu)
@@ -216,6 +316,7 @@ class Outlook:
         if not per_s:
             return delay, better
         look_s, low = next_look_s(market, now_s), band.chances[gpu.name][LOW]
+        holding = market.holding(gpu.name)
         low += (chances[LOW] - low) * holding.kept(now_s, now_s + look_s, seen_s)
         back_s = 1 / per_s  # from Low stock at that look on
         if better:
@@ -224,14 +325,8 @@ class Outlook:
 
     def _better(self, gpu: GpuType, time_s: float) -> list[Later]:
         """The hours to come, within a day, of less mean delay than all before."""
-        place, since_s = bisect_right(self._starts_s, time_s % DAY_S), time_s % DAY_S
-        least_s, found = self.bands[place - 1].delays[gpu.name].mean_s, []
-        for band in [*self.bands[place:], *self.bands[: place - 1]]:
-            delay = band.delays[gpu.name]
-            if delay.mean_s < least_s - ROUNDING:
-                least_s = delay.mean_s
-                found.append(Later((band.start_s - since_s) % DAY_S, delay))
-        return found
+        hours = self.law.later[band_at(self.law, time_s)][self.types[gpu]]
+        return [Later(until_s(start_s, time_s), delay) for start_s, delay, _ in hours]
 
 
 def rent_usd(gpu: GpuType, level: int) -> float:

@@ -46,26 +46,315 @@ Now or later. It is held if one of these costs less:
 Of each class of jobs the first that is late and the first that is not are weighed.
 Warm instances (D = 0), free types (all slots are offered as all types) and stock that
 is never scarce are cases of these.
+
+The equations are functions of numbers, lists and tuples: `rental.kernel` compiles them,
+over arrays, with equal bits.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import erfc, exp, inf, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import Wake
-from cgrsp_simpy.rental.gpu import GpuType
-from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.policies.law import Delay, Later, Outlook, rent_usd
+from cgrsp_simpy.rental.policies.law import (
+    Delay,
+    Later,
+    Law,
+    Outlook,
+    band_at,
+    beyond,
+    completed,
+    quick,
+)
 from cgrsp_simpy.rental.policies.rules import sent
-from cgrsp_simpy.rental.view import Assignment, JobClass, SlotView, View
+from cgrsp_simpy.rental.view import Assignment, JobClass, View
 
 SAMPLED = 3  # jobs of a class of which the rates are summed up in Eq. 4
+
+# ---- a front: the first job of a class that is late already, or that is not ----
+OWN, PART, AT, DUE, LEVEL, WEIGHT, ID, GPUS = range(8)  # class, part, place; of the job
+INDEX, OFFER, USD = range(8, 11)  # (3), the slot on offer and (1)
+NEXT, WIDTH = 11, 12  # that of the nth row is which comes nth
+
+
+class Queue(NamedTuple):
+    """The jobs that wait, by class.
+
+    due_s: deadlines, rising, from place `first` to `last`. weight; level: complexity
+    - 1. turn: the classes, in the order in which they are summed up.
+    """
+
+    due_s: Any
+    first: Any
+    last: Any
+    weight: Any
+    level: Any
+    turn: Any
+
+
+class Moment(NamedTuple):
+    """A decision.
+
+    delays, later: by type, the delay to expect, and when better ones are to be had.
+    rate: jobs a second that a busy fleet completes; done: how many it has. wait_usd,
+    late_usd, miss_usd: u, v, M. ahead_s: h. slot_usd: s.
+    """
+
+    law: Law
+    queue: Queue
+    delays: Any
+    later: Any
+    now_s: float
+    band: int
+    rate: float
+    done: float
+    wait_usd: float
+    late_usd: float
+    miss_usd: float
+    ahead_s: float
+    slot_usd: float
+
+
+def moment_of(
+    law: Law, prices: Any, queue: Queue, delays: Any, later: Any, now_s: float
+) -> Moment:
+    """What is worked out once a decision. prices: the policy's parameters, in order."""
+    band, waiting, weight = band_at(law, now_s), 0, 0.0
+    for own in queue.turn:
+        number = queue.last[own] - queue.first[own]
+        waiting += number
+        weight += queue.weight[own] * number
+    wait_usd, rate = prices[2] / 60, law.rates[band]
+    line_sd_s = law.variations[band] * sqrt(waiting) / rate
+    return Moment(
+        law,
+        queue,
+        delays,
+        later,
+        now_s,
+        band,
+        rate,
+        completed(law, now_s),
+        wait_usd,
+        prices[1] / 60,
+        prices[0],
+        prices[3] + prices[4] * line_sd_s,
+        wait_usd * weight / law.slots,
+    )
+
+
+# ---- the job and its slot ----
+
+
+def late_of(now: Moment, own: int) -> int:
+    """The place of the first job of a class that is not late already."""
+    queue = now.queue
+    ready_s = now.now_s + now.law.fastest_s[queue.level[own]]
+    place: int = bisect_left(
+        queue.due_s[own], ready_s, queue.first[own], queue.last[own]
+    )
+    return place
+
+
+def set_fronts(now: Moment, taken: Any, fronts: Any) -> int:
+    """The fronts, as rows but for ID and GPUS, and how many.
+
+    taken: [class][part], how many jobs have been.
+    """
+    number, queue = 0, now.queue
+    for own in queue.turn:
+        late = late_of(now, own)
+        for part in range(2):
+            at = (late if part else queue.first[own]) + taken[own][part]
+            if at < (queue.last[own] if part else late):
+                row = fronts[number]
+                row[OWN], row[PART], row[AT] = own, part, at
+                row[DUE] = queue.due_s[own][at]
+                row[LEVEL], row[WEIGHT] = queue.level[own], queue.weight[own]
+                number += 1
+    return number
+
+
+def set_cheapest(now: Moment, front: Any, offers: Any) -> None:
+    """The slot of a job, by (2), and its index (3). offers: types."""
+    law, level, due_s, weight = now.law, int(front[LEVEL]), front[DUE], front[WEIGHT]
+    least_usd, best, best_s = inf, delay_of(now.delays[offers[0]]), 0.0
+    for place in range(len(offers)):
+        kind = offers[place]
+        delay, work_s = delay_of(now.delays[kind]), law.work_s[kind][level]
+        usd = weight * cost_usd(now, delay, due_s - now.now_s - work_s, 0.0)
+        usd += delay.mean_s * law.billed_usd_per_h[kind] / 3600
+        others_usd = now.slot_usd * (work_s + delay.mean_s)
+        all_usd = law.rent_usd[kind][level] + usd + others_usd
+        if all_usd < least_usd:
+            least_usd, best, best_s = all_usd, delay, work_s
+            front[OFFER], front[USD] = place, usd
+    chance, _ = beyond(best, due_s - now.now_s - best_s)
+    index = weight * rate_usd(now, due_s - best_s, chance)
+    front[INDEX] = index / ((best_s + best.mean_s) * front[GPUS])
+
+
+def cost_usd(now: Moment, delay: Delay, left_s: float, after_s: float) -> float:
+    """(1), of weight 1 and a delay that begins after some seconds."""
+    chance, late_s = beyond(delay, left_s - after_s)
+    usd = now.wait_usd * (after_s + delay.mean_s)
+    return usd + now.late_usd * late_s + now.miss_usd * chance
+
+
+def rate_usd(now: Moment, start_s: float, chance: float) -> float:
+    """The numerator of (3): what a second of waiting costs a job of weight 1.
+
+    start_s: its latest start. chance: that it is late.
+    """
+    usd = now.wait_usd + chance * now.late_usd
+    if chance < 1.0:
+        slack_s = (completed(now.law, start_s) - now.done) / now.rate
+        urgency = exp(-slack_s / now.ahead_s) / now.ahead_s
+        usd += (1.0 - chance) * now.miss_usd * urgency
+    return usd
+
+
+def choose(
+    now: Moment, fronts: Any, offers: Any, line_usd: float, left: int
+) -> tuple[int, float]:
+    """The front of greatest index (3) that is not held; -1 if all are.
+
+    line_usd: r. left: how many jobs have not been chosen. Result: and the seconds until
+    the first of the times for which a job is held; infinite: there is none.
+    """
+    for number in range(len(fronts)):
+        own, at = fronts[number], number
+        set_cheapest(now, own, offers)
+        while at:
+            other = fronts[int(fronts[at - 1][NEXT])]
+            before = -other[INDEX], other[DUE], other[ID]
+            if before < (-own[INDEX], own[DUE], own[ID]):
+                break
+            fronts[at][NEXT] = fronts[at - 1][NEXT]
+            at -= 1
+        fronts[at][NEXT] = number
+    again_s = inf
+    for number in range(len(fronts)):
+        place = int(fronts[number][NEXT])
+        held_s = held(now, fronts[place], offers, line_usd, left)
+        if held_s < 0.0:
+            return place, again_s
+        again_s = min(again_s, held_s)
+    return -1, again_s
+
+
+# ---- now or later ----
+
+
+def held(now: Moment, front: Any, offers: Any, line_usd: float, left: int) -> float:
+    """For how long a job is held, as it costs less to be served later; -1: it is not,
+    infinite: until a slot is free.
+    """
+    for each in now.later[offers[int(front[OFFER])]]:
+        later = later_of(each, now.now_s)
+        if later.after_s == inf:  # an array is filled up
+            break
+        if saves(now, front, offers, later, line_usd):
+            return 0.0 if later.seen else later.after_s
+    return inf if cheaper(now, front, offers, left) else -1.0
+
+
+def delay_of(given: Any) -> Delay:
+    """A delay, from a row of numbers where it is compiled."""
+    return given  # type: ignore[no-any-return]
+
+
+def later_of(given: Any, now_s: float) -> Later:
+    """A chance to be served later, from a row of numbers where it is compiled."""
+    return given  # type: ignore[no-any-return]
+
+
+def line_of(now: Moment) -> float:
+    """r: what a second of a slot costs all that wait."""
+    usd, queue, now_s = 0.0, now.queue, now.now_s
+    for own in queue.turn:
+        number = queue.last[own] - queue.first[own]
+        if number:
+            due_s, step = queue.due_s[own], max(1, number // SAMPLED)
+            work_s, total, sampled = now.law.fastest_s[queue.level[own]], 0.0, 0
+            for at in range(queue.first[own] + step // 2, queue.last[own], step):
+                start_s = due_s[at] - work_s
+                total += rate_usd(now, start_s, 1.0 if start_s < now_s else 0.0)
+                sampled += 1
+            usd += queue.weight[own] * total / sampled * number
+    return usd / now.law.slots
+
+
+def saves(now: Moment, front: Any, offers: Any, later: Later, line_usd: float) -> bool:
+    """Whether the left side of (4) is the greater one."""
+    kind, wait_s = offers[int(front[OFFER])], later.after_s + later.delay.mean_s
+    delay, work_s = delay_of(now.delays[kind]), now.law.work_s[kind][int(front[LEVEL])]
+    if later.seen:
+        slot_s = wait_s - delay.mean_s
+    else:
+        _, missing_s = beyond(delay, later.after_s - work_s)
+        slot_s = work_s + later.delay.mean_s - missing_s
+    usd = front[USD] - front[WEIGHT] * now.wait_usd * wait_s - line_usd * slot_s
+    usd -= later.delay.mean_s * now.law.billed_usd_per_h[kind] / 3600
+    if usd <= 0.0:  # not even if it is in time then
+        return False
+    chance, late_s = late_then(now, front[DUE], work_s, later)
+    least_usd = front[WEIGHT] * (now.late_usd * late_s + now.miss_usd * chance)
+    return bool(usd > least_usd)
+
+
+def late_then(
+    now: Moment, due_s: float, work_s: float, later: Later
+) -> tuple[float, float]:
+    """How likely a job is late then, and by how much on average, seconds."""
+    after_s, left_s, queue = later.after_s, due_s - now.now_s - work_s, now.queue
+    if left_s < 0.0:
+        return 1.0, after_s + later.delay.mean_s - left_s
+    if later.seen:
+        spare_s = max(0.0, left_s - later.delay.mean_s)
+        chance = exp(-spare_s / after_s) if after_s else 0.0
+        return chance, chance * after_s
+    chance, late_s = beyond(later.delay, left_s - after_s)
+    jobs, begin_s = 1, now.now_s + after_s
+    for own in queue.turn:
+        first, last = queue.first[own], queue.last[own]
+        jobs += bisect_left(queue.due_s[own], due_s, first, last) - first
+    start_s = max(begin_s, due_s - work_s)
+    room = completed(now.law, start_s) - completed(now.law, begin_s)
+    return max(chance, erfc((room - jobs) / sqrt(jobs) / 2) / 2), late_s
+
+
+def cheaper(now: Moment, front: Any, offers: Any, left: int) -> bool:
+    """Whether it costs less on a type that is busy, by (5)."""
+    law, level = now.law, int(front[LEVEL])
+    types = len(law.delays[now.band])
+    now_usd = law.rent_usd[offers[int(front[OFFER])]][level] + front[USD]
+    for line in law.lines[now.band][level]:
+        kind, rent_usd, spare = int(line[0]), line[1], line[2]
+        if rent_usd >= now_usd:
+            break
+        if kind in offers or types + kind in offers:
+            continue
+        left_s = front[DUE] - now.now_s - law.work_s[kind][level]
+        delay = delay_of(law.delays[now.band][kind])
+        usd = rent_usd + delay.mean_s * law.billed_usd_per_h[kind] / 3600
+        if usd + front[WEIGHT] * cost_usd(now, delay, left_s, left / spare) < now_usd:
+            return True
+    return False
+
+
+COMPILED = (
+    *(moment_of, late_of, set_fronts, set_cheapest, cost_usd, rate_usd, choose),
+    *(held, line_of, saves, late_then, cheaper),
+)
+
+# ---- in SimPy ----
 
 
 @dataclass(eq=False)
@@ -108,213 +397,66 @@ class Triage:
         """The assignments at a view, and a Wake if jobs are held for better stock."""
         if self._outlook is None or self._outlook.known is not view.known:
             self._outlook = Outlook(view.known)
-        decision, offers = Decision(self, self._outlook, view), view.offers()
+        outlook, offers = self._outlook, view.offers()
+        classes = [own for own in view.classes if own.jobs]
+        delays: dict[int, Delay] = {}
+        later: dict[int, list[Later]] = {}
+
+        def kinds() -> list[int]:
+            """The types on offer, of which is known what there is to know."""
+            found = outlook.kinds(view, offers)
+            for kind, slot in zip(found, offers):
+                if kind not in delays:
+                    delays[kind], later[kind] = outlook.moment(view, slot)
+            return found
+
+        about = queue_of(classes), delays, later, view.now_s
+        now = quick(moment_of(outlook.law, self.prices, *about))
+        taken = [[0, 0] for _ in classes]
+        rows = [[0.0] * WIDTH for _ in range(2 * len(classes))]
+        line_usd, left, again_s = -1.0, view.waiting, inf
         answer: list[Assignment | Wake] = []
-        while offers and (first := decision.first(offers)):
-            slots = [first.slot]
-            offers = view.offers_after(offers, first.slot)
-            while len(slots) < first.job.gpus and offers:
-                slots.append(min(offers, key=decision.mean_delay_s))
-                offers = view.offers_after(offers, slots[-1])
-            if len(slots) < first.job.gpus:  # no room for it, and it is not overtaken
+        while offers:
+            on_offer, fronts = kinds(), rows[: set_fronts(now, taken, rows)]
+            if line_usd < 0.0 and any(later.values()):
+                line_usd = line_of(now)
+            for row in fronts:
+                job = classes[int(row[OWN])].jobs[int(row[AT])]
+                row[ID], row[GPUS] = job.id, job.gpus
+            place, again_s = choose(now, fronts, on_offer, line_usd, left)
+            if place < 0:
                 break
-            answer.append(sent(first.job, slots))
-            decision.sent.add(first.job)
-        if decision.again_s < inf:
-            answer.append(Wake(view.now_s + max(self.look_s, decision.again_s)))
+            row = fronts[place]
+            job = classes[int(row[OWN])].jobs[int(row[AT])]
+            slots = [offers[int(row[OFFER])]]
+            offers = view.offers_after(offers, slots[0])
+            while len(slots) < job.gpus and offers:
+                means_s = [delays[kind].mean_s for kind in kinds()]
+                slots.append(offers[means_s.index(min(means_s))])
+                offers = view.offers_after(offers, slots[-1])
+            if len(slots) < job.gpus:  # no room for it, and it is not overtaken
+                break
+            answer.append(sent(job, slots))
+            taken[int(row[OWN])][int(row[PART])] += 1
+            left -= 1
+        if again_s < inf:
+            answer.append(Wake(view.now_s + max(self.look_s, again_s)))
         return answer
 
-
-class Dispatch(NamedTuple):
-    """A job on a slot, now.
-
-    work_s: W. left_s: x. delay: D. later: when better ones are to be had. usd: (1).
-    """
-
-    job: Job
-    slot: SlotView
-    work_s: float
-    left_s: float
-    delay: Delay
-    later: Sequence[Later]
-    usd: float
-
-
-class Decision:
-    """What is worked out at a view, and the choices made of it.
-
-    again_s: until the first of the times for which a job is held; infinite: none is.
-    sent: the jobs that it has chosen.
-    """
-
-    def __init__(self, policy: Triage, outlook: Outlook, view: View) -> None:
-        self.outlook, self.view, self.known = outlook, view, view.known
-        self.now_s, self.again_s = view.now_s, inf
-        self.sent: set[Job] = set()
-        self._miss_usd = policy.price_miss_usd
-        self._late_usd = policy.price_late_usd_per_min / 60
-        self._wait_usd = policy.price_wait_usd_per_min / 60
-        self._band = outlook.band(self.now_s)
-        self._completed = outlook.completed(self.now_s)
-        line_sd_s = self._band.variation * sqrt(view.waiting) / self._band.rate
-        self._ahead_s = policy.ahead_s + policy.spread * line_sd_s
-        waiting = sum(own.weight * len(own.jobs) for own in view.classes)
-        self._slot_usd = self._wait_usd * waiting / len(self.known.fleet)
-        self._moments: dict[str | int, tuple[Delay, list[Later]]] = {}
-
-    def first(self, offers: Sequence[SlotView]) -> Dispatch | None:
-        """The dispatch of greatest index (3) that is not held; None if all are."""
-        self.again_s = inf
-        ranked: list[tuple[float, float, int, Dispatch]] = []
-        for own in self.view.classes:
-            for job in self._fronts(own):
-                now = self._cheapest(job, offers)
-                chance, _ = now.delay.beyond(now.left_s)
-                index = job.weight * self._rate_usd(job.deadline_s - now.work_s, chance)
-                index /= (now.work_s + now.delay.mean_s) * job.gpus
-                ranked.append((-index, job.deadline_s, job.id, now))
-        ranked.sort()
-        return next(
-            (each[-1] for each in ranked if not self._held(each[-1], offers)), None
-        )
-
-    def mean_delay_s(self, slot: SlotView) -> float:
-        """E[D] of a slot."""
-        return self._moment(slot)[0].mean_s
-
-    def _moment(self, slot: SlotView) -> tuple[Delay, list[Later]]:
-        key = slot.index if self.view.warm(slot) else slot.gpu.name
-        if key not in self._moments:
-            self._moments[key] = self.outlook.moment(self.view, slot)
-        return self._moments[key]
-
-    # ---- the job and its slot ----
-
-    def _fronts(self, own: JobClass) -> Iterator[Job]:
-        """Of a class the first job that is late already, and the first that is not."""
-        if not own.jobs:
-            return
-        ready_s = self.now_s + self.known.fastest_s[own.complexity - 1]
-        late = bisect_left(own.deadlines_s, ready_s)
-        for first, stop in ((0, late), (late, len(own.jobs))):
-            while first < stop and own.jobs[first] in self.sent:
-                first += 1
-            if first < stop:
-                yield own.jobs[first]
-
-    def _cheapest(self, job: Job, offers: Sequence[SlotView]) -> Dispatch:
-        """The slot of a job, by (2)."""
-        level = job.complexity - 1
-        best, least_usd = None, inf
-        for slot in offers:
-            work_s = slot.gpu.mean_execution_s[level]
-            left_s = job.deadline_s - self.now_s - work_s
-            delay, later = self._moment(slot)
-            usd = job.weight * self._usd(left_s, delay)
-            usd += self._billed_usd(slot.gpu, delay)
-            others_usd = self._slot_usd * (work_s + delay.mean_s)
-            all_usd = rent_usd(slot.gpu, level) + usd + others_usd
-            if all_usd < least_usd:
-                least_usd = all_usd
-                best = Dispatch(job, slot, work_s, left_s, delay, later, usd)
-        assert best is not None
-        return best
-
-    def _usd(self, left_s: float, delay: Delay, after_s: float = 0.0) -> float:
-        """(1), of weight 1 and a delay that begins after some seconds."""
-        chance, late_s = delay.beyond(left_s - after_s)
-        usd = self._wait_usd * (after_s + delay.mean_s)
-        return usd + self._late_usd * late_s + self._miss_usd * chance
-
-    def _billed_usd(self, gpu: GpuType, delay: Delay) -> float:
-        """The rent of a delay, where that is billed."""
-        billed = self.known.terms.billed_from == "provisioning"
-        return delay.mean_s * gpu.price_usd_per_h / 3600 if billed else 0.0
-
-    def _rate_usd(self, start_s: float, chance: float) -> float:
-        """The numerator of (3): what a second of waiting costs a job of weight 1.
-
-        start_s: its latest start. chance: that it is late.
-        """
-        usd = self._wait_usd + chance * self._late_usd
-        if chance < 1.0:
-            slack_s = (
-                self.outlook.completed(start_s) - self._completed
-            ) / self._band.rate
-            urgency = exp(-slack_s / self._ahead_s) / self._ahead_s
-            usd += (1.0 - chance) * self._miss_usd * urgency
-        return usd
-
-    # ---- now or later ----
-
-    def _held(self, now: Dispatch, offers: Sequence[SlotView]) -> bool:
-        """Whether it costs less to be served later."""
-        for later in now.later:
-            if self._saves(now, later):
-                self.again_s = min(self.again_s, 0.0 if later.seen else later.after_s)
-                return True
-        return self._cheaper(now, offers)
-
     @cached_property
-    def _line_usd(self) -> float:
-        """r: what a second of a slot costs all that wait."""
-        usd = 0.0
-        for own in self.view.classes:
-            number = len(own.jobs)
-            if number:
-                work_s = self.known.fastest_s[own.complexity - 1]
-                step = max(1, number // SAMPLED)
-                sample = own.deadlines_s[step // 2 :: step]
-                starts_s = [due_s - work_s for due_s in sample]
-                rates = [self._rate_usd(s, float(s < self.now_s)) for s in starts_s]
-                usd += own.weight * sum(rates) / len(rates) * number
-        return usd / len(self.known.fleet)
+    def prices(self) -> tuple[float, ...]:
+        """Its parameters, in order."""
+        return tuple([float(getattr(self, each.name)) for each in fields(self)[:6]])
 
-    def _saves(self, now: Dispatch, later: Later) -> bool:
-        """Whether the left side of (4) is the greater one."""
-        wait_s = later.after_s + later.delay.mean_s
-        if later.seen:
-            slot_s = wait_s - now.delay.mean_s
-        else:
-            _, missing_s = now.delay.beyond(later.after_s - now.work_s)
-            slot_s = now.work_s + later.delay.mean_s - missing_s
-        weight = now.job.weight
-        usd = now.usd - weight * self._wait_usd * wait_s - self._line_usd * slot_s
-        usd -= self._billed_usd(now.slot.gpu, later.delay)
-        if usd <= 0.0:  # not even if it is in time then
-            return False
-        chance, late_s = self._late(now, later)
-        return usd > weight * (self._late_usd * late_s + self._miss_usd * chance)
 
-    def _late(self, now: Dispatch, later: Later) -> tuple[float, float]:
-        """How likely it is late then, and by how much on average, seconds."""
-        after_s, left_s = later.after_s, now.left_s
-        if left_s < 0.0:
-            return 1.0, after_s + later.delay.mean_s - left_s
-        if later.seen:
-            spare_s = max(0.0, left_s - later.delay.mean_s)
-            chance = exp(-spare_s / after_s) if after_s else 0.0
-            return chance, chance * after_s
-        chance, late_s = later.delay.beyond(left_s - after_s)
-        due_s, begin_s = now.job.deadline_s, self.now_s + after_s
-        before = [bisect_left(own.deadlines_s, due_s) for own in self.view.classes]
-        jobs, start_s = 1 + sum(before), max(begin_s, due_s - now.work_s)
-        room = self.outlook.completed(start_s) - self.outlook.completed(begin_s)
-        return max(chance, erfc((room - jobs) / sqrt(jobs) / 2) / 2), late_s
-
-    def _cheaper(self, now: Dispatch, offers: Sequence[SlotView]) -> bool:
-        """Whether it costs less on a type that is busy, by (5)."""
-        level = now.job.complexity - 1
-        now_usd = rent_usd(now.slot.gpu, level) + now.usd
-        for line in self._band.lines[level]:
-            if line.rent_usd >= now_usd:
-                break
-            if any(slot.gpu is line.gpu for slot in offers):
-                continue
-            line_s = (self.view.waiting - len(self.sent)) / line.spare
-            left_s = now.job.deadline_s - self.now_s - line.gpu.mean_execution_s[level]
-            delay = self._band.delays[line.gpu.name]
-            usd = line.rent_usd + self._billed_usd(line.gpu, delay)
-            if usd + now.job.weight * self._usd(left_s, delay, line_s) < now_usd:
-                return True
-        return False
+def queue_of(classes: Collection[JobClass]) -> Queue:
+    """The jobs that wait, by class."""
+    number = len(classes)
+    return Queue(
+        [own.deadlines_s for own in classes],
+        [0] * number,
+        [len(own.jobs) for own in classes],
+        [own.weight for own in classes],
+        [own.complexity - 1 for own in classes],
+        range(number),
+    )

@@ -17,7 +17,9 @@ from cgrsp_simpy.rental.policies.law import (
     Later,
     Line,
     Outlook,
+    beyond,
     bounds_of,
+    completed,
     delay_of,
     mean_work_s,
     next_look_s,
@@ -51,7 +53,7 @@ def test_chance_and_time_beyond_are_those_of_the_mixture(delay_s, shares, left_s
     """By the midpoints of 2000 parts of each range; at the ends of the ranges, too."""
     left_s = [left_s, *delay_s[0], *delay_s[1], *delay_s[2]][at]
     chances = [share / sum(shares) for share in shares]
-    chance, mean_s = delay_of(cg.Market(delay_s=delay_s), chances).beyond(left_s)
+    chance, mean_s = beyond(delay_of(cg.Market(delay_s=delay_s), chances), left_s)
     uniform = (np.arange(2000) + 0.5) / 2000
     delays = [least + (most - least) * uniform for least, most in delay_s]
     wanted = np.dot(chances, [(own > left_s).mean() for own in delays])
@@ -63,24 +65,24 @@ def test_chance_and_time_beyond_are_those_of_the_mixture(delay_s, shares, left_s
 def test_beyond_by_hand():
     # half of the delays are 5 s in the mean, half from 600 to 7200 s
     delay = delay_of(cg.Market(), (0.5, 0.0, 0.5))
-    assert delay.beyond(0.0) == (1.0, 0.5 * 5 + 0.5 * 3900)
-    assert delay.beyond(-100.0) == (1.0, 0.5 * 5 + 0.5 * 3900 + 100)
-    assert delay.beyond(7.5) == pytest.approx((0.125 + 0.5, 0.125 * 1.25 + 0.5 * 3892.5))
-    assert delay.beyond(3900.0) == pytest.approx((0.25, 0.25 * 1650))
-    assert delay.beyond(7200.0) == (0.0, 0.0)
+    assert beyond(delay, 0.0) == (1.0, 0.5 * 5 + 0.5 * 3900)
+    assert beyond(delay, -100.0) == (1.0, 0.5 * 5 + 0.5 * 3900 + 100)
+    assert beyond(delay, 7.5) == pytest.approx((0.125 + 0.5, 0.125 * 1.25 + 0.5 * 3892.5))
+    assert beyond(delay, 3900.0) == pytest.approx((0.25, 0.25 * 1650))
+    assert beyond(delay, 7200.0) == (0.0, 0.0)
 
 
 def test_a_delay_that_is_certain_is_no_longer_than_itself():
     certain = delay_of(cg.Market(delay_s=((0, 0), (20, 20), (900, 900))), (0.25, 0.5, 0.25))
-    assert certain.beyond(0.0) == pytest.approx((0.75, 0.5 * 20 + 0.25 * 900))
-    assert certain.beyond(20.0) == pytest.approx((0.25, 0.25 * 880))
-    assert certain.beyond(19.0) == pytest.approx((0.75, 0.5 * 1 + 0.25 * 881))
-    assert certain.beyond(900.0) == (0.0, 0.0)
+    assert beyond(certain, 0.0) == pytest.approx((0.75, 0.5 * 20 + 0.25 * 900))
+    assert beyond(certain, 20.0) == pytest.approx((0.25, 0.25 * 880))
+    assert beyond(certain, 19.0) == pytest.approx((0.75, 0.5 * 1 + 0.25 * 881))
+    assert beyond(certain, 900.0) == (0.0, 0.0)
 
 
 def test_a_warm_instance_has_no_delay():
-    assert (NO_DELAY.mean_s, NO_DELAY.beyond(0.0), NO_DELAY.beyond(9.0)) == (0, (0, 0), (0, 0))
-    assert NO_DELAY.beyond(-7.0) == (1.0, 7.0)
+    assert (NO_DELAY.mean_s, beyond(NO_DELAY, 0.0), beyond(NO_DELAY, 9.0)) == (0, (0, 0), (0, 0))
+    assert beyond(NO_DELAY, -7.0) == (1.0, 7.0)
 
 
 def test_the_delay_at_chances_is_of_the_statuses_that_are_possible():
@@ -243,7 +245,7 @@ def test_what_the_fleet_completes_is_the_sum_over_quarters_of_an_hour(
     total = math.copysign(total, quarter) if quarter else 0.0
     total += plain_rate(known, quarter * QUARTER_S + 450) * rest_s
     outlook = Outlook(known)
-    assert outlook.completed(quarter * QUARTER_S + rest_s) == pytest.approx(total, abs=1e-6)
+    assert completed(outlook.law, quarter * QUARTER_S + rest_s) == pytest.approx(total, abs=1e-6)
     band = outlook.band(quarter * QUARTER_S + 450)
     assert band.rate == pytest.approx(plain_rate(known, quarter * QUARTER_S + 450))
     assert band in outlook.bands
@@ -461,7 +463,7 @@ def test_what_was_seen_high_long_ago_may_be_low_until_the_next_poll_and_after():
     assert later[-1] == Later(pytest.approx(100 + low * back_s), band.good(GPU), True)
     assert len(later) == 3
     fresh, soon, _ = look(PEAK_S + 1, Status.HIGH, seen_s=PEAK_S, **sight)
-    assert 0 < fresh.beyond(600)[0] < 0.001 and soon[-1].after_s > 899
+    assert 0 < beyond(fresh, 600)[0] < 0.001 and soon[-1].after_s > 899
 
 
 def test_low_stock_that_never_recovers_leaves_the_better_hours():

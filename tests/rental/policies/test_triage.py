@@ -14,8 +14,8 @@ from support import several
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.market import LOW, Status
 from cgrsp_simpy.rental.policies import triage
-from cgrsp_simpy.rental.policies.law import Outlook
-from cgrsp_simpy.rental.policies.triage import Decision, Triage
+from cgrsp_simpy.rental.policies.law import Outlook, completed
+from cgrsp_simpy.rental.policies.triage import Triage, line_of, moment_of, queue_of
 from cgrsp_simpy.rental.stock import Stock
 
 HOUR = 3600.0
@@ -104,7 +104,8 @@ class Definition:
         return gpu.mean_execution_s[job.complexity - 1] * gpu.price_usd_per_h / 3600
 
     def completed(self, from_s, to_s):
-        return self.outlook.completed(to_s) - self.outlook.completed(from_s)
+        law = self.outlook.law
+        return completed(law, to_s) - completed(law, from_s)
 
     def cost(self, delay, left_s, after_s=0.0):
         """Eq. 1."""
@@ -383,8 +384,9 @@ def test_r_of_a_long_class_is_that_of_a_sample():
 
     def r_of(queue):
         view = cg.day("hectic", slots=[FAST, FAST]).moment(queue, PEAK_S)
-        own = Decision(policy, Outlook(view.known), view)
-        return own._line_usd, Definition(policy, view)
+        law, queue = Outlook(view.known).law, queue_of(view.classes)
+        own = moment_of(law, policy.prices, queue, {}, {}, PEAK_S)
+        return line_of(own), Definition(policy, view)
 
     alike, wanted = r_of([loose(id, 5000, PEAK_S) for id in range(30)])
     assert alike == pytest.approx(wanted.slot_usd())
@@ -585,6 +587,15 @@ def test_a_job_waits_for_a_busy_slot_of_a_cheaper_type():
     assert pairs(busy_pair(left_s=70)) == [(0, 1)]  # it would be late
     # more comes than that line can do: it is a burst, and half of the rate empties it
     assert busy_pair(rate_per_s=0.02) == []
+
+
+def test_a_type_that_is_idle_is_not_waited_for_whichever_object_says_so():
+    """The slots of a log have a type of their own each, equal to the others."""
+    for seed in (46, 96):
+        own = any_scenario(seed)
+        apart = replace(own, slots=[replace(gpu) for gpu in own.slots])
+        runs = [cg.simulate(each, "triage", seed).jobs for each in (own, apart)]
+        assert np.array_equal(*runs), seed
 
 
 def test_the_more_wait_for_the_cheaper_type_the_sooner_the_dear_one_is_taken():

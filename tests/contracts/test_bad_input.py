@@ -165,7 +165,7 @@ OPTIONS = [
     ("compare --engine fast", ["--engine", "'fast'", "auto, simpy, compiled"]),  # no such one
     ("run --engine compiled", ["--engine", "'compiled'", "left out"]),  # SimPy shows its steps
     ("waiting compare --engine simpy", ["--engine", "'simpy'", "left out"]),  # there is no other
-    ("compare --engine compiled --policies triage", ["engine", "triage", "not made of"]),
+    ("compare --engine compiled --policies watch", ["engine", "watch", "not made of"]),
     ("policies --format json", ["--format", "'json'", "left out"]),  # it has one form
     ("compare --seeds x:9", ["--seeds", "'x:9'", "FROM:TO"]),  # a text
     # words of the last release, with what they are now

@@ -455,7 +455,7 @@ def test_the_frontier_of_one_seed_has_no_intervals():
     found = Frontier(cg.day("quiet"), (0,), 600.0, {0.0: [1.0], inf: [0.5]})
     means = {("fifo", "wait_min", 0): 2.0, ("fifo", "miss_pct", 0): 0.6}
     rows = [*verb._points(found), verb._point("fifo", means, found)]
-    table = "\n".join(each.text() for each in verb._frontier_tables("quiet", rows, found))
+    table = verb._frontier_text("quiet", rows, found)
     assert "; 1 seed, prices" in table and "nan" not in table and "±" not in table
     assert table.splitlines()[-2].split() == ["fifo", "2.00", "0.60", "0.50"]
 
@@ -464,7 +464,7 @@ def told(values):
     """What the table and the JSON say of bounds of seeds."""
     bounds = [Bound(value, value or 0.0, 600.0) for value in values]
     own = cg.day("quiet"), "miss", range(len(values)), bounds
-    table, plain = (verb._told(Namespace(format=form), *own) for form in ("table", "json"))
+    table, plain = (verb._told(Namespace(format=form), *own).text for form in ("table", "json"))
     return table, json.loads(plain)
 
 

@@ -76,7 +76,7 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "halving finds the same number between any two such bounds",
     (
         "studies/replicate.py",
-        "drawn = scenario.draw(seed) if len(policies) > 2 else None",
+        "drawn = _or_error(lambda: scenario.draw(seed) if len(policies) > 2 else None)",
     ): "what is drawn belongs to the seed: each run draws the same again",
     (
         "cluster/paper/table.py",

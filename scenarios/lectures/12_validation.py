@@ -101,23 +101,25 @@ FIGURES = {
     "mean wait, min": lambda waits: waits.mean(axis=1),
     "jobs that do not wait, %": lambda waits: 100 * (waits < 1 / 60).mean(axis=1),
 }
-found = {}
+found, power = {}, {}
 print(f"model - log{'':9}" + "".join(f"{name:27}" for name in FIGURES))
 for name in MODELS:
     cells = []
     for figure, of in FIGURES.items():
         difference = of(waits[name]) - of(waits["the log"])
         by_log = [cg.statistics.mean(each) for each in difference.reshape(-1, LOGGED)]
-        seen = sum(not each.low <= 0 <= each.high for each in by_log)
+        seen = [not each.low <= 0 <= each.high for each in by_log]
+        power[name, figure] = sum(seen)
         own = found[name, figure] = by_log[0]
-        cells.append(f"{own.mean:6.2f} ± {own.half_width:<5.2f} {seen:2} of 20  ")
+        cells.append(f"{own.mean:6.2f} ± {own.half_width:<5.2f} {sum(seen):2} of 20  ")
     print(f"{name:18}", *cells)
 of_mean, of_none = ([found[name, figure] for name in MODELS] for figure in FIGURES)
-seen = [not each.low <= 0 <= each.high for each in of_mean]
-print(
-    claim("The mean wait finds three of the wrong models out", sum(seen[1:]), equal=3)
-)
-print(claim("The tuned model passes the first test", not seen[-1], equal=True))
+no_delays, slot, order = [power[name, "mean wait, min"] for name in list(MODELS)[1:4]]
+least = min(no_delays, slot)
+print(claim("two of the wrong models out on nearly every log", least, above=15))
+print(claim("The other order it finds on some logs only", order, above=1, below=20))
+passes = of_mean[-1].low <= 0 <= of_mean[-1].high
+print(claim("The tuned model passes the first test", passes, equal=True))
 print(claim("far more jobs do not wait at all", of_none[1], above=40))
 print(
     claim(
@@ -126,11 +128,12 @@ print(
 )
 
 # %% [markdown]
-# The mean wait finds three of the wrong models out. *How* a figure is off says where
-# to look. Without delays far more jobs do not wait at all: something is missing that
-# even a job on an idle slot meets. With another order as many jobs wait as before,
-# only the mean differs. The tuned model passes the first test: its mean was made to
-# fit. So test with figures, and with days, that were not used for tuning.
+# The mean wait finds two of the wrong models out on nearly every log. The other order
+# it finds on some logs only: ten days are few. *How* a figure is off says where to
+# look. Without delays far more jobs do not wait at all: something is missing that even
+# a job on an idle slot meets. With another order as many jobs wait as before, only the
+# mean differs. The tuned model passes the first test: its mean was made to fit. So test
+# with figures, and with days, that were not used for tuning.
 #
 # ## Can an expert tell?
 # Show him the queue of one recorded day among replays of it (Turing's test for

@@ -25,13 +25,6 @@ def test_the_suite_is_two_hundred_scenarios_whose_seeds_do_not_meet():
     assert not set(TRAIN) & set(TEST)
 
 
-def test_a_seed_names_a_scenario():
-    assert scenario(3) == scenario(3) != scenario(4)
-    assert scenario(3).name == "suite 3"
-    with pytest.raises(cg.InputError, match="seed"):
-        scenario(-1)
-
-
 def test_the_scenarios_keep_to_the_law():
     made = [scenario(seed) for seed in [*TRAIN, *TEST]]
     for each in made:
@@ -162,15 +155,16 @@ def all_wide():
     return [wide(seed) for seed in [*TRAIN, *TEST]]
 
 
-def test_a_seed_names_a_scenario_of_the_second_law(all_wide):
-    assert wide(3) == wide(3) != wide(4)
-    assert wide(3).name == "wide 3"
-    assert len({each.jobs for each in all_wide}) > 100
+@pytest.mark.parametrize(("law", "name"), [(scenario, "suite 3"), (wide, "wide 3")])
+def test_a_seed_names_a_scenario_of_a_law(law, name):
+    assert law(3) == law(3) != law(4)
+    assert law(3).name == name
     with pytest.raises(cg.InputError, match="seed"):
-        wide(-1)
+        law(-1)
 
 
 def test_the_wide_scenarios_keep_to_their_law(all_wide):
+    assert len({each.jobs for each in all_wide}) > 100
     for each in all_wide:
         assert 1 <= len(each.slots) <= 40 and 150 <= each.jobs <= 900
         assert isinstance(each.workload, LoggedWorkload)

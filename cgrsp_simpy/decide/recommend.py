@@ -354,8 +354,7 @@ class Trials:
     def change(self, option: Option, other: Option, figure: str, seeds: Sequence[int]) -> Mean:
         """The paired difference of a figure, with its 95 % interval from LEAST_SEEDS on."""
         own, theirs = (self.values(each, figure, seeds) for each in (option, other))
-        in_order = bool(self.scenario.common)
-        return _with_enough(paired_difference(own, theirs, in_order=in_order))
+        return _with_enough(paired_difference(own, theirs, in_order=bool(self.scenario.common)))
 
 
 def _with_enough(found: Mean) -> Mean:

@@ -120,8 +120,7 @@ def reproduce(
     months = {
         (row["policy"], row["seed"]): row for row in month_rows(calendar, scenarios, named, runs)
     }
-    days = day_rows(calendar, scenarios, named, runs)
-    return Results(replications, days, runs, months, market)
+    return Results(replications, day_rows(calendar, scenarios, named, runs), runs, months, market)
 
 
 def _most(measures: Sequence[tuple[Measure, int]]) -> dict[tuple[Scenario | str, str], int]:

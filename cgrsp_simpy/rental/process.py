@@ -61,8 +61,7 @@ def provisioning(
     status = stock.status(gpus[0], time_s, draws.status)  # thesis Eq. 3.1
     for gpu in gpus[1:]:
         status = max(status, stock.status(gpu, time_s, draws.status))
-    delay_s = stock.market.provisioning_s(status, draws.delay)  # thesis Eq. 3.2
-    return status, delay_s
+    return status, stock.market.provisioning_s(status, draws.delay)  # thesis Eq. 3.2
 
 
 COUNTED = (

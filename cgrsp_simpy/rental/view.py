@@ -324,8 +324,7 @@ class View:
             return left
         restart_s = self._known.terms.restart_s if job in self._done else 0.0
         ran_s = max(0.0, self._now_s - claim.started_s - restart_s)
-        share: float = ran_s / claim.terms[1]
-        return max(0.0, left - share)
+        return max(0.0, left - float(ran_s / claim.terms[1]))
 
     # ---- slots ----
 
@@ -465,8 +464,7 @@ class View:
     def left(self, job: Job) -> None:
         """A job waits no longer."""
         waiting, self._queue = self._waiting, None
-        first = waiting[0] is job
-        del waiting[0 if first else bisect_left(waiting, job.id, key=_ID)]
+        del waiting[0 if waiting[0] is job else bisect_left(waiting, job.id, key=_ID)]
         if self._classes is not None:
             self._classes[job.complexity, job.tight, job.weight]._remove(job)
 

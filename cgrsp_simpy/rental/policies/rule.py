@@ -230,8 +230,7 @@ class Index(Rule):
             answer.append(jobs[place])
             if place + 1 < len(jobs) and len(answer) < view.idle_count:
                 job = jobs[place + 1]
-                front = -index(job), job.deadline_s, job.id, place + 1, jobs
-                heappush(fronts, front)
+                heappush(fronts, (-index(job), job.deadline_s, job.id, place + 1, jobs))
         return answer
 
     def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:

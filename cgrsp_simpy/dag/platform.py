@@ -21,6 +21,7 @@ from cgrsp_simpy.model.checks import (
     check_one_of,
     check_whole,
     entries_of,
+    refuse,
     require,
     set_columns,
 )
@@ -102,9 +103,13 @@ class Platform:
         values = getattr(self, column)
         square = (self.gpus, self.gpus)
         require(values.shape == square, f"shape of {column}", values.shape, f"{square}")
-        for one, other in np.argwhere(~allowed)[:1].tolist():
-            what = f"{column} from GPU {one} to GPU {other}"
-            require(False, what, values[one, other].item(), "a number >= 0")
+        refuse(
+            ~allowed,
+            lambda one, other: (
+                f"{column} from GPU {one} to GPU {other}(={values[one, other].item()}) must be a"
+                " number >= 0"
+            ),
+        )
 
     @property
     def gpus(self) -> int:

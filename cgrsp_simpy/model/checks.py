@@ -12,6 +12,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 BILLION = 10**9
 MOST_WHOLE = 1e15  # of a column: up to here floats are exact
@@ -152,6 +153,12 @@ def check_entries(
         allowed = f"a whole number from {least} to {MOST_WHOLE:g}"
     for place in np.flatnonzero(~right)[:1].tolist():
         require(False, f"{name} of {called(place + 1)}", values[place].item(), allowed)
+
+
+def refuse(wrong: npt.ArrayLike, told: Callable[..., str]) -> None:
+    """Raise InputError of the first entry of an array that is wrong; told: by its indices."""
+    for place in np.argwhere(wrong)[:1].tolist():
+        raise InputError(told(*place))
 
 
 def check_shares(name: str, shares: Sequence[object]) -> None:

@@ -21,6 +21,7 @@ from cgrsp_simpy.model.checks import (
     check_fields,
     check_number,
     check_whole,
+    refuse,
     require,
     set_columns,
 )
@@ -164,13 +165,13 @@ class ListedJobs:
             raise InputError(f"{self.name}: no usable job")
         for column in Chunk._fields:
             check_entries(column, getattr(self, column), least=column == "cores")
-        for index in np.flatnonzero(np.diff(self.submit_s) < 0)[:1]:
-            require(
-                False,
-                f"submit_s of job {index + 2}",
-                self.submit_s[index + 1].item(),
-                "not before the job before it",
-            )
+        refuse(
+            np.diff(self.submit_s) < 0,
+            lambda before: (
+                f"submit_s of job {before + 2}(={self.submit_s[before + 1].item()}) must be not"
+                " before the job before it"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.jobs} jobs" if self.name == "jobs" else f"{self.name}, {self.jobs} jobs"

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.model.checks import InputError, check_number, require
+from cgrsp_simpy.model.checks import InputError, check_number, refuse, require
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import progress
 from cgrsp_simpy.waiting.jobs import DAY_S, Bools, Chunk, Floats, Ints, ListedJobs
@@ -277,8 +277,10 @@ class _Year:
         self.chunk = Chunk(jobs.submit_s, jobs.run_s, jobs.cores, exact_gb(jobs.memory_gb))
         run_s = jobs.run_s
         index, number, rent_per_h = rented(self.chunk.cores, self.chunk.memory_gb, sizes)
-        for row in np.flatnonzero(np.isinf(number))[:1]:
-            raise InputError(f"job {row + 1} ({jobs.memory_gb[row]:g} GB) fits on no machines")
+        refuse(
+            np.isinf(number),
+            lambda row: f"job {row + 1} ({jobs.memory_gb[row]:g} GB) fits on no machines",
+        )
         self.day = np.minimum(jobs.submit_s // day_s, days - 1).astype(np.int64)
         self.work_h = np.bincount(self.day, jobs.cores * run_s / 3600, days)
         self.number = np.bincount(self.day, np.ones(jobs.jobs), days)

@@ -128,19 +128,18 @@ def searches(runs: Runs) -> list[Row]:
     """Makespan of the best plan so far over the bound, by the plans evaluated, of each search on
     each instance.
     """
-    tasks = [
-        (number, name, seed)
-        for number in runs.tasks
+    tasks = {
+        (number, name, seed): (scenario, name, seed)
+        for number, scenario in runs.tasks.items()
         for name in SEARCHED
         if name != "ddqn" or number == runs.nodes
         for seed in range(min(runs.graphs, BY_DDQN if name == "ddqn" else INSTANCES))
-    ]
-    of = {place: (runs.tasks[task[0]], *task[1:]) for place, task in enumerate(tasks)}
-    done = dict(as_they_come(_course, of, runs.executor))
+    }
+    done = dict(as_they_come(_course, tasks, runs.executor))
     return [
         {"tasks": number, "scheduler": name, "seed": seed, "evaluations": at, "over_bound": best}
-        for place, (number, name, seed) in enumerate(tasks)
-        for at, best in done[place]
+        for number, name, seed in tasks
+        for at, best in done[number, name, seed]
     ]
 
 

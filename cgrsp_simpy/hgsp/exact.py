@@ -181,18 +181,12 @@ class _Model:
         return scipy.optimize.Bounds(least, most)
 
     def _matrix(self) -> scipy.optimize.LinearConstraint:
-        rows, columns, values = [], [], []
-        for number, (row, _, _) in enumerate(self._rows):
-            rows += [number] * len(row)
-            columns += list(row)
-            values += list(row.values())
-        at = np.array([rows, columns], dtype=np.int32)  # SciPy 1.13.0 hands HiGHS no wider ones
-        matrix = scipy.sparse.csr_array(
-            (values, (at[0], at[1])), shape=(len(self._rows), self._size)
-        )
-        return scipy.optimize.LinearConstraint(
-            matrix, [low for _, low, _ in self._rows], [high for _, _, high in self._rows]
-        )
+        rows, lows, highs = zip(*self._rows)
+        entries = ((number, *entry) for number, row in enumerate(rows) for entry in row.items())
+        *places, values = zip(*entries)
+        at = tuple(np.array(places, dtype=np.int32))  # SciPy 1.13.0 hands HiGHS no wider ones
+        matrix = scipy.sparse.csr_array((values, at), shape=(len(rows), self._size))
+        return scipy.optimize.LinearConstraint(matrix, lows, highs)
 
     def schedule(self, solution: Floats) -> Schedule:
         """The schedule that a solution stands for, each task as early as its GPU's order allows."""

@@ -52,15 +52,21 @@ def _is_number(value: object) -> bool:
 
 
 def check_number(
-    name: str, value: object, *, above: float | None = None, least: float | None = None
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float = math.inf,
 ) -> None:
-    """A finite number, greater than `above` or at least `least` where given."""
+    """A finite number, greater than `above` or at least `least` where given, and at most `most`."""
     if above is not None:
         require(_is_number(value) and value > above, name, value, f"a number > {above:g}")  # type: ignore[operator]
     elif least is not None:
         require(_is_number(value) and value >= least, name, value, f"a number >= {least:g}")  # type: ignore[operator]
     else:
         require(_is_number(value), name, value, "a finite number")
+    require(value <= most, name, value, f"at most {most:g}")  # type: ignore[operator]
 
 
 def check_whole(name: str, value: object, *, least: int, most: float | None = None) -> None:
@@ -86,6 +92,11 @@ def check_bool(name: str, value: object) -> None:
 def check_fields(given: object, check: Callable[..., None], *names: str, **limits: float) -> None:
     """One check of several fields of an object."""
     check_each(check, {name: getattr(given, name) for name in names}, **limits)
+
+
+def check_given(given: object, check: Callable[..., None], *names: str, **limits: float) -> None:
+    """One check of those of several fields of an object that are not None."""
+    check_fields(given, check, *(n for n in names if getattr(given, n) is not None), **limits)
 
 
 def check_each(check: Callable[..., None], values: Mapping[str, object], **limits: float) -> None:

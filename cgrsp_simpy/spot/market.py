@@ -427,11 +427,9 @@ class TwoState:
         """
         before = int(self.history_h * HOUR_S // self.step_s)
         wanted = int(-(-length_s // self.step_s))
-        found = []
-        for zone in range(zones):
-            series = self._series(zone, before + wanted, seed)
-            found.append(_zone(series, before + np.arange(wanted), self.step_s, before))
-        return tuple(found)
+        polls = before + np.arange(wanted)
+        every = (self._series(zone, before + wanted, seed) for zone in range(zones))
+        return tuple(_zone(series, polls, self.step_s, before) for series in every)
 
     def _series(self, zone: int, steps: int, seed: int) -> Series:
         """A zone's series, of its own stream."""

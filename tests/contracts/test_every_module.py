@@ -2,6 +2,7 @@
 the command line.
 """
 
+import io
 import json
 import operator
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support import CGRSP, csv_rows
+from support import CGRSP, csv_rows, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -360,20 +361,22 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
 
 @pytest.mark.slow
 @every_module
-def test_a_command_draws_the_run_that_it_lists(case, tmp_path, monkeypatch):
+def test_a_command_steps_through_and_draws_the_run_that_it_lists(
+    case, tmp_path, monkeypatch, capsys
+):
     case = case()
     monkeypatch.chdir(tmp_path)
-    words = [
-        *case.command,
-        "run",
-        *case.options.split(),
-        "--policy",
-        case.policies[0],
-        "--show",
-        "events",
-    ]
-    assert main([*words, "--show", "a.svg", "--show", "a.html"]) == 0
-    assert {"a.svg", "a.html"} <= {path.name for path in tmp_path.iterdir()}
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    words = [*case.command, "run", *case.options.split(), "--policy", case.policies[0], "--show"]
+
+    def told(*shown):
+        lines = output(capsys, *words, *shown).splitlines()
+        return [line for line in lines if not line.startswith((" " * 12, "seconds "))]
+
+    listed = told("events")
+    assert told("step") == listed
+    assert told("events", "--show", "a.svg", "--show", "a.html")[: len(listed)] == listed
+    assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.svg", "a.html"))
 
 
 @pytest.mark.long

@@ -378,8 +378,12 @@ def _(rows: list[Row]) -> str:
         [
             *(row["scheduler"], row["setting"], f"{row['load']:g}"),
             *chain.from_iterable(
-                (spread(row[name] * unit, row[half(name)] * unit), _printed(row, name))
+                (
+                    spread(row[name] * unit, row[half(name)] * unit),
+                    "" if printed is None else f"{printed:g}",
+                )
                 for name, (_, unit, _) in UNITS.items()
+                for printed in [row[f"published_{name}"]]
             ),
         ]
         for row in where(rows, closest=True)
@@ -392,11 +396,6 @@ def _(rows: list[Row]) -> str:
     points = "\n".join(f"- {line}" for line in implied())
     head = " | ".join(["scheduler | measured | load", *(f"{name} | published" for name in names)])
     return "\n\n".join([markdown(head, 2, lines), told, points])
-
-
-def _printed(row: Row, figure: str) -> str:
-    value = row[f"published_{figure}"]
-    return "" if value is None else f"{value:g}"
 
 
 @FIGURES.add(

@@ -124,7 +124,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for ax, name in zip(axes, GANTT):
         own = where(rows, scheduler=name)
         for place, gpu in enumerate(MODELS):
-            _tasks(ax, where(own, gpu=gpu), place)
+            tasks = where(own, gpu=gpu)
+            bars = [(row["start_s"] / 60, (row["finish_s"] - row["start_s"]) / 60) for row in tasks]
+            colours = [LATE if row["late"] else ON_TIME for row in tasks]
+            style = {"facecolors": colours, "edgecolors": "white", "linewidth": 0.5}
+            ax.broken_barh(bars, (place - 0.4, 0.8), **style)
         ax.set_yticks(range(len(MODELS)), list(MODELS))
         ax.set_ylim(-0.5, len(MODELS) - 0.5)
         ax.set_title(_headed(name, own), loc="left", fontsize="small")
@@ -162,12 +166,6 @@ def _headed(name: str, rows: Sequence[Row]) -> str:
     here = "" if len(rows) == one["tasks"] else f", {there} of them here"
     late = f"{one['late_of_all']} of {one['tasks']} late{here}"
     return f"{name}: {late}; weighted tardiness {amount(one['weighted_tardiness'])} s"
-
-
-def _tasks(ax: Axes, rows: Sequence[Row], place: int) -> None:
-    bars = [(row["start_s"] / 60, (row["finish_s"] - row["start_s"]) / 60) for row in rows]
-    colours = [LATE if row["late"] else ON_TIME for row in rows]
-    ax.broken_barh(bars, (place - 0.4, 0.8), facecolors=colours, edgecolors="white", linewidth=0.5)
 
 
 @FIGURES.add(

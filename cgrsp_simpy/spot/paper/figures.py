@@ -35,19 +35,12 @@ COLUMNS = (
 SEED = 1  # of the one run of each that is drawn
 
 
-COLOURS = {  # told apart by the colour-blind, and in grey
-    "market": "#c7e9c0",
-    "spot": "#41ab5d",
-    "on demand": "#08519c",
-    "changeover": "#7f7f7f",
-    "wasted": "#000000",
-}
-NAMES = {
-    "market": "spot to be had",
-    "spot": "computes on spot",
-    "on demand": "computes on demand",
-    "changeover": "changeover",
-    "wasted": "changeover cut short",
+KINDS = {  # what is drawn, and its colour: told apart by the colour-blind, and in grey
+    "market": ("spot to be had", "#c7e9c0"),
+    "spot": ("computes on spot", "#41ab5d"),
+    "on demand": ("computes on demand", "#08519c"),
+    "changeover": ("changeover", "#7f7f7f"),
+    "wasted": ("changeover cut short", "#000000"),
 }
 MADE_UP = (
     f"made-up market of one zone: up {MARKET.up_h:g} h, down {MARKET.down_h:g} h on average,\n"
@@ -114,14 +107,14 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax = canvas.add_subplot()
     lanes = ["market", *DRAWN]
     names = [(row["phase"], row["policy"], row["place"]) for row in rows]
-    kinds = [next(name for name in own if name in COLOURS) for own in names]
-    for row, what in zip(rows, kinds):
+    kinds = [next(name for name in own if name in KINDS) for own in names]
+    for row, kind in zip(rows, kinds):
         ax.barh(
             lanes.index(row["policy"]),
             row["to_h"] - row["from_h"],
             left=row["from_h"],
             height=0.66,
-            color=COLOURS[what],
+            color=KINDS[kind][1],
         )
     cost_pct = {row["policy"]: row.get("cost_pct") for row in rows}
     told = [f"{name}\n{cost_pct[name]:.0f} %" for name in DRAWN]
@@ -137,7 +130,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         fontsize="small",
     )
     ax.set(xlabel="time since the start (h)", xlim=(0, 52.6), ylim=(len(lanes) - 0.5, -0.75))
-    return [Patch(color=COLOURS[what], label=NAMES[what]) for what in COLOURS if what in kinds]
+    return [
+        Patch(color=colour, label=label) for kind, (label, colour) in KINDS.items() if kind in kinds
+    ]
 
 
 @course.says

@@ -320,22 +320,11 @@ def read_traces(
 ) -> Traces:
     """The zones of files, and their prices where these tell them.
 
-    Parameters
-    ----------
-    paths : sequence
-        One a zone, JSON or CSV, see `logs.market.read_series`; or of offers, JSON lines as of
-        `cgrsp market`, then a zone a provider, whose instances are kept once rented.
-    needed : int
-        How many instances at once the job needs.
-    history : float
-        The share of the series that lies before every run.
-    on_demand : str
-        A file that tells when an instance on demand can be had, of one series.
-
-    Raises
-    ------
-    InputError
-        For what is wrong with a file, or with files together.
+    paths: one a zone, JSON or CSV, see `logs.market.read_series`; or of offers, JSON lines as of
+    `cgrsp market`, then a zone a provider, whose instances are kept once rented. needed: how many
+    instances at once the job needs. history: the share of the series that lies before every run.
+    on_demand: a file that tells when an instance on demand can be had, of one series. Raises
+    InputError for what is wrong with a file, or with files together.
     """
     found = [series for path in paths for series in read_zones(path, needed)]
     dear = read_zones(on_demand, needed) if on_demand else [None]

@@ -553,26 +553,25 @@ def gantt(runs: Runs) -> list[Row]:
     """Where jobs run in the day that begins halfway through the arrivals; a row a block of
     neighbouring GPUs on a node.
     """
-    rows = []
-    for name in GANTT:
-        run, sizes = runs.run(name), PAPER_CLUSTER.sizes
-        begin_h = float(np.floor(run.jobs["submit_s"][-1] / 7200))
-        first = np.cumsum([0, *sizes]).tolist()
-        rows += [
-            {
-                "scheduler": name,
-                "begin_h": begin_h,
-                "job": job,
-                "job_gpus": int(run.jobs["gpus"][job]),
-                "gpu": first[node] + round(low * sizes[node]),
-                "gpus": round((high - low) * sizes[node]),
-                "start_h": from_s / 3600,
-                "finish_h": to_s / 3600,
-            }
-            for job, node, low, high, from_s, to_s in bars(run.timeline)[BLOCK].tolist()
-            if from_s < 3600 * (begin_h + GANTT_H) and to_s > 3600 * begin_h
-        ]
-    return rows
+    sizes = PAPER_CLUSTER.sizes
+    first = np.cumsum([0, *sizes]).tolist()
+    return [
+        {
+            "scheduler": name,
+            "begin_h": begin_h,
+            "job": job,
+            "job_gpus": int(run.jobs["gpus"][job]),
+            "gpu": first[node] + round(low * sizes[node]),
+            "gpus": round((high - low) * sizes[node]),
+            "start_h": from_s / 3600,
+            "finish_h": to_s / 3600,
+        }
+        for name in GANTT
+        for run in [runs.run(name)]
+        for begin_h in [float(np.floor(run.jobs["submit_s"][-1] / 7200))]
+        for job, node, low, high, from_s, to_s in bars(run.timeline)[BLOCK].tolist()
+        if from_s < 3600 * (begin_h + GANTT_H) and to_s > 3600 * begin_h
+    ]
 
 
 @gantt.draws

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import check_bad_input, csv_rows, outcome
+from support import check_bad_input, csv_rows, outcome, output
 
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import cluster
@@ -314,8 +314,7 @@ def test_a_sweep_of_noise_over_tasks_of_a_file_takes_seeds(capsys, file):
 
 def test_without_options_compare_has_intervals_and_tests(capsys, monkeypatch):
     monkeypatch.setitem(LEVELS, "tasks1", Level(12, "small", 0.7, (1.2, 4.0)))
-    status, out, _ = told(capsys, "compare", "--policies", "fifo,atc")
-    assert status == 0
+    out = output(capsys, "hgsp", "compare", "--policies", "fifo,atc")
     assert "tasks1: mean of 10 seeds ± 95 % half width" in out
     assert "difference from fifo, paired by seed" in out
     found = json.loads(told(capsys, "compare", "--format", "json")[1])

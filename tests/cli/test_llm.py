@@ -4,7 +4,7 @@ import io
 import json
 
 import pytest
-from support import check_bad_input, csv_rows, outcome
+from support import check_bad_input, csv_rows, outcome, output
 
 LOG = (
     "TIMESTAMP,ContextTokens,GeneratedTokens\n"
@@ -31,8 +31,7 @@ def test_the_table_is_printed_with_a_verdict_a_cell(capsys):
     assert found["wsrpt", True, "weighted_response"]["verdict"] == "agrees"
     assert found["wsrpt", False, "weighted_response"]["found"] == pytest.approx(102)
     assert found["wsrpt", False, "weighted_response"]["verdict"] == "differs"
-    status, out, _ = told(capsys, "table")
-    assert status == 0
+    out = output(capsys, "llm", "table")
     assert "the authors' loop counts the requests that run twice" in out
 
 
@@ -45,8 +44,7 @@ def test_a_policy_is_run_listed_stepped_and_drawn(capsys, tmp_path, monkeypatch)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     gantt = tmp_path / "llm.svg"
     shown = ["--show", "step", "--show", str(gantt)]
-    status, out, _ = told(capsys, "run", *few, "--service", "gpus=4", *shown)
-    assert status == 0
+    out = output(capsys, "llm", "run", *few, "--service", "gpus=4", *shown)
     assert "replicas: 1(2003) -" in out
     assert gantt.stat().st_size > 1000
     line = told(capsys, "run", *few, "--show", "events")[1].splitlines()[0]

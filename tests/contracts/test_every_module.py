@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support import CGRSP, csv_rows
+from support import CGRSP, check_bad_input, csv_rows, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -295,11 +295,7 @@ def test_an_unknown_name_is_one_line_with_the_nearest(case, capsys):
     with pytest.raises(cg.InputError, match=case.scenario.precise):
         study.values(case.policies[0], case.scenario.precise + "s")
     line = [*case.command, "compare", *case.options.split(), "--policies", case.misspelt]
-    assert main(line) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert case.policies[0] in err
+    check_bad_input(outcome(capsys, *line), [case.policies[0]])
 
 
 @every_module

@@ -285,8 +285,7 @@ def test_a_number_of_machines_may_be_numpy_s():
     ],
 )
 def test_a_grid_of_what_cannot_be_is_told_in_one_line(grid, told, capsys):
-    assert main(["sweep", *grid, "--policies", "fifo", "--seeds", "2"]) == 2
-    assert told in capsys.readouterr().err
+    check_bad_input(outcome(capsys, "sweep", *grid, "--policies", "fifo", "--seeds", "2"), [told])
 
 
 def test_a_catalogue_is_named_by_its_year_in_a_grid():
@@ -299,6 +298,5 @@ def test_a_catalogue_is_named_by_its_year_in_a_grid():
 
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_events_are_not_listed_into_json_or_csv(form, capsys):
-    assert main(["run", "--jobs", "2", "--show", "events", "--format", form]) == 2
-    told = capsys.readouterr()
-    assert not told.out and "must be left out beside --show events" in told.err
+    line = f"run --jobs 2 --show events --format {form}"
+    check_bad_input(outcome(capsys, *line.split()), ["must be left out beside --show events"])

@@ -820,10 +820,8 @@ def test_a_study_of_a_log_in_a_results_directory_is_told_apart_by_its_tags(file,
 
 def test_a_job_wider_than_the_fleet_is_refused_before_anything_runs(tmp_path, capsys):
     (tmp_path / "wide.csv").write_text("submit_s,service_s,gpus\n0,60,1\n5,60,1000\n")
-    assert main(["run", "--trace", str(tmp_path / "wide.csv")]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == "cgrsp run: GPUs of job 1(=1000) must be at most 5, the number of slots\n"
+    told = "cgrsp run: GPUs of job 1(=1000) must be at most 5, the number of slots\n"
+    assert outcome(capsys, "run", "--trace", tmp_path / "wide.csv") == (2, "", told)
 
 
 def test_a_log_of_one_job_has_no_rate(tmp_path, capsys, caplog):
@@ -880,7 +878,4 @@ def test_a_comparison_by_a_column_is_that_of_the_runs_and_a_wrong_column_is_told
     ],
 )
 def test_an_option_beside_its_own_parameter_or_hours_of_work_are_one_line(capsys, line, told):
-    assert main(line.split()) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert told in err
+    check_bad_input(outcome(capsys, *line.split()), [told])

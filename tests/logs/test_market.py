@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rental.snapshots import trace
-from support import check_refused
+from support import check_bad_input, check_refused, outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.logs.market import Series, read_market, read_series
 from cgrsp_simpy.model.checks import InputError
 
@@ -216,13 +215,11 @@ def test_what_is_wrong_with_a_file_is_told_in_one_line(text, told, tmp_path, cap
     path = tmp_path / "x.csv"
     path.write_text(text)
     assert check_refused(lambda: read_market(path), [told]).startswith(f"{path}: ")
-    assert main(["market", "report", str(path)]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    check_bad_input(outcome(capsys, "market", "report", path), [])
 
 
 def test_a_file_that_is_missing_or_damaged_and_a_type_that_comes_twice(tmp_path, capsys):
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"time,status\n" * 99)[:20])
     (tmp_path / "a.csv").write_text("time,type,status\n0,A,low\n")
     for files in (["none"], ["cut.gz"], ["a.csv", "a.csv"]):
-        assert main(["market", "report", *[str(tmp_path / file) for file in files]]) == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1
+        check_bad_input(outcome(capsys, "market", "report", *map(tmp_path.joinpath, files)), [])

@@ -20,11 +20,22 @@ from PIL import Image
 
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.schedule import from_sequences
+from cgrsp_simpy.llm.steps import Measured, StepTable
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.table import csv_text
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"  # beside the project: not carried
+# of an LLM service: a prompt token takes 1 ms, a step that only decodes 10 ms
+STEPS = StepTable(
+    tuple(
+        Measured("h100-80gb", 1, phase, 1, tokens, ms)
+        for phase, tokens, ms in (
+            *(("prompt", 1, 1.0), ("prompt", 1001, 1001.0)),
+            *(("token", 1, 10.0), ("token", 1001, 10.0)),
+        )
+    )
+)
 
 
 def needs(package, *marks):
@@ -106,11 +117,13 @@ def seen_on_a_terminal(line, is_enough, columns):
 
 
 def check_refused(call, words):
-    """A call raises InputError with one line that has these words."""
+    """A call raises InputError with one line that has these words; that line."""
     with pytest.raises(InputError) as refused:
         call()
-    assert all(word in str(refused.value) for word in words), refused.value
-    assert "\n" not in str(refused.value)
+    line = str(refused.value)
+    assert all(word in line for word in words), line
+    assert "\n" not in line
+    return line
 
 
 def messages(caplog, level):

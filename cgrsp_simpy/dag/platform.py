@@ -28,9 +28,9 @@ from cgrsp_simpy.model.checks import (
 )
 from cgrsp_simpy.model.files import (
     check_keys,
-    csv_faults,
     csv_rows,
     entries,
+    faults_of,
     make,
     number_or_text,
     read_toml,
@@ -257,7 +257,7 @@ def read_platform(path: str | Path) -> Platform:
     path = Path(path)
     ending = path.suffix.lower()
     require(ending in READERS, "platform", str(path), f"a file that ends in {' or '.join(READERS)}")
-    with csv_faults(path):
+    with faults_of(path):
         tables, links = READERS[ending](path)
         connected = [(where, make(_Link, table, where)) for where, table in links]
         kinds = [make(_Gpu, table, where) for where, table in tables]

@@ -30,9 +30,9 @@ from cgrsp_simpy.model.checks import (
 )
 from cgrsp_simpy.model.files import (
     check_keys,
-    csv_faults,
     csv_rows,
     entries,
+    faults_of,
     listed,
     make,
     read_toml,
@@ -308,7 +308,7 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
     InputError with the file's name, and the line where there is one.
     """
     path = Path(path)
-    with csv_faults(path):
+    with faults_of(path):
         if path.suffix == ".toml":
             table = read_toml(path)
             check_keys("the file", table, ("gpu",))
@@ -337,7 +337,7 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     with the file's name, and the line where there is one.
     """
     path = Path(path)
-    with csv_faults(path):
+    with faults_of(path):
         found = csv_rows(path, COLUMNS[1:], AUTHORS)
         timed = _timed(found[0][1] if found else {}, gpus)
         numbers = (*COLUMNS, *timed)

@@ -6,10 +6,11 @@ import difflib
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -178,6 +179,24 @@ def check_shares(name: str, shares: Sequence[object]) -> None:
         check_fraction(name, share)
     total = math.fsum(shares)  # type: ignore[arg-type]
     require(abs(total - 1) < 1e-9, name, tuple(shares), f"shares that sum to 1 (here {total:g})")
+
+
+T = TypeVar("T")
+
+
+def read_as(read: Callable[[str], T], text: str, told: str) -> T:
+    """What is read of a text; InputError with what is told where nothing can be."""
+    try:
+        return read(text)
+    except (KeyError, ValueError):
+        raise InputError(told) from None
+
+
+def tried(read: Callable[[str], T], text: str) -> T | None:
+    """What is read of a text; None where nothing can be."""
+    with suppress(ValueError):
+        return read(text)
+    return None
 
 
 def needed(module: str, told: str) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.logs.fields import faults_of, opened
+from cgrsp_simpy.logs.fields import opened
 from cgrsp_simpy.logs.market import Series, read_series
 from cgrsp_simpy.model.checks import (
     InputError,
@@ -26,7 +26,7 @@ from cgrsp_simpy.model.checks import (
     entries_of,
     require,
 )
-from cgrsp_simpy.model.files import zoned
+from cgrsp_simpy.model.files import faults_of, zoned
 from cgrsp_simpy.model.streams import stream
 
 log = logging.getLogger(__name__)

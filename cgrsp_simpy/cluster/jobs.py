@@ -26,6 +26,7 @@ from cgrsp_simpy.model.checks import (
     check_whole,
     entries_of,
     order_columns,
+    refuse,
     require,
     set_columns,
 )
@@ -155,8 +156,7 @@ class Jobs:
 
         Raises InputError that names the job.
         """
-        for index in np.flatnonzero(self.too_wide(cluster))[:1].tolist():
-            raise InputError(f"job {index + 1} {self.lacks(index, cluster)}")
+        refuse(self.too_wide(cluster), lambda job: f"job {job + 1} {self.lacks(job, cluster)}")
 
     def too_wide(self, cluster: Cluster) -> npt.NDArray[np.bool_]:
         """The jobs that the cluster cannot run, even when it is empty."""

@@ -54,15 +54,6 @@ def _pilot() -> Mean:
     return mean(_fifo_waits_min(20))
 
 
-def _needed_without_t() -> float:
-    """The days until the standard error, not the half width, is 2 % of the mean."""
-    return math.ceil((_pilot().sd / (0.02 * _pilot().mean)) ** 2)
-
-
-def _needed_by_rule_of_three() -> float:
-    return math.ceil(20 * _pilot().half_width / (0.02 * _pilot().mean))
-
-
 # ---- 6.1: who starves ----
 
 
@@ -124,10 +115,6 @@ def _pace_at(hour: float) -> Callable[[Scenario], float]:
 def _pace_of_mean(scenario: Scenario) -> float:
     slots = range(len(scenario.slots))
     return len(slots) ** 2 / sum(_held_s(scenario, slot, 5) for slot in slots)
-
-
-def _work_alone(scenario: Scenario) -> float:
-    return scenario.workload.rate_per_s / scenario.known().offered_load
 
 
 def _slots(pace: Callable[[Scenario], float]) -> float:
@@ -230,12 +217,12 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _needed(0.01),
                 "that is for 1 %: the half width is half of the interval, not all of it",
             ),
-            Mistake(
-                _needed_without_t,
+            Mistake(  # the standard error, not the half width
+                lambda: math.ceil((_pilot().sd / (0.02 * _pilot().mean)) ** 2),
                 "that makes the standard error 2 %; a half width is t times as wide",
             ),
             Mistake(
-                _needed_by_rule_of_three,
+                lambda: math.ceil(20 * _pilot().half_width / (0.02 * _pilot().mean)),
                 "half widths fall with the root of the number of days",
             ),
             way="`replications_needed` takes the waits of the pilot and the half width as a share",
@@ -279,7 +266,8 @@ EXERCISES: dict[str, Exercise] = {
             "slots",
             0.0,
             Mistake(
-                lambda: _slots(_work_alone), "that counts execution alone; what else holds a slot?"
+                lambda: _slots(lambda own: own.workload.rate_per_s / own.known().offered_load),
+                "that counts execution alone; what else holds a slot?",
             ),
             Mistake(
                 lambda: _slots(_pace_at(0)),

@@ -6,10 +6,12 @@ its line or key.
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import logging
 import os
 import tomllib
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -162,10 +164,12 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def csv_faults(path: str | Path) -> Iterator[None]:
-    """Tell whatever goes wrong with a CSV file as an InputError with its name."""
+def faults_of(path: str | Path) -> Iterator[None]:
+    """Name a file in whatever goes wrong with it, as an InputError of one line."""
     try:
         yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: damaged gzip file ({error})") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error):

@@ -125,9 +125,13 @@ def half(metric: str) -> str:
     return f"{metric}_half_width_95"
 
 
-def with_half(metric: str, found: Any) -> dict[str, float]:
-    """The columns of a mean with its interval."""
-    return {metric: found.mean, half(metric): found.half_width}
+def with_halves(means: Mapping[str, Any]) -> dict[str, float]:
+    """The columns of means, by name, with their intervals."""
+    return {
+        column: value
+        for name, found in means.items()
+        for column, value in ((name, found.mean), (half(name), found.half_width))
+    }
 
 
 class Table(NamedTuple):

@@ -44,12 +44,12 @@ import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.logs.fields import faults_of
 from cgrsp_simpy.logs.market import NOT_FETCHED, Snapshots, read_market
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.files import (
     check_keys,
     entries,
+    faults_of,
     make,
     read_toml,
     table_of,

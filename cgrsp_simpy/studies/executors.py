@@ -21,6 +21,7 @@ import loky
 from cgrsp_simpy.model.checks import InputError, check_whole
 
 MOST_WORKERS = 1024  # processes at once, at most
+Key = TypeVar("Key")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -30,23 +31,23 @@ class WorkerError(RuntimeError):
 
 
 def as_they_come(
-    carry_out: Callable[[Task], Result], tasks: Mapping[int, Task], executor: Executor | int | None
-) -> Iterator[tuple[int, Result]]:
-    """The number and the result of each task, in the order in which they are ready.
+    carry_out: Callable[[Task], Result], tasks: Mapping[Key, Task], executor: Executor | int | None
+) -> Iterator[tuple[Key, Result]]:
+    """The key and the result of each task, in the order in which they are ready.
 
     If the executor fails, what it has finished still comes, and then a WorkerError; of a task that
     is not allowed its own InputError.
     """
     if executor is None:
-        yield from ((number, carry_out(task)) for number, task in tasks.items())
+        yield from ((key, carry_out(task)) for key, task in tasks.items())
         return
     failure: Exception | None = None
     with _pool(executor) as pool:
-        futures: dict[Future[Result], int] = {}
+        futures: dict[Future[Result], Key] = {}
         try:
             with _deaf():
-                for number, task in tasks.items():
-                    futures[pool.submit(carry_out, task)] = number
+                for key, task in tasks.items():
+                    futures[pool.submit(carry_out, task)] = key
         except Exception as error:  # the executor takes no more
             failure = error
         try:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.spot.market import Traces, TwoState
 from cgrsp_simpy.spot.policies import COMPARED
@@ -102,8 +103,8 @@ class DeadlineStudy:
             if own:
                 cells = [f"{row['saving_pct']:.1f} ±{row['saving_pct_half']:4.1f}" for row in own]
                 table.append(["saving, % of the optimum's", *cells])
-            missed = sum(
-                sum(by_terms[terms].values(policy, "missed"))
+            missed = summed(
+                summed(by_terms[terms].values(policy, "missed"))
                 for by_terms in self.studies.values()
                 for policy in self.policies
             )

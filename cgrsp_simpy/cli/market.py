@@ -14,6 +14,7 @@ from typing import Any
 from cgrsp_simpy.cli.options import FORMATTED, Answer, add_gallery, draw_gallery, formatted
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.rental.measured import (
     LAGS_H,
@@ -97,7 +98,7 @@ def _told(polls: Polls) -> Row:
         "days": float(own.time_s[-1]) / 86400,
         "step_s": polls.step_s,
         "gaps": len(gaps),
-        "gaps_h": sum(gaps),
+        "gaps_h": summed(gaps),
         **{name: 100 * share for name, share in shares},
         "usd_per_h": polls.price_usd_per_h,
         "low_run_h": polls.run_h(low=True),

@@ -18,7 +18,7 @@ from cgrsp_simpy.cli.options import Answer, add_options
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import Prices, Spot
 from cgrsp_simpy.model.checks import InputError, require
-from cgrsp_simpy.model.files import naming_nothing
+from cgrsp_simpy.model.files import is_there, naming_nothing
 from cgrsp_simpy.rental.policies import later
 from cgrsp_simpy.studies.identity import Restored
 from cgrsp_simpy.studies.store import kept_json, verifying
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> Answer:
     """How many tasks came out as they are kept; status 1 where one did not."""
     out = Path(given.directory)
-    if not (out / "configuration.json").is_file():
+    if not is_there(out / "configuration.json"):
         raise InputError(f"{out} is no results directory of a command")
     try:
         with (

@@ -58,6 +58,7 @@ from cgrsp_simpy.decide.dispatches import STEP_S, Dispatches, Group, Units
 from cgrsp_simpy.decide.recommend import Prices, days_of
 from cgrsp_simpy.decide.recursion import grid, least_cost
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import DAY_S
@@ -267,8 +268,8 @@ class _Program:
 
         return [
             Group(
-                sum(job.submit_s for job in jobs) / len(jobs),
-                sum(job.deadline_s for job in jobs) / len(jobs),
+                summed(job.submit_s for job in jobs) / len(jobs),
+                summed(job.deadline_s for job in jobs) / len(jobs),
                 c,
                 len(jobs),
             )

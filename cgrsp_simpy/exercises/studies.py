@@ -15,6 +15,7 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import Mean, batch_means, holm, mean, replications_needed
 from cgrsp_simpy.exercises.basics import plain
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.workload import PoissonWorkload
@@ -99,22 +100,22 @@ def _judge_policy(given: Any) -> str:
 def _held_s(scenario: Scenario, slot: int, hour: float) -> float:
     gpu, market = scenario.slots[slot], scenario.market
     chances = market.probabilities(gpu, 3600 * hour)
-    delay_s = sum(chance * sum(bounds) / 2 for chance, bounds in zip(chances, market.delay_s))
-    return delay_s + sum(
+    delay_s = summed(chance * sum(bounds) / 2 for chance, bounds in zip(chances, market.delay_s))
+    return delay_s + summed(
         share * each for share, each in zip(scenario.workload.mix, gpu.mean_execution_s)
     )
 
 
 def _pace_at(hour: float) -> Callable[[Scenario], float]:
     """Jobs a second at most, slot by slot."""
-    return lambda scenario: sum(
+    return lambda scenario: summed(
         1 / _held_s(scenario, slot, hour) for slot in range(len(scenario.slots))
     )
 
 
 def _pace_of_mean(scenario: Scenario) -> float:
     slots = range(len(scenario.slots))
-    return len(slots) ** 2 / sum(_held_s(scenario, slot, 5) for slot in slots)
+    return len(slots) ** 2 / summed(_held_s(scenario, slot, 5) for slot in slots)
 
 
 def _slots(pace: Callable[[Scenario], float]) -> float:

@@ -14,6 +14,7 @@ import scipy
 from cgrsp_simpy.analysis.solver import SOLVED, tried_twice
 from cgrsp_simpy.hgsp.branch import by_few
 from cgrsp_simpy.hgsp.instance import Floats, Instance
+from cgrsp_simpy.model.metric import summed
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +105,7 @@ def _span(instance: Instance, models: list[_Model]) -> tuple[float, float]:
     """From the first arrival to when GPUs that never wait would have done all, about; later time
     is free.
     """
-    rate = sum(model.number / model.mean_s for model in models)
+    rate = summed(model.number / model.mean_s for model in models)
     work_s = instance.tasks / rate + instance.least_time_s.max()
     return float(instance.arrival_s.min()), float(instance.arrival_s.max() + work_s)
 

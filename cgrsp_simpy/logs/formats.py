@@ -32,6 +32,7 @@ from cgrsp_simpy.logs.fields import (
 from cgrsp_simpy.logs.wfformat import WFFORMAT
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.files import timestamp
+from cgrsp_simpy.model.metric import summed
 
 NONE = ("", "Unknown", "None")
 # Slurm's plain number is MB
@@ -81,7 +82,7 @@ def _gpus(tres: dict[str, str]) -> float:
     """GPUs of all types; Slurm may tell their sum, their types, or both."""
     if "gres/gpu" in tres:
         return _amount(tres["gres/gpu"], COUNT)
-    return sum(
+    return summed(
         _amount(count, COUNT) for name, count in tres.items() if name.startswith("gres/gpu:")
     )
 

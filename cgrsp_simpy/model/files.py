@@ -126,13 +126,23 @@ def check_named(path: str | Path) -> None:
         raise InputError(f"it names a file, {str(path)!r}, which is opened only with --run-code")
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is such a file or folder; raises OSError for a name that no system takes, of
+    which `exists` says no from Python 3.14 on.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        path.stat()
+        return True
+    return False
+
+
 def check_folder(path: Path) -> None:
     """Refuse a folder that nothing can be written into, before the work for it.
 
     Raises InputError for a file, and where folders on the way cannot be made.
     """
     try:
-        there = next(each for each in (path, *path.parents) if each.exists())
+        there = next(each for each in (path, *path.parents) if is_there(each))
     except OSError as error:  # a name that is too long
         raise InputError(f"{path}: {error.strerror or error}") from None
     if not there.is_dir():

@@ -26,6 +26,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.timeline import PHASES
 
 __all__ = [
@@ -290,9 +291,8 @@ def _shade(look: Look, number: int) -> Look:
 
 def _luminance(colour: str) -> float:
     """From 0, black, to 1, white, as the eye sees it (Rec. 709, gamma 2.2)."""
-    return float(
-        sum(share * part**2.2 for share, part in zip((0.2126, 0.7152, 0.0722), to_rgb(colour)))
-    )
+    parts = zip((0.2126, 0.7152, 0.0722), to_rgb(colour))
+    return summed(share * part**2.2 for share, part in parts)
 
 
 def _mixed(colour: str, grey: float, share: float) -> str:

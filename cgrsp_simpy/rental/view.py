@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.places import Places, lowest
 from cgrsp_simpy.engine.view import SealedDict, SealedList, shown
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
 from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.rental.arrivals import ArrivalRates
@@ -166,7 +167,7 @@ class Known:
     @property
     def tight_fraction(self) -> float:
         """Share of jobs whose class is marked tight."""
-        return sum(each.share for each in self.classes if each.tight)
+        return summed(each.share for each in self.classes if each.tight)
 
     @cached_property
     def types(self) -> Mapping[GpuType, int]:

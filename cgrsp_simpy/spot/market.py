@@ -27,6 +27,7 @@ from cgrsp_simpy.model.checks import (
     require,
 )
 from cgrsp_simpy.model.files import faults_of, zoned
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
 log = logging.getLogger(__name__)
@@ -212,7 +213,7 @@ class Zone:
     def usd(self, from_s: float, to_s: float) -> float:
         """What an instance costs from one time to another."""
         ends_s = [*(price.from_s for price in self.prices[1:]), math.inf]
-        return sum(
+        return summed(
             max(0.0, min(to_s, end_s) - max(from_s, price.from_s)) / HOUR_S * price.usd_per_h
             for price, end_s in zip(self.prices, ends_s)
         )

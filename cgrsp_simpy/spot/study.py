@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.spot.market import Traces, TwoState
 from cgrsp_simpy.spot.policies import COMPARED
@@ -109,8 +110,8 @@ class DeadlineStudy:
                 [name, *(f"{row[figure]:.1f} ±{row[f'{figure}_half']:4.1f}" for row in own)]
                 for name, figure, own in told
             ]
-            missed = sum(
-                sum(by_terms[deadline, overhead].values(policy, "missed"))
+            missed = summed(
+                summed(by_terms[deadline, overhead].values(policy, "missed"))
                 for by_terms in self.studies.values()
                 for policy in self.policies
             )

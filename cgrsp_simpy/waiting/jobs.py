@@ -25,6 +25,7 @@ from cgrsp_simpy.model.checks import (
     require,
     set_columns,
 )
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
 CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
@@ -219,7 +220,7 @@ MOST_PER_S = 5.0
 # of the jobs that are exponential: their share and their mean running time, seconds
 SHORT_SHARE, SHORT_MEAN_S = 0.55, 45.0
 CORES = 2 ** np.arange(5)
-CORES_SHARES = np.array([0.6**k for k in range(5)]) / sum(0.6**k for k in range(5))
+CORES_SHARES = np.array([0.6**k for k in range(5)]) / summed(0.6**k for k in range(5))
 GB_PER_CORE, GB_SHARES = 2.0 ** np.arange(4), (0.35, 0.35, 0.25, 0.05)
 
 

@@ -23,6 +23,7 @@ from cgrsp_simpy.hgsp.paper.table import PRINTED, printed_value
 from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.model.checks import check_each, check_whole
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.table import half, with_halves
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
@@ -95,7 +96,7 @@ def _busy_pct(schedule: Schedule) -> dict[str, float]:
     models = {gpu.name: [j for j, other in enumerate(gpus) if other == gpu] for gpu in gpus}
     return {
         model: 100
-        * sum(float(busy_s[schedule.gpu == j].sum()) for j in own)
+        * summed(float(busy_s[schedule.gpu == j].sum()) for j in own)
         / (len(own) * float(span_s))
         for model, own in models.items()
     }

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, numbers, where
 from cgrsp_simpy.spot.market import HOUR_S, TwoState
@@ -185,7 +186,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 
 @costs.says
 def _(rows: list[Row]) -> str:
-    missed = sum(row["missed"] for row in rows)
+    missed = summed(row["missed"] for row in rows)
     saving_pct = {
         (row["deadline_h"], row["overhead_h"], row["policy"]): row["saving_pct"] for row in rows
     }

@@ -70,6 +70,12 @@ def test_who_stood_behind_a_job_that_leaves_is_sent_in_that_instant():
     ]
 
 
+def test_a_place_of_nothing_is_never_free():
+    bench = Bench(one_each, 0, 2)
+    bench.job(1, 0, 10)
+    assert bench.go() == [(0, "starts", 1), (10, "ends", 1)]
+
+
 def test_without_patience_a_job_takes_an_idle_place_or_leaves_at_once():
     bench = Bench(one_each, 1)
     bench.job(1, 0, 10, patience_s=0)

@@ -20,6 +20,7 @@ from support import check_index, check_lecture, check_same_files, placed, waited
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.metrics import measured, metrics
+from cgrsp_simpy.cluster.paper import table
 from cgrsp_simpy.cluster.paper.figures import (
     AGED,
     COURSE,
@@ -403,6 +404,11 @@ def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(folder,
     with ThreadPoolExecutor(2) as two:
         paths = draw_figures(tmp_path, ("waits",), **SMALL, executor=two)
     check_same_files(paths, folder)
+
+
+def test_all_schedulers_are_tabled_but_the_one_for_logs(monkeypatch):
+    monkeypatch.setattr(table, "studies", lambda *given: given)
+    assert {*SCHEDULERS} - {*Runs().tabled[-1]} == {"multifactor"}
 
 
 def test_a_picture_for_a_lecture(tmp_path):

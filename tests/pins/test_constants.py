@@ -8,6 +8,7 @@ import importlib
 import inspect
 import json
 import pkgutil
+import re
 import sys
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
@@ -277,16 +278,29 @@ def test_what_no_paper_prints_and_no_other_test_notices_is_the_pinned_one():
     assert now == pinned, "if it is meant, run python tests/pins/test_constants.py"
 
 
-def test_data_classes_are_frozen_but_for_these():
-    loose = {
-        value.__name__
+def data_classes():
+    return [
+        value
         for module in modules()
         for value in vars(module).values()
-        if inspect.isclass(value)
-        and value.__module__ == module.__name__
-        and is_dataclass(value)
-        and not value.__dataclass_params__.frozen
+        if inspect.isclass(value) and value.__module__ == module.__name__ and is_dataclass(value)
+    ]
+
+
+def test_data_classes_of_arrays_are_equal_to_themselves_alone():
+    """Of two arrays == is no truth value."""
+    arrays = re.compile(r"(Ints|Floats|np\.ndarray|npt\.NDArray)\b")
+    compared = {
+        each.__name__
+        for each in data_classes()
+        if each.__eq__ is not object.__eq__
+        and any(arrays.match(str(field.type)) for field in fields(each) if field.compare)
     }
+    assert compared == {"Tally"}
+
+
+def test_data_classes_are_frozen_but_for_these():
+    loose = {each.__name__ for each in data_classes() if not each.__dataclass_params__.frozen}
     assert loose == set("Checked LooseLater Tally Totals Triage _Found".split())
 
 

@@ -364,7 +364,7 @@ def test_jobs_that_would_wait_for_ever_are_an_error_as_in_simpy():
 
     scenario = cg.day("quiet", tight_fraction=0)
     holds = cg.ListPolicy(by_deadline, fastest, "holds", all_of_them)
-    with pytest.raises(PolicyError, match=r"left 6 jobs waiting, .* job 2 \([^)]*\), \.\.\., with"):
+    with pytest.raises(PolicyError, match="left 6 jobs waiting"):
         scenario.run(holds, engine="compiled")
 
 

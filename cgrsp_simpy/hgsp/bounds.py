@@ -19,7 +19,7 @@ from cgrsp_simpy.model.metric import summed
 log = logging.getLogger(__name__)
 
 MOST_TASKS, MOST_VARIABLES, MOST_INTERVALS = 500, 60_000, 100  # of the program
-FINE_INTERVALS = 2000
+FINE_EDGES = 2001
 TASKS_AT_ONCE = 200  # whose runs are looked through together, for the memory that takes
 ROUNDING = 1e-9  # of what is paid: more than rounding can add to a bound
 
@@ -74,7 +74,7 @@ def by_capacity(instance: Instance) -> float:
     prices = _prices(instance, models, edges_s, every)
     if prices is None:
         return 0.0
-    fine_s = np.linspace(begin_s, end_s, FINE_INTERVALS + 1)
+    fine_s = np.linspace(begin_s, end_s, FINE_EDGES)
     lines = _along_lines(models, edges_s, prices, fine_s)
     return max(
         0.0, _worth(instance, models, edges_s, prices), _worth(instance, models, fine_s, lines)

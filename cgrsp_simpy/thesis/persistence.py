@@ -24,6 +24,7 @@ from cgrsp_simpy.rental.measured import Measured, measured
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.compare import Comparison, compare
+from cgrsp_simpy.studies.study import stars
 from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, RECORDED, Finding
 from cgrsp_simpy.thesis.markets import (
     DEPENDS,
@@ -268,8 +269,8 @@ def _against(row: Row, name: str) -> str:
     if f"{name}_from_fifo" not in row:
         return ""
     p = row[f"{name}_p_holm"]
-    stars = "" if p is None else "\\*" * ((p < 0.05) + (p < 0.01) + (p < 0.001))
-    return f"{row[f'{name}_from_fifo']:+.2f} {stars}".strip()
+    marks = "" if p is None else stars(p).replace("*", "\\*")
+    return f"{row[f'{name}_from_fifo']:+.2f} {marks}".strip()
 
 
 @by_day.says

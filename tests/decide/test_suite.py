@@ -12,7 +12,7 @@ from cgrsp_simpy.decide import suite
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.suite import TEST, TRAIN, scenario, wide
 from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.rental.workload import LoggedWorkload
+from cgrsp_simpy.rental.workload import COMPLEXITY_MIX, LoggedWorkload
 
 SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs
 WIDE = [58, 57, 15, 69, 39]  # and of the second law
@@ -143,8 +143,11 @@ def test_a_log_comes_in_batches_and_is_the_same_in_each_run():
     assert 1 <= min(sizes) < 2 and 4 < max(sizes) < 9
     first, second = (list(logs[0].workload.generate(seed, logs[0].service)) for seed in (0, 1))
     assert [job.submit_s for job, _ in first] == [job.submit_s for job, _ in second]
-    spread = [np.std(np.log(each.workload.service_s)) for each in logs]
-    assert min(spread) > 0.2 and max(spread) < 1.6
+    mean_s = [np.dot(COMPLEXITY_MIX, each.slots[0].mean_execution_s) for each in logs]
+    found = [np.log(each.workload.service_s) - np.log(s) for each, s in zip(logs, mean_s)]
+    assert min(map(np.std, found)) > 0.2 and max(map(np.std, found)) < 1.6
+    off = [each.mean() + each.var() / 2 for each in found]  # 0 for lognormal seconds of that mean
+    assert abs(np.mean(off)) < 4 * stats.sem(off) < 0.05
 
 
 # ---- the second law ----

@@ -104,6 +104,12 @@ def test_when_patience_ends(policy, size, jobs, log):
     assert bench.go() == log
 
 
+def test_a_place_of_nothing_is_never_free():
+    bench = Bench(one_each, 0, 2)
+    bench.job(1, 0, 10)
+    assert bench.go() == [(0, "starts", 1), (10, "ends", 1)]
+
+
 def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.engine.events.Alarm.most", 3)
     asked = []

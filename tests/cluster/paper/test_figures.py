@@ -13,6 +13,7 @@ from support import canvas_of, placed, rows_of, waited
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.metrics import measured, metrics
+from cgrsp_simpy.cluster.paper import table
 from cgrsp_simpy.cluster.paper.figures import (
     AGED,
     COURSE,
@@ -369,6 +370,11 @@ def test_a_claim_is_dynamic_minus_static(setting):
         np.min([found[name] for name in STATIC], axis=0),
     )
     assert row["best"] == pytest.approx(np.mean(worst - best))
+
+
+def test_all_schedulers_are_tabled_but_the_one_for_logs(monkeypatch):
+    monkeypatch.setattr(table, "studies", lambda *given: given)
+    assert {*SCHEDULERS} - {*Runs().tabled[-1]} == {"multifactor"}
 
 
 @pytest.mark.slow

@@ -186,7 +186,8 @@ def progress(things: Iterable[Any] | None = None, **how: Any) -> Any:
     total, unit, and so on.
     """
     with warnings.catch_warnings():
-        # a notebook without ipywidgets
-        warnings.filterwarnings("ignore", "IProgress not found")
+        # a notebook without ipywidgets, and a browser's Python, which has no threads
+        warnings.filterwarnings("ignore", "IProgress not found|tqdm:disabling monitor")
         from tqdm.auto import tqdm  # here, since it takes asyncio
-    return tqdm(things, **{"delay": 1, "disable": None, "leave": False, **how})
+
+        return tqdm(things, **{"delay": 1, "disable": None, "leave": False, **how})

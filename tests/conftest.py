@@ -32,7 +32,7 @@ QUICK_SHARE = 4  # one in so many examples
 
 def sum_of_counts(values, /, start=0, *, plain=sum):
     """`sum`, which in the package counts: from Python 3.12 on it rounds floats otherwise."""
-    terms, caller = list(values), sys._getframe(1).f_globals["__name__"]
+    terms, caller = list(values), sys._getframe(1).f_globals.get("__name__", "")
     floats = len(terms) > 2 and float in map(type, terms)
     assert not (floats and caller.startswith("cgrsp_simpy.")), f"{caller}: floats are `summed`"
     return plain(terms, start)

@@ -95,7 +95,7 @@ def _add_plan(actions: Any) -> None:
     add_options(
         parser.add_mutually_exclusive_group(required=True),
         ("--limit NAME=TIME", checked(Limit.read), "of the waits: p95=30min, mean=600, p99=2h"),
-        ("--budget AMOUNT", float, fields_of(plan, "budget")["budget"].told),
+        ("--budget AMOUNT", float, "money a year, > 0, below which the bill's interval is to lie"),
     )
     add_options(
         parser,

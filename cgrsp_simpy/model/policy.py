@@ -210,10 +210,12 @@ def pairs(
     found: dict[str, Any] = {}
     for part in parts:
         name, equals, text = part.partition("=")
-        if not equals or not text:
+        if not equals:
             raise InputError(f"{where}{part!r} must be of the form {form}")
         if name in found:
             raise InputError(f"{where}{name} is given twice")
         read, allowed = kind(name)
         found[name] = read_as(read, text, f"{where}{name}(={text!r}) must be {allowed}")
+        if not text:
+            raise InputError(f"{where}{part!r} must be of the form {form}")
     return found

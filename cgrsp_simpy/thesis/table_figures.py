@@ -23,6 +23,7 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.month import daily as daily_lines
+from cgrsp_simpy.rental.record import METRICS
 from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, PRINTED_AS, Source, number_in
 from cgrsp_simpy.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.thesis.published import PRINTED
@@ -35,6 +36,7 @@ class _Days(NamedTuple):
     """What `daily` asks of a month."""
 
     days: list[Row]
+    metrics: Mapping[str, object] = METRICS
 
 
 MISS, LATE = "miss, %", "tardiness, min"

@@ -179,13 +179,16 @@ MISSED = "#D55E00"  # colour of a missed deadline
 
 # inches, of a figure that is made here unless rcParams say otherwise; the text width of a page
 SIZE = (6.3, 3.9)
-# of every style: the same bytes each time; letters of a PDF are letters, as journals ask
+# of every style: the same bytes each time; letters of a PDF are letters, as journals ask, and those
+# of a PGF are in the fonts of the document
 _EVERY = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "svg.hashsalt": "cgrsp_simpy",
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
+    "pgf.rcfonts": False,
+    "pgf.texsystem": "pdflatex",
     "savefig.dpi": 200,
 }
 STYLE: dict[str, dict[str, Any]] = {

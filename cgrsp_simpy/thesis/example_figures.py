@@ -197,7 +197,7 @@ def _as_captioned(view: View) -> bool:
 
 
 def _offer(slot: Row) -> str:
-    return f"{slot['state']}, {slot['first_s']:.1f} s, ${slot['price_usd_per_h']:.2f}/h"
+    return f"{slot['state']}, {slot['first_s']:.1f} s, {slot['price_usd_per_h']:.2f} USD/h"
 
 
 def _until(minutes: float) -> str:
@@ -235,7 +235,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     _gantt(left, rows, 5)
     left.set_yticks(range(5), [f"{slot}  {'3090' if slot == 0 else 'A4000'}" for slot in range(5)])
     for row in rows:
-        cost = f"${row['cost_usd']:.4f}"
+        cost = f"{row['cost_usd']:.4f} USD"
         left.text(row["finish_s"] + 1, row["slot"], cost, va="center", fontsize="small")
     left.set_xlim(0, 95)
     left.set_title("(a) execution", loc="left", fontsize="medium")

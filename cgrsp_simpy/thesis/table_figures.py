@@ -24,6 +24,7 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.month import daily as daily_lines
+from cgrsp_simpy.rental.record import METRICS
 from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, PRINTED_AS, Source, number_in
 from cgrsp_simpy.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.thesis.published import PRINTED
@@ -349,7 +350,7 @@ def daily_rows(
 
 @daily_rows.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    daily_lines(SimpleNamespace(days=rows), ax=canvas.add_subplot())
+    daily_lines(SimpleNamespace(days=rows, metrics=METRICS), ax=canvas.add_subplot())
 
 
 slots = FIGURES.add(

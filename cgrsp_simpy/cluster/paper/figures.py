@@ -304,7 +304,7 @@ def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
         "Beside a scheduler: the load at which its utilisation is as published.\n"
         "Hollow: published, at a load that is not printed; the variance, without a unit, as if in"
         " min².\n"
-        "At the right edge, ∞: not stable at this load, without a cut there is no mean wait"
+        r"At the right edge, $\infty$: not stable at this load, without a cut there is no mean wait"
     ),
 )
 def table_two(runs: Runs) -> list[Row]:
@@ -354,7 +354,7 @@ def panels(
                 ax.plot([x], [at], shape, color=colour, label=row["scheduler"])
             else:
                 right = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
-                ax.text(0.99, at, "∞", color=colour, **right)
+                ax.text(0.99, at, r"$\infty$", color=colour, **right)
         for at, printed in enumerate(published):
             if figure in printed:
                 ax.plot([printed[figure]], [at - 0.28], clip_on=False, **hollow())

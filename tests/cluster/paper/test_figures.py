@@ -135,7 +135,7 @@ def test_points_stand_where_the_rows_say_in_the_units_of_their_axes():
         assert ax.get_xlabel() == label
         at = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
         assert at == pytest.approx([row[metric] * unit for row in known])
-        assert [text.get_text() for text in ax.texts] == ["∞"] * (len(rows) - len(known))
+        assert [text.get_text() for text in ax.texts] == [r"$\infty$"] * (len(rows) - len(known))
 
 
 @pytest.mark.slow

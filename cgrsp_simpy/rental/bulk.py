@@ -34,6 +34,7 @@ from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
 from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.record import RECORD
+from cgrsp_simpy.rental.scenario import widths
 from cgrsp_simpy.rental.stock import Stock
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.view import own_stream
@@ -84,8 +85,6 @@ def of_scenario(scenario: Any) -> str:
         return "the scenario has a part of one's own"
     if scenario.terms != Terms():
         return "its terms of renting are not the thesis's"
-    if scenario.workload.gpus_per_job != 1:
-        return "it has jobs of several GPUs"
     plain = Market(
         market.clock,
         market.delay_s,
@@ -297,9 +296,12 @@ class Fixed:
         look_s = -1.0 if market.poll_s is None else market.poll_s
         by_level = known.gpus[0].mean_execution_s, known.fastest_s, known.slowest_s
         pairs, none = [(each.tight, each.weight) for each in scenario.workload.classes], np.zeros(1)
-        alike = list(dict.fromkeys(pairs))
+        alike, how = list(dict.fromkeys(pairs)), np.zeros(kernel.BY_COST + 1, np.int64)
+        own = [alike.index(pair) for pair in pairs]
+        further = max(widths(scenario.workload), default=1) - 1
+        how[kernel.FREE_TYPES], self.width = free, kernel.WIDTH + further
         self.setting = kernel.Setting(
-            how=np.array([0, 0, free, 0, 0, 0, 0, 0]),
+            how=how,
             rules=np.zeros(2, np.int64),
             of_order=none,
             of_score=none,
@@ -316,9 +318,9 @@ class Fixed:
             holds=np.array(holds),
             by_level=np.array([each[:levels] for each in by_level], float),
             mix=np.array(known.complexity_mix, float),
-            alike=np.array([alike.index(pair) for pair in pairs], np.int64),
-            tight=np.array([tight for tight, _ in alike], float),
+            alike=np.arange(levels * len(alike)).reshape(levels, -1)[:, own],
             level=np.repeat(np.arange(levels), len(alike)),
+            tight=np.array([tight for tight, _ in alike] * levels, float),
             weight=np.array([weight or 0.0 for _, weight in alike] * levels, float),
             law=NO_LAW,
         )
@@ -331,14 +333,13 @@ class Fixed:
 
     def under(self, policy: Made) -> kernel.Setting:
         """The setting of a policy."""
+        how = self.setting.how.copy()
         if isinstance(policy, AtRandom):
-            lots = np.array([True, 0, self.setting.how[2], 0, 0, True, 0, 0])
-            return self.setting._replace(how=lots)
+            how[[kernel.FIRST_COME, kernel.BY_LOT]] = True
+            return self.setting._replace(how=how)
         if isinstance(policy, Triage):
-            how = np.array([0, 0, self.setting.how[2], 0, 0, 0, 0, True])
-            return self.setting._replace(
-                how=how, of_order=np.array(policy.prices), law=self.weighed
-            )
+            how[kernel.BY_COST], prices = True, np.array(policy.prices)
+            return self.setting._replace(how=how, of_order=prices, law=self.weighed)
         order, place, kept = policy.order, policy.place, 0
         asked = {*getattr(order, "arguments", ()), *getattr(place, "arguments", ())}
         scored, shows = isinstance(place, Score), asked & {"status", "best_status"}
@@ -346,9 +347,11 @@ class Fixed:
         if rule is not None:
             values = self.constant | rule.parameters
             kept = int(rule.function(*[values[name] for name in rule.arguments]))
-        on = order is by_submission, 2 if shows else scored, self.setting.how[2], kept
+        how[kernel.FIRST_COME], how[kernel.BY_INDEX] = order is by_submission, type(order) is Index
+        how[kernel.BY_SCORE], how[kernel.HELD_BACK] = 2 if shows else scored, kept
+        how[kernel.LOOKS_AHEAD] = "next_free_s" in asked
         return self.setting._replace(
-            how=np.array([*on, "next_free_s" in asked, 0, isinstance(order, Index), 0], np.int64),
+            how=how,
             rules=np.array([address(order), address(place)], np.int64),
             of_order=parameters(order),
             of_score=parameters(place),
@@ -428,13 +431,13 @@ class Bulk:
         for name, value in self.fixed.constant.items():
             figures[kernel.FIGURES.index(name)] = value
         tiers = kernel.TIERS
-        classes = 1 if self.setting.how[kernel.FIRST_COME] else levels * len(self.setting.tight)
+        classes = 1 if self.setting.how[kernel.FIRST_COME] else len(self.setting.tight)
         return kernel.State(
             now_s=np.zeros(1),
             horizon_s=np.array([0.0 if self.setting.holds.any() else math.inf]),
             number=number,
             jobs=np.empty((0, kernel.WIDTH)),
-            rows=np.empty((room, kernel.WIDTH)),
+            rows=np.zeros((room, self.fixed.width)),
             free=np.arange(room),
             due_s=np.empty((classes, room)),
             who=np.empty((classes, room), np.int64),
@@ -446,10 +449,9 @@ class Bulk:
             row=np.full(slots, -1),
             runs=np.zeros(slots, bool),
             kind=np.zeros(slots, np.int64),
-            end_s=np.zeros(slots),
             held_s=np.zeros(slots),
             idle=self.fixed.first.copy(),
-            out=np.empty((min(jobs, BLOCK), kernel.WIDTH)),
+            out=np.empty((min(jobs, BLOCK), self.fixed.width)),
             seen=np.empty(0),
             shown=np.empty(len(self.scenario.gpus), np.int64),
             epochs_s=np.zeros((kinds, 1)),
@@ -482,7 +484,7 @@ class Bulk:
         run, more = self.run, {}
         if not run.number[kernel.FREE]:
             size = len(run.rows)
-            more["rows"] = np.concatenate([run.rows, np.empty_like(run.rows)])
+            more["rows"] = np.concatenate([run.rows, np.zeros_like(run.rows)])
             more["free"] = np.concatenate([np.arange(size, 2 * size), run.free])
             run.number[kernel.FREE] = size
         room = run.who.shape[1]
@@ -506,9 +508,11 @@ class Bulk:
         columns = {name: column.astype(kind, copy=False) for (name, kind), column in each}
         self.records.take(columns)
         if self.keep:
-            slots = [((slot, 1),) for slot in columns["slot"].tolist()]
+            own = [columns["slot"], *rows.T[: kernel.WIDTH - 1 : -1].astype(int)]
+            slots = zip(*[[(slot, 1) for slot in each.tolist()] for each in own])
+            parts = [each[:gpus] for each, gpus in zip(slots, columns["gpus"].tolist())]
             times = [columns[name].tolist() for name in ("dispatch_s", "start_s", "finish_s")]
-            self.held += [(*each, ()) for each in zip(columns["job"].tolist(), slots, *times)]
+            self.held += [(*each, ()) for each in zip(columns["job"].tolist(), parts, *times)]
 
     def _seen(self) -> None:
         """More variates for the statuses shown."""
@@ -555,7 +559,7 @@ def below(market: Market, gpu: GpuType, hour: float) -> tuple[float, float]:
 def tables(blocks: Iterable[Columns]) -> Iterator[Array]:
     """Blocks of jobs, as of a workload's `columns`, as rows for the loop."""
     for columns in blocks:
-        table = np.empty((len(columns[0]), kernel.WIDTH))
+        table = np.zeros((len(columns[0]), kernel.WIDTH))
         for place, column in enumerate(columns):
             at = place if place < kernel.DISPATCH else place - kernel.DISPATCH + kernel.STATUS
             table[:, at] = column

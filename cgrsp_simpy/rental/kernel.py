@@ -1,4 +1,4 @@
-"""The compiled loop: a run of one-slot jobs, event by event, in the order of SimPy's.
+"""The compiled loop: a run, event by event, in the order of SimPy's.
 
 `rental.bulk` fills the arrays and calls `advance` until it answers ENDED; the arrays keep the state
 in between, so that jobs, stock and rows pass through in blocks. Times in seconds, as floats.
@@ -19,8 +19,11 @@ from cgrsp_simpy.rental.policies.triage import Queue, delay_of
 # what `advance` answers: what it needs
 ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, WORDS, FAILED = range(8)
 
-# ---- a row: a job's record; until its dispatch three columns hold its draws ----
-ID, SUBMIT, DUE, COMPLEXITY, TIGHT, _, OWN_WEIGHT, CLASS, DISPATCH, START, FINISH = range(11)
+# ---- a row: a job's record, and behind it its further slots, the second one last; until its
+# dispatch STATUS, DELAY and SERVICE hold its draws, and of the slots that it has so far START the
+# scarcest status and FINISH the slowest pace; then FINISH is when its end is expected, and until
+# that COST the price of its slots, USD an hour ----
+ID, SUBMIT, DUE, COMPLEXITY, TIGHT, GPUS, OWN_WEIGHT, CLASS, DISPATCH, START, FINISH = range(11)
 SLOT, GPU, STATUS = range(11, 14)
 DELAY, SERVICE, COST, WIDTH = range(14, 18)
 
@@ -53,11 +56,11 @@ class State(NamedTuple):
     now_s, horizon_s: [1], the clock, and until when the stock is known. number: by the names above.
     jobs: rows to come. rows: those that wait or run; free: the numbers of those not in use. due_s,
     who: by class, deadlines and rows of those that wait, from `first` to `last`. at_s, order, tree:
-    what comes next at each slot, and at the two leaves behind them the next arrival and the time at
-    which the policy is to be asked again; the leaf of the least is tree[1]. row, runs, kind, end_s,
-    held_s: by slot, its job and type, whether it executes, when it is expected to end, and how long
-    it was held. idle: by group of slots that are offered alike the first idle one. out: rows of
-    jobs that have ended. seen: variates for the statuses shown; shown: by index of a type.
+    what comes next at each slot, of several of a job at the first, and at the two leaves behind
+    them the next arrival and the time at which the policy is to be asked again; the leaf of the
+    least is tree[1]. row, runs, kind, held_s: by slot, its job, whether it executes, its type, and
+    how long it was held. idle: by group of slots that are offered alike the first idle one. out:
+    rows of jobs that have ended. seen: variates for the statuses shown; shown: by index of a type.
     epochs_s, levels: by type, from when on which variate holds. begin, took, stop, rank: of each
     class and tier. offers: types, in order. fastest_s: by level, of all that was idle. figures,
     answer: of a rule. words: of 32 random bits; lot: places of jobs that are drawn, and of slots;
@@ -81,7 +84,6 @@ class State(NamedTuple):
     row: Array
     runs: Array
     kind: Array
-    end_s: Array
     held_s: Array
     idle: Array
     out: Array
@@ -113,7 +115,7 @@ class Setting(NamedTuple):
     and Medium. hours: of day, at which bands begin; start_h: [1]. delay_s: [status, 2]. look_s: by
     type, seconds between looks, -1 where nothing is seen. holds: by type, whether its stock
     persists. by_level: means on the reference type, the least, the greatest; mix: shares. alike: by
-    deadline class the kind of those of one weight, all tight or none; tight: by kind. level,
+    level and deadline class the class of those of one weight, all tight or none; level, tight,
     weight: by class. law: of triage.
     """
 
@@ -135,8 +137,8 @@ class Setting(NamedTuple):
     by_level: Array
     mix: Array
     alike: Array
-    tight: Array
     level: Array
+    tight: Array
     weight: Array
     law: Law
 
@@ -152,6 +154,8 @@ def comes(run: State, leaf: int, at_s: float, order: int) -> None:
             run.at_s[other] == run.at_s[least] and run.order[other] < run.order[least]
         ):
             least = other
+        if run.tree[node] == least != leaf:
+            break  # nothing changes from there on
         run.tree[node] = least
         node >>= 1
 
@@ -202,14 +206,17 @@ def copy(source: Array, target: Array) -> None:
     """A row to another place."""
     for column in range(WIDTH):
         target[column] = source[column]
+    for column in range(WIDTH, len(source)):
+        target[column] = source[column]
 
 
 @inlined
 def join(run: State, setting: Setting) -> bool:
     """The next job arrives and waits; False where there is no room."""
     number, job = run.number, run.jobs[run.number[NEXT]]
-    own = len(setting.tight) * (int(job[COMPLEXITY]) - 1) + setting.alike[int(job[CLASS])]
-    own = 0 if setting.how[FIRST_COME] else own
+    own = 0
+    if not setting.how[FIRST_COME]:
+        own = setting.alike[int(job[COMPLEXITY]) - 1, int(job[CLASS])]
     first, last, due_s, who = run.first[own], run.last[own], run.due_s[own], run.who[own]
     if last == len(who) or not number[FREE]:
         return False
@@ -245,14 +252,12 @@ def leave(run: State, own: int, at: int) -> int:
 
 
 @inlined
-def take(run: State, own: int, tier: int) -> int:
-    """The row of the first of a tier, which waits no longer."""
-    at = run.took[own, tier]
-    row, moved = int(run.who[own, at]), leave(run, own, at)
+def take(run: State, own: int, tier: int) -> None:
+    """The first of a tier waits no longer."""
+    moved = leave(run, own, run.took[own, tier])
     for other in range(TIERS):
         run.took[own, other] += moved if other <= tier else moved - 1
         run.stop[own, other] += moved if other < tier else moved - 1
-    return row
 
 
 @inlined
@@ -270,8 +275,7 @@ def ranked(run: State, setting: Setting) -> bool:
             if not indexed(run, setting, own):
                 return False
         elif begin < last:
-            kinds = len(setting.tight)
-            of_class(run, setting, own // kinds, setting.tight[own % kinds])
+            of_class(run, setting, setting.level[own], setting.tight[own])
             answer[LAST] = 0.0
             ask(setting.rules[0], figures, setting.of_order, answer)
             if not answer[LAST]:
@@ -313,9 +317,9 @@ def of_class(run: State, setting: Setting, level: int, tight: float) -> None:
 @inlined
 def first_of(run: State, setting: Setting) -> tuple[int, int]:
     """The class and tier of the job that is next; class -1 where none is."""
-    best, best_tier, best_row, kinds = -1, 0, 0, len(setting.tight)
+    best, best_tier, best_row = -1, 0, 0
     for own in range(len(run.first)):
-        if run.number[IDLE] <= setting.how[HELD_BACK] and not setting.tight[own % kinds]:
+        if run.number[IDLE] <= setting.how[HELD_BACK] and not setting.tight[own]:
             continue
         for tier in range(TIERS):
             at = run.took[own, tier]
@@ -391,23 +395,32 @@ def placed(run: State, setting: Setting, row: int) -> int:
 
 
 @inlined
-def dispatch(run: State, setting: Setting, row: int, kind: int, slot: int) -> None:
-    """A job gets an idle slot, as a type."""
-    now_s, job, group = run.now_s[0], run.rows[row], setting.group[slot]
+def dispatch(run: State, setting: Setting, row: int, nth: int, kind: int, slot: int) -> None:
+    """A job gets one of its slots, an idle one, as a type; with the last it is sent there."""
+    now_s, job, group, leaf = run.now_s[0], run.rows[row], setting.group[slot], slot
     uniform = held(run, kind, now_s) if setting.holds[kind] else job[STATUS]
-    job[STATUS] = by_law(setting, kind, now_s, uniform)
-    least, most = setting.delay_s[int(job[STATUS]), 0], setting.delay_s[int(job[STATUS]), 1]
-    job[DELAY] = least + (most - least) * job[DELAY]  # thesis Eq. 3.2
-    job[DISPATCH], job[SLOT], job[GPU] = now_s, slot, setting.gpu[kind]
-    run.row[slot], run.runs[slot], run.kind[slot] = row, False, kind
-    run.end_s[slot] = now_s + setting.mean_s[kind, int(job[COMPLEXITY]) - 1]
+    status = max(job[START], by_law(setting, kind, now_s, uniform))
+    mean_s = max(job[FINISH], setting.mean_s[kind, int(job[COMPLEXITY]) - 1])
+    job[START], job[FINISH], job[COST] = status, mean_s, job[COST] + setting.price[kind]
+    run.row[slot] = row
     first = run.idle[group]
     while first < len(run.row) and run.row[first] >= 0:
         first = setting.later[first]
     run.idle[group] = first
     run.number[IDLE] -= 1
+    if nth:
+        job[-nth], leaf = slot, int(job[SLOT])
+    else:
+        job[SLOT], job[GPU] = slot, setting.gpu[kind]
+    if nth + 1 < job[GPUS]:
+        return
+    least, most = setting.delay_s[int(status), 0], setting.delay_s[int(status), 1]
+    job[DELAY] = least + (most - least) * job[DELAY]  # thesis Eq. 3.2
+    job[DISPATCH], job[STATUS], job[FINISH] = now_s, status, now_s + mean_s
+    job[SERVICE] *= mean_s  # thesis Eq. 3.12
+    run.runs[leaf] = False
     run.number[WAITING] -= 1
-    later(run, slot, now_s + job[DELAY])
+    later(run, leaf, now_s + job[DELAY])
 
 
 @inlined
@@ -418,19 +431,16 @@ def later(run: State, leaf: int, at_s: float) -> None:
 
 
 @inlined
-def decide(run: State, setting: Setting) -> bool:
+def by_rules(run: State, setting: Setting) -> bool:
     """Dispatch jobs as the rules say; False where one failed."""
-    number, figures, best = run.number, run.figures, 0
-    number[DECISIONS] += 1
-    if setting.how[BY_COST]:
-        return by_cost(run, setting)
+    number, figures = run.number, run.figures
     for gpu in range(len(run.shown)):
         run.shown[gpu] = -1
     figures[NOW_S], figures[AT_ONCE] = run.now_s[0], number[WAITING]
     figures[NEXT_FREE_S] = math.inf
     for slot in range(len(run.row) if setting.how[LOOKS_AHEAD] else 0):
         if run.row[slot] >= 0:
-            figures[NEXT_FREE_S] = min(figures[NEXT_FREE_S], run.end_s[slot])
+            figures[NEXT_FREE_S] = min(figures[NEXT_FREE_S], run.rows[run.row[slot], FINISH])
     if figures[NEXT_FREE_S] < run.now_s[0] or figures[NEXT_FREE_S] == math.inf:
         figures[NEXT_FREE_S] = run.now_s[0]
     offers = offered(run, setting)
@@ -443,17 +453,23 @@ def decide(run: State, setting: Setting) -> bool:
         figures[MEAN_FASTEST_IDLE_S] += setting.mix[level] * run.fastest_s[level]
     if not ranked(run, setting):
         return False
-    while number[IDLE] and best >= 0:
+    while number[IDLE]:
         best, tier = first_of(run, setting)
-        if best >= 0:
-            row = take(run, best, tier)
+        if best < 0:
+            break
+        row = run.who[best, run.took[best, tier]]
+        gpus = int(run.rows[row, GPUS])
+        if gpus > number[IDLE]:  # it is not overtaken
+            break
+        take(run, best, tier)
+        for nth in range(gpus):
             kind = placed(run, setting, row)
             if kind < 0:
                 return False
             slot = run.idle[0 if setting.how[FREE_TYPES] else kind]
-            dispatch(run, setting, row, kind, slot)
-            if setting.how[BY_INDEX] and number[IDLE] and not indexed(run, setting, best):
-                return False
+            dispatch(run, setting, row, nth, kind, slot)
+        if setting.how[BY_INDEX] and number[IDLE] and not indexed(run, setting, best):
+            return False
     return True
 
 
@@ -486,21 +502,26 @@ def by_cost(run: State, setting: Setting) -> bool:
     now = triage.moment_of(setting.law, setting.of_order, queue, delays, later, now_s)
     line_usd, left, again_s = triage.line_of(now), number[WAITING], math.inf
     run.taken[:] = 0
-    offers = offered(run, setting)
-    while offers:
+    while number[IDLE]:
+        offers = run.offers[: offered(run, setting)]
         fronts = run.fronts[: triage.set_fronts(now, run.taken, run.fronts)]
         for front in fronts:
             row = run.who[int(front[triage.OWN]), int(front[triage.AT])]
-            front[triage.ID], front[triage.GPUS] = run.rows[row, ID], 1.0
-        place, again_s = triage.choose(now, fronts, run.offers[:offers], line_usd, left)
-        if place < 0:
+            front[triage.ID], front[triage.GPUS] = run.rows[row, ID], run.rows[row, GPUS]
+        place, again_s = triage.choose(now, fronts, offers, line_usd, left)
+        if place < 0 or fronts[place][triage.GPUS] > number[IDLE]:
             break
-        front = fronts[place]
-        own, kind = int(front[triage.OWN]), run.offers[int(front[triage.OFFER])]
-        slot = run.idle[0 if setting.how[FREE_TYPES] else kind]
-        dispatch(run, setting, run.who[own, int(front[triage.AT])], kind, slot)
-        run.taken[own, int(front[triage.PART])] += 1
-        left, offers = left - 1, offered(run, setting)
+        own, part = int(fronts[place][triage.OWN]), int(fronts[place][triage.PART])
+        row, kind = (
+            run.who[own, int(fronts[place][triage.AT])],
+            offers[int(fronts[place][triage.OFFER])],
+        )
+        for nth in range(int(run.rows[row, GPUS])):
+            if nth:
+                kind = soonest(run, delays, offered(run, setting))
+            dispatch(run, setting, row, nth, kind, run.idle[0 if setting.how[FREE_TYPES] else kind])
+        run.taken[own, part] += 1
+        left -= 1
     for own in turn:
         for part in range(2):
             at = triage.late_of(now, own) if part else run.first[own]
@@ -509,6 +530,17 @@ def by_cost(run: State, setting: Setting) -> bool:
     at_s = now_s + max(setting.of_order[5], again_s)
     comes(run, alarm, reached(now_s, at_s) if at_s < math.inf else at_s, 0)
     return bool(at_s > now_s)
+
+
+@inlined
+def soonest(run: State, delays: Array, offers: int) -> int:
+    """The type of least mean delay of those on offer, the first of equal ones."""
+    best = run.offers[0]
+    for place in range(1, offers):
+        kind = run.offers[place]
+        if delay_of(delays[kind]).mean_s < delay_of(delays[best]).mean_s:
+            best = kind
+    return int(best)
 
 
 # ---- at random ----
@@ -530,11 +562,11 @@ def whole_below(run: State, number: int) -> int:
 
 @inlined
 def lots(run: State, types: int) -> int:
-    """Draw jobs, as Python's `sample` does, and a slot and type for each; how many, -1: it lacks
-    words.
+    """Draw jobs, as Python's `sample` does, and slots and types for each while there are as many;
+    for how many jobs, -1: it lacks words.
     """
     waiting, idle, lot, pool = run.number[WAITING], run.number[IDLE], run.lot, run.pool
-    most, size = min(waiting, idle), 1
+    most, size, drawn = min(waiting, idle), 1, 0
     while size < 3 * most:
         size *= 4
     pooled = waiting <= 21 + (size if most > 5 else 0)
@@ -553,10 +585,15 @@ def lots(run: State, types: int) -> int:
         if pooled:
             pool[place] = pool[waiting - at - 1]
     for at in range(most):
-        choices = (idle - at) * types
-        lot[1, at] = whole_below(run, choices) if choices > 1 else 0
-        if lot[1, at] < 0:
-            return -1
+        gpus = int(run.rows[run.who[0, run.first[0] + lot[0, at]], GPUS])
+        if gpus > idle - drawn:
+            return int(at)
+        for _ in range(gpus):
+            choices = (idle - drawn) * types
+            lot[1, drawn] = whole_below(run, choices) if choices > 1 else 0
+            if lot[1, drawn] < 0:
+                return -1
+            drawn += 1
     return int(most)
 
 
@@ -564,23 +601,25 @@ def lots(run: State, types: int) -> int:
 def by_lot(run: State, setting: Setting) -> bool:
     """Dispatch jobs at random; False, and nothing done, where it lacks words."""
     types, begun = len(setting.price) if setting.how[FREE_TYPES] else 1, run.number[READ]
-    most = lots(run, types)
+    most, drawn = lots(run, types), 0
     if most < 0:
         run.number[READ] = begun
         return False
-    run.number[DECISIONS] += 1
     for at in range(most):
         place = run.first[0] + run.lot[0, at]
         for other in range(at):
             place -= run.lot[0, other] < run.lot[0, at]
-        row, slot = run.who[0, place], 0
+        row = run.who[0, place]
         leave(run, 0, place)
-        left = run.lot[1, at] // types
-        while left or run.row[slot] >= 0:
-            left -= run.row[slot] < 0
-            slot += 1
-        kind = run.lot[1, at] % types if setting.how[FREE_TYPES] else setting.group[slot]
-        dispatch(run, setting, row, kind, slot)
+        for nth in range(int(run.rows[row, GPUS])):
+            slot, left = 0, run.lot[1, drawn] // types
+            while left or run.row[slot] >= 0:
+                left -= run.row[slot] < 0
+                slot += 1
+            of_free = run.lot[1, drawn] % types
+            kind = of_free if setting.how[FREE_TYPES] else setting.group[slot]
+            dispatch(run, setting, row, nth, kind, slot)
+            drawn += 1
     return True
 
 
@@ -607,22 +646,34 @@ def reached(now_s: float, at_s: float) -> float:
 
 
 @inlined
-def end(run: State, setting: Setting, slot: int) -> None:
-    """A job ends; its slot is idle."""
-    number, row, now_s = run.number, run.row[slot], run.now_s[0]
-    job, kind = run.rows[row], run.kind[slot]
-    group = setting.group[slot]
+def end(run: State, setting: Setting, first: int) -> None:
+    """The job of a first slot ends; its slots are idle."""
+    number, row, now_s = run.number, run.row[first], run.now_s[0]
+    job = run.rows[row]
     job[FINISH] = now_s
-    job[COST] = job[SERVICE] * setting.price[kind] / 3600.0  # thesis Eq. 3.11
-    run.held_s[slot] += now_s - job[DISPATCH]
+    job[COST] = job[SERVICE] * job[COST] / 3600.0  # thesis Eq. 3.11
+    slot = first
+    for nth in range(1, int(job[GPUS]) + 1):
+        group = setting.group[slot]
+        run.held_s[slot] += now_s - job[DISPATCH]
+        run.row[slot] = -1
+        run.idle[group] = min(run.idle[group], slot)
+        number[IDLE] += 1
+        slot = int(job[-nth])
     copy(job, run.out[number[DONE]])
     run.free[number[FREE]] = row
-    run.row[slot] = -1
-    run.idle[group] = min(run.idle[group], slot)
     number[DONE] += 1
     number[FREE] += 1
-    number[IDLE] += 1
-    comes(run, slot, math.inf, 0)
+    comes(run, first, math.inf, 0)
+
+
+@inlined
+def decide(run: State, setting: Setting) -> int:
+    """Dispatch jobs as the policy says; what it needs for that, or ENDED."""
+    if setting.how[BY_LOT]:
+        return ENDED if by_lot(run, setting) else WORDS
+    done = by_cost(run, setting) if setting.how[BY_COST] else by_rules(run, setting)
+    return ENDED if done else FAILED
 
 
 @inlined
@@ -645,10 +696,11 @@ def advance(run: State, setting: Setting) -> int:
                 return SEEN
             if run.now_s[0] >= run.horizon_s[0]:
                 return STOCK
-            if number[WAITING] and setting.how[BY_LOT] and not by_lot(run, setting):
-                return WORDS
-            if number[WAITING] and not setting.how[BY_LOT] and not decide(run, setting):
-                return FAILED
+            if number[WAITING]:
+                need = decide(run, setting)
+                if need != ENDED:
+                    return need
+                number[DECISIONS] += 1
             number[RUNG] = 0
             continue
         if at_s == math.inf:
@@ -670,5 +722,4 @@ def advance(run: State, setting: Setting) -> int:
         else:
             job = run.rows[run.row[leaf]]
             job[START], run.runs[leaf] = at_s, True
-            job[SERVICE] *= setting.mean_s[run.kind[leaf], int(job[COMPLEXITY]) - 1]
-            later(run, leaf, at_s + job[SERVICE])  # thesis Eq. 3.12
+            later(run, leaf, at_s + job[SERVICE])

@@ -155,15 +155,13 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 
 @decision.says
 def _(rows: Sequence[Row]) -> str:
-    slots = {row["slot"]: row for row in rows if row["what"] == "slot"}
-    told = []
-    for row in rows:
-        if row["what"] == "job":
-            slot = slots[row["slot"]]
-            told.append(
-                f"J{row['id']} ({row['state']}) to slot {slot['id']} ({slot['kind']},"
-                f" ${slot['price_usd_per_h']}/h)"
-            )
+    slots = {row["slot"]: row for row in where(rows, what="slot")}
+    told = [
+        f"J{row['id']} ({row['state']}) to slot {slot['id']} ({slot['kind']},"
+        f" ${slot['price_usd_per_h']}/h)"
+        for row in where(rows, what="job")
+        for slot in [slots[row["slot"]]]
+    ]
     return (
         f"{', '.join(told)}. On the thesis's days jobs come one at a time and none waits while"
         " a slot is idle, so that no event has several of both: here the jobs of a surge day"

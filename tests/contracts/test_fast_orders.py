@@ -275,8 +275,7 @@ def scanned(policy):
 @given(moment=moments())
 def test_orders_by_an_index_are_those_of_a_scan_of_the_queue(policy, moment):
     view = view_of(moment)
-    most = len(view.idle)
-    assert cg.make_policy(policy).order(view)[:most] == by_index(policy)(view)[:most]
+    assert list(cg.make_policy(policy).order(view)) == by_index(policy)(view)
     assert answer(cg.make_policy(policy), moment) == answer(scanned(policy), moment)
 
 

@@ -9,6 +9,9 @@ from math import inf
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_scenarios import scenarios
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -16,8 +19,8 @@ from cgrsp_simpy.decide.suite import TEST, TRAIN, wide
 from cgrsp_simpy.decide.suite import scenario as of_suite
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
-from cgrsp_simpy.rental.policies.rule import index, score, tiers
-from cgrsp_simpy.rental.policies.rules import by_deadline, by_submission, fastest
+from cgrsp_simpy.rental.policies.rule import index, score, tiers, withheld
+from cgrsp_simpy.rental.policies.rules import by_atc, by_deadline, by_submission, fastest
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.workload import DAYS as THESIS_DAYS
 from cgrsp_simpy.studies import replicate
@@ -156,27 +159,56 @@ EXACT = (
 DELAYS = ((0, 0), (10, 10), (60, 60))
 
 
-def tied(seed, free_types=False):
-    """Whole seconds throughout: arrivals, starts and ends at the same instants."""
-    rng = random.Random(seed)
-    times = sorted(rng.choice((0, 10, 60, 120, 180, 240, 300)) for _ in range(40))
-    jobs = [
-        cg.Job(
-            id, at_s, at_s + rng.choice((60, 120, 600, 6000)), rng.randint(1, 3), rng.random() < 0.4
-        )
-        for id, at_s in enumerate(times)
-    ]
-    slots = [rng.choice(EXACT) for _ in range(rng.randint(1, 6))]
+def tied(seed, free_types=False, most=1):
+    """Whole seconds throughout: arrivals, starts and ends at the same instants; jobs of up to so
+    many GPUs.
+    """
+    rng, jobs = random.Random(seed), []
+    for at_s in sorted(rng.choice((0, 10, 60, 120, 180, 240, 300)) for _ in range(40)):
+        due_s, level = at_s + rng.choice((60, 120, 600, 6000)), rng.randint(1, 3)
+        tight, gpus = rng.random() < 0.4, rng.randint(1, most)
+        jobs.append(cg.Job(len(jobs), at_s, due_s, level, tight, gpus))
+    slots = [rng.choice(EXACT) for _ in range(rng.randint(most, 6))]
     market, service = cg.Market(delay_s=DELAYS), cg.Service(sigma=(0, 0, 0))
     return cg.Scenario(f"ties {seed}", cg.JobList(jobs), slots, EXACT, free_types, market, service)
 
 
 @pytest.mark.parametrize("policy", POLICIES + INDICES)
 def test_what_happens_at_one_instant_happens_in_simpys_order(policy):
-    scenarios = [tied(seed, free_types=seed % 3 == 0) for seed in range(12)]
-    assert differing(scenarios, [policy], range(1)) == []
-    ends = scenarios[1].run(policy).jobs["finish_s"]
+    cases = [tied(seed, seed % 3 == 0, most) for seed in range(12) for most in (1, 3)]
+    assert differing(cases, [policy], range(1)) == []
+    ends = cases[2].run(policy).jobs["finish_s"]
     assert len(set(ends.tolist())) < len(ends)
+
+
+@withheld
+def all_but_one(slots):
+    return slots - 1
+
+
+RESERVED = [cg.ListPolicy(order, fastest, "own", all_but_one) for order in (by_deadline, by_atc)]
+
+
+@pytest.mark.parametrize("policy", [*RESERVED, "rh:reserve=2,gate=100"])
+def test_loose_jobs_of_several_gpus_are_passed_over_unless_they_do_not_fit(policy):
+    cases = [tied(seed, seed % 3 == 0, 4) for seed in range(12)]
+    assert differing(cases, [policy], range(1)) == []
+
+
+def test_a_slot_that_is_withheld_goes_to_the_first_tight_job_of_an_index():
+    tight = cg.Job(3, 0, 9000, tight=True)
+    jobs = cg.JobList([*[cg.Job(id, 0, 5000) for id in range(3)], tight])
+    two = cg.Scenario("two", jobs).varied(slots=2)
+    for policy in RESERVED:
+        assert equal(two, policy)
+        assert two.run(policy).jobs["dispatch_s"][3] == 0
+
+
+@settings(max_examples=80)
+@given(scenario=scenarios() | scenarios(gangs=True), policy=st.sampled_from(POLICIES + INDICES))
+def test_any_scenario_is_that_of_simpy(scenario, policy):
+    if not scenario.not_compiled(scenario.make_policy(policy)):
+        assert equal(scenario, policy)
 
 
 @pytest.mark.parametrize("slots", [3, 6, 20, 90])  # drawn from a list of all, and without
@@ -274,10 +306,6 @@ def assert_fails_as_in_simpy(scenario, failing):
     ("scenario", "why"),
     [
         (cg.day("quiet", terms=cg.Terms(warm_s=60)), "its terms of renting are not the thesis's"),
-        (
-            cg.Scenario("gangs", cg.JobList([cg.Job(0, 0, 60, gpus=2)])),
-            "it has jobs of several GPUs",
-        ),
     ],
 )
 def test_what_the_loop_does_not_know_is_simpys(scenario, why):
@@ -356,8 +384,6 @@ def test_an_index_of_ones_own_runs_compiled():
 
 
 def test_jobs_that_would_wait_for_ever_are_an_error_as_in_simpy():
-    from cgrsp_simpy.rental.policies.rule import withheld
-
     @withheld
     def all_of_them(slots):
         return slots

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, nsmallest
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Self
@@ -214,25 +214,24 @@ class Index(Rule):
         "  level = job.complexity - 1\n  return function({arguments})\n return of_job"
     )
 
-    def __call__(self, view: View) -> list[Job]:
-        """As many jobs as slots are idle."""
+    def __call__(self, view: View) -> Iterator[Job]:
+        """All waiting jobs, each found when it is asked for."""
         if view.waiting <= 1:
-            return view.first(1)
-        index, answer = self._at(view), list[Job]()
+            yield from view.first(1)
+            return
+        index = self._at(view)
         fronts = [
             (-index(own.jobs[0]), own.deadlines_s[0], own.jobs[0].id, 0, own.jobs)
             for own in view.classes
             if own.jobs
         ]
         heapify(fronts)
-        while fronts and len(answer) < view.idle_count:
+        while fronts:
             *_, place, jobs = heappop(fronts)
-            answer.append(jobs[place])
-            if place + 1 < len(jobs) and len(answer) < view.idle_count:
+            yield jobs[place]
+            if place + 1 < len(jobs):
                 job = jobs[place + 1]
-                front = -index(job), job.deadline_s, job.id, place + 1, jobs
-                heappush(fronts, front)
-        return answer
+                heappush(fronts, (-index(job), job.deadline_s, job.id, place + 1, jobs))
 
     def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
         """The first waiting jobs of all, and what the rule says of each."""

@@ -29,7 +29,7 @@ STOCK_PENALTY = (0.0, 0.2, 1.0)  # sp(s) at High, Medium, Low, thesis Eq. 4.1 an
 class ListPolicy:
     """Takes jobs in an order, puts each where a placement says, while slots are idle.
 
-    A job of several GPUs that does not fit is not overtaken.
+    A job of several GPUs that does not fit is not overtaken, unless a reserve holds it.
 
     Parameters
     ----------
@@ -63,10 +63,10 @@ class ListPolicy:
         withheld = self.reserve(view) if self.reserve else 0
         taken: SlotView | None = None
         for job in self._ordered(view):
-            if job.gpus > idle:
-                break
             if idle <= withheld and not job.tight:
                 continue
+            if job.gpus > idle:
+                break
             slots = []
             for _ in range(job.gpus):
                 if taken is not None:

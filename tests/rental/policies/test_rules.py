@@ -8,7 +8,8 @@ from rental.policies.views import decide, every_policy_but_random, gpu, queue_of
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.classic import atc
-from cgrsp_simpy.rental.policies.rules import by_deadline, cheapest, fastest
+from cgrsp_simpy.rental.policies.rule import withheld
+from cgrsp_simpy.rental.policies.rules import by_atc, by_deadline, cheapest, fastest
 
 # ---- free choice of type ----
 
@@ -59,6 +60,20 @@ def test_a_job_of_several_gpus_gets_as_many_slots_and_is_not_overtaken(policy):
     queue = [cg.Job(0, 0.0, 100.0, gpus=2), cg.Job(1, 0.0, 100.0, gpus=2), cg.Job(2, 0.0, 100.0)]
     answer = cg.make_policy(policy)(scenario_of(*[gpu("A")] * 3).moment(queue))
     assert [(job.id, [slot.index for slot in slots]) for job, slots in answer] == [(0, [0, 1])]
+
+
+@withheld
+def one_slot():
+    return 1
+
+
+@pytest.mark.parametrize(("order", "gpus"), [(by_deadline, 2), (by_atc, 1)])
+def test_a_slot_that_is_withheld_goes_to_a_tight_job_whoever_waits_before_it(order, gpus):
+    policy = cg.ListPolicy(order, fastest, "own", one_slot)
+    loose = [cg.Job(id, 0.0, 100.0, gpus=gpus) for id in range(4)]
+    tight = cg.Job(4, 0.0, 900.0, tight=True)
+    moment = scenario_of(*[gpu("A")] * 2).moment([*loose, tight], busy={0: 50.0})
+    assert decide(policy, moment) == [(4, 1)]
 
 
 @pytest.mark.parametrize("seed", range(6))

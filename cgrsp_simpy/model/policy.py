@@ -215,7 +215,7 @@ def pairs(
         if name in found:
             raise InputError(f"{where}{name} is given twice")
         read, allowed = kind(name)
-        found[name] = read_as(read, text, f"{where}{name}(={text!r}) must be {allowed}")
         if not text:
-            raise InputError(f"{where}{part!r} must be of the form {form}")
+            raise InputError(f"{where}{part!r} must be of the form {form}, {allowed}")
+        found[name] = read_as(read, text, f"{where}{name}(={text!r}) must be {allowed}")
     return found

@@ -117,8 +117,15 @@ def displayed(translator, node):
     raise nodes.SkipNode
 
 
+def live(app, error):
+    """The lectures that run in the reader's browser."""
+    if error is None:
+        made.live(Path(app.outdir) / "lite")
+
+
 def setup(app):
     """What Sphinx is told to call."""
     app.add_html_math_renderer("mathml", (inline, None), (displayed, None))
     app.connect("autodoc-process-docstring", as_prose, priority=100)
     app.connect("html-page-context", back_to_the_reference)
+    app.connect("build-finished", live)

@@ -3,13 +3,13 @@
     python -m tests.mutation --sample 200
 
 draws changes by a seed, the same number in each room of the package, makes each in a copy of the
-project and runs the quick tests on it up to the first that fails: the changed file's own, those
-that name most of it, those of its room and the pins, then, without `--near`, all others. It prints
-what was caught by room, and each change that no test noticed; exit status 1 where a room falls
-below its floor. Tests that take LONGER times what they take without a change count as failing.
-Drawings and pages are left out: their numbers are sizes and places on paper; and the data of
-figures: the long tests make the committed rows anew. Changes that cannot alter any result stand in
-EQUAL, with the reason.
+project and asks the tests that run the changed line, up to the first that fails: the FIRST of those
+that run the fewest lines, then the files of all of them. The file `--lines` says which test runs
+which lines; if it is not there, all quick tests are run once to record it: delete it when much has
+changed. What was caught is printed by room, and each change that no test noticed; exit status 1
+where a room falls below its floor. Drawings and pages are left out: their numbers are sizes and
+places on paper; and the data of figures: the long tests make the committed rows anew. Changes that
+cannot alter any result stand in EQUAL, with the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -59,17 +59,18 @@ FLOORS = {  # share of the changes that the quick tests must notice
 LEFT_OUT = ("plots", "app")  # rooms of drawings and pages
 DRAWN = ("figures", "page")  # ends of the names of files of drawings
 NOT_COPIED = (".git", ".venv", ".*cache*", "__pycache__", "build", "dist")
-OWN = 5  # test files of a changed file's own, asked first
-LONGER = 5  # so many times the time without a change, and START_S, is no end
-START_S = 60  # a busy machine starts Python slowly
+FIRST = 40  # tests asked before whole files are
+ENDS = ("-o", "faulthandler_timeout=300", "-o", "faulthandler_exit_on_timeout=true")  # of a test
+ALL_S = 3600  # of all: what does not end while tests are collected fails, too
 EQUAL: dict[tuple[str, str], str] = {
     ("engine/places.py", "super().__init__(env, capacity=place.size or 1.1, init=place.size)"): (
         "of a pool of nothing, nothing is ever taken or given back"
     ),
     (
         "hgsp/exact.py",
-        "self._rows.append(({self._x(i, j): 1.0 for j in own}, 1.0, 1.1))  # Eq. 2",
+        "self._rows.append((dict.fromkeys(self._x[i], 1.0), 1.0, 1.1))  # Eq. 2",
     ): "they are whole numbers",
+    ("hgsp/exact.py", "self._rows.append((both, -np.inf, 1.1))"): "they are whole numbers",
     (
         "analysis/statistics.py",
         "least, most = most, 3 * most",
@@ -105,6 +106,9 @@ OTHER = {
     ast.And: ("and", "or"),
     ast.Or: ("or", "and"),
 }
+
+Lines = dict[str, dict[int, set[str]]]
+"""By file and number of a line the tests that run it; "": it runs while they are collected."""
 
 
 class Change(NamedTuple):
@@ -176,7 +180,7 @@ def changes(path: Path) -> list[Change]:
 
 
 def code_of(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a tree that run: not annotations, and not what type checkers alone read.
+    """The nodes of a tree that run, but for annotations and what is left out.
 
     What stands within the text of an f-string is left out: Python 3.11 does not say where it is.
     """
@@ -184,13 +188,16 @@ def code_of(tree: ast.AST) -> Iterator[ast.AST]:
         if name in ("annotation", "returns"):
             continue
         for node in value if isinstance(value, list) else [value]:
-            if not isinstance(node, ast.AST) or for_types(node) or isinstance(node, ast.JoinedStr):
+            if not isinstance(node, ast.AST) or left_out(node) or isinstance(node, ast.JoinedStr):
                 continue
             yield node
             yield from code_of(node)
 
 
-def for_types(node: ast.AST) -> bool:
+def left_out(node: ast.AST) -> bool:
+    """What type checkers alone read, and drawings."""
+    if isinstance(node, ast.FunctionDef):
+        return any(ast.unparse(each).endswith(".draws") for each in node.decorator_list)
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
@@ -230,37 +237,44 @@ def drawn(sample: int, seed: int, rooms: Sequence[str]) -> dict[str, list[Change
 # ---- whether the tests notice ----
 
 
-def tests_near(path: Path) -> tuple[list[str], list[str]]:
-    """A changed file's own tests and those that name most of what it defines; others of its room
-    and the pins.
-    """
-    made = ast.parse(path.read_text(encoding="utf-8")).body
-    names = {path.stem} | {
-        node.name for node in made if isinstance(node, ast.FunctionDef | ast.ClassDef)
+def recorded(file: Path, folder: Path) -> Lines:
+    """The quick tests that run each line, from a file, which is recorded if it is not there."""
+    from coverage import CoverageData  # of the extra `dev`
+
+    if not file.exists():
+        if fails(folder, ["--dist=no", "--cov", "--cov-context=test", "--cov-report="]):
+            sys.exit("without any change, in a copy of the project, quick tests fail")
+        file.parent.mkdir(exist_ok=True)
+        shutil.copy(folder / ".coverage", file)
+    data = CoverageData(str(file))
+    data.read()
+    of_files = {path: data.contexts_by_lineno(path).items() for path in data.measured_files()}
+    return {
+        path: {line: {re.split(r"[|[]", test)[0] for test in tests} for line, tests in of_file}
+        for path, of_file in of_files.items()
     }
-    package = ".".join(path.relative_to(ROOT).parent.parts)
-    texts = {test: test.read_text(encoding="utf-8") for test in all_tests()}
-
-    own_test = ROOT / "tests" / path.relative_to(PACKAGE).parent / f"test_{path.stem}.py"
-
-    def named(test: Path) -> tuple[bool, bool, int]:
-        words = {*re.findall(r"\w+", texts[test]), *test.stem.split("_")}
-        return test == own_test, path.parent.name in test.parts, len(names & words)
-
-    def near(test: Path) -> bool:
-        in_room = package in texts[test] or path.parent.name in test.parts
-        return in_room or test.parent.name == "pins"
-
-    first = sorted(texts, key=named, reverse=True)
-    own, others = first[:OWN], filter(near, first[OWN:])
-    return [str(test.relative_to(ROOT)) for test in own], [
-        str(test.relative_to(ROOT)) for test in others
-    ]
 
 
-def all_tests() -> list[Path]:
-    """Every test file."""
-    return sorted((ROOT / "tests").rglob("test_*.py"))
+def tests_of(change: Change, lines: Lines) -> tuple[list[str], list[str]]:
+    """The tests to ask about a change first, and all test files to ask.
+
+    A line that runs while tests are collected, or compiled or in other processes alone, is asked of
+    the test files that name its file, of the pins, and of those that run any line of it.
+    """
+    cost = Counter(test for of in lines.values() for tests in of.values() for test in tests)
+    paths = sorted((ROOT / "tests").rglob("test_*.py"))
+    texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
+    there = [test for test in cost if test.split("::")[-1] in texts.get(test.split("::")[0], ())]
+    there.sort(key=lambda test: (cost[test], test))
+    own = lines.get(str(change.path.relative_to(ROOT)), {})
+    run = own.get(max((line for line in own if line <= change.lines()[0]), default=0), {""})
+    tests = [test for test in there if test in run]
+    if "" in run:
+        name = re.compile(rf"^tests/pins/|\b(test_)?{change.path.stem}\b")
+        tests += [file for file, text in texts.items() if name.search(file + text)]
+        of_file = set().union(*own.values())
+        tests += [test for test in there if test in of_file - run]
+    return tests[:FIRST], list(dict.fromkeys(test.split("::")[0] for test in tests))
 
 
 def copy_of_project(folder: Path) -> Path:
@@ -272,38 +286,26 @@ def copy_of_project(folder: Path) -> Path:
     return folder
 
 
-def fails(folder: Path, tests: Sequence[str], limit_s: float | None) -> bool:
+def fails(folder: Path, tests: Sequence[str]) -> bool:
     """Whether a quick test fails in a copy of the project, or the tests do not end."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *ENDS, *tests]
     paths = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         ended = subprocess.run(
-            command, cwd=folder, env=paths, capture_output=True, timeout=limit_s, check=False
+            command, cwd=folder, env=paths, capture_output=True, timeout=ALL_S, check=False
         )
     except subprocess.TimeoutExpired:
         return True
     return ended.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-def limit_of(folder: Path, tests: Sequence[str]) -> float:
-    """Seconds after which tests do not end; they must pass as long as nothing is changed."""
-    start_s = time.monotonic()
-    if fails(folder, tests, None):
-        sys.exit(f"without any change, in a copy of the project, these fail: {' '.join(tests)}")
-    return START_S + LONGER * (time.monotonic() - start_s)
-
-
-def caught(change: Change, folders: Queue[Path], near_s: float, others_s: float | None) -> bool:
-    """Whether tests notice a change: those near it, and the others where they have a limit."""
-    own, near = tests_near(change.path)
-    others = [str(test.relative_to(ROOT)) for test in all_tests()]
-    others = [test for test in others if test not in own + near]
+def caught(change: Change, folders: Queue[Path], lines: Lines) -> bool:
+    """Whether tests notice a change."""
     folder = folders.get()
     changed = folder / change.path.relative_to(ROOT)
     changed.write_text(change.made(), encoding="utf-8")
     try:
-        noticed = any(fails(folder, some, near_s) for some in (own, near) if some)
-        return noticed or (others_s is not None and fails(folder, others, others_s))
+        return any(fails(folder, tests) for tests in tests_of(change, lines))
     finally:
         shutil.copy(change.path, changed)
         folders.put(folder)
@@ -316,7 +318,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rooms", default=",".join(FLOORS), help="names, with commas")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--near", action="store_true", help="only tests of the room, and pins")
+    parser.add_argument("--lines", type=Path, default=ROOT / "build" / "lines", metavar="FILE")
     options = parser.parse_args()
     sample = drawn(options.sample, options.seed, options.rooms.split(","))
     below = False
@@ -324,11 +326,9 @@ def main() -> int:
         folders: Queue[Path] = Queue()
         for number in range(options.workers):
             folders.put(copy_of_project(Path(made) / str(number)))
-        others_s = None if options.near else limit_of(Path(made) / "0", [])
+        lines = recorded(options.lines, Path(made) / "0")
+        trial = partial(caught, folders=folders, lines=lines)
         for room, some in sample.items():
-            own, near = tests_near(some[0].path)
-            near_s = limit_of(Path(made) / "0", [*own, *near])
-            trial = partial(caught, folders=folders, near_s=near_s, others_s=others_s)
             told = 0
             for change, noticed in zip(some, pool.map(trial, some), strict=True):
                 if not noticed:

@@ -14,14 +14,28 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
 from PIL import Image
 
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.schedule import from_sequences
+from cgrsp_simpy.llm.steps import Measured, StepTable
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.table import csv_text
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"  # beside the project: not carried
+# of an LLM service: a prompt token takes 1 ms, a step that only decodes 10 ms
+STEPS = StepTable(
+    tuple(
+        Measured("h100-80gb", 1, phase, 1, tokens, ms)
+        for phase, tokens, ms in (
+            *(("prompt", 1, 1.0), ("prompt", 1001, 1001.0)),
+            *(("token", 1, 10.0), ("token", 1001, 10.0)),
+        )
+    )
+)
 
 
 def needs(package, *marks):
@@ -52,6 +66,20 @@ def output(capsys, *words):
     """Stdout of a command that succeeds."""
     assert main([str(word) for word in words]) == 0
     return capsys.readouterr().out
+
+
+def rows_of(figure, runs):
+    """The rows of a figure, as they are read from its CSV."""
+    return figure.read(csv_text(figure.rows(runs)))
+
+
+def canvas_of(figure, rows):
+    """A figure of rows on a canvas, laid out."""
+    canvas = Canvas(figsize=(6.3, 5), layout="constrained")
+    FigureCanvasAgg(canvas)
+    figure.draw(canvas, rows)
+    canvas.canvas.draw()
+    return canvas
 
 
 def csv_rows(text):
@@ -89,11 +117,13 @@ def seen_on_a_terminal(line, is_enough, columns):
 
 
 def check_refused(call, words):
-    """A call raises InputError with one line that has these words."""
+    """A call raises InputError with one line that has these words; that line."""
     with pytest.raises(InputError) as refused:
         call()
-    assert all(word in str(refused.value) for word in words), refused.value
-    assert "\n" not in str(refused.value)
+    line = str(refused.value)
+    assert all(word in line for word in words), line
+    assert "\n" not in line
+    return line
 
 
 def messages(caplog, level):
@@ -112,28 +142,11 @@ def swf_of_three(folder):
     return log
 
 
-def check_index(folder, module, ids):
-    """The folder of a gallery holds three files a figure, and an index of all."""
-    assert len(list(folder.iterdir())) == 4 * len(ids) + 1
-    index = (folder / "README.md").read_text(encoding="utf-8")
-    for id in ids:
-        assert f"({module}_{id}.png)" in index
-        assert f"`cgrsp {module} figures --only {id}`" in index
-    assert "{" not in index
-    return index
-
-
 def check_lecture(picture):
     """A picture is as wide as a lecture's, and not too high."""
     width, height = np.frombuffer(picture.read_bytes()[16:24], ">u4")
     assert width == 2000  # 10 inches at 200 dpi
     assert 0.4 < height / width < 0.8
-
-
-def check_same_files(paths, folder):
-    """Files are equal, to the byte, to those of the same names in a folder."""
-    for path in paths:
-        assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
 
 
 def check_bad_input(found, words):

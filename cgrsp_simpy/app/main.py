@@ -20,6 +20,11 @@ PAGES = {
 }
 STYLE = """<style>
 .stMainBlockContainer { padding: 1rem 1.5rem; }
+.stApp:has([data-testid="stExpandSidebarButton"]) .stMainBlockContainer { padding-top: 4rem; }
+@media (max-width: 640px) {
+  .stMainBlockContainer { padding: 1rem .5rem; }
+  [data-testid="stTable"] :is(p, th, td) { font-size: .7rem; line-height: 1.2; padding: .15rem; }
+}
 .stMainBlockContainer [data-testid="stVerticalBlock"] { gap: .4rem; }
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: .5rem; }
 [data-testid="stSidebarHeader"] { height: 1.5rem; margin: 0; }

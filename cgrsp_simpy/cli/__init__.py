@@ -56,6 +56,12 @@ VERBS = (  # modules of this package, each loaded when it is asked for
     "app",
 )
 
+QUIET = {  # whose log lines are told from this level on
+    "matplotlib": logging.WARNING,  # it tells how it saves
+    "fontTools": logging.WARNING,  # and which letters a PDF holds
+    "traitlets": logging.ERROR,  # of slides: which kernel runs
+}
+
 
 class Visible(logging.Formatter):
     """Log lines in which control characters are shown."""
@@ -96,8 +102,10 @@ def make_parser(verb: str = "") -> Parser:
         module = import_module(f"{__name__}.{name}")
         line = summary(module.__doc__)
         added = verbs.add_parser(name, help=line.replace("%", "%%"), description=line)
-        added.set_defaults(carry_out=module.carry_out, formats=(), parallel=False, engines=False)
+        added.set_defaults(formats=(), parallel=False, engines=False)
         module.add_arguments(added)
+        if hasattr(module, "carry_out"):  # else each action has its own
+            added.set_defaults(carry_out=module.carry_out)
     return parser
 
 
@@ -147,9 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     to_stderr = logging.StreamHandler()
     to_stderr.setFormatter(Visible("cgrsp: %(message)s"))
     logging.basicConfig(handlers=[to_stderr], level=logging.INFO)
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells how it saves
-    logging.getLogger("fontTools").setLevel(logging.WARNING)  # and which letters a PDF holds
-    logging.getLogger("traitlets").setLevel(logging.ERROR)  # of slides: which kernel runs
+    for name, level in QUIET.items():
+        logging.getLogger(name).setLevel(level)
     return _carried_out(given)
 
 

@@ -23,7 +23,7 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.rental import add_scenario, scenario_of
 from cgrsp_simpy.decide.advice import POLICIES, PRINT, SEARCHED, Advice, advise
 from cgrsp_simpy.decide.recommend import Prices, Spot
-from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.model.checks import read_as, require
 from cgrsp_simpy.model.files import check_folder, write_whole
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.studies.page import page
@@ -81,14 +81,9 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 def _load(text: str) -> float:
     """A factor, or by how many per cent more."""
-    more = text.endswith("%")
-    try:
-        number = float(text.rstrip("%"))
-    except ValueError:
-        raise InputError(
-            f"{text!r} must be a factor or per cent more, such as 1.3 or +30%"
-        ) from None
-    return 1 + number / 100 if more else number
+    told = f"{text!r} must be a factor or per cent more, such as 1.3 or +30%"
+    number = read_as(float, text.rstrip("%"), told)
+    return 1 + number / 100 if text.endswith("%") else number
 
 
 def _report(found: Advice, folder: Path) -> None:

@@ -193,11 +193,8 @@ def _clairvoyant(
     given: argparse.Namespace, scenario: Scenario, objective: str, seeds: Sequence[int]
 ) -> Answer:
     tasks = {seed: (scenario, seed, objective) for seed in seeds}
-    done: dict[int, Row] = {}
-    with progress(total=len(tasks), unit=" optima") as bar:
-        for seed, row in as_they_come(_optimum, tasks, given.workers):
-            done[seed] = row
-            bar.update()
+    found = as_they_come(_optimum, tasks, given.workers)
+    done = dict(progress(found, total=len(tasks), unit=" optima"))
     rows = [{"seed": seed, **done[seed]} for seed in seeds]
     value = over_seeds(scenario, seeds, [row["value"] for row in rows])
     told = {"scenario": scenario.name, "objective": objective, "optimum": plain_mean(value)}
@@ -226,7 +223,10 @@ def _frontier(
     means = expected(scenario, named, seeds, given.workers)
     rows = _points(found) + [_point(name, means, found) for name in named]
     if given.report is not None:
-        _draw(scenario.name, rows, found, Path(given.report))
+        from cgrsp_simpy.decide import figures  # matplotlib, for reports alone
+
+        note = f"{scenario.name}, {many(len(seeds), 'seed')}, {LUCKS} draws of each"
+        figures.frontier(note).write(Path(given.report), rows)
         log.info("the figure is in %s", given.report)
     least = [
         {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
@@ -289,10 +289,3 @@ def _spread(row: Row, figure: str) -> str:
     """A mean and half of its interval, which one seed does not have."""
     half = figure_text(row[f"{figure}_half"])
     return figure_text(row[figure]) + ("" if half == "-" else f" ± {half}")
-
-
-def _draw(name: str, rows: list[Row], found: Frontier, folder: Path) -> None:
-    from cgrsp_simpy.decide.figures import frontier  # matplotlib, for reports alone
-
-    note = f"{name}, {many(len(found.seeds), 'seed')}, {LUCKS} draws of each"
-    frontier(note).write(folder, rows)

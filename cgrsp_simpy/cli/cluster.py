@@ -10,7 +10,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.fields import add_fields, checked, fields_of, given_of
 from cgrsp_simpy.cli.options import (
     FORMATTED,
@@ -38,7 +37,7 @@ from cgrsp_simpy.cluster.replay import replay
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import read_log
-from cgrsp_simpy.model.checks import InputError, check_whole, require
+from cgrsp_simpy.model.checks import InputError, check_whole, read_as, require
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import aligned
 
@@ -52,9 +51,8 @@ OVERRUN = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    add_actions(
-        actions,
+    actions = add_actions(
+        parser,
         MODULE,
         {
             "run": "one scheduler: figures, waits by class, or a row a job",
@@ -70,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     told = "Table II published beside reproduced, over offered loads, and the paper's claims"
     printed = actions.add_parser("table", help=told)
     add_study(printed, 10, out=False)
+    printed.set_defaults(carry_out=_table)
     loads = ",".join(f"{load:g}" for load in table.LOADS)
     add_options(printed, ("--loads R,R", str, "%(default)s", loads))
     told = "a log under schedulers: which does what it recorded, and what if"
@@ -83,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_options(replayed, ("--policies P,P", str, names))
     replayed.add_argument("--what-if", metavar="A=X", action="append", default=[], help=change)
-    replayed.set_defaults(formats=FORMATTED)
+    replayed.set_defaults(carry_out=_replay, formats=FORMATTED)
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
@@ -104,11 +103,6 @@ def _add_log(group: argparse._ActionsContainer, *, needed: bool = False) -> None
         ("--qos A=N,B=N", checked(_ranks), "priorities of the log's qualities of service"),
     )
     add_fields(group, Scenario, "placement", "kill_at_limit", placement=PLACEMENTS)
-
-
-def carry_out(given: argparse.Namespace) -> Answer:
-    """What the action answers, in the format asked for."""
-    return pattern.carry_out(given, MODULE, table=_table, replay=_replay)
 
 
 def _scenario(given: argparse.Namespace) -> Scenario:
@@ -192,11 +186,9 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
 
 def _ranks(text: str) -> dict[str, float]:
     """Numbers by name from "high=100,normal=10"."""
-    pairs = [part.rpartition("=") for part in text.split(",")]
-    try:
-        return {name: float(value) for name, _, value in pairs}
-    except ValueError:
-        raise InputError(f"qos(={text!r}) must be names with numbers, high=100,normal=10") from None
+    told = f"qos(={text!r}) must be names with numbers, high=100,normal=10"
+    pairs = (part.rpartition("=") for part in text.split(","))
+    return {name: read_as(float, value, told) for name, _, value in pairs}
 
 
 def _replay(given: argparse.Namespace) -> Answer:
@@ -278,10 +270,8 @@ def _shown(row: dict[str, Any]) -> list[Any]:
 
 
 def _loads(text: str) -> list[float]:
-    try:
-        loads = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"--loads(={text!r}) must be numbers > 0, such as 0.6,0.9") from None
+    told = f"--loads(={text!r}) must be numbers > 0, such as 0.6,0.9"
+    loads = [read_as(float, part, told) for part in text.split(",")]
     fit = len(set(loads)) == len(loads) and min(loads) > 0
     require(fit, "--loads", text, "numbers > 0 that differ")
     return loads

@@ -52,13 +52,13 @@ def carry_out(given: argparse.Namespace) -> Answer:
     if given.suite is not None:
         return _judged(given)
     if not given.gap:
-        return pattern.compared(given, RENTAL)
+        return pattern.compared(RENTAL, given)
 
     def check(scenario: Scenario, policies: Sequence[str], seeds: Sequence[int]) -> None:
         check_proved(scenario)
         check_bounds(given, scenario, 2 * len(seeds), LUCKS * len(policies) * len(seeds))
 
-    return pattern.compared(given, RENTAL, with_gaps, check)
+    return pattern.compared(RENTAL, given, with_gaps, check)
 
 
 def _judged(given: argparse.Namespace) -> Answer:

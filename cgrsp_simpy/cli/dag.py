@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.fields import add_fields, add_pairs, fields_of, given_of, pairs_of
 from cgrsp_simpy.cli.options import (
     FORMATTED,
@@ -38,15 +37,15 @@ SERVERS = fields_of(Servers)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    told = "one graph by one or several schedulers: makespans, or where and when each node runs"
-    one = actions.add_parser("solve", help=told)
-    told = "distance of plans (SPD) and gap of finish times (FTG) of random plans"
-    pairs = actions.add_parser("correlate", help=told)
-    add_actions(
-        actions,
+    actions = add_actions(
+        parser,
         MODULE,
         {
+            "solve": (
+                "one graph by one or several schedulers: makespans, or where and when each node"
+                " runs"
+            ),
+            "correlate": "distance of plans (SPD) and gap of finish times (FTG) of random plans",
             "run": (
                 "one graph by one scheduler or policy: figures, or a row a node; event by event,"
                 " or drawn"
@@ -60,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             ),
         },
     )
+    one, pairs = actions.choices["solve"], actions.choices["correlate"]
     _add_scenario(one)
     _add_placed(pairs)
     names = (
@@ -67,9 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " or own.py:function"
     )
     add_options(one, ("--policies P,P", str, f"{names} (default: {','.join(COMPARED)})"))
-    for action in (one, pairs):
+    for action, own in ((one, _solve), (pairs, _correlate)):
         add_options(action, ("--seed N", int, "default: %(default)s", 0))
-        action.set_defaults(formats=FORMATTED)
+        action.set_defaults(carry_out=own, formats=FORMATTED)
     add_options(
         pairs,
         ("--pairs N", int, "default: %(default)s", 1000),
@@ -88,11 +88,6 @@ def _add_placed(parser: argparse.ArgumentParser) -> Any:
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
     add_fields(_add_placed(parser), Scenario, "budget")
-
-
-def carry_out(given: argparse.Namespace) -> Answer:
-    """What the action answers, in the format asked for."""
-    return pattern.carry_out(given, MODULE, solve=_solve, correlate=_correlate)
 
 
 def _placed(given: argparse.Namespace, **more: Any) -> Scenario:

@@ -13,19 +13,14 @@ from functools import partial
 from types import UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
-from cgrsp_simpy.model.checks import InputError, check_one_of
-from cgrsp_simpy.model.policy import READERS
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(map(float, text.split(":")))
-
+from cgrsp_simpy.model.checks import check_one_of
+from cgrsp_simpy.model.policy import READERS, pairs
 
 # Kind -> what reads it from a text, and what is allowed.
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
     **READERS,
     bool: ({"yes": True, "no": False, "true": True, "false": False}.__getitem__, "yes or no"),
-    tuple: (_numbers, "numbers, such as 1:2"),
+    tuple: (lambda text: tuple(map(float, text.split(":"))), "numbers, such as 1:2"),
 }
 METAVARS = {int: "N", float: "X", str: "NAME", tuple: "X:X,"}
 
@@ -96,21 +91,16 @@ def add_fields(
         text = beside if isinstance(beside, str) else ", ".join(beside)
         told = item.told.rstrip(".")
         told = f"{told}{' ' if text.startswith('(') else '; '}{text}" if text and told else told
-        add_field(parser, item._replace(told=told))
-
-
-def add_field(parser: argparse._ActionsContainer, item: Field) -> None:
-    """Add the option of a parameter."""
-    if is_dataclass(item.kind):
-        kind: Any = item.kind
-        add_pairs(parser, item.name, fields_of(kind), item.told)
-        return
-    own: dict[str, Any] = {"help": item.help.replace("%", "%%"), "default": None}
-    if item.kind is bool:
-        parser.add_argument(flag(item.name), action="store_const", const=True, **own)
-        return
-    kind = checked(KINDS[tuple][0]) if item.kind is tuple else item.kind
-    parser.add_argument(flag(item.name), type=kind, metavar=METAVARS[item.kind], **own)
+        if is_dataclass(item.kind):
+            kind: Any = item.kind
+            add_pairs(parser, name, fields_of(kind), told)
+            continue
+        own: dict[str, Any] = {"action": "store_const", "const": True}
+        if item.kind is not bool:
+            read = checked(KINDS[tuple][0]) if item.kind is tuple else item.kind
+            own = {"type": read, "metavar": METAVARS[item.kind]}
+        text = item._replace(told=told).help
+        parser.add_argument(flag(name), help=text.replace("%", "%%"), **own)
 
 
 def add_pairs(
@@ -154,21 +144,12 @@ def parts_told(known: Mapping[str, Field]) -> str:
 
 def pairs_of(known: Mapping[str, Field], text: str) -> dict[str, Any]:
     """The values by name in "warm_s=60,retry_s=30", each of its kind."""
-    found: dict[str, Any] = {}
-    for part in text.split(","):
-        name, equals, value = part.partition("=")
-        if not equals or not value:
-            such = next(iter(known))
-            raise InputError(f"{part!r} must be of the form name=value, such as {such}=...")
+
+    def kind(name: str) -> tuple[Callable[[str], Any], str]:
         check_one_of("name", name, known)
-        if name in found:
-            raise InputError(f"{name} is given twice")
-        read, allowed = KINDS[known[name].kind]
-        try:
-            found[name] = read(value)
-        except (KeyError, ValueError):
-            raise InputError(f"{name}(={value!r}) must be {allowed}") from None
-    return found
+        return KINDS[known[name].kind]
+
+    return pairs(text.split(","), kind, f"name=value, such as {next(iter(known))}=...")
 
 
 def named_pairs(known: Mapping[str, Field], text: str) -> tuple[str, dict[str, Any]]:
@@ -189,8 +170,7 @@ def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return one
 
 
-def given_of(given: argparse.Namespace, *options: str, **renamed: str) -> dict[str, Any]:
-    """The values of those of the options that are given. renamed: option -> the value's name."""
-    names = {**{option: option for option in options}, **renamed}
-    values = {name: getattr(given, option, None) for option, name in names.items()}
+def given_of(given: argparse.Namespace, *options: str) -> dict[str, Any]:
+    """The values of those of the options that are given."""
+    values = {option: getattr(given, option, None) for option in options}
     return {name: value for name, value in values.items() if value is not None}

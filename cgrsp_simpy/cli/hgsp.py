@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.fields import (
     Field,
     add_fields,
@@ -66,9 +65,8 @@ WAYS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    add_actions(
-        actions,
+    actions = add_actions(
+        parser,
         TASKS,
         {
             "run": "one scheduler's plan against reality, event by event if asked for",
@@ -86,11 +84,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make = actions.add_parser("generate", help="tasks of a load level, into a CSV file")
     make.add_argument("--out", required=True, metavar="FILE", help="the CSV file")
     _add_level(make)
+    make.set_defaults(carry_out=_generate)
     told = "the paper's Table I cell by cell: printed, found, and whether they agree"
     table = actions.add_parser("table", help=told, description=f"{told}.")
     folder = "with the authors' tasks1.csv to tasks4.csv; else tasks1 and tasks2 are of their laws"
     add_options(table, ("--tasks FOLDER", str, folder))
     add_study(table, 20, out=False)
+    table.set_defaults(carry_out=_table)
     printed = "some of fifo,greedy,sagreedy (default: all; sagreedy takes minutes without `fast`)"
     add_options(table, ("--policies A,B", str, printed))
     one = actions.add_parser("solve", help="one instance by one scheduler")
@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--policy", required=True, metavar="P", help=names)
     _add_source(one)
     add_fields(one, Scenario, "moves", "seconds")
-    one.set_defaults(formats=FORMATTED)  # csv: where and when each task runs
+    one.set_defaults(carry_out=_solve, formats=FORMATTED)  # csv: where and when each task runs
     for action in (make, one):
         add_options(action, ("--seed N", int, "of the instance and the search (default: 0)", 0))
 
@@ -143,11 +143,6 @@ def _add_named(
 ) -> None:
     text = f"{told}; with {', '.join(known)}\n{parts_told(known)}"
     add_options(parser, (usage, checked(partial(named_pairs, known)), text))
-
-
-def carry_out(given: argparse.Namespace) -> Answer:
-    """What the action answers, in the format asked for."""
-    return pattern.carry_out(given, TASKS, generate=_generate, table=_table, solve=_solve)
 
 
 # ---- options ----
@@ -229,19 +224,15 @@ def _ways(scheduler: str, given: argparse.Namespace) -> list[str]:
     """The ways open to a scheduler: frozen, if arrivals are known; planned anew, if asked for;
     online, if it is a rule.
     """
-    name = scheduler.partition(":")[0]
+    name, sign = scheduler.partition(":")[0], "," if ":" in scheduler else ":"
     if in_file(scheduler) or _says(scheduler, "replan_s"):
         return [scheduler]
     found = [] if given.unknown_arrivals else [scheduler]
     if given.replan_s is not None and name in OWNERS["replan_s"]:
-        found.append(_with(scheduler, f"replan_s={given.replan_s:.12g}"))
+        found.append(f"{scheduler}{sign}replan_s={given.replan_s:.12g}")
     if name in RULES:
-        found.append(_with(scheduler, "online=true"))
+        found.append(f"{scheduler}{sign}online=true")
     return found or [scheduler]
-
-
-def _with(scheduler: str, parameter: str) -> str:
-    return f"{scheduler}{',' if ':' in scheduler else ':'}{parameter}"
 
 
 # ---- answers ----

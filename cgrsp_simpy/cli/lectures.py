@@ -48,26 +48,23 @@ def carry_out(given: argparse.Namespace) -> Answer:
     check_one_of("lecture", given.number, scripts)
     script = scripts[given.number]
     text = script.read_text(encoding="utf-8")
+    if not option:
+        return Answer(text.rstrip("\n"))
     if option == "--copy":
         return Answer("\n".join(map(str, _copy(script, Path(folder)))))
-    if option == "--notebook":
-        path = _free(option, Path(folder), f"{script.stem}.ipynb")
-        return _written(path, notebook_text(text))
+    ending, made = {"--notebook": ("ipynb", notebook_text), "--slides": ("slides.html", slides)}[
+        option
+    ]
+    path = _free(option, Path(folder), f"{script.stem}.{ending}")
     if option == "--slides":
-        path = _free(option, Path(folder), f"{script.stem}.slides.html")
         log.info("lecture %s is run, which takes up to a minute", given.number)
-        return _written(path, slides(text))
-    return Answer(text.rstrip("\n"))
+    write_whole(path, made(text).encode())
+    return Answer(str(path))
 
 
 def _free(option: str, folder: Path, name: str) -> Path:
     require(not (folder / name).exists(), option, str(folder), f"a folder without {name}")
     return folder / name
-
-
-def _written(path: Path, text: str) -> Answer:
-    write_whole(path, text.encode())
-    return Answer(str(path))
 
 
 def _scripts() -> dict[str, Path]:

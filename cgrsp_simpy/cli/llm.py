@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 
-from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.fields import (
     Field,
     add_fields,
@@ -21,7 +20,6 @@ from cgrsp_simpy.cli.options import (
     add_log,
     add_options,
     cells_of,
-    draw_gallery,
     formatted,
     reading_of,
     refuse,
@@ -45,9 +43,8 @@ TARGETS = ("ttft_target_s", "tpot_target_s")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    add_actions(
-        actions,
+    actions = add_actions(
+        parser,
         MODULE,
         {
             "run": "one policy: figures, or a row a request; event by event, or drawn",
@@ -61,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_log(actions.choices["figures"], f"a log for the figure gpus, {LOG}", OF_LOG)
     told = "the paper's table by its authors' loop, beside the print, and without its double count"
     table = actions.add_parser("table", help=told, description=told)
-    table.set_defaults(formats=FORMATTED)
+    table.set_defaults(carry_out=_table, formats=FORMATTED)
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +82,7 @@ def _scenario(given: argparse.Namespace) -> Scenario:
 def _source(given: argparse.Namespace) -> Offered | RequestList:
     if given.trace is None:
         refuse(given, "given with --trace", "log")
-        return Offered(**given.requests or {})
+        return Offered(**getattr(given, "requests", None) or {})
     refuse(given, "left out where --trace has the requests", "requests")
     return read_requests(given.trace, **reading_of(given, *OF_LOG))
 
@@ -96,12 +93,13 @@ def _steps(text: str) -> StepTable | Roofline:
     return Roofline(**named_pairs(fields_of(Roofline), text)[1])
 
 
-MODULE = Module(Scenario, _add_scenario, _scenario, figures="cgrsp_simpy.llm.figures")
-
-
-def carry_out(given: argparse.Namespace) -> Answer:
-    """What the action answers, in the format asked for."""
-    return pattern.carry_out(given, MODULE, table=_table, figures=_figures)
+MODULE = Module(
+    Scenario,
+    _add_scenario,
+    _scenario,
+    figures="cgrsp_simpy.llm.figures",
+    sizes=lambda given: {"source": _source(given)},
+)
 
 
 def _table(given: argparse.Namespace) -> Answer:
@@ -109,11 +107,3 @@ def _table(given: argparse.Namespace) -> Answer:
     rows = table_two()
     text = "\n".join([*aligned(cells_of(rows)), "", NOTE])
     return formatted(given, {"rows": rows}, rows, lambda: text)
-
-
-def _figures(given: argparse.Namespace) -> Answer:
-    """The figures; that of numbers of GPUs on a log, where one is given."""
-    from cgrsp_simpy.llm import figures  # matplotlib, for this alone
-
-    given.requests = None
-    return draw_gallery(given, figures, source=_source(given))

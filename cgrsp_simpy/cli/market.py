@@ -14,6 +14,7 @@ from typing import Any
 from cgrsp_simpy.cli.options import FORMATTED, Answer, add_gallery, draw_gallery, formatted
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.rental.measured import (
     LAGS_H,
@@ -40,14 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="by type chances by hour and persistence, on one time scale or two; how they fit the"
         " snapshots, and those of the first half the second; whether the halves differ",
     )
-    for action in (report, fit):
+    for action, own in ((report, _report), (fit, _fit)):
         action.add_argument(
             "files",
             nargs="+",
             metavar="FILE",
             help="snapshots: JSON of spot traces, JSON lines of GPU offers, or CSV; or gzipped",
         )
-        action.set_defaults(formats=FORMATTED)
+        action.set_defaults(carry_out=own, formats=FORMATTED)
     report.add_argument(
         "--figure", metavar="STEM", help="draw STEM.png and STEM.svg, and write their data"
     )
@@ -56,20 +57,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "figures", help="the thesis's days where stock persists: PNG, SVG and CSV"
     )
     add_gallery(figures, "figures/market")
+    figures.set_defaults(carry_out=_figures)
     recorded = "snapshots or laws, on whose stock the findings are judged, too; may be given again"
     figures.add_argument("--market", action="append", metavar="FILE", help=recorded)
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
-    """What the snapshots tell, or the law, in the format asked for."""
-    if given.action == "figures":
-        return _figures(given)
+def _report(given: argparse.Namespace) -> Answer:
+    """What the snapshots tell."""
     listed = snapshots_of(given.files)
-    if given.action == "fit":
-        return _fitted([fit_stock(each) for each in listed], given)
     polls = [Polls(each) for each in listed]
     if given.figure is not None:
-        _draw([fit_stock(each) for each in listed], Path(given.figure))
+        from cgrsp_simpy.decide.figures import market  # matplotlib, for figures alone
+
+        stem, fits = Path(given.figure), [fit_stock(each) for each in listed]
+        figure = market(stem.name, len(fits))
+        figure.write(stem.parent, figure.rows(fits))
     rows = [_told(each) for each in polls]
     hours = [_by_hour(each) for each in polls]
     merged = [row | hour for row, hour in zip(rows, hours)]
@@ -96,7 +98,7 @@ def _told(polls: Polls) -> Row:
         "days": float(own.time_s[-1]) / 86400,
         "step_s": polls.step_s,
         "gaps": len(gaps),
-        "gaps_h": sum(gaps),
+        "gaps_h": summed(gaps),
         **{name: 100 * share for name, share in shares},
         "usd_per_h": polls.price_usd_per_h,
         "low_run_h": polls.run_h(low=True),
@@ -116,7 +118,9 @@ def _by_hour(polls: Polls) -> Row:
     return found
 
 
-def _fitted(fits: Sequence[StockFit], given: argparse.Namespace) -> Answer:
+def _fit(given: argparse.Namespace) -> Answer:
+    """The laws."""
+    fits = [fit_stock(each) for each in snapshots_of(given.files)]
     if given.out is not None:
         require(given.out.endswith(".toml"), "--out", given.out, "a file that ends in .toml")
         write_whole(Path(given.out), measured_toml(fits).encode())
@@ -150,12 +154,20 @@ def _beside(row: Row) -> Row:
 def _goodness(fit: StockFit) -> Row:
     """The law of a type beside its data."""
     polls, own = fit.polls, fit.stock
-    row: Row = {"type": own.gpu, "persistence_s": own.persistence_s}
-    row |= {"switch_s": own.switch_s, "first_share": own.first_share}
-    row |= {"low_pct": 100 * polls.shares[2], "low_pct_law": fit.low_pct}
-    for name, low in (("low_run_h", True), ("other_run_h", False)):
-        row[name], row[f"{name}_law"] = polls.run_h(low), fit.run_h(low)
-    row |= {"short_runs_pct": polls.short_pct, "short_runs_pct_law": fit.short_pct}
+    row: Row = {
+        "type": own.gpu,
+        "persistence_s": own.persistence_s,
+        "switch_s": own.switch_s,
+        "first_share": own.first_share,
+        "low_pct": 100 * polls.shares[2],
+        "low_pct_law": fit.low_pct,
+        "low_run_h": polls.run_h(low=True),
+        "low_run_h_law": fit.run_h(low=True),
+        "other_run_h": polls.run_h(low=False),
+        "other_run_h_law": fit.run_h(low=False),
+        "short_runs_pct": polls.short_pct,
+        "short_runs_pct_law": fit.short_pct,
+    }
     for lag_h in LAGS_H:
         name = f"r_{lag_h:g}h"
         row[name], row[f"{name}_half_width"] = polls.correlation(lag_h)
@@ -178,10 +190,3 @@ def _cell(value: Any, digits: int = 2) -> str:
 def _error(row: Row, name: str) -> str:
     own = row.get(f"{name}_half_width")
     return f" ± {own:.2f}" if own is not None and isfinite(own) else ""
-
-
-def _draw(fits: Sequence[StockFit], stem: Path) -> None:
-    from cgrsp_simpy.decide.figures import market  # matplotlib, for figures alone
-
-    figure = market(stem.name, len(fits))
-    figure.write(stem.parent, figure.rows(fits))

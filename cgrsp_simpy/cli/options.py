@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from cgrsp_simpy.cli.fields import Field, add_pairs, checked, fields_of, flag, pairs_of
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
-from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, read_as, require
 from cgrsp_simpy.model.table import aligned, csv_text, figure_text, json_text
 from cgrsp_simpy.studies.study import Results, failures_told
 
@@ -95,10 +95,11 @@ def add_study(parser: argparse.ArgumentParser, number: int = 30, out: bool = Tru
 def _seeds(text: str) -> range:
     first, span, end = text.rpartition(":")
     allowed = "a number of seeds, or FROM:TO, such as 100:130"
-    try:
-        seeds = range(int(first or 0), int(end))
-    except ValueError:
-        raise InputError(f"invalid seeds {text!r}: must be {allowed}") from None
+    bounds = (
+        read_as(int, each, f"invalid seeds {text!r}: must be {allowed}")
+        for each in (first or "0", end)
+    )
+    seeds = range(*bounds)
     if not span:
         check_whole("--seeds", seeds.stop, least=1)
     require(len(seeds) > 0 and seeds.start >= 0, "--seeds", text, f"{allowed}, TO above FROM")
@@ -261,10 +262,7 @@ def refuse(given: argparse.Namespace, allowed: str, *options: str) -> None:
 # ---- columns of a log ----
 
 
-def add_by(parser: argparse.ArgumentParser) -> None:
-    """Add the option that asks for figures by the values of a column of a log."""
-    told = "figures by the values of a column of the log, such as user"
-    add_options(parser, ("--by COLUMN", str, told))
+BY = ("--by COLUMN", str, "figures by the values of a column of the log, such as user")
 
 
 def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> Answer:

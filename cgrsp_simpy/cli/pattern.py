@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.cli.fields import flag
 from cgrsp_simpy.cli.options import (
+    BY,
     FORMATTED,
     Answer,
-    add_by,
     add_gallery,
     add_options,
     add_study,
@@ -27,8 +28,9 @@ from cgrsp_simpy.cli.options import (
 )
 from cgrsp_simpy.cli.watch import add_show, check_show, draw, watch
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import InputError, check_whole, require
+from cgrsp_simpy.model.checks import InputError, check_whole, read_as, require
 from cgrsp_simpy.model.files import number_or_text
+from cgrsp_simpy.model.policy import pairs
 from cgrsp_simpy.model.table import csv_text, figure_text, json_text
 from cgrsp_simpy.studies.compare import Comparison, by_column, compare
 from cgrsp_simpy.studies.replicate import check_policies, label
@@ -41,7 +43,8 @@ class Module(NamedTuple):
     model: the class of its scenarios. add_scenario, scenario_of: the options that name one, and
     what they name. seeds: number of replications unless told. figures: the module that draws them.
     more: text and values, for JSON, that stand below the figures of a run. beside: text below
-    a comparison's table. drawn: what a run is given of the draws of its seed.
+    a comparison's table. drawn: what a run is given of the draws of its seed. sizes: of what its
+    figures run.
     """
 
     model: type[Model]
@@ -52,16 +55,16 @@ class Module(NamedTuple):
     more: Callable[[Any, argparse.Namespace], tuple[str, Mapping[str, Any]]] = lambda *_: ("", {})
     beside: Callable[[Comparison], str] = lambda _: ""
     drawn: Callable[[Any, argparse.Namespace], Any] = lambda *_: None
+    sizes: Callable[[argparse.Namespace], Mapping[str, Any]] = lambda _: {}
 
 
 def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
     """Add the options of a run."""
     module.add_scenario(parser)
     _add_policies(parser, module, "--policy", module.model.compared[0])
-    add_options(parser, ("--seed N", int, "default: %(default)s", 0))
-    add_by(parser)
+    add_options(parser, ("--seed N", int, "default: %(default)s", 0), BY)
     add_show(parser)
-    parser.set_defaults(formats=FORMATTED)  # csv: a row a job
+    parser.set_defaults(carry_out=partial(run, module), formats=FORMATTED)  # csv: a row a job
 
 
 def add_compare(parser: argparse.ArgumentParser, module: Module) -> None:
@@ -69,12 +72,12 @@ def add_compare(parser: argparse.ArgumentParser, module: Module) -> None:
     module.add_scenario(parser)
     _add_policies(parser, module, "--policies", None)
     add_study(parser, module.seeds)
-    add_by(parser)
     told = (
         "add seeds until the 95 %% half width is at most R times the mean: 0.05 for"
         f" {module.model.precise}, or {module.model.precise}=0.1,..."
     )
-    add_options(parser, ("--precision R", str, told))
+    add_options(parser, BY, ("--precision R", str, told))
+    parser.set_defaults(carry_out=partial(compared, module))
 
 
 def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
@@ -91,6 +94,7 @@ def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
     module.add_scenario(parser)
     _add_policies(parser, module, "--policies", None)
     add_study(parser, module.seeds)
+    parser.set_defaults(carry_out=partial(swept, module))
 
 
 def _add_policies(
@@ -106,28 +110,26 @@ def _add_policies(
     add_options(parser, (f"{option} {'P,P' if several else 'P'}", str, told, default))
 
 
-def add_actions(actions: Any, module: Module, helps: Mapping[str, str]) -> None:
-    """Add the actions with their options. helps: a line on each action that the module has."""
-    for name, add in (("run", add_run), ("compare", add_compare), ("sweep", add_sweep)):
-        add(actions.add_parser(name, help=helps[name], description=helps[name]), module)
-    if module.figures:
-        drawn = actions.add_parser(
-            "figures", help="the figures: PNG, SVG, and the CSV of what is plotted"
-        )
-        add_gallery(drawn, f"figures/{module.figures.split('.')[1]}")
+def add_actions(parser: argparse.ArgumentParser, module: Module, helps: Mapping[str, str]) -> Any:
+    """Add the actions with their options, and those of the module without.
+
+    helps: a line on each action that stands before the figures.
+    """
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    common = {"run": add_run, "compare": add_compare, "sweep": add_sweep}
+    for name, told in helps.items():
+        added = actions.add_parser(name, help=told, description=told if name in common else None)
+        if name in common:
+            common[name](added, module)
+    drawn = actions.add_parser(
+        "figures", help="the figures: PNG, SVG, and the CSV of what is plotted"
+    )
+    add_gallery(drawn, f"figures/{module.figures.split('.')[1]}")
+    drawn.set_defaults(carry_out=partial(_figures, module))
+    return actions
 
 
-def carry_out(
-    given: argparse.Namespace, module: Module, **own: Callable[[argparse.Namespace], Answer]
-) -> Answer:
-    """What one of the actions answers. own: the module's, by name."""
-    if given.action in own:
-        return own[given.action](given)
-    answers = {"run": run, "compare": compared, "sweep": swept, "figures": _figures}
-    return answers[given.action](given, module)
-
-
-def run(given: argparse.Namespace, module: Module) -> Answer:
+def run(module: Module, given: argparse.Namespace) -> Answer:
     """Run one policy once; a second one is shown beside it."""
     check_whole("--seed", given.seed, least=0)
     policies = policies_of(given.policy)
@@ -159,8 +161,8 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
 
 
 def compared(
-    given: argparse.Namespace,
     module: Module,
+    given: argparse.Namespace,
     more: Callable[[Comparison, int | None], Comparison] = lambda study, _: study,
     check: Callable[[Any, Sequence[str], Sequence[int]], None] = lambda *_: None,
 ) -> Answer:
@@ -201,16 +203,13 @@ def _precision(text: str | None, module: Module) -> dict[str, float] | None:
         figure = figure or module.model.precise
         if figure in wanted:
             raise InputError(f"--precision: {figure} is given twice")
-        try:
-            wanted[figure] = float(width)
-        except ValueError:
-            named = module.model.tested[1 % len(module.model.tested)]
-            allowed = f"a number > 0, or figures and numbers, such as {named}=0.1"
-            raise InputError(f"--precision(={text!r}) must be {allowed}") from None
+        named = module.model.tested[1 % len(module.model.tested)]
+        allowed = f"a number > 0, or figures and numbers, such as {named}=0.1"
+        wanted[figure] = read_as(float, width, f"--precision(={text!r}) must be {allowed}")
     return wanted
 
 
-def swept(given: argparse.Namespace, module: Module) -> Answer:
+def swept(module: Module, given: argparse.Namespace) -> Answer:
     """Sweep parameters."""
     grid, scenario = grid_of(given.grid), module.scenario_of(given)
     check_free(given, grid)
@@ -244,15 +243,11 @@ def grid_beside_file(given: argparse.Namespace) -> dict[str, Any]:
 
 def grid_of(texts: list[str]) -> dict[str, Any]:
     """The grid in "slots=3,4" "rh:reserve=0,1": name -> values."""
-    grid: dict[str, Any] = {}
-    for text in texts:
-        name, equals, values = text.partition("=")
-        if not equals or not values:
-            raise InputError(f"grid: {text!r} must be of the form name=value,value,...")
-        if name in grid:
-            raise InputError(f"grid: {name} is given twice")
-        grid[name] = [value_of(each) for each in values.split(",")]
-    return grid
+    return pairs(texts, lambda _: (_values, ""), "name=value,value,...", "grid: ")
+
+
+def _values(text: str) -> list[Any]:
+    return [value_of(each) for each in text.split(",")]
 
 
 def value_of(text: str) -> Any:
@@ -260,6 +255,6 @@ def value_of(text: str) -> Any:
     return text == "true" if text in ("true", "false") else number_or_text(text)
 
 
-def _figures(given: argparse.Namespace, module: Module) -> Answer:
+def _figures(module: Module, given: argparse.Namespace) -> Answer:
     # with matplotlib, for this action alone
-    return draw_gallery(given, import_module(module.figures))
+    return draw_gallery(given, import_module(module.figures), **module.sizes(given))

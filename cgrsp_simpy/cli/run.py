@@ -5,15 +5,9 @@ from __future__ import annotations
 import argparse
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer
 from cgrsp_simpy.cli.rental import RENTAL
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     pattern.add_run(parser, RENTAL)
-
-
-def carry_out(given: argparse.Namespace) -> Answer:
-    """The run in the format asked for."""
-    return pattern.run(given, RENTAL)

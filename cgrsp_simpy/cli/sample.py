@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cgrsp_simpy.cli.options import Answer
 from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.files import is_there, write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     log = (files("cgrsp_simpy") / "data" / "studio.csv").read_bytes()
     if not (file.is_file() and file.read_bytes() == log):
         allowed = "a file that is not there yet, or this log"
-        require(not file.exists(), "FILE.csv", given.file, allowed)
+        require(not is_there(file), "FILE.csv", given.file, allowed)
         write_whole(file, log)
     columns, *jobs = log.decode().splitlines()
     return Answer(f"{file}: {len(jobs)} generated jobs; columns {columns}")

@@ -7,9 +7,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.fields import add_fields, add_pairs, fields_of, given_of
-from cgrsp_simpy.cli.options import Answer, refuse
+from cgrsp_simpy.cli.options import refuse
 from cgrsp_simpy.cli.pattern import Module, add_actions, grid_of
 from cgrsp_simpy.spot.market import Checkpoints, TwoState, read_traces
 from cgrsp_simpy.spot.scenario import Scenario
@@ -19,9 +18,8 @@ FIELDS = tuple(name for name in fields_of(Scenario) if name != "source")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     add_actions(
-        actions,
+        parser,
         MODULE,
         {
             "run": "one policy: figures; event by event, or drawn",
@@ -32,11 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             ),
         },
     )
-
-
-def carry_out(given: argparse.Namespace) -> Answer:
-    """What the action answers, in the format asked for."""
-    return pattern.carry_out(given, MODULE)
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:

@@ -29,7 +29,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     """
     grid = pattern.grid_beside_file(given)
     if "name" not in grid:
-        return pattern.swept(given, RENTAL)
+        return pattern.swept(RENTAL, given)
     pattern.check_free(given, grid)
     refuse(given, "left out where the grid has the name of a day", "scenario", "day", "trace")
     now = scenario_of(given)  # of what the options say beside the days

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         seeds = f"replications of every table; 300 leave hardly any noise (default: {usual})"
         kept = "keep results and report in DIR; the same command resumes there"
         add_options(action, ("--seeds N", int, seeds), ("--out DIR", str, kept))
-        action.set_defaults(parallel=True, engines=True)
+        action.set_defaults(carry_out=_tables, parallel=True, engines=True)
     for action in (tables, table):
         action.set_defaults(formats=("markdown", "html", "csv"))
     figures = actions.add_parser(
@@ -68,18 +68,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pairs(figure, "scenario", known, "that each scenario has in place of its own")
     for action in (figures, figure):
         add_gallery(action, "figures", only=False)
+        action.set_defaults(carry_out=_figures)
         action.add_argument(
             "--from",
-            dest="runs",
+            dest="runs_from",
             metavar="DIR",
             help="the runs of cgrsp thesis tables --out DIR (default: run them)",
         )
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
-    """The report in the format asked for, its check, or the names of the files that were drawn."""
-    if given.action in ("figures", "figure"):
-        return _figures(given)
+def _tables(given: argparse.Namespace) -> Answer:
+    """The report in the format asked for, or its check."""
     executor, seeds = executor_of(given), given.seeds
     if seeds is not None:
         # a verdict needs an interval, and that two seeds
@@ -102,7 +101,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
 def _figures(given: argparse.Namespace) -> Answer:
     from cgrsp_simpy.thesis import figures  # matplotlib, for these commands alone
 
-    sizes = given_of(given, "seeds", "scenario", runs="runs_from")
+    sizes = given_of(given, "seeds", "scenario", "runs_from")
     if getattr(given, "policies", None) is not None:
         sizes["policies"] = policies_of(given.policies)
     given.only = getattr(given, "id", None)

@@ -18,7 +18,7 @@ from cgrsp_simpy.cli.options import Answer, add_options
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import Prices, Spot
 from cgrsp_simpy.model.checks import InputError, require
-from cgrsp_simpy.model.files import naming_nothing
+from cgrsp_simpy.model.files import is_there, naming_nothing
 from cgrsp_simpy.rental.policies import later
 from cgrsp_simpy.studies.identity import Restored
 from cgrsp_simpy.studies.store import kept_json, verifying
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> Answer:
     """How many tasks came out as they are kept; status 1 where one did not."""
     out = Path(given.directory)
-    if not (out / "configuration.json").is_file():
+    if not is_there(out / "configuration.json"):
         raise InputError(f"{out} is no results directory of a command")
     try:
         with (
@@ -93,11 +93,6 @@ def _policy(told: Any, code: Mapping[str, Any]) -> Any:
     return told
 
 
-def _compared(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
-    precision = told["precision"] or None
-    cg.compare(told["scenario"], policies, told["seeds"], out=out, precision=precision)
-
-
 def _swept(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
     points = [point for point, _ in told["points"]]
     places = {_arguments(point): place for point, place in told["points"]}
@@ -112,38 +107,48 @@ def _arguments(point: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(item for item in point.items() if ":" not in item[0])
 
 
-def _month(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
-    seeds = told["seeds"]
-    own = (told["days"], len(seeds), seeds[0], told["scenarios"].__getitem__)
-    cg.month(told["mix"], policies, *own, out=out)
-
-
-def _judged(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
-    prices = Prices(**told["prices"])
-    judge(told["scenarios"], policies, told["seeds"], prices=prices, out=out)
-
-
-def _advised(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
-    own = {name: told[name] for name in ("target", "budget_usd")}
-    spot, prices = told["spot"] and Spot(**told["spot"]), Prices(**told["prices"])
-    cg.advise(told["scenario"], policies, told["seeds"], prices=prices, spot=spot, **own, out=out)
-
-
-def _tuned(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
-    own = {name: told[name] for name in ("training", "population", "generations", "figures")}
-    cg.tune(told["scenario"], told["ranges"], policies[0], told["seeds"], out=out, **own)
-
-
-def _tables(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
-    run_tables(told["tables"], told["replications"], None, out)
-
-
-AGAIN: dict[str, Callable[[Mapping[str, Any], Sequence[Any], Path], None]] = {
-    "compare": _compared,
+# of a study's kind -> what carries it out, from what is told of it, with its policies, into DIR
+AGAIN: dict[str, Callable[[Mapping[str, Any], Sequence[Any], Path], Any]] = {
+    "compare": lambda told, policies, out: cg.compare(
+        told["scenario"],
+        policies,
+        told["seeds"],
+        out=out,
+        precision=told["precision"] or None,
+    ),
     "sweep": _swept,
-    "month": _month,
-    "suite": _judged,
-    "advice": _advised,
-    "tune": _tuned,
-    "thesis": _tables,
+    "month": lambda told, policies, out: cg.month(
+        told["mix"],
+        policies,
+        told["days"],
+        len(told["seeds"]),
+        told["seeds"][0],
+        told["scenarios"].__getitem__,
+        out=out,
+    ),
+    "suite": lambda told, policies, out: judge(
+        told["scenarios"], policies, told["seeds"], prices=Prices(**told["prices"]), out=out
+    ),
+    "advice": lambda told, policies, out: cg.advise(
+        told["scenario"],
+        policies,
+        told["seeds"],
+        prices=Prices(**told["prices"]),
+        spot=told["spot"] and Spot(**told["spot"]),
+        target=told["target"],
+        budget_usd=told["budget_usd"],
+        out=out,
+    ),
+    "tune": lambda told, policies, out: cg.tune(
+        told["scenario"],
+        told["ranges"],
+        policies[0],
+        told["seeds"],
+        out=out,
+        training=told["training"],
+        population=told["population"],
+        generations=told["generations"],
+        figures=told["figures"],
+    ),
+    "thesis": lambda told, _, out: run_tables(told["tables"], told["replications"], None, out),
 }

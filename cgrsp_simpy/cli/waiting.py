@@ -23,14 +23,13 @@ from cgrsp_simpy.cli.options import (
     add_log,
     add_options,
     check_work,
-    draw_gallery,
     formatted,
     policies_of,
     reading_of,
     refuse,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions, policies_given
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole, read_as, require
 from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.study import many
@@ -52,14 +51,14 @@ OF_MACHINE = fields_of(Size, "cores", "memory_gb")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     helps = {
         "run": "one policy on a few jobs, to be watched: event by event, or drawn",
         "compare": "policies on the same jobs, formula beside simulation",
         "sweep": "policies at every point of a grid: machines, order, rate_per_s, service_s, fixed,"
         " on_demand, wait_over, ..., or policy:parameter",
     }
-    add_actions(actions, MODULE, helps)
+    actions = add_actions(parser, MODULE, helps)
+    actions.choices["compare"].set_defaults(carry_out=_compare)
     add_log(actions.choices["figures"], "a log for Figures 15 to 22")
     one = actions.add_parser(
         "analyze",
@@ -78,13 +77,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--objective NAME", str, f"{', '.join(OBJECTIVES)} (default: %(default)s)", "price"),
     )
     waits = fields_of(Mispredictions, "wait_over", "wait_under")
-    for action in (one, best):
+    for action, own in ((one, _analyze), (best, _optimize)):
         add_fields(action, ExponentialJobs, *OF_LOAD)
         _add_prices(action)
         add_pairs(action, "errors", waits, "how often waits are mispredicted")
         told = "hours; adds the cost over them, in the prices' money"
         add_options(action, ("--duration H", float, told))
-        action.set_defaults(formats=FORMATTED)
+        action.set_defaults(carry_out=own, formats=FORMATTED)
     add_fields(one, Scenario, "machines")
 
 
@@ -96,7 +95,7 @@ def _add_plan(actions: Any) -> None:
     add_options(
         parser.add_mutually_exclusive_group(required=True),
         ("--limit NAME=TIME", checked(Limit.read), "of the waits: p95=30min, mean=600, p99=2h"),
-        ("--budget AMOUNT", float, fields_of(plan, "budget")["budget"].told),
+        ("--budget AMOUNT", float, "money a year, > 0, below which the bill's interval is to lie"),
     )
     add_options(
         parser,
@@ -107,15 +106,13 @@ def _add_plan(actions: Any) -> None:
     )
     _add_prices(parser)
     _add_machines(parser, order=False)
-    parser.set_defaults(formats=FORMATTED)
+    parser.set_defaults(carry_out=_plan, formats=FORMATTED)
 
 
 def _share(text: str) -> float:
     """20%, or 0.2."""
-    try:
-        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        raise InputError(f"{text!r} must be a share, such as 0.2 or 20%") from None
+    told = f"{text!r} must be a share, such as 0.2 or 20%"
+    return read_as(float, text.removesuffix("%"), told) / (100 if text.endswith("%") else 1)
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
@@ -158,18 +155,6 @@ def _machine(text: str) -> dict[str, Any] | str:
     return text if text == "whole" else pairs_of(OF_MACHINE, text)
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
-    """What the action answers, in the format asked for."""
-    if given.action == "figures":  # without prices
-        return _figures(given)
-    if getattr(given, "duration", None) is not None:
-        check_number("--duration", given.duration, above=0)
-    for note in _prices(given).notes:
-        log.warning("%s", note)
-    own = {"compare": _compare, "analyze": _analyze, "optimize": _optimize, "plan": _plan}
-    return pattern.carry_out(given, MODULE, **own)
-
-
 # ---- the one pattern ----
 
 
@@ -177,14 +162,17 @@ def _scenario(given: argparse.Namespace) -> Scenario:
     """The scenario that the options say; of `run` the jobs are all there are, so that each
     counts.
     """
+    prices = _prices(given)
     if given.machines is None and given.action != "sweep":
         raise InputError("--machines, the number of fixed machines, is missing")
     source = _source(given)
     if given.action == "run" and given.trace is None:
         check_work(given, source.jobs, kept=source.jobs)
-        source = _listed(source, given.seed)
-    machines = 1 if given.machines is None else given.machines
-    scenario = _on_machines(given, source, machines, **given_of(given, "work_conserving"))
+        columns: list[Any] = list(map(np.concatenate, zip(*source.chunks(given.seed))))
+        source = ListedJobs(*columns)  # all that there are
+    own: dict[str, Any] = {"prices": prices, "errors": _errors(given), "sizes": _sizes(given)}
+    own |= given_of(given, "work_conserving", "order")
+    scenario = Scenario(source, machines=_machines(given), **own)
     if given.action == "compare":
         given.policies = ",".join(_steady(scenario, policies_given(given, scenario)))
     return scenario
@@ -214,39 +202,42 @@ def _log_of(given: argparse.Namespace, **how: Any) -> ListedJobs:
     return jobs
 
 
-def _on_machines(
-    given: argparse.Namespace, source: JobSource, number: int, **more: Any
-) -> Scenario:
-    """The jobs on a number of fixed machines; those of a log share them, unless they take them as
-    a whole.
-    """
+def _machines(given: argparse.Namespace) -> int | tuple[Size, ...]:
+    """The fixed machines: jobs of a log share them, unless they take them as a whole."""
+    number = 1 if given.machines is None else given.machines
     check_whole("--machines", number, least=1)
-    machines: int | tuple[Size, ...] = number
-    if given.trace is not None and given.machine != "whole":
-        cores = (given.machine or {}).get("cores", MACHINE_CORES)
-        memory_gb = (given.machine or {}).get("memory_gb", GB_PER_CORE * cores)
-        machines = (Size("fixed machine", cores, memory_gb, 0.0),) * number
-    own: dict[str, Any] = {**given_of(given, "order"), **more}
-    own["sizes"] = _sizes(given)
-    return Scenario(source, machines=machines, prices=_prices(given), errors=_errors(given), **own)
+    if given.trace is None or given.machine == "whole":
+        return int(number)
+    machine = {"cores": MACHINE_CORES, **(given.machine or {})}
+    machine = {"memory_gb": GB_PER_CORE * machine["cores"], **machine}
+    return (Size("fixed machine", **machine, price_per_h=0.0),) * number
 
 
 def _prices(given: argparse.Namespace) -> Prices:
-    return Prices(**given.prices or {})
+    """The prices; what is odd about them is told."""
+    prices = Prices(**given.prices or {})
+    for note in prices.notes:
+        log.warning("%s", note)
+    return prices
 
 
 def _errors(given: argparse.Namespace) -> Mispredictions:
     return Mispredictions(**given.errors or {})
 
 
-def _listed(source: JobSource, seed: int) -> ListedJobs:
-    """The jobs of a seed as all that there are."""
-    submit_s, run_s, cores, memory_gb = map(np.concatenate, zip(*source.chunks(seed)))
-    return ListedJobs(submit_s, run_s, cores, memory_gb)
+def _drawn_of(given: argparse.Namespace) -> dict[str, Any]:
+    """The log whose workload is drawn, where one is given."""
+    refuse(given, "given with --trace", *(["log"] if given.trace is None else []))
+    return {"trace": None if given.trace is None else _log_of(given)}
 
 
 MODULE = Module(
-    Scenario, _add_scenario, _scenario, seeds=SEEDS, figures="cgrsp_simpy.waiting.paper.figures"
+    Scenario,
+    _add_scenario,
+    _scenario,
+    seeds=SEEDS,
+    figures="cgrsp_simpy.waiting.paper.figures",
+    sizes=_drawn_of,
 )
 
 
@@ -302,7 +293,7 @@ def _compare(given: argparse.Namespace) -> Answer:
     def beside(study: Comparison, _: int | None) -> Comparison:
         return _Beside(**{item.name: getattr(study, item.name) for item in fields(study)})
 
-    return pattern.compared(given, MODULE, beside)
+    return pattern.compared(MODULE, given, beside)
 
 
 # ---- the module's own verbs ----
@@ -310,10 +301,11 @@ def _compare(given: argparse.Namespace) -> Answer:
 
 def _formula(given: argparse.Namespace) -> dict[str, Any]:
     """The arguments that `analyze` and `optimum` share."""
+    if given.duration is not None:
+        check_number("--duration", given.duration, above=0)
+    parts = {"prices": _prices(given), "errors": _errors(given), "duration_h": given.duration}
     own = ExponentialJobs(1, **given_of(given, *OF_LOAD))
-    load = {name: getattr(own, name) for name in OF_LOAD}
-    parts = {"prices": _prices(given), "errors": _errors(given)}
-    return {**load, **parts, "duration_h": given.duration}
+    return {**{name: getattr(own, name) for name in OF_LOAD}, **parts}
 
 
 def _analyze(given: argparse.Namespace) -> Answer:
@@ -346,9 +338,10 @@ def _optimize(given: argparse.Namespace) -> Answer:
 
 
 def _plan(given: argparse.Namespace) -> Answer:
+    prices = _prices(given)
     require(given.trace is not None, "--trace", None, "a log of jobs")
     sizes, whole = _sizes(given), given.machine == "whole"
-    jobs, prices = _log_of(given, whole=whole, unit=sizes[0].unit), _prices(given)
+    jobs = _log_of(given, whole=whole, unit=sizes[0].unit)
     if whole:
         size = Size("machine", 1, 0.0, prices.on_demand) if given.sizes is None else sizes[0]
         allowed = "of one size, which each job takes as a whole"
@@ -407,12 +400,3 @@ def _told(value: Mean) -> str:
         return f"{value.mean:.4g}"
     digits = max(0, 1 - math.floor(math.log10(value.half_width)))
     return f"{value.mean:.{digits}f} ± {value.half_width:.{digits}f}"
-
-
-def _figures(given: argparse.Namespace) -> Answer:
-    """The figures; those of a workload of a log, where one is given."""
-    from cgrsp_simpy.waiting.paper import figures  # matplotlib, for this alone
-
-    refuse(given, "given with --trace", *(["log"] if given.trace is None else []))
-    trace = None if given.trace is None else _log_of(given)
-    return draw_gallery(given, figures, trace=trace)

@@ -26,9 +26,11 @@ from cgrsp_simpy.model.checks import (
     check_whole,
     entries_of,
     order_columns,
+    refuse,
     require,
     set_columns,
 )
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
 Floats = npt.NDArray[np.float64]  # an array of floats
@@ -155,8 +157,7 @@ class Jobs:
 
         Raises InputError that names the job.
         """
-        for index in np.flatnonzero(self.too_wide(cluster))[:1].tolist():
-            raise InputError(f"job {index + 1} {self.lacks(index, cluster)}")
+        refuse(self.too_wide(cluster), lambda job: f"job {job + 1} {self.lacks(job, cluster)}")
 
     def too_wide(self, cluster: Cluster) -> npt.NDArray[np.bool_]:
         """The jobs that the cluster cannot run, even when it is empty."""
@@ -364,10 +365,10 @@ def least_gpu_hours(mix: Mix) -> float:
     Holds if GPUs and duration are independent (else: `least_of_any_law`). 3.56 of the paper's mix;
     its first class of durations begins at 0.
     """
-    gpus = sum(share * min(widths) for widths, share in zip(mix.gpus, mix.gpu_shares))
+    gpus = summed(share * min(widths) for widths, share in zip(mix.gpus, mix.gpu_shares))
     return (
         gpus
-        * sum(share * low_s for low_s, share in zip((0.0, *mix.limits_s), mix.duration_shares))
+        * summed(share * low_s for low_s, share in zip((0.0, *mix.limits_s), mix.duration_shares))
         / HOUR_S
     )
 

@@ -19,7 +19,7 @@ from cgrsp_simpy.cluster.metrics import run_s
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import NO_TIME, Log, Tags, read_log, swf_text
 from cgrsp_simpy.logs.fields import TEXT, Field, Format, comma_rows
-from cgrsp_simpy.model.checks import InputError, check_bool, check_number
+from cgrsp_simpy.model.checks import check_bool, check_number, refuse
 
 log = logging.getLogger(__name__)
 INFERENCE, TRAINING = KINDS.index("inference"), KINDS.index("training")
@@ -90,9 +90,13 @@ def jobs_of(
     if skip_wide:
         found = found.usable("jobs of a cluster", NEEDED, {"wider than the cluster": too_wide})
     jobs = _jobs(found, cluster, qos)
-    for job in np.flatnonzero(jobs.too_wide(cluster))[:1].tolist():
-        told = f"line {found.line[job]}: the job {jobs.lacks(job, cluster)}"
-        raise InputError(f"{found.path}: {told} (skip_wide leaves such jobs out)")
+    refuse(
+        jobs.too_wide(cluster),
+        lambda job: (
+            f"{found.path}: line {found.line[job]}: the job {jobs.lacks(job, cluster)} (skip_wide"
+            " leaves such jobs out)"
+        ),
+    )
     load = jobs.load(cluster)
     log.info(
         "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter than the"

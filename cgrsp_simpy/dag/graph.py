@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.checks import InputError, check_entries, require, set_columns
+from cgrsp_simpy.model.checks import InputError, check_entries, refuse, require, set_columns
 
 Floats = npt.NDArray[np.float64]  # an array of floats
 Ints = npt.NDArray[np.int64]  # an array of whole numbers
@@ -127,12 +127,13 @@ class Graph:
         require(given.shape in ((0,), (len(given), 2)), "shape of edges", given.shape, "(edges, 2)")
         given = given.reshape(-1, 2)
         known = np.isin(given, np.arange(self.nodes))
-        for edge, end in np.argwhere(~known)[:1].tolist():
-            node, (one, other) = given[edge, end].item(), given[edge].tolist()
-            raise InputError(
-                f"edge {edge} ({one} to {other}): there is no node {node} (allowed:"
-                f" 0 to {self.nodes - 1})"
-            )
+        refuse(
+            ~known,
+            lambda edge, end: (
+                f"edge {edge} ({given[edge, 0]} to {given[edge, 1]}): there is no node"
+                f" {given[edge, end]} (allowed: 0 to {self.nodes - 1})"
+            ),
+        )
         object.__setattr__(self, "edges", given.astype(np.int64))
         for column, whole in (("data_gb", False), ("held_mb", True)):
             values = np.array(getattr(self, column), np.float64)
@@ -143,17 +144,20 @@ class Graph:
             check_entries(column, values, lambda n: f"edge {n - 1}", whole=whole)
             object.__setattr__(self, column, values)
         apart = self.unit[self.edges[:, 0]] != self.unit[self.edges[:, 1]]
-        for edge in np.flatnonzero((self.held_mb > 0) & apart)[:1]:
-            require(False, f"held_mb of edge {edge}", self.held_mb[edge].item(), "0 between units")
-        pairs, first, times = np.unique(
+        refuse(
+            (self.held_mb > 0) & apart,
+            lambda edge: f"held_mb of edge {edge}(={self.held_mb[edge]}) must be 0 between units",
+        )
+        _, first, times = np.unique(
             self.edges @ [self.nodes, 1], return_index=True, return_counts=True
         )
-        for place in np.flatnonzero(times > 1)[:1]:
-            start, end = (self.names[node] for node in divmod(int(pairs[place]), self.nodes))
-            raise InputError(
-                f"the edge {start} to {end} is there {times[place]} times (first as edge"
-                f" {first[place]})"
-            )
+        refuse(
+            times > 1,
+            lambda pair: (
+                f"the edge {' to '.join(self.names[node] for node in self.edges[first[pair]])} is"
+                f" there {times[pair]} times (first as edge {first[pair]})"
+            ),
+        )
 
     @property
     def nodes(self) -> int:

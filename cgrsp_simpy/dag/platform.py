@@ -17,18 +17,20 @@ from cgrsp_simpy.model.checks import (
     check_bool,
     check_entries,
     check_fields,
+    check_given,
     check_number,
     check_one_of,
     check_whole,
     entries_of,
+    refuse,
     require,
     set_columns,
 )
 from cgrsp_simpy.model.files import (
     check_keys,
-    csv_faults,
     csv_rows,
     entries,
+    faults_of,
     make,
     number_or_text,
     read_toml,
@@ -89,8 +91,7 @@ class Platform:
         object.__setattr__(self, "latency_s", latency_s if latency_s.size else np.zeros(square))
         object.__setattr__(self, "names", tuple(self.names))
         require(self.gpus > 0, "GPUs", self.gpus, "at least one")
-        if self.contention is not None:
-            check_bool("contention", self.contention)
+        check_given(self, check_bool, "contention")
         number, allowed = len(self.names), f"{self.gpus}, one a GPU"
         require(number in (0, self.gpus), "number of names", number, allowed)
         check_entries("tflops", self.tflops, lambda n: f"GPU {n - 1}", above=0)
@@ -102,9 +103,13 @@ class Platform:
         values = getattr(self, column)
         square = (self.gpus, self.gpus)
         require(values.shape == square, f"shape of {column}", values.shape, f"{square}")
-        for one, other in np.argwhere(~allowed)[:1].tolist():
-            what = f"{column} from GPU {one} to GPU {other}"
-            require(False, what, values[one, other].item(), "a number >= 0")
+        refuse(
+            ~allowed,
+            lambda one, other: (
+                f"{column} from GPU {one} to GPU {other}(={values[one, other].item()}) must be a"
+                " number >= 0"
+            ),
+        )
 
     @property
     def gpus(self) -> int:
@@ -172,8 +177,7 @@ class Servers:
     def __post_init__(self) -> None:
         check_whole("gpus", self.gpus, least=1, most=MOST_GPUS)
         check_whole("per_server", self.per_server, least=1)
-        check_number("memory_gb", self.memory_gb, above=0)
-        require(self.memory_gb <= MOST_GB, "memory_gb", self.memory_gb, f"at most {MOST_GB:g}")
+        check_number("memory_gb", self.memory_gb, above=0, most=MOST_GB)
         check_fields(self, check_number, "intra_gb_per_s", "inter_gb_per_s", least=0)
         object.__setattr__(self, "tflops", entries_of("tflops", self.tflops, "a list of speeds"))
 
@@ -253,7 +257,7 @@ def read_platform(path: str | Path) -> Platform:
     path = Path(path)
     ending = path.suffix.lower()
     require(ending in READERS, "platform", str(path), f"a file that ends in {' or '.join(READERS)}")
-    with csv_faults(path):
+    with faults_of(path):
         tables, links = READERS[ending](path)
         connected = [(where, make(_Link, table, where)) for where, table in links]
         kinds = [make(_Gpu, table, where) for where, table in tables]

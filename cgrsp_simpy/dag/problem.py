@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.platform import Platform
-from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.model.checks import InputError, refuse, require
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,34 +167,36 @@ class Plan:
             self.gpu.shape,
             f"({graph.nodes},), one a node",
         )
-        for node in np.flatnonzero((self.gpu < 0) | (self.gpu >= problem.platform.gpus))[:1]:
-            require(
-                False,
-                f"GPU of node {graph.names[node]}",
-                self.gpu[node].item(),
-                f"0 to {problem.platform.gpus - 1}",
-            )
+        names, last = graph.names, problem.platform.gpus - 1
+        refuse(
+            (self.gpu < 0) | (self.gpu > last),
+            lambda node: f"GPU of node {names[node]}(={self.gpu[node]}) must be 0 to {last}",
+        )
         of_unit = np.full(graph.units, -1)
         of_unit[graph.unit] = self.gpu
-        for node in np.flatnonzero(of_unit[graph.unit] != self.gpu)[:1]:
-            # Equation 16
-            raise InputError(f"node {graph.names[node]} is not on the GPU of its unit")
-        for unit in np.flatnonzero(~problem.fits[np.arange(graph.units), of_unit])[:1]:
-            node = int(np.flatnonzero(graph.unit == unit)[0])
-            raise InputError(
-                f"node {graph.names[node]} or its unit does not fit on GPU {of_unit[unit]}"
-            )
+        refuse(
+            of_unit[graph.unit] != self.gpu,  # Equation 16
+            lambda node: f"node {names[node]} is not on the GPU of its unit",
+        )
+        first = np.unique(graph.unit, return_index=True)[1]  # the first node of each unit
+        refuse(
+            ~problem.fits[np.arange(graph.units), of_unit],
+            lambda unit: (
+                f"node {names[first[unit]]} or its unit does not fit on GPU {of_unit[unit]}"
+            ),
+        )
         if self.order is not None:
             if not np.array_equal(np.sort(self.order), np.arange(graph.nodes)):
                 raise InputError(f"order must hold each of the {graph.nodes} nodes once")
+            before, after = graph.edges.T
             place = np.argsort(self.order)
-            for before, after in graph.edges[place[graph.edges[:, 0]] > place[graph.edges[:, 1]]][
-                :1
-            ]:
-                raise InputError(
-                    f"order: node {graph.names[after]} comes before {graph.names[before]},"
-                    " whose data it needs"
-                )
+            refuse(
+                place[before] > place[after],
+                lambda edge: (
+                    f"order: node {names[after[edge]]} comes before {names[before[edge]]}, whose"
+                    " data it needs"
+                ),
+            )
         order = graph.order if self.order is None else self.order
         in_use_mb = graph.in_use_mb(self.gpu, order)
         has_mb = problem.platform.memory_mb[self.gpu]

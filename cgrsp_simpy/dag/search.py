@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.dag.problem import Plan, Problem, makespans
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole
+from cgrsp_simpy.model.checks import InputError, check_given, check_number, check_whole
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,8 @@ class Budget:
     def __post_init__(self) -> None:
         if self.evaluations is None and self.seconds is None:
             raise InputError("a budget must have evaluations or seconds")
-        if self.evaluations is not None:
-            check_whole("evaluations", self.evaluations, least=1)
-        if self.seconds is not None:
-            check_number("seconds", self.seconds, above=0)
+        check_given(self, check_whole, "evaluations", least=1)
+        check_given(self, check_number, "seconds", above=0)
 
     def __str__(self) -> str:
         limits = {"evaluations": self.evaluations, "s": self.seconds}

@@ -17,7 +17,7 @@ from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.places import Place, Places
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import refuse
 from cgrsp_simpy.model.policy import PlaceError, Wake
 
 
@@ -141,12 +141,15 @@ class InTurn:
     def __init__(self, problem: Problem, plan: Plan) -> None:
         plan.check(problem)
         graph, ends = problem.graph, plan.gpu[problem.graph.edges]
-        for edge in np.flatnonzero(np.isinf(problem.transfer_s(graph.data_gb, *ends.T)))[:1]:
-            one, other = (graph.names[node] for node in graph.edges[edge])
-            raise InputError(
-                f"node {one} on GPU {ends[edge, 0]} sends data to {other} on GPU {ends[edge, 1]},"
-                " between which there is no bandwidth"
-            )
+        names, edges = graph.names, graph.edges
+        refuse(
+            np.isinf(problem.transfer_s(graph.data_gb, *ends.T)),
+            lambda edge: (
+                f"node {names[edges[edge, 0]]} on GPU {ends[edge, 0]} sends data to"
+                f" {names[edges[edge, 1]]} on GPU {ends[edge, 1]}, between which there is no"
+                " bandwidth"
+            ),
+        )
         order = graph.order if plan.order is None else plan.order
         self.name, self._gpu = plan.scheduler, plan.gpu.tolist()
         self._turns = turns_of(plan.gpu, order, problem.platform.gpus)

@@ -31,6 +31,7 @@ from cgrsp_simpy.decide.recommend import (
     under_load,
 )
 from cgrsp_simpy.model.checks import check_number, check_one_of, require
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.table import Table, digits
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload
@@ -376,7 +377,7 @@ class Advice(Results):
     def _today(self) -> str:
         miss, wait = (_spread(self.mean(self.now, name)) for name in ("miss_pct", "wait_min"))
         loads, usd = ([float(row[name]) for row in self.hours] for name in ("load", "usd"))
-        load, above = sum(loads) / len(loads), sum(each > 1 for each in loads)
+        load, above = summed(loads) / len(loads), sum(each > 1 for each in loads)
         top = self.hours[int(np.argmax(usd))]
         at = f"{int(top['hour'])}:{int(60 * (top['hour'] % 1)):02}"
         stable = f"Stable, above what they can do in {above} of {many(len(loads), 'hour')}."
@@ -389,7 +390,7 @@ class Advice(Results):
             f" While jobs come they bring {load:.2f} times the work that the slots can do,"
             f" provisioning included, at most {max(loads):.2f} times in an hour."
             f" {over if load > 1 else stable} The jobs of the hour from {at} bring"
-            f" {100 * top['usd'] / (sum(usd) or 1):.0f} % of the inconvenience (first seed)."
+            f" {100 * top['usd'] / (summed(usd) or 1):.0f} % of the inconvenience (first seed)."
         )
 
     def _first(self) -> str:

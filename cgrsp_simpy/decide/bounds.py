@@ -58,6 +58,8 @@ from cgrsp_simpy.decide.dispatches import STEP_S, Dispatches, Group, Units
 from cgrsp_simpy.decide.recommend import Prices, days_of
 from cgrsp_simpy.decide.recursion import grid, least_cost
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
+from cgrsp_simpy.model.metric import summed
+from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import DAY_S
 
@@ -132,9 +134,9 @@ def check_proved(scenario: Scenario, what: str = "bound", but: Collection[str] =
     its name, and for what is no such scenario.
     """
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
+    market = scenario.market
     parts: list[tuple[str, Any]] = [("scenario", scenario), ("terms", scenario.terms)]
-    parts += [("market", scenario.market)]
-    parts += [("hourly stock", stock) for stock in scenario.market.stock]
+    parts += [("market", market), *(("hourly stock", stock) for stock in market.stock)]
     for name, part in parts:
         for item in fields(part):
             if item.init and (name in but or item.name not in PROVED[name]):
@@ -147,8 +149,7 @@ def check_proved(scenario: Scenario, what: str = "bound", but: Collection[str] =
 def check_bin(name: str, bin_s: float, unit_s: float = 1.0) -> None:
     """Seconds, or another unit, between knots of the prices: from a second to a day."""
     check_number(name, bin_s, least=1 / unit_s)
-    most = DAY_S / unit_s
-    require(bin_s <= most, name, bin_s, f"at most {most:g}")
+    require(bin_s <= DAY_S / unit_s, name, bin_s, f"at most {DAY_S / unit_s:g}")
 
 
 def _units(scenario: Scenario, objective: str | Weights | Prices) -> Units:
@@ -259,19 +260,20 @@ class _Program:
 
     def _grouped(self, span_s: float) -> list[Group]:
         """Jobs that come within a span, and are due within one where deadlines count."""
-        together: dict[tuple[float, float, int], list[Group]] = {}
         due_counts = self.own.units.miss or self.own.units.late
-        for job in self.own.jobs:
+
+        def spans(job: Group) -> tuple[float, float, int]:
             due = job.deadline_s // span_s if due_counts else 0.0
-            together.setdefault((job.submit_s // span_s, due, job.c), []).append(job)
+            return job.submit_s // span_s, due, job.c
+
         return [
             Group(
-                sum(job.submit_s for job in jobs) / len(jobs),
-                sum(job.deadline_s for job in jobs) / len(jobs),
-                key[2],
+                summed(job.submit_s for job in jobs) / len(jobs),
+                summed(job.deadline_s for job in jobs) / len(jobs),
+                c,
                 len(jobs),
             )
-            for key, jobs in together.items()
+            for (_, _, c), jobs in grouped(self.own.jobs, spans).items()
         ]
 
     def _basis(self) -> np.ndarray:

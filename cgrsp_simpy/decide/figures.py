@@ -16,7 +16,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from cgrsp_simpy.decide.advice import Advice
-from cgrsp_simpy.plots.figure import Figure, Row, where
+from cgrsp_simpy.model.table import grouped
+from cgrsp_simpy.plots.figure import Figure, Row, numbers, where
 from cgrsp_simpy.plots.parts import dots, intervals, legend_above, whole_numbers
 from cgrsp_simpy.plots.style import (
     DEADLINE,
@@ -61,9 +62,8 @@ def searched(found: Advice) -> list[Row]:
     """The options that differ in the number of slots alone, of the LINES cheapest policies and
     types of which the search tried three numbers or more.
     """
-    lines: dict[tuple[str, str], list[Row]] = {}
-    for row in sorted(where(found.rows, compared=False), key=lambda row: float(row["slots"])):
-        lines.setdefault((row["policy"], row["types"]), []).append(row)
+    by_slots = sorted(where(found.rows, compared=False), key=lambda row: float(row["slots"]))
+    lines = grouped(by_slots, lambda row: (row["policy"], row["types"]))
     long = [rows for rows in lines.values() if len(rows) > 2]
     long.sort(key=lambda rows: min(float(row["total_usd"]) for row in rows))
     return [row for rows in long[:LINES] for row in rows]
@@ -76,9 +76,8 @@ def draw_slots(canvas: Canvas, rows: list[Row]) -> None:
     handles: list[Line2D] = []
     for (policy, types), look in zip(lines, looks([policy for policy, _ in lines])):
         own = where(rows, policy=policy, types=types)
-        slots, costs = ([row[name] for row in own] for name in ("slots", "total_usd"))
-        label = f"{policy}, {types}"
-        handles += ax.plot(slots, costs, label=label, linestyle=look.line, **dots(look))
+        points = (numbers(own, name) for name in ("slots", "total_usd"))
+        handles += ax.plot(*points, label=f"{policy}, {types}", linestyle=look.line, **dots(look))
     ax.set(xlabel="slots", ylabel="cost of a day (USD)", yscale="log")
     whole_numbers(ax.xaxis)
     legend_above(ax, handles)
@@ -143,12 +142,9 @@ def policies_and_frontier(
     ax.plot(*paths["bound"], **LINE)
     handles: list[Line2D | Patch] = []
     for row, look in zip(policies, looks([row["name"] for row in policies])):
-        at, halves = (
-            ([row["wait_min"]], [row["miss_pct"]]),
-            ([row["wait_min_half"]], [row["miss_pct_half"]]),
-        )
-        style = {**dots(look), "linestyle": "", "zorder": 3}
-        handles += ax.plot(*at, label=row["name"], **style)
+        at = [row["wait_min"]], [row["miss_pct"]]
+        halves = [row["wait_min_half"]], [row["miss_pct_half"]]
+        handles += ax.plot(*at, label=row["name"], linestyle="", zorder=3, **dots(look))
         intervals(ax, *at, *halves, colour=look.colour)
     handles.append(Line2D([], [], label="lower bound", **LINE))
     if "low" in paths:
@@ -166,8 +162,8 @@ def _ends(rows: Sequence[Mapping[str, Any]], name: str) -> Iterator[float]:
 
 
 def _corners(rows: Sequence[Mapping[str, Any]], kind: str) -> tuple[np.ndarray, np.ndarray]:
-    own = [(row["wait_min"], row["miss_pct"]) for row in rows if row["kind"] == kind]
-    wait_min, miss_pct = np.array(own, float).T
+    own = where(rows, kind=kind)
+    wait_min, miss_pct = np.array([(row["wait_min"], row["miss_pct"]) for row in own], float).T
     return wait_min, miss_pct
 
 
@@ -230,8 +226,7 @@ def _lags(fit: StockFit) -> list[Row]:
     for lag_h in LAGS_H:
         value, half_width = fit.polls.correlation(lag_h)
         if np.isfinite(value):
-            law = fit.correlation(lag_h)
-            own = {"correlation": value, "half_width": half_width, "law": law}
+            own = {"correlation": value, "half_width": half_width, "law": fit.correlation(lag_h)}
             found.append({"type": fit.stock.gpu, "lag_h": lag_h, **own})
     return found
 
@@ -276,13 +271,13 @@ def _draw_lags(ax: Axes, rows: list[Row]) -> None:
     lags = [row["lag_h"] for row in rows]
     ax.errorbar(
         lags,
-        [row["correlation"] for row in rows],
-        [row["half_width"] for row in rows],
+        numbers(rows, "correlation"),
+        numbers(rows, "half_width"),
         fmt="o",
         color="black",
         markersize=3,
         label="snapshots, 95 %",
     )
-    ax.plot(lags, [row["law"] for row in rows], color="#D55E00", label="fitted law")
+    ax.plot(lags, numbers(rows, "law"), color="#D55E00", label="fitted law")
     ax.axhline(0, color="grey", linewidth=0.5)
     ax.set(xlabel="lag (h)", ylabel="correlation", ylim=(-0.35, 1.05), xticks=range(0, 25, 6))

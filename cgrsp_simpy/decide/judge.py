@@ -14,7 +14,7 @@ from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_di
 from cgrsp_simpy.decide.recommend import COST, Prices
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
-from cgrsp_simpy.model.table import Table, figure_text
+from cgrsp_simpy.model.table import Table, figure_text, grouped
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.replicate import (
@@ -75,8 +75,7 @@ def judge(
     require(len(set(names)) == len(names) > 0, "scenarios", names, "one or more, names that differ")
     prices = Prices() if prices is None else prices
     require(isinstance(prices, Prices), "prices", prices, "a Prices")
-    weighed = prices.passed_to(check_policies(policies, made[0]).values())
-    named = check_policies(weighed, made[0])
+    named = check_policies(prices.passed_to(check_policies(policies, made[0]).values()), made[0])
     require(len(named) > 1, "policies", list(named), "two or more")
     store = open_store(out, "suite", named, seeds, scenarios=made, prices=asdict(prices))
     runs = replicate(
@@ -161,10 +160,7 @@ class Judgement(Results):
 
     @cached_property
     def _by_run(self) -> dict[tuple[str, str], list[Row]]:
-        found: dict[tuple[str, str], list[Row]] = {}
-        for row in self.rows:
-            found.setdefault((row["scenario"], row["policy"]), []).append(row)
-        return found
+        return grouped(self.rows, lambda row: (row["scenario"], row["policy"]))
 
     @cached_property
     def _figures(self) -> list[str]:
@@ -206,8 +202,7 @@ class Judgement(Results):
         default: all. confidence: of the interval. Result: as the scenarios; the regret, where the
         figure is the expected cost. Raises InputError for an unknown name, or no others.
         """
-        named = self.policies if others is None else others
-        rest = [each for each in named if each != policy]
+        rest = [each for each in (self.policies if others is None else others) if each != policy]
         require(len(rest) > 0, "others", others, "a policy or more")
         found = []
         for scenario in self.scenarios:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_one_of, check_shares, check_whole, require
 from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.model.table import csv_text, grouped
 from cgrsp_simpy.rental.record import Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.view import Policy
@@ -145,9 +145,7 @@ def month_rows(
     """One row a policy and replication: figures over all jobs of the month, and
     the sum of costs.
     """
-    months: dict[int, list[Day]] = {}
-    for each in calendar:
-        months.setdefault(each.replication, []).append(each)
+    months = grouped(calendar, lambda day: day.replication)
     return [
         {"policy": name, "seed": replication, **_month_figures(days, scenarios, policy, runs)}
         for name, policy in named.items()

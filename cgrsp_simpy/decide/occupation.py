@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job, Service
 from cgrsp_simpy.rental.scenario import Scenario
@@ -54,9 +55,7 @@ def levels_of(
     weights = np.array([job.weight if weighed else 1.0 for job, _ in drawn])
     complexities = [job.complexity - 1 for job, _ in drawn]
     keys = list(zip(complexities, _spans(factors), _spans(weights)))
-    places: dict[tuple[int, float, float], list[int]] = {}
-    for place, key in enumerate(keys):
-        places.setdefault(key, []).append(place)
+    places = grouped(range(len(keys)), keys.__getitem__)
     levels: list[Level] = []
     for (c, _, _), own in places.items():
         factor, weight = float(factors[own].min()), float(weights[own].min())

@@ -96,5 +96,4 @@ class Grid:
             ]
             for order in self.orders
         ]
-        lines = aligned([[figure, *self.places], *rows])
-        return "\n".join([*failures_told(self.study), *lines])
+        return "\n".join([*failures_told(self.study), *aligned([[figure, *self.places], *rows])])

@@ -25,6 +25,7 @@ from cgrsp_simpy.model.checks import (
     python_numbers,
     require,
 )
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.gpu import GpuType, round_robin
 from cgrsp_simpy.rental.policies import POLICIES
@@ -129,7 +130,7 @@ class Prices:
             "late_usd": self.price_late * sums.weighted_tardiness_s / 60 / days,
             "waits_usd": self.price_wait * sums.weighted_wait_s / 60 / days,
         }
-        return parts | {COST: sum(parts.values())}
+        return parts | {COST: summed(parts.values())}
 
 
 @dataclass(frozen=True)
@@ -338,7 +339,7 @@ class Trials:
                     raise PolicyError(f"{option}, seed {seed}: {outcome}")
                 parts = self.prices.bill(Totals(*outcome), option.slots, self.days)
                 own = {"bills_usd": BILLS, "inconvenience_usd": INCONVENIENCE}
-                sums = {name: sum(parts[part] for part in group) for name, group in own.items()}
+                sums = {name: summed(parts[part] for part in group) for name, group in own.items()}
                 self.figures[option][seed] = made.figures(outcome) | parts | sums
 
     def values(self, option: Option, figure: str, seeds: Sequence[int]) -> list[float]:
@@ -354,8 +355,7 @@ class Trials:
     def change(self, option: Option, other: Option, figure: str, seeds: Sequence[int]) -> Mean:
         """The paired difference of a figure, with its 95 % interval from LEAST_SEEDS on."""
         own, theirs = (self.values(each, figure, seeds) for each in (option, other))
-        in_order = bool(self.scenario.common)
-        return _with_enough(paired_difference(own, theirs, in_order=in_order))
+        return _with_enough(paired_difference(own, theirs, in_order=bool(self.scenario.common)))
 
 
 def _with_enough(found: Mean) -> Mean:
@@ -399,7 +399,7 @@ class Search:
 
     def excess(self, option: Option, seeds: Sequence[int]) -> float:
         """By what share of themselves limits are exceeded; 0 where all are kept."""
-        return sum(
+        return summed(
             max(0.0, (self.reached(option, figure, seeds) - most) / (most or 1.0))
             for figure, most in self.limits.items()
         )

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
@@ -217,8 +218,8 @@ def _workload(
     jobs in the mean, with lognormal seconds, of which half of the variance is the batch's.
     """
     if rng.random() >= 0.2:
-        work_s = sum(
-            share * sum(gpu.mean_execution_s[level] for gpu in slots) / len(slots)
+        work_s = summed(
+            share * summed(gpu.mean_execution_s[level] for gpu in slots) / len(slots)
             for level, share in enumerate(COMPLEXITY_MIX)
         )
         return PoissonWorkload(jobs, load * len(slots) / work_s, deadlines=deadlines)
@@ -239,7 +240,7 @@ def _log(
     """Jobs of given times, each up to a scale, at an offered load."""
     first, jobs = slots[0], len(submit)  # its speed is 1
     service_s = float(np.dot(COMPLEXITY_MIX, first.mean_execution_s)) * service
-    work_s = float(service_s.mean()) * sum(1 / gpu.speed for gpu in slots) / len(slots)
+    work_s = float(service_s.mean()) * summed(1 / gpu.speed for gpu in slots) / len(slots)
     last_s = jobs * work_s / (load * len(slots))
     return LoggedWorkload(
         submit_s=tuple((submit * last_s / submit[-1]).tolist()),

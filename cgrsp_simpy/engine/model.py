@@ -18,7 +18,7 @@ from cgrsp_simpy.engine.run import Run, Tally
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import View, first_come
 from cgrsp_simpy.model.checks import InputError, check_one_of
-from cgrsp_simpy.model.metric import Metric
+from cgrsp_simpy.model.metric import Metric, summed
 from cgrsp_simpy.model.policy import chosen
 from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.model.timeline import VISIT, Bands, Reasons, Timeline
@@ -141,8 +141,8 @@ class Model:
 
     def summary(self, run: Run) -> dict[str, Any]:
         """The figures of a run by name."""
-        capacity = sum(place.size for place in self.places()) * run.tally.end_s
-        held_pct = 100.0 * sum(run.held_s) / capacity if capacity else float("nan")
+        capacity = summed(place.size for place in self.places()) * run.tally.end_s
+        held_pct = 100.0 * summed(run.held_s) / capacity if capacity else float("nan")
         return {**run.tally.figures(), "utilisation_pct": held_pct}
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.places import Place, Places
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.policy import PlaceError
 
 Kind = TypeVar("Kind", bound=type)
@@ -133,7 +134,7 @@ class View:
         try:
             parts = tuple([(self._number(place), amount) for place, amount in chosen])
             total, least = (
-                sum(each[1] for each in parts),
+                summed(each[1] for each in parts),
                 min(each[1] for each in parts),
             )
         except (TypeError, ValueError):

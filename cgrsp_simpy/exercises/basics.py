@@ -80,78 +80,6 @@ def queue_over_events(run: Run) -> float:
     return float(np.mean([lengths[times_s <= instant][-1] for instant in instants]))
 
 
-SHORTEST = Exercise(
-    (
-        "A GPU that falls free takes the shortest waiting job. What is the mean wait of the four"
-        " jobs, in seconds?"
-    ),
-    number(
-        lambda: mean_wait_s(four_jobs("spt")),
-        "s",
-        1e-3,
-        Mistake(
-            lambda: mean_wait_s(four_jobs("fifo")),
-            "that is the wait if the oldest goes first; which one is the shortest?",
-        ),
-        Mistake(
-            lambda: mean_wait_s(four_jobs("spt")) / 60,
-            "in seconds, not in minutes",
-        ),
-        Mistake(
-            lambda: mean_wait_s(four_jobs("spt"), "finish_s"),
-            "the wait ends with the start of a job, not with its end",
-        ),
-        Mistake(
-            lambda: wait_of_those_who_wait_s(four_jobs("spt")),
-            "a job that starts at once counts, too, with a wait of 0",
-        ),
-        Mistake(
-            lambda: 4 * mean_wait_s(four_jobs("spt")),
-            "that is the sum of the waits, not their mean",
-        ),
-        way="go on from the lecture's table by hand: whom does each free GPU take?",
-    ),
-)
-MEAN_QUEUE = Exercise(
-    (
-        "First come, first served: how many jobs wait on average over time, from 0 s until the"
-        " last job ends?"
-    ),
-    number(
-        lambda: mean_queue(four_jobs("fifo")),
-        "jobs",
-        5e-3,
-        Mistake(
-            lambda: mean_wait_s(four_jobs("fifo")),
-            "that is the mean wait in seconds; how many jobs wait?",
-        ),
-        Mistake(
-            lambda: queue_over_events(four_jobs("fifo")),
-            (
-                "that is the mean over the rows of the table; a row that lasts longer should"
-                " count for more"
-            ),
-        ),
-        Mistake(
-            lambda: area(four_jobs("fifo")) / (four_jobs("fifo").tally.end_s - FIRST_S),
-            (
-                "the average starts at 0 s, not at the first arrival; nobody waits before it,"
-                " but the time counts"
-            ),
-        ),
-        Mistake(
-            lambda: area(four_jobs("fifo")),
-            "that is the area under the curve; over how long a time is it spread?",
-        ),
-        Mistake(
-            lambda: mean_queue(four_jobs("spt")),
-            "that is for the shortest first; here the oldest goes first",
-        ),
-        way="draw the number of waiting jobs over time, as the lecture does: what is its mean?",
-    ),
-)
-
-
 # ---- lecture 2: processes ----
 
 SUBMITS_S, DELAY_S, WORK_S = (0.0, 10.0, 20.0), 30.0, 60.0
@@ -167,27 +95,6 @@ def last_end_s(slots: int, delay_on_slot: bool = False) -> float:
         free_s[i % slots] = max(free_s[i % slots], submit_s + before_s) + on_slot_s + WORK_S
     return max(free_s)
 
-
-DOUBLE_BOOKING = Exercise(
-    "Three jobs on three slots with double booking: when does the last job end, in seconds?",
-    number(
-        lambda: last_end_s(slots=1),
-        "s",
-        1e-3,
-        Mistake(
-            lambda: last_end_s(slots=3),
-            "that is how it should be; here no job has requested a slot yet when the others come",
-        ),
-        Mistake(
-            lambda: last_end_s(slots=1, delay_on_slot=True),
-            "GPUs come side by side: a job holds its slot only from its request on",
-        ),
-        Mistake(
-            lambda: last_end_s(slots=2), "when job 2 is dispatched, is any slot requested already?"
-        ),
-        way="for each job: when is it dispatched, to which slot, and when does its GPU come?",
-    ),
-)
 
 BUNCH, PATIENCE_S = 3, 600
 
@@ -234,15 +141,6 @@ def dispatches_s(policy: str | Policy) -> np.ndarray:
     return np.asarray(simulate(plain(BUNCH_JOBS, (200.0,), slots=2), policy).jobs["dispatch_s"])
 
 
-IN_BUNCHES = Exercise(
-    (
-        "A policy that starts jobs, oldest first, on all idle slots once three wait or the oldest"
-        " has waited for 600 s."
-    ),
-    code("a policy, a function of a view", lambda: [{}], judge_bunches),
-)
-
-
 # ---- lecture 3: queues ----
 
 RATE_PER_S, MEAN_S, MOST_WAIT_S = 6 / 60, 60.0, 5.0
@@ -259,29 +157,6 @@ def separate_wait_s() -> np.ndarray:
     return np.array([float(mmc(RATE_PER_S / slots, 1 / MEAN_S, 1).wait_s) for slots in MANY_SLOTS])
 
 
-STAFFING = Exercise(
-    "6 jobs a minute of 60 s each: how many slots with one queue for a mean wait of at most 5 s?",
-    number(
-        lambda: slots_needed(mmc(RATE_PER_S, 1 / MEAN_S, MANY_SLOTS).wait_s),
-        "slots",
-        1e-9,
-        Mistake(
-            lambda: RATE_PER_S * MEAN_S,
-            "so many slots are busy on average; with no more than these the queue grows for ever",
-        ),
-        Mistake(
-            lambda: RATE_PER_S * MEAN_S + 1,
-            "with one slot more than the load the queue is stable; is it short?",
-        ),
-        Mistake(
-            lambda: slots_needed(separate_wait_s()),
-            "that is for a queue of its own before every slot; here all share one",
-        ),
-        way="let `cg.queueing.mmc` give the mean wait for several numbers of slots",
-    ),
-)
-
-
 @cache
 def surge() -> Run:
     """The run that the exercise on Little's law names."""
@@ -292,47 +167,6 @@ def little(until: str) -> float:
     """Arrivals per second of the whole run, times the mean time from submission to a column."""
     run = surge()
     return float(mean_wait_s(run, until) * len(run.jobs) / run.tally.end_s)
-
-
-def little_at_the_drawn_rate() -> float:
-    """The mistake of the rate that the workload names, which holds only while jobs arrive."""
-    run = surge()
-    return float(run.scenario.workload.rate_per_s * mean_wait_s(run, "dispatch_s"))
-
-
-LITTLE = Exercise(
-    (
-        "Surge day, FIFO, seed 3: how many jobs are waiting for their dispatch on average,"
-        " from 0 s to the end of the last job?"
-    ),
-    number(
-        lambda: little("dispatch_s"),
-        "jobs",
-        5e-3,
-        Mistake(
-            lambda: little("start_s"),
-            "that includes jobs whose GPU is on its way; they have been dispatched already",
-        ),
-        Mistake(
-            lambda: little("finish_s"),
-            "that is the number in the system; how many of them wait for their dispatch?",
-        ),
-        Mistake(
-            little_at_the_drawn_rate,
-            (
-                "the rate at which jobs arrive while they arrive; over the whole run, up to the end"
-                " of the last job, it is lower"
-            ),
-        ),
-        Mistake(
-            lambda: little("dispatch_s") * 60, "a mean wait in minutes goes with a rate per minute"
-        ),
-        Mistake(
-            lambda: little("dispatch_s") / 60, "a mean wait in minutes goes with a rate per minute"
-        ),
-        way="Little's law for the queue alone: which rate, and which time in it?",
-    ),
-)
 
 
 # ---- lecture 4: randomness ----
@@ -346,36 +180,6 @@ def seeds_worth() -> float:
     study = compare(day("normal"), ["fifo", "spt"], range(COMMON_SEEDS))
     fifo, spt = (np.array(study.values(policy, "wait_min")) for policy in study.policies)
     return float((fifo.var(ddof=1) + spt.var(ddof=1)) / (spt - fifo).var(ddof=1))
-
-
-INDEPENDENT_SEEDS = Exercise(
-    (
-        "How many independent seeds for each policy give the difference the variance that 50 common"
-        " seeds give it?"
-    ),
-    number(
-        lambda: COMMON_SEEDS * seeds_worth(),
-        "seeds",
-        1e-2,
-        Mistake(seeds_worth, "so many times the seeds; of how many?"),
-        Mistake(
-            lambda: COMMON_SEEDS * seeds_worth() ** 0.5,
-            (
-                "that is by the ratio of the widths; the width falls with the root of the"
-                " number of seeds"
-            ),
-        ),
-        Mistake(
-            lambda: 2 * COMMON_SEEDS * seeds_worth(),
-            "that is for both policies together; the question is for each",
-        ),
-        Mistake(
-            lambda: COMMON_SEEDS / seeds_worth(),
-            "the other way round: with independent seeds it takes more",
-        ),
-        way="set the variance of the difference with n seeds each equal to that of common seeds",
-    ),
-)
 
 
 @cache
@@ -392,44 +196,227 @@ def wait_by_streams_s(services: str) -> float:
     return mean_wait_s(simulate(plain(log, (10.0, 10.0, 10.0)), "fifo"))
 
 
-ONE_STREAM = Exercise(
-    "Gaps and service times from one stream, taken twice: what is the mean wait, in seconds?",
-    number(
-        lambda: wait_by_streams_s("arrivals"),
-        "s",
-        5e-3,
-        Mistake(
-            lambda: wait_by_streams_s("service"),
-            (
-                "that is with a stream for each purpose, as it should be; what if both take"
-                " the same one?"
-            ),
-        ),
-        Mistake(
-            lambda: float(mmc(1 / 12.5, 1 / 10, 1).wait_s),
-            (
-                "that is M/M/1's, whose service times know nothing of the gaps; here they are the"
-                " same numbers on another scale"
-            ),
-        ),
-        Mistake(lambda: wait_by_streams_s("arrivals") / 60, "in seconds, not in minutes"),
-        Mistake(
-            lambda: wait_by_streams_s("arrivals") + 10,
-            "the wait ends with the start of a job, not with its end",
-        ),
-        way="follow the first jobs by hand: when do they come, how long do they take?",
-    ),
-)
-
-
 EXERCISES: dict[str, Exercise] = {
-    "1.1": SHORTEST,
-    "1.2": MEAN_QUEUE,
-    "2.1": DOUBLE_BOOKING,
-    "2.2": IN_BUNCHES,
-    "3.1": STAFFING,
-    "3.2": LITTLE,
-    "4.1": INDEPENDENT_SEEDS,
-    "4.2": ONE_STREAM,
+    "1.1": Exercise(
+        (
+            "A GPU that falls free takes the shortest waiting job. What is the mean wait of the"
+            " four jobs, in seconds?"
+        ),
+        number(
+            lambda: mean_wait_s(four_jobs("spt")),
+            "s",
+            1e-3,
+            Mistake(
+                lambda: mean_wait_s(four_jobs("fifo")),
+                "that is the wait if the oldest goes first; which one is the shortest?",
+            ),
+            Mistake(
+                lambda: mean_wait_s(four_jobs("spt")) / 60,
+                "in seconds, not in minutes",
+            ),
+            Mistake(
+                lambda: mean_wait_s(four_jobs("spt"), "finish_s"),
+                "the wait ends with the start of a job, not with its end",
+            ),
+            Mistake(
+                lambda: wait_of_those_who_wait_s(four_jobs("spt")),
+                "a job that starts at once counts, too, with a wait of 0",
+            ),
+            Mistake(
+                lambda: 4 * mean_wait_s(four_jobs("spt")),
+                "that is the sum of the waits, not their mean",
+            ),
+            way="go on from the lecture's table by hand: whom does each free GPU take?",
+        ),
+    ),
+    "1.2": Exercise(
+        (
+            "First come, first served: how many jobs wait on average over time, from 0 s until the"
+            " last job ends?"
+        ),
+        number(
+            lambda: mean_queue(four_jobs("fifo")),
+            "jobs",
+            5e-3,
+            Mistake(
+                lambda: mean_wait_s(four_jobs("fifo")),
+                "that is the mean wait in seconds; how many jobs wait?",
+            ),
+            Mistake(
+                lambda: queue_over_events(four_jobs("fifo")),
+                (
+                    "that is the mean over the rows of the table; a row that lasts longer should"
+                    " count for more"
+                ),
+            ),
+            Mistake(
+                lambda: area(four_jobs("fifo")) / (four_jobs("fifo").tally.end_s - FIRST_S),
+                (
+                    "the average starts at 0 s, not at the first arrival; nobody waits before it,"
+                    " but the time counts"
+                ),
+            ),
+            Mistake(
+                lambda: area(four_jobs("fifo")),
+                "that is the area under the curve; over how long a time is it spread?",
+            ),
+            Mistake(
+                lambda: mean_queue(four_jobs("spt")),
+                "that is for the shortest first; here the oldest goes first",
+            ),
+            way="draw the number of waiting jobs over time, as the lecture does: what is its mean?",
+        ),
+    ),
+    "2.1": Exercise(
+        "Three jobs on three slots with double booking: when does the last job end, in seconds?",
+        number(
+            lambda: last_end_s(slots=1),
+            "s",
+            1e-3,
+            Mistake(
+                lambda: last_end_s(slots=3),
+                (
+                    "that is how it should be; here no job has requested a slot yet when the others"
+                    " come"
+                ),
+            ),
+            Mistake(
+                lambda: last_end_s(slots=1, delay_on_slot=True),
+                "GPUs come side by side: a job holds its slot only from its request on",
+            ),
+            Mistake(
+                lambda: last_end_s(slots=2),
+                "when job 2 is dispatched, is any slot requested already?",
+            ),
+            way="for each job: when is it dispatched, to which slot, and when does its GPU come?",
+        ),
+    ),
+    "2.2": Exercise(
+        (
+            "A policy that starts jobs, oldest first, on all idle slots once three wait or the"
+            " oldest has waited for 600 s."
+        ),
+        code("a policy, a function of a view", lambda: [{}], judge_bunches),
+    ),
+    "3.1": Exercise(
+        (
+            "6 jobs a minute of 60 s each: how many slots with one queue for a mean wait of at most"
+            " 5 s?"
+        ),
+        number(
+            lambda: slots_needed(mmc(RATE_PER_S, 1 / MEAN_S, MANY_SLOTS).wait_s),
+            "slots",
+            1e-9,
+            Mistake(
+                lambda: RATE_PER_S * MEAN_S,
+                (
+                    "so many slots are busy on average; with no more than these the queue grows for"
+                    " ever"
+                ),
+            ),
+            Mistake(
+                lambda: RATE_PER_S * MEAN_S + 1,
+                "with one slot more than the load the queue is stable; is it short?",
+            ),
+            Mistake(
+                lambda: slots_needed(separate_wait_s()),
+                "that is for a queue of its own before every slot; here all share one",
+            ),
+            way="let `cg.queueing.mmc` give the mean wait for several numbers of slots",
+        ),
+    ),
+    "3.2": Exercise(
+        (
+            "Surge day, FIFO, seed 3: how many jobs are waiting for their dispatch on average,"
+            " from 0 s to the end of the last job?"
+        ),
+        number(
+            lambda: little("dispatch_s"),
+            "jobs",
+            5e-3,
+            Mistake(
+                lambda: little("start_s"),
+                "that includes jobs whose GPU is on its way; they have been dispatched already",
+            ),
+            Mistake(
+                lambda: little("finish_s"),
+                "that is the number in the system; how many of them wait for their dispatch?",
+            ),
+            Mistake(
+                lambda: surge().scenario.workload.rate_per_s * mean_wait_s(surge(), "dispatch_s"),
+                (
+                    "the rate at which jobs arrive while they arrive; over the whole run, up to"
+                    " the end of the last job, it is lower"
+                ),
+            ),
+            Mistake(
+                lambda: little("dispatch_s") * 60,
+                "a mean wait in minutes goes with a rate per minute",
+            ),
+            Mistake(
+                lambda: little("dispatch_s") / 60,
+                "a mean wait in minutes goes with a rate per minute",
+            ),
+            way="Little's law for the queue alone: which rate, and which time in it?",
+        ),
+    ),
+    "4.1": Exercise(
+        (
+            "How many independent seeds for each policy give the difference the variance that"
+            " 50 common seeds give it?"
+        ),
+        number(
+            lambda: COMMON_SEEDS * seeds_worth(),
+            "seeds",
+            1e-2,
+            Mistake(seeds_worth, "so many times the seeds; of how many?"),
+            Mistake(
+                lambda: COMMON_SEEDS * seeds_worth() ** 0.5,
+                (
+                    "that is by the ratio of the widths; the width falls with the root of the"
+                    " number of seeds"
+                ),
+            ),
+            Mistake(
+                lambda: 2 * COMMON_SEEDS * seeds_worth(),
+                "that is for both policies together; the question is for each",
+            ),
+            Mistake(
+                lambda: COMMON_SEEDS / seeds_worth(),
+                "the other way round: with independent seeds it takes more",
+            ),
+            way=(
+                "set the variance of the difference with n seeds each equal to that of common seeds"
+            ),
+        ),
+    ),
+    "4.2": Exercise(
+        "Gaps and service times from one stream, taken twice: what is the mean wait, in seconds?",
+        number(
+            lambda: wait_by_streams_s("arrivals"),
+            "s",
+            5e-3,
+            Mistake(
+                lambda: wait_by_streams_s("service"),
+                (
+                    "that is with a stream for each purpose, as it should be; what if both take"
+                    " the same one?"
+                ),
+            ),
+            Mistake(
+                lambda: float(mmc(1 / 12.5, 1 / 10, 1).wait_s),
+                (
+                    "that is M/M/1's, whose service times know nothing of the gaps; here they"
+                    " are the same numbers on another scale"
+                ),
+            ),
+            Mistake(lambda: wait_by_streams_s("arrivals") / 60, "in seconds, not in minutes"),
+            Mistake(
+                lambda: wait_by_streams_s("arrivals") + 10,
+                "the wait ends with the start of a job, not with its end",
+            ),
+            way="follow the first jobs by hand: when do they come, how long do they take?",
+        ),
+    ),
 }
 """Exercises of the lectures on the basics, by number."""

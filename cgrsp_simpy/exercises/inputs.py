@@ -41,14 +41,13 @@ def _chi_square_p(fitted: int, law: stats.rv_continuous = stats.gamma) -> float:
 # ---- lecture 10: variates and streams ----
 
 LEAST_C = math.sqrt(2 * math.e / math.pi)  # of |Z| under an exponential density of mean 1
-RATES = ArrivalRates(((2.0,) * 8 + (10.0,) * 12 + (2.0,) * 4,), start_h=8.0)
+RATES_PER_H = ((2.0,) * 8 + (10.0,) * 12 + (2.0,) * 4,)  # of one day
 
 
 def _last_h(start_h: float) -> float:
     """When the 500th job comes, if the run starts at an hour of the day."""
     expected = stream(10, "exercise").standard_exponential(500).cumsum()
-    rates = ArrivalRates(RATES.per_h, start_h)
-    return float(rates.times_s(expected)[-1] / 3600)
+    return float(ArrivalRates(RATES_PER_H, start_h).times_s(expected)[-1] / 3600)
 
 
 def _last_at_one_rate_h(per_h: float) -> float:

@@ -13,6 +13,7 @@ from scipy import stats
 
 from cgrsp_simpy.analysis.statistics import holm, mean, paired_difference
 from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number, same
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
 
@@ -473,7 +474,7 @@ EXERCISES: dict[str, Exercise] = {
                 ),
                 Mistake(lambda *_: 1.0, "that counts the walk, without its weight"),
                 Mistake(
-                    lambda gaps_s, works_s, _: math.exp(-TILT * float(sum(works_s) - sum(gaps_s))),
+                    lambda gaps_s, works_s, _: math.exp(-TILT * (summed(works_s) - summed(gaps_s))),
                     "stop where the walk gets over the level for the first time",
                 ),
             ),

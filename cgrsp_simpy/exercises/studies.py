@@ -15,6 +15,7 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import Mean, batch_means, holm, mean, replications_needed
 from cgrsp_simpy.exercises.basics import plain
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.workload import PoissonWorkload
@@ -52,15 +53,6 @@ def _needed(share: float) -> float:
 
 def _pilot() -> Mean:
     return mean(_fifo_waits_min(20))
-
-
-def _needed_without_t() -> float:
-    """The days until the standard error, not the half width, is 2 % of the mean."""
-    return math.ceil((_pilot().sd / (0.02 * _pilot().mean)) ** 2)
-
-
-def _needed_by_rule_of_three() -> float:
-    return math.ceil(20 * _pilot().half_width / (0.02 * _pilot().mean))
 
 
 # ---- 6.1: who starves ----
@@ -108,26 +100,22 @@ def _judge_policy(given: Any) -> str:
 def _held_s(scenario: Scenario, slot: int, hour: float) -> float:
     gpu, market = scenario.slots[slot], scenario.market
     chances = market.probabilities(gpu, 3600 * hour)
-    delay_s = sum(chance * sum(bounds) / 2 for chance, bounds in zip(chances, market.delay_s))
-    return delay_s + sum(
+    delay_s = summed(chance * sum(bounds) / 2 for chance, bounds in zip(chances, market.delay_s))
+    return delay_s + summed(
         share * each for share, each in zip(scenario.workload.mix, gpu.mean_execution_s)
     )
 
 
 def _pace_at(hour: float) -> Callable[[Scenario], float]:
     """Jobs a second at most, slot by slot."""
-    return lambda scenario: sum(
+    return lambda scenario: summed(
         1 / _held_s(scenario, slot, hour) for slot in range(len(scenario.slots))
     )
 
 
 def _pace_of_mean(scenario: Scenario) -> float:
     slots = range(len(scenario.slots))
-    return len(slots) ** 2 / sum(_held_s(scenario, slot, 5) for slot in slots)
-
-
-def _work_alone(scenario: Scenario) -> float:
-    return scenario.workload.rate_per_s / scenario.known().offered_load
+    return len(slots) ** 2 / summed(_held_s(scenario, slot, 5) for slot in slots)
 
 
 def _slots(pace: Callable[[Scenario], float]) -> float:
@@ -230,12 +218,12 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _needed(0.01),
                 "that is for 1 %: the half width is half of the interval, not all of it",
             ),
-            Mistake(
-                _needed_without_t,
+            Mistake(  # the standard error, not the half width
+                lambda: math.ceil((_pilot().sd / (0.02 * _pilot().mean)) ** 2),
                 "that makes the standard error 2 %; a half width is t times as wide",
             ),
             Mistake(
-                _needed_by_rule_of_three,
+                lambda: math.ceil(20 * _pilot().half_width / (0.02 * _pilot().mean)),
                 "half widths fall with the root of the number of days",
             ),
             way="`replications_needed` takes the waits of the pilot and the half width as a share",
@@ -279,7 +267,8 @@ EXERCISES: dict[str, Exercise] = {
             "slots",
             0.0,
             Mistake(
-                lambda: _slots(_work_alone), "that counts execution alone; what else holds a slot?"
+                lambda: _slots(lambda own: own.workload.rate_per_s / own.known().offered_load),
+                "that counts execution alone; what else holds a slot?",
             ),
             Mistake(
                 lambda: _slots(_pace_at(0)),

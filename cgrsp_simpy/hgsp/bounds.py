@@ -14,11 +14,12 @@ import scipy
 from cgrsp_simpy.analysis.solver import SOLVED, tried_twice
 from cgrsp_simpy.hgsp.branch import by_few
 from cgrsp_simpy.hgsp.instance import Floats, Instance
+from cgrsp_simpy.model.metric import summed
 
 log = logging.getLogger(__name__)
 
 MOST_TASKS, MOST_VARIABLES, MOST_INTERVALS = 500, 60_000, 100  # of the program
-FINE_INTERVALS = 2000
+FINE_EDGES = 2001
 TASKS_AT_ONCE = 200  # whose runs are looked through together, for the memory that takes
 ROUNDING = 1e-9  # of what is paid: more than rounding can add to a bound
 
@@ -73,7 +74,7 @@ def by_capacity(instance: Instance) -> float:
     prices = _prices(instance, models, edges_s, every)
     if prices is None:
         return 0.0
-    fine_s = np.linspace(begin_s, end_s, FINE_INTERVALS + 1)
+    fine_s = np.linspace(begin_s, end_s, FINE_EDGES)
     lines = _along_lines(models, edges_s, prices, fine_s)
     return max(
         0.0, _worth(instance, models, edges_s, prices), _worth(instance, models, fine_s, lines)
@@ -104,7 +105,7 @@ def _span(instance: Instance, models: list[_Model]) -> tuple[float, float]:
     """From the first arrival to when GPUs that never wait would have done all, about; later time
     is free.
     """
-    rate = sum(model.number / model.mean_s for model in models)
+    rate = summed(model.number / model.mean_s for model in models)
     work_s = instance.tasks / rate + instance.least_time_s.max()
     return float(instance.arrival_s.min()), float(instance.arrival_s.max() + work_s)
 

@@ -48,11 +48,8 @@ def least_of_few(instance: Instance, tasks: Sequence[int], nodes: int = MOST_NOD
     8 (1960) 487-503); and of partial schedules of the same tasks, one that ends no sooner on any
     GPU and costs no less than another is left.
     """
-    rows = [
-        (instance.arrival_s[k], instance.deadline_s[k], instance.weight[k], instance.times_s[k])
-        for k in tasks
-    ]
-    jobs = [(float(a), float(d), float(w), times.tolist()) for a, d, w, times in rows]
+    columns = (instance.arrival_s, instance.deadline_s, instance.weight, instance.times_s)
+    jobs = list(zip(*(column[list(tasks)].tolist() for column in columns)))
 
     def bound(cost: float, free_s: tuple[float, ...], left: frozenset[int]) -> float:
         for k in left:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import time
-from itertools import combinations, permutations
+from itertools import combinations, count, permutations
 
 import numpy as np
 import scipy
@@ -43,7 +43,20 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
     if known.weighted_tardiness == 0:
         return Solution(known, optimal=True)
     model, least = _Model(instance, known.weighted_tardiness), lower_bound(instance)
-    found = _solved(model, time_limit_s)
+    end_s = time.perf_counter() + time_limit_s
+    found = tried_twice(
+        lambda presolve: scipy.optimize.milp(
+            model.cost,
+            constraints=model.constraints,
+            bounds=model.bounds,
+            integrality=model.whole,
+            options={
+                "time_limit": max(0.0, end_s - time.perf_counter()),
+                "mip_rel_gap": 0.0,
+                "presolve": presolve,
+            },
+        )
+    )
     if found.status not in (SOLVED, LIMIT):
         log.warning(
             "%s: the solver failed, with presolve and without: %s", instance.name, found.message
@@ -53,22 +66,6 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
     best = min(schedules, key=lambda schedule: schedule.weighted_tardiness)
     bound = least if found.mip_dual_bound is None else max(least, float(found.mip_dual_bound))
     return Solution(best, bound=min(bound, best.weighted_tardiness), optimal=found.status == SOLVED)
-
-
-def _solved(model: _Model, time_limit_s: float) -> scipy.optimize.OptimizeResult:
-    end_s = time.perf_counter() + time_limit_s
-
-    def solve(presolve: bool) -> scipy.optimize.OptimizeResult:
-        left_s = max(0.0, end_s - time.perf_counter())
-        return scipy.optimize.milp(
-            model.cost,
-            constraints=model.constraints,
-            bounds=model.bounds,
-            integrality=model.whole,
-            options={"time_limit": left_s, "mip_rel_gap": 0.0, "presolve": presolve},
-        )
-
-    return tried_twice(solve)
 
 
 class _Model:
@@ -83,8 +80,10 @@ class _Model:
     def __init__(self, instance: Instance, known: float) -> None:
         self.instance = instance
         n, m = instance.times_s.shape
-        self._pairs = {pair: number for number, pair in enumerate(permutations(range(n), 2))}
-        self._size = n * m + 2 * n + len(self._pairs)
+        self._x = np.arange(n * m).reshape(n, m)
+        self._s, self._t = n * m + np.arange(2 * n).reshape(2, n)
+        self._y = dict(zip(permutations(range(n), 2), count(n * m + 2 * n)))
+        self._size = n * m + 2 * n + len(self._y)
         self._fits = np.isfinite(instance.times_s)
         self._times_s = np.where(self._fits, instance.times_s, 0.0)
         self._latest_s = self._latest(known)
@@ -96,9 +95,9 @@ class _Model:
             self._keep_apart(i, k)
         self._order_equal_gpus()
         self.cost = np.zeros(self._size)
-        self.cost[n * m + n : n * m + 2 * n] = instance.weight  # Eq. 1
+        self.cost[self._t] = instance.weight  # Eq. 1
         self.whole = np.ones(self._size)
-        self.whole[n * m : n * m + 2 * n] = 0
+        self.whole[[self._s, self._t]] = 0
         self.bounds = self._limits()
         self.constraints = self._matrix()
 
@@ -113,29 +112,13 @@ class _Model:
         last_s = float(jobs.arrival_s.max() + self._times_s.max(axis=1).sum())
         return np.asarray(np.minimum(last_s, jobs.deadline_s + allowed_s))
 
-    def _x(self, i: int, j: int) -> int:
-        return i * len(self.instance.gpus) + j
-
-    def _s(self, i: int) -> int:
-        return self.instance.times_s.size + i
-
-    def _t(self, i: int) -> int:
-        return self._s(i) + self.instance.tasks
-
-    def _y(self, i: int, k: int) -> int:
-        return self.instance.times_s.size + 2 * self.instance.tasks + self._pairs[i, k]
-
     def _completion(self, i: int) -> dict[int, float]:
         """c_i = s_i + sum over j of x_ij p_ij (Eq. 4)."""
-        return {
-            self._s(i): 1.0,
-            **{self._x(i, j): self._times_s[i, j] for j in range(len(self.instance.gpus))},
-        }
+        return {self._s[i]: 1.0, **dict(zip(self._x[i], self._times_s[i]))}
 
     def _assign(self, i: int) -> None:
-        own = range(len(self.instance.gpus))
-        self._rows.append(({self._x(i, j): 1.0 for j in own}, 1.0, 1.0))  # Eq. 2
-        late = {**{name: -factor for name, factor in self._completion(i).items()}, self._t(i): 1.0}
+        self._rows.append((dict.fromkeys(self._x[i], 1.0), 1.0, 1.0))  # Eq. 2
+        late = {**{name: -factor for name, factor in self._completion(i).items()}, self._t[i]: 1.0}
         # T_i >= c_i - d_i, of Eq. 1
         self._rows.append((late, -self.instance.deadline_s[i], np.inf))
         self._rows.append((self._completion(i), -np.inf, self._latest_s[i]))
@@ -144,13 +127,13 @@ class _Model:
         """Eq. 6: of two tasks on one GPU either precedes the other, and ends before it starts;
         H is as small as it can be.
         """
-        both = {self._y(i, k): 1.0, self._y(k, i): 1.0}
+        both = {self._y[i, k]: 1.0, self._y[k, i]: 1.0}
         self._rows.append((both, -np.inf, 1.0))
         for j in np.flatnonzero(self._fits[i] & self._fits[k]).tolist():
-            self._rows.append(({**both, self._x(i, j): -1.0, self._x(k, j): -1.0}, -1.0, np.inf))
+            self._rows.append(({**both, self._x[i, j]: -1.0, self._x[k, j]: -1.0}, -1.0, np.inf))
         for first, second in ((i, k), (k, i)):
             big = max(0.0, self._latest_s[first] - self.instance.arrival_s[second])
-            row = {**self._completion(first), self._s(second): -1.0, self._y(first, second): big}
+            row = {**self._completion(first), self._s[second]: -1.0, self._y[first, second]: big}
             self._rows.append((row, -np.inf, big))
 
     def _start_after_those_before(self, k: int) -> None:
@@ -162,16 +145,16 @@ class _Model:
         jobs, n = self.instance, self.instance.tasks
         for since_s in np.unique(jobs.arrival_s[jobs.arrival_s <= jobs.arrival_s[k]]):
             before = [i for i in range(n) if i != k and jobs.arrival_s[i] >= since_s]
-            least = {self._s(k): 1.0, **{self._y(i, k): -jobs.least_time_s[i] for i in before}}
+            least = {self._s[k]: 1.0, **{self._y[i, k]: -jobs.least_time_s[i] for i in before}}
             self._rows.append((least, since_s, np.inf))
             for j in np.flatnonzero(self._fits[k]).tolist():
                 own = [i for i in before if self._fits[i, j]]
                 more = float(sum(self._times_s[i, j] - jobs.least_time_s[i] for i in own))
                 if more > 0:
                     row = {
-                        self._s(k): 1.0,
-                        self._x(k, j): -more,
-                        **{self._y(i, k): -self._times_s[i, j] for i in own},
+                        self._s[k]: 1.0,
+                        self._x[k, j]: -more,
+                        **{self._y[i, k]: -self._times_s[i, j] for i in own},
                     }
                     self._rows.append((row, since_s - more, np.inf))
 
@@ -184,17 +167,13 @@ class _Model:
             if np.array_equal(times_s[j], times_s[j - 1]):
                 fit = np.flatnonzero(self._fits[:, j]).tolist()
                 for place, i in enumerate(fit):
-                    row = {
-                        self._x(i, j): 1.0,
-                        **{self._x(earlier, j - 1): -1.0 for earlier in fit[:place]},
-                    }
+                    row = {self._x[i, j]: 1.0, **dict.fromkeys(self._x[fit[:place], j - 1], -1.0)}
                     self._rows.append((row, -np.inf, 0.0))
 
     def _limits(self) -> scipy.optimize.Bounds:
         least, most = np.zeros(self._size), np.ones(self._size)
-        jobs, n = self.instance, self.instance.tasks
-        most[: jobs.times_s.size] = self._fits.ravel()  # Eq. 3
-        starts, late = slice(self._s(0), self._s(0) + n), slice(self._t(0), self._t(0) + n)
+        jobs, starts, late = self.instance, self._s, self._t
+        most[self._x] = self._fits  # Eq. 3
         least[starts] = jobs.arrival_s  # Eq. 5
         most[starts] = np.maximum(jobs.arrival_s, self._latest_s - jobs.least_time_s)
         least[late] = np.maximum(0.0, jobs.arrival_s + jobs.least_time_s - jobs.deadline_s)
@@ -202,25 +181,20 @@ class _Model:
         return scipy.optimize.Bounds(least, most)
 
     def _matrix(self) -> scipy.optimize.LinearConstraint:
-        rows, columns, values = [], [], []
-        for number, (row, _, _) in enumerate(self._rows):
-            rows += [number] * len(row)
-            columns += list(row)
-            values += list(row.values())
-        at = np.array([rows, columns], dtype=np.int32)  # SciPy 1.13.0 hands HiGHS no wider ones
-        matrix = scipy.sparse.csr_array(
-            (values, (at[0], at[1])), shape=(len(self._rows), self._size)
-        )
-        return scipy.optimize.LinearConstraint(
-            matrix, [low for _, low, _ in self._rows], [high for _, _, high in self._rows]
-        )
+        rows, lows, highs = zip(*self._rows)
+        entries = ((number, *entry) for number, row in enumerate(rows) for entry in row.items())
+        *places, values = zip(*entries)
+        at = tuple(np.array(places, dtype=np.int32))  # SciPy 1.13.0 hands HiGHS no wider ones
+        matrix = scipy.sparse.csr_array((values, at), shape=(len(rows), self._size))
+        return scipy.optimize.LinearConstraint(matrix, lows, highs)
 
     def schedule(self, solution: Floats) -> Schedule:
         """The schedule that a solution stands for, each task as early as its GPU's order allows."""
-        n, m = self.instance.times_s.shape
-        chosen = solution[: n * m].reshape(n, m).argmax(axis=1)
-        start_s = solution[self._s(0) : self._s(0) + n]
+        chosen, start_s = solution[self._x].argmax(axis=1), solution[self._s]
         return from_sequences(
             self.instance,
-            [sorted(np.flatnonzero(chosen == j), key=lambda i: start_s[i]) for j in range(m)],
+            [
+                sorted(np.flatnonzero(chosen == j), key=start_s.__getitem__)
+                for j in range(len(self.instance.gpus))
+            ],
         )

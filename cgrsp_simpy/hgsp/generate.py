@@ -24,6 +24,7 @@ from cgrsp_simpy.model.checks import (
     entries_of,
     require,
 )
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
 SPEED = 30.0  # at which the laws of the deadlines take a task's time: the A30's of the text
@@ -96,7 +97,7 @@ class Level:
     @property
     def span_s(self) -> float:
         """How long tasks arrive, on average, seconds: their mean work over load and speed."""
-        speed = sum(gpu.speed for gpu in self.gpus)
+        speed = summed(gpu.speed for gpu in self.gpus)
         return self.tasks * sum(self.workload) / 2 / (self.load * speed)
 
     @property

@@ -24,14 +24,15 @@ from cgrsp_simpy.model.checks import (
     check_whole,
     entries_of,
     order_columns,
+    refuse,
     require,
     set_columns,
 )
 from cgrsp_simpy.model.files import (
     check_keys,
-    csv_faults,
     csv_rows,
     entries,
+    faults_of,
     listed,
     make,
     read_toml,
@@ -226,17 +227,24 @@ class Instance:
         times_s = times_s if times_s.size else self.related_s
         shape = (self.tasks, len(self.gpus))
         require(times_s.shape == shape, "shape of times_s", times_s.shape, f"{shape}")
-        for index, j in np.argwhere(~(times_s > 0))[:1].tolist():
-            name = f"time of {self._called(index + 1)} on GPU {j + 1}"
-            require(False, name, float(times_s[index, j]), "a number > 0, or inf: it does not fit")
+        refuse(
+            ~(times_s > 0),
+            lambda index, j: (
+                f"time of {self._called(index + 1)} on GPU {j + 1}(={times_s[index, j].item()})"
+                " must be a number > 0, or inf: it does not fit"
+            ),
+        )
         most_gb = max(gpu.memory_gb for gpu in self.gpus)
         times_s = np.where(np.isinf(self.related_s), np.inf, times_s)
-        for index in np.flatnonzero(np.isinf(times_s).all(axis=1))[:1]:
-            needs, called = self.memory_gb[index].item(), self._called(index + 1)
-            if needs <= most_gb:
-                raise InputError(f"{called} fits on no GPU: each of its times is inf")
-            told = f"memory_gb of {called}(={needs!r}) fits on no GPU"
-            raise InputError(f"{told}; the largest has {most_gb:g} GB")
+        refuse(
+            np.isinf(times_s).all(axis=1),
+            lambda index: (
+                f"{self._called(index + 1)} fits on no GPU: each of its times is inf"
+                if self.memory_gb[index] <= most_gb
+                else f"memory_gb of {self._called(index + 1)}(={self.memory_gb[index].item()}) fits"
+                f" on no GPU; the largest has {most_gb:g} GB"
+            ),
+        )
         object.__setattr__(self, "times_s", times_s)
 
     def _check_free(self) -> None:
@@ -300,7 +308,7 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
     InputError with the file's name, and the line where there is one.
     """
     path = Path(path)
-    with csv_faults(path):
+    with faults_of(path):
         if path.suffix == ".toml":
             table = read_toml(path)
             check_keys("the file", table, ("gpu",))
@@ -329,7 +337,7 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     with the file's name, and the line where there is one.
     """
     path = Path(path)
-    with csv_faults(path):
+    with faults_of(path):
         found = csv_rows(path, COLUMNS[1:], AUTHORS)
         timed = _timed(found[0][1] if found else {}, gpus)
         numbers = (*COLUMNS, *timed)

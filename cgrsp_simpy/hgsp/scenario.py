@@ -25,6 +25,7 @@ from cgrsp_simpy.hgsp.view import Task, View, planned_s
 from cgrsp_simpy.model.checks import (
     InputError,
     check_bool,
+    check_given,
     check_number,
     check_one_of,
     check_whole,
@@ -109,16 +110,12 @@ class Scenario(Model):
             check_one_of("load level", self.source, LEVELS)
         known = isinstance(self.source, (str, Level, Instance))
         require(known, "source", self.source, "a Level or its name, or an Instance")
-        check_number("noise", self.noise, least=0)
-        require(self.noise <= MOST_NOISE, "noise", self.noise, f"at most {MOST_NOISE}")
+        check_number("noise", self.noise, least=0, most=MOST_NOISE)
         check_number("delay_s", self.delay_s, least=0)
         check_bool("unknown_arrivals", self.unknown_arrivals)
-        if self.replan_s is not None:
-            check_number("replan_s", self.replan_s, above=0)
-        if self.moves is not None:
-            check_whole("moves", self.moves, least=1)
-        if self.seconds is not None:
-            check_number("seconds", self.seconds, above=0)
+        check_given(self, check_number, "replan_s", above=0)
+        check_given(self, check_whole, "moves", least=1)
+        check_given(self, check_number, "seconds", above=0)
 
     @property
     def name(self) -> str:

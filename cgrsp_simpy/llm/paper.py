@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgrsp_simpy.model.metric import summed
+
 GPUS, DEGREE = 16, 2  # of the cluster; tau of a request
 TOKENS_PER_S = 1000.0  # of a request; the decode phase adds nothing
 STEP_S = 0.01  # Section VI.D
@@ -40,8 +42,8 @@ def printed_loop(policy: str, double_count: bool) -> dict[str, float]:
         running += [now_s + time_s for _, time_s in starts]
         now_s += STEP_S
     return {
-        "weighted_response": sum(weight * end_s for weight, end_s in ended),  # Eq. 16, a_i = 0
-        "mean_response_s": sum(end_s for _, end_s in ended) / len(ended),
+        "weighted_response": summed(weight * end_s for weight, end_s in ended),  # Eq. 16, a_i = 0
+        "mean_response_s": summed(end_s for _, end_s in ended) / len(ended),
         "completed": len(ended),
     }
 

@@ -22,7 +22,7 @@ from cgrsp_simpy.llm.requests import Offered, RequestList
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import Roofline, StepTable, StepTime, llama2_70b
 from cgrsp_simpy.model.checks import InputError, check_fields, check_number, require
-from cgrsp_simpy.model.metric import Metric
+from cgrsp_simpy.model.metric import Metric, summed
 from cgrsp_simpy.model.streams import Draw
 
 TIMES = {
@@ -181,7 +181,7 @@ class Scenario(Model):
         jobs, batches = run.jobs, run.plan
         span_s = float(jobs["finish_s"].max() - jobs["submit_s"].min())
         found = self._of_requests(jobs)
-        busy_s = sum(batch.busy_s for batch in batches)
+        busy_s = summed(batch.busy_s for batch in batches)
         return {
             **found,
             "goodput_per_s": found["goodput_pct"] / 100 * len(jobs) / span_s,

@@ -19,7 +19,7 @@ from cgrsp_simpy.model.checks import (
     check_whole,
     require,
 )
-from cgrsp_simpy.model.files import csv_faults, csv_rows
+from cgrsp_simpy.model.files import csv_rows, faults_of
 
 StepTime = Callable[[int, int, int, int], float]
 """Seconds of a step that prefills so many prompts of so many tokens in all, and decodes one token
@@ -179,7 +179,7 @@ def read_steps(path: str | Path) -> StepTable:
     the batch did not fit, or the output ended before its tokens. Raises InputError with the
     file's name, and the line where there is one.
     """
-    with csv_faults(path):
+    with faults_of(path):
         given = csv_rows(path, ())
         splitwise = bool(given) and not {*SPLITWISE}.difference(given[0][1])
         if not splitwise:

@@ -10,7 +10,6 @@ import csv
 import gzip
 import logging
 import re
-import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple, TextIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.model.checks import InputError, require, tried
 from cgrsp_simpy.model.files import Text, Zones, check_named, timestamp, zoned
 
 # the numbers of lines, and their cells, or what is wrong with them
@@ -35,19 +34,6 @@ codecs.register_error(
     "cgrsp_simpy.latin1",
     lambda error: (error.object[error.start : error.end].decode("latin-1"), error.end),  # type: ignore[attr-defined]
 )
-
-
-@contextmanager
-def faults_of(path: Path) -> Iterator[None]:
-    """Name the file in whatever goes wrong with it, as an InputError of one line."""
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: damaged gzip file ({error})") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 @contextmanager
@@ -172,9 +158,10 @@ class Field:
         """
         faults: Faults = {}
         try:
-            values, none = np.array(list(map(self.read, texts))), np.zeros(len(texts), dtype=bool)
+            values = np.array(list(map(self.read, texts)))
         except ValueError:
-            values, none = self._one_by_one(column, texts, faults)
+            values = np.array([tried(self.read, text) for text in texts], dtype=np.float64)
+        none = np.zeros(len(texts), dtype=bool)
         for row in np.flatnonzero(np.isnan(values) & ~none).tolist():
             none[row] = self.is_none(texts[row])
         if self.minus:
@@ -183,22 +170,9 @@ class Field:
         if self.whole:
             ok &= values == np.floor(values)
         for row in np.flatnonzero(~ok & ~none).tolist():
-            faults.setdefault(row, f"{column}(={texts[row][:50]!r}) must be {self.allowed}")
+            faults[row] = f"{column}(={texts[row][:50]!r}) must be {self.allowed}"
         values[none | ~ok] = np.nan
         return values * self.unit, faults
-
-    def _one_by_one(
-        self, column: str, texts: Sequence[str], faults: Faults
-    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        values, none = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
-        for row, text in enumerate(texts):
-            try:
-                values[row] = self.read(text)
-            except ValueError:
-                none[row] = self.is_none(text)
-                if not none[row]:
-                    faults[row] = f"{column}(={text[:50]!r}) must be {self.allowed}"
-        return values, none
 
 
 class Clock:
@@ -236,18 +210,13 @@ class Clock:
         self, field: Field, column: str, texts: Sequence[str], lines: Sequence[int]
     ) -> tuple[Array, Faults]:
         faults: Faults = {}
-        found: list[datetime | None] = []
-        for row, text in enumerate(texts):
-            try:
-                stamp, has = zoned(text.strip())
-            except ValueError:
-                found.append(None)
-                if not field.is_none(text):
-                    faults[row] = f"{column}(={text[:50]!r}) must be {FORM}"
-            else:
-                found.append(stamp)
-                self.zones.see(lines[row], has)
-        return np.array(found, dtype="datetime64[us]"), faults
+        found = [tried(zoned, text.strip()) for text in texts]
+        for row, stamp in enumerate(found):
+            if stamp is not None:
+                self.zones.see(lines[row], stamp[1])
+            elif not field.is_none(texts[row]):
+                faults[row] = f"{column}(={texts[row][:50]!r}) must be {FORM}"
+        return np.array([stamp and stamp[0] for stamp in found], dtype="datetime64[us]"), faults
 
 
 def _is_stamp(text: str, column: str) -> bool | None:
@@ -256,13 +225,8 @@ def _is_stamp(text: str, column: str) -> bool | None:
     20241120 is a day in a column of that name alone.
     """
     ways: tuple[Callable[[str], object], ...] = (float, timestamp)
-    for way in ways if column != "timestamp" else reversed(ways):
-        try:
-            way(text)
-        except ValueError:
-            continue
-        return way is timestamp
-    return None
+    tried_ways = ways if column != "timestamp" else reversed(ways)
+    return next((way is timestamp for way in tried_ways if tried(way, text) is not None), None)
 
 
 def seconds_between(start: Any, times: Array) -> Floats:

@@ -32,11 +32,14 @@ from cgrsp_simpy.logs.fields import (
 from cgrsp_simpy.logs.wfformat import WFFORMAT
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.files import timestamp
+from cgrsp_simpy.model.metric import summed
 
 NONE = ("", "Unknown", "None")
 # Slurm's plain number is MB
 GB_PER = {"": 2.0**-10, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0, "T": 2.0**10, "P": 2.0**20}
 COUNT = {"": 1.0, "K": 1e3, "M": 1e6}  # Slurm shortens counts, too
+# columns, what each is called in a text, and its unit
+ASKED = (("cores", "cpu", COUNT), ("memory_gb", "mem", GB_PER), ("nodes", "node", COUNT))
 AMOUNT = re.compile(r"(\d+(?:\.\d*)?)([KMGTP]?)")
 TRES = "like cpu=8,mem=64G,node=1,gres/gpu=2"
 WHOLE = "of whole GPUs: a MIG slice is none"
@@ -79,30 +82,23 @@ def _gpus(tres: dict[str, str]) -> float:
     """GPUs of all types; Slurm may tell their sum, their types, or both."""
     if "gres/gpu" in tres:
         return _amount(tres["gres/gpu"], COUNT)
-    return sum(
+    return summed(
         _amount(count, COUNT) for name, count in tres.items() if name.startswith("gres/gpu:")
     )
 
 
 def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
     """GPUs, cores, memory and nodes of each job, and whether a text is none of the kind."""
-    columns = {
-        name: np.full(len(texts), np.nan) for name in ("gpus", "cores", "memory_gb", "nodes")
-    }
+    names = ("gpus", *(name for name, *_ in ASKED))
+    columns = {name: np.full(len(texts), np.nan) for name in names}
     bad = np.zeros(len(texts), dtype=bool)
     for row, text in enumerate(texts):
         if text and not all(map(ENTRY.fullmatch, text.split(","))):
             bad[row] = True
             continue
         tres = dict(entry.split("=") for entry in text.split(",") if entry)
-        found = {"gpus": _gpus(tres)}
-        found |= {
-            name: _amount(tres[key], COUNT)
-            for name, key in (("cores", "cpu"), ("nodes", "node"))
-            if key in tres
-        }
-        if "mem" in tres:
-            found["memory_gb"] = _amount(tres["mem"], GB_PER)
+        told = {name: _amount(tres[key], unit) for name, key, unit in ASKED if key in tres}
+        found = {"gpus": _gpus(tres), **told}
         bad[row] = any(not value <= MOST for value in found.values()) or found["gpus"] % 1 != 0
         for name, value in found.items():
             columns[name][row] = value
@@ -190,10 +186,6 @@ NO_VALUE = ("", "nan", "nat", "none", "null", "na", "n/a")  # as programs write 
 GIVEN = ()  # no text stands for a missing value
 
 
-def _optional(name: str, *of: str, **more: float | bool | tuple[str, ...]) -> Field:
-    return Field(name, of or (name,), needed=False, **more)  # type: ignore[arg-type]
-
-
 # ---- csv ----
 
 
@@ -217,15 +209,21 @@ CSV = Format(
         Field("service_s", ("service_s",)),
         Field("service_s", ("wallclock_runtime_sec",), minus=True),
         Field("deadline_s", ("deadline_s",), TIME, missing=NO_VALUE, needed=False),
-        _optional("limit_s", "limit_s", "wallclock_limit_sec", minus=True, missing=NO_VALUE),
-        _optional("known_work"),
-        _optional("gpus", whole=True),
-        _optional("cores", "cores", "num_cores", whole=True, minus=True),
-        _optional("memory_gb"),
-        _optional("memory_gb", "total_MB_req", unit=1 / MB_PER_GB, minus=True),
-        _optional("nodes", whole=True),
-        _optional("weight"),
-        _optional("priority"),
+        Field(
+            "limit_s",
+            ("limit_s", "wallclock_limit_sec"),
+            minus=True,
+            missing=NO_VALUE,
+            needed=False,
+        ),
+        Field("known_work", ("known_work",), needed=False),
+        Field("gpus", ("gpus",), whole=True, needed=False),
+        Field("cores", ("cores", "num_cores"), whole=True, minus=True, needed=False),
+        Field("memory_gb", ("memory_gb",), needed=False),
+        Field("memory_gb", ("total_MB_req",), unit=1 / MB_PER_GB, minus=True, needed=False),
+        Field("nodes", ("nodes",), whole=True, needed=False),
+        Field("weight", ("weight",), needed=False),
+        Field("priority", ("priority",), needed=False),
         Field("start_s", ("start_s",), TIME, missing=NO_VALUE, needed=False),
         Field("job_id", ("job_id",), TEXT, needed=False),
         Field("partition", ("partition",), TEXT, needed=False),

@@ -33,16 +33,18 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.logs.fields import comma_rows, faults_of, opened, parted_by
+from cgrsp_simpy.logs.fields import comma_rows, opened, parted_by
 from cgrsp_simpy.model.checks import (
     InputError,
     check_number,
     check_one_of,
     check_whole,
     entries_of,
+    read_as,
     require,
+    tried,
 )
-from cgrsp_simpy.model.files import Zones, zoned
+from cgrsp_simpy.model.files import Zones, faults_of, zoned
 
 NOT_FETCHED = -1  # the status of a snapshot that tells nothing
 STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}
@@ -253,11 +255,8 @@ def _listed(line: int, cells: dict[str, str], name: str) -> Row:
     text, price = cells["status"].lower(), cells.get("price", "")
     gpu = cells.get("type") or name
     moment, has = _moment(line, cells["time"])
-    try:
-        usd = float(price) if price else None
-    except ValueError:
-        raise InputError(f"line {line}: price(={price!r}) must be a number >= 0") from None
-    paid = _price(f"line {line}: price", usd)
+    allowed = f"line {line}: price(={price!r}) must be a number >= 0"
+    paid = _price(f"line {line}: price", read_as(float, price, allowed) if price else None)
     if text in INSTANCES or (text.isascii() and text.isdigit()):
         instances = INSTANCES[text] if text in INSTANCES else int(text)
         return Row(line, gpu, moment, 0, paid, instances, has)
@@ -269,14 +268,10 @@ def _listed(line: int, cells: dict[str, str], name: str) -> Row:
 
 def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
     """A date, or seconds, and whether it has a zone."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            return zoned(text)
-        except ValueError:
-            told = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
-            raise InputError(told) from None
+    seconds = tried(float, text)
+    if seconds is None:
+        told = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
+        return read_as(zoned, text, told)
     check_number(f"line {line}: time", seconds, least=0)
     return seconds, False
 
@@ -398,15 +393,12 @@ def read_series(path: str | Path, needed: int = 1) -> Series:
         unknown = [row.line for row in rows if math.isnan(row.price_usd_per_h)]
         if 0 < len(unknown) < len(rows):
             raise InputError(f"line {unknown[0]}: its price is missing, where others have one")
-        there = np.array(_counts(rows)) >= needed
+        for row in rows:
+            if row.instances is None:
+                told = f"line {row.line}: status must be up, down, or a whole number >= 0"
+                raise InputError(told)
+        there = np.array([row.instances or 0 for row in rows]) >= needed
         return Series.of(name_of(path), _step_s(rows), there, () if unknown else prices)
-
-
-def _counts(rows: Sequence[Row]) -> list[int]:
-    for row in rows:
-        if row.instances is None:
-            raise InputError(f"line {row.line}: status must be up, down, or a whole number >= 0")
-    return [row.instances or 0 for row in rows]
 
 
 def _step_s(rows: Sequence[Row]) -> int:

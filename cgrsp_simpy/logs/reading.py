@@ -24,7 +24,6 @@ from cgrsp_simpy.logs.fields import (
     Raw,
     Rows,
     comma_rows,
-    faults_of,
     is_none,
     of_unix,
     opened,
@@ -34,7 +33,7 @@ from cgrsp_simpy.logs.fields import (
 from cgrsp_simpy.logs.formats import FORMATS, format_of
 from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
-from cgrsp_simpy.model.files import listed, note, timestamp
+from cgrsp_simpy.model.files import faults_of, listed, note, timestamp
 
 log = logging.getLogger(__name__)
 ROWS = 1 << 10  # that are read before they are checked together
@@ -170,18 +169,22 @@ def _columns(
     """The rows below the header line, and where in a row each field is."""
     header: dict[str, str] = {}
     rows = format.rows(file, header)
-    if format.names:
-        names = list(format.names)
-        _check_names(f"the format {format.name}", format, fields, names)
-        rows = _of_width(rows, format)
-    else:
+    where, names = f"the format {format.name}", list(format.names)
+    if not names:
         line, cells = next(rows, (0, None))
         if cells is None:
             raise InputError("the file is empty")
         if isinstance(cells, str):
             raise InputError(f"line {line}: {cells}")
-        names = [name.strip() for name in cells]
-        _check_names(f"line {line}", format, fields, names)
+        where, names = f"line {line}", [name.strip() for name in cells]
+    _check_names(where, format, fields, names)
+    if format.names and (first := next(rows, None)):  # it shows whether the file is of the format
+        line, cells = first
+        if isinstance(cells, str) or len(cells) != len(names):
+            fault = cells if isinstance(cells, str) else f"{len(cells)} fields, not {len(names)}"
+            told = f"not a row of the format {format.name}, {format.about} ({fault})"
+            raise InputError(f"line {line}: {told}")
+        rows = chain([first], rows)
     place: dict[str, int] = {}
     for index, name in enumerate(names):
         place.setdefault(name, index)  # of two of one name the first
@@ -231,22 +234,6 @@ def _hint(format: Format, names: list[str]) -> str:
         and all(set(some) & set(names) for some in _needed(each.fields))
     ]
     return f"; they are those of the format {' or '.join(fit)}" if fit else ""
-
-
-def _of_width(rows: Rows, format: Format) -> Rows:
-    """The rows of a file without header line; the first of them shows whether it is
-    of the format.
-    """
-    first = next(rows, None)
-    if first is None:
-        return
-    line, cells = first
-    if isinstance(cells, str) or len(cells) != len(format.names):
-        fault = cells if isinstance(cells, str) else f"{len(cells)} fields, not {len(format.names)}"
-        raise InputError(
-            f"line {line}: not a row of the format {format.name}, {format.about} ({fault})"
-        )
-    yield from chain([first], rows)
 
 
 def _take_all(found: _Found, format: Format, where: tuple[str, str] | None) -> None:

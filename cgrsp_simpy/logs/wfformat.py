@@ -22,6 +22,7 @@ import numpy as np
 from cgrsp_simpy.logs.fields import Floats, Format
 from cgrsp_simpy.logs.log import Tags
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
+from cgrsp_simpy.model.metric import summed
 
 VERSIONS = ("1.3", "1.4", "1.5", "1.6")
 SINCE = {"runtime": "runtimeInSeconds", "memory": "memoryInBytes", "size": "sizeInBytes"}
@@ -178,7 +179,8 @@ def _whole(file: TextIO) -> Whole:
 
 
 def _sent_gb(start: _Task, end: _Task) -> float:
-    return sum(size for file, size in start.written.items() if file in end.read) / EDGE_BYTES_PER_GB
+    sizes = (size for file, size in start.written.items() if file in end.read)
+    return summed(sizes) / EDGE_BYTES_PER_GB
 
 
 def _texts(tasks: Iterable[dict[str, Any]]) -> dict[str, list[str]]:

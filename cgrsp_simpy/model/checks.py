@@ -6,12 +6,14 @@ import difflib
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 BILLION = 10**9
 MOST_WHOLE = 1e15  # of a column: up to here floats are exact
@@ -51,15 +53,21 @@ def _is_number(value: object) -> bool:
 
 
 def check_number(
-    name: str, value: object, *, above: float | None = None, least: float | None = None
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float = math.inf,
 ) -> None:
-    """A finite number, greater than `above` or at least `least` where given."""
+    """A finite number, greater than `above` or at least `least` where given, and at most `most`."""
     if above is not None:
         require(_is_number(value) and value > above, name, value, f"a number > {above:g}")  # type: ignore[operator]
     elif least is not None:
         require(_is_number(value) and value >= least, name, value, f"a number >= {least:g}")  # type: ignore[operator]
     else:
         require(_is_number(value), name, value, "a finite number")
+    require(value <= most, name, value, f"at most {most:g}")  # type: ignore[operator]
 
 
 def check_whole(name: str, value: object, *, least: int, most: float | None = None) -> None:
@@ -85,6 +93,11 @@ def check_bool(name: str, value: object) -> None:
 def check_fields(given: object, check: Callable[..., None], *names: str, **limits: float) -> None:
     """One check of several fields of an object."""
     check_each(check, {name: getattr(given, name) for name in names}, **limits)
+
+
+def check_given(given: object, check: Callable[..., None], *names: str, **limits: float) -> None:
+    """One check of those of several fields of an object that are not None."""
+    check_fields(given, check, *(n for n in names if getattr(given, n) is not None), **limits)
 
 
 def check_each(check: Callable[..., None], values: Mapping[str, object], **limits: float) -> None:
@@ -154,12 +167,36 @@ def check_entries(
         require(False, f"{name} of {called(place + 1)}", values[place].item(), allowed)
 
 
+def refuse(wrong: npt.ArrayLike, told: Callable[..., str]) -> None:
+    """Raise InputError of the first entry of an array that is wrong; told: by its indices."""
+    for place in np.argwhere(wrong)[:1].tolist():
+        raise InputError(told(*place))
+
+
 def check_shares(name: str, shares: Sequence[object]) -> None:
     """Numbers from 0 to 1 that sum to one."""
     for share in shares:
         check_fraction(name, share)
     total = math.fsum(shares)  # type: ignore[arg-type]
     require(abs(total - 1) < 1e-9, name, tuple(shares), f"shares that sum to 1 (here {total:g})")
+
+
+T = TypeVar("T")
+
+
+def read_as(read: Callable[[str], T], text: str, told: str) -> T:
+    """What is read of a text; InputError with what is told where nothing can be."""
+    try:
+        return read(text)
+    except (KeyError, ValueError):
+        raise InputError(told) from None
+
+
+def tried(read: Callable[[str], T], text: str) -> T | None:
+    """What is read of a text; None where nothing can be."""
+    with suppress(ValueError):
+        return read(text)
+    return None
 
 
 def needed(module: str, told: str) -> Any:

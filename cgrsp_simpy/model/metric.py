@@ -1,9 +1,12 @@
-"""What figures are, and what of a model is the user's own."""
+"""What figures are, how they add up, and what of a model is the user's own."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import reduce
+from operator import add
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -30,6 +33,14 @@ class Metric(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+def summed(values: Iterable[float]) -> float:
+    """Their sum, rounded after each term: the same bits on every Python, which `sum` of floats does
+    not give (from 3.12 on it makes up for the rounding).
+    """
+    start: float = 0
+    return reduce(add, values, start)
 
 
 def users_part(model: Any) -> object | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.checks import InputError, check_one_of, read_as, require
 from cgrsp_simpy.model.files import check_named
 
 Decided = TypeVar("Decided", bound=Callable[..., Any])
@@ -184,19 +184,38 @@ def parameters(
     if not rest:
         return {}
     own = {
-        key: value for key, value in inspect.signature(factory).parameters.items() if key not in but
+        key: type(value.default)
+        for key, value in inspect.signature(factory).parameters.items()
+        if key not in but
     }
-    given: dict[str, Any] = {}
-    for part in rest.split(","):
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise InputError(f"{what} {text!r}: {part!r} must be of the form parameter=value")
+
+    def kind(key: str) -> Any:
         check_one_of(f"parameter of {what} {name}", key, own)
-        if key in given:
-            raise InputError(f"{what} {text!r}: {key} is given twice")
-        read, allowed = READERS[type(own[key].default)]
-        try:
-            given[key] = read(value)
-        except (KeyError, ValueError):
-            raise InputError(f"{what} {text!r}: {key}(={value!r}) must be {allowed}") from None
-    return given
+        return READERS[own[key]]
+
+    return pairs(rest.split(","), kind, "parameter=value", f"{what} {text!r}: ")
+
+
+def pairs(
+    parts: Iterable[str],
+    kind: Callable[[str], tuple[Callable[[str], Any], str]],
+    form: str,
+    where: str = "",
+) -> dict[str, Any]:
+    """The values by name in parts such as "a=1".
+
+    kind: from a name to what reads its value, and what is allowed; InputError for no name. form,
+    where: for errors, how a part is written and what has it.
+    """
+    found: dict[str, Any] = {}
+    for part in parts:
+        name, equals, text = part.partition("=")
+        if not equals:
+            raise InputError(f"{where}{part!r} must be of the form {form}")
+        if name in found:
+            raise InputError(f"{where}{name} is given twice")
+        read, allowed = kind(name)
+        if not text:
+            raise InputError(f"{where}{part!r} must be of the form {form}, {allowed}")
+        found[name] = read_as(read, text, f"{where}{name}(={text!r}) must be {allowed}")
+    return found

@@ -11,20 +11,30 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     import pandas
 
 Rows = Sequence[Mapping[str, Any]]
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with these a spreadsheet begins a formula
 
 # what moves the cursor, colours, hides or turns text round, or cannot be written at all
 CONTROLS = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """The items by their keys, both in the order in which they come."""
+    found: dict[Key, list[Item]] = {}
+    for each in items:
+        found.setdefault(key(each), []).append(each)
+    return found
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -115,9 +125,13 @@ def half(metric: str) -> str:
     return f"{metric}_half_width_95"
 
 
-def with_half(metric: str, found: Any) -> dict[str, float]:
-    """The columns of a mean with its interval."""
-    return {metric: found.mean, half(metric): found.half_width}
+def with_halves(means: Mapping[str, Any]) -> dict[str, float]:
+    """The columns of means, by name, with their intervals."""
+    return {
+        column: value
+        for name, found in means.items()
+        for column, value in ((name, found.mean), (half(name), found.half_width))
+    }
 
 
 class Table(NamedTuple):
@@ -172,7 +186,8 @@ def progress(things: Iterable[Any] | None = None, **how: Any) -> Any:
     total, unit, and so on.
     """
     with warnings.catch_warnings():
-        # a notebook without ipywidgets
-        warnings.filterwarnings("ignore", "IProgress not found")
+        # a notebook without ipywidgets, and a browser's Python, which has no threads
+        warnings.filterwarnings("ignore", "IProgress not found|tqdm:disabling monitor")
         from tqdm.auto import tqdm  # here, since it takes asyncio
-    return tqdm(things, **{"delay": 1, "disable": None, "leave": False, **how})
+
+        return tqdm(things, **{"delay": 1, "disable": None, "leave": False, **how})

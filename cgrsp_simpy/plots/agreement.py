@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.plots.beside import Mark, label_marks
 from cgrsp_simpy.plots.parts import Several, intervals, legend_above, merged, say
 from cgrsp_simpy.plots.style import MISSED, axes
@@ -149,12 +150,13 @@ def _name(ax: Axes, counted: Sequence[Cell]) -> None:
     """
     cells = [cell for cell in counted if cell.verdict == "differs"]
     others = [cell for cell in counted if cell.verdict != "differs"]
-    places: dict[tuple[str, str, str, str, str], list[Cell]] = {}
-    for cell in cells:
-        places.setdefault(
-            (cell.table, cell.row, cell.part, cell.printed, f"{float(cell.ours.split()[0]):.2g}"),
-            [],
-        ).append(cell)
+    places = grouped(
+        cells,
+        lambda cell: (
+            *(cell.table, cell.row, cell.part, cell.printed),
+            f"{float(cell.ours.split()[0]):.2g}",
+        ),
+    )
     marks = {}
     for (table, row, part, *_), there in places.items():
         (at_x, *_), (at_y, *_), halves = _numbers(there)

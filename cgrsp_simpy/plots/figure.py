@@ -5,6 +5,7 @@ the CSV, a PNG of 200 dpi, an SVG and a PDF, and an index.
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -311,10 +312,10 @@ def _rows(figure: Figure, runs: Any) -> list[Row]:
 
 def check_look(style: Style, width: float | None, pgf: bool = False) -> None:
     """Raise InputError for a style or width that is not allowed, or PGF where LaTeX is missing."""
-    styled(style)
+    with styled(style):
+        tex = rcParams["pgf.texsystem"]
     if width is not None:
         check_number("width", width, above=0)
-    tex = rcParams["pgf.texsystem"]
     require(not pgf or which(tex) is not None, "pgf", tex, "a LaTeX that is installed")
 
 
@@ -402,8 +403,15 @@ def _faults_of(path: Path) -> Iterator[None]:
 
 
 def _saved(canvas: Canvas, ending: str) -> bytes:
-    """The picture as bytes, without a date."""
+    """The picture as bytes, without a date. Raises InputError for a text that LaTeX cannot set."""
     place = BytesIO()
     own: dict[str, Any] = {"metadata": {UNSAID[ending]: None}} if ending in UNSAID else {}
-    canvas.savefig(place, format=ending, dpi=DPI, **own)
+    try:
+        canvas.savefig(place, format=ending, dpi=DPI, **own)
+    except Exception as error:
+        told = re.search(r"(?:Error measuring .*%{\\%}(.*)}\n)?(?s:.*?)! (.*)", str(error))
+        if ending != "pgf" or told is None:
+            raise
+        of = f" ({told[1]!r})" if told[1] else ""
+        raise InputError(f"pgf: LaTeX says: {told[2]}{of}") from None
     return place.getvalue()

@@ -91,7 +91,7 @@ def bars(
     intervals(ax, values, ours, x_half=half_widths)
     on_dark_bars(ax, drawn, half_widths)
     ends = np.fmax(np.fmax(values, values + half_widths), 0.0)
-    texts = ["∞" if no_end else told(value) for no_end, value in zip(endless, values)]
+    texts = [r"$\infty$" if no_end else told(value) for no_end, value in zip(endless, values)]
     shown = _values_beside(ax, texts, ends, ours)
     for text, bar in zip(shown, drawn):
         text.set_color(ink(to_hex(bar.get_facecolor())))

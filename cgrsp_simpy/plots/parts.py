@@ -30,6 +30,7 @@ from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import IdentityTransform
 
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.plots.style import Look, ink_on
 
 Values = Sequence[float] | np.ndarray  # numbers to be drawn
@@ -287,7 +288,7 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
     columns = next(
         number
         for number in range(len(handles), 0, -1)
-        if number == 1 or sum(max(each) for each in np.array_split(widths, number)) <= room
+        if number == 1 or summed(max(each) for each in np.array_split(widths, number)) <= room
     )
     place: dict[str, Any] = {
         "loc": "lower left",
@@ -329,7 +330,7 @@ def legend_outside(
 def _row(widths: Sequence[float], columns: int) -> float:
     """The width of a legend whose entries fill its columns one after another."""
     rows = math.ceil(len(widths) / columns) or 1
-    return sum(max(widths[at : at + rows]) for at in range(0, len(widths), rows))
+    return summed(max(widths[at : at + rows]) for at in range(0, len(widths), rows))
 
 
 def beside_point(

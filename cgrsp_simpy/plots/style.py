@@ -26,6 +26,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.timeline import PHASES
 
 __all__ = [
@@ -178,13 +179,16 @@ MISSED = "#D55E00"  # colour of a missed deadline
 
 # inches, of a figure that is made here unless rcParams say otherwise; the text width of a page
 SIZE = (6.3, 3.9)
-# of every style: the same bytes each time; letters of a PDF are letters, as journals ask
+# of every style: the same bytes each time; letters of a PDF are letters, as journals ask, and those
+# of a PGF are in the fonts of the document
 _EVERY = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "svg.hashsalt": "cgrsp_simpy",
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
+    "pgf.rcfonts": False,
+    "pgf.texsystem": "pdflatex",
     "savefig.dpi": 200,
 }
 STYLE: dict[str, dict[str, Any]] = {
@@ -282,18 +286,16 @@ def _shade(look: Look, number: int) -> Look:
     """
     if number == 0:
         return look
-    share = min(0.8, 0.35 * number)
     target = 1.0 if _luminance(look.colour) < 0.4 else 0.0
-    colour = _mixed(look.colour, target, share)
     others = [each for each in (*_OWN, *_POLICIES.values()) if each.line != look.line]
-    return Look(colour, others[number % len(others)].marker, others[number % len(others)].line)
+    other = others[number % len(others)]
+    return other._replace(colour=_mixed(look.colour, target, min(0.8, 0.35 * number)))
 
 
 def _luminance(colour: str) -> float:
     """From 0, black, to 1, white, as the eye sees it (Rec. 709, gamma 2.2)."""
-    return float(
-        sum(share * part**2.2 for share, part in zip((0.2126, 0.7152, 0.0722), to_rgb(colour)))
-    )
+    parts = zip((0.2126, 0.7152, 0.0722), to_rgb(colour))
+    return summed(share * part**2.2 for share, part in parts)
 
 
 def _mixed(colour: str, grey: float, share: float) -> str:
@@ -304,8 +306,7 @@ def _mixed(colour: str, grey: float, share: float) -> str:
 
 def ink(colour: str) -> str:
     """The colour, darkened until it can be read as text on white."""
-    share = min(1.0, (0.18 / max(_luminance(colour), 1e-9)) ** (1 / 2.2))
-    return _mixed(colour, 0.0, 1 - share)
+    return _mixed(colour, 0.0, 1 - min(1.0, (0.18 / max(_luminance(colour), 1e-9)) ** (1 / 2.2)))
 
 
 def kind_colours(kinds: Iterable[str]) -> dict[str, str]:

@@ -126,5 +126,4 @@ def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
     came = (start + np.array(log.submit_s) / 3600.0).astype(int)
     watched_by_hour = np.bincount(hours % period, watched_h, period)
     rates = np.bincount(came % period, minlength=period) / watched_by_hour
-    days = tuple(map(tuple, rates.reshape(-1, HOURS).tolist()))
-    return ArrivalRates(days, log.start_h, day)
+    return ArrivalRates(tuple(map(tuple, rates.reshape(-1, HOURS).tolist())), log.start_h, day)

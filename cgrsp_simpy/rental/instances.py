@@ -140,8 +140,8 @@ class Takings:
             yield math.inf
             return
         rates = ArrivalRates((per_h,), self.run.market.clock.start_h)
-        index = self.run.gpu_index[gpu]
-        drawn, expected = stream(self.run.seed, "preemptions", slot, index), 0.0
+        drawn = stream(self.run.seed, "preemptions", slot, self.run.gpu_index[gpu])
+        expected = 0.0
         while True:
             expected_by = expected + np.cumsum(drawn.standard_exponential(64))
             expected = float(expected_by[-1])
@@ -167,8 +167,7 @@ class Instance:
         """It is up; from now on it can be taken."""
         now_s, self.up = self.run.env.now, True
         self.since_s = now_s if self.since_s is None else self.since_s
-        taken_s = self.run.takings.after(self.slot, self.gpu, now_s)
-        delay_s = taken_s - now_s
+        delay_s = self.run.takings.after(self.slot, self.gpu, now_s) - now_s
         if self.run.terms.taken_when_low:
             out_s = self.run.stock.runs_out_s(self.gpu, self.ordered_s)
             delay_s = min(delay_s, delay_until(now_s, out_s))
@@ -196,8 +195,7 @@ class Instance:
         """It is rented no longer."""
         self._forget("taken")
         used_s = 0.0 if self.since_s is None else self.run.env.now - self.since_s
-        rounding_s = self.run.terms.rounding_s(used_s)
-        self.tenant.pay("rounding", rounding_s, self.gpu.price_usd_per_h)
+        self.tenant.pay("rounding", self.run.terms.rounding_s(used_s), self.gpu.price_usd_per_h)
         self.tenant.closed()
 
     def _expire(self, _: simpy.Event) -> None:

@@ -44,12 +44,12 @@ import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.logs.fields import faults_of
 from cgrsp_simpy.logs.market import NOT_FETCHED, Snapshots, read_market
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.files import (
     check_keys,
     entries,
+    faults_of,
     make,
     read_toml,
     table_of,
@@ -85,13 +85,12 @@ class Polls:
     @cached_property
     def step_s(self) -> float:
         """The step, seconds: the median of the times between snapshots."""
-        time_s = self.snapshots.time_s
-        name, known = f"snapshots of {self.snapshots.gpu}", len(time_s)
-        require(known > 1, name, known, "at least two")
+        time_s, gpu = self.snapshots.time_s, self.snapshots.gpu
+        require(len(time_s) > 1, f"snapshots of {gpu}", len(time_s), "at least two")
         step_s, span_s = float(np.median(np.diff(time_s))), float(time_s[-1])
-        name, most_s = f"seconds that the series of {self.snapshots.gpu} spans", MOST_STEPS * step_s
-        allowed = f"at most {most_s:g}, {MOST_STEPS:,} times those between its snapshots"
-        require(span_s <= most_s, name, span_s, allowed)
+        most_s, told = MOST_STEPS * step_s, f"{MOST_STEPS:,} times those between its snapshots"
+        spans = f"seconds that the series of {gpu} spans"
+        require(span_s <= most_s, spans, span_s, f"at most {most_s:g}, {told}")
         return step_s
 
     @cached_property
@@ -130,8 +129,8 @@ class Polls:
         """
         state = np.where(self.seen, self.status == LOW, 2)
         edges = np.flatnonzero(np.diff(state)) + 1
-        kinds = state[edges[:-1]]
-        whole = (kinds < 2) & (state[edges[1:]] < 2) & (state[edges[:-1] - 1] < 2)
+        known = state < 2
+        whole = known[edges[:-1]] & known[edges[1:]] & known[edges[:-1] - 1]
         short = np.diff(edges)[whole] * self.step_s <= SHORT_S
         return 100 * float(short.mean()) if len(short) and self.step_s <= SHORT_S else nan
 
@@ -410,18 +409,16 @@ def fit_stock(snapshots: Snapshots) -> StockFit:
     persistence.
     """
     polls, name = Polls(snapshots), snapshots.gpu
-    hours = float(polls.time_s[-1] / HOUR_S)
-    known = int(polls.seen.sum())
+    known, last_s = int(polls.seen.sum()), float(polls.time_s[-1])
     require(known > 0, f"snapshots of {name} that were fetched", known, "at least one")
-    enough = polls.time_s[-1] + polls.step_s >= LEAST_S
-    require(enough, f"length of the series of {name}", f"{hours:.1f} h", "at least 48 h for a fit")
-    lags = int(FITTED_S / polls.step_s + 1e-9)
-    told = "at most 3600 s for a fit"
+    length, told = f"{last_s / HOUR_S:.1f} h", "at least 48 h for a fit"
+    require(last_s + polls.step_s >= LEAST_S, f"length of the series of {name}", length, told)
+    lags, told = int(FITTED_S / polls.step_s + 1e-9), "at most 3600 s for a fit"
     require(lags >= 2, f"time between snapshots of {name}", f"{polls.step_s:.0f} s", told)
     two, later = _two_scales_tell_more(polls), None
     early = snapshots.time_s < snapshots.time_s[-1] / 2
     first, second = polls.among(early), polls.among(~early)
-    if polls.time_s[-1] >= 2 * LEAST_S and first.seen.any() and second.seen.any():
+    if last_s >= 2 * LEAST_S and first.seen.any() and second.seen.any():
         later = StockFit(second, _fitted(first, two))
     return StockFit(polls, _fitted(polls, two), later)
 
@@ -453,10 +450,8 @@ def _chances(polls: Polls) -> Floats:
     found = []
     for hour in range(24):
         own = polls.status[polls.seen & (polls.hour == hour)]
-        high, medium = (
-            [float(np.mean(own == status)) for status in (0, 1)] if len(own) else polls.shares[:2]
-        )
-        high, medium = round(high, 4), round(medium, 4)
+        shares = [float(np.mean(own == status)) for status in (0, 1)] if len(own) else polls.shares
+        high, medium = (round(share, 4) for share in shares[:2])
         found.append((high, medium, max(0.0, round(1 - high - medium, 4))))
     return np.array(found)
 
@@ -543,8 +538,7 @@ def series_of(listed: Iterable[Snapshots]) -> tuple[StockSeries, ...]:
     if dated:
         later_s = [(start - min(starts)).total_seconds() for start in starts]
         start_h = listed[later_s.index(0.0)].start_h
-    ends_s = [own.time_s[-1] + s + Polls(own).step_s for own, s in zip(listed, later_s)]
-    length_s = float(max(ends_s))
+    length_s = max(float(own.time_s[-1] + s + Polls(own).step_s) for own, s in zip(listed, later_s))
     return tuple(_replayed(own, s, length_s, start_h) for own, s in zip(listed, later_s))
 
 

@@ -13,6 +13,7 @@ from numpy.random import Generator
 
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.policy import Suspend
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
@@ -61,8 +62,7 @@ def provisioning(
     status = stock.status(gpus[0], time_s, draws.status)  # thesis Eq. 3.1
     for gpu in gpus[1:]:
         status = max(status, stock.status(gpu, time_s, draws.status))
-    delay_s = stock.market.provisioning_s(status, draws.delay)  # thesis Eq. 3.2
-    return status, delay_s
+    return status, stock.market.provisioning_s(status, draws.delay)  # thesis Eq. 3.2
 
 
 COUNTED = (
@@ -149,7 +149,7 @@ class Tenant:
         self.bill["warm_starts"] += not cold
         self.instances = [run.instance(slot, gpu, self) for slot, gpu in slots]
         self.open += len(slots)
-        self.price_usd_per_h = sum(gpu.price_usd_per_h for gpu in self.gpus)
+        self.price_usd_per_h = summed(gpu.price_usd_per_h for gpu in self.gpus)
         self.dispatch_s, self.start_s = now_s, math.nan
         self.first_s = now_s if math.isnan(self.first_s) else self.first_s
         run.tell("dispatch", claim, f"{names}, {met}")
@@ -235,7 +235,7 @@ class Tenant:
             self._executed(now_s, restarting_s, kept_s, writing_s, lost_s)
             self.kept[self.mean_s] = self.kept.get(self.mean_s, 0.0) + kept_s
             shares = [kept_s / mean_s for mean_s, kept_s in self.kept.items()]
-            self.run.view._done[self.job] = sum(shares)
+            self.run.view._done[self.job] = summed(shares)
         self.run.tell(kind, self.claim, f"{kept_s:.2f} s of execution are kept")
         for instance in self.instances:
             if suspended or (isinstance(cause, Instance) and instance is not cause):

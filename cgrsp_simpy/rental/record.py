@@ -87,6 +87,11 @@ METRICS = {
     "makespan_h": Metric("last completion", "h"),
 }
 """The figures of `Run.summary` with the thesis's two deadline classes."""
+OF_CLASS = (  # of a deadline class: figure, what it is, unit
+    ("wait_min", "mean wait, {}", "min"),
+    ("miss_pct", "missed {} deadlines", "%"),
+    ("tardiness_min", "mean tardiness, {}", "min"),
+)
 GAPS = ("wait_gap_min", "miss_gap_pct")  # of a study that knows its lower bounds
 
 
@@ -232,12 +237,11 @@ def metrics_of(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
 
 
 def _class_metrics(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
-    metrics: dict[str, Metric] = {}
-    for each in classes:
-        metrics[f"{each.name}_wait_min"] = Metric(f"mean wait, {each.name}", "min")
-        metrics[f"{each.name}_miss_pct"] = Metric(f"missed {each.name} deadlines", "%")
-        metrics[f"{each.name}_tardiness_min"] = Metric(f"mean tardiness, {each.name}", "min")
-    return metrics
+    return {
+        f"{each.name}_{figure}": Metric(title.format(each.name), unit)
+        for each in classes
+        for figure, title, unit in OF_CLASS
+    }
 
 
 def _is_thesis(classes: Iterable[DeadlineClass | ClassTotals]) -> bool:
@@ -257,27 +261,26 @@ def _class_figures(sums: Totals) -> dict[str, float]:
             "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
             "loose_miss_pct": _percent(loose_missed, loose),
         }
-    found: dict[str, float] = {}
-    for name, own in by_class(sums).items():
-        del own["jobs"]
-        found |= {f"{name}_{figure}": value for figure, value in own.items()}
-    return found
+    return {
+        f"{name}_{figure}": own[figure]
+        for name, own in by_class(sums).items()
+        for figure, _, _ in OF_CLASS
+    }
 
 
 def by_class(sums: Totals) -> dict[str, dict[str, float]]:
     """By deadline class jobs (completed), wait_min, miss_pct and tardiness_min (means); NaN for a
     class without jobs.
     """
-    found = {}
-    for own in sums.by_class:
-        number = own.completed or math.nan
-        found[own.name] = {
+    return {
+        own.name: {
             "jobs": own.completed,
-            "wait_min": own.wait_s / number / 60,
+            "wait_min": own.wait_s / (own.completed or math.nan) / 60,
             "miss_pct": _percent(own.missed, own.completed),
-            "tardiness_min": own.tardiness_s / number / 60,
+            "tardiness_min": own.tardiness_s / (own.completed or math.nan) / 60,
         }
-    return found
+        for own in sums.by_class
+    }
 
 
 def _percent(part: float, whole: float) -> float:

@@ -22,7 +22,6 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.logs.fields import faults_of
 from cgrsp_simpy.model.checks import (
     InputError,
     check_bool,
@@ -33,6 +32,7 @@ from cgrsp_simpy.model.checks import (
 from cgrsp_simpy.model.files import (
     check_keys,
     entries,
+    faults_of,
     make,
     mapping,
     read_toml,

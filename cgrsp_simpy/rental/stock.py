@@ -124,8 +124,7 @@ class _Held:
         if self._own.switch_s:  # and which of the two is shown
             self._levels.append(_Level(seed, f"{name} second", self._own.persistence_s))
             self._levels.append(_Level(seed, f"{name} shown", self._own.switch_s))
-        start_h = market.clock.start_h
-        hours_s = [(hour - start_h) % 24 * 3600 for hour in market.change_hours]
+        hours_s = [(hour - market.clock.start_h) % 24 * 3600 for hour in market.change_hours]
         low = [market.probabilities(gpu, at_s)[LOW] for at_s in hours_s]
         # Whether it becomes Low again and again.
         self.runs_out = any(low) and min(low) < 1

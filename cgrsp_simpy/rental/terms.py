@@ -131,8 +131,7 @@ class Terms:
     def __post_init__(self) -> None:
         python_numbers(self)
         if self.retry_s is not None:
-            check_number("retry_s", self.retry_s, above=0)
-            require(self.retry_s <= MOST_S, "retry_s", self.retry_s, f"at most {MOST_S:g}")
+            check_number("retry_s", self.retry_s, above=0, most=MOST_S)
         seconds = ("warm_s", "minimum_s", "increment_s", "checkpoint_cost_s", "restart_s")
         check_fields(self, check_number, *seconds, "preemption_per_h", least=0)
         check_one_of("billed_from", self.billed_from, BILLED_FROM)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.places import Places, lowest
 from cgrsp_simpy.engine.view import SealedDict, SealedList, shown
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
 from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.rental.arrivals import ArrivalRates
@@ -166,7 +167,7 @@ class Known:
     @property
     def tight_fraction(self) -> float:
         """Share of jobs whose class is marked tight."""
-        return sum(each.share for each in self.classes if each.tight)
+        return summed(each.share for each in self.classes if each.tight)
 
     @cached_property
     def types(self) -> Mapping[GpuType, int]:
@@ -324,8 +325,7 @@ class View:
             return left
         restart_s = self._known.terms.restart_s if job in self._done else 0.0
         ran_s = max(0.0, self._now_s - claim.started_s - restart_s)
-        share: float = ran_s / claim.terms[1]
-        return max(0.0, left - share)
+        return max(0.0, left - float(ran_s / claim.terms[1]))
 
     # ---- slots ----
 
@@ -465,8 +465,7 @@ class View:
     def left(self, job: Job) -> None:
         """A job waits no longer."""
         waiting, self._queue = self._waiting, None
-        first = waiting[0] is job
-        del waiting[0 if first else bisect_left(waiting, job.id, key=_ID)]
+        del waiting[0 if waiting[0] is job else bisect_left(waiting, job.id, key=_ID)]
         if self._classes is not None:
             self._classes[job.complexity, job.tight, job.weight]._remove(job)
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.timeline import Bands, Choice, Reasons
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
@@ -80,9 +81,9 @@ def bands(market: Market, slots: Sequence[GpuType], seed: int, end_s: float) -> 
                 found.append((at_s, level, told))
 
     def low_at(at_s: float) -> float:
-        return sum(market.probabilities(gpu, at_s)[LOW] for gpu in gpus) / len(gpus)
+        return summed(market.probabilities(gpu, at_s)[LOW] for gpu in gpus) / len(gpus)
 
     day = [0.0, *law_changes_s(market, 0.0, DAY_S), DAY_S]
-    mean = sum(low_at(from_s) * (to_s - from_s) for from_s, to_s in pairwise(day)) / DAY_S
+    mean = summed(low_at(from_s) * (to_s - from_s) for from_s, to_s in pairwise(day)) / DAY_S
     spans = list(pairwise([0.0, *law_changes_s(market, 0.0, end_s), end_s]))
     return Bands(levels, [span for span in spans if low_at(span[0]) > mean + ROUNDING])

@@ -203,8 +203,7 @@ class _DrawnJobs(_Drawn):
         """Share of jobs by complexity."""
         if all(each.complexity_mix is None for each in self.classes):
             return self.complexity_mix
-        shares = [each.share for each in self.classes]
-        return tuple(np.dot(shares, self._mixes()).tolist())
+        return tuple(np.dot([each.share for each in self.classes], self._mixes()).tolist())
 
     def _mixes(self) -> np.ndarray:
         """Of shape (classes, levels)."""

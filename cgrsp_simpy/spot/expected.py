@@ -33,11 +33,15 @@ PLANNED_H = 3.0  # and the last one is as old as that
 def exposure(history: Series, up: bool, ages_h: tuple[float, ...]) -> tuple[Floats, Floats]:
     """How many times up, or down, ended in each class of age, and the time at risk there, hours."""
     runs_h, ended = history.runs_s(up) / HOUR_S, history.ended(up)
-    ends, risk_h = [], []
-    for one, other in pairwise((*ages_h, np.inf)):
-        ends.append(float(np.sum(ended & (one < runs_h) & (runs_h <= other))))
-        risk_h.append(float(np.clip(runs_h - one, 0.0, other - one).sum()))
-    return np.array(ends), np.array(risk_h)
+    found = [
+        (
+            np.sum(ended & (one < runs_h) & (runs_h <= other)),
+            np.clip(runs_h - one, 0.0, other - one).sum(),
+        )
+        for one, other in pairwise((*ages_h, np.inf))
+    ]
+    ends, risk_h = np.array(found, float).T
+    return ends, risk_h
 
 
 def hazards(history: Series, up: bool, ages_h: tuple[float, ...]) -> Floats:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.logs.fields import faults_of, opened
+from cgrsp_simpy.logs.fields import opened
 from cgrsp_simpy.logs.market import Series, read_series
 from cgrsp_simpy.model.checks import (
     InputError,
@@ -26,7 +26,8 @@ from cgrsp_simpy.model.checks import (
     entries_of,
     require,
 )
-from cgrsp_simpy.model.files import zoned
+from cgrsp_simpy.model.files import faults_of, zoned
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
 log = logging.getLogger(__name__)
@@ -212,7 +213,7 @@ class Zone:
     def usd(self, from_s: float, to_s: float) -> float:
         """What an instance costs from one time to another."""
         ends_s = [*(price.from_s for price in self.prices[1:]), math.inf]
-        return sum(
+        return summed(
             max(0.0, min(to_s, end_s) - max(from_s, price.from_s)) / HOUR_S * price.usd_per_h
             for price, end_s in zip(self.prices, ends_s)
         )
@@ -320,22 +321,11 @@ def read_traces(
 ) -> Traces:
     """The zones of files, and their prices where these tell them.
 
-    Parameters
-    ----------
-    paths : sequence
-        One a zone, JSON or CSV, see `logs.market.read_series`; or of offers, JSON lines as of
-        `cgrsp market`, then a zone a provider, whose instances are kept once rented.
-    needed : int
-        How many instances at once the job needs.
-    history : float
-        The share of the series that lies before every run.
-    on_demand : str
-        A file that tells when an instance on demand can be had, of one series.
-
-    Raises
-    ------
-    InputError
-        For what is wrong with a file, or with files together.
+    paths: one a zone, JSON or CSV, see `logs.market.read_series`; or of offers, JSON lines as of
+    `cgrsp market`, then a zone a provider, whose instances are kept once rented. needed: how many
+    instances at once the job needs. history: the share of the series that lies before every run.
+    on_demand: a file that tells when an instance on demand can be had, of one series. Raises
+    InputError for what is wrong with a file, or with files together.
     """
     found = [series for path in paths for series in read_zones(path, needed)]
     dear = read_zones(on_demand, needed) if on_demand else [None]
@@ -427,11 +417,9 @@ class TwoState:
         """
         before = int(self.history_h * HOUR_S // self.step_s)
         wanted = int(-(-length_s // self.step_s))
-        found = []
-        for zone in range(zones):
-            series = self._series(zone, before + wanted, seed)
-            found.append(_zone(series, before + np.arange(wanted), self.step_s, before))
-        return tuple(found)
+        polls = before + np.arange(wanted)
+        every = (self._series(zone, before + wanted, seed) for zone in range(zones))
+        return tuple(_zone(series, polls, self.step_s, before) for series in every)
 
     def _series(self, zone: int, steps: int, seed: int) -> Series:
         """A zone's series, of its own stream."""

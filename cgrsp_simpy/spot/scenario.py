@@ -19,7 +19,7 @@ from cgrsp_simpy.engine.places import Place, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
-from cgrsp_simpy.model.metric import Metric
+from cgrsp_simpy.model.metric import Metric, summed
 from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.model.timeline import Timeline
 from cgrsp_simpy.spot.market import (
@@ -287,10 +287,10 @@ def figures(course: Course) -> dict[str, float]:
     rents = [(place < zones, market.places[place].usd(*times_s)) for place, *times_s, _ in held]
     only_s, storing = job.work_s + job.overhead_s, kept.storing_usd_per_h / HOUR_S
     only_usd = market.places[zones].usd(0.0, only_s) + storing * only_s
-    cost_usd = sum(usd for _, usd in rents) + moves + storing * finish_s
+    cost_usd = summed(usd for _, usd in rents) + moves + storing * finish_s
     most_usd = only_usd - market.optimum.cost_usd
     held_h = [
-        sum(stay.to_s - stay.from_s for stay in held if (stay.place < zones) == spot) / HOUR_S
+        summed(stay.to_s - stay.from_s for stay in held if (stay.place < zones) == spot) / HOUR_S
         for spot in (True, False)
     ]
     return {
@@ -305,8 +305,8 @@ def figures(course: Course) -> dict[str, float]:
         "on_demand_h": held_h[1],
         "idle_h": finish_s / HOUR_S - sum(held_h),
         "lost_h": max(0.0, round((computed_s - job.work_s) / HOUR_S, 9)),
-        "spot_usd": sum(usd for spot, usd in rents if spot),
-        "on_demand_usd": sum(usd for spot, usd in rents if not spot),
+        "spot_usd": summed(usd for spot, usd in rents if spot),
+        "on_demand_usd": summed(usd for spot, usd in rents if not spot),
         "transfer_usd": moves,
         "storage_usd": storing * finish_s,
         **{f"{phase}_usd": amount for phase, amount in split.items()},

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.spot.market import Traces, TwoState
 from cgrsp_simpy.spot.policies import COMPARED
@@ -44,10 +45,10 @@ class DeadlineStudy:
         """The names of the policies."""
         return next(iter(next(iter(self.studies.values())).values())).policies
 
-    def mean_values(self, terms: Terms, policy: str, figure: str) -> Floats:
-        """A figure by seed, the mean over markets, shape (seeds,)."""
-        values = [study[terms].values(policy, figure) for study in self.studies.values()]
-        return np.asarray(np.mean(values, axis=0))
+    def mean_values(self, terms: Terms, policy: str, figure: str, market: str = "all") -> Floats:
+        """A figure by seed, of a market or the mean over all, shape (seeds,)."""
+        studies = self.studies.values() if market == "all" else [self.studies[market]]
+        return np.asarray(np.mean([own[terms].values(policy, figure) for own in studies], axis=0))
 
     def saving(self, terms: Terms, policy: str) -> Mean:
         """The saving over that of the optimum, percent: of each seed, savings of all markets
@@ -60,55 +61,64 @@ class DeadlineStudy:
         """A row a market, deadline, overhead and policy, with means and half widths; in the rows of
         market "all" the means over markets, with the share of the optimum's saving.
         """
-        found = []
-        for terms in self.terms:
-            for name, by_terms in (*self.studies.items(), ("all", None)):
-                for policy in self.policies:
-                    row: dict[str, Any] = {
-                        "market": name,
-                        "deadline_h": terms[0],
-                        "overhead_h": terms[1],
-                        "policy": policy,
-                    }
-                    for figure in ("cost_usd", "cost_pct", "missed"):
-                        told = mean(
-                            self.mean_values(terms, policy, figure)
-                            if by_terms is None
-                            else by_terms[terms].values(policy, figure)
-                        )
-                        row |= {figure: told.mean, f"{figure}_half": told.half_width}
-                    del row["missed_half"]
-                    if by_terms is None and "optimum" in self.policies:
-                        told = self.saving(terms, policy)
-                        row |= {"saving_pct": told.mean, "saving_pct_half": told.half_width}
-                    found.append(row)
-        return found
+        return [
+            {
+                "market": market,
+                "deadline_h": terms[0],
+                "overhead_h": terms[1],
+                "policy": policy,
+                "cost_usd": usd.mean,
+                "cost_usd_half": usd.half_width,
+                "cost_pct": pct.mean,
+                "cost_pct_half": pct.half_width,
+                "missed": missed.mean,
+                **(self._saved(terms, policy) if market == "all" else {}),
+            }
+            for terms in self.terms
+            for market in (*self.studies, "all")
+            for policy in self.policies
+            for usd, pct, missed in [
+                [
+                    mean(self.mean_values(terms, policy, figure, market))
+                    for figure in ("cost_usd", "cost_pct", "missed")
+                ]
+            ]
+        ]
+
+    def _saved(self, terms: Terms, policy: str) -> dict[str, float]:
+        if "optimum" not in self.policies:
+            return {}
+        found = self.saving(terms, policy)
+        return {"saving_pct": found.mean, "saving_pct_half": found.half_width}
 
     def __str__(self) -> str:
         """Costs by market, percent of on demand only: a line a market, a column a policy."""
-        lines = []
-        for terms in self.terms:
-            rows = [row for row in self.rows() if (row["deadline_h"], row["overhead_h"]) == terms]
-            lines += [
-                f"deadline {terms[0]:g} h, overhead {terms[1]:g} h: cost, % of on demand only,"
-                " ± 95 % half width"
+        parts, every = [], self.rows()
+        for deadline, overhead in self.terms:
+            rows = [
+                row
+                for row in every
+                if (row["deadline_h"], row["overhead_h"]) == (deadline, overhead)
             ]
-            table = [["market", *self.policies]]
-            for name in [*self.studies, *(["all"] if len(self.studies) > 1 else [])]:
-                own = [row for row in rows if row["market"] == name]
-                cells = [f"{row['cost_pct']:.1f} ±{row['cost_pct_half']:4.1f}" for row in own]
-                table.append([name, *cells])
-            own = [row for row in rows if "saving_pct" in row]
-            if own:
-                cells = [f"{row['saving_pct']:.1f} ±{row['saving_pct_half']:4.1f}" for row in own]
-                table.append(["saving, % of the optimum's", *cells])
-            missed = sum(
-                sum(by_terms[terms].values(policy, "missed"))
+            told = [
+                (name, "cost_pct", [row for row in rows if row["market"] == name])
+                for name in [*self.studies, *(["all"] if len(self.studies) > 1 else [])]
+            ]
+            saved = [row for row in rows if "saving_pct" in row]
+            told += [("saving, % of the optimum's", "saving_pct", saved)] * bool(saved)
+            table = [["market", *self.policies]] + [
+                [name, *(f"{row[figure]:.1f} ±{row[f'{figure}_half']:4.1f}" for row in own)]
+                for name, figure, own in told
+            ]
+            missed = summed(
+                summed(by_terms[deadline, overhead].values(policy, "missed"))
                 for by_terms in self.studies.values()
                 for policy in self.policies
             )
-            lines += [*aligned(table), f"deadlines missed: {missed:g}", ""]
-        return "\n".join(lines[:-1])
+            head = f"deadline {deadline:g} h, overhead {overhead:g} h: cost, % of on demand only,"
+            lines = [f"{head} ± 95 % half width", *aligned(table), f"deadlines missed: {missed:g}"]
+            parts.append("\n".join(lines))
+        return "\n\n".join(parts)
 
 
 def deadline_study(

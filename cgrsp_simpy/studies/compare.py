@@ -293,8 +293,7 @@ def select(
     check_one_of("figure", figure, judged)
 
     def observe(policy: str, seed: int) -> float:
-        run = simulate(scenario, named[policy], seed, records=False)
-        return float(run.summary()[figure])
+        return float(simulate(scenario, named[policy], seed, records=False).summary()[figure])
 
     better = scenario.metrics[figure].better
     return kim_nelson(observe, list(named), indifference, confidence, first, better)

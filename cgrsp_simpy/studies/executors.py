@@ -10,17 +10,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 import cloudpickle
-import loky
 
-from cgrsp_simpy.model.checks import InputError, check_whole
+from cgrsp_simpy.model.checks import InputError, check_whole, needed
 
 MOST_WORKERS = 1024  # processes at once, at most
+Key = TypeVar("Key")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -30,23 +28,23 @@ class WorkerError(RuntimeError):
 
 
 def as_they_come(
-    carry_out: Callable[[Task], Result], tasks: Mapping[int, Task], executor: Executor | int | None
-) -> Iterator[tuple[int, Result]]:
-    """The number and the result of each task, in the order in which they are ready.
+    carry_out: Callable[[Task], Result], tasks: Mapping[Key, Task], executor: Executor | int | None
+) -> Iterator[tuple[Key, Result]]:
+    """The key and the result of each task, in the order in which they are ready.
 
     If the executor fails, what it has finished still comes, and then a WorkerError; of a task that
     is not allowed its own InputError.
     """
     if executor is None:
-        yield from ((number, carry_out(task)) for number, task in tasks.items())
+        yield from ((key, carry_out(task)) for key, task in tasks.items())
         return
     failure: Exception | None = None
     with _pool(executor) as pool:
-        futures: dict[Future[Result], int] = {}
+        futures: dict[Future[Result], Key] = {}
         try:
             with _deaf():
-                for number, task in tasks.items():
-                    futures[pool.submit(carry_out, task)] = number
+                for key, task in tasks.items():
+                    futures[pool.submit(carry_out, task)] = key
         except Exception as error:  # the executor takes no more
             failure = error
         try:
@@ -64,6 +62,8 @@ def as_they_come(
     if isinstance(failure, InputError):
         raise failure
     if failure is not None:
+        from concurrent.futures.process import BrokenProcessPool
+
         told = f"the executor failed: {type(failure).__name__}: {failure}"
         died = isinstance(failure, BrokenProcessPool)
         raise WorkerError("a worker process died" if died else told) from failure
@@ -78,6 +78,7 @@ def _pool(executor: Executor | int) -> Iterator[Executor]:
         yield executor
         return
     check_whole("executor", executor, least=1, most=MOST_WORKERS)
+    loky = needed("loky", f"executor(={executor}) must be None where no process can be started")
     pool = loky.ProcessPoolExecutor(executor, initializer=_begin, initargs=(os.getpid(),))
     try:
         yield pool
@@ -96,6 +97,8 @@ def _deaf() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
+    from multiprocessing import resource_tracker
+
     resource_tracker.ensure_running()  # with its start it would end the mask
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

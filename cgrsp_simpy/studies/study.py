@@ -315,7 +315,7 @@ class Study(Results):
         rows = [
             [policy]
             + [
-                f"{interval(value, self.n, '+')} {_stars(adjusted[policy][name])}"
+                f"{interval(value, self.n, '+')} {stars(adjusted[policy][name])}"
                 for name, value in row.items()
             ]
             for policy, row in differences.items()
@@ -411,7 +411,8 @@ def _holm(differences: Mapping[str, Mapping[str, Mean]]) -> dict[str, dict[str, 
     return {policy: {name: next(adjusted) for name in row} for policy, row in differences.items()}
 
 
-def _stars(p: float) -> str:
+def stars(p: float) -> str:
+    """The marks of a p-value, as wide as three."""
     return f"{'*' * ((p < 0.05) + (p < 0.01) + (p < 0.001)):<3}"
 
 

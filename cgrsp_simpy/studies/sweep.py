@@ -130,16 +130,11 @@ def _varies(values: Any) -> bool:
     return isinstance(values, Iterable) and not isinstance(values, str)
 
 
-def _is_policy_parameter(name: str) -> bool:
-    return ":" in name
-
-
 def _scenario(scenario: Model | Callable[..., Model], point: Point, named: Iterable[str]) -> Model:
     """The scenario of a point."""
-    arguments = {name: value for name, value in point.items() if not _is_policy_parameter(name)}
+    arguments = {name: value for name, value in point.items() if ":" not in name}
     if isinstance(scenario, Model):
         return scenario.varied(**arguments) if arguments else scenario
-    require(callable(scenario), "scenario", scenario, "a scenario or a function that makes one")
     signature = inspect.signature(scenario)
     known = signature.parameters
     # more than its own a function of a kind takes only where the kind is told
@@ -164,7 +159,7 @@ def policies_at(point: Point, named: Mapping[str, Any], scenario: Model) -> dict
     """
     own = dict(named)
     for name, value in point.items():
-        if _is_policy_parameter(name):
+        if ":" in name:  # a parameter of a policy
             policy, _, parameter = name.rpartition(":")
             check_one_of(
                 "policy in the grid",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -139,28 +140,16 @@ def multiplier(_results: Results | None) -> list[Row]:
     which most of the snapshots of prices and stock lie, whose times are not printed, and arrivals
     by hour of the generated data.
     """
-    found: list[Row] = []
-    for name, clock in CLOCKS.items():
-        edges = [*(hour for hour, _ in clock.bands), 24.0]
-        for (_, value), begin, end in zip(clock.bands, edges, edges[1:]):
-            found.append(
-                {
-                    "what": name,
-                    "from_h": begin,
-                    "to_h": end,
-                    "value": value,
-                    "run_starts_h": clock.start_h,
-                }
-            )
-    found += [
-        {"what": "snapshots", "from_h": begin, "to_h": end, "value": SNAPSHOTS, "run_starts_h": 0}
-        for begin, end in WINDOWS_H
+    spans: list[tuple[Any, ...]] = [
+        (name, begin, end, value, clock.start_h)
+        for name, clock in CLOCKS.items()
+        for (begin, value), (end, _) in pairwise([*clock.bands, (24.0, 0.0)])
     ]
+    spans += [("snapshots", begin, end, SNAPSHOTS, 0) for begin, end in WINDOWS_H]
     hours = np.bincount([row["hour"] for row in generated_jobs.rows(None)], minlength=24).tolist()
-    return found + [
-        {"what": "arrivals", "from_h": hour, "to_h": hour + 1, "value": jobs, "run_starts_h": 0}
-        for hour, jobs in enumerate(hours)
-    ]
+    spans += [("arrivals", hour, hour + 1, jobs, 0) for hour, jobs in enumerate(hours)]
+    names = ("what", "from_h", "to_h", "value", "run_starts_h")
+    return [dict(zip(names, span)) for span in spans]
 
 
 @multiplier.draws
@@ -192,8 +181,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     beside_point(above, "runs start here", (start, 1.42), (4, 0), va="center")
     above.set(ylabel="stock multiplier m(t)", ylim=(0, 1.5))
     above.set_title("(a)", loc="left", fontsize="medium")
-    arrivals = where(rows, what="arrivals")
-    for row in arrivals:
+    for row in where(rows, what="arrivals"):
         (band,) = (each for each in printed if each["from_h"] <= row["from_h"] < each["to_h"])
         below.bar(row["from_h"] + 0.5, row["value"], 0.9, color=BANDS[band["value"]][1])
     below.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 3))
@@ -277,18 +265,16 @@ def queues(
             at_s, jobs = queue_length(simulate(scenario, own, seed))
             place = np.searchsorted(at_s, times_s, "right") - 1
             lengths.append(np.where(place >= 0, jobs[place], 0))
-        for hour, waiting in zip(times_s / 3600, np.array(lengths).T):
-            average = mean(waiting)
-            half = average.half_width
-            found.append(
-                {
-                    "policy": policy,
-                    "time_h": float(hour),
-                    "waiting": average.mean,
-                    "half_width_95": half,
-                    "seeds": seeds,
-                }
-            )
+        found += [
+            {
+                "policy": policy,
+                "time_h": float(hour),
+                "waiting": average.mean,
+                "half_width_95": average.half_width,
+                "seeds": seeds,
+            }
+            for hour, average in zip(times_s / 3600, map(mean, np.array(lengths).T))
+        ]
     return found
 
 

@@ -155,15 +155,13 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 
 @decision.says
 def _(rows: Sequence[Row]) -> str:
-    slots = {row["slot"]: row for row in rows if row["what"] == "slot"}
-    told = []
-    for row in rows:
-        if row["what"] == "job":
-            slot = slots[row["slot"]]
-            told.append(
-                f"J{row['id']} ({row['state']}) to slot {slot['id']} ({slot['kind']},"
-                f" ${slot['price_usd_per_h']}/h)"
-            )
+    slots = {row["slot"]: row for row in where(rows, what="slot")}
+    told = [
+        f"J{row['id']} ({row['state']}) to slot {slot['id']} ({slot['kind']},"
+        f" ${slot['price_usd_per_h']}/h)"
+        for row in where(rows, what="job")
+        for slot in [slots[row["slot"]]]
+    ]
     return (
         f"{', '.join(told)}. On the thesis's days jobs come one at a time and none waits while"
         " a slot is idle, so that no event has several of both: here the jobs of a surge day"
@@ -199,7 +197,7 @@ def _as_captioned(view: View) -> bool:
 
 
 def _offer(slot: Row) -> str:
-    return f"{slot['state']}, {slot['first_s']:.1f} s, ${slot['price_usd_per_h']:.2f}/h"
+    return f"{slot['state']}, {slot['first_s']:.1f} s, {slot['price_usd_per_h']:.2f} USD/h"
 
 
 def _until(minutes: float) -> str:
@@ -237,7 +235,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     _gantt(left, rows, 5)
     left.set_yticks(range(5), [f"{slot}  {'3090' if slot == 0 else 'A4000'}" for slot in range(5)])
     for row in rows:
-        cost = f"${row['cost_usd']:.4f}"
+        cost = f"{row['cost_usd']:.4f} USD"
         left.text(row["finish_s"] + 1, row["slot"], cost, va="center", fontsize="small")
     left.set_xlim(0, 95)
     left.set_title("(a) execution", loc="left", fontsize="medium")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,17 +232,13 @@ def _tightness(row: str, column: str) -> list[Measure]:
     return [mean_of(day("surge", tight_fraction=number_in(row) / 100), NAMES[column], "miss_pct")]
 
 
-def _swept(policy: str, parameter: str, default: float) -> Rule:
+def _swept(policy: str, parameter: str, default: float, row: str, column: str) -> list[Measure]:
     """Rows are values of a policy's parameter, columns figures; at its default the policy goes
     by its plain name.
     """
-
-    def rule(row: str, column: str) -> list[Measure]:
-        value = number_in(row)
-        text = policy if value == default else f"{policy}:{parameter}={value:g}"
-        return [mean_of(HECTIC, text, FIGURES[column])]
-
-    return rule
+    value = number_in(row)
+    text = policy if value == default else f"{policy}:{parameter}={value:g}"
+    return [mean_of(HECTIC, text, FIGURES[column])]
 
 
 def _reservations(row: str, column: str) -> list[Measure]:
@@ -257,17 +254,14 @@ def _tests(row: str, column: str) -> list[Measure]:
     return [Measure(pooled_d if column == "d" else paired_t(PRINTED["5.3"].n), sources)]
 
 
-def _composite(late: str) -> Rule:
-    def rule(row: str, column: str) -> list[Measure]:
-        cost_weight, ratio = weights_in(row)
-        sources = tuple(
-            Source(HECTIC, policy, figure)
-            for policy in SCORED
-            for figure in ("wait_min", late, "cost_usd")
-        )
-        return [Measure(composite(SCORED.index(NAMES[column]), cost_weight, ratio), sources)]
-
-    return rule
+def _composite(late: str, row: str, column: str) -> list[Measure]:
+    cost_weight, ratio = weights_in(row)
+    sources = tuple(
+        Source(HECTIC, policy, figure)
+        for policy in SCORED
+        for figure in ("wait_min", late, "cost_usd")
+    )
+    return [Measure(composite(SCORED.index(NAMES[column]), cost_weight, ratio), sources)]
 
 
 def weights_in(row: str) -> tuple[float, float]:
@@ -290,11 +284,11 @@ RULES: dict[str, Rule] = {
     "5.5": _wait_and_miss(day),
     "5.6": _tightness,
     "5.7": _wait_and_miss(lambda row: day("hectic", slots=int(number_in(row)))),
-    "5.8": _swept("spt-rescue", "threshold_s", 600),
-    "5.9": _swept("cadr", "critical_ratio", 3),
+    "5.8": partial(_swept, "spt-rescue", "threshold_s", 600),
+    "5.9": partial(_swept, "cadr", "critical_ratio", 3),
     "5.10": _reservations,
-    "5.11": _composite("miss_pct"),
-    "5.12": _composite("tardiness_min"),
+    "5.11": partial(_composite, "miss_pct"),
+    "5.12": partial(_composite, "tardiness_min"),
     "5.13": _by_policy(MONTH),
 }
 

@@ -107,8 +107,7 @@ def architecture(_results: Results | None) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> None:
     ax = canvas.add_subplot()
     for row in where(rows, what="part"):
-        ours = row["name"] in COMPONENTS
-        _part(ax, row, PLACES[row["name"]], "#dbe9f6" if ours else "#f4f4f4")
+        _part(ax, row, PLACES[row["name"]], "#dbe9f6" if row["name"] in COMPONENTS else "#f4f4f4")
     for row, (begin, end, at) in zip(where(rows, what="message"), ARROWS):
         ax.annotate("", end, begin, arrowprops={"arrowstyle": "-|>", "lw": 1.0, "color": "0.25"})
         level = begin[1] == end[1]
@@ -154,25 +153,14 @@ def _part(ax: Axes, row: Row, place: tuple[float, float, float, float], colour: 
             linewidth=0.8,
         )
     )
-    names = row["names"].replace(" ", ", ")
-    middle, lines = (
-        left + width / 2,
-        (("bold", "medium"), ("normal", "small"), ("normal", "x-small")),
+    lines: tuple[tuple[str, float, dict[str, str]], ...] = (
+        (row["name"], 0.8, {"fontweight": "bold", "fontsize": "medium"}),
+        (row["names"].replace(" ", ", "), 0.48, {"fontsize": "small", "family": "monospace"}),
+        (row["text"], 0.18, {"fontsize": "x-small"}),
     )
-    for text, (weight, size), share in zip(
-        (row["name"], names, row["text"]), lines, (0.8, 0.48, 0.18)
-    ):
-        family = "monospace" if text == names else None
-        ax.text(
-            middle,
-            low + share * height,
-            text,
-            ha="center",
-            va="center",
-            fontweight=weight,
-            fontsize=size,
-            family=family,
-        )
+    for text, share, own in lines:
+        at = (left + width / 2, low + share * height)
+        ax.text(*at, text, ha="center", va="center", **own)  # type: ignore[arg-type]
 
 
 _EVERY = ARCHITECTURE | example_figures.FIGURES | day_figures.FIGURES | table_figures.FIGURES

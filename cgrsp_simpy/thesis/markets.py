@@ -157,21 +157,18 @@ def _p(own: _Estimate, low: float, high: float) -> float:
 
 def _p_gone(parts: Sequence[Part], estimates: Sequence[_Estimate]) -> list[float]:
     """Of each part the adjusted p that its difference is not within the margin."""
-    margins = [_margin(part) for part in parts]
+    margins = {  # what goes unnoticed of a difference of two policies
+        place: MARGINS[part.measure.sources[0].figure]
+        for place, part in enumerate(parts)
+        if isinstance(part.measure.statistic, Excess)
+    }
     tests = {
         place: _p(own, -margin, margin) if abs(own.value) < margin else 1.0
-        for place, (own, margin) in enumerate(zip(estimates, margins))
-        if margin is not None
+        for place, margin in margins.items()
+        for own in [estimates[place]]
     }
     adjusted = dict(zip(tests, holm(list(tests.values()))))
     return [adjusted.get(place, 1.0) for place in range(len(parts))]
-
-
-def _margin(part: Part) -> float | None:
-    """What goes unnoticed of a difference of two policies."""
-    if not isinstance(part.measure.statistic, Excess):
-        return None
-    return MARGINS[part.measure.sources[0].figure]
 
 
 def _verdict(part: Part, value: float, p_holm: float, p_gone: float) -> str:

@@ -231,14 +231,13 @@ def _figure(each: Judged, here: int) -> str:
 
 def _findings(said: Iterable[tuple[int, Told]]) -> str:
     """What was tested of a section: where, the sentence, the verdict with a link to its test."""
-    lines = []
-    for number, each in said:
-        texts = "".join(
-            f'<td class="text">{html.escape(text)}</td>' for text in (each.where, each.sentence)
-        )
-        verdict = f'<td class="text {KINDS[each.verdict]}">{each.verdict}</td>'
-        link = f'<td class="text"><a href="#test{number}">test {number}</a></td>'
-        lines.append(f"<tr>{texts}{verdict}{link}</tr>")
+    lines = [
+        f'<tr><td class="text">{html.escape(each.where)}</td>'
+        f'<td class="text">{html.escape(each.sentence)}</td>'
+        f'<td class="text {KINDS[each.verdict]}">{each.verdict}</td>'
+        f'<td class="text"><a href="#test{number}">test {number}</a></td></tr>'
+        for number, each in said
+    ]
     heads = "<th>where</th><th>what it says</th><th>verdict</th><th>test</th>"
     return _html_table(heads, lines, "said")
 

@@ -17,13 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.table import digits
-from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
+from cgrsp_simpy.model.table import digits, grouped
+from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, numbers, where
 from cgrsp_simpy.plots.style import ink_on, looks
 from cgrsp_simpy.rental.measured import Measured, measured
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.compare import Comparison, compare
+from cgrsp_simpy.studies.study import stars
 from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, RECORDED, Finding
 from cgrsp_simpy.thesis.markets import (
     DEPENDS,
@@ -130,12 +131,13 @@ FIGURES = Figures("market_", columns=len(POLICIES))
 )
 def by_tau(runs: Runs) -> list[Row]:
     """The hectic day by persistence, blind and seen."""
-    found = []
-    for seen, sight in SEEN.items():
-        for tau_min in (0, *TAUS_MIN):
-            study = runs.study("hectic", tau_min, sight if tau_min else "none")
-            found += _rows(study, seen=seen, tau_min=tau_min)
-    return found
+    return [
+        row
+        for seen, sight in SEEN.items()
+        for tau_min in (0, *TAUS_MIN)
+        for study in [runs.study("hectic", tau_min, sight if tau_min else "none")]
+        for row in _rows(study, seen=seen, tau_min=tau_min)
+    ]
 
 
 @by_tau.draws
@@ -267,19 +269,19 @@ def _against(row: Row, name: str) -> str:
     if f"{name}_from_fifo" not in row:
         return ""
     p = row[f"{name}_p_holm"]
-    stars = "" if p is None else "\\*" * ((p < 0.05) + (p < 0.01) + (p < 0.001))
-    return f"{row[f'{name}_from_fifo']:+.2f} {stars}".strip()
+    marks = "" if p is None else stars(p).replace("*", "\\*")
+    return f"{row[f'{name}_from_fifo']:+.2f} {marks}".strip()
 
 
 @by_day.says
 def _(rows: list[Row]) -> str:
     seen = [row for row in rows if row["market"].endswith("seen")]
-    least: dict[tuple[str, str], float] = {}
-    for row in seen:
-        key = row["day"], row["market"]
-        least[key] = min(least.get(key, 100.0), row["miss_pct"])
     watch = where(seen, policy="watch")
-    won = sum(row["miss_pct"] <= least[row["day"], row["market"]] for row in watch)
+    won = sum(
+        row["miss_pct"]
+        <= min(numbers(where(seen, day=row["day"], market=row["market"]), "miss_pct"))
+        for row in watch
+    )
     return (
         "Where the stock is seen, watch misses no more than any other of these policies in"
         f" {won} of {len(watch)} cases. Persistence alone shortens waits: while a type is out of"
@@ -343,21 +345,21 @@ def _by_finding(rows: list[Row]) -> dict[tuple[str, str], dict[str, str]]:
     judged = [row for row in rows if row["in_market"] != NO_MEANING]
     found: dict[tuple[str, str], dict[str, str]] = {}
     for group, markets in _groups(judged).items():
-        for row in (row for row in judged if row["group"] == group):
-            own = found.setdefault((row["where"], row["sentence"]), {})
-            own[row["market"]] = row["in_market"]
-        for row in (row for row in judged if row["group"] == group and len(markets) > 1):
+        own = where(judged, group=group)
+        for row in own:
+            found.setdefault((row["where"], row["sentence"]), {})[row["market"]] = row["in_market"]
+        for row in own if len(markets) > 1 else ():
             found[row["where"], row["sentence"]][f"all {group}"] = row["in_group"]
     return found
 
 
 def _groups(rows: list[Row]) -> dict[str, list[str]]:
     """The groups of markets, each with its markets."""
-    found: dict[str, dict[str, None]] = {}
-    for row in rows:
-        if row["in_market"] != NO_MEANING:
-            found.setdefault(row["group"], {})[row["market"]] = None
-    return {group: list(markets) for group, markets in found.items()}
+    judged = [row for row in rows if row["in_market"] != NO_MEANING]
+    return {
+        group: list(dict.fromkeys(row["market"] for row in own))
+        for group, own in grouped(judged, lambda row: str(row["group"])).items()
+    }
 
 
 findings = FIGURES.add(
@@ -495,9 +497,7 @@ def _(rows: list[Row]) -> str:
 
 def _counted(rows: list[Row], group: str) -> str:
     """How many findings have each verdict in a group."""
-    own = {
-        (row["where"], row["sentence"]): row["in_group"] for row in rows if row["group"] == group
-    }
+    own = {(row["where"], row["sentence"]): row["in_group"] for row in where(rows, group=group)}
     counts = Counter(own.values())
     verdicts = (HOLDS, FAILS, DEPENDS, UNDECIDED)
     return ", ".join(f"{verdict} {counts[verdict]}" for verdict in verdicts)

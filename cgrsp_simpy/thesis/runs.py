@@ -13,6 +13,7 @@ import numpy as np
 from cgrsp_simpy.decide.month import THESIS_MIX, day_rows, days_of, month_rows, wanted_days
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.policies import make_policy
@@ -120,8 +121,7 @@ def reproduce(
     months = {
         (row["policy"], row["seed"]): row for row in month_rows(calendar, scenarios, named, runs)
     }
-    days = day_rows(calendar, scenarios, named, runs)
-    return Results(replications, days, runs, months, market)
+    return Results(replications, day_rows(calendar, scenarios, named, runs), runs, months, market)
 
 
 def _most(measures: Sequence[tuple[Measure, int]]) -> dict[tuple[Scenario | str, str], int]:
@@ -136,12 +136,12 @@ def _most(measures: Sequence[tuple[Measure, int]]) -> dict[tuple[Scenario | str,
 
 def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
     """How many jobs `reproduce` simulates for measures; of the month the mean day's."""
-    month = 30 * sum(share * day(kind).work for kind, share in THESIS_MIX.items())
+    month = 30 * summed(share * day(kind).work for kind, share in THESIS_MIX.items())
     each = (
         n * (scenario.work if isinstance(scenario, Scenario) else month)
         for (scenario, _), n in _most(measures).items()
     )
-    return round(sum(each))
+    return round(summed(each))
 
 
 def store_of(out: str | Path | None, ids: Sequence[str], replications: int | None) -> Store | None:

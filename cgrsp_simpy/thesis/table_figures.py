@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,6 +13,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
+from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.agreement import published_vs_reproduced
 from cgrsp_simpy.plots.figure import (
@@ -23,19 +24,13 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.month import daily as daily_lines
+from cgrsp_simpy.rental.record import METRICS
 from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, PRINTED_AS, Source, number_in
 from cgrsp_simpy.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.report import Report
 from cgrsp_simpy.thesis.runs import Results
 from cgrsp_simpy.thesis.verdict import SHOWN, Judged, judged
-
-
-class _Days(NamedTuple):
-    """What `daily` asks of a month."""
-
-    days: list[Row]
-
 
 MISS, LATE = "miss, %", "tardiness, min"
 LABELS = {"wait, min": "mean wait (min)", "miss, %": "missed deadlines (%)"}
@@ -102,8 +97,7 @@ def benchmark(results: Results) -> list[Row]:
     """
     found, seed = [], PRINTED["5.1"]
     types, hectic = table_rows("5.5", results), table_rows("5.2", results)
-    asked = results.policies or [policy for name, policy in NAMES.items() if name in seed.rows]
-    for policy in asked:
+    for policy in results.policies or [NAMES[name] for name in NAMES if name in seed.rows]:
         name = PRINTED_AS.get(policy, policy)
         single = dict(zip(seed.columns, seed.rows.get(name, ())))
         for figure in LABELS:
@@ -117,15 +111,14 @@ def benchmark(results: Results) -> list[Row]:
 
 @benchmark.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    axes = canvas.subplots(2, 2)
-    for line, name in zip(axes, ("normal", "hectic")):
+    for line, name in zip(canvas.subplots(2, 2), ("normal", "hectic")):
         for ax, (part, label) in zip(line, LABELS.items()):
             chosen = where(rows, row=name, part=part)
             _bars(ax, chosen, [row["column"] for row in chosen], label)
         line[0].set_title(f"{name} day", loc="left", fontsize="medium")
         seeds = "published: one seed" if name == "hectic" else "published: 30 seeds"
         line[1].set_title(seeds, loc="right", fontsize="small")
-        _no_names(line[1])
+        line[1].tick_params(labelleft=False)
     return [marks.published()]
 
 
@@ -136,10 +129,6 @@ def _bars(ax: Axes, rows: Sequence[Row], names: Sequence[str], label: str) -> No
     marks.bars(ax, names, ours, halves, published)
     ax.set_xlabel(label)
     ax.xaxis.set_major_formatter("{x:g}")
-
-
-def _no_names(ax: Axes) -> None:
-    ax.tick_params(labelleft=False)
 
 
 day_types = FIGURES.add(
@@ -161,10 +150,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             own = where(rows, row=kind, part=part)
             chosen = sorted(own, key=lambda row: [*NAMES, row["column"]].index(row["column"]))
             _bars(ax, chosen, [_ours(row["column"]) for row in chosen], label)
-            title = f"{letter} {kind} day" if ax is line[0] else f"{kind} day"
-            ax.set_title(title, loc="left", fontsize="medium")
-            if ax is not line[0]:
-                _no_names(ax)
+            first = ax is line[0]
+            ax.set_title(f"{letter} " * first + f"{kind} day", loc="left", fontsize="medium")
+            ax.tick_params(labelleft=first)
     return [marks.published()]
 
 
@@ -191,7 +179,7 @@ def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> No
     names = list(dict.fromkeys(row[by] for row in rows))
     series, published = {}, {}
     for name in names:
-        chosen = [row for row in rows if row[by] == name]
+        chosen = where(rows, **{by: name})
         label = _ours(name)
         series[label] = (numbers(chosen, "reproduced"), numbers(chosen, "half_width_95"))
         published[label] = numbers(chosen, "published")
@@ -233,17 +221,16 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for ax, kind in zip(axes, KINDS):
         chosen = where(rows, kind=kind)
         _bars(ax, chosen, [row["policy"] for row in chosen], "mean wait (min)")
-        title = f"(a) {kind} days" if ax is axes[0] else f"{kind} days"
-        ax.set_title(title, loc="left", fontsize="medium")
-        if ax is not axes[0]:
-            _no_names(ax)
+        first = ax is axes[0]
+        ax.set_title("(a) " * first + f"{kind} days", loc="left", fontsize="medium")
+        ax.tick_params(labelleft=first)
     axes = below.subplots(1, 2)
     parts = (("(b)", "miss, %", "missed deadlines (%)"), ("(c)", "wait, min", "mean wait (min)"))
     for ax, (letter, column, label) in zip(axes, parts):
         chosen = where(rows, kind="month", column=column)
         _bars(ax, chosen, [row["policy"] for row in chosen], label)
         ax.set_title(f"{letter} the whole month", loc="left", fontsize="medium")
-    _no_names(axes[1])
+    axes[1].tick_params(labelleft=False)
     return [marks.published()]
 
 
@@ -254,11 +241,9 @@ def kinds_of_days(results: Results) -> list[Row]:
     found = []
     for kind in KINDS:
         for policy in dict.fromkeys(row["policy"] for row in results.days):
-            months: dict[int, list[float]] = {}
-            for row in results.days:
-                if (row["kind"], row["policy"]) == (kind, policy):
-                    months.setdefault(row["replication"], []).append(row["wait_min"])
-            wait = mean([float(np.mean(waits)) for waits in months.values()])
+            own_days = where(results.days, kind=kind, policy=policy)
+            months = grouped(own_days, lambda row: row["replication"]).values()
+            wait = mean([float(np.mean(numbers(days, "wait_min"))) for days in months])
             own = {"reproduced": wait.mean, "half_width_95": wait.half_width, "n": wait.n}
             found.append({"kind": kind, "policy": policy, "column": "wait, min", **own})
     return found
@@ -278,10 +263,7 @@ def lateness(results: Results) -> list[Row]:
     if results.policies and not {"adaptive", "cadr"} <= {*results.policies}:
         return found
     for figure in (MISS, LATE):
-        one, other = (
-            next(row for row in found if (row["row"], row["column"]) == (name, figure))
-            for name in ("Adaptive", "CADR")
-        )
+        one, other = (where(found, row=name, column=figure)[0] for name in ("Adaptive", "CADR"))
         mine, its = (
             results.values(Source(MONTH, policy, MEASURED[figure]), one["n"])
             for policy in ("adaptive", "cadr")
@@ -303,8 +285,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     published = (numbers(miss, "published"), numbers(late, "published"))
     marks.points(ax, names, x, y, published, front=(True, True))
     ax.set(xlabel="missed deadlines (%)", ylabel="mean tardiness (min)")
-    bound = Line2D([], [], label="Pareto front of ours", **marks.FRONT)
-    return [marks.published(names), bound]
+    return [marks.published(names), Line2D([], [], label="Pareto front of ours", **marks.FRONT)]
 
 
 @lateness.says
@@ -320,15 +301,9 @@ def _(rows: Sequence[Row]) -> str:
 
 def _front(rows: Sequence[Row], column: str) -> list[str]:
     """The policies that no other is at least as good as on both figures, and better on one."""
-    miss, late = (
-        {
-            row["row"]: float(row[column])
-            for row in rows
-            if (row["column"], row["part"]) == (name, "")
-        }
-        for name in (MISS, LATE)
-    )
-    points = {name: (miss[name], late[name]) for name in miss}
+    miss, late = (where(rows, column=name, part="") for name in (MISS, LATE))
+    names = [row["row"] for row in miss]
+    points = dict(zip(names, zip(numbers(miss, column), numbers(late, column))))
     return [
         name
         for name, (x, y) in points.items()
@@ -346,10 +321,8 @@ def _beside(
     unit_of_difference: str,
 ) -> str:
     """One figure of both policies, and their difference over the same months with its interval."""
-    one, other, paired = (
-        next(row for row in rows if (row["row"], row["column"]) == (name, column))
-        for name in ("Adaptive", "CADR", "Adaptive - CADR")
-    )
+    names = ("Adaptive", "CADR", "Adaptive - CADR")
+    one, other, paired = (where(rows, row=name, column=column)[0] for name in names)
     difference, half = float(paired["reproduced"]), float(paired["half_width_95"])
     doubt = (
         "" if abs(difference) > half else f", which {paired['n']} months cannot tell from chance"
@@ -377,7 +350,7 @@ def daily_rows(
 
 @daily_rows.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    daily_lines(_Days(rows), ax=canvas.add_subplot())
+    daily_lines(SimpleNamespace(days=rows, metrics=METRICS), ax=canvas.add_subplot())
 
 
 slots = FIGURES.add(

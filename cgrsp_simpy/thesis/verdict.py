@@ -118,8 +118,7 @@ def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> flo
         values, statistic = [statistic.by_seed(*values)], average
     if statistic is average:
         return float(values[0].std(ddof=1)) / math.sqrt(n)
-    rng = stream(0, "bootstrap")
-    drawn = rng.integers(len(values[0]), size=(RESAMPLES, n))
+    drawn = stream(0, "bootstrap").integers(len(values[0]), size=(RESAMPLES, n))
     found = statistic(*(each[drawn] for each in values))
     found = found[np.isfinite(found)]  # a seed may be drawn n times: no deviation to divide by
     return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
@@ -364,8 +363,7 @@ def composite_error() -> float:
     settings = [weights_in(row) for row in PRINTED["5.11"].rows]
     weight = np.array([[w] for w, _ in settings])
     service = np.array([composites(wait, miss, wait, 0.0, ratio) for _, ratio in settings])
-    rest = entries - (1 - weight) * service
-    cost = (weight * rest).sum(axis=0) / (weight**2).sum()
+    cost = (weight * (entries - (1 - weight) * service)).sum(axis=0) / (weight**2).sum()
     return float(np.abs(weight * cost + (1 - weight) * service - entries).max())
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.thesis.notes import TABLE_NOTES
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED, Printed
 from cgrsp_simpy.thesis.verdict import LIMIT, Judged, composite_error, decimals
@@ -62,15 +63,15 @@ def z_of(each: Judged) -> str:
 MOST_NAMED = 6  # cells that a note names; one on more belongs to the table
 
 
+def _cells(found: Iterable[Judged]) -> str:
+    return "; ".join(f"{each.row}, {column_of(each)}" for each in found)
+
+
 def notes_of(id: str, found: Iterable[Judged]) -> list[str]:
     """The notes of a table, each once, with the cells that it belongs to."""
-    cells: dict[str, list[str]] = {}
-    for each in found:
-        if each.note:
-            cells.setdefault(each.note, []).append(f"{each.row}, {column_of(each)}")
+    noted = grouped((each for each in found if each.note), lambda each: each.note)
     notes = [
-        f"{'; '.join(names)}: {note}" if len(names) <= MOST_NAMED else note
-        for note, names in cells.items()
+        f"{_cells(own)}: {note}" if len(own) <= MOST_NAMED else note for note, own in noted.items()
     ]
     if id == "5.11":
         notes.append(

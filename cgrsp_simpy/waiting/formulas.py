@@ -74,37 +74,12 @@ def closed_form(
     *,
     as_printed: bool = False,
 ) -> ClosedForm:
-    """The steady state of a policy; all servers in one vectorised call.
+    """The steady state of a policy; all servers in one vectorised call, arrays of their shape.
 
-    Parameters
-    ----------
-    policy : WaitingPolicy
-        Who waits.
-    rate_per_s : float
-        lambda, jobs per second, > 0.
-    service_s : float
-        1 / mu, mean running time, seconds, > 0.
-    servers : int or array-like of int
-        s, >= 1.
-    prices : Prices
-        Of a machine per hour.
-    errors : Mispredictions
-        Of predicted waits, for sww alone.
-    as_printed : bool
-        Eq. 26, of compound, as the paper has it: up to 28 % short where machines are few.
-
-    Returns
-    -------
-    ClosedForm
-        Arrays of the shape of `servers`.
-
-    Raises
-    ------
-    InputError
-        For numbers that are not allowed, or errors that the formulas do not cover.
-
-    References
-    ----------
+    rate_per_s: lambda, jobs per second, > 0. service_s: 1 / mu, mean running time, seconds, > 0.
+    servers: s, >= 1. prices: of a machine per hour. errors: of predicted waits, for sww alone.
+    as_printed: Eq. 26, of compound, as the paper has it: up to 28 % short where machines are few.
+    Raises InputError for numbers that are not allowed, or errors that the formulas do not cover.
     waiting-policies.txt Eq. 1, 3, 4, 11, 15, 22, 24 and 25.
     """
     check_each(check_number, {"rate_per_s": rate_per_s, "service_s": service_s}, above=0)
@@ -208,35 +183,11 @@ def analyze(
 ) -> dict[str, float]:
     """One policy at one number of servers.
 
-    Parameters
-    ----------
-    policy : str
-        As of `waiting_policy`.
-    rate_per_s, service_s : float
-        As of `closed_form`.
-    servers : int
-        s, >= 1.
-    wait_s, short_s : float
-        As of `waiting_policy`.
-    prices, errors
-        As of `closed_form`.
-    duration_h : float, optional
-        T, hours, > 0.
-
-    Returns
-    -------
-    dict
-        wait_s, price, on_demand_fraction, servers; of compound wait_s_as_printed, by Eq. 26 with
-        the patience as it is; with a duration cost: over T, in the prices' unit.
-
-    Raises
-    ------
-    InputError
-        Where there is no steady state, and for what is not allowed.
-
-    References
-    ----------
-    waiting-policies.txt; the cost is Eq. 5.
+    policy, wait_s, short_s: as of `waiting_policy`. servers: s, >= 1. duration_h: T, hours, > 0.
+    All others: as of `closed_form`. Result: wait_s, price, on_demand_fraction, servers; of compound
+    wait_s_as_printed, by Eq. 26 with the patience as it is; with a duration cost: over T, in the
+    prices' unit (waiting-policies.txt Eq. 5). Raises InputError where there is no steady state, and
+    for what is not allowed.
     """
     check_whole("servers", servers, least=1)
     chosen = waiting_policy(policy, wait_s, short_s)
@@ -278,31 +229,12 @@ def optimum(
     Of equals the cheapest is the best. It may be best to own none (servers 0), but not under ajw,
     where every job waits for a fixed machine.
 
-    Parameters
-    ----------
-    policy, rate_per_s, service_s
-        As of `analyze`.
-    by : str
-        "price", P; "opportunity", the opportunity cost P w (Section 4.2.1), among the numbers of
-        servers that cost no more than renting for every job: it falls with the servers, so that its
-        least value lies at the end of these; "total", P (w + 1 / mu), what a job costs if its wait
-        is valued as its running time is.
-    wait_s, short_s, prices, errors, duration_h
-        As of `analyze`.
-
-    Returns
-    -------
-    dict
-        As of `analyze`.
-
-    Raises
-    ------
-    InputError
-        Where the fixed price is 0, and no number is the best, and for what is not allowed.
-
-    References
-    ----------
-    waiting-policies.txt Section 4.2.1.
+    by: "price", P; "opportunity", the opportunity cost P w (waiting-policies.txt Section 4.2.1),
+    among the numbers of servers that cost no more than renting for every job: it falls with the
+    servers, so that its least value lies at the end of these; "total", P (w + 1 / mu), what a job
+    costs if its wait is valued as its running time is. All others, and the result: as of `analyze`.
+    Raises InputError where the fixed price is 0, and no number is the best, and for what is not
+    allowed.
     """
     check_one_of("objective", by, OBJECTIVES)
     check_each(check_number, {"rate_per_s": rate_per_s, "service_s": service_s}, above=0)

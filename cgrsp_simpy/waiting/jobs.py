@@ -21,9 +21,11 @@ from cgrsp_simpy.model.checks import (
     check_fields,
     check_number,
     check_whole,
+    refuse,
     require,
     set_columns,
 )
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
 CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
@@ -164,13 +166,13 @@ class ListedJobs:
             raise InputError(f"{self.name}: no usable job")
         for column in Chunk._fields:
             check_entries(column, getattr(self, column), least=column == "cores")
-        for index in np.flatnonzero(np.diff(self.submit_s) < 0)[:1]:
-            require(
-                False,
-                f"submit_s of job {index + 2}",
-                self.submit_s[index + 1].item(),
-                "not before the job before it",
-            )
+        refuse(
+            np.diff(self.submit_s) < 0,
+            lambda before: (
+                f"submit_s of job {before + 2}(={self.submit_s[before + 1].item()}) must be not"
+                " before the job before it"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.jobs} jobs" if self.name == "jobs" else f"{self.name}, {self.jobs} jobs"
@@ -218,7 +220,7 @@ MOST_PER_S = 5.0
 # of the jobs that are exponential: their share and their mean running time, seconds
 SHORT_SHARE, SHORT_MEAN_S = 0.55, 45.0
 CORES = 2 ** np.arange(5)
-CORES_SHARES = np.array([0.6**k for k in range(5)]) / sum(0.6**k for k in range(5))
+CORES_SHARES = np.array([0.6**k for k in range(5)]) / summed(0.6**k for k in range(5))
 GB_PER_CORE, GB_SHARES = 2.0 ** np.arange(4), (0.35, 0.35, 0.25, 0.05)
 
 
@@ -273,10 +275,7 @@ class BurstyJobs:
 
     def __post_init__(self) -> None:
         check_whole("jobs", self.jobs, least=1)
-        check_number("rate_per_s", self.rate_per_s, least=LEAST_PER_S)
-        require(
-            self.rate_per_s <= MOST_PER_S, "rate_per_s", self.rate_per_s, f"at most {MOST_PER_S:g}"
-        )
+        check_number("rate_per_s", self.rate_per_s, least=LEAST_PER_S, most=MOST_PER_S)
         check_number("mean_run_s", self.mean_run_s, above=SHORT_MEAN_S)
 
     def __str__(self) -> str:
@@ -367,8 +366,15 @@ def read_jobs(
     there is one; also for jobs that hold GPUs, unless `whole`, where machines are priced by cores.
     """
     log = read_log(path, format, window=window, strict=strict, columns=columns)
-    if not whole and unit == "cores":
-        _check_no_gpus(log)
+    # SWF tells processors, which other modules take for GPUs
+    gpus = log.get("gpus", 0)
+    if not whole and unit == "cores" and log.format != "swf" and (gpus > 0).any():
+        raise InputError(
+            f"{log.path}: {np.count_nonzero(gpus):,} of {len(log):,} jobs hold GPUs (mean"
+            f" {gpus[gpus > 0].mean():.3g}), but shared machines are priced by processor cores and"
+            " memory; what fits: a table of machines with a column gpus (--sizes), or each job on a"
+            " machine of its own (--machine whole); for schedulers of GPUs: cgrsp cluster"
+        )
     noun = {"cores": "processors", "gpus": "GPUs"}[unit]
     log = log.usable(
         "jobs for waiting policies",
@@ -385,19 +391,6 @@ def read_jobs(
         log.tags,
     )
     return ReadJobs(jobs, log)
-
-
-def _check_no_gpus(log: Log) -> None:
-    """Jobs hold cores alone; SWF tells processors, which other modules take for GPUs."""
-    gpus = log.get("gpus", 0)
-    if log.format == "swf" or not (gpus > 0).any():
-        return
-    raise InputError(
-        f"{log.path}: {np.count_nonzero(gpus):,} of {len(log):,} jobs hold GPUs (mean"
-        f" {gpus[gpus > 0].mean():.3g}), but shared machines are priced by processor cores and"
-        " memory; what fits: a table of machines with a column gpus (--sizes), or each job on a"
-        " machine of its own (--machine whole); for schedulers of GPUs: cgrsp cluster"
-    )
 
 
 def describe(jobs: ListedJobs, unit: str = "cores") -> str:

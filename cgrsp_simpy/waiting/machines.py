@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
-from cgrsp_simpy.model.files import csv_faults, csv_rows
+from cgrsp_simpy.model.files import csv_rows, faults_of
 from cgrsp_simpy.waiting.jobs import Bools, Floats, Ints
 
 
@@ -156,7 +156,7 @@ def read_sizes(path: str | Path) -> tuple[Size, ...]:
     `Size` beside which it has; an empty cell is none. Result: in the order of the file. Raises
     InputError with the file's name, and the line where there is one.
     """
-    with csv_faults(path):
+    with faults_of(path):
         rows = csv_rows(path, ("name", "memory_gb", "price_per_h"))
         sizes = tuple(_size(line, row) for line, row in rows)
     if not sizes:

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.model.checks import InputError, check_number, require
+from cgrsp_simpy.model.checks import InputError, check_number, refuse, require
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import progress
 from cgrsp_simpy.waiting.jobs import DAY_S, Bools, Chunk, Floats, Ints, ListedJobs
@@ -195,36 +195,15 @@ def plan(
     A policy whose longest wait, and what it takes to boot a rented machine, is within the limit
     keeps it whatever comes; one without may use up half of it in the worst part of the log.
 
-    Parameters
-    ----------
-    jobs : ListedJobs
-        Of a log.
-    limit : str or Limit, optional
-        Of the waits, such as "p95=30min", "p99=2h" or "mean=600".
-    budget : float, optional
-        Money a year, > 0; either this or a limit. The interval of the bill is to lie below it.
-    sizes : sequence of Size
-        For rent, and to own where they have a price reserved for one or three years; if none has,
-        the largest, at prices.fixed / prices.on_demand of its price.
-    prices : Prices
-        As told.
-    policies : iterable of str
-        Names of POLICIES, with parameters or not: t and b are searched unless told.
-    growth : float
-        How much more jobs come in the first year than in the log, and from year to year, > -1.
-    seed : int
-        Of jobs added by growth, spot interruptions and the bootstrap.
-
-    Returns
-    -------
-    Plan
-        With a reason where the log is too short to say.
-
-    Raises
-    ------
-    InputError
-        For a log of less than two days or without work, and where no plan keeps the limit, or the
-        budget.
+    jobs: of a log. limit: of the waits, such as "p95=30min", "p99=2h" or "mean=600". budget: money
+    a year, > 0; either this or a limit. The interval of the bill is to lie below it. sizes: for
+    rent, and to own where they have a price reserved for one or three years; if none has, the
+    largest, at prices.fixed / prices.on_demand of its price. policies: names of POLICIES, with
+    parameters or not: t and b are searched unless told. growth: how much more jobs come in the
+    first year than in the log, and from year to year, > -1. seed: of jobs added by growth, spot
+    interruptions and the bootstrap. Result: with a reason where the log is too short to say. Raises
+    InputError for a log of less than two days or without work, and where no plan keeps the limit,
+    or the budget.
     """
     both = f"{limit} and {budget}"
     require((limit is None) != (budget is None), "limit and budget", both, "one of the two alone")
@@ -277,8 +256,10 @@ class _Year:
         self.chunk = Chunk(jobs.submit_s, jobs.run_s, jobs.cores, exact_gb(jobs.memory_gb))
         run_s = jobs.run_s
         index, number, rent_per_h = rented(self.chunk.cores, self.chunk.memory_gb, sizes)
-        for row in np.flatnonzero(np.isinf(number))[:1]:
-            raise InputError(f"job {row + 1} ({jobs.memory_gb[row]:g} GB) fits on no machines")
+        refuse(
+            np.isinf(number),
+            lambda row: f"job {row + 1} ({jobs.memory_gb[row]:g} GB) fits on no machines",
+        )
         self.day = np.minimum(jobs.submit_s // day_s, days - 1).astype(np.int64)
         self.work_h = np.bincount(self.day, jobs.cores * run_s / 3600, days)
         self.number = np.bincount(self.day, np.ones(jobs.jobs), days)

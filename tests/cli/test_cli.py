@@ -263,16 +263,6 @@ def test_a_misspelt_word_is_one_line_that_offers_the_nearest(capsys, line, said)
     assert said in err and err.startswith("cgrsp")
 
 
-@pytest.mark.parametrize("verb", [[], ["compare"], ["run"], ["policies"]], ids=str)
-def test_help_is_a_result(capsys, verb):
-    with pytest.raises(SystemExit) as left:
-        main([*verb, "--help"])
-    assert left.value.code == 0
-    out, err = capsys.readouterr()
-    assert out.startswith(f"usage: {' '.join(['cgrsp', *verb])}")
-    assert err == ""
-
-
 def test_the_module_is_the_command():
     done = process("run --day quiet --seed 1")
     assert (done.returncode, done.stderr) == (0, "")

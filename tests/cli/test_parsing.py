@@ -28,7 +28,10 @@ LEAVES = {path: leaf for path, leaf in ALL.items() if leaf._subparsers is None}
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
 def test_a_help_fits_a_screen_and_all_of_it_says_more(path, capsys):
-    short, long = (outcome(capsys, *path, "-h", *more)[1] for more in ([], ["all"]))
+    brief, full = (outcome(capsys, *path, *more) for more in (["--help"], ["-h", "all"]))
+    (status, short, err), long = brief, full[1]
+    assert (status, err) == (0, "")
+    assert short.startswith(f"usage: {' '.join(['cgrsp', *path])}")
     assert len(short.splitlines()) <= LINES
     assert max(map(len, [*short.splitlines(), *long.splitlines()])) <= WIDTH
     assert all(name in short for each in ALL[path]._actions for name in each.option_strings[-1:])

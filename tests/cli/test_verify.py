@@ -6,7 +6,7 @@ import shlex
 import shutil
 
 import pytest
-from support import needs
+from support import check_bad_input, needs, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -263,11 +263,9 @@ def test_a_hostile_folder_is_one_line_and_nothing_of_it_runs(made, capsys, spoil
     spoilt(made)
     before = sorted(path for path in made.parent.rglob("*"))
     capsys.readouterr()
-    assert main(["verify", "out", "--sample", "1"]) == 2
-    told = capsys.readouterr()
-    assert (told.out, told.err.count("\n")) == ("", 1)
-    assert HOSTILE[spoilt] in told.err
-    assert "[1, 2]" not in told.err
+    found = outcome(capsys, "verify", "out", "--sample", "1")
+    check_bad_input(found, [HOSTILE[spoilt]])
+    assert "[1, 2]" not in found[2]
     assert sorted(path for path in made.parent.rglob("*")) == before
     assert not (made.parent / "hostile" / "was_run").exists()
 
@@ -309,8 +307,7 @@ def test_a_name_that_looks_like_a_policy_of_a_file_is_a_name(tmp_path, monkeypat
 @pytest.mark.parametrize("name", ["none", "."])
 def test_another_directory_is_one_line(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
-    assert main(["verify", name]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    check_bad_input(outcome(capsys, "verify", name), [])
 
 
 @pytest.mark.parametrize("verb", ["verify", "sample"])

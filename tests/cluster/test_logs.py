@@ -147,9 +147,9 @@ def test_pods_that_cannot_run_are_counted(file, caplog):
             )
         )
     assert jobs.jobs == 1
-    assert messages(caplog, logging.INFO)[-2].endswith(
-        "log: rows left out: 2 of no GPU, 1 of run time 0"
-    )
+    left_out, read = messages(caplog, logging.INFO)[-2:]
+    assert left_out.endswith("log: rows left out: 2 of no GPU, 1 of run time 0")
+    assert read.endswith("equal to it: 1; not told: iterations, user; all at once, on 64 GPUs")
 
 
 @needs_data

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections import defaultdict
 from math import inf
 
 import numpy as np
@@ -64,32 +63,6 @@ def overfull(view):
 def own(tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     return f"{tmp_path / 'own.py'}:widest_first"
-
-
-@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
-    study = compare(
-        Scenario(Offered(jobs=60, warm_up=0)),
-        ["fifo", own, widest_first],
-        range(2),
-        executor=workers,
-    )
-    by_name = defaultdict(list)
-    for row in study.rows:
-        by_name[row["policy"]].append(row["wait_s"])
-    assert list(by_name) == ["fifo", own, "widest_first"]
-    assert by_name[own] == by_name["widest_first"] != by_name["fifo"]
-
-
-@pytest.mark.slow
-def test_a_function_without_a_name_runs_in_other_processes_as_well():
-    found = compare(
-        Scenario(Offered(jobs=20, warm_up=0)),
-        [widest_first, lambda view: widest_first(view)],
-        range(2),
-        executor=2,
-    )
-    assert found.values("<lambda>", "wait_s") == found.values("widest_first", "wait_s")
 
 
 @pytest.mark.parametrize("action", [("run", "--policy"), ("compare", "--seeds", "2", "--policies")])
@@ -425,24 +398,6 @@ def test_a_run_is_walked_through_step_by_step():
         "            nodes: 0(4) 0(2)",
         "            to come: 1.00 submit 1, 10.00 finish 0",
     ]
-
-
-@pytest.mark.slow
-def test_the_command_lists_steps_and_draws(tmp_path, capsys, monkeypatch):
-    chart, film = tmp_path / "run.svg", tmp_path / "run.html"
-    options = ["cluster", "run", "--jobs", "8", "--cluster", "4x8"]
-    assert main([*options, "--show", "events", "--show", str(chart), "--show", str(film)]) == 0
-    told = capsys.readouterr().out
-    assert told.count("  submit  ") == told.count("  start  ") == told.count("  finish  ") == 8
-    assert "throughput_per_h" in told
-    assert chart.stat().st_size > 1000 and film.stat().st_size > 1000
-    monkeypatch.setattr("sys.stdin", __import__("io").StringIO(""))
-    assert main([*options, "--show", "step"]) == 0
-    assert "to come: " in capsys.readouterr().out
-    assert main([*options, "--show", "run.txt"]) == 2
-    assert (
-        "--show(='run.txt') must be events, step, or a file that ends in" in capsys.readouterr().err
-    )
 
 
 # ---- lives of one's own ----

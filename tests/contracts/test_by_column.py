@@ -187,17 +187,6 @@ def test_the_commands_report_by_a_column(file, capsys, rows, words, policies, co
     assert re.search(f"unknown (tag|column) '{column}s'; did you mean '{column}'\\?", err)
 
 
-def test_a_comparison_gives_means_over_its_seeds_by_a_column(file):
-    path = file([{"submit_s": 60 * n, "service_s": 50 + n, "who": "xy"[n % 2]} for n in range(20)])
-    study = cg.compare(cg.trace(path), ["fifo", "edf"], range(3))
-    rows = study.by("who")
-    assert [(row["value"], row["policy"]) for row in rows] == [
-        (value, policy) for value in "xy" for policy in ("edf", "fifo")
-    ]
-    waits_min = [study.run("edf", seed).by("who")[1]["wait_min"] for seed in range(3)]
-    assert rows[2]["wait_min"] == pytest.approx(sum(waits_min) / 3, rel=1e-12)
-
-
 def test_a_column_has_a_text_for_every_job(file):
     instance = cg.hgsp.read_instance(file(tasks(Random(8))), cluster("small"))
     source, short = cg.llm.read_requests(file(requests(Random(8)))), Tags({"who": "ab"})

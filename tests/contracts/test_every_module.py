@@ -2,6 +2,7 @@
 the command line.
 """
 
+import io
 import json
 import operator
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support import CGRSP, csv_rows
+from support import CGRSP, check_bad_input, csv_rows, outcome, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -191,18 +192,6 @@ def same(one, other):
 
 
 @every_module
-def test_a_run_has_figures_claims_and_a_timeline(case):
-    case = case()
-    run = cg.simulate(case.scenario, case.policies[0], seed=1)
-    figures = run.summary()
-    assert set(figures) <= set(case.scenario.metrics)
-    assert set(case.scenario.tested) <= set(figures)
-    assert len(run.claims)
-    assert len(run.timeline.visits) == case.scenario.jobs
-    assert len(run.rows()) == case.scenario.jobs
-
-
-@every_module
 def test_steps_lead_to_the_same_run(case):
     case = case()
     walk, events = cg.step_through(case.scenario, case.policies[0], seed=1), []
@@ -273,13 +262,15 @@ def test_rows_go_to_csv_and_json(case, tmp_path):
 def test_a_run_has_jobs_claims_figures_and_files_whatever_the_model(case, tmp_path):
     case = case()
     run = cg.simulate(case.scenario, case.policies[0], 1)
+    assert {*case.scenario.tested, case.scenario.precise} <= set(run.summary())
+    assert set(run.summary()) <= set(case.scenario.metrics)
+    assert len(run.claims) and len(run.timeline.visits) == case.scenario.jobs
     times = [run.jobs[name] for name in ("submit_s", "dispatch_s", "start_s", "finish_s")]
     for before, after in pairwise(times):
         assert not (before > after + 1e-6).any()  # NaN where a job starts elsewhere
     assert len(run.jobs) == len(run.rows()) == case.scenario.jobs
     assert set(run.claims["job"].tolist()) <= set(run.jobs["job"].tolist())
     assert (run.claims["to_s"] > run.claims["from_s"]).all()
-    assert case.scenario.precise in run.summary()
     first = next(iter(run.rows()[0]))
     assert sum(row["jobs"] for row in run.by(first)) == case.scenario.jobs
     run.to_csv(tmp_path / "jobs.csv")
@@ -305,11 +296,7 @@ def test_an_unknown_name_is_one_line_with_the_nearest(case, capsys):
     with pytest.raises(cg.InputError, match=case.scenario.precise):
         study.values(case.policies[0], case.scenario.precise + "s")
     line = [*case.command, "compare", *case.options.split(), "--policies", case.misspelt]
-    assert main(line) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert case.policies[0] in err
+    check_bad_input(outcome(capsys, *line), [case.policies[0]])
 
 
 @every_module
@@ -360,20 +347,22 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
 
 @pytest.mark.slow
 @every_module
-def test_a_command_draws_the_run_that_it_lists(case, tmp_path, monkeypatch):
+def test_a_command_steps_through_and_draws_the_run_that_it_lists(
+    case, tmp_path, monkeypatch, capsys
+):
     case = case()
     monkeypatch.chdir(tmp_path)
-    words = [
-        *case.command,
-        "run",
-        *case.options.split(),
-        "--policy",
-        case.policies[0],
-        "--show",
-        "events",
-    ]
-    assert main([*words, "--show", "a.svg", "--show", "a.html"]) == 0
-    assert {"a.svg", "a.html"} <= {path.name for path in tmp_path.iterdir()}
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    words = [*case.command, "run", *case.options.split(), "--policy", case.policies[0], "--show"]
+
+    def told(*shown):
+        lines = output(capsys, *words, *shown).splitlines()
+        return [line for line in lines if not line.startswith((" " * 12, "seconds "))]
+
+    listed = told("events")
+    assert told("step") == listed
+    assert told("events", "--show", "a.svg", "--show", "a.html")[: len(listed)] == listed
+    assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.svg", "a.html"))
 
 
 @pytest.mark.long

@@ -9,6 +9,8 @@ panels, legends, ticks, intervals and colours are looked at.
 """
 
 import re
+import shutil
+import subprocess
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -19,7 +21,9 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter
 
+from cgrsp_simpy.cli import main
 from cgrsp_simpy.cli.options import STYLES
+from cgrsp_simpy.cli.redraw import GALLERIES as PREFIXES
 from cgrsp_simpy.cluster.paper import figures as cluster
 from cgrsp_simpy.dag.paper import figures as dag
 from cgrsp_simpy.hgsp.paper import figures as hgsp
@@ -55,6 +59,7 @@ QUICK = {
     ("thesis", "5.8"),
     ("waiting", "3"),
 }
+FEW = ("advice", "frontier", "llm", "spot")  # galleries
 # as in the captions of the thesis, where a letter stands for a row of panels
 LETTERS = {("thesis", "5.5"): "ab", ("thesis", "5.7"): "abc"}
 
@@ -233,6 +238,15 @@ def test_an_axis_of_numbers_has_three_ticks_or_more(module, id):
 
 
 @every_figure
+def test_an_axis_is_named_in_words(module, id):
+    """Not by the column that is drawn, such as miss_pct."""
+    named = [
+        text for ax in canvas_of(module, id).axes for text in (ax.get_xlabel(), ax.get_ylabel())
+    ]
+    assert not [text for text in named if re.search(r"_(s|min|h|pct|usd)\b", text)]
+
+
+@every_figure
 def test_nothing_hides_an_interval(module, id):
     canvas = canvas_of(module, id)
     assert not [each for each in canvas.findobj() if each.get_path_effects()]
@@ -335,6 +349,36 @@ def test_a_journal_s_files_are_vectors_too_and_the_same_each_time(tmp_path):
     assert b"/Type3" not in pdf  # letters are letters
     width_pt = float(re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", pdf)[1])
     assert width_pt / 72 * 25.4 == pytest.approx(88, abs=0.1)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="LaTeX is not installed")
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in FEW else pytest.mark.long)
+        for name in PREFIXES
+    ],
+)
+def test_a_document_as_in_the_how_to_holds_every_figure(name, tmp_path, capsys):
+    """As PDF, and as PGF in its own fonts, at the width of a page."""
+    committed = [path for path in FOLDER.rglob(f"{name}*.csv") if path.stem != "advice"]
+    files = [str(shutil.copy(path, tmp_path)) for path in committed]
+    assert main(["redraw", *files, "--style", "width=160,pgf=yes"]) == 0
+    capsys.readouterr()
+    how_to = (FOLDER.parent / "docs" / "howto" / "thesis.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"^```latex\n(.*?)^```", how_to, re.M | re.S)
+    preamble = shown.partition(r"\begin{document}")[0]
+    for line in re.findall(r"\\in\w+{pictures/.*}", shown):
+        included = [line.replace("pictures/figure_5_6", path.stem) for path in committed]
+        page = r"\usepackage[textwidth=160mm,textheight=250mm]{geometry}\begin{document}\noindent"
+        text = "\n\n\\noindent".join([preamble + page, *included, r"\end{document}"])
+        (tmp_path / "all.tex").write_text(text, encoding="utf-8")
+        latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+        done = subprocess.run(latex, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-2000:]
+        assert "Overfull" not in done.stdout
+    measured = [path.read_text(encoding="utf-8") for path in tmp_path.glob("*.pgf")]
+    assert len(measured) == len(committed) and "DejaVu" not in "".join(measured)
 
 
 def test_the_styles_of_the_command_are_those_that_there_are():

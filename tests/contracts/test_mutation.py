@@ -23,6 +23,11 @@ def kept(é: int, limit: float = 0.5, *, all: bool = False) -> list[int]:
             continue
         found.append(-value)
     return found if limit <= 0.0 else []
+
+
+@figure.draws
+def _() -> int:
+    return 3
 '''
 
 
@@ -81,3 +86,17 @@ def test_what_is_said_to_alter_nothing_is_a_change_that_can_be_drawn():
     for file, line in mutation["EQUAL"]:
         made = mutation["changes"](mutation["PACKAGE"] / file)
         assert (file, line) in map(mutation["key_of"], made)
+
+
+def test_tests_that_run_the_changed_line_are_asked_those_that_run_the_fewest_lines_first():
+    here, file = "tests/contracts/test_mutation.py", "cgrsp_simpy/engine/answers.py"
+    change = mutation["changes"](ROOT / file)[-1]
+    number = change.lines()[0]
+    long, short = f"{here}::made_of", f"{here}::test_a_seed"
+    lines = {1: {""}, number - 1: {long, short, "tests/test_gone.py::test_it"}, number + 1: {long}}
+    assert mutation["tests_of"](change, {file: lines}) == ([short, long], [here])
+
+    first, files = mutation["tests_of"](change, {file: lines | {number: {"", short}}})
+    assert first[0] == short  # then files that name the changed one
+    assert "tests/engine/test_answers.py" in first and first[-1] == long
+    assert files[0] == here and "tests/engine/test_answers.py" in files

@@ -344,6 +344,52 @@ def test_keys_clicks_and_the_slider_move_the_run(tmp_path):
 
 @pytest.mark.slow
 @in_browser
+def test_playing_waits_at_a_caption_and_goes_on(tmp_path):
+    seen = shown(
+        player_page([RUNS["rental"]()], "day", {3600: "An hour later"}),
+        """
+        let next;
+        window.requestAnimationFrame = (frame) => (next = frame, 1);
+        const played = () => {  // a frame a second, until it stops
+          press(" ");
+          for (let at = performance.now(); playing !== null; next(at += 1000));
+          return now;
+        };
+        tell([played(), played(), end]);
+        """,
+        tmp_path,
+    )
+    assert seen == [pytest.approx(3600, rel=1e-6), seen[-1], seen[-1]]
+
+
+@pytest.mark.slow
+@in_browser
+@pytest.mark.parametrize("policy", ["fifo", "cadr", "rh"])
+def test_every_first_job_that_waits_has_its_number(policy, tmp_path):
+    """In the dense stacks of a hectic day, too."""
+    seen = shown(
+        player_page([cg.simulate(cg.day("hectic"), policy, 0)], "day"),
+        """
+        const written = [], fill = CanvasRenderingContext2D.prototype.fillText;
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...more) {
+          if (/^[1-5](, [1-5])*\\.$/.test(text)) written.push(...text.match(/\\d/g).map(Number));
+          fill.call(this, text, ...more);
+        };
+        tell([.1, .2, .3, .4, .6, .8].map((share) => {
+          written.length = 0;
+          seek(share * end);
+          const ranks = choiceAt(now).ranked.map(([job], each) => [stateOf(job, now), each + 1]);
+          return [written.sort(), ranks.filter(([state]) => state === "waiting").map(([, rank]) => rank)];
+        }));
+        """,
+        tmp_path,
+    )
+    assert all(written == ranks for written, ranks in seen)
+    assert sum(len(ranks) for _, ranks in seen) > 20
+
+
+@pytest.mark.slow
+@in_browser
 @pytest.mark.parametrize("size", ["1280,900", "500,844"])  # no window of Chromium is narrower
 def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
     day = cg.day("normal", persistence_s=1800, tight_fraction=0.8)
@@ -364,7 +410,8 @@ def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
           seek(at);
           const all = boxes(), pairs = all.flatMap((a, each) => all.slice(each + 1)
             .filter((b) => upon(a, b)).map((b) => [a.name, b.name]));
-          return { pairs, caption: $("caption").textContent, watch: $("watch").textContent,
+          const cut = ["watch", "caption"].filter((name) => $(name).scrollHeight > $(name).clientHeight + 1);
+          return { pairs, cut, caption: $("caption").textContent, watch: $("watch").textContent,
             why: panes.map(({ part }) => part(".why").textContent),
             rule: panes.map(({ part }) => part(".rule").textContent) };
         }));
@@ -372,7 +419,7 @@ def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
         tmp_path,
         size,
     )
-    assert [each["pairs"] for each in seen] == [[]] * 3
+    assert [each["pairs"] + each["cut"] for each in seen] == [[]] * 3
     assert [each["caption"] for each in seen] == ["From the start"] + ["An hour later"] * 2
     assert seen[1]["watch"].startswith("Next: scarce hours in 1 h")
     assert "scarce hours until 10:00:00" in seen[2]["watch"]

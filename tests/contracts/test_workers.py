@@ -4,6 +4,7 @@ show in the rows.
 
 import json
 import multiprocessing
+import sys
 import threading
 from collections import Counter
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -211,6 +212,28 @@ def test_a_dask_cluster_gives_the_same_rows(expected, small_tasks):
 def test_the_list_policy_of_the_readme_goes_to_other_processes():
     rows = cg.compare(quiet, [thrifty], range(2), executor=1).rows
     assert rows == cg.compare(quiet, [thrifty], range(2)).rows
+
+
+BROWSER = """
+import sys, threading
+for name in ("loky", "psutil", "_multiprocessing"):
+    sys.modules[name] = None  # Pyodide has none of them
+def refuse(thread):
+    raise RuntimeError("can't start new thread")
+threading.Thread.start = refuse
+import cgrsp_simpy as cg
+for executor in (None, 2):
+    try:
+        print(len(cg.compare(cg.day("quiet"), ["fifo"], range(2), executor=executor).rows))
+    except cg.InputError as error:
+        print(error)
+"""
+
+
+def test_a_browsers_python_has_neither_processes_nor_threads_and_needs_none(tmp_path):
+    done = process([sys.executable, "-W", "always::RuntimeWarning", "-c", BROWSER], tmp_path)
+    told = "2\nexecutor(=2) must be None where no process can be started\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
 
 
 # ---- tasks ----

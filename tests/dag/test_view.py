@@ -2,9 +2,7 @@
 and the command.
 """
 
-import io
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -253,26 +251,6 @@ OWN = (
 
 def said(capsys, *more):
     return output(capsys, *RUN, *more)
-
-
-def without_wall_time(text):
-    return [line for line in text.splitlines() if not line.startswith("seconds ")]
-
-
-@pytest.mark.slow
-def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path):
-    plain = without_wall_time(said(capsys))
-    listed = said(capsys, "--show", "events")
-    assert listed.count(" start ") == listed.count(" finish ") == 12
-    assert without_wall_time(listed)[-len(plain) :] == plain and plain[1].startswith("makespan_s ")
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
-    stepped = without_wall_time(said(capsys, "--show", "step"))
-    assert [line for line in stepped if not line.startswith(" " * 12)] == without_wall_time(listed)
-    said(capsys, "--show", tmp_path / "run.svg", "--show", tmp_path / "run.html")
-    assert (
-        "TFLOP/s" in (tmp_path / "run.svg").read_text()
-        and (tmp_path / "run.html").stat().st_size > 10_000
-    )
 
 
 def test_the_command_runs_the_plan_of_a_scheduler(capsys):

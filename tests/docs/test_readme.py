@@ -11,6 +11,7 @@ import sys
 import tomllib
 from itertools import pairwise
 from pathlib import Path
+from shutil import which
 
 import pytest
 from support import needs
@@ -123,6 +124,8 @@ def folder_of(command, place):
     ],
 )
 def test_command(command, tmp_path):
+    if "pgf=yes" in command and which("pdflatex") is None:
+        pytest.skip("LaTeX is not installed")
     folder = folder_of(command, tmp_path)
     if not folder.is_dir():
         pytest.skip("the log is not here")

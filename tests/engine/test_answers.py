@@ -19,16 +19,17 @@ WRONG = {
     "sent job 1 to 'nowhere', which is no place": lambda view: [(1, "nowhere")],
     "raised ZeroDivisionError: division by zero": lambda view: (1 / 0 for _ in (1,)),
     "a finite time after 0 s": lambda view: [Wake(0.0)],
-    r"answered None \(is a return missing\?\) and left 1 jobs waiting, job 1 \(number 1\), with 1 of"
-    " 1 nodes idle and nothing": lambda view: None,
-    "(?<=at t = 0 s )left 1 jobs waiting": lambda view: [],
+    r"answered None \(is a return missing\?\) and left 4 jobs waiting, job 1 \(number 1\), job 2"
+    r" \(number 2\), job 3 \(number 3\), \.\.\., with 1 of 1 nodes idle": lambda view: None,
+    "(?<=at t = 0 s )left 4 jobs waiting": lambda view: [],
 }
 
 
 @pytest.mark.parametrize("words", WRONG)
 def test_a_wrong_answer_is_one_line(words):
     bench = Bench(WRONG[words], 2)
-    bench.job(1, 0, 1, need=3)
+    for number in (1, 2, 3, 4):
+        bench.job(number, 0, 1, need=3)
     with pytest.raises(PolicyError, match=f"at t = 0 s .*{words}"):
         bench.go()
 

@@ -48,46 +48,66 @@ def test_jobs_share_a_pool_by_amounts():
     assert bench.simulation.places[0].level == 5
 
 
-def test_who_gets_a_place_in_the_instant_in_which_patience_ends_does_not_leave():
-    bench = Bench(one_each, 1)
+def hold(view):
+    """Nobody is sent."""
+    return []
+
+
+@pytest.mark.parametrize(
+    ("policy", "size", "jobs", "log"),
+    [
+        pytest.param(
+            one_each,
+            1,
+            [{"run_s": 10}, {"at_s": 4, "patience_s": 6}],
+            [(0, "starts", 1), (10, "ends", 1), (10, "starts", 2), (11, "ends", 2)],
+            id="who gets a place in the instant in which patience ends does not leave",
+        ),
+        pytest.param(  # in turn, on four GPUs: 1 has two of them, 2 asks for all, 3 for two
+            cg.first_come,
+            4,
+            [
+                {"run_s": 10, "need": 2},
+                {"at_s": 1, "run_s": 5, "patience_s": 5, "need": 4},
+                {"at_s": 2, "run_s": 3, "need": 2},
+            ],
+            [(0, "starts", 1), (6, "leaves", 2), (6, "starts", 3), (9, "ends", 3), (10, "ends", 1)],
+            id="who stood behind a job that leaves is sent in that instant",
+        ),
+        pytest.param(
+            one_each,
+            1,
+            [{"run_s": 10, "patience_s": 0}, {"at_s": 4, "patience_s": 0}],
+            [(0, "starts", 1), (4, "leaves", 2), (10, "ends", 1)],
+            id="without patience a job takes an idle place or leaves at once",
+        ),
+        pytest.param(
+            hold,
+            1,
+            [{"at_s": 2, "patience_s": 6}],
+            [(8, "leaves", 1)],
+            id="a job that is held past its patience leaves, though a place is idle",
+        ),
+        pytest.param(
+            one_each,
+            1,
+            [{"run_s": 10}, {"patience_s": 3}],
+            [(0, "starts", 1), (3, "leaves", 2), (10, "ends", 1)],
+            id="a job that is held at once leaves, though others of the instant start",
+        ),
+    ],
+)
+def test_when_patience_ends(policy, size, jobs, log):
+    bench = Bench(policy, size)
+    for number, own in enumerate(jobs, start=1):
+        bench.job(number, **{"at_s": 0, "run_s": 1, **own})
+    assert bench.go() == log
+
+
+def test_a_place_of_nothing_is_never_free():
+    bench = Bench(one_each, 0, 2)
     bench.job(1, 0, 10)
-    bench.job(2, 4, 1, patience_s=6)
-    assert bench.go()[-1] == (11, "ends", 2)
-
-
-def test_who_stood_behind_a_job_that_leaves_is_sent_in_that_instant():
-    """In turn, on four GPUs: 1 has two of them, 2 asks for all, 3 for two."""
-    bench = Bench(cg.first_come, 4)
-    bench.job(1, 0, 10, need=2)
-    bench.job(2, 1, 5, patience_s=5, need=4)
-    bench.job(3, 2, 3, need=2)
-    assert bench.go() == [
-        (0, "starts", 1),
-        (6, "leaves", 2),
-        (6, "starts", 3),
-        (9, "ends", 3),
-        (10, "ends", 1),
-    ]
-
-
-def test_without_patience_a_job_takes_an_idle_place_or_leaves_at_once():
-    bench = Bench(one_each, 1)
-    bench.job(1, 0, 10, patience_s=0)
-    bench.job(2, 4, 1, patience_s=0)
-    assert bench.go() == [(0, "starts", 1), (4, "leaves", 2), (10, "ends", 1)]
-
-
-def test_a_job_leaves_when_the_policy_holds_it_past_its_patience_though_a_place_is_idle():
-    bench = Bench(lambda view: [], 1)
-    bench.job(1, 2, 1, patience_s=6)
-    assert bench.go() == [(8, "leaves", 1)]
-
-
-def test_a_job_that_is_held_at_once_leaves_though_others_of_the_instant_start():
-    bench = Bench(one_each, 1)
-    bench.job(1, 0, 10)
-    bench.job(2, 0, 1, patience_s=3)
-    assert bench.go() == [(0, "starts", 1), (3, "leaves", 2), (10, "ends", 1)]
+    assert bench.go() == [(0, "starts", 1), (10, "ends", 1)]
 
 
 def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):

@@ -59,6 +59,37 @@ def seen_by(model, inner=None):
     return seen, cg.simulate(model, policy)
 
 
+def hold_until(at_s):
+    """First come, first served from a time on; until then nothing, and a Wake at that time."""
+
+    def policy(view):
+        return zip(view.queue, view.idle) if view.now_s >= at_s else [cg.Wake(at_s)]
+
+    return policy
+
+
+def script(**answers):
+    """Answers by decision time, at_0=..., as functions of a view; first come, first
+    served at any other.
+    """
+
+    def policy(view):
+        answer = answers.get(f"at_{view.now_s:g}")
+        return answer(view) if answer else zip(view.queue, view.idle)
+
+    return policy
+
+
+def start_one(view):
+    """The first waiting job on the first idle slot."""
+    return [(view.queue[0], view.idle[0])]
+
+
+def wakes(*times_s):
+    """An answer that asks to be woken at these times."""
+    return lambda view: [cg.Wake(at_s) for at_s in times_s]
+
+
 # ---- the whole log ----
 
 
@@ -141,10 +172,127 @@ def test_a_slot_is_a_simpy_resource_of_capacity_1():
 # ---- within one instant ----
 
 
-def test_twenty_jobs_at_time_0_are_one_decision():
-    seen, run = seen_by(scenario(jobs(*[0] * 20), (A,) * 20))
-    assert seen == [(0, list(range(20)), list(range(20)))]
-    assert run.decisions == 1
+SLOW = ((30, 30),) * 3
+UNEQUAL = [
+    cg.Job(0, 0, DAY_S, complexity=2),
+    cg.Job(1, 0, DAY_S),
+    cg.Job(2, 0, DAY_S, complexity=2),
+    cg.Job(3, 120, DAY_S),
+]
+
+
+def case(name, model, seen, policy=None):
+    """What a policy sees in a run: time, waiting jobs and idle slots of each decision."""
+    return pytest.param(model, policy, seen, id=name)
+
+
+@pytest.mark.parametrize(
+    ("model", "policy", "expected"),
+    [
+        case(
+            "jobs at one time are one decision",
+            scenario(jobs(*[0] * 20), (A,) * 20),
+            [(0, list(range(20)), list(range(20)))],
+        ),
+        case(
+            "a completion and an arrival, scheduled first, are one decision that sees both",
+            scenario(jobs(0, 60), (A,)),
+            [(0, [0], [0]), (60, [1], [0])],
+        ),
+        case(
+            "a completion, scheduled first, and an arrival are one decision that sees both",
+            scenario(jobs(0, 30, 60), (A,)),
+            [(0, [0], [0]), (60, [1, 2], [0]), (120, [2], [0])],
+        ),
+        case(
+            "completions of several jobs at the same instant are one decision",
+            scenario(jobs(0, 0, 0, 10), (A, A, A)),
+            [(0, [0, 1, 2], [0, 1, 2]), (60, [3], [0, 1, 2])],
+        ),
+        case(
+            "a wake and an arrival at the same instant are one decision",
+            scenario(jobs(0, 100), (A, A)),
+            [(0, [0], [0, 1]), (100, [0, 1], [0, 1])],
+            hold_until(100),
+        ),
+        case(
+            "jobs that arrive together queue in the order of their list",
+            scenario(jobs(0, 5, 5, 5), (A,)),
+            [(0, [0], [0]), (60, [1, 2, 3], [0]), (120, [2, 3], [0]), (180, [3], [0])],
+        ),
+        case(
+            "without an idle slot an arrival is no decision",
+            scenario(jobs(0, 10, 20), (A,)),
+            [(0, [0], [0]), (60, [1, 2], [0]), (120, [2], [0])],
+        ),
+        case(
+            "without a waiting job a completion is no decision",
+            scenario(jobs(0, 100), (A,)),
+            [(0, [0], [0]), (100, [1], [0])],
+        ),
+        case(
+            "a slot under provisioning is not idle",
+            scenario(jobs(0, 10), (A, A), delay_s=SLOW),
+            [(0, [0], [0, 1]), (10, [1], [1])],
+        ),
+        case(
+            "nor is the only one",
+            scenario(jobs(0, 10), (A,), delay_s=SLOW),
+            [(0, [0], [0]), (90, [1], [0])],
+        ),
+        case(
+            "idle slots are in the order of registration, whichever came back first",
+            scenario(UNEQUAL, (A, A, A)),
+            [(0, [0, 1, 2], [0, 1, 2]), (120, [3], [0, 1, 2])],
+        ),
+        case(
+            "a policy that holds is woken at the time that it asked for",
+            scenario(jobs(0), (A,)),
+            [(0, [0], [0]), (100, [0], [0])],
+            hold_until(100),
+        ),
+        case(  # at 100 s job 1 waits and slot 1 is idle
+            "an arrival before the wake is a decision, and the stale wake is none",
+            scenario(jobs(0, 70), (A, A)),
+            [(0, [0], [0, 1]), (70, [0, 1], [0, 1]), (130, [1], [0, 1])],
+            script(at_0=wakes(100), at_70=start_one),
+        ),
+        case(
+            "a completion before the wake is a decision, and the stale wake is none",
+            scenario(jobs(0, 0, 0), (A, A)),
+            [(0, [0, 1, 2], [0, 1]), (60, [1, 2], [0, 1]), (120, [2], [0, 1])],
+            script(at_0=lambda view: [*start_one(view), cg.Wake(100)], at_60=start_one),
+        ),
+        case(
+            "a new wake that is earlier replaces the old one",
+            scenario(jobs(0, 70), (A, A)),
+            [(0, [0], [0, 1]), (70, [0, 1], [0, 1]), (80, [0, 1], [0, 1])],
+            script(at_0=wakes(100), at_70=wakes(80)),
+        ),
+        case(
+            "a new wake that is later replaces the old one",
+            scenario(jobs(0, 70), (A, A)),
+            [(0, [0], [0, 1]), (70, [0, 1], [0, 1]), (130, [0, 1], [0, 1])],
+            script(at_0=wakes(100), at_70=wakes(130)),
+        ),
+        case(
+            "of several wakes in an answer the first to come counts",
+            scenario(jobs(0), (A,)),
+            [(0, [0], [0]), (40, [0], [0])],
+            script(at_0=wakes(90, 40, 70)),
+        ),
+        case(
+            "a wake that finds no waiting job is no decision",
+            scenario(jobs(0), (A, A)),
+            [(0, [0], [0, 1])],
+            script(at_0=lambda view: [*start_one(view), cg.Wake(30)]),
+        ),
+    ],
+)
+def test_a_decision_is_made_once_an_instant_and_sees_all_of_it(model, policy, expected):
+    seen, run = seen_by(model, policy)
+    assert seen == expected
+    assert run.decisions == len(seen)
 
 
 def test_twenty_equal_jobs_at_time_0_on_three_slots_are_a_decision_a_round():
@@ -153,27 +301,6 @@ def test_twenty_equal_jobs_at_time_0_on_three_slots_are_a_decision_a_round():
         (60 * k, 20 - 3 * k) for k in range(7)
     ]
     assert run.decisions == 7
-
-
-@pytest.mark.parametrize(
-    "submit_s",
-    [(0, 60), (0, 30, 60)],
-    ids=["arrival scheduled first", "completion scheduled first"],
-)
-def test_a_completion_and_an_arrival_at_the_same_instant_are_one_decision_that_sees_both(submit_s):
-    seen, _ = seen_by(scenario(jobs(*submit_s), (A,)))
-    newest = len(submit_s) - 1
-    assert [entry for entry in seen if entry[0] == 60] == [(60, list(range(1, newest + 1)), [0])]
-
-
-def test_completions_of_several_jobs_at_the_same_instant_are_one_decision():
-    seen, _ = seen_by(scenario(jobs(0, 0, 0, 10), (A, A, A)))
-    assert seen[1:] == [(60, [3], [0, 1, 2])]
-
-
-def test_a_wake_and_an_arrival_at_the_same_instant_are_one_decision():
-    seen, _ = seen_by(scenario(jobs(0, 100), (A, A)), hold_until(100))
-    assert seen == [(0, [0], [0, 1]), (100, [0, 1], [0, 1])]
 
 
 def test_jobs_that_become_ready_one_by_one_within_an_instant_are_one_decision():
@@ -189,30 +316,7 @@ def test_jobs_that_become_ready_one_by_one_within_an_instant_are_one_decision():
     assert seen == [(0, [0, 1, 2], [0, 1, 2])]
 
 
-def test_jobs_that_arrive_together_queue_in_the_order_of_their_list():
-    seen, _ = seen_by(scenario(jobs(0, 5, 5, 5), (A,)))
-    assert seen[1] == (60, [1, 2, 3], [0])
-
-
-def test_without_an_idle_slot_an_arrival_is_no_decision():
-    seen, _ = seen_by(scenario(jobs(0, 10, 20), (A,)))
-    assert [now_s for now_s, _, _ in seen] == [0, 60, 120]
-
-
-def test_without_a_waiting_job_a_completion_is_no_decision():
-    seen, _ = seen_by(scenario(jobs(0, 100), (A,)))
-    assert [now_s for now_s, _, _ in seen] == [0, 100]
-
-
 # ---- slots ----
-
-
-def test_a_slot_under_provisioning_is_not_idle():
-    slow = ((30, 30),) * 3
-    seen, _ = seen_by(scenario(jobs(0, 10), (A, A), delay_s=slow))
-    assert seen == [(0, [0], [0, 1]), (10, [1], [1])]
-    seen, _ = seen_by(scenario(jobs(0, 10), (A,), delay_s=slow))
-    assert seen == [(0, [0], [0]), (90, [1], [0])]
 
 
 def test_a_busy_slot_is_expected_to_end_after_the_mean_execution_time_and_an_idle_one_at_no_time():
@@ -227,17 +331,6 @@ def test_a_busy_slot_is_expected_to_end_after_the_mean_execution_time_and_an_idl
     )
     # the delay is not known
     assert ends == [[None, None, None], [60, None, None], [60, 10 + 90, None]]
-
-
-def test_idle_slots_are_shown_in_the_order_of_registration_whichever_came_back_first():
-    listed = [
-        cg.Job(0, 0, DAY_S, complexity=2),
-        cg.Job(1, 0, DAY_S),
-        cg.Job(2, 0, DAY_S, complexity=2),
-        cg.Job(3, 120, DAY_S),
-    ]
-    seen, _ = seen_by(scenario(listed, (A, A, A)))
-    assert seen[-1] == (120, [3], [0, 1, 2])
 
 
 # ---- jobs of several GPUs ----
@@ -313,66 +406,6 @@ def nobody(view):
 # ---- holding, and being woken ----
 
 
-def hold_until(at_s):
-    """First come, first served from a time on; until then nothing, and a Wake at that time."""
-
-    def policy(view):
-        return zip(view.queue, view.idle) if view.now_s >= at_s else [cg.Wake(at_s)]
-
-    return policy
-
-
-def script(**answers):
-    """Answers by decision time, at_0=..., as functions of a view; first come, first
-    served at any other.
-    """
-
-    def policy(view):
-        answer = answers.get(f"at_{view.now_s:g}")
-        return answer(view) if answer else zip(view.queue, view.idle)
-
-    return policy
-
-
-def start_one(view):
-    """The first waiting job on the first idle slot."""
-    return [(view.queue[0], view.idle[0])]
-
-
-def test_a_policy_that_holds_is_woken_at_the_time_it_asked_for():
-    seen, run = seen_by(scenario(jobs(0), (A,)), hold_until(100))
-    assert [now_s for now_s, _, _ in seen] == [0, 100]
-    assert run.jobs["dispatch_s"].tolist() == [100]
-
-
-def test_an_arrival_before_the_wake_is_a_decision_and_the_stale_wake_is_none():
-    policy = script(at_0=lambda view: [cg.Wake(100)], at_70=start_one)
-    seen, _ = seen_by(scenario(jobs(0, 70), (A, A)), policy)
-    # at 100 s job 1 waits and slot 1 is idle
-    assert seen == [(0, [0], [0, 1]), (70, [0, 1], [0, 1]), (130, [1], [0, 1])]
-
-
-def test_a_completion_before_the_wake_is_a_decision_and_the_stale_wake_is_none():
-    policy = script(at_0=lambda view: [*start_one(view), cg.Wake(100)], at_60=start_one)
-    seen, _ = seen_by(scenario(jobs(0, 0, 0), (A, A)), policy)
-    assert seen == [(0, [0, 1, 2], [0, 1]), (60, [1, 2], [0, 1]), (120, [2], [0, 1])]
-
-
-def test_a_new_wake_replaces_the_old_one_whether_it_is_earlier_or_later():
-    for new_s in (80, 130):
-        policy = script(
-            at_0=lambda view: [cg.Wake(100)], at_70=lambda view, at_s=new_s: [cg.Wake(at_s)]
-        )
-        seen, _ = seen_by(scenario(jobs(0, 70), (A, A)), policy)
-        assert [now_s for now_s, _, _ in seen] == [0, 70, new_s]
-
-
-def test_of_several_wakes_in_an_answer_the_first_to_come_counts():
-    policy = script(at_0=lambda view: [cg.Wake(90), cg.Wake(40), cg.Wake(70)])
-    seen, _ = seen_by(scenario(jobs(0), (A,)), policy)
-    assert [now_s for now_s, _, _ in seen] == [0, 40]
-
-
 # EARLY_S + (LATER_S - EARLY_S) rounds to below LATER_S
 EARLY_S, LATER_S = 3.711012679280552, 30.358353097512282
 
@@ -387,13 +420,6 @@ def test_a_wake_never_comes_before_the_time_it_asked_for():
 def test_a_job_never_comes_before_its_submission():
     seen, _ = seen_by(scenario(jobs(EARLY_S, LATER_S), (A, A)))
     assert LATER_S <= seen[1][0] < LATER_S + 1e-9
-
-
-def test_a_wake_that_finds_no_waiting_job_is_no_decision():
-    policy = script(at_0=lambda view: [*start_one(view), cg.Wake(30)])
-    seen, run = seen_by(scenario(jobs(0), (A, A)), policy)
-    assert [now_s for now_s, _, _ in seen] == [0]
-    assert run.decisions == 1
 
 
 @pytest.mark.parametrize("at_s", [-1, 0, float("inf"), float("nan"), "soon", None])

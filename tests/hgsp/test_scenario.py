@@ -2,7 +2,6 @@
 every command simulates.
 """
 
-import io
 import json
 import re
 from dataclasses import replace
@@ -309,19 +308,6 @@ def test_a_sweep_varies_reality_the_level_and_parameters():
     assert found == {"policy": "greedy", "seed": 1, **expected} or np.isnan(expected["gap_pct"])
 
 
-@pytest.mark.slow
-def test_a_study_is_the_same_on_processes_and_from_its_folder(tmp_path):
-    scenario, policies = (
-        Scenario(Level(12, "small", 2.0, (1.0, 3.0)), noise=0.2),
-        ["sagreedy", "search:moves=200", first_fit],
-    )
-    here = cg.compare(scenario, policies, range(3))
-    assert cg.compare(scenario, policies, range(3), 2, out=tmp_path / "kept").rows == here.rows
-    assert cg.compare(scenario, policies, range(3), out=tmp_path / "kept").rows == here.rows
-    with pytest.raises(InputError):
-        cg.compare(replace(scenario, noise=0.1), policies, range(3), out=tmp_path / "kept")
-
-
 @pytest.mark.long
 def test_what_the_howto_says_of_plans_and_reality():
     """tasks1, ten instances, service times that vary by 20 %: mean weighted tardiness, differences
@@ -440,12 +426,6 @@ def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
     assert measured.rows()[13]["gpu_number"] == 14
 
 
-def test_runs_can_be_stepped_through():
-    walk = list(cg.step_through(Scenario(THIRTY), Online(atc)))
-    assert {step.event.kind for step in walk} == {"submit", "decide", "dispatch", "start", "finish"}
-    assert "GPUs: " in str(walk[0])
-
-
 def test_events_speak_of_tasks_and_gpus(capsys, tmp_path):
     path = tmp_path / "tasks.csv"
     path.write_text(
@@ -475,24 +455,6 @@ def test_events_speak_of_tasks_and_gpus(capsys, tmp_path):
         "      8.08  finish    job 2     GPU 3    task late, 1.08 s of execution, in time",
         "     12.00  finish    job 1     GPU 1    task big, 10.00 s of execution, late",
     ]
-
-
-def test_run_steps_and_draws(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    gantt = tmp_path / "run.svg"
-    words = ["run", "--policy", "atc", *SMALL, "--unknown-arrivals", "--noise", "0.2"]
-    status, out, _ = told(capsys, *words, "--show", "step", "--show", str(gantt))
-    assert status == 0
-    assert "GPUs: 1 - -" in out
-    assert "job 1     GPU 1" in out
-    assert "2 A30" in gantt.read_text(encoding="utf-8")
-
-
-@pytest.mark.long
-def test_run_animates(capsys, tmp_path):
-    film = tmp_path / "run.html"
-    assert told(capsys, "run", "--policy", "atc", *SMALL, "--show", str(film))[0] == 0
-    assert film.read_text(encoding="utf-8").startswith("<!")
 
 
 # ---- the commands ----

@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import STEPS
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.llm.steps import Measured, Roofline, StepTable
-
-# a prompt token takes 1 ms, a step that only decodes 10 ms
-ROWS = (("prompt", 1, 1.0), ("prompt", 1001, 1001.0), ("token", 1, 10.0), ("token", 1001, 10.0))
-STEPS = StepTable(tuple(Measured("h100-80gb", 1, phase, 1, n, ms) for phase, n, ms in ROWS))
+from cgrsp_simpy.llm.steps import Roofline
 
 
 def service(**more):

@@ -3,7 +3,7 @@
 import csv
 
 import pytest
-from support import check_index, check_lecture, outcome
+from support import outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.llm import figures as llm
@@ -25,7 +25,7 @@ def rows_of(path):
 
 @pytest.mark.slow
 def test_both_are_drawn_with_an_index(folder):
-    index = check_index(folder, "llm", llm.FIGURES)
+    index = (folder / "README.md").read_text(encoding="utf-8")
     assert "| wsrpt | yes | weighted_response | agrees | 108.040 | 108.040 |" in index
     assert "6 of 6 printed figures come out" in index
     assert "those of WSRPT are 102 and 1.5 s" in index
@@ -49,12 +49,6 @@ def test_latencies_are_those_of_runs_on_1_to_16_gpus(folder):
     [row] = [row for row in rows if (row["tensor_parallel"], row["gpus"]) == ("4", "8")]
     own = cg.llm.Scenario(FEW, cg.llm.Service(8, 4)).run("fifo", 0).summary()
     assert {name: float(row[name]) for name in llm.SHOWN} == {name: own[name] for name in llm.SHOWN}
-
-
-@pytest.mark.slow
-def test_a_picture_for_a_lecture(tmp_path):
-    llm.draw_figures(tmp_path, ("table2",), style="lecture")
-    check_lecture(tmp_path / "llm_table2.png")
 
 
 def test_the_command_tells_what_it_wrote(capsys, tmp_path):

@@ -4,13 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from support import STEPS
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.llm.steps import Measured, StepTable
 from cgrsp_simpy.model.policy import PolicyError
-
-ROWS = (("prompt", 1, 1.0), ("prompt", 1001, 1001.0), ("token", 1, 10.0), ("token", 1001, 10.0))
-STEPS = StepTable(tuple(Measured("h100-80gb", 1, phase, 1, n, ms) for phase, n, ms in ROWS))
 
 
 def scenario(rows, gpus=1, max_batch=1):

@@ -6,17 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import DATA
+from support import DATA, STEPS
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.llm.scenario import METRICS, TIMES
-from cgrsp_simpy.llm.steps import Measured, Roofline, StepTable, llama2_70b
+from cgrsp_simpy.llm.steps import Roofline, llama2_70b
 from cgrsp_simpy.model.checks import InputError
 
 ROOT = Path(__file__).parents[2]
 AZURE = DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv"
-ROWS = (("prompt", 1, 1.0), ("prompt", 1001, 1001.0), ("token", 1, 10.0), ("token", 1001, 10.0))
-STEPS = StepTable(tuple(Measured("h100-80gb", 1, phase, 1, n, ms) for phase, n, ms in ROWS))
 ONE = cg.llm.Service(1, 1, memory_gb=2.0, weights_gb=1.0, kv_mb=1.0)
 
 

@@ -10,19 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rental.snapshots import trace
+from support import check_bad_input, check_refused, outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.logs.market import Series, read_market, read_series
 from cgrsp_simpy.model.checks import InputError
 
 TRACES = Path(__file__).parents[3] / "shared" / "data" / "spot_traces"
-
-
-def written(folder, text, name="zone.json"):
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=30))
@@ -38,24 +32,24 @@ def test_a_series_keeps_the_status_of_every_poll(status):
         assert series.first(steps).status.tolist() == status[:steps]
 
 
-def test_json_csv_and_gzip_say_the_same(tmp_path):
+def test_json_csv_and_gzip_say_the_same(file):
     data = [1, 1, 0, 0, 1]
     rows = "".join(f"{600 * poll},{count}\n" for poll, count in enumerate(data))
     stamps = "".join(
         f"2023-02-15 0{poll}:00,{'up' if count else 'Down'}\n" for poll, count in enumerate(data)
     )
     found = [
-        read_series(written(tmp_path, trace(data))),
-        read_series(written(tmp_path, gzip.compress(trace(data).encode()), "zone.json.gz")),
-        read_series(written(tmp_path, f"time,status\n{rows}", "zone.csv")),
-        read_series(written(tmp_path, f"time,status\n{stamps}", "stamps.csv")),
+        read_series(file(trace(data), "zone.json")),
+        read_series(file(gzip.compress(trace(data).encode()), "zone.json.gz")),
+        read_series(file(f"time,status\n{rows}", "zone.csv")),
+        read_series(file(f"time,status\n{stamps}", "stamps.csv")),
     ]
     assert found[0] == found[1] == found[2] == Series("zone", 600, 5, True, (2, 4))
     assert (found[3].step_s, found[3].changes) == (3600, (2, 4))
 
 
-def test_as_many_instances_as_are_needed_count_as_up(tmp_path):
-    path = written(tmp_path, trace([16, 4, 3, 0, 16]))
+def test_as_many_instances_as_are_needed_count_as_up(file):
+    path = file(trace([16, 4, 3, 0, 16]), "zone.json")
     assert read_series(path).status.tolist() == [True, True, True, False, True]
     assert read_series(path, needed=4).status.tolist() == [True, True, False, False, True]
 
@@ -79,13 +73,9 @@ def test_as_many_instances_as_are_needed_count_as_up(tmp_path):
         ("time,status,type\n0,1,a\n60,1,b\n", "types(=['a', 'b']) must be one"),
     ],
 )
-def test_what_is_wrong_is_one_line(tmp_path, text, told):
-    path = written(tmp_path, text)
-    with pytest.raises(InputError) as error:
-        read_series(path)
-    assert told in str(error.value)
-    assert str(error.value).startswith(f"{path}: ")
-    assert "\n" not in str(error.value)
+def test_what_is_wrong_is_one_line(file, text, told):
+    path = file(text, "zone.json")
+    assert check_refused(lambda: read_series(path), [told]).startswith(f"{path}: ")
 
 
 def test_a_file_that_is_missing_is_one_line(tmp_path):
@@ -224,17 +214,12 @@ def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
 def test_what_is_wrong_with_a_file_is_told_in_one_line(text, told, tmp_path, capsys):
     path = tmp_path / "x.csv"
     path.write_text(text)
-    with pytest.raises(cg.InputError) as error:
-        read_market(path)
-    assert str(error.value).startswith(f"{path}: ")
-    assert told in str(error.value)
-    assert main(["market", "report", str(path)]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert check_refused(lambda: read_market(path), [told]).startswith(f"{path}: ")
+    check_bad_input(outcome(capsys, "market", "report", path), [])
 
 
 def test_a_file_that_is_missing_or_damaged_and_a_type_that_comes_twice(tmp_path, capsys):
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"time,status\n" * 99)[:20])
     (tmp_path / "a.csv").write_text("time,type,status\n0,A,low\n")
     for files in (["none"], ["cut.gz"], ["a.csv", "a.csv"]):
-        assert main(["market", "report", *[str(tmp_path / file) for file in files]]) == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1
+        check_bad_input(outcome(capsys, "market", "report", *map(tmp_path.joinpath, files)), [])

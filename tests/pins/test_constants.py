@@ -8,7 +8,9 @@ import importlib
 import inspect
 import json
 import pkgutil
+import re
 import sys
+from copy import deepcopy
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -277,16 +279,29 @@ def test_what_no_paper_prints_and_no_other_test_notices_is_the_pinned_one():
     assert now == pinned, "if it is meant, run python tests/pins/test_constants.py"
 
 
-def test_data_classes_are_frozen_but_for_these():
-    loose = {
-        value.__name__
+def data_classes():
+    return [
+        value
         for module in modules()
         for value in vars(module).values()
-        if inspect.isclass(value)
-        and value.__module__ == module.__name__
-        and is_dataclass(value)
-        and not value.__dataclass_params__.frozen
+        if inspect.isclass(value) and value.__module__ == module.__name__ and is_dataclass(value)
+    ]
+
+
+def test_data_classes_of_arrays_are_equal_to_themselves_alone():
+    """Of two arrays == is no truth value."""
+    arrays = re.compile(r"(Ints|Floats|np\.ndarray|npt\.NDArray)\b")
+    compared = {
+        each.__name__
+        for each in data_classes()
+        if each.__eq__ is not object.__eq__
+        and any(arrays.match(str(field.type)) for field in fields(each) if field.compare)
     }
+    assert compared == {"Tally"}
+
+
+def test_data_classes_are_frozen_but_for_these():
+    loose = {each.__name__ for each in data_classes() if not each.__dataclass_params__.frozen}
     assert loose == set("Checked LooseLater Tally Totals Triage _Found".split())
 
 
@@ -294,11 +309,18 @@ def test_data_classes_are_frozen_but_for_these():
 
 
 def judged(exercise):
-    """What a judge of numbers works out: the right answer, and what mistakes lead to; else None."""
-    inner = inspect.getclosurevars(EXERCISES[exercise].judge).nonlocals
-    if "answer" not in inner:
+    """What a judge works out: the right answer, and what mistakes lead to, of functions on their
+    first case; None where it compares nothing.
+    """
+    inner, case = inspect.getclosurevars(EXERCISES[exercise].judge).nonlocals, []
+    if "fault" in inner:
+        case = [*next(iter(inner["cases"]())).values()]
+        inner = inspect.getclosurevars(inner["fault"]).nonlocals
+    right = inner.get("answer", inner.get("right"))
+    if right is None:
         return None
-    return [float(inner["answer"]()), *(float(each.answer()) for each in inner["mistakes"])]
+    answers = [right, *(each.answer for each in inner["mistakes"])]
+    return np.hstack([np.ravel(each(*deepcopy(case))) for each in answers]).astype(float).tolist()
 
 
 @pytest.mark.parametrize(

@@ -1001,7 +1001,7 @@ def test_an_infinite_value_has_its_sign_in_place_of_a_bar():
     ax = plt.figure().subplots()
     drawn = marks.bars(ax, ["fifo", "easy"], [math.inf, 5.0], [math.nan, 1.0])
     assert [bar.get_width() for bar in drawn] == [0, 5]
-    assert {text.get_text() for text in ax.texts} >= {"∞"}
+    assert {text.get_text() for text in ax.texts} >= {r"$\infty$"}
     ax.figure.canvas.draw()
     plt.close(ax.figure)
 

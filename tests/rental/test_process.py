@@ -36,6 +36,13 @@ def phases(run):
     ]
 
 
+def test_a_gang_on_three_types_pays_the_same_bits_on_every_python():
+    types = [cg.GpuType(f"G{price}", price, (3600.0,), 1.0) for price in (0.1, 0.2, 0.3)]
+    jobs, law = cg.JobList([cg.Job(0, 0.0, 1e6, gpus=3)]), cg.Service(sigma=(0,))
+    run = cg.simulate(cg.Scenario("gang", jobs, types, types, False, AT_ONCE, law), "fifo")
+    assert run.jobs["cost_usd"].item() == 0.6000000000000001  # 0.1 + 0.2 + 0.3, in this order
+
+
 def test_checkpoints_may_take_as_long_as_the_work_between_them():
     assert cg.Terms(checkpoint_s=60, checkpoint_cost_s=60).checkpoint_s == 60
 

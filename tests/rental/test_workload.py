@@ -51,24 +51,33 @@ def test_the_axis_of_submit_s_is_kept(read):
     assert scenario.market.clock == CLOCKS["calibrated"]
 
 
-def test_time_0_of_timestamps_is_the_first_of_them(read):
-    log = read(
-        stamped("2024-11-20 09:30:00", "2024-11-20 09:31:15", "2024-11-21 09:30:00")
-    ).workload
-    assert log.submit_s == (0.0, 75.0, DAY_SECONDS)
+DAY_AND_MORE = stamped("2024-11-20 09:30:00", "2024-11-20 09:31:15", "2024-11-21 09:30:00")
+TWO_HOURS = stamped("2024-11-20 09:30:00", "2024-11-20 10:00:00.5", "2024-11-20 11:00:00")
+TWO_DAYS = stamped("2024-11-19 23:59:59", "2024-11-20", "2024-11-21 23:59:59", "2024-11-22")
+AN_HOUR = stamped(*(f"2024-11-20 0{moment}" for moment in ("8:29:59", "8:30:10", "9:29", "9:30")))
+SECONDS = "submit_s,service_s\n0,1\n10,2\n19.5,3\n20,4\n"
 
 
-def test_time_0_of_a_window_is_its_beginning(read):
-    stamps = stamped("2024-11-20 09:30:00", "2024-11-20 10:00:00.5", "2024-11-20 11:00:00")
-    assert read(stamps, window="2024-11-20:2024-11-21").workload.submit_s == (
-        34200.0,
-        36000.5,
-        39600.0,
-    )
-    assert read("submit_s,service_s\n5,1\n20,1\n25,1\n", window="10:30").workload.submit_s == (
-        10.0,
-        15.0,
-    )
+@pytest.mark.parametrize(
+    ("text", "window", "submit_s"),
+    [
+        (DAY_AND_MORE, None, (0.0, 75.0, DAY_SECONDS)),  # time 0 is the first
+        # time 0 is the beginning of the window, which holds that and not its end
+        (TWO_HOURS, "2024-11-20:2024-11-21", (34200.0, 36000.5, 39600.0)),
+        (SECONDS, "5:30", (5.0, 14.5, 15.0)),
+        (SECONDS, "10:20", (0.0, 9.5)),
+        (TWO_DAYS, "2024-11-20:2024-11-22", (0.0, 2 * DAY_SECONDS - 1)),
+        (AN_HOUR, "2024-11-20 09:2024-11-20 10", (1740.0, 1800.0)),  # whole hours
+        # bounds may hold colons
+        (AN_HOUR, "2024-11-20 08:30:2024-11-20 09:30", (10.0, 3540.0)),
+        (AN_HOUR, "2024-11-20 08:30:00:2024-11-20 09:30:00", (10.0, 3540.0)),
+        (AN_HOUR, "2024-11-20T08:30:00:2024-11-20T09:30:00", (10.0, 3540.0)),
+        (AN_HOUR, "2024-11-20 08:30:00.000:2024-11-20 09:30", (10.0, 3540.0)),
+        (AN_HOUR, "2024-11-20T08:30:00+00:00:2024-11-20T10:30:00+01:00", (10.0, 3540.0)),
+    ],
+)
+def test_submissions_are_seconds_from_time_0(read, text, window, submit_s):
+    assert read(text, window=window).workload.submit_s == submit_s
 
 
 @pytest.mark.parametrize(
@@ -92,47 +101,6 @@ def test_the_stock_of_a_stamped_log_follows_its_own_hours(read):
     assert scenario.market.clock.multiplier(13 * 3600.0) == 1.0  # midnight
 
 
-def test_a_window_holds_its_beginning_and_not_its_end(read):
-    assert read(
-        "submit_s,service_s\n0,1\n10,2\n19.9,3\n20,4\n", window="10:20"
-    ).workload.service_s == (2.0, 3.0)
-    days = stamped("2024-11-19 23:59:59", "2024-11-20", "2024-11-21 23:59:59", "2024-11-22")
-    assert read(days, window="2024-11-20:2024-11-22").workload.submit_s == (
-        0.0,
-        2 * DAY_SECONDS - 1,
-    )
-
-
-@pytest.mark.parametrize(
-    "window",
-    [
-        "2024-11-20 08:30:2024-11-20 09:30",
-        "2024-11-20 08:30:00:2024-11-20 09:30:00",
-        "2024-11-20T08:30:00:2024-11-20T09:30:00",
-        "2024-11-20 08:30:00.000:2024-11-20 09:30",
-        "2024-11-20T08:30:00+00:00:2024-11-20T10:30:00+01:00",
-    ],
-)
-def test_the_bounds_of_a_window_may_hold_colons(read, window):
-    log = read(
-        stamped(
-            "2024-11-20 08:29:59",
-            "2024-11-20 08:30:10",
-            "2024-11-20 09:29:00",
-            "2024-11-20 09:30:00",
-        ),
-        window=window,
-    )
-    assert log.workload.submit_s == (10.0, 3540.0)
-
-
-def test_a_whole_hour_is_a_bound(read):
-    log = read(
-        stamped("2024-11-20 07:00:00", "2024-11-20 08:00:00"), window="2024-11-20 08:2024-11-20 09"
-    )
-    assert log.workload.submit_s == (0.0,)
-
-
 def test_slots_are_idle_from_time_0_on_which_a_window_moves(read):
     """A log in seconds whose first job comes after thirty days of its clock."""
     lead_s = 30 * DAY_SECONDS
@@ -152,26 +120,18 @@ def test_slots_are_idle_from_time_0_on_which_a_window_moves(read):
 # ---- cells ----
 
 
-def test_quoted_cells_may_hold_commas_and_line_breaks(read, caplog):
-    log = read('job_id,submit_s,service_s\n"a, b","0","5"\n"two\nlines",9,6\n').workload
+@pytest.mark.parametrize(
+    "text",
+    [
+        'job_id,submit_s,service_s\n"a, b","0","5"\n"two\nlines",9,6\n',  # commas, line breaks
+        "user,service_s,submit_s\nada,5,0\n,6,9\n",  # in any order, with others
+        ",submit_s,service_s\n0,0,5\n1,9,6\n",  # as pandas writes a table with its index
+        "submit_s,service_s\n\n0,5\n\n9,6\n\n",  # blank lines
+    ],
+)
+def test_a_log_is_read_without_a_word(read, text, caplog):
+    log = read(text).workload
     assert (log.submit_s, log.service_s) == ((0.0, 9.0), (5.0, 6.0))
-    assert caplog.messages == []
-
-
-def test_columns_may_come_in_any_order_and_others_are_not_looked_at(read):
-    log = read("user,service_s,submit_s\nada,5,0\n,6,9\n").workload
-    assert (log.submit_s, log.service_s) == ((0.0, 9.0), (5.0, 6.0))
-
-
-def test_a_column_without_a_name_is_not_looked_at(read, caplog):
-    # as pandas writes a table with its index
-    log = read(",submit_s,service_s\n0,0,5\n1,9,6\n").workload
-    assert (log.submit_s, log.service_s) == ((0.0, 9.0), (5.0, 6.0))
-    assert caplog.messages == []
-
-
-def test_blank_lines_are_passed_over(read, caplog):
-    assert read("submit_s,service_s\n\n0,5\n\n9,6\n\n").workload.jobs == 2
     assert caplog.messages == []
 
 
@@ -208,20 +168,24 @@ def test_measured_seconds_are_scaled_by_the_speed_of_the_type_alone(read):
         np.testing.assert_allclose(jobs["service_s"] * speeds[jobs["gpu"]], seconds, rtol=1e-9)
 
 
-def test_size_classes_hold_40_40_and_20_percent_of_the_jobs(read):
-    shuffled = [(7 * i) % 50 + 1 for i in range(50)]  # 1 .. 50 s, mixed
-    log = read(
-        "submit_s,service_s\n" + "".join(f"{i},{s}\n" for i, s in enumerate(shuffled))
-    ).workload
-    assert log.complexity == tuple(1 if s <= 20 else 2 if s <= 40 else 3 for s in shuffled)
-    assert log.mix == pytest.approx((0.4, 0.4, 0.2))
-    assert log.mean_service_s() == pytest.approx((10.5, 30.5, 45.5))
+SHUFFLED = [(7 * i) % 50 + 1 for i in range(50)]  # 1 .. 50 s, mixed
 
 
-def test_a_job_on_the_bound_of_two_size_classes_is_of_the_smaller(read):
-    log = read("submit_s,service_s\n" + "".join(f"0,{s}\n" for s in (6, 5, 4, 3, 2, 1))).workload
-    # of six, the quantiles at 40 and 80 % are the third and the fifth
-    assert log.complexity == (3, 2, 2, 1, 1, 1)
+@pytest.mark.parametrize(
+    ("seconds", "classes", "mix"),
+    [
+        (SHUFFLED, [1 if s <= 20 else 2 if s <= 40 else 3 for s in SHUFFLED], (0.4, 0.4, 0.2)),
+        # of six, the quantiles at 40 and 80 % are the third and the fifth: of the smaller class
+        ([6, 5, 4, 3, 2, 1], [3, 2, 2, 1, 1, 1], (0.5, 1 / 3, 1 / 6)),
+        ([30] * 8 + [90] * 2, [1] * 8 + [2] * 2, (0.8, 0.2)),  # two times are two classes
+    ],
+)
+def test_size_classes_hold_40_40_and_20_percent_of_the_jobs(read, seconds, classes, mix):
+    log = read("submit_s,service_s\n" + "".join(f"0,{s}\n" for s in seconds)).workload
+    assert log.complexity == tuple(classes)
+    assert log.mix == pytest.approx(mix)
+    means = [np.mean(np.array(seconds)[np.equal(classes, k)]) for k in sorted(set(classes))]
+    assert log.mean_service_s() == pytest.approx(means)
 
 
 def test_a_policy_sees_the_mean_of_the_class_and_not_the_seconds(read):
@@ -264,12 +228,6 @@ def test_equal_seconds_are_one_class(read):
     jobs = cg.simulate(scenario, "cadr").jobs
     speeds = np.array([gpu.speed for gpu in scenario.slots])
     assert jobs["service_s"] == pytest.approx(30.0 / speeds[jobs["slot"]])
-
-
-def test_two_different_times_are_two_classes(read):
-    log = read("submit_s,service_s\n" + "0,30\n" * 8 + "0,90\n" * 2).workload
-    assert log.complexity == (1,) * 8 + (2,) * 2
-    assert log.mix == pytest.approx((0.8, 0.2))
 
 
 def test_the_luck_of_a_logged_job_is_the_same_under_every_policy(read):

@@ -429,16 +429,11 @@ def test_another_command_and_time_are_no_other_study(tmp_path, monkeypatch):
     assert files(tmp_path) == kept  # the manifest stays that of the beginning
 
 
-def test_a_folder_with_other_files_is_refused(tmp_path):
+def test_a_folder_with_other_files_is_refused_and_stays_as_it_was(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     refused(partial(compared, tmp_path), str(tmp_path), "notes.txt", "empty directory")
     assert files(tmp_path) == {"notes.txt": b"mine"}
-
-
-def test_a_folder_that_is_refused_stays_as_it_was(tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    refused(partial(compared, tmp_path))
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]  # and no empty folder
 
 
 def test_chunks_without_a_configuration_are_never_another_studys_results(tmp_path):
@@ -652,11 +647,9 @@ def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, worker
         command, preexec_fn=limited, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, **options
     )
     assert (done.returncode, done.stdout) == (2, "")
-    [line] = [line for line in done.stderr.splitlines() if line != "cgrsp: results are in results"]
-    assert (
-        line
-        == f"cgrsp compare: {Path('results', 'chunks', '000000.json')}: {os.strerror(errno.EFBIG)}"
-    )
+    path, why = Path("results", "chunks", "000000.json"), os.strerror(errno.EFBIG)
+    told = [line for line in done.stderr.splitlines() if line != "cgrsp: results are in results"]
+    assert told == [f"cgrsp compare: {path}: {why}"]
     assert set(files(tmp_path)) == {"results/configuration.json", "results/manifest.json"}
     done = subprocess.run(command, **options)  # the limit is gone
     assert done.returncode == 0

@@ -21,7 +21,7 @@ from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.table import Table, figure_text
-from cgrsp_simpy.studies.study import interval
+from cgrsp_simpy.studies.study import interval, stars
 
 SCENARIOS = {
     "rental": lambda: cg.day("quiet"),
@@ -79,6 +79,10 @@ def test_what_is_shown_to_differ_from_0_is_not_told_as_0_nor_with_a_sign_that_it
         "0.0042",
         "12.00",
     }
+
+
+def test_a_p_value_has_as_many_stars_as_levels_that_it_is_below():
+    assert [stars(p) for p in (0.05, 0.01, 0.001, 0.0009)] == ["   ", "*  ", "** ", "***"]
 
 
 def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(tmp_path, capsys, caplog):

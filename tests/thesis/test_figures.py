@@ -6,7 +6,6 @@ import csv
 import math
 import re
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from shutil import which
@@ -394,38 +393,30 @@ def test_what_cannot_be_redrawn_is_one_line(file, words, capsys, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(which("pdflatex") is None, reason="LaTeX is not installed")
+@pytest.mark.parametrize(
+    ("text", "look", "words"),
+    [
+        ("R&D", "pgf=yes", ["alignment", "'R&D'"]),
+        ("FIFO", r"pgf=yes,pgf.preamble=\usepackage{nosuch}", ["nosuch.sty", "not found"]),
+    ],
+)
+def test_what_latex_cannot_set_is_one_line(text, look, words, capsys, tmp_path):
+    own = Path(__file__).parents[2] / "figures" / "figure_5_6.csv"
+    (tmp_path / own.name).write_text(own.read_text().replace("FIFO", text))
+    check_bad_input(
+        outcome(capsys, "redraw", str(tmp_path / own.name), "--style", look), ["pgf", *words]
+    )
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_a_pgf_without_latex_is_refused_before_the_work(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
     assert main(["thesis", "figure", "5.6", "--style", "pgf=yes", "--out", str(tmp_path)]) == 2
     assert "a LaTeX that is installed" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(which("xelatex") is None, reason="LaTeX is not installed")
-def test_a_document_holds_every_figure(tmp_path):
-    """PDF files of all, at the width of the text, and one as PGF."""
-    folder = Path(__file__).parents[2] / "figures"
-    names = []
-    for figure in FIGURES.values():
-        canvas = figure.redraw(folder / f"{figure.stem}.csv", width=160)
-        canvas.savefig(tmp_path / f"{figure.stem}.pdf")
-        names.append(rf"\includegraphics{{{figure.stem}.pdf}}\par")
-    shutil.copy(folder / "figure_5_6.csv", tmp_path)
-    FIGURES["5.6"].write(tmp_path, None, width=160, pgf=True)
-    lines = [
-        r"\documentclass{article}\usepackage{graphicx,pgf}",
-        r"\usepackage[a4paper,margin=20mm]{geometry}\begin{document}",
-        *names,
-        r"\input{figure_5_6.pgf}\end{document}",
-    ]
-    (tmp_path / "all.tex").write_text("\n".join(lines), encoding="utf-8")
-    latex = ["xelatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
-    done = subprocess.run(latex, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Overfull \\hbox" not in done.stdout
-    assert (tmp_path / "all.pdf").stat().st_size > 100_000
 
 
 def command(line, capsys):

@@ -216,6 +216,15 @@ def test_the_same_finding_is_tested_on_each_market(rows):
     assert seen == {*PUTS, "replay, blind", "replay, seen", "all"}
 
 
+def test_a_day_on_stock_that_persists_is_run_once(monkeypatch):
+    monkeypatch.setattr(persistence, "compare", lambda *given: given)
+    runs = persistence.Runs(2)
+    found = runs.study("hectic", 15, "now")
+    scenario = cg.day("hectic", persistence_s=900.0, sight="now")
+    assert found == (scenario, persistence.POLICIES, range(5000, 5002), None)
+    assert runs.study("hectic", 15, "now") is found
+
+
 def test_of_one_day_of_a_record_no_interval_is_printed(rows):
     told = persistence.FIGURES["findings"].table(rows)
     assert "n = 1: no interval (replay" in told

@@ -15,6 +15,7 @@ from cgrsp_simpy.thesis.page import SECTIONS
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.thesis.report import IDS, Report
 from cgrsp_simpy.thesis.verdict import Judged
+from cgrsp_simpy.thesis.wording import CANNOT_TITLE
 
 THESIS = Path(__file__).parents[3] / "shared" / "papers" / "thesis.txt"
 
@@ -227,6 +228,7 @@ def test_table_command_prints_one_table(capsys, small):
     assert (status, err) == (0, "")
     assert "## Table 5.9." in out
     assert "## Table 5.2." not in out
+    assert CANNOT_TITLE not in out and CANNOT_TITLE in small.markdown()
     assert [line for line in out.splitlines() if line.startswith("| CR")] == [
         line for line in small.markdown().splitlines() if line.startswith("| CR")
     ]

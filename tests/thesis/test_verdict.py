@@ -108,6 +108,10 @@ def test_seconds_and_fractions_do_not_give_table_5_11(monkeypatch):
     assert composite_error() > 0.05
 
 
+def test_p_values_below_a_thousandth_are_not_rounded():
+    assert [verdict.p_text(p) for p in (0.0009, 0.001, 0.0016)] == ["< 0.001", "0.001", "0.002"]
+
+
 def test_composite_by_hand():
     wait, late, cost = np.array([10.0, 20, 30]), np.array([0.0, 4, 2]), np.array([2.0, 1, 1.5])
     # wait + 10 late: 10, 60, 50 -> 0, 1, 0.8; cost -> 1, 0, 0.5

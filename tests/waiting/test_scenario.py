@@ -2,9 +2,7 @@
 one's own, and the command.
 """
 
-import io
 import json
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -375,25 +373,6 @@ OWN = (
 
 def said(capsys, *more):
     return output(capsys, *RUN, *more)
-
-
-@pytest.mark.slow
-def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path):
-    plain = said(capsys)
-    listed = said(capsys, "--show", "events")
-    assert (
-        listed.endswith(plain) and "  gives up  job 9 " in listed and "  rents     job 9 " in listed
-    )
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
-    stepped = said(capsys, "--show", "step")
-    assert [
-        line for line in stepped.splitlines() if not line.startswith(" " * 12)
-    ] == listed.splitlines()
-    said(capsys, "--show", tmp_path / "run.svg", "--show", tmp_path / "run.html")
-    assert (
-        "on demand" in (tmp_path / "run.svg").read_text()
-        and (tmp_path / "run.html").stat().st_size > 10_000
-    )
 
 
 def test_the_command_counts_every_job(capsys):

@@ -31,7 +31,7 @@ from cgrsp_simpy.cluster.paper.table import (
     verdict,
 )
 from cgrsp_simpy.cluster.policies import hps_aging
-from cgrsp_simpy.model.table import half, with_half
+from cgrsp_simpy.model.table import half, with_halves
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, numbers, where
 from cgrsp_simpy.plots.lanes import bars
@@ -108,10 +108,10 @@ FIGURES = Figures("cluster_", Runs, handlelength=2.6)
 def loads(runs: Runs) -> list[Row]:
     """Each scheduler's mean wait by load, without the paper's cut; infinite where not stable."""
     return [
-        {"scheduler": name, "load": load, "wait_s": of.mean, half("wait_s"): of.half_width}
+        {"scheduler": name, "load": load, **with_halves({"wait_s": row["wait_s"]})}
         for (setting, load), study in runs.tabled.items()
         if setting == UNCUT
-        for name, of in ((name, row["wait_s"]) for name, row in study.means().items())
+        for name, row in study.means().items()
     ]
 
 
@@ -133,13 +133,11 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 
 @loads.says
 def _(rows: list[Row]) -> str:
-    names = dict.fromkeys(row["scheduler"] for row in rows)
-    most = {
-        name: max(row["load"] for row in where(rows, scheduler=name) if np.isfinite(row["wait_s"]))
-        for name in names
+    most = {  # the rows of a scheduler are in the order of the loads
+        row["scheduler"]: row["load"] for row in rows if np.isfinite(row["wait_s"])
     }
     parts = [
-        f"up to {load:g} {', '.join(name for name in names if most[name] == load)}"
+        f"up to {load:g} {', '.join(name for name in most if most[name] == load)}"
         for load in sorted(set(most.values()), reverse=True)
     ]
     return f"No run shows that a scheduler is not stable {'; '.join(parts)}."
@@ -160,21 +158,26 @@ def metrics(runs: Runs) -> list[Row]:
     """Each scheduler's figures, and what they differ by from the least, paired by seed; with 95 %
     half widths.
     """
-    rows, study = [], runs.tabled[UNCUT, LOAD]
+    study = runs.tabled[UNCUT, LOAD]
     means = study.means()
     least = {
         metric: study.values(min(means, key=lambda name: means[name][metric].mean), metric)
         for metric in LEAST
     }
-    for name, known in means.items():
-        row: Row = {"scheduler": name, "load": LOAD, "jobs": runs.jobs, "seeds": runs.seeds}
-        for metric in METRICS:
-            row |= with_half(metric, known[metric])
-        for metric, values in least.items():
-            more = paired_difference(study.values(name, metric), values)
-            row |= with_half(f"{metric}_above_least", more)
-        rows.append(row)
-    return rows
+    more = {
+        name: {
+            f"{metric}_above_least": paired_difference(study.values(name, metric), values)
+            for metric, values in least.items()
+        }
+        for name in means
+    }
+    return [
+        {
+            **{"scheduler": name, "load": LOAD, "jobs": runs.jobs, "seeds": runs.seeds},
+            **with_halves({metric: known[metric] for metric in METRICS} | more[name]),
+        }
+        for name, known in means.items()
+    ]
 
 
 @metrics.draws
@@ -224,24 +227,22 @@ def _least(rows: Sequence[Row], metric: str, unit: str) -> str:
 )
 def waits(runs: Runs) -> list[Row]:
     """Quantiles of the waits by scheduler and class of GPUs, over the jobs of all seeds."""
-    tasks = [(name, runs.jobs, seed) for name in WAITS for seed in range(runs.seeds)]
-    found = dict(as_they_come(_waits, dict(enumerate(tasks)), runs.executor))
-    rows = []
-    for place, name in enumerate(WAITS):
-        own = [found[place * runs.seeds + seed] for seed in range(runs.seeds)]
-        width, wait_s = (np.concatenate(columns) for columns in zip(*own))
-        rows += [
-            {
-                "scheduler": name,
-                "gpus": gpus,
-                "jobs": len(chosen),
-                **{f"p{q}_s": float(np.percentile(chosen, q)) for q in QUANTILES},
-                "longest_s": float(chosen.max()),
-            }
-            for number, gpus in enumerate(WIDTHS)
-            if len(chosen := wait_s[width == number])
-        ]
-    return rows
+    tasks = {(name, seed): (name, runs.jobs, seed) for name in WAITS for seed in range(runs.seeds)}
+    found = dict(as_they_come(_waits, tasks, runs.executor))
+    return [
+        {
+            "scheduler": name,
+            "gpus": gpus,
+            "jobs": len(chosen),
+            **{f"p{q}_s": float(np.percentile(chosen, q)) for q in QUANTILES},
+            "longest_s": float(chosen.max()),
+        }
+        for name in WAITS
+        for own in [[found[name, seed] for seed in range(runs.seeds)]]
+        for width, wait_s in [map(np.concatenate, zip(*own))]
+        for number, gpus in enumerate(WIDTHS)
+        if len(chosen := wait_s[width == number])
+    ]
 
 
 @waits.draws
@@ -279,7 +280,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 @waits.says
 def _(rows: list[Row]) -> str:
     found = {(row["scheduler"], row["gpus"]): row["p50_s"] / 60 for row in rows}
-    narrow, wide = next(iter(WIDTHS)), list(WIDTHS)[-1]
+    narrow, *_, wide = WIDTHS
     medians = ", ".join(
         f"{found[name, narrow]:,.0f} and {found[name, wide]:,.0f} min under {name}"
         for name in dict.fromkeys(row["scheduler"] for row in rows)
@@ -303,7 +304,7 @@ def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
         "Beside a scheduler: the load at which its utilisation is as published.\n"
         "Hollow: published, at a load that is not printed; the variance, without a unit, as if in"
         " min².\n"
-        "At the right edge, ∞: not stable at this load, without a cut there is no mean wait"
+        r"At the right edge, $\infty$: not stable at this load, without a cut there is no mean wait"
     ),
 )
 def table_two(runs: Runs) -> list[Row]:
@@ -353,7 +354,7 @@ def panels(
                 ax.plot([x], [at], shape, color=colour, label=row["scheduler"])
             else:
                 right = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
-                ax.text(0.99, at, "∞", color=colour, **right)
+                ax.text(0.99, at, r"$\infty$", color=colour, **right)
         for at, printed in enumerate(published):
             if figure in printed:
                 ax.plot([printed[figure]], [at - 0.28], clip_on=False, **hollow())
@@ -377,8 +378,12 @@ def _(rows: list[Row]) -> str:
         [
             *(row["scheduler"], row["setting"], f"{row['load']:g}"),
             *chain.from_iterable(
-                (spread(row[name] * unit, row[half(name)] * unit), _printed(row, name))
+                (
+                    spread(row[name] * unit, row[half(name)] * unit),
+                    "" if printed is None else f"{printed:g}",
+                )
                 for name, (_, unit, _) in UNITS.items()
+                for printed in [row[f"published_{name}"]]
             ),
         ]
         for row in where(rows, closest=True)
@@ -391,11 +396,6 @@ def _(rows: list[Row]) -> str:
     points = "\n".join(f"- {line}" for line in implied())
     head = " | ".join(["scheduler | measured | load", *(f"{name} | published" for name in names)])
     return "\n\n".join([markdown(head, 2, lines), told, points])
-
-
-def _printed(row: Row, figure: str) -> str:
-    value = row[f"published_{figure}"]
-    return "" if value is None else f"{value:g}"
 
 
 @FIGURES.add(
@@ -553,26 +553,25 @@ def gantt(runs: Runs) -> list[Row]:
     """Where jobs run in the day that begins halfway through the arrivals; a row a block of
     neighbouring GPUs on a node.
     """
-    rows = []
-    for name in GANTT:
-        run, sizes = runs.run(name), PAPER_CLUSTER.sizes
-        begin_h = float(np.floor(run.jobs["submit_s"][-1] / 7200))
-        first = np.cumsum([0, *sizes]).tolist()
-        rows += [
-            {
-                "scheduler": name,
-                "begin_h": begin_h,
-                "job": job,
-                "job_gpus": int(run.jobs["gpus"][job]),
-                "gpu": first[node] + round(low * sizes[node]),
-                "gpus": round((high - low) * sizes[node]),
-                "start_h": from_s / 3600,
-                "finish_h": to_s / 3600,
-            }
-            for job, node, low, high, from_s, to_s in bars(run.timeline)[BLOCK].tolist()
-            if from_s < 3600 * (begin_h + GANTT_H) and to_s > 3600 * begin_h
-        ]
-    return rows
+    sizes = PAPER_CLUSTER.sizes
+    first = np.cumsum([0, *sizes]).tolist()
+    return [
+        {
+            "scheduler": name,
+            "begin_h": begin_h,
+            "job": job,
+            "job_gpus": int(run.jobs["gpus"][job]),
+            "gpu": first[node] + round(low * sizes[node]),
+            "gpus": round((high - low) * sizes[node]),
+            "start_h": from_s / 3600,
+            "finish_h": to_s / 3600,
+        }
+        for name in GANTT
+        for run in [runs.run(name)]
+        for begin_h in [float(np.floor(run.jobs["submit_s"][-1] / 7200))]
+        for job, node, low, high, from_s, to_s in bars(run.timeline)[BLOCK].tolist()
+        if from_s < 3600 * (begin_h + GANTT_H) and to_s > 3600 * begin_h
+    ]
 
 
 @gantt.draws

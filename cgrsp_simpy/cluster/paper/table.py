@@ -27,7 +27,7 @@ from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.table import with_half
+from cgrsp_simpy.model.table import with_halves
 from cgrsp_simpy.studies.compare import Comparison, compare
 
 STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")  # the paper's static schedulers
@@ -125,7 +125,7 @@ def rows(found: Found) -> list[dict[str, Any]]:
             near = away[load] == min(away.values())
             row = {"scheduler": name, "setting": setting, "load": load, "closest": near}
             for figure in FIGURES:
-                row |= with_half(figure, of[name][figure])
+                row |= with_halves({figure: of[name][figure]})
                 row[f"published_{figure}"] = published.get(figure)
             table.append(row)
     return table
@@ -152,7 +152,7 @@ def claims(found: Found) -> list[dict[str, Any]]:
                 ("best", worst(dynamic, axis=0), best(static, axis=0)),
             ):
                 difference = paired_difference(one.tolist(), other.tolist())
-                row |= with_half(kind, difference)
+                row |= with_halves({kind: difference})
                 row[f"{kind}_holds"] = _holds(difference, more_is_better)
             table.append(row)
     return table
@@ -188,7 +188,7 @@ def implied() -> list[str]:
         if {"throughput_per_h", "utilisation_pct"} <= row.keys()
     }
     hours = ", ".join(f"{gpu_hours(row):.2f} ({name})" for name, row in pairs.items())
-    lines = [
+    return [
         f"The mean job of the mix has at least {least_gpu_hours(mix):.2f} GPU-hours if its GPUs"
         " and its duration are independent, as they are here (all durations at the lower ends"
         f" of their classes; {mean_gpu_hours(mix):.2f} with durations log-uniform within them),"
@@ -196,22 +196,21 @@ def implied() -> list[str]:
         f"The printed pairs of throughput and utilisation imply {hours} GPU-hours a job:"
         " less than GPUs and duration that are independent allow, possible if wide jobs are short."
         " The paper does not say which.",
+        *(
+            f"{name}: if GPUs and duration are independent, {row['utilisation_pct']} % of"
+            f" {gpus} GPUs allow at most"
+            f" {most_jobs_per_hour(mix, PAPER_CLUSTER, row['utilisation_pct'] / 100):.1f} jobs an"
+            f" hour, not {row['throughput_per_h']}."
+            for name, row in pairs.items()
+        ),
+        *(
+            f"{name}: {row['starved']:.0f} waits of more than {STARVED_S:g} s among {JOBS} around a"
+            f" mean of {row['wait_s']:.0f} s have a variance of at least {least_variance(row):,.0f}"
+            f" s^2, not {row['wait_variance_s2']:.0f} (in min^2 it could be)."
+            for name, row in PUBLISHED.items()
+            if name in DYNAMIC
+        ),
     ]
-    lines += [
-        f"{name}: if GPUs and duration are independent, {row['utilisation_pct']} % of"
-        f" {gpus} GPUs allow at most"
-        f" {most_jobs_per_hour(mix, PAPER_CLUSTER, row['utilisation_pct'] / 100):.1f} jobs an hour,"
-        f" not {row['throughput_per_h']}."
-        for name, row in pairs.items()
-    ]
-    lines += [
-        f"{name}: {row['starved']:.0f} waits of more than {STARVED_S:g} s among {JOBS} around a"
-        f" mean of {row['wait_s']:.0f} s have a variance of at least {least_variance(row):,.0f}"
-        f" s^2, not {row['wait_variance_s2']:.0f} (in min^2 it could be)."
-        for name, row in PUBLISHED.items()
-        if name in DYNAMIC
-    ]
-    return lines
 
 
 def gpu_hours(row: Mapping[str, float]) -> float:

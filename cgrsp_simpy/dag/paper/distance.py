@@ -70,28 +70,12 @@ def correlate(
 ) -> Correlation:
     """Correlation of SPD and FTG over pairs of random plans.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    pairs : int
-        Number of pairs, >= 4.
-    seed : int
-        Of the plans.
-    concentration : float, optional
-        None: a unit goes to any GPU that has the memory, all equally likely. A number > 0: with
-        probabilities that are drawn anew for each plan from a symmetric Dirichlet law, the more
-        uneven the smaller it is (ours: the paper only says that plans are random, and even ones do
-        not give its coefficients).
-
-    Raises
-    ------
-    InputError
-        For a number that is not allowed, and where all pairs have the same distance.
-
-    References
-    ----------
-    worl-rtgs.txt Section 4.2.
+    pairs: their number, >= 4. seed: of the plans. concentration: None: a unit goes to any GPU that
+    has the memory, all equally likely. A number > 0: with probabilities that are drawn anew for
+    each plan from a symmetric Dirichlet law, the more uneven the smaller it is (ours: the paper
+    only says that plans are random, and even ones do not give its coefficients). Raises InputError
+    for a number that is not allowed, and where all pairs have the same distance. worl-rtgs.txt
+    Section 4.2.
     """
     check_whole("pairs", pairs, least=4)
     if concentration is not None:

@@ -128,19 +128,18 @@ def searches(runs: Runs) -> list[Row]:
     """Makespan of the best plan so far over the bound, by the plans evaluated, of each search on
     each instance.
     """
-    tasks = [
-        (number, name, seed)
-        for number in runs.tasks
+    tasks = {
+        (number, name, seed): (scenario, name, seed)
+        for number, scenario in runs.tasks.items()
         for name in SEARCHED
         if name != "ddqn" or number == runs.nodes
         for seed in range(min(runs.graphs, BY_DDQN if name == "ddqn" else INSTANCES))
-    ]
-    of = {place: (runs.tasks[task[0]], *task[1:]) for place, task in enumerate(tasks)}
-    done = dict(as_they_come(_course, of, runs.executor))
+    }
+    done = dict(as_they_come(_course, tasks, runs.executor))
     return [
         {"tasks": number, "scheduler": name, "seed": seed, "evaluations": at, "over_bound": best}
-        for place, (number, name, seed) in enumerate(tasks)
-        for at, best in done[place]
+        for number, name, seed in tasks
+        for at, best in done[number, name, seed]
     ]
 
 
@@ -355,12 +354,14 @@ def gantt(runs: Runs) -> list[Row]:
 def run_rows(run: Run, name: str) -> list[Row]:
     """A run as rows: nodes, then transfers that change the GPU."""
     found = schedule_of(run)
-    names, gpu = found.problem.graph.names, found.plan.gpu.tolist()
-    begin_s, end_s = found.start_s.tolist(), found.finish_s.tolist()
-    edges = zip(found.problem.graph.edges.tolist(), found.arrivals_s().tolist())
+    names, edges = found.problem.graph.names, found.problem.graph.edges.tolist()
+    gpu, begin_s, end_s, arrivals_s = (
+        column.tolist()
+        for column in (found.plan.gpu, found.start_s, found.finish_s, found.arrivals_s())
+    )
     rows = [("node", each, on, on, *s) for each, on, *s in zip(names, gpu, begin_s, end_s)] + [
         ("transfer", f"{names[one]} to {names[other]}", gpu[one], gpu[other], end_s[one], arrival_s)
-        for (one, other), arrival_s in edges
+        for (one, other), arrival_s in zip(edges, arrivals_s)
         if gpu[one] != gpu[other]
     ]
     return [{"schedule": name} | dict(zip(PLAN_COLUMNS, row)) for row in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
 from math import nan
@@ -23,7 +23,8 @@ from cgrsp_simpy.hgsp.paper.table import PRINTED, printed_value
 from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.model.checks import check_each, check_whole
-from cgrsp_simpy.model.table import half, with_half
+from cgrsp_simpy.model.metric import summed
+from cgrsp_simpy.model.table import half, with_halves
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
 from cgrsp_simpy.plots.parts import few_ticks, on_dark_bars
@@ -40,6 +41,10 @@ UTILISED = MEDIUM, HIGH = "tasks1", "tasks3"  # loads on the same three GPUs
 MOVES = 1_000_000  # of the search
 METRICS = ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", "gap_pct")
 PUBLISHED = {key: tuple(map(printed_value, cells)) for key, cells in PRINTED.items()}
+PUBLISHED_OF_FIFO = {
+    (level, name): value / PUBLISHED[level, "fifo"][0]
+    for (level, name), (value, _) in PUBLISHED.items()
+}
 
 
 class Runs:
@@ -57,15 +62,14 @@ class Runs:
     @cached_property
     def measured(self) -> dict[tuple[str, str], list[Row]]:
         """Level and scheduler -> the figures of each instance, in order of their seeds."""
-        keys = [(level, seed, self.moves) for level in LEVELS for seed in range(self.instances)]
-        found = dict(as_they_come(_measure, dict(enumerate(keys)), self.executor))
-        table: dict[tuple[str, str], list[Row]] = {
-            (level, name): [] for level in LEVELS for name in COMPARED
+        seeds = range(self.instances)
+        tasks = {(level, seed): (level, seed, self.moves) for level in LEVELS for seed in seeds}
+        found = dict(as_they_come(_measure, tasks, self.executor))
+        return {
+            (level, name): [found[level, seed][name] for seed in seeds]
+            for level in LEVELS
+            for name in COMPARED
         }
-        for number, (level, _, _) in enumerate(keys):
-            for name, figures in found[number].items():
-                table[level, name].append(figures)
-        return table
 
 
 COLOURS = {name: LOOKS[name].colour for name in COMPARED}
@@ -76,12 +80,13 @@ LEVEL_NAMES = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))
 def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
     """What every scheduler makes of an instance."""
     level, seed, moves = task
-    scenario, found = Scenario(level, moves=moves), {}
+    scenario = Scenario(level, moves=moves)
     instance = scenario.draw(seed)
-    for name in COMPARED:
-        run = scenario.run(name, seed, drawn=instance)
-        found[name] = dict(run.summary()) | {"busy_pct": _busy_pct(schedule_of(run))}
-    return found
+    runs = {name: scenario.run(name, seed, drawn=instance) for name in COMPARED}
+    return {
+        name: {**run.summary(), "busy_pct": _busy_pct(schedule_of(run))}
+        for name, run in runs.items()
+    }
 
 
 def _busy_pct(schedule: Schedule) -> dict[str, float]:
@@ -91,7 +96,7 @@ def _busy_pct(schedule: Schedule) -> dict[str, float]:
     models = {gpu.name: [j for j, other in enumerate(gpus) if other == gpu] for gpu in gpus}
     return {
         model: 100
-        * sum(float(busy_s[schedule.gpu == j].sum()) for j in own)
+        * summed(float(busy_s[schedule.gpu == j].sum()) for j in own)
         / (len(own) * float(span_s))
         for model, own in models.items()
     }
@@ -120,7 +125,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for ax, name in zip(axes, GANTT):
         own = where(rows, scheduler=name)
         for place, gpu in enumerate(MODELS):
-            _tasks(ax, where(own, gpu=gpu), place)
+            tasks = where(own, gpu=gpu)
+            bars = [(row["start_s"] / 60, (row["finish_s"] - row["start_s"]) / 60) for row in tasks]
+            colours = [LATE if row["late"] else ON_TIME for row in tasks]
+            style = {"facecolors": colours, "edgecolors": "white", "linewidth": 0.5}
+            ax.broken_barh(bars, (place - 0.4, 0.8), **style)
         ax.set_yticks(range(len(MODELS)), list(MODELS))
         ax.set_ylim(-0.5, len(MODELS) - 0.5)
         ax.set_title(_headed(name, own), loc="left", fontsize="small")
@@ -139,19 +148,15 @@ def _(rows: list[Row]) -> str:
 
 def _bars(instance: Instance, name: str, moves: int) -> list[Row]:
     schedule = schedule_of(solve(instance, name, moves=moves))
-    shown = ("gpu", "task", "start_s", "finish_s", "deadline_s")
-    late = schedule.tardiness_s > 0
-    of_all = {
-        "late_of_all": int(late.sum()),
-        "tasks": instance.tasks,
-        "weighted_tardiness": schedule.weighted_tardiness,
-    }
+    shown, late = ("gpu", "task", "start_s", "finish_s", "deadline_s"), schedule.tardiness_s > 0
     return [
         {
             "scheduler": name,
             **{column: row[column] for column in shown},
             "late": int(is_late),
-            **of_all,
+            "late_of_all": int(late.sum()),
+            "tasks": instance.tasks,
+            "weighted_tardiness": schedule.weighted_tardiness,
         }
         for row, is_late in zip(schedule.rows(), late.tolist())
     ]
@@ -162,12 +167,6 @@ def _headed(name: str, rows: Sequence[Row]) -> str:
     here = "" if len(rows) == one["tasks"] else f", {there} of them here"
     late = f"{one['late_of_all']} of {one['tasks']} late{here}"
     return f"{name}: {late}; weighted tardiness {amount(one['weighted_tardiness'])} s"
-
-
-def _tasks(ax: Axes, rows: Sequence[Row], place: int) -> None:
-    bars = [(row["start_s"] / 60, (row["finish_s"] - row["start_s"]) / 60) for row in rows]
-    colours = [LATE if row["late"] else ON_TIME for row in rows]
-    ax.broken_barh(bars, (place - 0.4, 0.8), facecolors=colours, edgecolors="white", linewidth=0.5)
 
 
 @FIGURES.add(
@@ -207,18 +206,15 @@ def comparison(runs: Runs) -> list[Row]:
     """Weighted tardiness over FIFO's on the same instance, with 95 % half widths; the
     published ratio beside.
     """
-    rows = []
-    for (level, name), found in runs.measured.items():
-        pairs = zip(found, runs.measured[level, "fifo"])
-        row: Row = {"level": level, "scheduler": name}
-        row |= _known(
-            "of_fifo",
-            [own["weighted_tardiness"] / fifo["weighted_tardiness"] for own, fifo in pairs],
-        )
-        if published := PUBLISHED.get((level, name)):
-            row["published_of_fifo"] = published[0] / PUBLISHED[level, "fifo"][0]
-        rows.append(row)
-    return rows
+    return [
+        {
+            "level": level,
+            "scheduler": name,
+            **_known("of_fifo", [own / fifo for own, fifo in _pairs(runs, level, name, "fifo")]),
+            "published_of_fifo": PUBLISHED_OF_FIFO.get((level, name)),
+        }
+        for level, name in runs.measured
+    ]
 
 
 @comparison.draws
@@ -235,12 +231,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 @comparison.says
 def _(rows: list[Row]) -> str:
     found = {(row["level"], row["scheduler"]): row for row in rows}
-    least = []
-    for level in LEVELS:
-        best = min(
-            (row for row in rows if row["level"] == level), key=lambda row: float(row["of_fifo"])
-        )
-        least.append(f"{best['of_fifo']:.2g} at {level} ({best['scheduler']})")
+    least = [
+        f"{best['of_fifo']:.2g} at {level} ({best['scheduler']})"
+        for level in LEVELS
+        for best in [min(where(rows, level=level), key=lambda row: float(row["of_fifo"]))]
+    ]
     printed, ours = (
         ", ".join(f"{found[level, 'sagreedy'][key]:.2g}" for level in LEVELS)
         for key in ("published_of_fifo", "of_fifo")
@@ -251,13 +246,17 @@ def _(rows: list[Row]) -> str:
     )
 
 
+def _pairs(runs: Runs, level: str, name: str, other: str) -> Iterator[tuple[float, float]]:
+    """Weighted tardiness of two schedulers on each instance of a level."""
+    found = (runs.measured[level, each] for each in (name, other))
+    return zip(*([each["weighted_tardiness"] for each in own] for own in found))
+
+
 def _known(metric: str, values: Sequence[float]) -> Row:
     """Mean and half width of a metric; nothing if an instance lacks it, as the gap where no
     bound is known.
     """
-    if np.isnan(values).any():
-        return {}
-    return with_half(metric, mean(values))
+    return {} if np.isnan(values).any() else with_halves({metric: mean(values)})
 
 
 def _as_published() -> Line2D:
@@ -291,20 +290,25 @@ def table_one(runs: Runs) -> list[Row]:
 
     minus_greedy: weighted tardiness less Greedy's on the same instance, seconds.
     """
-    rows = []
-    for (level, name), found in runs.measured.items():
-        row: Row = {"level": level, "scheduler": name, "instances": len(found)}
-        for metric in METRICS:
-            row |= _known(metric, [each[metric] for each in found])
-        pairs = zip(found, runs.measured[level, "greedy"])
-        row |= _known(
-            "minus_greedy",
-            [own["weighted_tardiness"] - greedy["weighted_tardiness"] for own, greedy in pairs],
-        )
-        if published := PUBLISHED.get((level, name)):
-            row |= dict(zip(("published_weighted_tardiness", "published_dmr_pct"), published))
-        rows.append(row)
-    return rows
+    return [
+        {
+            "level": level,
+            "scheduler": name,
+            "instances": len(found),
+            **{
+                column: value
+                for metric in METRICS
+                for column, value in _known(metric, [each[metric] for each in found]).items()
+            },
+            **_known(
+                "minus_greedy", [own - other for own, other in _pairs(runs, level, name, "greedy")]
+            ),
+            "published_weighted_tardiness": printed,
+            "published_dmr_pct": printed_pct,
+        }
+        for (level, name), found in runs.measured.items()
+        for printed, printed_pct in [PUBLISHED.get((level, name), (None, None))]
+    ]
 
 
 @table_one.draws
@@ -312,12 +316,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     """Weighted tardiness as points on a logarithmic axis, and missed deadlines as bars below."""
     axes = canvas.subplots(2, len(LEVELS), sharey=True)
     for (upper, lower), level in zip(axes.T, LEVELS):
-        own = where(rows, level=level)
-        _points(upper, own)
-        _level_bars(lower, own, "dmr_pct")
+        _points(upper, where(rows, level=level))
+        _level_bars(lower, where(rows, level=level), "dmr_pct")
     _heads(axes[0])
-    _below(axes[0], "weighted tardiness (s)")
-    _below(axes[1], "missed deadlines (%)")
+    for ax, label in zip(axes[:, 1], ("weighted tardiness (s)", "missed deadlines (%)")):
+        ax.set_xlabel(label, x=1.1)  # of all four
     return [_as_published()]
 
 
@@ -349,26 +352,22 @@ def _(rows: list[Row]) -> str:
         "level | scheduler | weighted tardiness, s | printed* | missed, % | printed*"
         " | utilisation, % | lower bound, s"
     )
-    lines = []
-    for row in rows:
-        tardiness, spread = row["weighted_tardiness"], row[half("weighted_tardiness")]
-        printed = row.get("published_weighted_tardiness")
-        cells = [
-            row["level"],
-            row["scheduler"],
-            f"{amount(tardiness)} ± {amount(spread, tardiness)}",
+    lines = [
+        [
+            *(row["level"], row["scheduler"]),
+            f"{amount(tardiness)} ± {amount(row[half('weighted_tardiness')], tardiness)}",
+            "" if printed is None else amount(printed),
+            f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}",
+            str(row.get("published_dmr_pct", "")),
+            f"{row['utilisation_pct']:.1f}",
+            amount(row["lower_bound"]) if row["lower_bound"] else "none known",
         ]
-        cells += ["" if printed is None else amount(printed)]
-        cells += [f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}"]
-        cells += [str(row.get("published_dmr_pct", "")), f"{row['utilisation_pct']:.1f}"]
-        cells += [amount(row["lower_bound"]) if row["lower_bound"] else "none known"]
-        lines.append(cells)
+        for row in rows
+        for tardiness, printed in [
+            (row["weighted_tardiness"], row.get("published_weighted_tardiness"))
+        ]
+    ]
     return markdown(head, 2, lines) + "\n\n\\* of one instance of the law"
-
-
-def _below(axes: Sequence[Axes], label: str) -> None:
-    """A label below a row of four Axes."""
-    axes[1].set_xlabel(label, x=1.1)
 
 
 def _points(ax: Axes, rows: Sequence[Row]) -> None:

@@ -44,8 +44,9 @@ def spt(cost_weight: float = COST_WEIGHT) -> ListPolicy:
     that is not allowed. Thesis Section 4.5.2, Eq. 4.1.
     """
     check_fraction("cost_weight", cost_weight)
-    place = speed_cost_stock.having(cost_weight=cost_weight)
-    return ListPolicy(shortest_first, place, "spt")
+    return ListPolicy(
+        shortest_first, speed_cost_stock.having(cost_weight=cost_weight), "spt"
+    )
 
 
 def edf() -> ListPolicy:
@@ -121,8 +122,9 @@ def covert(look_ahead: float = 2.0) -> ListPolicy:
     look_ahead: K, > 0, by which a job is expected to wait. Carroll 1965.
     """
     check_number("look_ahead", look_ahead, above=0)
-    order = by_covert.having(look_ahead=look_ahead)
-    return ListPolicy(order, stock_then_fastest, "covert")
+    return ListPolicy(
+        by_covert.having(look_ahead=look_ahead), stock_then_fastest, "covert"
+    )
 
 
 def random() -> AtRandom:
@@ -142,16 +144,16 @@ class AtRandom:
         for job in in_random_order(view):
             if job.gpus > view.idle_count - len(taken):
                 break
-            slots = [anywhere(view, taken) for _ in range(job.gpus)]
-            answer.append(sent(job, slots))
+            answer.append(sent(job, [anywhere(view, taken) for _ in range(job.gpus)]))
         return answer
 
 
 def in_random_order(view: View) -> Iterable[Job]:
     """As many waiting jobs as slots are idle, drawn without replacement."""
     most = min(view.waiting, view.idle_count)
-    places = view.rng.sample(range(view.waiting), most)
-    return [view.waiting_job(place) for place in places]
+    return [
+        view.waiting_job(place) for place in view.rng.sample(range(view.waiting), most)
+    ]
 
 
 def anywhere(view: View, taken: list[int]) -> SlotView:
@@ -191,8 +193,7 @@ def srpt() -> Preemptive:
     On one slot, with times that are known, no policy has a lower mean response time
     (Schrage 1968).
     """
-    listed = ListPolicy(by_time_left, speed_cost_stock, "srpt")
-    return Preemptive(time_left, listed)
+    return Preemptive(time_left, ListPolicy(by_time_left, speed_cost_stock, "srpt"))
 
 
 def time_left(view: View, job: Job, left: float) -> tuple[float, float]:
@@ -203,11 +204,9 @@ def time_left(view: View, job: Job, left: float) -> tuple[float, float]:
 
 def by_time_left(view: View) -> list[Job]:
     """Least time left first."""
-
-    def key(job: Job) -> tuple[Any, int]:
-        return time_left(view, job, view.share_left(job)), job.id
-
-    return sorted(view.queue, key=key)
+    return sorted(
+        view.queue, key=lambda job: (time_left(view, job, view.share_left(job)), job.id)
+    )
 
 
 class Preemptive:

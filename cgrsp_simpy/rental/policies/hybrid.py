@@ -34,9 +34,8 @@ def spt_rescue(
     """
     check_number("threshold_s", threshold_s)
     check_fraction("cost_weight", cost_weight)
-    order = by_rescue.having(threshold_s=threshold_s)
     place = speed_cost_stock.having(cost_weight=cost_weight)
-    return ListPolicy(order, place, "spt-rescue")
+    return ListPolicy(by_rescue.having(threshold_s=threshold_s), place, "spt-rescue")
 
 
 @tiers
@@ -134,8 +133,9 @@ def cadr(critical_ratio: float = 3.0) -> ListPolicy:
     Section 4.5.11, Eq. 4.5.
     """
     check_number("critical_ratio", critical_ratio, least=1)
-    order = by_risk.having(critical_ratio=critical_ratio)
-    return ListPolicy(order, cheapest_in_time, "cadr")
+    return ListPolicy(
+        by_risk.having(critical_ratio=critical_ratio), cheapest_in_time, "cadr"
+    )
 
 
 @score
@@ -164,5 +164,4 @@ def cadr_order_only(critical_ratio: float = 3.0) -> ListPolicy:
     rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.
     """
     check_number("critical_ratio", critical_ratio, least=1)
-    order = by_risk.having(critical_ratio=critical_ratio)
-    return ListPolicy(order, fastest, "cadr-oo")
+    return ListPolicy(by_risk.having(critical_ratio=critical_ratio), fastest, "cadr-oo")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.policy import Suspend, Wake, chosen
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies import POLICIES
@@ -86,10 +87,10 @@ def scarce_spans(known: Known) -> list[tuple[float, float]]:
     for first, end in parts:
         at_s = 3600 * (((first + end) / 2 - market.clock.start_h) % 24)
         own = [market.probabilities(gpu, at_s) for gpu in known.types]
-        total_s = sum(p * d for each in own for p, d in zip(each, delays_s))
+        total_s = summed(p * d for each in own for p, d in zip(each, delays_s))
         means_s.append(total_s / len(own))
     mean_s = (
-        sum((end - at) * delay_s for (at, end), delay_s in zip(parts, means_s)) / 24
+        summed((end - at) * delay_s for (at, end), delay_s in zip(parts, means_s)) / 24
     )
     spans: list[tuple[float, float]] = []
     for (first, end), delay_s in zip(parts, means_s):

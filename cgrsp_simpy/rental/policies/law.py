@@ -16,6 +16,7 @@ from itertools import accumulate
 from math import exp, sqrt
 from typing import Any, NamedTuple, TypeVar, cast
 
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import LOW, Market, Status
 from cgrsp_simpy.rental.view import Known, SlotView, View
@@ -70,7 +71,7 @@ def delay_of(market: Market, chances: Sequence[float]) -> Delay:
         for chance, (least, most) in zip(chances, market.delay_s)
         if chance > ROUNDING
     ]
-    mean_s = sum([chance * (least + most) / 2 for chance, least, most in parts])
+    mean_s = summed([chance * (least + most) / 2 for chance, least, most in parts])
     return Delay(tuple(parts), mean_s, max([most for _, _, most in parts]))
 
 
@@ -148,15 +149,17 @@ class Band:
         if self.known.free_types:
             return len(self.known.fleet) / min(self.busy_s.values())
         types = self.known.types.items()
-        return sum(slots / self.busy_s[gpu.name] for gpu, slots in types)
+        return summed(slots / self.busy_s[gpu.name] for gpu, slots in types)
 
     def _variation(self) -> float:
         slots = mean_s = square_s2 = 0.0
         for gpu, number in self.known.types.items():
             shares = zip(self.known.complexity_mix, gpu.mean_execution_s)
-            work_s2 = sum(share * s * s for share, s in shares)
+            work_s2 = summed(share * s * s for share, s in shares)
             work_s, delay = mean_work_s(self.known, gpu), self.delays[gpu.name]
-            delay_s2 = sum(p * (a * a + a * b + b * b) / 3 for p, a, b in delay.parts)
+            delay_s2 = summed(
+                p * (a * a + a * b + b * b) / 3 for p, a, b in delay.parts
+            )
             slots += number
             mean_s += number * (work_s + delay.mean_s)
             square_s2 += number * (work_s2 + 2 * work_s * delay.mean_s + delay_s2)
@@ -337,7 +340,7 @@ def rent_usd(gpu: GpuType, level: int) -> float:
 def mean_work_s(known: Known, gpu: GpuType) -> float:
     """Mean execution time of the jobs that come."""
     shares = zip(known.complexity_mix, gpu.mean_execution_s)
-    return sum(share * mean_s for share, mean_s in shares)
+    return summed(share * mean_s for share, mean_s in shares)
 
 
 # ---- stock that persists, and is seen ----

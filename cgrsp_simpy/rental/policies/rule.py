@@ -231,8 +231,7 @@ class Index(Rule):
             yield jobs[place]
             if place + 1 < len(jobs):
                 job = jobs[place + 1]
-                front = -index(job), job.deadline_s, job.id, place + 1, jobs
-                heappush(fronts, front)
+                heappush(fronts, (-index(job), job.deadline_s, job.id, place + 1, jobs))
 
     def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
         """The first waiting jobs of all, and what the rule says of each."""

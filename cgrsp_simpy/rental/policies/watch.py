@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from math import inf
 
 from cgrsp_simpy.model.checks import check_number
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import LOW
@@ -116,12 +117,12 @@ def expected_s(view: View, slot: SlotView) -> float:
     market, seen_s = view.known.market, view.seen_s(slot)
     chances = market.probabilities(slot.gpu, view.now_s)
     delays_s = [(least + most) / 2 for least, most in market.delay_s]
-    law_s = sum(chance * own_s for chance, own_s in zip(chances, delays_s))
+    law_s = summed(chance * own_s for chance, own_s in zip(chances, delays_s))
     holding = market.holding(slot.gpu.name)
     if seen_s is None or not holding.persistence_s:
         return law_s
     seen = seen_chances(market, slot.gpu, view.now_s, seen_s, view.status(slot))
-    now_s = sum(chance * own_s for chance, own_s in zip(seen, delays_s))
+    now_s = summed(chance * own_s for chance, own_s in zip(seen, delays_s))
     recovers = 1 - chances[LOW]
     if recovers <= ROUNDING:
         return now_s

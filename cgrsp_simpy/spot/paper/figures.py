@@ -8,8 +8,9 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown
+from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, numbers, where
 from cgrsp_simpy.spot.market import HOUR_S, TwoState
 from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.spot.scenario import Scenario
@@ -35,19 +36,12 @@ COLUMNS = (
 SEED = 1  # of the one run of each that is drawn
 
 
-COLOURS = {  # told apart by the colour-blind, and in grey
-    "market": "#c7e9c0",
-    "spot": "#41ab5d",
-    "on demand": "#08519c",
-    "changeover": "#7f7f7f",
-    "wasted": "#000000",
-}
-NAMES = {
-    "market": "spot to be had",
-    "spot": "computes on spot",
-    "on demand": "computes on demand",
-    "changeover": "changeover",
-    "wasted": "changeover cut short",
+KINDS = {  # what is drawn, and its colour: told apart by the colour-blind, and in grey
+    "market": ("spot to be had", "#c7e9c0"),
+    "spot": ("computes on spot", "#41ab5d"),
+    "on demand": ("computes on demand", "#08519c"),
+    "changeover": ("changeover", "#7f7f7f"),
+    "wasted": ("changeover cut short", "#000000"),
 }
 MADE_UP = (
     f"made-up market of one zone: up {MARKET.up_h:g} h, down {MARKET.down_h:g} h on average,\n"
@@ -80,22 +74,32 @@ FIGURES = Figures("spot_", Runs)
 def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
     """Where one job is, and when, under some policies; and when there are spot instances. Hours."""
     scenario = Scenario(MARKET, deadline=52.0, overhead=0.2)
-    found = [simulate(scenario, name, SEED) for name in DRAWN]
-    market = found[0].plan.market
+    found = {name: simulate(scenario, name, SEED) for name in DRAWN}
+    market = found[DRAWN[0]].plan.market
     [zone] = market.zones
     ends = [change.from_s for change in market.changes(0)]
-    rows: list[Row] = [
-        _row("market", 0, "spot to be had", max(stretch.from_s, 0.0), to_s, None)
+    there = [
+        ("market", None, 0, "spot to be had", max(stretch.from_s, 0.0), to_s)
         for stretch, to_s in zip(zone.stretches, ends)
         if stretch.up
     ]
-    for name, run in zip(DRAWN, found):
-        cost_pct = run.summary()["cost_pct"]
-        rows += [
-            _row(name, place, phase, from_s, to_s, cost_pct)
-            for _, place, _, phase, from_s, to_s in run.claims.tolist()
-        ]
-    return rows
+    held = [
+        (name, cost_pct, place, phase, from_s, to_s)
+        for name, run in found.items()
+        for cost_pct in [run.summary()["cost_pct"]]
+        for _, place, _, phase, from_s, to_s in run.claims.tolist()
+    ]
+    return [
+        {
+            "policy": policy,
+            "place": ("spot", "on demand")[place],
+            "phase": phase,
+            "from_h": from_s / HOUR_S,
+            "to_h": to_s / HOUR_S,
+            "cost_pct": cost_pct,
+        }
+        for policy, cost_pct, place, phase, from_s, to_s in there + held
+    ]
 
 
 @course.draws
@@ -103,21 +107,19 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     """A line a policy: where the job is over time; on top, when there are spot instances."""
     ax = canvas.add_subplot()
     lanes = ["market", *DRAWN]
-    there = set()
-    for row in rows:
-        what = "market" if row["policy"] == "market" else row["place"]
-        what = row["phase"] if row["phase"] in ("changeover", "wasted") else what
-        there.add(what)
+    names = [(row["phase"], row["policy"], row["place"]) for row in rows]
+    kinds = [next(name for name in own if name in KINDS) for own in names]
+    for row, kind in zip(rows, kinds):
         ax.barh(
             lanes.index(row["policy"]),
             row["to_h"] - row["from_h"],
             left=row["from_h"],
             height=0.66,
-            color=COLOURS[what],
+            color=KINDS[kind][1],
         )
     cost_pct = {row["policy"]: row.get("cost_pct") for row in rows}
-    names = [f"{name}\n{cost_pct[name]:.0f} %" for name in DRAWN]
-    ax.set_yticks(range(len(lanes)), ["market", *names])
+    told = [f"{name}\n{cost_pct[name]:.0f} %" for name in DRAWN]
+    ax.set_yticks(range(len(lanes)), ["market", *told])
     ax.axvline(52, color="0.3", linewidth=1, linestyle=":")
     ax.annotate(
         "deadline",
@@ -129,7 +131,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         fontsize="small",
     )
     ax.set(xlabel="time since the start (h)", xlim=(0, 52.6), ylim=(len(lanes) - 0.5, -0.75))
-    return [Patch(color=COLOURS[what], label=NAMES[what]) for what in COLOURS if what in there]
+    return [
+        Patch(color=colour, label=label) for kind, (label, colour) in KINDS.items() if kind in kinds
+    ]
 
 
 @course.says
@@ -137,19 +141,6 @@ def _(rows: list[Row]) -> str:
     cost_pct = {row["policy"]: row["cost_pct"] for row in rows if row["policy"] != "market"}
     told = ", ".join(f"{name} {value:.0f}" for name, value in cost_pct.items())
     return f"Cost, % of on demand only: {told}."
-
-
-def _row(
-    policy: str, place: int, phase: str, from_s: float, to_s: float, cost_pct: float | None
-) -> Row:
-    return {
-        "policy": policy,
-        "place": ("spot", "on demand")[place],
-        "phase": phase,
-        "from_h": from_s / HOUR_S,
-        "to_h": to_s / HOUR_S,
-        "cost_pct": cost_pct,
-    }
 
 
 @FIGURES.add(
@@ -180,16 +171,14 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     overheads = list(dict.fromkeys(row["overhead_h"] for row in rows))
     axes = canvas.subplots(1, len(overheads), sharey=True)
     for ax, overhead in zip(axes, overheads):
-        own = [row for row in rows if row["overhead_h"] == overhead]
+        own = where(rows, overhead_h=overhead)
         deadlines = list(dict.fromkeys(row["deadline_h"] for row in own))
         series = {
-            name: tuple(
-                [row[column] for row in own if row["policy"] == name]
-                for column in ("cost_pct", "cost_pct_half")
-            )
+            name: (numbers(line, "cost_pct"), numbers(line, "cost_pct_half"))
             for name in dict.fromkeys(row["policy"] for row in own)
+            for line in [where(own, policy=name)]
         }
-        marks.lines(ax, deadlines, series)  # type: ignore[arg-type]
+        marks.lines(ax, deadlines, series)
         ax.set_title(f"overhead {60 * overhead:g} min", loc="left", fontsize="medium")
         ax.set(xlabel="deadline (h), for 48 h of computing")
     axes[0].set_ylabel("cost (% of on demand only)")
@@ -197,33 +186,34 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 
 @costs.says
 def _(rows: list[Row]) -> str:
-    missed = sum(row["missed"] for row in rows)
-    parts = []
-    for overhead in OVERHEADS_H:
-        for deadline in (DEADLINES_H[1], DEADLINES_H[-1]):
-            own = {
-                row["policy"]: row["saving_pct"]
-                for row in rows
-                if (row["deadline_h"], row["overhead_h"]) == (deadline, overhead)
-            }
-            names = ("greedy", "uniform-progress", "expected-cost")
-            told = ", ".join(f"{name} {own[name]:.0f}" for name in names)
-            parts.append(f"deadline {deadline:g} h and overhead {60 * overhead:g} min: {told}")
+    missed = summed(row["missed"] for row in rows)
+    saving_pct = {
+        (row["deadline_h"], row["overhead_h"], row["policy"]): row["saving_pct"] for row in rows
+    }
+    parts = [
+        f"deadline {deadline:g} h and overhead {60 * overhead:g} min: {told}"
+        for overhead in OVERHEADS_H
+        for deadline in (DEADLINES_H[1], DEADLINES_H[-1])
+        for told in [
+            ", ".join(f"{name} {saving_pct[deadline, overhead, name]:.0f}" for name in DRAWN[:-1])
+        ]
+    ]
     return f"Share of the optimum's saving, %: {'; '.join(parts)}. Deadlines missed: {missed:g}."
 
 
 @costs.tables
 def _(rows: list[Row]) -> str:
     policies = list(dict.fromkeys(row["policy"] for row in rows))
-    terms = list(dict.fromkeys((row["overhead_h"], row["deadline_h"]) for row in rows))
-    lines = []
-    for overhead, deadline in sorted(terms):
-        own = {
-            row["policy"]: f"{row['cost_pct']:.1f} ± {row['cost_pct_half']:.1f}"
-            for row in rows
-            if (row["overhead_h"], row["deadline_h"]) == (overhead, deadline)
-        }
-        lines.append([f"{overhead:g}", f"{deadline:g}", *(own[name] for name in policies)])
+    cost = {
+        (row["overhead_h"], row["deadline_h"], row["policy"]): (
+            f"{row['cost_pct']:.1f} ± {row['cost_pct_half']:.1f}"
+        )
+        for row in rows
+    }
+    lines = [
+        [f"{overhead:g}", f"{deadline:g}", *(cost[overhead, deadline, name] for name in policies)]
+        for overhead, deadline in sorted({(overhead, deadline) for overhead, deadline, _ in cost})
+    ]
     return markdown(" | ".join(("overhead, h", "deadline, h", *policies)), 0, lines)
 
 

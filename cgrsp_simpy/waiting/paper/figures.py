@@ -16,7 +16,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.table import half
+from cgrsp_simpy.model.table import half, with_halves
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
     Figure,
@@ -245,22 +245,20 @@ PRINTED = [
 )
 def table1(_: Runs) -> list[Row]:
     """Prices of a machine of which some of the time is used; the printed values beside them."""
-    rows = []
-    for option, pct, raw, printed, printed_usd in PRINTED:
-        effective, worked = (100 * raw / pct, 1.0) if option == "fixed" else (raw, pct / 100)
-        rows.append(
-            {
-                "option": option,
-                "utilisation_pct": pct,
-                "raw_cents_per_h": raw,
-                "effective_cents_per_h": effective,
-                "three_years_usd": raw / 100 * YEARS_3_H * worked,
-                "normalized_price": effective / PAPER_PRICES.on_demand,
-                "printed_effective_cents_per_h": printed,
-                "printed_three_years_usd": printed_usd,
-            }
-        )
-    return rows
+    return [
+        {
+            "option": option,
+            "utilisation_pct": pct,
+            "raw_cents_per_h": raw,
+            "effective_cents_per_h": effective,
+            "three_years_usd": raw / 100 * YEARS_3_H * worked,
+            "normalized_price": effective / PAPER_PRICES.on_demand,
+            "printed_effective_cents_per_h": printed,
+            "printed_three_years_usd": printed_usd,
+        }
+        for option, pct, raw, printed, printed_usd in PRINTED
+        for effective, worked in [(100 * raw / pct, 1.0) if option == "fixed" else (raw, pct / 100)]
+    ]
 
 
 @table1.draws
@@ -340,11 +338,14 @@ def last_machine(runs: Runs) -> list[Row]:
     bare = [each.varied(fixed=0.0, on_demand=1.0) for *_, each in simulated]
     fewer = [each.varied(machines=int(each.fixed_per_h) - 1) for each in bare]
     pairs = zip(runs.rows(simulated, "servers", PRICES), runs.of(fewer), runs.of(bare))
-    rows = formula(line, COUNTS, (*PRICES, metric))
-    for row, less, full in pairs:
-        found = of_trials(differences(less, full))["cost_per_h"]
-        rows.append({**row, metric: found.mean, half(metric): found.half_width})
-    return [*rows, {"line": "njw", "from": "printed", "servers": 108, "normalized_price": 0.467}]
+    return [
+        *formula(line, COUNTS, (*PRICES, metric)),
+        *(
+            row | with_halves({metric: of_trials(differences(less, full))["cost_per_h"]})
+            for row, less, full in pairs
+        ),
+        {"line": "njw", "from": "printed", "servers": 108, "normalized_price": 0.467},
+    ]
 
 
 last_machine.seen = said(

@@ -1,25 +1,19 @@
-"""The figures of GPU clusters: what is plotted is what the runs say, and the files are the
-same each time.
-"""
+"""The figures of GPU clusters: what is plotted is what the runs say."""
 
-import csv
 import inspect
-import re
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 
 import matplotlib.colors
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure as Canvas
-from support import check_index, check_lecture, check_same_files, placed, waited
+from support import canvas_of, placed, rows_of, waited
 
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.metrics import measured, metrics
+from cgrsp_simpy.cluster.paper import table
 from cgrsp_simpy.cluster.paper.figures import (
     AGED,
     COURSE,
@@ -35,7 +29,6 @@ from cgrsp_simpy.cluster.paper.figures import (
     WAITS,
     WIDTH_COLOURS,
     WIDTHS,
-    draw_figures,
 )
 from cgrsp_simpy.cluster.paper.table import (
     CLAIMS,
@@ -52,22 +45,19 @@ from cgrsp_simpy.cluster.paper.table import (
 )
 from cgrsp_simpy.cluster.policies import SCHEDULERS, hps, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.plots.figure import where
 from cgrsp_simpy.plots.style import LOOKS
 from cgrsp_simpy.studies.compare import Comparison
 
 SMALL = {"seeds": 2, "jobs": 60}
 
 
-def rows_of(folder, id):
-    return list(
-        csv.DictReader((folder / f"cluster_{id}.csv").read_text(encoding="utf-8").splitlines())
-    )
+RUNS = Runs(**SMALL)
 
 
-def plotted(folder, id):
-    """The rows of a figure as they were before they were written."""
-    return FIGURES[id].read((folder / f"cluster_{id}.csv").read_text(encoding="utf-8"))
+@cache
+def plotted(id):
+    return rows_of(FIGURES[id], RUNS)
 
 
 @cache
@@ -80,34 +70,20 @@ def single(scheduler):
     return scenario(CUT, FULL, 3 * SMALL["jobs"]).run(scheduler)
 
 
-def drawn(id, rows):
-    """A figure on a canvas, laid out."""
-    canvas = Canvas(figsize=(6.3, 5), layout="constrained")
-    FigureCanvasAgg(canvas)
-    FIGURES[id].draw(canvas, rows)
-    canvas.canvas.draw()
-    return canvas
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("figures")
-    draw_figures(place, **SMALL)
-    return place
+@pytest.fixture(scope="module", autouse=True)
+def forgotten():
+    yield
+    plotted.cache_clear()
+    outcome.cache_clear()
 
 
 @pytest.mark.slow
-def test_every_figure_is_drawn_with_an_index(folder):
-    assert "nan" not in check_index(folder, "cluster", FIGURES)
-
-
-@pytest.mark.slow
-def test_the_index_tables_every_scheduler_and_says_what_table_two_cannot_be(folder):
-    index = (folder / "README.md").read_text(encoding="utf-8")
+def test_the_index_tables_every_scheduler_and_says_what_table_two_cannot_be():
+    index = "\n".join(FIGURES[id].table(plotted(id)) for id in ("metrics", "table2"))
     names = Counter(
         line.split(" | ")[0][2:] for line in index.splitlines() if line.startswith("| ")
     )
-    near = Counter(row["scheduler"] for row in plotted(folder, "table2") if row["closest"])
+    near = Counter(row["scheduler"] for row in where(plotted("table2"), closest=True))
     assert {name: names[name] for name in SCHEDULERS} == {
         name: 1 + near[name] - (name == "multifactor") for name in SCHEDULERS
     }
@@ -119,14 +95,14 @@ def test_the_index_tables_every_scheduler_and_says_what_table_two_cannot_be(fold
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["fifo", "hps", "easy", "las"])
-def test_the_metrics_are_the_means_of_the_runs(folder, name):
-    (row,) = (row for row in rows_of(folder, "metrics") if row["scheduler"] == name)
+def test_the_metrics_are_the_means_of_the_runs(name):
+    (row,) = where(plotted("metrics"), scheduler=name)
     found = [metrics(outcome(name, seed)) for seed in range(2)]
     for metric in METRICS:
         values = np.array([each[metric] for each in found])
-        assert float(row[metric]) == pytest.approx(values.mean())
+        assert row[metric] == pytest.approx(values.mean())
         student_t = 12.7062  # of two seeds, 95 %
-        assert float(row[f"{metric}_half_width_95"]) == pytest.approx(
+        assert row[f"{metric}_half_width_95"] == pytest.approx(
             student_t * values.std(ddof=1) / 2**0.5, rel=1e-4
         )
 
@@ -146,27 +122,27 @@ def test_paired_differences_decide_which_schedulers_are_not_shown_to_differ_from
     assert (
         "Fewest jobs starve under easy, 5 ± 4 (not shown to differ, paired by seed: fifo);" in told
     )
-    (row,) = (row for row in found if row["scheduler"] == "hps")
+    (row,) = where(found, scheduler="hps")
     assert row["wait_s_above_least"] == 1.5 > row["wait_s_above_least_half_width_95"]
 
 
 @pytest.mark.slow
-def test_points_stand_where_the_rows_say_in_the_units_of_their_axes(folder):
-    rows = plotted(folder, "metrics")
-    axes = drawn("metrics", rows).axes
+def test_points_stand_where_the_rows_say_in_the_units_of_their_axes():
+    rows = plotted("metrics")
+    axes = canvas_of(FIGURES["metrics"], rows).axes
     for ax, (metric, (label, unit, _)) in zip(axes, METRICS.items(), strict=True):
         known = [row for row in rows if np.isfinite(row[metric])]
         assert ax.get_xlabel() == label
         at = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
         assert at == pytest.approx([row[metric] * unit for row in known])
-        assert [text.get_text() for text in ax.texts] == ["∞"] * (len(rows) - len(known))
+        assert [text.get_text() for text in ax.texts] == [r"$\infty$"] * (len(rows) - len(known))
 
 
 @pytest.mark.slow
-def test_a_line_ends_at_the_highest_load_at_which_a_scheduler_is_not_shown_to_be_unstable(folder):
-    rows = plotted(folder, "loads")
+def test_a_line_ends_at_the_highest_load_at_which_a_scheduler_is_not_shown_to_be_unstable():
+    rows = plotted("loads")
     assert {row["load"] for row in rows} == {load for load in LOADS if load < 1}
-    (row,) = (row for row in rows if (row["scheduler"], row["load"]) == ("hps", 0.7))
+    (row,) = where(rows, scheduler="hps", load=0.7)
     values = [metrics(outcome("hps", seed))["wait_s"] for seed in range(2)]
     assert row["wait_s"] == pytest.approx(np.mean(values))
     rows = [
@@ -174,7 +150,10 @@ def test_a_line_ends_at_the_highest_load_at_which_a_scheduler_is_not_shown_to_be
         for name in SCHEDULERS
         for load, wait_s in ((0.6, 3600.0), (0.7, np.inf if name == "hps" else 7200.0))
     ]
-    ends = {line.get_color(): line.get_xdata() for line in drawn("loads", rows).axes[0].lines}
+    ends = {
+        line.get_color(): line.get_xdata()
+        for line in canvas_of(FIGURES["loads"], rows).axes[0].lines
+    }
     assert {name: len(ends[LOOKS[name].colour]) for name in ("hps", "easy")} == {
         "hps": 1,
         "easy": 2,
@@ -184,18 +163,18 @@ def test_a_line_ends_at_the_highest_load_at_which_a_scheduler_is_not_shown_to_be
 
 
 @pytest.mark.slow
-def test_waits_are_quantiles_over_the_jobs_of_all_seeds(folder):
-    rows = rows_of(folder, "waits")
+def test_waits_are_quantiles_over_the_jobs_of_all_seeds():
+    rows = plotted("waits")
     assert {row["scheduler"] for row in rows} == set(WAITS)
     for row in rows:
         runs = [outcome(row["scheduler"], seed) for seed in range(2)]
         fits = {"1": (1,), "2": (2,), "4": (4,), "8": (8,), "16+": (16, 24, 32)}[row["gpus"]]
         own = [jobs[np.isin(jobs["gpus"], fits)] for jobs in map(measured, runs)]
         wait_s = np.concatenate([jobs["start_s"] - jobs["submit_s"] for jobs in own])
-        assert int(row["jobs"]) == len(wait_s)
-        assert float(row["p50_s"]) == pytest.approx(np.median(wait_s))
-        assert float(row["p95_s"]) == pytest.approx(np.percentile(wait_s, 95))
-        assert float(row["longest_s"]) == wait_s.max()
+        assert row["jobs"] == len(wait_s)
+        assert row["p50_s"] == pytest.approx(np.median(wait_s))
+        assert row["p95_s"] == pytest.approx(np.percentile(wait_s, 95))
+        assert row["longest_s"] == wait_s.max()
     assert Counter(row["scheduler"] for row in rows)["hps"] == len(WIDTHS)
 
 
@@ -203,11 +182,11 @@ def test_waits_are_quantiles_over_the_jobs_of_all_seeds(folder):
 
 
 @pytest.mark.slow
-def test_the_course_holds_the_work_and_the_waits_of_all_jobs(folder):
+def test_the_course_holds_the_work_and_the_waits_of_all_jobs():
     """GPU-seconds of the jobs are the area below the utilisation, their work times their waits that
     below the work that waits (Little).
     """
-    rows = plotted(folder, "course")
+    rows = plotted("course")
     for name in COURSE:
         own, run = [row for row in rows if row["scheduler"] == name], single(name)
         span_s = 3600 * np.array([row["to_h"] - row["from_h"] for row in own])
@@ -221,8 +200,8 @@ def test_the_course_holds_the_work_and_the_waits_of_all_jobs(folder):
 
 
 @pytest.mark.slow
-def test_the_gantt_chart_gives_each_job_its_gpus_and_no_gpu_to_two(folder):
-    rows = plotted(folder, "gantt")
+def test_the_gantt_chart_gives_each_job_its_gpus_and_no_gpu_to_two():
+    rows = plotted("gantt")
     for name in GANTT:
         run, own = single(name), [row for row in rows if row["scheduler"] == name]
         begin_s = 3600 * own[0]["begin_h"]
@@ -250,9 +229,9 @@ def test_the_gantt_chart_gives_each_job_its_gpus_and_no_gpu_to_two(folder):
 
 
 @pytest.mark.slow
-def test_blocks_have_the_colour_of_the_jobs_gpus(folder):
-    rows = plotted(folder, "gantt")
-    ax = drawn("gantt", rows).axes[0]
+def test_blocks_have_the_colour_of_the_jobs_gpus():
+    rows = plotted("gantt")
+    ax = canvas_of(FIGURES["gantt"], rows).axes[0]
     own = [row for row in rows if row["scheduler"] == GANTT[0]]
     for block, row in zip(ax.patches, own, strict=True):
         colour = WIDTH_COLOURS[
@@ -266,10 +245,10 @@ def test_blocks_have_the_colour_of_the_jobs_gpus(folder):
 
 
 @pytest.mark.slow
-def test_the_program_s_aging_drops_just_past_the_threshold_and_the_monotone_one_never(folder):
+def test_the_program_s_aging_drops_just_past_the_threshold_and_the_monotone_one_never():
     by_default = [each.default for each in inspect.signature(hps).parameters.values()]
     assert tuple(by_default[:3]) == HPS
-    rows = plotted(folder, "aging")
+    rows = plotted("aging")
     factor = {(row["form"], row["wait_s"]): row["aging"] for row in rows}
     assert (factor["program", 300.0], factor["program", 900.0], factor["program", 1800.0]) == (
         1.0,
@@ -286,13 +265,11 @@ def test_the_program_s_aging_drops_just_past_the_threshold_and_the_monotone_one_
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("form", "text"), [("program", "hps"), ("monotone", "hps:monotone=true")])
-def test_the_scores_are_those_by_which_hps_starts_jobs(folder, form, text):
+def test_the_scores_are_those_by_which_hps_starts_jobs(form, text):
     """All jobs of the figure wait together, and there is room for all: the scheduler starts them
     by their scores.
     """
-    rows = [
-        row for row in plotted(folder, "aging") if row["form"] == form and row["wait_s"] % 30 == 0
-    ]
+    rows = [row for row in plotted("aging") if row["form"] == form and row["wait_s"] % 30 == 0]
     wait_s, gpus, time_s, score = (
         np.array([row[name] for row in rows]) for name in ("wait_s", "gpus", "time_s", "score")
     )
@@ -309,8 +286,8 @@ def test_the_scores_are_those_by_which_hps_starts_jobs(folder, form, text):
 
 
 @pytest.mark.slow
-def test_table_two_is_published_beside_reproduced_at_every_load_with_and_without_the_cut(folder):
-    rows = plotted(folder, "table2")
+def test_table_two_is_published_beside_reproduced_at_every_load_with_and_without_the_cut():
+    rows = plotted("table2")
     assert Counter((row["scheduler"], row["setting"], row["load"]) for row in rows) == Counter(
         (name, setting, load)
         for name in PUBLISHED
@@ -333,9 +310,9 @@ def test_table_two_is_published_beside_reproduced_at_every_load_with_and_without
 
 
 @pytest.mark.slow
-def test_published_values_are_hollow_and_ours_are_filled_at_the_load_that_is_closest(folder):
-    rows = plotted(folder, "table2")
-    canvas, near = drawn("table2", rows), [row for row in rows if row["closest"]]
+def test_published_values_are_hollow_and_ours_are_filled_at_the_load_that_is_closest():
+    rows = plotted("table2")
+    canvas, near = canvas_of(FIGURES["table2"], rows), [row for row in rows if row["closest"]]
     assert {row["scheduler"] for row in near} == set(PUBLISHED)
     for ax, (figure, (_, unit, _)) in zip(canvas.axes, UNITS.items()):
         hollow = [line for line in ax.lines if line.get_markerfacecolor() == "none"]
@@ -354,10 +331,10 @@ def test_published_values_are_hollow_and_ours_are_filled_at_the_load_that_is_clo
 
 
 @pytest.mark.slow
-def test_claims_are_coloured_by_whether_they_hold(folder):
-    rows = plotted(folder, "claims")
+def test_claims_are_coloured_by_whether_they_hold():
+    rows = plotted("claims")
     loads = sorted({row["load"] for row in rows})
-    for ax, setting in zip(drawn("claims", rows).axes, (CUT, UNCUT), strict=True):
+    for ax, setting in zip(canvas_of(FIGURES["claims"], rows).axes, (CUT, UNCUT), strict=True):
         found = {
             (line.get_ydata()[0], line.get_xdata()[0]): line.get_color()
             for line in ax.lines
@@ -376,10 +353,10 @@ def test_claims_are_coloured_by_whether_they_hold(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", [CUT, UNCUT])
-def test_a_claim_is_dynamic_minus_static(folder, setting):
+def test_a_claim_is_dynamic_minus_static(setting):
     (row,) = (
         row
-        for row in plotted(folder, "claims")
+        for row in plotted("claims")
         if (row["figure"], row["setting"], row["load"]) == ("starved", setting, LOAD)
     )
     found = {
@@ -395,43 +372,13 @@ def test_a_claim_is_dynamic_minus_static(folder, setting):
     assert row["best"] == pytest.approx(np.mean(worst - best))
 
 
-# ---- files ----
-
-
-@pytest.mark.slow
-def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(folder, tmp_path):
-    with ThreadPoolExecutor(2) as two:
-        paths = draw_figures(tmp_path, ("waits",), **SMALL, executor=two)
-    check_same_files(paths, folder)
-
-
-def test_a_picture_for_a_lecture(tmp_path):
-    draw_figures(tmp_path, ("aging",), style="lecture")
-    check_lecture(tmp_path / "cluster_aging.png")
-
-
-@pytest.mark.parametrize("id", list(FIGURES))
-def test_notes_are_short_enough_for_a_lecture(id):
-    note = FIGURES[id].note
-    lines = (note if isinstance(note, str) else note(Runs())).split("\n")
-    assert max(map(len, lines)) <= 95
-    assert not re.search(r"[{}]", "".join(lines))
+def test_all_schedulers_are_tabled_but_the_one_for_logs(monkeypatch):
+    monkeypatch.setattr(table, "studies", lambda *given: given)
+    assert {*SCHEDULERS} - {*Runs().tabled[-1]} == {"multifactor"}
 
 
 @pytest.mark.slow
 def test_runs_in_which_no_job_waits_can_be_drawn():
     rows = FIGURES["metrics"].rows(Runs(seeds=1, jobs=2))
     for value in (0.0, np.inf):
-        assert drawn("metrics", [{**row, "wait_s": value} for row in rows])
-
-
-def test_what_is_not_allowed_is_refused_before_anything_is_written(tmp_path):
-    for ids, options, words in (
-        (("gantt", "table3"), {}, "unknown figure 'table3'"),
-        (("gantt",), {"style": "poster"}, "unknown style 'poster'"),
-        (("gantt",), {"jobs": 1}, "jobs"),
-        (("table2",), {"seeds": 0}, "seeds"),
-    ):
-        with pytest.raises(InputError, match=words):
-            draw_figures(tmp_path, ids, **options)
-    assert list(tmp_path.iterdir()) == []
+        assert canvas_of(FIGURES["metrics"], [{**row, "wait_s": value} for row in rows])

@@ -1,20 +1,16 @@
-"""Figures of DAGs: what is plotted comes from runs, and every picture is drawn from it."""
-
-from pathlib import Path
+"""Figures of DAGs: what is plotted comes from runs."""
 
 import numpy as np
 import pytest
 
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
-from cgrsp_simpy.dag.paper import figures
 from cgrsp_simpy.dag.paper.figures import (
     FIGURES,
     ORDERED,
     SEARCHED,
     Runs,
     by,
-    draw_figures,
     ended,
     run_rows,
 )
@@ -22,19 +18,7 @@ from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.policies import SCHEDULERS, find
 from cgrsp_simpy.dag.problem import Plan, Problem, lower_bound_s
 from cgrsp_simpy.dag.scenario import schedule_of, simulate
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.plots.style import LOOKS
-
-
-@pytest.fixture(scope="module")
-def drawn(tmp_path_factory):
-    """All figures, small."""
-    folder = tmp_path_factory.mktemp("figures")
-    with pytest.MonkeyPatch.context() as patch:
-        sizes = {"small": (30, "o"), "medium": (40, "s"), "large": (50, "^")}
-        patch.setattr(figures, "SIZES", sizes)
-        paths = draw_figures(folder, graphs=3, nodes=30, evaluations=30)
-    return folder, paths
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +29,6 @@ def runs():
 @pytest.fixture(scope="module")
 def searched(runs):
     return FIGURES["searches"].rows(runs)
-
-
-@pytest.mark.slow
-def test_every_figure_has_its_files_and_a_place_in_the_index(drawn):
-    folder, paths = drawn
-    assert len(paths) == 4 * len(FIGURES) + 1 and all(path.stat().st_size > 0 for path in paths)
-    index = (folder / "README.md").read_text(encoding="utf-8")
-    assert all(f"(dag_{id}.png)" in index and f"--only {id}`" in index for id in FIGURES)
 
 
 def test_a_run_as_rows():
@@ -125,27 +101,3 @@ def test_each_scheduler_has_a_look_of_its_own():
     looks = [LOOKS[name] for name in SCHEDULERS]
     for part in ("colour", "marker"):
         assert len({getattr(look, part) for look in looks}) == len(looks)
-
-
-@pytest.mark.slow
-def test_the_same_files_each_time(tmp_path):
-    one, other = (
-        draw_figures(tmp_path / name, ["scatter", "gantt"], nodes=30) for name in ("one", "other")
-    )
-    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
-    assert not (tmp_path / "one" / "README.md").exists()  # an index is of all
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"graphs": 1}, "graphs"),
-        ({"nodes": 6}, "nodes"),
-        ({"style": "poster"}, "style"),
-        ({"evaluations": 0}, "evaluations"),
-    ],
-)
-def test_bad_input_is_refused_and_nothing_written(tmp_path, given, message):
-    with pytest.raises(InputError, match=message):
-        draw_figures(Path(tmp_path) / "none", ["gantt"], **given)
-    assert not (tmp_path / "none").exists()

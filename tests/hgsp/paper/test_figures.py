@@ -1,19 +1,12 @@
-"""The figures of HGSP: what is plotted is what `solve` and the rows say, and the files are the
-same each time.
-"""
+"""The figures of HGSP: what is plotted is what `solve` and the rows say."""
 
-import csv
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import matplotlib.colors
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure as Canvas
-from support import check_index, check_same_files, outcome
+from support import canvas_of, rows_of
 
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.hgsp.generate import LEVELS, generate
@@ -26,51 +19,28 @@ from cgrsp_simpy.hgsp.paper.figures import (
     LATE,
     ON_TIME,
     PUBLISHED,
+    UTILISED,
     WINDOW_S,
-    draw_figures,
+    Runs,
 )
 from cgrsp_simpy.hgsp.scenario import schedule_of, solve
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.plots.figure import numbers, where
 
 SMALL = {"instances": 2, "moves": 2000}
 TASKS = {"tasks1": 400, "tasks2": 150, "tasks3": 80, "tasks4": 80}
 
 
-def rows_of(path):
-    return list(csv.DictReader(Path(path).read_text(encoding="utf-8").splitlines()))
+RUNS = Runs(**SMALL)
 
 
-def numbers(rows, name):
-    return np.array([float(row[name]) for row in rows])
-
-
-def plotted(folder, id):
-    """The rows of a figure as they were before they were written."""
-    return [
-        {name: number(text) for name, text in row.items() if text}
-        for row in rows_of(folder / f"hgsp_{id}.csv")
-    ]
-
-
-def number(text):
-    try:
-        return float(text) if "." in text else int(text)
-    except ValueError:
-        return text
+@cache
+def plotted(id):
+    return rows_of(FIGURES[id], RUNS)
 
 
 @cache
 def solved(level, name, seed=0):
     return solve(generate(level, seed), name, seed=seed, moves=SMALL["moves"])
-
-
-def drawn(id, rows):
-    """A figure on a canvas, laid out."""
-    canvas = Canvas(figsize=(6.3, 5), layout="constrained")
-    FigureCanvasAgg(canvas).draw()
-    FIGURES[id].draw(canvas, rows)
-    canvas.canvas.draw()
-    return canvas
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -80,24 +50,13 @@ def fewer_tasks():
         for level, tasks in TASKS.items():
             patch.setitem(LEVELS, level, replace(LEVELS[level], tasks=tasks))
         yield
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("figures")
-    draw_figures(place, **SMALL)
-    return place
+    plotted.cache_clear()
 
 
 @pytest.mark.slow
-def test_every_figure_is_drawn_with_an_index(folder):
-    check_index(folder, "hgsp", FIGURES)
-
-
-@pytest.mark.slow
-def test_the_index_holds_table_one(folder):
-    index = (folder / "README.md").read_text(encoding="utf-8")
-    lines = [line for line in index.splitlines() if line.startswith("| tasks")]
+def test_the_index_holds_table_one():
+    table = FIGURES["table1"].table(plotted("table1"))
+    lines = [line for line in table.splitlines() if line.startswith("| tasks")]
     assert len(lines) == len(LEVELS) * len(COMPARED)
     mean = (
         sum(solved("tasks3", "fifo", seed).summary()["weighted_tardiness"] for seed in range(2)) / 2
@@ -113,33 +72,28 @@ def test_the_index_holds_table_one(folder):
     ("level", "name"),
     [("tasks1", "edd"), ("tasks2", "greedy"), ("tasks3", "sagreedy"), ("tasks3", "search")],
 )
-def test_table_one_is_the_mean_of_what_solve_gives(folder, level, name):
-    (row,) = (
-        row
-        for row in rows_of(folder / "hgsp_table1.csv")
-        if (row["level"], row["scheduler"]) == (level, name)
-    )
+def test_table_one_is_the_mean_of_what_solve_gives(level, name):
+    (row,) = where(plotted("table1"), level=level, scheduler=name)
     found = [solved(level, name, seed).summary() for seed in range(SMALL["instances"])]
     assert (
-        (row["gap_pct"] == "")
+        ("gap_pct" not in row)
         == any(np.isnan(each["gap_pct"]) for each in found)
         == (level in ("tasks1", "tasks2"))
     )
-    gaps = () if row["gap_pct"] == "" else ("gap_pct",)
-    for metric in ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", *gaps):
+    metrics = ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", "gap_pct")
+    for metric in (metric for metric in metrics if metric in row):
         values = np.array([each[metric] for each in found])
-        assert float(row[metric]) == pytest.approx(values.mean())
+        assert row[metric] == pytest.approx(values.mean())
         student_t = 12.7062  # of two instances, 95 %
-        assert float(row[f"{metric}_half_width_95"]) == pytest.approx(
+        assert row[f"{metric}_half_width_95"] == pytest.approx(
             student_t * values.std(ddof=1) / 2**0.5, rel=1e-4, abs=1e-9
         )
 
 
 @pytest.mark.slow
-def test_the_claim_at_medium_load_is_judged_beside_its_print(folder):
+def test_the_claim_at_medium_load_is_judged_beside_its_print():
     """By the paired difference from Greedy on the same instances, which decides what is said."""
-    text = (folder / "README.md").read_text(encoding="utf-8")
-    (line,) = (each for each in text.splitlines() if "SAGreedy is better than Greedy" in each)
+    line = FIGURES["table1"].seen(plotted("table1"))
     assert "printed are 393 for 503" in line
     pairs = [
         [
@@ -156,30 +110,23 @@ def test_the_claim_at_medium_load_is_judged_beside_its_print(folder):
 
 
 @pytest.mark.slow
-def test_the_comparison_is_by_instance(folder):
-    (row,) = (
-        row
-        for row in rows_of(folder / "hgsp_comparison.csv")
-        if (row["level"], row["scheduler"]) == ("tasks1", "wspt")
-    )
+def test_the_comparison_is_by_instance():
+    rows = plotted("comparison")
+    (row,) = where(rows, level="tasks1", scheduler="wspt")
     pairs = [
         [solved("tasks1", name, seed).summary()["weighted_tardiness"] for name in ("wspt", "fifo")]
         for seed in range(2)
     ]
-    assert float(row["of_fifo"]) == pytest.approx(np.mean([wspt / fifo for wspt, fifo in pairs]))
-    assert {
-        float(row["of_fifo"])
-        for row in rows_of(folder / "hgsp_comparison.csv")
-        if row["scheduler"] == "fifo"
-    } == {1.0}
+    assert row["of_fifo"] == pytest.approx(np.mean([wspt / fifo for wspt, fifo in pairs]))
+    assert set(numbers(where(rows, scheduler="fifo"), "of_fifo")) == {1.0}
 
 
 @pytest.mark.slow
-def test_bars_are_as_long_as_the_rows_say(folder):
-    rows = plotted(folder, "comparison")
-    for ax, level in zip(drawn("comparison", rows).axes, LEVELS):
-        own = [row for row in rows if row["level"] == level]
-        assert [bar.get_width() for bar in ax.patches] == [row["of_fifo"] for row in own]
+def test_bars_are_as_long_as_the_rows_say():
+    rows = plotted("comparison")
+    for ax, level in zip(canvas_of(FIGURES["comparison"], rows).axes, LEVELS):
+        own = numbers(where(rows, level=level), "of_fifo")
+        assert [bar.get_width() for bar in ax.patches] == own
         (hollow,) = (line for line in ax.lines if line.get_label() == "published")
         printed = [PUBLISHED.get((level, name), (np.nan,)) for name in COMPARED]
         published = [values[0] / PUBLISHED[level, "fifo"][0] for values in printed]
@@ -188,14 +135,10 @@ def test_bars_are_as_long_as_the_rows_say(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("id", "level"), [("gantt", FIFTY), ("gantt_window", "tasks1")])
-def test_the_gantt_chart_is_the_schedule(folder, id, level):
-    rows = rows_of(folder / f"hgsp_{id}.csv")
+def test_the_gantt_chart_is_the_schedule(id, level):
     for name in GANTT:
-        schedule, own = (
-            schedule_of(solved(level, name)),
-            [row for row in rows if row["scheduler"] == name],
-        )
-        tasks = numbers(own, "task").astype(int) - 1
+        schedule, own = schedule_of(solved(level, name)), where(plotted(id), scheduler=name)
+        tasks = np.array([row["task"] for row in own], int) - 1
         np.testing.assert_array_equal(numbers(own, "start_s"), schedule.start_s[tasks])
         np.testing.assert_array_equal(numbers(own, "finish_s"), schedule.finish_s[tasks])
         np.testing.assert_array_equal(
@@ -204,125 +147,54 @@ def test_the_gantt_chart_is_the_schedule(folder, id, level):
         assert [row["gpu"] for row in own] == [
             schedule.instance.gpus[j].name for j in schedule.gpu[tasks]
         ]
-        assert {int(row["late_of_all"]) for row in own} == {schedule.metrics["dmc"]}
+        assert {row["late_of_all"] for row in own} == {schedule.metrics["dmc"]}
         assert len(own) == 50 if id == "gantt" else 100 < len(own) < 300
 
 
 @pytest.mark.slow
-def test_the_window_is_the_ten_minutes_in_which_fifo_starts_most_late_tasks(folder):
+def test_the_window_is_the_ten_minutes_in_which_fifo_starts_most_late_tasks():
     schedule = schedule_of(solved("tasks1", "fifo"))
     late_s = schedule.start_s[schedule.tardiness_s > 0]
     most = max(int(((late_s >= begin) & (late_s < begin + WINDOW_S)).sum()) for begin in late_s)
-    rows = rows_of(folder / "hgsp_gantt_window.csv")
-    assert sum(int(row["late"]) for row in rows if row["scheduler"] == "fifo") == most
-    assert numbers(rows, "start_s").max() - numbers(rows, "start_s").min() < WINDOW_S
+    rows = plotted("gantt_window")
+    assert sum(numbers(where(rows, scheduler="fifo"), "late")) == most
+    assert np.ptp(numbers(rows, "start_s")) < WINDOW_S
 
 
 @pytest.mark.slow
-def test_tasks_are_green_if_they_end_in_time_and_red_if_late(folder):
-    rows = plotted(folder, "gantt")
-    for ax, name in zip(drawn("gantt", rows).axes, GANTT):
-        late = sum(row["late"] for row in rows if row["scheduler"] == name)
+def test_tasks_are_green_if_they_end_in_time_and_red_if_late():
+    rows = plotted("gantt")
+    for ax, name in zip(canvas_of(FIGURES["gantt"], rows).axes, GANTT):
+        late = sum(numbers(where(rows, scheduler=name), "late"))
         colours = [
             matplotlib.colors.to_hex(colour).upper()
             for bars in ax.collections
             for colour in bars.get_facecolor()
         ]
         assert (colours.count(LATE), colours.count(ON_TIME)) == (late, 50 - late)
-        assert f"{name}: {late} of 50 late" in ax.get_title(loc="left")
+        assert f"{name}: {late:g} of 50 late" in ax.get_title(loc="left")
 
 
 @pytest.mark.slow
-def test_busy_shares_are_the_metrics_utilisation_by_model(folder):
+def test_busy_shares_are_the_metrics_utilisation_by_model():
     """Three GPUs of three models: the mean over the models is Eq. 12."""
-    rows, table = rows_of(folder / "hgsp_utilisation.csv"), rows_of(folder / "hgsp_table1.csv")
-    checked = 0
+    table = [row for row in plotted("table1") if row["level"] in UTILISED]
+    assert len(table) == 2 * len(COMPARED)
     for row in table:
-        own = [
-            each
-            for each in rows
-            if (each["level"], each["scheduler"]) == (row["level"], row["scheduler"])
-        ]
-        if own:
-            assert numbers(own, "busy_pct").mean() == pytest.approx(float(row["utilisation_pct"]))
-            checked += 1
-    assert checked == 2 * len(COMPARED)
+        own = where(plotted("utilisation"), level=row["level"], scheduler=row["scheduler"])
+        assert np.mean(numbers(own, "busy_pct")) == pytest.approx(row["utilisation_pct"])
 
 
 @pytest.mark.slow
-def test_the_course_of_a_search_is_the_solutions(folder):
-    rows = rows_of(folder / "hgsp_searches.csv")
+def test_the_course_of_a_search_is_the_solutions():
     fifo = solved(HIGH, "fifo").summary()["weighted_tardiness"]
     for name in ("sagreedy", "search"):
         solution = solved(HIGH, name)
-        own = [row for row in rows if (row["search"], row["on"]) == (name, "80 tasks")]
+        own = where(plotted("searches"), search=name, on="80 tasks")
         course = solution.plan.solution.course
         np.testing.assert_array_equal(numbers(own, "move"), [step.iteration for step in course])
-        assert float(own[-1]["best_of_fifo"]) == pytest.approx(
+        assert own[-1]["best_of_fifo"] == pytest.approx(
             solution.summary()["weighted_tardiness"] / fifo
         )
-        assert float(own[-1]["bound_of_fifo"]) == pytest.approx(
-            solution.summary()["lower_bound"] / fifo
-        )
+        assert own[-1]["bound_of_fifo"] == pytest.approx(solution.summary()["lower_bound"] / fifo)
         assert (np.diff(numbers(own, "best_of_fifo")) <= 0).all()
-
-
-@pytest.mark.slow
-def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(folder, tmp_path):
-    with ThreadPoolExecutor(2) as two:
-        paths = draw_figures(tmp_path, ("comparison",), **SMALL, executor=two)
-    check_same_files(paths, folder)
-
-
-def test_what_is_not_allowed_is_refused_before_anything_is_written(tmp_path):
-    for ids, options, words in (
-        (("gantt", "table3"), {}, "unknown figure 'table3'"),
-        (("gantt",), {"style": "poster"}, "unknown style 'poster'"),
-        (("gantt",), {"moves": 0}, "moves"),
-        (("table1",), {"instances": 0}, "instances"),
-    ):
-        with pytest.raises(InputError, match=words):
-            draw_figures(tmp_path, ids, **options)
-    assert list(tmp_path.iterdir()) == []
-
-
-# ---- the command ----
-
-
-def told(capsys, *words):
-    return outcome(capsys, "hgsp", "figures", *words)
-
-
-def test_a_figure_that_has_moved_is_answered_with_its_command(capsys, tmp_path):
-    status, out, err = told(capsys, "--out", str(tmp_path), "--only", "table2")
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "cgrsp llm figures --only table2" in err
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "told_words"),
-    [
-        (["--only", "gantt,22"], ["unknown figure '22'", "gantt_window"]),
-        (["--style", "poster"], ["poster", "lecture"]),
-        (["--workers", "0"], ["--workers(=0)"]),
-    ],
-)
-def test_bad_input_is_one_line_and_status_2(capsys, tmp_path, words, told_words):
-    status, out, err = told(capsys, "--out", str(tmp_path), *words)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert all(word in err for word in told_words), err
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_a_folder_that_cannot_be_is_one_line_and_status_2(capsys, tmp_path):
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    status, _, err = told(capsys, "--out", str(tmp_path / "file"), "--only", "gantt")
-    assert (status, err.count("\n")) == (2, 1)
-
-
-def test_the_command_names_every_figure(capsys):
-    status, _, err = told(capsys, "--only", "none")
-    assert status == 2
-    assert all(id in err for id in FIGURES)

@@ -22,23 +22,51 @@ def rh_order(*jobs, busy_until=500.0, now_s=0.0, **scenario):
     ]
 
 
-def test_rh_is_urgent_by_deadline_normal_by_time_hopeless_by_deadline():
-    jobs = [(99, 3), (9000, 3), (9000, 1), (8000, 1), (599, 3), (400, 1), (50, 2)]
-    assert rh_order(*jobs) == [5, 4, 3, 2, 1, 6, 0]
+@pytest.mark.parametrize(
+    ("jobs", "moment", "taken"),
+    [
+        # urgent by deadline, normal by time, hopeless by deadline
+        (
+            [(99, 3), (9000, 3), (9000, 1), (8000, 1), (599, 3), (400, 1), (50, 2)],
+            {},
+            [5, 4, 3, 2, 1, 6, 0],
+        ),
+        # Complexity 3 takes 100 s and t_free = 500 s: hopeless below 100 s, urgent below 600 s.
+        ([(28800, 1), (nextafter(100, 0), 3)], {}, [0, 1]),
+        ([(28800, 1), (100, 3)], {}, [1, 0]),
+        ([(28800, 1), (nextafter(600, 0), 3)], {}, [1, 0]),
+        ([(28800, 1), (600, 3)], {}, [0, 1]),
+        # An overdue slot counts as free now: then no job is urgent, what is not hopeless can wait
+        # for that slot.
+        ([(28800, 1), (1300, 3)], {"busy_until": 900.0, "now_s": 1000.0}, [0, 1]),
+        ([(28800, 1), (1300, 3)], {"busy_until": 1201.0, "now_s": 1000.0}, [1, 0]),
+    ],
+)
+def test_rh_orders_by_what_can_wait_for_the_next_slot(jobs, moment, taken):
+    assert rh_order(*jobs, **moment) == taken
 
 
-def test_rh_bounds_of_hopeless_and_urgent():
-    # Complexity 3 takes 100 s and t_free = 500 s: hopeless below 100 s, urgent below 600 s.
-    assert rh_order((28800, 1), (nextafter(100, 0), 3)) == [0, 1]
-    assert rh_order((28800, 1), (100, 3)) == [1, 0]
-    assert rh_order((28800, 1), (nextafter(600, 0), 3)) == [1, 0]
-    assert rh_order((28800, 1), (600, 3)) == [0, 1]
+DEAR, CHEAP = gpu("fast", 4.0, 60.0), gpu("slow", 1.0, 90.0)
 
 
-def test_an_overdue_slot_counts_as_free_now():
-    # Then no job is urgent: what is not hopeless can wait for that slot.
-    assert rh_order((28800, 1), (1300, 3), busy_until=900.0, now_s=1000.0) == [0, 1]
-    assert rh_order((28800, 1), (1300, 3), busy_until=1201.0, now_s=1000.0) == [1, 0]
+@pytest.mark.parametrize(
+    ("slots", "moment", "place"),
+    [
+        # 0.5 x 60 x 4 / 3600 = 0.033 against 0.5 x 90 / 3600 = 0.0125 USD
+        ([DEAR, CHEAP], {}, 1),
+        ([CHEAP, DEAR], {"deadline_s": 80.0}, 1),  # a miss costs 0.5 x 10 = 5
+        # more than Low stock, 1.0
+        ([CHEAP, stocked(DEAR, LOW)], {"deadline_s": 80.0}, 1),
+        ([stocked(CHEAP, MEDIUM), DEAR], {}, 1),  # 0.2 is more than 0.02 USD
+        ([stocked(CHEAP, MEDIUM), stocked(DEAR, LOW)], {}, 0),
+        ([CHEAP, DEAR], {"deadline_s": 90.0}, 0),  # due at the very end is in time
+        # 80 s are left, too few for the slow slot; 100 s are enough
+        ([CHEAP, DEAR], {"deadline_s": 180.0, "now_s": 100.0}, 1),
+        ([CHEAP, DEAR], {"deadline_s": 200.0, "now_s": 100.0}, 0),
+    ],
+)
+def test_rh_places_by_miss_then_stock_then_cost(slots, moment, place):
+    assert slot_for("rh", slots, **moment) == place
 
 
 def test_t_free_is_the_first_of_the_busy_slots_and_now_if_all_are_idle():
@@ -56,21 +84,6 @@ def test_rh_estimates_over_all_slots_idle_or_not():
     slow, fast = gpu("slow", times=100.0), gpu("fast", times=50.0)
     queue = queue_of((9000, 1), (80, 2))  # on the idle slot hopeless, with e over all slots urgent
     assert decide("rh", scenario_of(slow, fast).moment(queue, busy={1: 60.0})) == [(1, 0)]
-
-
-def test_rh_places_by_miss_then_stock_then_cost():
-    fast, slow = gpu("fast", 4.0, 60.0), gpu("slow", 1.0, 90.0)
-    # 0.5 x 60 x 4 / 3600 = 0.033 against 0.5 x 90 / 3600 = 0.0125 USD
-    assert slot_for("rh", [fast, slow]) == 1
-    assert slot_for("rh", [slow, fast], deadline_s=80.0) == 1  # a miss costs 0.5 x 10 = 5
-    # more than Low stock, 1.0
-    assert slot_for("rh", [slow, stocked(fast, LOW)], deadline_s=80.0) == 1
-    assert slot_for("rh", [stocked(slow, MEDIUM), fast]) == 1  # 0.2 is more than 0.02 USD
-    assert slot_for("rh", [stocked(slow, MEDIUM), stocked(fast, LOW)]) == 0
-    assert slot_for("rh", [slow, fast], deadline_s=90.0) == 0  # due at the very end is in time
-    # 80 s are left, too few for the slow slot; 100 s are enough
-    assert slot_for("rh", [slow, fast], deadline_s=180.0, now_s=100.0) == 1
-    assert slot_for("rh", [slow, fast], deadline_s=200.0, now_s=100.0) == 0
 
 
 LOW_RATE = 0.01  # 0.01 jobs a second of 60 s on 3 slots or more: a load of 0.2 or less

@@ -1,65 +1,40 @@
-"""Figures of jobs on spot instances: what is plotted comes from runs, and every picture is drawn
-from it.
-"""
-
-import csv
+"""Figures of jobs on spot instances: what is plotted comes from runs."""
 
 import pytest
+from support import rows_of
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.plots.figure import where
 from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.market import TwoState
-from cgrsp_simpy.spot.paper.figures import FIGURES, MARKET, draw_figures
+from cgrsp_simpy.spot.paper.figures import FIGURES, MARKET, Runs
 from cgrsp_simpy.spot.study import deadline_study
 
 
-@pytest.fixture(scope="module")
-def drawn(tmp_path_factory):
-    """All figures, small."""
-    folder = tmp_path_factory.mktemp("figures")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(expected, "STEPS", 60)
-        paths = draw_figures(folder, seeds=2)
-    return folder, paths
-
-
-def rows_of(folder, id):
-    with (folder / f"spot_{id}.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+@pytest.fixture
+def fewer_steps(monkeypatch):
+    monkeypatch.setattr(expected, "STEPS", 60)
 
 
 @pytest.mark.slow
-def test_every_figure_has_its_files_and_a_place_in_the_index(drawn):
-    folder, paths = drawn
-    assert len(paths) == 4 * len(FIGURES) + 1
-    assert all(path.stat().st_size > 0 for path in paths)
-    index = (folder / "README.md").read_text(encoding="utf-8")
-    assert all(f"({picture.stem}.png)" in index for picture in FIGURES.values())
-
-
-@pytest.mark.slow
-def test_the_course_lies_where_there_are_spot_instances(drawn):
-    rows = rows_of(drawn[0], "course")
-    up = [(float(r["from_h"]), float(r["to_h"])) for r in rows if r["policy"] == "market"]
+@pytest.mark.usefixtures("fewer_steps")
+def test_the_course_lies_where_there_are_spot_instances():
+    rows = rows_of(FIGURES["course"], Runs(2))
+    up = [(row["from_h"], row["to_h"]) for row in where(rows, policy="market")]
     held = [r for r in rows if r["place"] == "spot" and r["policy"] != "market"]
     assert held
     for row in held:
-        assert any(
-            low <= float(row["from_h"]) and float(row["to_h"]) <= high + 1e-9 for low, high in up
-        )
+        assert any(low <= row["from_h"] and row["to_h"] <= high + 1e-9 for low, high in up)
 
 
 @pytest.mark.slow
-def test_costs_are_those_of_a_comparison(drawn):
-    rows = rows_of(drawn[0], "costs")
+@pytest.mark.usefixtures("fewer_steps")
+def test_costs_are_those_of_a_comparison():
+    rows = rows_of(FIGURES["costs"], Runs(2))
     scenario = cg.spot.Scenario(MARKET, deadline=62.0, overhead=0.2)
     study = cg.compare(scenario, ["greedy"], range(2))
-    [own] = [
-        row
-        for row in rows
-        if (row["policy"], row["deadline_h"], row["overhead_h"]) == ("greedy", "62.0", "0.2")
-    ]
-    assert float(own["cost_pct"]) == pytest.approx(study.means()["greedy"]["cost_pct"].mean)
+    [own] = where(rows, policy="greedy", deadline_h=62, overhead_h=0.2)
+    assert own["cost_pct"] == pytest.approx(study.means()["greedy"]["cost_pct"].mean)
 
 
 def test_a_study_has_a_row_a_market_and_one_of_all():

@@ -1,25 +1,29 @@
-"""The figures of the waiting policies: what is plotted is what formulas and runs say, and the files
-are the same each time.
-"""
+"""The figures of the waiting policies: what is plotted is what formulas and runs say."""
 
-import csv
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support import canvas_of, rows_of
 
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.plots.figure import where
 from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import BurstyJobs, ListedJobs
-from cgrsp_simpy.waiting.paper.figures import FIGURES, draw_figures
+from cgrsp_simpy.waiting.paper.figures import FIGURES, Runs, draw_figures
 from cgrsp_simpy.waiting.policies import POLICIES, waiting_policy
 
 SMALL = {"jobs": 100, "trials": 2}  # and 1800 for Figures 15 to 22
 
 
-def rows_of(path):
-    return list(csv.DictReader(Path(path).read_text(encoding="utf-8").splitlines()))
+RUNS = Runs(**SMALL, executor=2)
+
+
+@cache
+def plotted(id):
+    return rows_of(FIGURES[id], RUNS)
 
 
 def listed(run_s):
@@ -30,31 +34,11 @@ def listed(run_s):
 
 
 COMMITTED = Path(__file__).parents[3] / "figures" / "waiting"
-CHECKED = ("table1", *"2 3 4 6 11 12 13 15 16 18".split())
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("figures")
-    draw_figures(place, CHECKED, **SMALL, executor=2)
-    return place
-
-
-@pytest.mark.long
-def test_every_figure_is_drawn_with_an_index(tmp_path):
-    draw_figures(tmp_path, **SMALL, executor=2)
-    assert set(FIGURES) == {"table1", "errors", *map(str, range(2, 23))}
-    assert len(list(tmp_path.iterdir())) == 4 * len(FIGURES) + 1
-    index = (tmp_path / "README.md").read_text(encoding="utf-8")
-    for id in FIGURES:
-        assert f"`cgrsp waiting figures --only {id}`" in index
-    for picture in tmp_path.glob("*.png"):
-        assert f"({picture.name})" in index
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", ["2", "4", "6", "12", "13"])
-def test_lines_are_the_formulas(folder, id):
+def test_lines_are_the_formulas(id):
     """Of the policies with the paper's b and t."""
     values = {
         "normalized_price": lambda found: found.price / 9.6,
@@ -62,102 +46,75 @@ def test_lines_are_the_formulas(folder, id):
         "opportunity_cents": lambda found: found.price * found.wait_s / 3600,
     }
     checked = 0
-    for row in rows_of(folder / f"waiting_figure_{id}.csv"):
+    for row in where(plotted(id), **{"from": "formula"}):
         name = {"b = 900 s": "ajw-t"}.get(row["line"], row["line"])
-        if row["from"] != "formula" or name not in POLICIES:
+        if name not in POLICIES:
             continue
-        formula = closed_form(waiting_policy(name), 0.2, 500.0, int(row["servers"]))
+        formula = closed_form(waiting_policy(name), 0.2, 500.0, row["servers"])
         for metric in values.keys() & row.keys():
-            assert float(row[metric]) == pytest.approx(values[metric](formula).item())
+            assert row[metric] == pytest.approx(values[metric](formula).item())
             checked += 1
     assert checked >= 40
 
 
-def deviations(folder, shift=0):
+def deviations(rows, shift=0):
     """Of the marks of Figure 3 from njw's formula at so many servers more, in standard errors."""
     student_t = 2.262  # of ten trials, 95 %
-    for row in rows_of(folder / "waiting_figure_3.csv"):
-        formula = closed_form(waiting_policy("njw"), 0.2, 500.0, int(row["servers"]) + shift)
+    for row in where(rows, **{"from": "simulation"}):
+        formula = closed_form(waiting_policy("njw"), 0.2, 500.0, row["servers"] + shift)
         for metric, exact in (
             ("normalized_price", formula.price / 9.6),
             ("last_utilisation", formula.last_utilisation),
         ):
-            if row["from"] == "simulation" and row[metric]:
-                error = float(row[f"{metric}_half_width_95"]) / student_t
-                yield abs(float(row[metric]) - exact.item()) / max(error, 1e-9)
+            error = row[f"{metric}_half_width_95"] / student_t
+            yield abs(row[metric] - exact.item()) / max(error, 1e-9)
 
 
 @pytest.mark.slow
-def test_marks_lie_on_the_lines(tmp_path):
-    draw_figures(tmp_path, ("3",), jobs=20_000, trials=10)
-    assert len(list(deviations(tmp_path))) == 18
-    assert max(deviations(tmp_path)) < 4
-    assert max(deviations(tmp_path, shift=2)) > 4  # two servers aside is another model
+def test_marks_lie_on_the_lines():
+    rows = rows_of(FIGURES["3"], Runs(jobs=20_000, trials=10))
+    assert len(list(deviations(rows))) == 18
+    assert max(deviations(rows)) < 4
+    assert max(deviations(rows, shift=2)) > 4  # two servers aside is another model
 
 
 @pytest.mark.slow
-def test_table_1_is_as_printed_but_for_rounding(folder):
-    for row in rows_of(folder / "waiting_table_1.csv"):
-        assert float(row["effective_cents_per_h"]) == pytest.approx(
-            float(row["printed_effective_cents_per_h"]), abs=0.11
-        )
-        assert float(row["three_years_usd"]) == pytest.approx(
-            float(row["printed_three_years_usd"]), abs=0.6
-        )
+def test_table_1_is_as_printed_but_for_rounding():
+    for row in plotted("table1"):
+        for name, rounding in (("effective_cents_per_h", 0.11), ("three_years_usd", 0.6)):
+            assert row[name] == pytest.approx(row[f"printed_{name}"], abs=rounding)
 
 
 @pytest.mark.slow
-def test_figure_18_stands_at_the_cheapest_number_of_figure_16(folder):
-    compound = [
-        row
-        for row in rows_of(folder / "waiting_figure_16.csv")
-        if (row["line"], row["from"]) == ("compound", "simulation")
-    ]
-    cheapest = min(compound, key=lambda row: float(row["normalized_price"]))
-    (same,) = (
-        row
-        for row in rows_of(folder / "waiting_figure_18.csv")
-        if (row["line"], row["short_min"], row["from"]) == ("b = 24 h", "3", "simulation")
-    )
+def test_figure_18_stands_at_the_cheapest_number_of_figure_16():
+    simulated = {"from": "simulation"}
+    compound = where(plotted("16"), line="compound", **simulated)
+    cheapest = min(compound, key=lambda row: row["normalized_price"])
+    (same,) = where(plotted("18"), line="b = 24 h", short_min=3, **simulated)
     for name in ("normalized_price", "wait_h"):
         assert same[name] == cheapest[name]
-        assert (
-            float(same[f"{name}_difference"])
-            == 0
-            == float(same[f"{name}_difference_half_width_95"])
-        )
+        assert same[f"{name}_difference"] == 0 == same[f"{name}_difference_half_width_95"]
 
 
 @pytest.mark.slow
-def test_differences_are_from_the_reference_on_the_same_jobs(folder):
-    rows = [row for row in rows_of(folder / "waiting_figure_16.csv") if row["from"] == "simulation"]
-    reference = {row["machines"]: row for row in rows if row["line"] == "compound"}
+def test_differences_are_from_the_reference_on_the_same_jobs():
+    rows = where(plotted("16"), **{"from": "simulation"})
+    reference = {row["machines"]: row for row in where(rows, line="compound")}
     checked = 0
     for row in rows:
         for name in ("normalized_price", "wait_h", "opportunity_cents"):
-            apart = float(row[name]) - float(reference[row["machines"]][name])
-            assert float(row[f"{name}_difference"]) == pytest.approx(apart, abs=1e-12)
+            apart = row[name] - reference[row["machines"]][name]
+            assert row[f"{name}_difference"] == pytest.approx(apart, abs=1e-12)
             checked += apart != 0
     assert checked > 0
 
 
 @pytest.mark.slow
-def test_the_same_runs_give_the_same_files_to_the_byte(folder, tmp_path):
-    for path in draw_figures(tmp_path, ("3", "11", "15"), **SMALL):
-        assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
-
-
-@pytest.mark.slow
-def test_a_log_of_ones_own_takes_the_place_of_generated_jobs(tmp_path):
+def test_a_log_of_ones_own_takes_the_place_of_generated_jobs():
     (chunk, *_) = BurstyJobs(300, rate_per_s=0.005).chunks(3)
-    log = ListedJobs(*chunk, name="mine")
-    draw_figures(tmp_path, ("15", "16"), trace=log, **SMALL)
-    prices = [
-        float(row["normalized_price"])
-        for row in rows_of(tmp_path / "waiting_figure_16.csv")
-        if row["normalized_price"]
-    ]
-    assert np.isfinite(prices).all()
+    rows = rows_of(FIGURES["16"], Runs(trace=ListedJobs(*chunk, name="mine"), **SMALL))
+    assert {row["from"] for row in rows} == {"simulation"}
+    assert np.isfinite([row["normalized_price"] for row in rows]).all()
 
 
 @pytest.mark.slow
@@ -173,14 +130,14 @@ def test_the_index_names_the_log_where_it_is_drawn(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(tmp_path, caplog):
+def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(caplog):
     submit_s, run_s = np.arange(400.0) * 60, np.full(400, 900.0)
     cores = np.where(np.arange(400) % 50 == 0, 150, 2)  # 150 cores are more than two machines
-    log = ListedJobs(submit_s, run_s, cores, np.zeros(400))
-    draw_figures(tmp_path, ("15", "16", "22"), trace=log, **SMALL)
-    assert {row["line"] for row in rows_of(tmp_path / "waiting_figure_16.csv")} == set(POLICIES) - {
-        "ajw"
-    }
+    runs = Runs(trace=ListedJobs(submit_s, run_s, cores, np.zeros(400)), **SMALL)
+    rows = {id: rows_of(FIGURES[id], runs) for id in ("15", "16", "22")}
+    assert {row["line"] for row in rows["16"]} == set(POLICIES) - {"ajw"}
+    for id in rows:
+        assert canvas_of(FIGURES[id], rows[id])
     assert "ajw is left out" in caplog.text
 
 
@@ -188,14 +145,6 @@ def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(tmp_pa
 def test_a_log_without_work_is_refused(run_s, tmp_path):
     with pytest.raises(InputError, match="jobs"):
         draw_figures(tmp_path, ("16",), trace=listed(run_s), **SMALL)
-
-
-def test_an_unknown_figure_or_style_is_refused(tmp_path):
-    with pytest.raises(InputError, match="unknown figure '23'"):
-        draw_figures(tmp_path, ("23",))
-    with pytest.raises(InputError, match="unknown style"):
-        draw_figures(tmp_path, ("2",), style="poster")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not COMMITTED.is_dir(), reason="the figures are in the repository alone")

@@ -8,6 +8,7 @@ import hashlib
 import logging
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from functools import cache, cached_property
 from pathlib import Path
 from random import Random
@@ -36,7 +37,7 @@ from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.scenario import widths
 from cgrsp_simpy.rental.stock import Stock
-from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.terms import PARTS, Terms
 from cgrsp_simpy.rental.view import own_stream
 from cgrsp_simpy.rental.workload import Columns, Drawn
 
@@ -53,6 +54,8 @@ Made = ListPolicy | AtRandom | Triage
 log = logging.getLogger(__name__)
 CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")  # figures that do not change in a run
 ROOM, SEEN = 1024, 4096  # jobs that wait or run, and variates of statuses shown, to begin with
+BILLS = ("warm_s", "billed_from", "minimum_s", "increment_s")  # terms that the loop knows
+PAID = "warm_starts provisioning_usd idle_usd rounding_usd".split()  # of a row, behind the record
 NEEDED = 'it needs numba, the extra fast: pip install ".[fast]" in a clone'
 LOOK_AHEAD_S = 86400.0  # for which stock is known beforehand
 
@@ -68,6 +71,8 @@ def refused(scenario: Any, policy: Any) -> str:
         return "jobs of one deadline class differ in weight"
     if weighs and scenario.market.poll_s is not None:
         return "triage weighs what it sees of the stock"
+    if scenario.terms.warm_s and hasattr(policy, "keep_s"):
+        return "the policy says for how long instances are kept"
     if told := scenario.fixed.refused or of_policy(policy):
         return str(told)
     return "" if COMPILED else NEEDED
@@ -83,8 +88,10 @@ def of_scenario(scenario: Any) -> str:
     market, kinds = scenario.market, types_of(scenario)
     if users_part(scenario) is not None:
         return "the scenario has a part of one's own"
-    if scenario.terms != Terms():
-        return "its terms of renting are not the thesis's"
+    others = [each for each in fields(Terms) if each.name not in BILLS]
+    told = [each.name for each in others if getattr(scenario.terms, each.name) != each.default]
+    if told:
+        return f"its terms of renting have {', '.join(told)}"
     plain = Market(
         market.clock,
         market.delay_s,
@@ -243,8 +250,9 @@ def arrays(given: Law, levels: int) -> Law:
         parts = [number for part in delay.parts for number in part]
         return [*parts, *[0.0] * (9 - len(parts)), delay.mean_s, delay.longest_s]
 
+    warm = [law.NO_DELAY] * len(given.delays[0])
     most = max(len(hours) for own in given.later for hours in own)
-    shape = len(given.starts_s), len(given.delays[0]), most, 12
+    shape = len(given.starts_s), 2 * len(warm), most, 12
     later = np.full(shape, math.inf)
     for band, own in enumerate(given.later):
         for kind, hours in enumerate(own):
@@ -256,7 +264,7 @@ def arrays(given: Law, levels: int) -> Law:
         np.array(given.rates),
         np.array(given.variations),
         np.array(given.done),
-        np.array([[row(delay) for delay in own] for own in given.delays]),
+        np.array([[row(delay) for delay in (*own, *warm)] for own in given.delays]),
         later,
         lines.reshape(len(given.starts_s), levels, -1, 3),
         np.array([own[:levels] for own in given.work_s], float),
@@ -284,36 +292,33 @@ class Fixed:
         self.kinds, self.places = kinds, declared_by(scenario)
         values = len(known.fleet), known.offered_load, known.dearest_usd_per_h
         self.constant = dict(zip(CONSTANT, values))
-        free, slots, levels = scenario.free_types, len(scenario.slots), len(scenario.workload.mix)
+        free, levels, terms = scenario.free_types, len(scenario.workload.mix), scenario.terms
         group = [0 if free else kinds.index(gpu) for gpu in scenario.slots]
-        later, following = [slots] * slots, [slots] * len(kinds)
-        for slot in reversed(range(slots)):
-            later[slot], following[group[slot]] = following[group[slot]], slot
-        self.first = np.array(following)
         index = {gpu.name: place for place, gpu in enumerate(scenario.gpus)}
         stock, hours = Stock(market, 0), market.change_hours
         holds = [stock._path(gpu) is not None for gpu in kinds]
         look_s = -1.0 if market.poll_s is None else market.poll_s
         by_level = known.gpus[0].mean_execution_s, known.fastest_s, known.slowest_s
         pairs, none = [(each.tight, each.weight) for each in scenario.workload.classes], np.zeros(1)
-        alike, how = list(dict.fromkeys(pairs)), np.zeros(kernel.OF_IDLE + 1, np.int64)
+        alike, how = list(dict.fromkeys(pairs)), np.zeros(kernel.RENTS + 1, np.int64)
         own = [alike.index(pair) for pair in pairs]
-        further = max(widths(scenario.workload), default=1) - 1
-        how[kernel.FREE_TYPES], self.width = free, kernel.WIDTH + further
+        self.most = max(widths(scenario.workload), default=1)
+        how[kernel.FREE_TYPES], how[kernel.RENTS] = free, terms != Terms()
+        self.width = (kernel.BILLED if terms != Terms() else kernel.WIDTH) + self.most - 1
+        ordered = terms.billed_from == "provisioning"
         self.setting = kernel.Setting(
             how=how,
             rules=np.zeros(2, np.int64),
             of_order=none,
             of_score=none,
             group=np.array(group, np.int64),
-            later=np.array(later, np.int64),
             mean_s=np.array([gpu.mean_execution_s[:levels] for gpu in kinds], float),
             price=np.array([gpu.price_usd_per_h for gpu in kinds], float),
             gpu=np.array([index[gpu.name] for gpu in kinds], np.int64),
             below=np.array([[below(market, gpu, hour) for hour in hours] for gpu in kinds]),
             hours=np.array(hours, float),
             start_h=np.array([market.clock.start_h], float),
-            delay_s=np.array(market.delay_s, float),
+            delay_s=np.array([*market.delay_s, (0, 0)], float),
             look_s=np.array([look_s if own else -1.0 for own in holds]),
             holds=np.array(holds),
             by_level=np.array([each[:levels] for each in by_level], float),
@@ -323,6 +328,7 @@ class Fixed:
             tight=np.array([tight for tight, _ in alike] * levels, float),
             weight=np.array([weight or 0.0 for _, weight in alike] * levels, float),
             law=NO_LAW,
+            terms=np.array([terms.warm_s, terms.minimum_s, terms.increment_s, ordered], float),
         )
         self.known = known
 
@@ -371,8 +377,10 @@ class Bulk:
         self.scenario, self.policy, self.seed, self.keep = scenario, policy, seed, keep
         self.fixed, self.tables = scenario.fixed, iter(tables)
         self.kinds, self.setting = self.fixed.kinds, self.fixed.under(policy)
-        self.records, self.held = Records(scenario, keep), list[Held]()
+        self.records = Records(scenario, keep)
+        self.held, self.kept = list[Held](), list[Held]()  # the latter after the end of a job
         self.run = self._state()
+        self._jobs()
 
     def finish(self) -> Run | None:
         """Carry the run out; None where a rule raised an exception, or jobs would wait for ever:
@@ -390,14 +398,15 @@ class Bulk:
             if need == kernel.FAILED:
                 return None
             needs[need]()
-        self._rows()
+        while self.run.number[kernel.DONE]:
+            self._rows()
         return Run(
             self.scenario,
             policy_name(self.policy),
             self.seed,
             self.records,
             self.fixed.places,
-            self.held if self.keep else None,
+            self.held + self.kept if self.keep else None,
             int(self.run.number[kernel.DECISIONS]),
             self.run.held_s.tolist(),
             rule=self.policy,
@@ -420,14 +429,16 @@ class Bulk:
 
     def _state(self) -> kernel.State:
         slots, kinds, jobs = len(self.scenario.slots), len(self.kinds), self.scenario.jobs
-        levels, room = len(self.scenario.workload.mix), min(jobs, ROOM)
+        levels, room, width = len(self.scenario.workload.mix), min(jobs, ROOM), self.fixed.width
+        # of jobs that end within a block, or have ended and pay for another slot's
+        kept = (min(jobs, BLOCK) + 2 * slots) * self.fixed.most
         leaves = 1 << (slots + 1).bit_length()  # two more than slots, at least
         tree = np.zeros(2 * leaves, np.int64)
         tree[leaves:], level = np.arange(leaves), leaves
         while level > 1:
             tree[level // 2 : level], level = tree[level : 2 * level : 2], level // 2
-        number = np.zeros(kernel.CLASSES + 1, np.int64)
-        number[[kernel.MORE, kernel.OPEN, kernel.IDLE, kernel.FREE]] = True, True, slots, room
+        number = np.zeros(kernel.SENT + 1, np.int64)
+        number[[kernel.LEFT, kernel.OPEN, kernel.IDLE, kernel.FREE]] = jobs, True, slots, room
         figures = np.zeros(len(kernel.FIGURES))
         for name, value in self.fixed.constant.items():
             figures[kernel.FIGURES.index(name)] = value
@@ -438,7 +449,7 @@ class Bulk:
             horizon_s=np.array([0.0 if self.setting.holds.any() else math.inf]),
             number=number,
             jobs=np.empty((0, kernel.WIDTH)),
-            rows=np.empty((room, self.fixed.width)),
+            rows=np.zeros((room, width)),
             free=np.arange(room),
             due_s=np.empty((classes, room)),
             who=np.empty((classes, room), np.int64),
@@ -448,11 +459,14 @@ class Bulk:
             order=np.zeros(leaves, np.int64),
             tree=tree,
             row=np.full(slots, -1),
-            runs=np.zeros(slots, bool),
-            kind=np.zeros(slots, np.int64),
+            next=np.zeros(slots, np.int64),
             held_s=np.zeros(slots),
-            idle=self.fixed.first.copy(),
-            out=np.zeros((min(jobs, BLOCK), self.fixed.width)),
+            payer=np.full(slots, -1),
+            kind=np.zeros(slots, np.int64),
+            since_s=np.zeros(slots),
+            idle=np.unique(self.setting.group, return_index=True)[1],
+            out=np.empty((min(jobs, BLOCK) + slots, width)),
+            kept=np.empty((kept, 4)),
             seen=np.empty(0),
             shown=np.empty(len(self.scenario.gpus), np.int64),
             epochs_s=np.zeros((kinds, 1)),
@@ -470,22 +484,22 @@ class Bulk:
             fronts=np.empty((2 * classes, triage.WIDTH)),
             taken=np.zeros((classes, 2), np.int64),
             turn=np.zeros(classes, np.int64),
+            sent=np.zeros((slots, 4), np.int64),
         )
 
     def _jobs(self) -> None:
         """The next block of jobs."""
-        jobs, number = next(self.tables, None), self.run.number
-        number[kernel.MORE] = jobs is not None
-        if jobs is not None:
-            number[[kernel.NEXT, kernel.LOADED]] = 0, len(jobs)
-            self.run = self.run._replace(jobs=jobs)
+        jobs, number = next(self.tables), self.run.number
+        number[[kernel.NEXT, kernel.LOADED]] = 0, len(jobs)
+        number[kernel.LEFT] -= len(jobs)
+        self.run = self.run._replace(jobs=jobs)
 
     def _room(self) -> None:
         """Room for more jobs that wait or run."""
         run, more = self.run, {}
         if not run.number[kernel.FREE]:
             size = len(run.rows)
-            more["rows"] = np.concatenate([run.rows, np.empty_like(run.rows)])
+            more["rows"] = np.concatenate([run.rows, np.zeros_like(run.rows)])
             more["free"] = np.concatenate([np.arange(size, 2 * size), run.free])
             run.number[kernel.FREE] = size
         room = run.who.shape[1]
@@ -500,20 +514,30 @@ class Bulk:
         self.run = run._replace(**more)
 
     def _rows(self) -> None:
-        """Take down the jobs that have ended."""
-        number = self.run.number
-        rows, number[kernel.DONE] = self.run.out[: number[kernel.DONE]], 0
-        if not len(rows):
-            return
-        each = zip(RECORD.items(), np.ascontiguousarray(rows.T))
-        columns = {name: column.astype(kind, copy=False) for (name, kind), column in each}
+        """Take down a block of jobs that have ended, and all time for which instances were kept."""
+        number, out, kinds = self.run.number, self.run.out, self.scenario.kinds_of_columns()
+        ended, terms = number[kernel.DONE], self.scenario.terms.columns
+        table = np.ascontiguousarray(out[:ended][:BLOCK].T)
+        columns = dict(zip(RECORD, table))
+        if terms:
+            columns |= dict(zip(PAID, table[kernel.WIDTH :]), executing_usd=columns["cost_usd"])
+            parts = [columns.get(f"{part}_usd", table[0] * 0.0).tolist() for part in PARTS]
+            columns["cost_usd"] = np.array([math.fsum(each) for each in zip(*parts)])
+        columns = {
+            name: columns[name].astype(kinds[name], copy=False) for name in (*RECORD, *terms)
+        }
         self.records.take(columns)
         if self.keep:
-            own = [columns["slot"], *rows.T[: kernel.WIDTH - 1 : -1].astype(int)]
+            own = [columns["slot"], *table[: self.fixed.width - self.fixed.most : -1].astype(int)]
             slots = zip(*[[(slot, 1) for slot in each.tolist()] for each in own])
             parts = [each[:gpus] for each, gpus in zip(slots, columns["gpus"].tolist())]
             times = [columns[name].tolist() for name in ("dispatch_s", "start_s", "finish_s")]
             self.held += [(*each, ()) for each in zip(columns["job"].tolist(), parts, *times)]
+            for job, slot, from_s, to_s in self.run.kept[: number[kernel.KEPT]].tolist():
+                phases = (("idle-warm", from_s),)
+                self.kept.append((int(job), ((int(slot), 1.0),), from_s, math.nan, to_s, phases))
+        out[: max(0, ended - BLOCK)] = out[BLOCK:ended]
+        number[kernel.DONE], number[kernel.KEPT] = max(0, ended - BLOCK), 0
 
     def _seen(self) -> None:
         """More variates for the statuses shown."""

@@ -21,6 +21,7 @@ from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import Clock
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.stock import DAY_S
+from cgrsp_simpy.rental.terms import rounding_s
 from cgrsp_simpy.rental.view import SlotView, View
 
 ROUNDING_S = 1e-3  # of midnight
@@ -195,7 +196,8 @@ class Instance:
         """It is rented no longer."""
         self._forget("taken")
         used_s = 0.0 if self.since_s is None else self.run.env.now - self.since_s
-        self.tenant.pay("rounding", self.run.terms.rounding_s(used_s), self.gpu.price_usd_per_h)
+        more_s = rounding_s(used_s, self.run.terms.minimum_s, self.run.terms.increment_s)
+        self.tenant.pay("rounding", more_s, self.gpu.price_usd_per_h)
         self.tenant.closed()
 
     def _expire(self, _: simpy.Event) -> None:

@@ -15,24 +15,28 @@ from cgrsp_simpy.model.compiled import ask, bisect, called, inlined
 from cgrsp_simpy.rental.policies import law, triage
 from cgrsp_simpy.rental.policies.law import Delay, Later, Law, until_s
 from cgrsp_simpy.rental.policies.triage import Queue, delay_of
+from cgrsp_simpy.rental.terms import rounding_s
 
 # what `advance` answers: what it needs
 ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, WORDS, FAILED = range(8)
 
-# ---- a row: a job's record, and behind it its further slots, the second one last; until its
-# dispatch STATUS, DELAY and SERVICE hold its draws, and of the slots that it has so far START the
-# scarcest status and FINISH the slowest pace; then FINISH is when its end is expected, and until
-# that COST the price of its slots, USD an hour ----
+# ---- a row: a job's record, its bill under other terms than the thesis's, and its further slots,
+# the second one last; until its dispatch STATUS, DELAY and SERVICE hold its draws, and of the slots
+# that it has so far START the scarcest status and FINISH the slowest pace; then FINISH is when its
+# end is expected, and until that COST the price of its slots, USD an hour ----
 ID, SUBMIT, DUE, COMPLEXITY, TIGHT, GPUS, OWN_WEIGHT, CLASS, DISPATCH, START, FINISH = range(11)
 SLOT, GPU, STATUS = range(11, 14)
 DELAY, SERVICE, COST, WIDTH = range(14, 18)
+WARM_STARTS, PROVISIONING, IDLE_USD, ROUNDING, UNPAID, BILLED = range(WIDTH, WIDTH + 6)
 
 # ---- numbers of a run ----
-NEXT, LOADED, MORE, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE = range(10)
-LOOKED, READ, DECISIONS, CLASSES = range(10, 14)
+NEXT, LOADED, LEFT, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE = range(10)
+LOOKED, READ, DECISIONS, CLASSES, KEPT, SENT = range(10, 16)
 # ---- settings ----
 FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT, BY_INDEX, BY_COST = range(8)
-OF_IDLE = 8  # whether a rule asks what is fastest of all that is idle
+OF_IDLE, RENTS = 8, 9  # whether a rule asks what is fastest of all idle; of other terms
+# ---- what comes next at a slot ----
+STARTS, ENDS, EXPIRES = range(3)
 
 TIERS = 4  # of a class, at most
 LAST = 3 * TIERS  # of an answer: whether the rule came to its end
@@ -59,14 +63,16 @@ class State(NamedTuple):
     who: by class, deadlines and rows of those that wait, from `first` to `last`. at_s, order, tree:
     what comes next at each slot, of several of a job at the first, and at the two leaves behind
     them the next arrival and the time at which the policy is to be asked again; the leaf of the
-    least is tree[1]. row, runs, kind, held_s: by slot, its job, whether it executes, its type, and
-    how long it was held. idle: by group of slots that are offered alike the first idle one. out:
-    rows of jobs that have ended. seen: variates for the statuses shown; shown: by index of a type.
-    epochs_s, levels: by type, from when on which variate holds. begin, took, stop, rank: of each
-    class and tier. offers: types, in order. fastest_s: by level, of all that was idle. figures,
-    answer: of a rule. words: of 32 random bits; lot: places of jobs that are drawn, and of slots;
-    pool: of those that can be. fronts, taken: of triage; turn: classes in the order in which the
-    first of each came.
+    least is tree[1]. row, next, held_s: by slot, its job, what comes next of it, and how long it
+    was held; payer, kind, since_s: of its instance, the job that pays for it, -1: there is none,
+    its type, and from when on it is billed. idle: by group of slots that are offered alike the
+    first idle one. out: rows of jobs that have ended; kept: a job, slot and seconds from and to
+    which its instance was kept. seen: variates for the statuses shown; shown: by index of a type.
+    epochs_s, levels: by type, from when on which variate holds. took, stop, rank: of each class and
+    tier. offers: types, in order. fastest_s: by level, of all that was idle. figures, answer: of a
+    rule. words: of 32 random bits; lot: places of jobs that are drawn, and of slots; pool: of those
+    that can be. fronts, taken: of triage; turn: classes in the order in which the first of each
+    came.
     """
 
     now_s: Array
@@ -83,11 +89,14 @@ class State(NamedTuple):
     order: Array
     tree: Array
     row: Array
-    runs: Array
-    kind: Array
+    next: Array
     held_s: Array
+    payer: Array
+    kind: Array
+    since_s: Array
     idle: Array
     out: Array
+    kept: Array
     seen: Array
     shown: Array
     epochs_s: Array
@@ -105,19 +114,21 @@ class State(NamedTuple):
     fronts: Array
     taken: Array
     turn: Array
+    sent: Array
 
 
 class Setting(NamedTuple):
     """What does not change in a run.
 
     how: by the names above. rules: addresses of order and score; of_order, of_score: parameters.
-    group, later: by slot, its group and the next one of it. mean_s: [type, level]. price: USD an
-    hour, by type. gpu: by type, its index. below: [type, band, 2], up to where a variate means High
-    and Medium. hours: of day, at which bands begin; start_h: [1]. delay_s: [status, 2]. look_s: by
-    type, seconds between looks, -1 where nothing is seen. holds: by type, whether its stock
-    persists. by_level: means on the reference type, the least, the greatest; mix: shares. alike: by
-    level and deadline class the class of those of one weight, all tight or none; level, tight,
-    weight: by class. law: of triage.
+    group: by slot. mean_s: [type, level]. price: USD an hour, by type. gpu: by type, its index.
+    below: [type, band, 2], up to where a variate means High and Medium. hours: of day, at which
+    bands begin; start_h: [1]. delay_s: [status, 2]. look_s: by type, seconds between looks, -1
+    where nothing is seen. holds: by type, whether its stock persists. by_level: means on the
+    reference type, the least, the greatest; mix: shares. alike: by level and deadline class the
+    class of those of one weight, all tight or none; level, tight, weight: by class. law: of triage.
+    terms: how long instances are kept, minimum and increment of a bill, seconds; whether it begins
+    with the order.
     """
 
     how: Array
@@ -125,7 +136,6 @@ class Setting(NamedTuple):
     of_order: Array
     of_score: Array
     group: Array
-    later: Array
     mean_s: Array
     price: Array
     gpu: Array
@@ -142,6 +152,7 @@ class Setting(NamedTuple):
     tight: Array
     weight: Array
     law: Law
+    terms: Array
 
 
 @inlined
@@ -223,6 +234,8 @@ def join(run: State, setting: Setting) -> bool:
     number[FREE] -= 1
     row = run.free[number[FREE]]
     copy(job, run.rows[row])
+    if setting.how[RENTS]:
+        run.rows[row, WIDTH:BILLED] = 0.0
     key = 0.0 if setting.how[FIRST_COME] else job[DUE]
     place = bisect(due_s, key, first, last, True)
     for at in range(last, place, -1):
@@ -392,18 +405,40 @@ def placed(run: State, setting: Setting, row: int) -> int:
 
 
 @inlined
+def offer(run: State, setting: Setting, slot: int) -> None:
+    """Which slot is offered first of the group of one that has changed: of the idle ones the first
+    with a warm instance, else the first.
+    """
+    group, rents, found = setting.group[slot], setting.how[RENTS], len(run.row)
+    for at in range(0 if rents else min(run.idle[group], slot), len(run.row)):
+        if run.row[at] < 0 and setting.group[at] == group:
+            found = min(found, at)
+            if run.payer[at] >= 0 or not rents:
+                found = at
+                break
+    run.idle[group] = found
+
+
+@inlined
+def send(run: State, setting: Setting, row: int, nth: int, kind: int, slot: int) -> None:
+    """The policy gives a job one of its slots, an idle one, as a type."""
+    sent = run.sent[run.number[SENT]]
+    sent[0], sent[1], sent[2], sent[3] = row, nth, kind, slot
+    run.row[slot] = row
+    run.number[SENT] += 1
+    run.number[IDLE] -= 1
+    offer(run, setting, slot)
+
+
+@inlined
 def dispatch(run: State, setting: Setting, row: int, nth: int, kind: int, slot: int) -> None:
     """A job gets one of its slots, an idle one, as a type; with the last it is sent there."""
-    now_s, job, group, leaf = run.now_s[0], run.rows[row], setting.group[slot], slot
-    uniform = held(run, kind, now_s) if setting.holds[kind] else job[STATUS]
-    status, price = by_law(setting, kind, now_s, uniform), setting.price[kind]
+    now_s, job, leaf = run.now_s[0], run.rows[row], slot
+    status, price, rents = -1, setting.price[kind], setting.how[RENTS]
+    if not (rents and rented(run, setting, row, kind, slot)):
+        uniform = held(run, kind, now_s) if setting.holds[kind] else job[STATUS]
+        status = by_law(setting, kind, now_s, uniform)
     mean_s = setting.mean_s[kind, int(job[COMPLEXITY]) - 1]
-    run.row[slot] = row
-    first = run.idle[group]
-    while first < len(run.row) and run.row[first] >= 0:
-        first = setting.later[first]
-    run.idle[group] = first
-    run.number[IDLE] -= 1
     if nth:
         job[-nth], leaf = slot, int(job[SLOT])
         status, mean_s = max(status, int(job[START])), max(mean_s, job[FINISH])
@@ -414,13 +449,91 @@ def dispatch(run: State, setting: Setting, row: int, nth: int, kind: int, slot: 
     if nth + 1 < job[GPUS]:
         job[START], job[FINISH] = status, mean_s
         return
+    if rents:
+        job[WARM_STARTS], job[UNPAID] = status < 0, job[GPUS]
     least, most = setting.delay_s[status, 0], setting.delay_s[status, 1]
     job[DELAY] = least + (most - least) * job[DELAY]  # thesis Eq. 3.2
-    job[DISPATCH], job[STATUS], job[FINISH] = now_s, status, now_s + mean_s
+    job[DISPATCH], job[STATUS], job[FINISH] = now_s, max(0, status), now_s + mean_s
     job[SERVICE] *= mean_s  # thesis Eq. 3.12
-    run.runs[leaf] = False
+    run.next[leaf] = STARTS
     run.number[WAITING] -= 1
     later(run, leaf, now_s + job[DELAY])
+
+
+# ---- instances, under other terms ----
+
+
+@inlined
+def rented(run: State, setting: Setting, row: int, kind: int, slot: int) -> bool:
+    """The instance of a slot becomes a job's; whether it is the warm one that was kept there."""
+    warm = False
+    if run.payer[slot] >= 0:
+        end_idle(run, setting, slot)
+        warm = run.kind[slot] == kind
+        if warm:
+            paid(run, slot)
+        else:
+            give_back(run, setting, slot)
+        comes(run, slot, math.inf, 0)
+    run.payer[slot], run.kind[slot] = row, kind
+    if not warm:
+        run.since_s[slot] = run.now_s[0]
+    return warm
+
+
+@inlined
+def come(run: State, setting: Setting, first: int) -> None:
+    """The instances of the job of a first slot have come; a warm one has waited for the others."""
+    job = run.rows[run.row[first]]
+    for nth in range(int(job[GPUS])):
+        slot = int(job[-nth]) if nth else first
+        usd = job[DELAY] * setting.price[run.kind[slot]] / 3600.0
+        if run.since_s[slot] < job[DISPATCH]:
+            job[IDLE_USD] += usd
+        elif setting.terms[3]:
+            job[PROVISIONING] += usd
+        else:
+            run.since_s[slot] = run.now_s[0]
+
+
+@inlined
+def end_idle(run: State, setting: Setting, slot: int) -> None:
+    """The time for which an instance was kept has ended."""
+    now_s, job, kept = run.now_s[0], run.rows[run.payer[slot]], run.kept[run.number[KEPT]]
+    job[IDLE_USD] += (now_s - job[FINISH]) * setting.price[run.kind[slot]] / 3600.0
+    kept[0], kept[1], kept[2], kept[3] = job[ID], slot, job[FINISH], now_s
+    run.number[KEPT] += 1
+
+
+@inlined
+def give_back(run: State, setting: Setting, slot: int) -> None:
+    """An instance is rented no longer."""
+    used_s, job = run.now_s[0] - run.since_s[slot], run.rows[run.payer[slot]]
+    more_s = rounding_s(used_s, setting.terms[1], setting.terms[2])
+    job[ROUNDING] += more_s * setting.price[run.kind[slot]] / 3600.0
+    paid(run, slot)
+
+
+@inlined
+def paid(run: State, slot: int) -> None:
+    """A job pays no longer for an instance; with its last bill it is taken down."""
+    job = run.rows[run.payer[slot]]
+    job[UNPAID] -= 1
+    if not job[UNPAID]:
+        done(run, run.payer[slot])
+    run.payer[slot] = -1
+
+
+@inlined
+def done(run: State, row: int) -> None:
+    """A job is taken down."""
+    job, out = run.rows[row], run.out[run.number[DONE]]
+    copy(job, out)
+    for column in range(WIDTH, len(job)):
+        out[column] = job[column]
+    run.free[run.number[FREE]] = row
+    run.number[DONE] += 1
+    run.number[FREE] += 1
 
 
 @inlined
@@ -467,7 +580,7 @@ def by_rules(run: State, setting: Setting) -> bool:
         if kind < 0:
             return False
         slot = run.idle[0 if setting.how[FREE_TYPES] else kind]
-        dispatch(run, setting, row, nth, kind, slot)
+        send(run, setting, row, nth, kind, slot)
         nth += 1
         again = setting.how[BY_INDEX] and nth == gpus and number[IDLE]
         if again and not indexed(run, setting, best):
@@ -490,7 +603,7 @@ def _later(given: Any, now_s: float) -> Later:
 
 called(delay_of, _delay)
 called(triage.later_of, _later)
-for each in (law.band_at, law.beyond, law.completed, until_s, *triage.COMPILED):
+for each in (law.band_at, law.beyond, law.completed, until_s, rounding_s, *triage.COMPILED):
     called(each)
 
 
@@ -505,7 +618,7 @@ def by_cost(run: State, setting: Setting) -> bool:
     line_usd, left, again_s = triage.line_of(now), number[WAITING], math.inf
     run.taken[:] = 0
     while number[IDLE]:
-        offers = run.offers[: offered(run, setting)]
+        offers = run.offers[: on_offer(run, setting)]
         fronts = run.fronts[: triage.set_fronts(now, run.taken, run.fronts)]
         for front in fronts:
             row = run.who[int(front[triage.OWN]), int(front[triage.AT])]
@@ -513,17 +626,15 @@ def by_cost(run: State, setting: Setting) -> bool:
         place, again_s = triage.choose(now, fronts, offers, line_usd, left)
         if place < 0 or fronts[place][triage.GPUS] > number[IDLE]:
             break
-        own, part = int(fronts[place][triage.OWN]), int(fronts[place][triage.PART])
-        row, kind = (
-            run.who[own, int(fronts[place][triage.AT])],
-            offers[int(fronts[place][triage.OFFER])],
-        )
-        for nth in range(int(run.rows[row, GPUS])):
+        front, left = fronts[place], left - 1
+        own, kind = int(front[triage.OWN]), offers[int(front[triage.OFFER])]
+        row = run.who[own, int(front[triage.AT])]
+        for nth in range(int(front[triage.GPUS])):
             if nth:
-                kind = soonest(run, delays, offered(run, setting))
-            dispatch(run, setting, row, nth, kind, run.idle[0 if setting.how[FREE_TYPES] else kind])
-        run.taken[own, part] += 1
-        left -= 1
+                kind = soonest(run, delays, on_offer(run, setting))
+            kind %= len(setting.price)
+            send(run, setting, row, nth, kind, run.idle[0 if setting.how[FREE_TYPES] else kind])
+        run.taken[own, int(front[triage.PART])] += 1
     for own in turn:
         for part in range(2):
             at = triage.late_of(now, own) if part else run.first[own]
@@ -532,6 +643,17 @@ def by_cost(run: State, setting: Setting) -> bool:
     at_s = now_s + max(setting.of_order[5], again_s)
     comes(run, alarm, reached(now_s, at_s) if at_s < math.inf else at_s, 0)
     return bool(at_s > now_s)
+
+
+@inlined
+def on_offer(run: State, setting: Setting) -> int:
+    """How many types can be provisioned now, as `offered`; of warm slots behind all others."""
+    number, types = offered(run, setting), len(setting.price)
+    for place in range(number):
+        kind = run.offers[place]
+        slot = run.idle[0 if setting.how[FREE_TYPES] else kind]
+        run.offers[place] += types * (run.payer[slot] >= 0 and run.kind[slot] == kind)
+    return number
 
 
 @inlined
@@ -620,7 +742,7 @@ def by_lot(run: State, setting: Setting) -> bool:
                 slot += 1
             of_free = run.lot[1, drawn] % types
             kind = of_free if setting.how[FREE_TYPES] else setting.group[slot]
-            dispatch(run, setting, row, nth, kind, slot)
+            send(run, setting, row, nth, kind, slot)
             drawn += 1
     return True
 
@@ -649,39 +771,55 @@ def reached(now_s: float, at_s: float) -> float:
 
 @inlined
 def vacate(run: State, setting: Setting, slot: int) -> None:
-    """A slot is idle."""
-    group = setting.group[slot]
-    run.held_s[slot] += run.now_s[0] - run.rows[run.row[slot], DISPATCH]
+    """A slot is idle; its instance is kept, or given back."""
+    now_s = run.now_s[0]
+    run.held_s[slot] += now_s - run.rows[run.row[slot], DISPATCH]
     run.row[slot] = -1
-    run.idle[group] = min(run.idle[group], slot)
     run.number[IDLE] += 1
+    if setting.terms[0]:
+        run.next[slot] = EXPIRES
+        later(run, slot, now_s + setting.terms[0])
+    elif setting.how[RENTS]:
+        give_back(run, setting, slot)
+    offer(run, setting, slot)
 
 
 @inlined
 def end(run: State, setting: Setting, first: int) -> None:
     """The job of a first slot ends; its slots are idle."""
-    number, row, now_s = run.number, run.row[first], run.now_s[0]
+    row = run.row[first]
     job = run.rows[row]
-    job[FINISH] = now_s
+    job[FINISH] = run.now_s[0]
     job[COST] = job[SERVICE] * job[COST] / 3600.0  # thesis Eq. 3.11
+    comes(run, first, math.inf, 0)
     vacate(run, setting, first)
-    copy(job, run.out[number[DONE]])
     for nth in range(1, int(job[GPUS])):
         vacate(run, setting, int(job[-nth]))
-        run.out[number[DONE], -nth] = job[-nth]
-    run.free[number[FREE]] = row
-    number[DONE] += 1
-    number[FREE] += 1
-    comes(run, first, math.inf, 0)
+    if not setting.how[RENTS]:
+        done(run, row)
+
+
+@inlined
+def expire(run: State, setting: Setting, slot: int) -> None:
+    """No job has come in time for an instance that was kept."""
+    end_idle(run, setting, slot)
+    give_back(run, setting, slot)
+    comes(run, slot, math.inf, 0)
+    offer(run, setting, slot)
 
 
 @inlined
 def decide(run: State, setting: Setting) -> int:
     """Dispatch jobs as the policy says; what it needs for that, or ENDED."""
+    run.number[SENT] = 0
     if setting.how[BY_LOT]:
-        return ENDED if by_lot(run, setting) else WORDS
-    done = by_cost(run, setting) if setting.how[BY_COST] else by_rules(run, setting)
-    return ENDED if done else FAILED
+        if not by_lot(run, setting):
+            return WORDS
+    elif not (by_cost(run, setting) if setting.how[BY_COST] else by_rules(run, setting)):
+        return FAILED
+    for each in run.sent[: run.number[SENT]]:
+        dispatch(run, setting, each[0], each[1], each[2], each[3])
+    return ENDED
 
 
 @inlined
@@ -692,7 +830,7 @@ def advance(run: State, setting: Setting) -> int:
         if number[OPEN]:
             if number[NEXT] < number[LOADED]:
                 announce(run)
-            elif number[MORE]:
+            elif number[LEFT]:
                 return JOBS
             else:
                 comes(run, len(run.row), math.inf, 0)
@@ -713,7 +851,7 @@ def advance(run: State, setting: Setting) -> int:
             continue
         if at_s == math.inf:
             return FAILED if number[WAITING] else ENDED
-        if number[DONE] == len(run.out):
+        if number[DONE] >= len(run.out) - len(run.row):
             return ROWS
         run.now_s[0] = at_s
         if leaf == len(run.row):
@@ -724,10 +862,14 @@ def advance(run: State, setting: Setting) -> int:
         elif leaf > len(run.row):
             comes(run, leaf, math.inf, 0)
             number[RUNG] = number[RUNG] or (number[WAITING] > 0 and number[IDLE] > 0)
-        elif run.runs[leaf]:
+        elif run.next[leaf] == ENDS:
             end(run, setting, leaf)
             number[RUNG] = number[RUNG] or number[WAITING] > 0
+        elif run.next[leaf] == EXPIRES:
+            expire(run, setting, leaf)
         else:
             job = run.rows[run.row[leaf]]
-            job[START], run.runs[leaf] = at_s, True
+            job[START], run.next[leaf] = at_s, ENDS
+            if setting.how[RENTS]:
+                come(run, setting, leaf)
             later(run, leaf, at_s + job[SERVICE])

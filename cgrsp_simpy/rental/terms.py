@@ -237,17 +237,17 @@ class Terms:
             return self.columns
         return {**self.columns, "budget_days": Metric("days whose budget was spent", "days")}
 
-    def rounding_s(self, used_s: float) -> float:
-        """Seconds that are billed for an instance beyond those for which it was used; of one that
-        has not been used nothing is billed.
-        """
-        if not used_s:
-            return 0.0
-        billed_s = max(used_s, self.minimum_s)
-        if self.increment_s:
-            increments = math.ceil(billed_s / self.increment_s - ROUNDING)
-            billed_s = self.increment_s * max(1, increments)
-        return max(0.0, billed_s - used_s)
+
+def rounding_s(used_s: float, minimum_s: float, increment_s: float) -> float:
+    """Seconds that are billed for an instance, as of `Terms`, beyond those for which it was used;
+    of one that has not been used nothing is billed.
+    """
+    if not used_s:
+        return 0.0
+    billed_s = max(used_s, minimum_s)
+    if increment_s:
+        billed_s = increment_s * max(1, math.ceil(billed_s / increment_s - ROUNDING))
+    return max(0.0, billed_s - used_s)
 
 
 PARTS = {

@@ -13,6 +13,7 @@ from cgrsp_simpy.decide.recommend import Prices, Spot, Trials
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.logs.market import Snapshots
 from cgrsp_simpy.rental.gpu import GPUS_2025
+from cgrsp_simpy.rental.terms import rounding_s
 
 # ---- tables ----
 
@@ -171,7 +172,7 @@ def test_stock_that_is_replayed_and_always_low_cannot_be_asked_for_again():
 
 
 def test_an_instance_that_was_used_is_billed_for_an_increment_at_least():
-    assert cg.Terms(increment_s=3600.0).rounding_s(1e-6) == 3600.0 - 1e-6
+    assert rounding_s(1e-6, 0.0, 3600.0) == 3600.0 - 1e-6
 
 
 # ---- formulas ----

@@ -122,6 +122,11 @@ OTHERS = {
     "hours": cg.Scenario("hours", cg.HourlyWorkload(150, HOURLY)),
     "one slot": cg.day("normal", slots=1),
     "many slots": cg.day("hectic", slots=150, jobs=400),
+    "kept warm": cg.day("surge", jobs=150, terms=cg.Terms(warm_s=600)),
+    "kept warm, of any type": cg.day(
+        "hectic", jobs=150, free_types=True, terms=cg.Terms(warm_s=1e5, billed_from="provisioning")
+    ),
+    "billed by the hour": cg.day("quiet", terms=cg.Terms(minimum_s=4000, increment_s=3600)),
 }
 
 
@@ -158,11 +163,17 @@ EXACT = (
     cg.GpuType("C", 1.0, (60, 60, 60), 0.7),
 )
 DELAYS = ((0, 0), (10, 10), (60, 60))
+BILLED = [
+    cg.Terms(),
+    cg.Terms(warm_s=60),
+    cg.Terms(warm_s=10, billed_from="provisioning", minimum_s=120, increment_s=60),
+    cg.Terms(warm_s=600, increment_s=100),
+]
 
 
 def tied(seed, free_types=False, most=1):
-    """Whole seconds throughout: arrivals, starts and ends at the same instants; jobs of up to so
-    many GPUs.
+    """Whole seconds throughout: arrivals, starts, ends and the last of warm instances at the same
+    instants; jobs of up to so many GPUs.
     """
     rng, jobs = random.Random(seed), []
     for at_s in sorted(rng.choice((0, 10, 60, 120, 180, 240, 300)) for _ in range(40)):
@@ -171,7 +182,9 @@ def tied(seed, free_types=False, most=1):
         jobs.append(cg.Job(len(jobs), at_s, due_s, level, tight, gpus))
     slots = [rng.choice(EXACT) for _ in range(rng.randint(most, 6))]
     market, service = cg.Market(delay_s=DELAYS), cg.Service(sigma=(0, 0, 0))
-    return cg.Scenario(f"ties {seed}", cg.JobList(jobs), slots, EXACT, free_types, market, service)
+    terms = BILLED[seed % len(BILLED)]
+    jobs = cg.JobList(jobs)
+    return cg.Scenario(f"ties {seed}", jobs, slots, EXACT, free_types, market, service, terms=terms)
 
 
 @pytest.mark.parametrize("policy", POLICIES + INDICES)
@@ -205,9 +218,17 @@ def test_a_slot_that_is_withheld_goes_to_the_first_tight_job_of_an_index():
         assert two.run(policy).jobs["dispatch_s"][3] == 0
 
 
-@settings(max_examples=80)
-@given(scenario=scenarios() | scenarios(gangs=True), policy=st.sampled_from(POLICIES + INDICES))
-def test_any_scenario_is_that_of_simpy(scenario, policy):
+seconds = st.sampled_from([0.0, 1.0, 60.0, 900.0, 1e5])
+paid_from = st.sampled_from(["execution", "provisioning"])
+bills = st.builds(
+    cg.Terms, warm_s=seconds, billed_from=paid_from, minimum_s=seconds, increment_s=seconds
+)
+
+
+@settings(max_examples=120)
+@given(scenarios() | scenarios(gangs=True), st.sampled_from(POLICIES + INDICES), st.none() | bills)
+def test_any_scenario_is_that_of_simpy(scenario, policy, terms):
+    scenario = scenario.varied(terms=terms) if terms else scenario
     if not scenario.not_compiled(scenario.make_policy(policy)):
         assert equal(scenario, policy)
 
@@ -224,7 +245,8 @@ def test_random_jobs_of_a_long_queue_are_those_of_simpy(slots):
 def test_jobs_stock_and_rows_pass_through_in_blocks():
     long = cg.day("normal", jobs=20_000, persistence_s=300)
     waits = cg.day("hectic", jobs=9000)
-    assert differing([long, waits], ["spt", "cadr"], range(1)) == []
+    kept = waits.varied(terms=cg.Terms(warm_s=1e5))
+    assert differing([long, waits, kept], ["spt", "cadr"], range(1)) == []
 
 
 # ---- rules of one's own ----
@@ -303,14 +325,13 @@ def assert_fails_as_in_simpy(scenario, failing):
     assert "division by zero" in str(simpy.value)
 
 
-@pytest.mark.parametrize(
-    ("scenario", "why"),
-    [
-        (cg.day("quiet", terms=cg.Terms(warm_s=60)), "its terms of renting are not the thesis's"),
-    ],
-)
-def test_what_the_loop_does_not_know_is_simpys(scenario, why):
-    assert scenario.not_compiled(scenario.make_policy("fifo")) == why
+def test_what_the_loop_does_not_know_is_simpys():
+    refuses = cg.day("quiet", terms=cg.Terms(warm_s=60, retry_s=60, restart_s=9))
+    told = refuses.not_compiled(refuses.make_policy("fifo"))
+    assert told == "its terms of renting have retry_s, restart_s"
+    warm, keeps = cg.day("quiet", terms=cg.Terms(warm_s=60)), refuses.make_policy("fifo")
+    keeps.keep_s = lambda view, slot: 30.0
+    assert warm.not_compiled(keeps) == "the policy says for how long instances are kept"
 
 
 def test_an_index_needs_the_weights_of_the_classes():

@@ -333,7 +333,7 @@ def late_then(
 def cheaper(now: Moment, front: Any, offers: Any, left: int) -> bool:
     """Whether it costs less on a type that is busy, by (5)."""
     law, level = now.law, int(front[LEVEL])
-    types = len(law.delays[now.band])
+    types = len(law.work_s) // 2  # each cold and warm
     now_usd = law.rent_usd[offers[int(front[OFFER])]][level] + front[USD]
     for line in law.lines[now.band][level]:
         kind, rent_usd, spare = int(line[0]), line[1], line[2]

@@ -211,13 +211,13 @@ class _Program:
                     _part(after[row], gone - cell.length, size) + cell.length * usd + stored,
                     ON,
                 )
+                finished = left * (usd + self.storing)
+                offer(row, np.where(left <= cell.length, finished, np.inf), DONE)
                 offer(
                     row,
                     self.parted(number, after[self.idle + region], usd, self.write) + stored,
                     ENDS,
                 )
-                finished = left * (usd + self.storing)
-                offer(row, np.where(left <= cell.length, finished, np.inf), DONE)
         for home in range(self.idle, len(after)):
             region = home - self.idle
             offer(home, _part(after[home], gone, size) + stored, IDLE)

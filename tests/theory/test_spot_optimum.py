@@ -198,6 +198,14 @@ def test_the_optimum_where_it_can_be_seen_at_a_glance(
     assert found.cost_usd == pytest.approx(usd_in_steps * STEP_S / 3600)
 
 
+def test_what_costs_nothing_ends_with_the_work_all_the_same():
+    """It is left when the work is done, without a last checkpoint, although that were as cheap."""
+    free = zone([0, 1, 1, 1, 1, 1], prices=[0.0] * 6)
+    found = optimum(terms(2, 6, 1), (free,), Checkpoints(checkpoint_s=60.0, write_s=60.0))
+    (stay,) = found.plan
+    assert (found.cost_usd, stay.place, stay.from_s, stay.to_s) == (0.0, 0, 60.0, 240.0)
+
+
 @given(cases())
 @settings(max_examples=60)
 def test_no_policy_is_cheaper(case):

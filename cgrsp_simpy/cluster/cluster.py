@@ -177,11 +177,12 @@ class Nodes:
     def _node(self, free: int, gpus: int) -> int | None:
         """The node of least key for a job that is not wide."""
         at_least = free >> (gpus - 1) * self._nodes
+        comb = self._comb & (1 << free.bit_length() + self._nodes) - 1  # what none has is as short
         found: list[tuple[float, int]] = []
         for size, nodes in self._kinds:
             left = at_least & nodes
             while left:
-                lacking = ~(free >> gpus * self._nodes) & left * self._comb
+                lacking = ~(free >> gpus * self._nodes) & left * comb
                 more, node = divmod((lacking & -lacking).bit_length() - 1, self._nodes)
                 found.append((self._placement(size, gpus + more), node))
                 left &= free >> (gpus + more) * self._nodes  # those with more
@@ -196,7 +197,7 @@ class Pools(Nodes):
     """
 
     def __init__(self, pools: Sequence[Sequence[int]], placement: Placement = best_fit) -> None:
-        self.number = len(pools[0])
+        self.number, self._most = len(pools[0]), [max(pool) for pool in pools]
         super().__init__([*chain(*pools)], placement)
 
     def fits(self, free: int, need: Need) -> bool:  # type: ignore[override]
@@ -206,13 +207,14 @@ class Pools(Nodes):
         if not self.fits(free, need):
             return None
         pool, amount = next(each for each in enumerate(need.amounts) if each[1])
-        left = free & (self._with_room(free, need) << pool * self.number) * self._comb
+        comb = self._comb & (1 << self._most[pool] * self._nodes) - 1
+        left = free & (self._with_room(free, need) << pool * self.number) * comb
         chosen = list[int]()
         while len(chosen) < need.nodes:
             node = self._node(left, -(-amount // need.nodes))
             assert node is not None, "there is room"
             chosen.append(node % self.number)
-            left &= ~(self._comb << node)
+            left &= ~(comb << node)
         return tuple(
             (pool * self.number + node, part)
             for pool, amount in enumerate(need.amounts)

@@ -79,6 +79,20 @@ def test_jobs_of_no_running_time_among_others_are_free():
     )
 
 
+@pytest.mark.parametrize("run_s", [0, 1e-10])
+def test_a_job_that_ends_as_it_starts_holds_its_cores_for_those_that_start_with_it(run_s):
+    """Of the instants told apart at 2^24 s, none is 1e-10 s on. Two machines, of 4 and 5 cores: the
+    first job, of 2, goes to the smaller; so the second, of 4, goes to the larger, until 50 s later;
+    the third, of 4, finds no room until the first is gone; the last needs all of the larger.
+    """
+    now = 2.0**24
+    jobs = jobs_of((now, run_s, 2, 0), (now, 50, 4, 0), (now, 100, 4, 0), (now + 10, 1, 5, 0))
+    case = Scenario(jobs, waiting_policy("ajw"), (Size("a", 4, 16, 1), Size("b", 5, 16, 1)))
+    for run in (simulated, follow):
+        starts = run(case, keep=True).jobs["start_s"]
+        assert (starts - now).tolist() == [0, 0, 0, 50]
+
+
 def test_who_owns_no_machine_rents_for_every_job_at_once():
     jobs = jobs_of((0, 10, 1, 0), (0, 300, 2, 0), (4, 10, 1, 0))
     for name in ("njw", "ajw-t", "sww", "ljw", "compound"):

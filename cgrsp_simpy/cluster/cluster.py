@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cgrsp_simpy.engine.places import lowest
 from cgrsp_simpy.model.checks import check_whole, entries_of, require
 
 if TYPE_CHECKING:
@@ -85,10 +86,8 @@ class Nodes:
     def __init__(self, sizes: Sequence[int], placement: Placement = best_fit) -> None:
         self.sizes, self.widest = tuple(sizes), max(sizes)
         self._placement, self._nodes = placement, len(self.sizes)
-        # by k: the bits of the first k GPUs of node 0
+        # by k: the bits of the first k GPUs of node 0; times some nodes: theirs
         self._first = (0, *accumulate(1 << gpus * self._nodes for gpus in range(self.widest)))
-        # one node's bits, and that of one GPU more, which none has; times some nodes: theirs
-        self._comb = self._first[-1] | 1 << self.widest * self._nodes
         self._kinds = [
             (size, sum(1 << node for node, other in enumerate(self.sizes) if other == size))
             for size in sorted({*self.sizes} - {0}, reverse=True)
@@ -144,7 +143,7 @@ class Nodes:
         """
         if gpus <= self.widest:
             room = free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1
-            return (free & room * self._comb).bit_count()
+            return (free & room * self._first[-1]).bit_count()
         return sum(size * empty.bit_count() for size, empty in self._empty(free))
 
     def room(self, free: int, gpus: int) -> Place | None:
@@ -158,16 +157,17 @@ class Nodes:
         place, taken = list[tuple[int, int]](), 0
         for size, empty in self._empty(free) if gpus > self.widest else ():
             while empty and size <= gpus:
-                lowest = empty & -empty
-                place.append((lowest.bit_length() - 1, size))
-                empty ^= lowest
-                taken |= lowest
+                node = lowest(empty)
+                place.append((node, size))
+                empty ^= 1 << node
+                taken |= 1 << node
                 gpus -= size
         if gpus:
-            node = self._node(free & ~(taken * self._comb), gpus) if gpus <= self.widest else None
-            if node is None:
+            left = free & ~(taken * self._first[-1])
+            last = self._node(left, gpus) if gpus <= self.widest else None
+            if last is None:
                 return None
-            place.append((node, gpus))
+            place.append((last, gpus))
         return tuple(place)
 
     def _empty(self, free: int) -> list[tuple[int, int]]:
@@ -176,16 +176,16 @@ class Nodes:
 
     def _node(self, free: int, gpus: int) -> int | None:
         """The node of least key for a job that is not wide."""
-        at_least = free >> (gpus - 1) * self._nodes
-        comb = self._comb & (1 << free.bit_length() + self._nodes) - 1  # what none has is as short
-        found: list[tuple[float, int]] = []
-        for size, nodes in self._kinds:
-            left = at_least & nodes
-            while left:
-                lacking = ~(free >> gpus * self._nodes) & left * comb
-                more, node = divmod((lacking & -lacking).bit_length() - 1, self._nodes)
-                found.append((self._placement(size, gpus + more), node))
-                left &= free >> (gpus + more) * self._nodes  # those with more
+        free >>= (gpus - 1) * self._nodes
+        left, found = free & (1 << self._nodes) - 1, list[tuple[float, int]]()
+        while left:
+            free >>= self._nodes
+            more = left & free
+            if least := left ^ more:  # those with no more free than that
+                for size, nodes in self._kinds:
+                    if own := least & nodes:
+                        found.append((self._placement(size, gpus), lowest(own)))
+            left, gpus = more, gpus + 1
         return min(found)[1] if found else None
 
 
@@ -207,14 +207,14 @@ class Pools(Nodes):
         if not self.fits(free, need):
             return None
         pool, amount = next(each for each in enumerate(need.amounts) if each[1])
-        comb = self._comb & (1 << self._most[pool] * self._nodes) - 1
-        left = free & (self._with_room(free, need) << pool * self.number) * comb
+        whole = self._first[self._most[pool]]
+        left = free & (self._with_room(free, need) << pool * self.number) * whole
         chosen = list[int]()
         while len(chosen) < need.nodes:
             node = self._node(left, -(-amount // need.nodes))
             assert node is not None, "there is room"
             chosen.append(node % self.number)
-            left &= ~(comb << node)
+            left &= ~(whole << node)
         return tuple(
             (pool * self.number + node, part)
             for pool, amount in enumerate(need.amounts)

@@ -172,12 +172,7 @@ def test_the_thesis_example_rescues_job_6():
 
 @pytest.mark.parametrize(
     ("waiting", "policy", "first"),
-    [
-        (10, "adaptive", 9),
-        (11, "adaptive", 0),
-        (11, "adaptive:pressure=11", 10),
-        (2, "adaptive:pressure=0", 0),
-    ],
+    [(10, "adaptive", 9), (11, "adaptive", 0), (11, "adaptive:pressure=11", 10)],
 )
 def test_adaptive_turns_to_deadlines_when_more_than_ten_jobs_wait(waiting, policy, first):
     # the last is due last, and shortest

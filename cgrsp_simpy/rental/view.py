@@ -77,7 +77,7 @@ class Running(NamedTuple):
 Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class JobClass:
     """Waiting jobs that differ only in submission and deadline.
 

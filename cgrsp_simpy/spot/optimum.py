@@ -133,7 +133,7 @@ class Market:
 class _Program:
     """The dynamic program. In its arrays a row is where the job has an instance: a zone, or on
     demand with its checkpoint in a region; then come the regions of one without an instance. A
-    column is the work left, in units, from the least to the most that can be left at that time.
+    column is the work left, in units, from the least that can be left at that time.
     """
 
     def __init__(self, market: Market) -> None:
@@ -184,9 +184,8 @@ class _Program:
 
     def left(self, number: int) -> npt.NDArray[np.int64]:
         """The work that can be left at an edge, with the overhead that is left."""
-        gone = self.edges[number]
-        most = min(self.work + self.overhead, self.edges[-1] - gone)
-        return np.arange(max(0, self.work - gone), most + 1)
+        least = max(0, self.work - self.edges[number])
+        return np.arange(least, self.work + self.overhead + 1)
 
     def before(self, number: int, after: Floats) -> tuple[Floats, npt.NDArray[np.int16]]:
         """The least cost from the start of a cell on, from that from its end on; and what is done

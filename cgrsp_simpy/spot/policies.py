@@ -81,7 +81,7 @@ def time_sliced(slices: int = 10) -> Policy:
             return Choice(view.up[0])
         job = view.job
         length_s = job.deadline_s / slices
-        number = min(floor((view.now_s + ROUNDING_S) / length_s) + 1, slices)
+        number = min(floor(view.now_s / length_s) + 1, slices)
         end_s, share_s = number * length_s, number / slices * job.work_s
         left_s = share_s - view.progress_s + view.leaving_s
         if left_s <= ROUNDING_S:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from support import CGRSP, csv_rows, outcome, seen_on_a_terminal
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.cli.options import summary
+from cgrsp_simpy.cli.options import executor_of, summary
 from cgrsp_simpy.rental.policies import PREEMPTIVE
 from cgrsp_simpy.rental.record import JobRecord
 
@@ -330,6 +331,12 @@ def test_the_figures_are_the_same_with_two_workers(tmp_path):
     assert (together.returncode, together.stderr) == (0, "")
     assert len(csv_rows(together.stdout)) == 15
     assert together.stdout == alone.stdout
+
+
+@pytest.mark.parametrize(("workers", "processes"), [(None, 7), (3, 3), (1, None)])
+def test_there_are_as_many_processes_as_told_else_one_a_core(monkeypatch, workers, processes):
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert executor_of(Namespace(workers=workers)) == processes
 
 
 # ---- an early end ----

@@ -173,6 +173,16 @@ def test_the_same_jobs_wait_as_long_however_many_are_measured(name):
     assert few.summary()["censored"] == 0
 
 
+def test_jobs_arrive_until_no_more_work_waits_than_the_measured_and_later_jobs_met():
+    """In GPU-seconds, on average; once all of the measured jobs have ended."""
+    jobs = Scenario(Offered(jobs=100, load=0.9, warm_up=0)).run("easy", 3).jobs
+    gpu_s = jobs["gpus"] * (jobs["finish_s"] - jobs["start_s"])
+    waiting = np.tril(jobs["start_s"] > jobs["submit_s"][:, None], -1) @ np.floor(gpu_s + 1e-6)
+    met = waiting.cumsum() / np.arange(1, len(jobs) + 1)
+    ended = jobs["submit_s"] >= jobs["finish_s"][:100].max()
+    assert np.flatnonzero(ended & (waiting <= met))[0] == len(jobs) - 1
+
+
 @pytest.mark.long
 def test_waits_of_stable_schedulers_do_not_depend_on_arrivals_and_the_others_are_named():
     """The first 1,000 jobs, load .9, eight seeds, with 1,000, 3,000 and 9,000 arrivals at most."""

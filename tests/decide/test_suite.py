@@ -148,6 +148,12 @@ def test_a_log_comes_in_batches_and_is_the_same_in_each_run():
     assert min(map(np.std, found)) > 0.2 and max(map(np.std, found)) < 1.6
     off = [each.mean() + each.var() / 2 for each in found]  # 0 for lognormal seconds of that mean
     assert abs(np.mean(off)) < 4 * stats.sem(off) < 0.05
+    drawn = [suite._gpus(stream(int(each.name.split()[1]), "suite"))[0] for each in logs]
+    times = [  # of those of the types as they were drawn; then these follow the log
+        np.mean(each.workload.service_s) / np.dot(COMPLEXITY_MIX, gpu.mean_execution_s)
+        for each, gpu in zip(logs, drawn)
+    ]
+    assert abs(np.mean(times) - 1) < 4 * stats.sem(times) < 0.2
 
 
 # ---- the second law ----

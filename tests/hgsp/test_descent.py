@@ -48,6 +48,24 @@ def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
             check(instance, state)
 
 
+def test_a_kick_makes_as_many_random_moves_as_are_drawn():
+    """From one to all: each depends on its own numbers, and none on further ones."""
+    start, rng = dispatch(generate("tasks1", 3), RULES["edd"]), np.random.default_rng(0)
+
+    def kicked(*draw):
+        state = _state(start)
+        descent.kick(state, rows_of(np.concatenate(draw)))
+        return str(_sequences(state))
+
+    for moves in range(1, descent.KICKS + 1):
+        draw = rng.random(descent.PER_ROUND)
+        draw[0] = (moves - 0.5) / descent.KICKS
+        last, end = 2 + descent.PER_KICK * (moves - 1), 2 + descent.PER_KICK * moves
+        others = rng.random((8, descent.PER_ROUND))
+        assert {kicked(draw[:end], own[end:]) for own in others} == {kicked(draw)}
+        assert len({kicked(draw[:last], own[last:]) for own in others}) > 1
+
+
 @given(instances(most=6))
 @settings(max_examples=60)
 def test_no_insertion_is_better_than_the_best_move(instance):

@@ -396,6 +396,10 @@ def test_names_of_classes_may_be_a_list():
     ("make", "words"),
     [
         (lambda: cg.PoissonWorkload(5, 1, deadlines=[]), ["deadlines", "at least one class"]),
+        (
+            lambda: cg.LoggedWorkload([0], [1], [9], [1], [1], []),
+            ["deadlines", "at least one class"],
+        ),
         (lambda: cg.PoissonWorkload(5, 1, deadlines=["rush"]), ["'rush'", "a DeadlineClass"]),
         (lambda: cg.PoissonWorkload(5, 1, deadlines="rush"), ["'rush'", "a list of classes"]),
         (

@@ -123,6 +123,7 @@ def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path, monkeypatch):
     ("change", "words"),
     [
         ({"ranges": {"slots": (5, 4)}}, "range of slots"),
+        ({"ranges": {"slots": (4, 4)}}, "range of slots"),
         ({"ranges": {"slots": (5,)}}, "two numbers"),
         ({"ranges": {"slots": ("a", "b")}}, "range of slots"),
         ({"ranges": {}}, "ranges"),

@@ -182,6 +182,7 @@ def test_a_failure_is_told_and_leaves_what_is_known_otherwise(failing, caplog):
         "hard: no bound by capacity: the solver failed, with presolve and without: Solve error"
         in caplog.text
     )
+    assert by_capacity(HARD) == 0
 
 
 def test_the_bound_of_a_day_is_refused_where_its_solver_fails(failing, capsys):

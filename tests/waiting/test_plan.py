@@ -161,6 +161,18 @@ def test_spot_instances_are_taken_where_they_are_rarely_taken_away():
         assert found.p95_wait_s <= 1800
 
 
+def test_a_job_goes_on_spot_where_that_is_cheaper_on_average():
+    """Of one to eight hours, on instances that last exponential times of two hours on average."""
+    run_s = 3600.0 * np.arange(1, 9)
+    jobs = ListedJobs(DAY_S * np.arange(8.0), run_s, np.ones(8), np.zeros(8))
+    size = replace(ONE, spot_per_h=3.5, interruptions_per_h=0.5)
+    (year,) = Search(jobs, (size,), Prices(), Limit.read(HALF_HOUR), None, 0.0, 0).years
+    lasts_s = -7200 * np.log((np.arange(1000) + 0.5) / 1000)[:, None]
+    paid = 3.5 * np.minimum(lasts_s, run_s) + 9.6 * run_s * (lasts_s < run_s)
+    assert year.spot.tolist() == (paid.mean(axis=0) < 9.6 * run_s).tolist()
+    assert 0 < year.spot.sum() < 8
+
+
 def test_shared_machines_of_several_sizes():
     """Jobs of 4 and of 1 core without pause: one large machine for the one, a small one for the
     other, though each comes in two sizes.

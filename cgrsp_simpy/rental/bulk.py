@@ -533,11 +533,11 @@ class Bulk:
             parts = [each[:gpus] for each, gpus in zip(slots, columns["gpus"].tolist())]
             times = [columns[name].tolist() for name in ("dispatch_s", "start_s", "finish_s")]
             self.held += [(*each, ()) for each in zip(columns["job"].tolist(), parts, *times)]
-            for job, slot, from_s, to_s in self.run.kept[: number[kernel.KEPT]].tolist():
+            for job, slot, from_s, to_s in self.run.kept[: number[kernel.INTERVALS]].tolist():
                 phases = (("idle-warm", from_s),)
                 self.kept.append((int(job), ((int(slot), 1.0),), from_s, math.nan, to_s, phases))
         out[: max(0, ended - BLOCK)] = out[BLOCK:ended]
-        number[kernel.DONE], number[kernel.KEPT] = max(0, ended - BLOCK), 0
+        number[kernel.DONE], number[kernel.INTERVALS] = max(0, ended - BLOCK), 0
 
     def _seen(self) -> None:
         """More variates for the statuses shown."""

@@ -27,11 +27,11 @@ ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, WORDS, FAILED = range(8)
 ID, SUBMIT, DUE, COMPLEXITY, TIGHT, GPUS, OWN_WEIGHT, CLASS, DISPATCH, START, FINISH = range(11)
 SLOT, GPU, STATUS = range(11, 14)
 DELAY, SERVICE, COST, WIDTH = range(14, 18)
-WARM_STARTS, PROVISIONING, IDLE_USD, ROUNDING, UNPAID, BILLED = range(WIDTH, WIDTH + 6)
+WARM_STARTS, PROVISIONING_USD, IDLE_USD, ROUNDING_USD, UNPAID, BILLED = range(WIDTH, WIDTH + 6)
 
 # ---- numbers of a run ----
 NEXT, LOADED, LEFT, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE = range(10)
-LOOKED, READ, DECISIONS, CLASSES, KEPT, SENT = range(10, 16)
+LOOKED, READ, DECISIONS, CLASSES, INTERVALS, SENT = range(10, 16)
 # ---- settings ----
 FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT, BY_INDEX, BY_COST = range(8)
 OF_IDLE, RENTS = 8, 9  # whether a rule asks what is fastest of all idle; of other terms
@@ -491,7 +491,7 @@ def come(run: State, setting: Setting, first: int) -> None:
         if run.since_s[slot] < job[DISPATCH]:
             job[IDLE_USD] += usd
         elif setting.terms[3]:
-            job[PROVISIONING] += usd
+            job[PROVISIONING_USD] += usd
         else:
             run.since_s[slot] = run.now_s[0]
 
@@ -499,10 +499,10 @@ def come(run: State, setting: Setting, first: int) -> None:
 @inlined
 def end_idle(run: State, setting: Setting, slot: int) -> None:
     """The time for which an instance was kept has ended."""
-    now_s, job, kept = run.now_s[0], run.rows[run.payer[slot]], run.kept[run.number[KEPT]]
+    now_s, job, kept = run.now_s[0], run.rows[run.payer[slot]], run.kept[run.number[INTERVALS]]
     job[IDLE_USD] += (now_s - job[FINISH]) * setting.price[run.kind[slot]] / 3600.0
     kept[0], kept[1], kept[2], kept[3] = job[ID], slot, job[FINISH], now_s
-    run.number[KEPT] += 1
+    run.number[INTERVALS] += 1
 
 
 @inlined
@@ -510,7 +510,7 @@ def give_back(run: State, setting: Setting, slot: int) -> None:
     """An instance is rented no longer."""
     used_s, job = run.now_s[0] - run.since_s[slot], run.rows[run.payer[slot]]
     more_s = rounding_s(used_s, setting.terms[1], setting.terms[2])
-    job[ROUNDING] += more_s * setting.price[run.kind[slot]] / 3600.0
+    job[ROUNDING_USD] += more_s * setting.price[run.kind[slot]] / 3600.0
     paid(run, slot)
 
 

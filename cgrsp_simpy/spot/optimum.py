@@ -221,10 +221,12 @@ class _Program:
             region = home - self.idle
             offer(home, _part(after[home], gone, size) + stored, IDLE)
             for row, (place, own) in enumerate(self.rows):
-                if cell.up[place] and (place < len(self.market.zones) or own == region):
+                closes = places[place].kept and self.cells[max(0, number - 1)].up[place]
+                there = cell.up[place] or closes  # one that is kept begins as late as that
+                if there and (place < len(self.market.zones) or own == region):
                     moving = self.market.moving_usd(region, place)
                     offer(home, _part(value[row], self.overhead, size) + moving, row)
-                    if self.late_starts:
+                    if self.late_starts and cell.up[place]:
                         late = self.parted(number, after[row], cell.usd[place], self.overhead)
                         offer(home, late + (stored + moving), self.idle + row)
         value[self.idle :, left == 0] = 0.0

@@ -159,7 +159,15 @@ def priced_cases(draw):
     return job, places, saved
 
 
+# on demand is begun in the last instant in which it is to be had, when spot is taken
+CLOSES = [
+    Place([1, 1, 1, 1, 1, 0, 0, 1, 1], [0.3] * 9, False, "us-east-1"),
+    Place([1, 1, 1, 1, 1, 0, 1, 1, 1], [3.0] * 9, True, None),
+]
+
+
 @given(priced_cases())
+@example((terms(5, 9, 1), CLOSES, Checkpoints(write_s=30.0)))
 @settings(max_examples=300)
 def test_with_prices_and_checkpoints_too(case):
     job, places, saved = case

@@ -65,14 +65,14 @@ class State(NamedTuple):
     them the next arrival and the time at which the policy is to be asked again; the leaf of the
     least is tree[1]. row, next, held_s: by slot, its job, what comes next of it, and how long it
     was held; payer, kind, since_s: of its instance, the job that pays for it, -1: there is none,
-    its type, and from when on it is billed. idle: by group of slots that are offered alike the
-    first idle one. out: rows of jobs that have ended; kept: a job, slot and seconds from and to
-    which its instance was kept. seen: variates for the statuses shown; shown: by index of a type.
-    epochs_s, levels: by type, from when on which variate holds. took, stop, rank: of each class and
-    tier. offers: types, in order. fastest_s: by level, of all that was idle. figures, answer: of a
-    rule. words: of 32 random bits; lot: places of jobs that are drawn, and of slots; pool: of those
-    that can be. fronts, taken: of triage; turn: classes in the order in which the first of each
-    came.
+    its type, and from when on it is billed, infinite until it comes. idle: by group of slots that
+    are offered alike the first idle one. out: rows of jobs that have ended; kept: a job, slot and
+    seconds from and to which its instance was kept. seen: variates for the statuses shown; shown:
+    by index of a type. epochs_s, levels: by type, from when on which variate holds. took, stop,
+    rank: of each class and tier. offers: types, in order. fastest_s: by level, of all that was
+    idle. figures, answer: of a rule. words: of 32 random bits; lot: places of jobs that are drawn,
+    and of slots; pool: of those that can be. fronts, taken: of triage; turn: classes in the order
+    in which the first of each came. sent: job, number of its slot, type and slot of a decision.
     """
 
     now_s: Array
@@ -477,7 +477,7 @@ def rented(run: State, setting: Setting, row: int, kind: int, slot: int) -> bool
         comes(run, slot, math.inf, 0)
     run.payer[slot], run.kind[slot] = row, kind
     if not warm:
-        run.since_s[slot] = run.now_s[0]
+        run.since_s[slot] = math.inf
     return warm
 
 
@@ -488,12 +488,13 @@ def come(run: State, setting: Setting, first: int) -> None:
     for nth in range(int(job[GPUS])):
         slot = int(job[-nth]) if nth else first
         usd = job[DELAY] * setting.price[run.kind[slot]] / 3600.0
-        if run.since_s[slot] < job[DISPATCH]:
+        if run.since_s[slot] < math.inf:
             job[IDLE_USD] += usd
-        elif setting.terms[3]:
+            continue
+        run.since_s[slot] = run.now_s[0]
+        if setting.terms[3]:
+            run.since_s[slot] = job[DISPATCH]
             job[PROVISIONING_USD] += usd
-        else:
-            run.since_s[slot] = run.now_s[0]
 
 
 @inlined

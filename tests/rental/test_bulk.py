@@ -218,6 +218,19 @@ def test_a_slot_that_is_withheld_goes_to_the_first_tight_job_of_an_index():
         assert two.run(policy).jobs["dispatch_s"][3] == 0
 
 
+def test_an_instance_that_ran_for_no_time_is_warm_all_the_same():
+    """At 2^30 s a job of 1 ns ends as it starts: its instance waits a minute for another's."""
+    types = [cg.GpuType(name, 1.0, (1e-9,) * 3, 1.0) for name in "AB"]
+    chances = {"A": (1.0, 0.0, 0.0), "B": (0.0, 0.0, 1.0)}
+    stock = tuple(cg.HourlyStock(name, (each,) * 24) for name, each in chances.items())
+    market = cg.Market(delay_s=((0, 0), (0, 0), (60, 60)), stock=stock)
+    jobs = cg.JobList([cg.Job(n, 2.0**30, 2.0**31, gpus=1 + n) for n in range(2)])
+    service, terms = cg.Service(sigma=(0, 0, 0)), cg.Terms(warm_s=90, billed_from="provisioning")
+    two = cg.Scenario("two", jobs, types, types, False, market, service, terms=terms)
+    assert two.run("fifo").jobs["idle_usd"][1] >= 60 / 3600
+    assert equal(two, "fifo")
+
+
 seconds = st.sampled_from([0.0, 1.0, 60.0, 900.0, 1e5])
 paid_from = st.sampled_from(["execution", "provisioning"])
 bills = st.builds(

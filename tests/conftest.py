@@ -11,6 +11,7 @@ import builtins
 import gc
 import json
 import os
+import signal
 import sys
 
 import pytest
@@ -20,6 +21,9 @@ from hypothesis.strategies import none
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     # before NumPy is imported, here and by the commands that tests run
     os.environ.setdefault(name, "1")
+
+# where tests run in the background, a shell has them ignore it, and so the commands that they run
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 UNTIMED = settings(
     deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True

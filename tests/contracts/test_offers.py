@@ -162,5 +162,6 @@ def busy_fleet(slots, jobs=120):
 
 @every_policy
 def test_the_work_a_job_makes_does_not_grow_with_the_fleet(policy):
-    few, many = (instructions(busy_fleet(slots), policy) for slots in (5, 400))
-    assert many < 1.25 * few
+    # Python 3.12 counts none in the first run of a process that is traced
+    _, few, many = (instructions(busy_fleet(slots), policy) for slots in (5, 5, 400))
+    assert 0 < many < 1.25 * few

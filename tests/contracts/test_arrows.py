@@ -84,6 +84,7 @@ def modules():
     return {
         path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
         for path in PACKAGE.rglob("*.py")
+        if "lectures" not in path.parts  # which a wheel brings along
     }
 
 

@@ -15,7 +15,7 @@ from cgrsp_simpy.model.checks import (
     python_numbers,
     require,
 )
-from cgrsp_simpy.rental.market import CLOCKS
+from cgrsp_simpy.rental.market import CLOCKS, check_hour
 
 if TYPE_CHECKING:
     from cgrsp_simpy.rental.workload import LoggedWorkload
@@ -48,8 +48,7 @@ class ArrivalRates:
     def __post_init__(self) -> None:
         python_numbers(self)
         object.__setattr__(self, "per_h", _days(self.per_h))
-        check_number("start_h", self.start_h, least=0)
-        require(self.start_h < HOURS, "start_h", self.start_h, "an hour of day, from 0 to below 24")
+        check_hour("start_h", self.start_h)
         check_one_of("start_day", self.start_day, WEEK)
 
     @property

@@ -32,15 +32,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import (
-    InputError,
     check_fields,
     check_fraction,
+    check_given,
     check_number,
     check_shares,
     check_whole,
     entries_of,
     python_numbers,
     require,
+    tried,
 )
 from cgrsp_simpy.rental.gpu import GpuType
 
@@ -56,6 +57,12 @@ class Status(IntEnum):
 
 
 HIGH, MEDIUM, LOW = Status  # looked up once: Enum members are slow to reach
+
+
+def check_hour(name: str, given: float) -> None:
+    """An hour of day."""
+    check_number(name, given, least=0)
+    require(given < 24, name, given, "an hour of day, from 0 to below 24")
 
 
 @dataclass(frozen=True)
@@ -78,24 +85,16 @@ class Clock:
     def __post_init__(self) -> None:
         python_numbers(self)
         pairs = "a list of pairs [hour, multiplier]"
-        bands = tuple(
-            entries_of("bands", band, pairs) for band in entries_of("bands", self.bands, pairs)
-        )
+        listed = entries_of("bands", self.bands, pairs)
+        bands = tuple(entries_of("bands", band, pairs) for band in listed)
         for band in bands:
             require(len(band) == 2, "bands", list(band), pairs)
+            check_number("hour of a clock band", band[0], least=0)
+            check_number("multiplier of a clock band", band[1], least=0)
         hours = [hour for hour, _ in bands]
-        for hour, multiplier in bands:
-            check_number("hour of a clock band", hour, least=0)
-            check_number("multiplier of a clock band", multiplier, least=0)
-        rising = (
-            bool(hours)
-            and hours[0] == 0
-            and hours[-1] < 24
-            and all(a < b for a, b in pairwise(hours))
-        )
+        rising = hours[:1] == [0] and all(a < b for a, b in pairwise([*hours, 24]))
         require(rising, "hours of the clock bands", hours, "rising from 0 to below 24")
-        check_number("start_h", self.start_h, least=0)
-        require(self.start_h < 24, "start_h", self.start_h, "an hour of day, from 0 to below 24")
+        check_hour("start_h", self.start_h)
         object.__setattr__(self, "bands", bands)
         object.__setattr__(self, "_hours", hours)
         object.__setattr__(self, "_multipliers", [multiplier for _, multiplier in bands])
@@ -104,10 +103,6 @@ class Clock:
         """Hour of day at a simulated time, from 0 to below 24."""
         return (self.start_h + time_s / 3600.0) % 24.0
 
-    def band(self, time_s: float) -> int:
-        """The index of the band that holds at a simulated time."""
-        return bisect_right(self._hours, self.hour(time_s)) - 1
-
     def multiplier(self, time_s: float) -> float:
         """m(t), the stock multiplier at a simulated time."""
         return self._multipliers[bisect_right(self._hours, self.hour(time_s)) - 1]
@@ -115,17 +110,12 @@ class Clock:
 
 def _poll_s(sight: object) -> float | None:
     """Seconds between two looks at the stock, from "none", "now" or "poll:SECONDS"."""
+    if str(sight) in ("none", "now"):
+        return 0.0 if sight == "now" else None
+    name, _, seconds = str(sight).partition(":")
+    poll_s = tried(float, seconds) or 0.0
     allowed = "'none', 'now' or 'poll:SECONDS', such as 'poll:300'"
-    require(isinstance(sight, str), "sight", sight, allowed)
-    name, colon, seconds = str(sight).partition(":")
-    if not colon and name in ("none", "now"):
-        return 0.0 if name == "now" else None
-    try:
-        poll_s = float(seconds)
-        check_number("sight", poll_s, above=0)
-    except ValueError:  # an InputError among them
-        raise InputError(f"sight(={sight!r}) must be {allowed}") from None
-    require(name == "poll", "sight", sight, allowed)
+    require(name == "poll" and 0 < poll_s < inf, "sight", sight, allowed)
     return poll_s
 
 
@@ -310,9 +300,7 @@ class StockSeries:
         rising = all(a < b for a, b in pairwise(times))
         require(rising, f"times_s of {self.gpu}", times[:5], "rising")
         check_number(f"length_s of {self.gpu}", self.length_s, above=times[-1])
-        if self.start_h is not None:
-            check_number("start_h", self.start_h, least=0)
-            require(self.start_h < 24, "start_h", self.start_h, "from 0 to below 24")
+        check_given(self, check_hour, "start_h")
         object.__setattr__(self, "times_s", times)
         object.__setattr__(self, "statuses", tuple(map(Status, statuses)))
 
@@ -412,7 +400,7 @@ class Market:
             check_number(f"greatest delay at {status.name.title()} stock", greatest, least=least)
         check_fields(self, check_fraction, "high_cap", "medium_cap")
         check_number("medium_factor", self.medium_factor, least=0)
-        object.__setattr__(self, "delay_s", tuple((least, greatest) for least, greatest in ranges))
+        object.__setattr__(self, "delay_s", tuple(ranges))
         set_by_type(self, "stock", HourlyStock, "an HourlyStock", "hourly stock")
         set_by_type(self, "series", StockSeries, "a StockSeries", "stock series")
         object.__setattr__(self, "_by_gpu", {each.gpu: each for each in self.stock})

@@ -5,6 +5,7 @@ refused, kept warm, billed and taken back, and jobs are suspended.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,18 +66,6 @@ def provisioning(
     return status, stock.market.provisioning_s(status, draws.delay)  # thesis Eq. 3.2
 
 
-COUNTED = (
-    "refusals",
-    "warm_starts",
-    "preemptions",
-    "suspensions",
-    "lost_s",
-    "restarting_s",
-    "checkpoints_s",
-    "away_s",
-)  # columns of a record beside the parts of its cost
-
-
 def renting_life(run: Simulation, job: Job) -> Process:
     """A job: as `process.life`, from the queue on again when it is refused, suspended, or
     loses an instance; until its last bill is paid.
@@ -120,8 +109,7 @@ class Tenant:
         self.run, self.job, self.draws = run, job, draws
         self.kept: dict[float, float] = {}
         self.done, self.begun = False, False
-        self.bill = dict.fromkeys(COUNTED, 0.0)
-        self.bill |= dict.fromkeys([f"{part}_usd" for part in PARTS], 0.0)
+        self.bill = defaultdict[str, float](float)
         self.instances: list[Instance] = []
         self.open, self.paid = 0, run.env.event()
         self.delay_s, self.service_s = 0.0, 0.0
@@ -172,7 +160,7 @@ class Tenant:
     def start(self) -> float:
         """All instances have come; seconds until the job ends, if it is not stopped."""
         now_s, terms = self.run.env.now, self.run.terms
-        self._provisioned(now_s, self.planned_s)
+        self._provisioned(self.planned_s)
         for instance in self.instances:
             if not instance.up:
                 instance.come()
@@ -194,7 +182,7 @@ class Tenant:
         whole_s = self.mean_s * service * (1.0 - elsewhere)  # thesis Eq. 3.12
         return max(0.0, whole_s - self.kept.get(self.mean_s, 0.0))
 
-    def _provisioned(self, now_s: float, delay_s: float) -> None:
+    def _provisioned(self, delay_s: float) -> None:
         """Provisioning has ended, or been broken off; a warm instance has waited for
         the others.
         """
@@ -210,10 +198,9 @@ class Tenant:
 
     def finish(self) -> None:
         """The job has ended; so has its use of the instances."""
-        now_s = self.run.env.now
         writing_s = self.writes * self.run.terms.checkpoint_cost_s
-        self._executed(now_s, self.restart_s, self.work_s, writing_s, 0.0)
-        self.finish_s, self.done = now_s, True
+        self._executed(self.restart_s, self.work_s, writing_s, 0.0)
+        self.finish_s, self.done = self.run.env.now, True
         for instance in self.instances:
             instance.leave()
 
@@ -226,13 +213,12 @@ class Tenant:
         self.bill[column] += 1
         kept_s = 0.0
         if math.isnan(self.start_s):
-            self._provisioned(now_s, now_s - self.dispatch_s)
+            self._provisioned(now_s - self.dispatch_s)
         else:
             restarting_s = min(self.restart_s, now_s - self.start_s)
             ran_s = max(0.0, now_s - self.start_s - self.restart_s)
             kept_s, writing_s = self._kept(ran_s, suspended)
-            lost_s = ran_s - kept_s - writing_s
-            self._executed(now_s, restarting_s, kept_s, writing_s, lost_s)
+            self._executed(restarting_s, kept_s, writing_s, ran_s - kept_s - writing_s)
             self.kept[self.mean_s] = self.kept.get(self.mean_s, 0.0) + kept_s
             shares = [kept_s / mean_s for mean_s, kept_s in self.kept.items()]
             self.run.view._done[self.job] = summed(shares)
@@ -258,22 +244,16 @@ class Tenant:
         return kept_s, ran_s - kept_s
 
     def _executed(
-        self,
-        now_s: float,
-        restarting_s: float,
-        work_s: float,
-        writing_s: float,
-        lost_s: float,
+        self, restarting_s: float, work_s: float, writing_s: float, lost_s: float
     ) -> None:
         """Pay for a stay, by what its seconds went to."""
         self.service_s += work_s + writing_s + lost_s
         self.bill["restarting_s"] += restarting_s
         self.bill["checkpoints_s"] += writing_s
         self.bill["lost_s"] += lost_s
-        begin_s = self.start_s + restarting_s
         if restarting_s:
             self.claim.phase("restarting", self.start_s)
-            self.claim.phase("executing", begin_s)
+            self.claim.phase("executing", self.start_s + restarting_s)
         self.pay("executing", work_s, self.price_usd_per_h)
         self.pay("checkpoints", writing_s, self.price_usd_per_h)
         self.pay("wasted", restarting_s + lost_s, self.price_usd_per_h)

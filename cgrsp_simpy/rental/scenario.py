@@ -197,8 +197,7 @@ class Scenario(Model):
         levels = len(self.workload.mix)
         longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in rented)
         names = [gpu.name for gpu in rented]
-        self.terms.check_against(names, longest_s)
-        self.terms.check_stock(self.market, names, longest_s)
+        self.terms.check_against(self.market, names, longest_s)
         hours = [3600 * (hour - self.market.clock.start_h) for hour in self.market.change_hours]
         never = {each.gpu for each in self.market.series if not each.longest_s}
         for gpu in rented:

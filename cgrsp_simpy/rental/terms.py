@@ -5,7 +5,7 @@ terms are the default of each.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -13,6 +13,7 @@ from numbers import Real
 from cgrsp_simpy.model.checks import (
     check_bool,
     check_fields,
+    check_given,
     check_number,
     check_one_of,
     entries_of,
@@ -130,15 +131,12 @@ class Terms:
 
     def __post_init__(self) -> None:
         python_numbers(self)
-        if self.retry_s is not None:
-            check_number("retry_s", self.retry_s, above=0, most=MOST_S)
+        check_given(self, check_number, "retry_s", above=0, most=MOST_S)
         seconds = ("warm_s", "minimum_s", "increment_s", "checkpoint_cost_s", "restart_s")
         check_fields(self, check_number, *seconds, "preemption_per_h", least=0)
         check_one_of("billed_from", self.billed_from, BILLED_FROM)
-        if self.budget_usd_per_day is not None:
-            check_number("budget_usd_per_day", self.budget_usd_per_day, above=0)
+        check_given(self, check_number, "budget_usd_per_day", "checkpoint_s", above=0)
         if self.checkpoint_s is not None:
-            check_number("checkpoint_s", self.checkpoint_s, above=0)
             allowed = f"at least checkpoint_cost_s, {self.checkpoint_cost_s:g} s"
             enough = self.checkpoint_s >= self.checkpoint_cost_s
             require(enough, "checkpoint_s", self.checkpoint_s, allowed)
@@ -152,50 +150,39 @@ class Terms:
         own = [each.by_hour for each in self.preemption if each.gpu == gpu]
         return own[0] if own else (self.preemption_per_h,) * HOURS
 
-    def check_against(self, gpus: Iterable[str], longest_s: float) -> None:
+    def check_against(self, market: Market, gpus: Sequence[str], longest_s: float) -> None:
         """Refuse terms under which checkpoints never come, or jobs never end.
 
-        gpus: names of the types that can be rented. longest_s: greatest mean execution time,
-        seconds. Raises InputError for checkpoints that are further apart than that, and for
-        preemptions that come much faster than work can be saved.
+        market: whose stock it is. gpus: names of the types that can be rented. longest_s: greatest
+        mean execution time, seconds. Raises InputError for checkpoints that are further apart than
+        that, and for preemptions that come much faster than work can be saved; with
+        `taken_when_low` for a type whose stock does not persist, and for one that is never in stock
+        for long enough to save work.
         """
         if self.checkpoint_s is not None:
             allowed = f"less than the longest mean execution time, {longest_s:g} s"
             require(self.checkpoint_s < longest_s, "checkpoint_s", self.checkpoint_s, allowed)
-        need_s = self._need_s(longest_s)
+        whole_s = longest_s if self.checkpoint_s is None else self.checkpoint_s
+        need_s = self.restart_s + whole_s + self.checkpoint_cost_s  # until work is saved
+        most, told = (
+            MOST_LIVES * 3600.0 / need_s,
+            f"as {need_s:g} s have to go by without a preemption",
+        )
         for gpu in gpus:
             per_h = max(self.preemptions_per_h(gpu))
-            most = MOST_LIVES * 3600.0 / need_s
-            allowed = f"at most {most:g}, as {need_s:g} s have to go by without a preemption"
+            allowed = f"at most {most:g}, {told}"
             require(per_h <= most, f"preemptions of {gpu} per hour", per_h, allowed)
-
-    def check_stock(self, market: Market, gpus: Iterable[str], longest_s: float) -> None:
-        """Refuse `taken_when_low` where the stock has no course of its own, or jobs never end.
-
-        market: whose stock it is. gpus: names of the types that can be rented. longest_s: greatest
-        mean execution time, seconds. Raises InputError for a type whose stock does not persist, and
-        for one that is never in stock for long enough to save work.
-        """
-        if not self.taken_when_low:
-            return
-        need_s = self._need_s(longest_s)
         series = {each.gpu: each for each in market.series}
-        for gpu in gpus:
+        for gpu in gpus if self.taken_when_low else ():
             if gpu in series:
-                name, longest = f"longest seconds without Low stock of {gpu}", series[gpu].longest_s
-                allowed, least_s = "at least", LEAST_TIMES * need_s
+                name, least_s = f"longest seconds without Low stock of {gpu}", LEAST_TIMES * need_s
+                stays_s = series[gpu].longest_s
             else:
-                longest, least_s = market.holding(gpu).persistence_s, need_s / MOST_LIVES
+                name, least_s = f"persistence_s of {gpu}", need_s / MOST_LIVES
+                stays_s = market.holding(gpu).persistence_s
                 allowed = "left out where the stock of a type does not persist"
-                require(longest > 0, "taken_when_low", gpu, allowed)
-                name, allowed = f"persistence_s of {gpu}", "at least"
-            told = f"{allowed} {least_s:g}, as {need_s:g} s have to go by without a preemption"
-            require(longest >= least_s, name, longest, told)
-
-    def _need_s(self, longest_s: float) -> float:
-        """Seconds that have to go by without a preemption until work is saved."""
-        whole_s = longest_s if self.checkpoint_s is None else self.checkpoint_s
-        return self.restart_s + whole_s + self.checkpoint_cost_s
+                require(stays_s > 0, "taken_when_low", gpu, allowed)
+            require(stays_s >= least_s, name, stays_s, f"at least {least_s:g}, {told}")
 
     @property
     def preemptible(self) -> bool:

@@ -7,6 +7,7 @@ import dis
 import hashlib
 import logging
 import math
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cache, cached_property
@@ -20,7 +21,6 @@ from cgrsp_simpy.engine.claim import Held
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import BLOCK, Records, Run
 from cgrsp_simpy.engine.simulation import declared_by
-from cgrsp_simpy.model import compiled
 from cgrsp_simpy.model.compiled import COMPILED, forget
 from cgrsp_simpy.model.metric import users_part
 from cgrsp_simpy.model.streams import stream
@@ -48,7 +48,7 @@ if COMPILED:
 
     LOOP: Any = kernel.advance
     KEPT = Path(LOOP.stats.cache_path)
-    forget(KEPT, "kernel", (law, triage, compiled))
+    forget(KEPT, "kernel", [sys.modules[each.__module__] for each in (forget, *kernel.CALLED)])
 
 Made = ListPolicy | AtRandom | Triage
 log = logging.getLogger(__name__)

@@ -604,7 +604,8 @@ def _later(given: Any, now_s: float) -> Later:
 
 called(delay_of, _delay)
 called(triage.later_of, _later)
-for each in (law.band_at, law.beyond, law.completed, until_s, rounding_s, *triage.COMPILED):
+CALLED = law.band_at, law.beyond, law.completed, until_s, rounding_s, *triage.COMPILED
+for each in CALLED:
     called(each)
 
 

@@ -400,6 +400,10 @@ def test_what_is_kept_of_the_loop_is_forgotten_when_an_equation_is_younger(tmp_p
         os.utime(path, (age_s, age_s) if age_s == 0 else None)
         forget(tmp_path, "kernel", [bulk, os])
         assert path.exists() == (age_s > 0 or path is kept[1])
+    from cgrsp_simpy.rental import kernel
+
+    own = {function.__module__.rpartition(".")[2] for function in kernel.CALLED}
+    assert own == {"law", "terms", "triage"}  # whose files are looked at
 
 
 @index

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from cgrsp_simpy.model.policy import chosen
 from cgrsp_simpy.rental.policies.classic import (
+    AtRandom,
     atc,
     balanced,
     c_mu,
@@ -17,7 +18,6 @@ from cgrsp_simpy.rental.policies.classic import (
     edf_p,
     fifo,
     lcf,
-    random,
     spt,
     srpt,
 )
@@ -30,7 +30,7 @@ from cgrsp_simpy.rental.policies.hybrid import (
 from cgrsp_simpy.rental.policies.rolling_horizon import rolling_horizon
 from cgrsp_simpy.rental.policies.rules import ListPolicy
 from cgrsp_simpy.rental.policies.triage import Triage
-from cgrsp_simpy.rental.policies.watch import watch
+from cgrsp_simpy.rental.policies.watch import Watch
 from cgrsp_simpy.rental.view import Policy
 
 __all__ = ["POLICIES", "PREEMPTIVE", "SECTIONS", "ListPolicy", "make_policy"]
@@ -42,7 +42,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "edf": edf,
     "lcf": lcf,
     "balanced": balanced,
-    "random": random,
+    "random": AtRandom,
     "spt-rescue": spt_rescue,
     "adaptive": adaptive,
     "rh": rolling_horizon,
@@ -52,7 +52,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "atc": atc,
     "covert": covert,
     "triage": Triage,
-    "watch": watch,
+    "watch": Watch,
 }
 
 # They suspend jobs, and need terms of renting that allow it.

@@ -127,13 +127,11 @@ def covert(look_ahead: float = 2.0) -> ListPolicy:
     )
 
 
-def random() -> AtRandom:
-    """A random waiting job on a random idle slot, until one runs out."""
-    return AtRandom()
-
-
 class AtRandom:
-    """The policy; each idle slot has the same chance, and so has each of its types."""
+    """A random waiting job on a random idle slot, until one runs out.
+
+    Each idle slot has the same chance, and so has each of its types.
+    """
 
     name = "random"
 
@@ -231,8 +229,6 @@ class Preemptive:
     def _give_way(self, view: View) -> list[Suspend]:
         """Those with the greatest keys, as many as the waiting jobs of less need."""
         running = {each.job: each for each in view.running}
-        if not running:
-            return []
         left = {job: each.left for job, each in running.items()}
         left |= {job: view.share_left(job) for job in view.queue}
         ranked = sorted(

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import LOW, Market, Status
+from cgrsp_simpy.rental.stock import DAY_S
 from cgrsp_simpy.rental.view import Known, SlotView, View
 
 ROUNDING = 1e-9  # of chances, and of seconds
-DAY_S = 86400.0
 BURST = 0.5  # share of its rate at which a line empties at least
 
 Numbers = TypeVar("Numbers", bound=NamedTuple)
@@ -88,16 +88,11 @@ class Later(NamedTuple):
     seen: bool = False
 
 
-class Line(NamedTuple):
-    """The slots of a type, and of all on which a job's rent is no more.
-
-    rent_usd: of a job's mean execution time. spare: jobs a second that they complete
-    beyond what comes, > 0; where more comes than they can do, it is taken for a burst.
-    """
-
-    gpu: GpuType
-    rent_usd: float
-    spare: float
+Line = tuple[int, float, float]
+"""A type by its place, the rent of a job's mean execution time there, USD, and `spare`:
+jobs a second that its slots, and all on which the rent is no more, complete beyond what
+comes, > 0; where more comes than they can do, it is taken for a burst.
+"""
 
 
 class Band:
@@ -170,12 +165,12 @@ class Band:
         """None with free types: there is one line."""
         if self.known.free_types:
             return []
-        found, rate = [], 0.0
+        found, rate, types = list[Line](), 0.0, list(self.known.types)
         arrivals = self.known.arrival_rate_per_s * self.known.gpus_per_job
-        for gpu in sorted(self.known.types, key=lambda gpu: rent_usd(gpu, level)):
+        for gpu in sorted(types, key=lambda gpu: rent_usd(gpu, level)):
             rate += self.known.types[gpu] / self.busy_s[gpu.name]
             spare = max(rate - arrivals, BURST * rate)
-            found.append(Line(gpu, rent_usd(gpu, level), spare))
+            found.append((types.index(gpu), rent_usd(gpu, level), spare))
         return found
 
 
@@ -265,13 +260,7 @@ class Outlook:
                     [self._later(place, gpu) for gpu in known.types]
                     for place in range(len(self.bands))
                 ],
-                [
-                    [
-                        [(self.types[gpu], usd, spare) for gpu, usd, spare in line]
-                        for line in band.lines
-                    ]
-                    for band in self.bands
-                ],
+                [band.lines for band in self.bands],
                 [gpu.mean_execution_s for gpu in either],
                 [
                     [rent_usd(gpu, level) for level in range(len(gpu.mean_execution_s))]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush, nsmallest
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Self
@@ -123,15 +124,11 @@ class Rule:
         return self  # it never changes
 
     def __reduce__(self) -> Any:
-        return _again, (type(self), self.function, self.parameters)
+        return partial(type(self), **self.parameters), (self.function,)
 
     def __call__(self, view: View) -> Any:
         """What the rule says at a view."""
         return self._at(view)
-
-
-def _again(kind: Callable[..., Any], function: Any, parameters: dict[str, Any]) -> Any:
-    return kind(function, **parameters)
 
 
 class Tiers(Rule):
@@ -291,21 +288,7 @@ class Score(Rule):
         return f"{offer.gpu.name} ({', '.join(shown)})"
 
 
-def tiers(function: Callable[..., Sequence[Tier]]) -> Tiers:
-    """An order, of the tiers that a function gives."""
-    return Tiers(function)
-
-
-def index(function: Callable[..., float]) -> Index:
-    """An order, by the index that a function gives."""
-    return Index(function)
-
-
-def score(function: Callable[..., tuple[float, ...]]) -> Score:
-    """A placement, by the score that a function gives."""
-    return Score(function)
-
-
-def withheld(function: Callable[..., float]) -> Rule:
-    """A number of slots that loose jobs do not get."""
-    return Rule(function)
+tiers, index, score, withheld = Tiers, Index, Score, Rule
+"""Decorators: orders by tiers and by an index, a placement by a score, and a number of
+slots that loose jobs do not get, of what a function gives.
+"""

@@ -22,6 +22,7 @@ held, and the order remains.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 
 from cgrsp_simpy.model.checks import check_number
@@ -35,30 +36,24 @@ from cgrsp_simpy.rental.policies.rules import sent
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 
-def watch(urgent_s: float = 600.0, look_s: float = 30.0) -> Watch:
+@dataclass(eq=False)
+class Watch:
     """Hold a slot while its type is seen Low and is expected to recover sooner than a
     Low delay ends; shortest first, jobs of little laxity before.
 
     urgent_s: laxity in seconds below which a job goes first. look_s: seconds between
-    two looks at a slot that is held. Result: the policy. Ours; thesis Eq. 3.1 and 3.2
-    for the law of the stock.
-    """
-    check_number("urgent_s", urgent_s, least=0)
-    check_number("look_s", look_s, above=0)
-    return Watch(urgent_s, look_s)
-
-
-class Watch:
-    """The policy; for its parameters see `watch`.
-
-    urgent_s, look_s: as given.
+    two looks at a slot that is held. Ours; thesis Eq. 3.1 and 3.2 for the law of the
+    stock.
     """
 
+    urgent_s: float = 600.0
+    look_s: float = 30.0
     name = "watch"
 
-    def __init__(self, urgent_s: float, look_s: float) -> None:
-        self.urgent_s, self.look_s = urgent_s, look_s
-        self._order = urgent_first.having(urgent_s=urgent_s)
+    def __post_init__(self) -> None:
+        check_number("urgent_s", self.urgent_s, least=0)
+        check_number("look_s", self.look_s, above=0)
+        self._order = urgent_first.having(urgent_s=self.urgent_s)
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
         """Decide.

@@ -15,7 +15,6 @@ from cgrsp_simpy.rental.policies.law import (
     NO_DELAY,
     Band,
     Later,
-    Line,
     Outlook,
     beyond,
     bounds_of,
@@ -372,15 +371,15 @@ def test_the_lines_are_of_the_cheapest_types_and_empty_at_half_their_rate_at_lea
     # 50 s at .36 USD an hour are .5 cents, 20 s at 3.6 USD are 2; complexity 3: both 2 cents
     for level in (0, 1):
         cheap, both = two_types(0.001).lines[level]
-        assert cheap == Line(SMALL, rent_usd(SMALL, level), pytest.approx(2 * small - 0.001))
+        assert cheap == (1, rent_usd(SMALL, level), pytest.approx(2 * small - 0.001))
         both_spare = 2 * small + large - 0.001
-        assert both == Line(LARGE, rent_usd(LARGE, level), pytest.approx(both_spare))
+        assert both == (0, rent_usd(LARGE, level), pytest.approx(both_spare))
     # more comes than they can do: half of their rate
     for rate_per_s in (1.5 * small, 2 * small + 0.001, 9.0):
         cheap, both = two_types(rate_per_s).lines[0]
-        assert cheap.spare == pytest.approx(max(2 * small - rate_per_s, small))
+        assert cheap[2] == pytest.approx(max(2 * small - rate_per_s, small))
         all_two = 2 * small + large
-        assert both.spare == pytest.approx(max(all_two - rate_per_s, all_two / 2))
+        assert both[2] == pytest.approx(max(all_two - rate_per_s, all_two / 2))
     assert two_types(0.001, free_types=True).lines == [[], [], []]
 
 

@@ -78,14 +78,9 @@ def refused(scenario: Any, policy: Any) -> str:
     return "" if COMPILED else NEEDED
 
 
-def types_of(scenario: Any) -> tuple[GpuType, ...]:
-    """The types that are offered, in order."""
-    return tuple(dict.fromkeys(scenario.gpus if scenario.free_types else scenario.slots))
-
-
 def of_scenario(scenario: Any) -> str:
     """Why no policy can run compiled on a scenario."""
-    market, kinds = scenario.market, types_of(scenario)
+    market, kinds = scenario.market, scenario.types
     if users_part(scenario) is not None:
         return "the scenario has a part of one's own"
     others = [each for each in fields(Terms) if each.name not in BILLS]
@@ -288,7 +283,7 @@ class Fixed:
         self.refused = of_scenario(scenario)
         if self.refused:
             return
-        known, kinds, market = scenario.known(), types_of(scenario), scenario.market
+        known, kinds, market = scenario.known(), scenario.types, scenario.market
         self.kinds, self.places = kinds, declared_by(scenario)
         values = len(known.fleet), known.offered_load, known.dearest_usd_per_h
         self.constant = dict(zip(CONSTANT, values))
@@ -296,7 +291,7 @@ class Fixed:
         group = [0 if free else kinds.index(gpu) for gpu in scenario.slots]
         index = {gpu.name: place for place, gpu in enumerate(scenario.gpus)}
         stock, hours = Stock(market, 0), market.change_hours
-        holds = [stock._path(gpu) is not None for gpu in kinds]
+        holds = [stock.persists(gpu) for gpu in kinds]
         look_s = -1.0 if market.poll_s is None else market.poll_s
         by_level = known.gpus[0].mean_execution_s, known.fastest_s, known.slowest_s
         pairs, none = [(each.tight, each.weight) for each in scenario.workload.classes], np.zeros(1)

@@ -81,8 +81,8 @@ class Job(_Described):
         return super().__new__(cls, id, submit_s, deadline_s, complexity, tight, gpus, weight, own)
 
 
-def check_job(job: Job) -> None:
-    """Raise InputError for a job that cannot be."""
+def check_job(job: Job, names: Sequence[str]) -> None:
+    """Raise InputError for a job that cannot be, or whose deadline class is none of these."""
     for name in ("submit_s", "deadline_s", "weight"):
         check_number(f"job {job.id}: {name}", getattr(job, name), least=0)
     for name in ("complexity", "gpus"):
@@ -92,10 +92,6 @@ def check_job(job: Job) -> None:
     if not 0 <= job.submit_s <= job.deadline_s < math.inf:
         times = f"submit_s(={job.submit_s!r}) and deadline_s(={job.deadline_s!r})"
         raise InputError(f"job {job.id}: {times} must be finite, with 0 <= submit_s <= deadline_s")
-
-
-def check_class(job: Job, names: Sequence[str]) -> None:
-    """Raise InputError for a job whose deadline class is none of these."""
     index, allowed = job.deadline_class, f"an index up to {len(names) - 1} ({', '.join(names)})"
     require(index < len(names), f"job {job.id}: deadline_class", index, allowed)
 

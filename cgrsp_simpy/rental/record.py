@@ -228,20 +228,16 @@ def metrics_of(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
     metrics: dict[str, Metric] = {}
     for name, metric in METRICS.items():
         if name == "tight_miss_pct" and not _is_thesis(listed):
-            metrics |= _class_metrics(listed)
+            metrics |= {
+                f"{each.name}_{figure}": Metric(title.format(each.name), unit)
+                for each in listed
+                for figure, title, unit in OF_CLASS
+            }
         elif name != "loose_miss_pct" or _is_thesis(listed):
             metrics[name] = metric
         if name == "tardiness_min" and _is_weighted(listed):
             metrics["weighted_tardiness_min"] = Metric("weighted mean tardiness", "min")
     return metrics
-
-
-def _class_metrics(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
-    return {
-        f"{each.name}_{figure}": Metric(title.format(each.name), unit)
-        for each in classes
-        for figure, title, unit in OF_CLASS
-    }
 
 
 def _is_thesis(classes: Iterable[DeadlineClass | ClassTotals]) -> bool:

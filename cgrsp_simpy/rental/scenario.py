@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -46,7 +46,7 @@ from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.instances import Budget, Renting
-from cgrsp_simpy.rental.job import Draws, Job, Service, check_class, check_job
+from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
 from cgrsp_simpy.rental.market import CLOCKS, LOW, Clock, HourlyStock, Market, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.process import life, renting_life
@@ -76,6 +76,7 @@ from cgrsp_simpy.rental.workload import (
     read_log,
 )
 
+Part = TypeVar("Part")
 THESIS_TERMS = Terms()
 MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may vary
 
@@ -173,34 +174,22 @@ class Scenario(Model):
             check_one_of("GPU type", gpu.name, names)
         levels = len(self.workload.mix)
         for gpu in dict.fromkeys((*self.slots, *self.gpus)):
-            times = gpu.mean_execution_s
-            require(
-                len(times) >= levels,
-                f"mean_execution_s of {gpu.name}",
-                times,
-                f"one time for each of {levels} levels",
-            )
+            times, allowed = gpu.mean_execution_s, f"one time for each of {levels} levels"
+            require(len(times) >= levels, f"mean_execution_s of {gpu.name}", times, allowed)
         self._check_terms()
-        if self.service.distribution == "lognormal" and not isinstance(
-            self.workload, LoggedWorkload
-        ):
-            require(
-                len(self.service.sigma) >= levels,
-                "sigma",
-                self.service.sigma,
-                f"one number for each of {levels} levels",
-            )
+        logged = isinstance(self.workload, LoggedWorkload)
+        if self.service.distribution == "lognormal" and not logged:
+            sigma, allowed = self.service.sigma, f"one number for each of {levels} levels"
+            require(len(sigma) >= levels, "sigma", sigma, allowed)
 
     def _check_terms(self) -> None:
         """Terms under which every job can end."""
-        rented = self.gpus if self.free_types else tuple(dict.fromkeys(self.slots))
         levels = len(self.workload.mix)
-        longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in rented)
-        names = [gpu.name for gpu in rented]
-        self.terms.check_against(self.market, names, longest_s)
+        longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in self.types)
+        self.terms.check_against(self.market, [gpu.name for gpu in self.types], longest_s)
         hours = [3600 * (hour - self.market.clock.start_h) for hour in self.market.change_hours]
         never = {each.gpu for each in self.market.series if not each.longest_s}
-        for gpu in rented:
+        for gpu in self.types:
             some = gpu.name not in never and any(
                 self.market.probabilities(gpu, at_s % DAY_S)[LOW] < 1 for at_s in hours
             )
@@ -215,17 +204,14 @@ class Scenario(Model):
         if list(metrics) == list(METRICS):
             return
         own = [name for name in metrics if name not in METRICS]
-        shown: list[str] = []
-        for name in self.shown:
-            shown += [name] if name in metrics or name in GAPS else []
-            if name == "miss_pct":
-                shown += [figure for figure in own if figure.endswith("_miss_pct")]
-            if name == "tardiness_min":
-                shown += [figure for figure in own if figure == "weighted_tardiness_min"]
-            if name == "utilisation_pct":
-                shown += list(self.terms.metrics)
+        after = {
+            "miss_pct": [name for name in own if name.endswith("_miss_pct")],
+            "tardiness_min": ["weighted_tardiness_min"],
+            "utilisation_pct": self.terms.metrics,
+        }
+        shown = [figure for name in self.shown for figure in (name, *after.get(name, ()))]
         object.__setattr__(self, "metrics", metrics)
-        object.__setattr__(self, "shown", tuple(shown))
+        object.__setattr__(self, "shown", tuple(n for n in shown if n in (*metrics, *GAPS)))
 
     def _take_times_from(self, log: LoggedWorkload) -> None:
         """Mean execution times are the log's, by size class, over each type's speed."""
@@ -236,6 +222,11 @@ class Scenario(Model):
 
         object.__setattr__(self, "slots", tuple(map(measured, self.slots)))
         object.__setattr__(self, "gpus", tuple(map(measured, self.gpus)))
+
+    @property
+    def types(self) -> tuple[GpuType, ...]:
+        """Those that a slot may have."""
+        return tuple(dict.fromkeys(self.gpus if self.free_types else self.slots))
 
     # ---- as a model ----
 
@@ -489,8 +480,7 @@ class Scenario(Model):
         for index, end_s in (busy or {}).items():
             view.hold(index, end_s)
         for job in sorted(queue, key=lambda job: (job.submit_s, job.id)):
-            check_job(job)
-            check_class(job, names)
+            check_job(job, names)
             view.joined(job)
         view.decides(now_s)
         return view
@@ -585,12 +575,11 @@ def day(
         deadlines=DeadlineClasses(tight_fraction),
     )
     market = Market(_clock(clock, workload), persistence_s=persistence_s, sight=sight)
-    types = _catalogue(gpus)
-    fleet = (round_robin(slots, types), types, free_types)
     own = {each.name for each in fields(kind)} - {each.name for each in fields(Scenario)}
     for each in more:
         known = [*inspect.signature(day).parameters, *sorted(own)]
         check_one_of("parameter of a day", each, [item for item in known if item != "more"])
+    fleet = _fleet(slots, gpus, free_types)
     return kind(name, workload, *fleet, market, terms=terms or Terms(), **more)
 
 
@@ -653,15 +642,15 @@ def trace(
         path, format, window, deadlines, strict=strict, columns=columns, class_column=class_column
     )
     market = Market(_clock(clock, log), persistence_s=persistence_s, sight=sight)
-    types = _catalogue(gpus)
-    fleet = (round_robin(slots, types), types, free_types)
+    fleet = _fleet(slots, gpus, free_types)
     return Scenario(Path(path).name, log, *fleet, market, terms=terms or Terms())
 
 
-def _catalogue(name: str) -> tuple[GpuType, ...]:
-    named = str(name)  # 2025 is a number in a grid
-    check_one_of("catalogue", named, CATALOGUES)
-    return CATALOGUES[named]
+def _fleet(slots: int | Sequence[str], gpus: str, free_types: bool) -> tuple[Any, ...]:
+    """Of a scenario `slots`, `gpus` and `free_types`, with the types of a catalogue."""
+    check_one_of("catalogue", str(gpus), CATALOGUES)  # 2025 is a number in a grid
+    types = CATALOGUES[str(gpus)]
+    return round_robin(slots, types), types, free_types
 
 
 def _clock(name: str, workload: Workload) -> Clock:
@@ -682,29 +671,24 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
             f"{type(foreign).__qualname__} cannot be written to TOML: it is not a class"
             " of this package"
         )
-    market, clock = scenario.market, scenario.market.clock
     return {
         "name": scenario.name,
         "fleet": {"slots": [gpu.name for gpu in scenario.slots], "free_types": scenario.free_types},
         "workload": _workload_table(scenario.workload),
-        "service": table_of(scenario.service),
-        "market": {
-            **table_of(market),
-            "stock": [_plain(each) for each in market.stock],
-            "series": [_plain(each) for each in market.series],
-            "clock": table_of(clock),
-        },
-        "terms": {
-            **_plain(scenario.terms),
-            "preemption": [table_of(each) for each in scenario.terms.preemption],
-        },
-        "gpu": [table_of(gpu) for gpu in scenario.gpus],
+        "service": _plain(scenario.service),
+        "market": _plain(scenario.market),
+        "terms": _plain(scenario.terms),
+        "gpu": _plain(scenario.gpus),
     }
 
 
-def _plain(part: Any) -> dict[str, Any]:
-    """The fields of a part that are given: TOML knows no None."""
-    return {name: value for name, value in table_of(part).items() if value is not None}
+def _plain(part: Any) -> Any:
+    """A part as a table of the fields that are given, as TOML knows no None; parts as a list."""
+    if isinstance(part, tuple) and part and is_dataclass(part[0]):
+        return [_plain(each) for each in part]
+    if not is_dataclass(part):
+        return part
+    return {name: _plain(value) for name, value in table_of(part).items() if value is not None}
 
 
 def _workload_table(workload: Workload) -> dict[str, Any]:
@@ -712,22 +696,12 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
         jobs = [job._asdict() for job in workload.listed]
         return {"class_names": workload.class_names, "job": jobs}
     assert isinstance(workload, (PoissonWorkload, HourlyWorkload, LoggedWorkload))
-    if isinstance(workload, LoggedWorkload):
-        require(
-            bool(workload.origin),
-            "workload",
-            workload,
-            "a log read from a file, to be written to TOML",
-        )
-        own: dict[str, Any] = dict(workload.origin)
-    else:
-        own = table_of(workload)
-        del own["deadlines"]
-        if isinstance(workload, HourlyWorkload):
-            own["rates"] = table_of(workload.rates)
-    if isinstance(workload.deadlines, DeadlineClasses):
-        return {**own, **table_of(workload.deadlines)}
-    return {**own, "class": [_plain(each) for each in workload.deadlines]}
+    own = {**workload.origin} if isinstance(workload, LoggedWorkload) else _plain(workload)
+    allowed = "a log read from a file, to be written to TOML"
+    require(bool(own), "workload", workload, allowed)
+    own.pop("deadlines", None)
+    deadlines = _plain(workload.deadlines)
+    return own | (deadlines if isinstance(deadlines, dict) else {"class": deadlines})
 
 
 def _scenario(found: dict[str, Any], path: Path) -> Scenario:
@@ -735,18 +709,16 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
     check_keys("the file", found, ("name", *tables))
     fleet = found.get("fleet", {})
     check_keys("[fleet]", fleet, ("slots", "free_types"))
-    gpus = tuple(make(GpuType, entry, "[[gpu]]") for entry in entries(found, "gpu")) or THESIS_GPUS
+    gpus = _made(GpuType, found, "gpu") or THESIS_GPUS
     workload = _workload(found.get("workload"), path)
     market = dict(mapping("[market]", found.get("market", {})))
     clock = market.pop("clock", "calibrated")
     by_name = isinstance(clock, str)
     market["clock"] = _clock(clock, workload) if by_name else make(Clock, clock, "[market.clock]")
-    for name, kind in (("stock", HourlyStock), ("series", StockSeries)):
-        listed = entries(market, name)
-        market[name] = tuple(make(kind, each, f"[[market.{name}]]") for each in listed)
+    market["stock"] = _made(HourlyStock, market, "stock", "market.")
+    market["series"] = _made(StockSeries, market, "series", "market.")
     terms = dict(mapping("[terms]", found.get("terms", {})))
-    taken = entries(terms, "preemption")
-    terms["preemption"] = tuple(make(Preemption, each, "[[terms.preemption]]") for each in taken)
+    terms["preemption"] = _made(Preemption, terms, "preemption", "terms.")
     return Scenario(
         name=str(found.get("name", path.stem)),
         workload=workload,
@@ -768,9 +740,9 @@ def _workload(table: Any, path: Path) -> Workload:
     table = dict(mapping("[workload]", table))
     if "job" in table:
         check_keys("[workload]", table, ("job", "class_names"))
-        jobs = tuple(make(Job, entry, "[[workload.job]]") for entry in entries(table, "job"))
-        named = {key: table[key] for key in ("class_names",) if key in table}
-        return make(JobList, {"listed": jobs, **named}, "[workload]")
+        table["listed"] = _made(Job, table, "job", "workload.")
+        del table["job"]
+        return make(JobList, table, "[workload]")
     names = [item.name for item in fields(DeadlineClasses)]
     deadlines = _deadlines(table, names)
     if "trace" in table:
@@ -795,6 +767,11 @@ def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
         return make(DeadlineClasses, two, "[workload]")
     if two:
         raise InputError(f"[workload] has {min(two)} and [[workload.class]]; give one of them")
-    listed = [make(DeadlineClass, each, "[[workload.class]]") for each in entries(table, "class")]
+    listed = _made(DeadlineClass, table, "class", "workload.")
     del table["class"]
     return listed
+
+
+def _made(kind: type[Part], table: dict[str, Any], key: str, where: str = "") -> tuple[Part, ...]:
+    """What the tables of a list of tables describe."""
+    return tuple(make(kind, each, f"[[{where}{key}]]") for each in entries(table, key))

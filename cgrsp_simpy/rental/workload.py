@@ -38,7 +38,7 @@ from cgrsp_simpy.rental.deadlines import (
     checked_deadlines,
     classes_of,
 )
-from cgrsp_simpy.rental.job import Draws, Job, Service, check_class, check_job
+from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
 
 T = TypeVar("T")
 Columns = tuple[np.ndarray, ...]
@@ -140,7 +140,7 @@ def _made(kind: type[T], columns: Columns) -> Iterator[T]:
     return map(tuple.__new__, repeat(kind), rows)  # type: ignore[arg-type]
 
 
-class _Drawn:
+class _OfColumns:
     """Jobs that are made from columns."""
 
     def columns(self, seed: int, service: Service) -> Iterator[Columns]:
@@ -175,7 +175,7 @@ def _summed_gaps(seed: int, mean: float) -> Submissions:
     return more
 
 
-class _DrawnJobs(_Drawn):
+class _DrawnJobs(_OfColumns):
     """A fixed number of jobs, drawn one by one; the complexity depends on nothing but the
     deadline class, where that has a mix of its own.
     """
@@ -348,20 +348,15 @@ class JobList:
         object.__setattr__(self, "_values", tuple(tuple(job) for job in self.listed))
         require(len(self.listed) > 0, "jobs", (), "a list of at least one job")
         for job in self.listed:
-            check_job(job)
+            check_job(job, names)
         ids = [job.id for job in self.listed]
-        require(
-            ids == list(range(len(ids))),
-            "ids of the jobs",
-            ids,
-            "0, 1, 2, ... in the order of the list",
-        )
+        allowed = "0, 1, 2, ... in the order of the list"
+        require(ids == list(range(len(ids))), "ids of the jobs", ids, allowed)
         submits = [job.submit_s for job in self.listed]
         require(submits == sorted(submits), "submissions of the jobs", submits, "in order of time")
         require(len(set(names)) == len(names), "class_names", names, "different")
         tight = {index: name == "tight" for index, name in enumerate(names) if name in TWO}
         for job in self.listed:
-            check_class(job, names)
             common = tight.setdefault(job.deadline_class, job.tight)
             allowed = f"{common}, as in all of class {names[job.deadline_class]!r}"
             require(job.tight == common, f"job {job.id}: tight", job.tight, allowed)
@@ -411,7 +406,7 @@ class JobList:
 
 
 @dataclass(frozen=True)
-class LoggedWorkload(_Drawn):
+class LoggedWorkload(_OfColumns):
     """Jobs from a log: submissions and measured seconds are the log's, the rest is drawn.
 
     A scheduler does not see the seconds. It sees a size class (complexity 1, 2, 3), as if the

@@ -25,7 +25,6 @@ from cgrsp_simpy.model.compiled import COMPILED, forget
 from cgrsp_simpy.model.metric import users_part
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental import kernel
-from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.kernel import FIGURES, LAST, TIERS, Array
 from cgrsp_simpy.rental.market import HourlyStock, Market
 from cgrsp_simpy.rental.policies import law, triage
@@ -310,7 +309,7 @@ class Fixed:
             mean_s=np.array([gpu.mean_execution_s[:levels] for gpu in kinds], float),
             price=np.array([gpu.price_usd_per_h for gpu in kinds], float),
             gpu=np.array([index[gpu.name] for gpu in kinds], np.int64),
-            below=np.array([[below(market, gpu, hour) for hour in hours] for gpu in kinds]),
+            below=np.array([[market.below(gpu, hour) for hour in hours] for gpu in kinds]),
             hours=np.array(hours, float),
             start_h=np.array([market.clock.start_h], float),
             delay_s=np.array([*market.delay_s, (0, 0)], float),
@@ -563,17 +562,6 @@ class Bulk:
         for place, (own_s, own) in enumerate(found):
             epochs_s[place, : len(own_s)], levels[place, : len(own)] = own_s, own
         self.run = self.run._replace(epochs_s=epochs_s, levels=levels)
-
-
-def below(market: Market, gpu: GpuType, hour: float) -> tuple[float, float]:
-    """Up to where a uniform variate means High stock, and up to where Medium (thesis Eq. 3.1)."""
-    for own in market.stock:
-        if own.gpu == gpu.name:
-            return own._below[int(hour)]
-    multiplier = [value for since, value in market.clock.bands if since <= hour][-1]
-    scaled = gpu.high_stock_probability * multiplier
-    high = min(market.high_cap, scaled)
-    return high, high + min(market.medium_cap, market.medium_factor * scaled)
 
 
 def tables(blocks: Iterable[Columns]) -> Iterator[Array]:

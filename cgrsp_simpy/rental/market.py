@@ -105,7 +105,11 @@ class Clock:
 
     def multiplier(self, time_s: float) -> float:
         """m(t), the stock multiplier at a simulated time."""
-        return self._multipliers[bisect_right(self._hours, self.hour(time_s)) - 1]
+        return self.multiplier_at(self.hour(time_s))
+
+    def multiplier_at(self, hour: float) -> float:
+        """The stock multiplier at an hour of day."""
+        return self._multipliers[bisect_right(self._hours, hour) - 1]
 
 
 def _poll_s(sight: object) -> float | None:
@@ -220,6 +224,11 @@ class HourlyStock:
     switch_s, first_share, every_s : float
         On two scales, s, p and d of the law that the module tells: seconds, from 0 to 1, and whole
         seconds. 0, 1 and 0: on one.
+
+    Attributes
+    ----------
+    below : list of pairs of float
+        By hour up to where a uniform variate means High, and up to where Medium.
     """
 
     gpu: str
@@ -228,7 +237,7 @@ class HourlyStock:
     switch_s: float = 0.0
     first_share: float = 1.0
     every_s: int = 0
-    _below: list[tuple[float, float]] = field(init=False, repr=False, compare=False)
+    below: list[tuple[float, float]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         python_numbers(self)
@@ -251,14 +260,8 @@ class HourlyStock:
             told = "above 0 all three, and first_share below 1, or none of them given"
             names = f"persistence_s, switch_s and every_s of {self.gpu}"
             require(all(scales) and self.first_share < 1, names, list(scales), told)
-        # Up to where a uniform variate means High, and up to where Medium.
         below = [(high, high + medium if low else 1.0) for high, medium, low in chances]
-        object.__setattr__(self, "_below", below)
-
-    def status(self, hour: int, uniform: float) -> Status:
-        """The status that a uniform variate on [0, 1) stands for in an hour of the day."""
-        high, medium = self._below[hour]
-        return HIGH if uniform < high else MEDIUM if uniform < medium else LOW
+        object.__setattr__(self, "below", below)
 
 
 @dataclass(frozen=True)
@@ -445,15 +448,19 @@ class Market:
 
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
         """The stock status that a uniform variate r on [0, 1) stands for (thesis Eq. 3.1)."""
+        high, medium = self.below(gpu, self.clock.hour(time_s))
+        return HIGH if uniform < high else MEDIUM if uniform < medium else LOW
+
+    def below(self, gpu: GpuType, hour: float) -> tuple[float, float]:
+        """Up to where a variate means High stock of a type at an hour of day, and up to where
+        Medium.
+        """
         if gpu.name in self._by_gpu:
-            return self._by_gpu[gpu.name].status(int(self.clock.hour(time_s)), uniform)
-        scaled = gpu.high_stock_probability * self.clock.multiplier(time_s)
-        high = scaled if scaled < self.high_cap else self.high_cap
-        if uniform < high:
-            return HIGH
-        medium = self.medium_factor * scaled
-        cap = self.medium_cap
-        return MEDIUM if uniform < high + (medium if medium < cap else cap) else LOW
+            return self._by_gpu[gpu.name].below[int(hour)]
+        scaled = gpu.high_stock_probability * self.clock.multiplier_at(hour)
+        high, medium, cap = self.high_cap, self.medium_factor * scaled, self.medium_cap
+        high = scaled if scaled < high else high
+        return high, high + (medium if medium < cap else cap)
 
     def band(self, time_s: float) -> int:
         """The index in `change_hours` of the law that holds at a simulated time."""

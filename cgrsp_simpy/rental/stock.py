@@ -54,17 +54,6 @@ class Stock:
         look = floor(now_s / poll_s)
         return (look - (look * poll_s > now_s)) * poll_s
 
-    def since_s(self, gpu: GpuType, seen_s: float) -> float:
-        """The first of the looks, without a break up to this one, that saw the same status."""
-        path, poll_s = self._path(gpu), self.market.poll_s
-        assert path is not None and poll_s is not None
-        if poll_s:
-            looks = [look * poll_s for look in range(round(seen_s / poll_s) + 1)]
-        else:
-            looks = [0.0, *self.changes_s(gpu, 0.0, seen_s), seen_s]
-        spans, seen = reversed(list(pairwise(looks))), path.status(seen_s)
-        return next((after for before, after in spans if path.status(before) != seen), 0.0)
-
     def changes_s(self, gpu: GpuType, after_s: float, before_s: float) -> list[float]:
         """When the status of a type may change of itself between two times, seconds, rising."""
         path = self._path(gpu)

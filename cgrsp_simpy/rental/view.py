@@ -417,13 +417,6 @@ class View:
         """
         return self._stock.seen_s(slot.gpu, self._now_s)
 
-    def since_s(self, slot: SlotView) -> float | None:
-        """Since when the status shown has been seen without a break, seconds; None as of
-        `seen_s`.
-        """
-        seen_s = self.seen_s(slot)
-        return None if seen_s is None else self._stock.since_s(slot.gpu, seen_s)
-
     def warm(self, slot: SlotView) -> bool:
         """Whether an idle slot has a warm instance of its type: a job sent there starts at once."""
         kept = self._warm.get(slot.index)

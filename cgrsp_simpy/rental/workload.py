@@ -494,10 +494,9 @@ class LoggedWorkload(_OfColumns):
             )
         require(list(self.submit_s) == sorted(self.submit_s), "submit_s", "...", "in order of time")
         limits = np.quantile(self.service_s, np.cumsum(COMPLEXITY_MIX)[:-1])
-        classes = np.searchsorted(limits, self.service_s, side="left") + 1
         # Equal measured times can leave a class empty: number those that are there.
-        present = {level: rank for rank, level in enumerate(sorted(set(classes.tolist())), start=1)}
-        object.__setattr__(self, "complexity", tuple(present[level] for level in classes.tolist()))
+        _, ranks = np.unique(np.searchsorted(limits, self.service_s), return_inverse=True)
+        object.__setattr__(self, "complexity", tuple((ranks + 1).tolist()))
 
     @property
     def jobs(self) -> int:

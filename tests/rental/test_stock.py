@@ -181,34 +181,26 @@ def test_a_gang_meets_the_worst_status_of_its_types():
 
 
 @pytest.mark.parametrize("sight", ["now", "poll:600"])
-def test_the_view_shows_the_status_as_of_the_last_look_and_since_when(sight):
+def test_the_view_shows_the_status_as_of_the_last_look(sight):
     seen = []
 
     def looking(view):
-        for slot in view.idle:
-            told = view.status(slot), view.seen_s(slot), view.since_s(slot)
-            seen.append((view.now_s, slot.gpu, *told))
+        own = [(slot.gpu, view.status(slot), view.seen_s(slot)) for slot in view.idle]
+        seen.extend((view.now_s, *each) for each in own)
         return list(zip(view.queue, view.idle))
 
     day = cg.day("normal", jobs=200, persistence_s=900, sight=sight, clock="printed")
     cg.simulate(day, looking, 2)
     stock = Stock(day.market, 2)
-    for now_s, gpu, status, seen_s, since_s in seen:
+    for now_s, gpu, status, seen_s in seen:
         assert seen_s == (now_s if sight == "now" else 600 * math.floor(now_s / 600))
         assert status == stock.status(gpu, seen_s, 0.0)
-        step_s = 600 if sight == "poll:600" else 5
-        looks = [*np.arange(since_s, seen_s, step_s), seen_s]
-        assert {stock.status(gpu, s, 0.0) for s in looks} == {status}
-        if since_s > 0:
-            before_s = since_s - 600 if sight == "poll:600" else since_s - 1e-6
-            assert stock.status(gpu, before_s, 0.0) != status
-    assert any(since_s < seen_s for *_, seen_s, since_s in seen)
-    assert any(since_s > 0 for *_, since_s in seen)
+    assert len({status for _, _, status, _ in seen}) == 3
 
 
 def test_the_thesis_s_view_knows_of_no_look():
     view = cg.day("quiet").moment([])
-    assert (view.seen_s(view.slots[0]), view.since_s(view.slots[0])) == (None, None)
+    assert view.seen_s(view.slots[0]) is None
     blind = cg.day("quiet", persistence_s=900).moment([])
     assert blind.seen_s(blind.slots[0]) is None
 

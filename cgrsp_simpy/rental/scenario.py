@@ -646,7 +646,9 @@ def trace(
     return Scenario(Path(path).name, log, *fleet, market, terms=terms or Terms())
 
 
-def _fleet(slots: int | Sequence[str], gpus: str, free_types: bool) -> tuple[Any, ...]:
+def _fleet(
+    slots: int | Sequence[str], gpus: str, free_types: bool
+) -> tuple[tuple[GpuType, ...], tuple[GpuType, ...], bool]:
     """Of a scenario `slots`, `gpus` and `free_types`, with the types of a catalogue."""
     check_one_of("catalogue", str(gpus), CATALOGUES)  # 2025 is a number in a grid
     types = CATALOGUES[str(gpus)]

@@ -279,41 +279,6 @@ def test_spot_on_the_command_line(capsys):
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("run --terms preemption_per_h=-1", "preemption_per_h(=-1.0) must be a number >= 0"),
-        ("run --terms checkpoint_s=20", "checkpoint_s goes with preemption_per_h"),
-        (
-            "run --terms preemption_per_h=1 --terms checkpoint_cost_s=2",
-            "checkpoint_cost_s goes with checkpoint_s",
-        ),
-        (
-            "run --terms restart_s=2",
-            "with preemption_per_h or taken_when_low or suspension",
-        ),
-        (
-            "run --terms preemption_per_h=1 --terms checkpoint_s=200",
-            "checkpoint_s(=200.0) must be less than the longest mean execution time, 100.9 s",
-        ),
-        (
-            "run --terms preemption_per_h=1 --terms checkpoint_s=20 --terms checkpoint_cost_s=150",
-            "checkpoint_s(=20.0) must be at least checkpoint_cost_s, 150 s",
-        ),
-        (
-            "run --terms preemption_per_h=5000",
-            "preemptions of RTX 3090 per hour(=5000.0) must be at most 356.789, as 100.9 s have",
-        ),
-    ],
-)
-def test_wrong_spot_terms_are_one_line(capsys, line, words):
-    assert main(line.split()) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert words in err
-    assert len(err.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
     ("make", "words"),
     [
         (lambda: cg.Preemption("G", -1), "per_h of G"),

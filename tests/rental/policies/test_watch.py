@@ -124,13 +124,13 @@ def test_on_two_scales_a_slot_is_held_while_waiting_takes_longer_than_recovery(m
 
 @pytest.mark.parametrize(
     ("sight", "now_s", "expected"),
-    [("poll:50", 130.0, 20), ("poll:50", 100.0, 50), ("now", 7.0, 0)],
+    [("poll:50", 130.0, 30), ("poll:50", 100.0, 50), ("now", 7.0, 30)],
 )
-def test_watch_looks_again_when_the_stock_is_polled_again(sight, now_s, expected):
-    from cgrsp_simpy.rental.policies.law import next_look_s
-
-    day, _ = offered(1000.0, 700.0, sight=sight)
-    assert next_look_s(day.market, now_s) == expected
+def test_watch_looks_again_when_the_stock_is_polled_again_but_not_too_soon(sight, now_s, expected):
+    day, job = offered(1000.0, 300.0, sight=sight)
+    views = (day.moment([job], now_s, seed=seed) for seed in range(99))
+    low = next(view for view in views if view.status(view.idle[0]) == cg.Status.LOW)
+    assert cg.make_policy("watch")(low) == [cg.Wake(now_s + expected)]
 
 
 def test_watch_may_hurry_no_job_for_its_deadline():

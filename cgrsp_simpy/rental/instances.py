@@ -128,11 +128,9 @@ class Takings:
     def after(self, slot: int, gpu: GpuType, now_s: float) -> float:
         """The first time later than now, seconds; infinite if there is none."""
         key = slot, gpu.name
-        if key not in self._times:
-            self._times[key] = self._drawn(slot, gpu.name)
-            self._next[key] = next(self._times[key])
-        while self._next[key] <= now_s:
-            self._next[key] = next(self._times[key])
+        times = self._times.setdefault(key, self._drawn(slot, gpu.name))
+        while self._next.get(key, -math.inf) <= now_s:
+            self._next[key] = next(times)
         return self._next[key]
 
     def _drawn(self, slot: int, gpu: str) -> Iterator[float]:

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import simpy
-from numpy.random import Generator
 
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.simulation import Process, Simulation
@@ -100,7 +99,6 @@ class Tenant:
     first dispatch. paid: happens with the last bill.
     """
 
-    _luck: Generator | None
     claim: Claim
     gpus: list[GpuType]
     mean_s: float
@@ -114,7 +112,7 @@ class Tenant:
         self.open, self.paid = 0, run.env.event()
         self.delay_s, self.service_s = 0.0, 0.0
         self.first_s = math.nan
-        self._tried, self._luck = False, None
+        self._lucks = self._draws()
 
     # ---- from dispatch to start ----
 
@@ -144,18 +142,18 @@ class Tenant:
         return self.planned_s
 
     def _stock(self, cold: list[GpuType], now_s: float) -> tuple[Status, float]:
-        """Status and delay of the instances that have to come; each time with luck of
-        its own.
-        """
+        """Status and delay of the instances that have to come."""
         if not cold:
             return HIGH, 0.0
-        draws = self.draws
-        if self._tried:
-            self._luck = self._luck or stream(self.run.seed, "attempts", self.job.id)
-            status, delay = self._luck.random(2).tolist()
-            draws = draws._replace(status=status, delay=delay)
-        self._tried = True
-        return provisioning(self.run.stock, cold, now_s, draws)
+        return provisioning(self.run.stock, cold, now_s, next(self._lucks))
+
+    def _draws(self) -> Iterator[Draws]:
+        """The luck of each of its attempts."""
+        yield self.draws
+        luck = stream(self.run.seed, "attempts", self.job.id)
+        while True:
+            status, delay = luck.random(2).tolist()
+            yield self.draws._replace(status=status, delay=delay)
 
     def start(self) -> float:
         """All instances have come; seconds until the job ends, if it is not stopped."""

@@ -138,8 +138,9 @@ class Scenario(Model):
     compared = ("fifo", "spt", "edf", "rh", "cadr")
 
     def __post_init__(self) -> None:
-        for name in ("slots", "gpus"):
+        for name, one in (("slots", "slot"), ("gpus", "GPU type")):
             types = entries_of(name, getattr(self, name), "a list of GpuType")
+            require(len(types) > 0, name, types, f"at least one {one}")
             for each in types:
                 require(isinstance(each, GpuType), name, each, "a list of GpuType")
             object.__setattr__(self, name, types)
@@ -148,8 +149,6 @@ class Scenario(Model):
             require(isinstance(part, kind), name, part, f"a {kind.__name__}")
         made = all(hasattr(self.workload, name) for name in ("jobs", "classes", "generate"))
         require(made, "workload", self.workload, "a workload, such as a PoissonWorkload")
-        require(len(self.slots) > 0, "slots", self.slots, "at least one slot")
-        require(len(self.gpus) > 0, "gpus", self.gpus, "at least one GPU type")
         check_bool("free_types", self.free_types)
         allowed = f"at most {len(self.slots)}, the number of slots"
         for job, gpus in enumerate(widths(self.workload)):

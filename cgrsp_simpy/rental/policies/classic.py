@@ -239,7 +239,7 @@ class Preemptive:
                 job.id,
             ),
         )
-        first = chosen(ranked, len(view.known.fleet))
+        first = fitting(ranked, len(view.known.fleet))
         need = sum(job.gpus for job in first if job not in running) - view.idle_count
         answer: list[Suspend] = []
         for job in reversed(ranked):
@@ -255,7 +255,7 @@ class Preemptive:
         return answer
 
 
-def chosen(ranked: list[Job], slots: int) -> set[Job]:
+def fitting(ranked: list[Job], slots: int) -> set[Job]:
     """The first jobs, as many as there are slots for."""
     first: set[Job] = set()
     for job in ranked:

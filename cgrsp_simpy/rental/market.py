@@ -452,15 +452,15 @@ class Market:
         return HIGH if uniform < high else MEDIUM if uniform < medium else LOW
 
     def below(self, gpu: GpuType, hour: float) -> tuple[float, float]:
-        """Up to where a variate means High stock of a type at an hour of day, and up to where
-        Medium.
+        """Up to where a uniform variate means High stock of a type at an hour of day, and up to
+        where Medium (thesis Eq. 3.1).
         """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].below[int(hour)]
         scaled = gpu.high_stock_probability * self.clock.multiplier_at(hour)
-        high, medium, cap = self.high_cap, self.medium_factor * scaled, self.medium_cap
-        high = scaled if scaled < high else high
-        return high, high + (medium if medium < cap else cap)
+        high = scaled if scaled < self.high_cap else self.high_cap
+        medium = self.medium_factor * scaled
+        return high, high + (medium if medium < self.medium_cap else self.medium_cap)
 
     def band(self, time_s: float) -> int:
         """The index in `change_hours` of the law that holds at a simulated time."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.plots.beside import Mark, label_marks
-from cgrsp_simpy.plots.parts import Several, intervals, legend_above, merged, say
-from cgrsp_simpy.plots.style import MISSED, axes
+from cgrsp_simpy.plots.figure import Row, numbers, where
+from cgrsp_simpy.plots.parts import Several, intervals, legend_above
+from cgrsp_simpy.plots.style import MISSED
 
 # what a cell measures, and its marker
 KINDS = {"wait": "o", "miss": "s", "tardiness": "^", "cost": "D"}
@@ -30,110 +30,41 @@ PLAIN: dict[str, Any] = {"linestyle": "none", "markeredgewidth": 0, "markersize"
 LINEAR = 0.1  # below it the scales are linear, to hold the zeros
 
 
-class Cell(Protocol):
-    """A printed figure beside ours, as the thesis's report judges it."""
-
-    @property
-    def table(self) -> str:
-        """The number of its table."""
-
-    @property
-    def row(self) -> str:
-        """Its row."""
-
-    @property
-    def column(self) -> str:
-        """Its column."""
-
-    @property
-    def part(self) -> str:
-        """Which of two figures in one printed cell."""
-
-    @property
-    def printed(self) -> str:
-        """The printed figure, and its interval where one is printed."""
-
-    @property
-    def ours(self) -> str:
-        """The reproduced figure."""
-
-    @property
-    def half_width(self) -> float:
-        """Half the width of the 95 % interval of the reproduced figure."""
-
-    @property
-    def verdict(self) -> str:
-        """Agrees, or differs."""
-
-    @property
-    def counted(self) -> bool:
-        """Whether it is a mean over seeds that counts."""
-
-
-class Report(Protocol):
-    """Judged cells."""
-
-    @property
-    def cells(self) -> Sequence[Cell]:
-        """Every cell."""
-
-
-def published_vs_reproduced(report: Report, ax: Axes | None = None, **style: Any) -> Axes:
-    """Every counted cell of the thesis's tables: published on x, reproduced with its 95 % interval
-    on y.
-
-    Cells that differ are named by table, row and column.
-
-    report: of `cgrsp thesis`. style: of the marks, as matplotlib's `plot` takes them. Raises
-    InputError for a cell that is none of wait, misses, tardiness and cost.
+def draw(ax: Axes, rows: Sequence[Row]) -> None:
+    """Every counted cell: published on x, reproduced with its 95 % interval on y; those that differ
+    are named by table, row and column.
     """
-    ax = axes(ax, height=1.0)
-    counted = [cell for cell in report.cells if cell.counted]
     for verdict, colour in VERDICTS.items():
         for kind, marker in KINDS.items():
-            cells = [cell for cell in counted if (cell.verdict, _kind(cell)) == (verdict, kind)]
-            x, y, half_widths = _numbers(cells)
-            own = {
-                **PLAIN,
-                "marker": marker,
-                "color": colour,
-                "zorder": 4 if verdict == "differs" else 3,
-            }
+            x, y, half_widths = _numbers(
+                [row for row in where(rows, verdict=verdict) if _kind(row) == kind]
+            )
+            zorder = 4 if verdict == "differs" else 3
             intervals(ax, x, y, y_half=half_widths, colour=colour, caps=False)
-            ax.plot(x, y, **merged(own, style, Line2D))
-    _scale(ax, counted)
-    _name(ax, counted)
-    if not counted:
-        say(ax, "no counted cells")
+            ax.plot(x, y, **PLAIN, marker=marker, color=colour, zorder=zorder)
+    _scale(ax, rows)
+    _name(ax, rows)
     ax.set(xlabel="published in the thesis", ylabel="reproduced, with 95 % interval")
-    _explain(ax, counted)
-    return ax
+    _explain(ax, rows)
 
 
-def _kind(cell: Cell) -> str:
+def _kind(row: Row) -> str:
     """What a cell measures: the first of KINDS that its part, else its column, speaks of."""
-    text = BY_CAPTION.get(cell.table) or cell.part or cell.column
-    kind = next((kind for kind in KINDS if kind in text), "")
-    require(
-        bool(kind), f"cell of table {cell.table}: column", cell.column, f"of {', '.join(KINDS)}"
-    )
-    return kind
+    text = BY_CAPTION.get(row["table"]) or row["part"] or row["column"]
+    return next(kind for kind in KINDS if kind in text)
 
 
-def _numbers(cells: Sequence[Cell]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _numbers(rows: Sequence[Row]) -> list[np.ndarray]:
     """Published figures, reproduced ones and half widths."""
-    return (
-        np.array([float(cell.printed.split()[0]) for cell in cells]),
-        np.array([float(cell.ours.split()[0]) for cell in cells]),
-        np.array([cell.half_width for cell in cells]),
-    )
+    columns = ("published", "reproduced", "half_width_95")
+    return [np.array(numbers(rows, column)) for column in columns]
 
 
-def _scale(ax: Axes, cells: Sequence[Cell]) -> None:
+def _scale(ax: Axes, rows: Sequence[Row]) -> None:
     """Both axes alike: logarithmic, but linear near zero; and the line on which both
     figures are equal.
     """
-    x, y, _ = _numbers(cells)
+    x, y, _ = _numbers(rows)
     most = 1.5 * max([1.0, *x, *y])
     ticks = [0, *(10.0**power for power in range(-1, 1 + int(np.log10(most))))]
     for name in ("x", "y"):
@@ -144,37 +75,35 @@ def _scale(ax: Axes, cells: Sequence[Cell]) -> None:
     ax.set_aspect("equal")
 
 
-def _name(ax: Axes, counted: Sequence[Cell]) -> None:
+def _name(ax: Axes, rows: Sequence[Row]) -> None:
     """Name cells that differ by table, row, column and part, off the other cells; those of one row
     that lie together share a name.
     """
-    cells = [cell for cell in counted if cell.verdict == "differs"]
-    others = [cell for cell in counted if cell.verdict != "differs"]
     places = grouped(
-        cells,
-        lambda cell: (
-            *(cell.table, cell.row, cell.part, cell.printed),
-            f"{float(cell.ours.split()[0]):.2g}",
+        where(rows, verdict="differs"),
+        lambda row: (
+            *(row[key] for key in ("table", "row", "part", "published")),
+            f"{row['reproduced']:.2g}",
         ),
     )
     marks = {}
     for (table, row, part, *_), there in places.items():
         (at_x, *_), (at_y, *_), halves = _numbers(there)
         half = np.nan_to_num(halves).max()
-        columns = ("\n" if len(there) > 1 else "") + ", ".join(cell.column for cell in there)
+        columns = ("\n" if len(there) > 1 else "") + ", ".join(each["column"] for each in there)
         name = f"{table} {row}, {columns}" + (f": {part}" if part else "")
         marks[name] = Mark(
             np.array([(at_x, at_y)]), np.array([(at_x, at_y - half), (at_x, at_y + half)])
         )
-    x, y, half_widths = map(np.nan_to_num, _numbers(others))
+    x, y, half_widths = map(np.nan_to_num, _numbers(where(rows, verdict="agrees")))
     gap = np.full_like(x, np.nan)
     bars = np.stack([x, y - half_widths, x, y + half_widths, gap, gap], axis=1).reshape(-1, 2)
     label_marks(ax, marks, [VERDICTS["differs"]] * len(marks), bars)
 
 
-def _explain(ax: Axes, cells: Sequence[Cell]) -> None:
+def _explain(ax: Axes, rows: Sequence[Row]) -> None:
     """What markers and colours mean, and how many cells there are of each verdict."""
-    kinds = {verdict: _kinds(cells, verdict) for verdict in VERDICTS}
+    kinds = {verdict: _kinds(rows, verdict) for verdict in VERDICTS}
     handles: list[Line2D | Patch] = [
         Line2D([], [], marker=KINDS[kind], label=UNITS[kind], color=VERDICTS["agrees"], **PLAIN)
         for kind in kinds["agrees"]
@@ -184,11 +113,11 @@ def _explain(ax: Axes, cells: Sequence[Cell]) -> None:
         for kind in kinds["differs"]
     ]
     handles += [Several("differs", differing)] if differing else []
-    agreeing = sum(cell.verdict == "agrees" for cell in cells)
-    legend_above(ax, handles, f"{agreeing} of {len(cells)} cells agree, the others are named")
+    agreeing = len(where(rows, verdict="agrees"))
+    legend_above(ax, handles, f"{agreeing} of {len(rows)} cells agree, the others are named")
 
 
-def _kinds(cells: Sequence[Cell], verdict: str) -> list[str]:
+def _kinds(rows: Sequence[Row], verdict: str) -> list[str]:
     """What the cells of a verdict measure, in the order of KINDS."""
-    there = {_kind(cell) for cell in cells if cell.verdict == verdict}
+    there = {_kind(row) for row in where(rows, verdict=verdict)}
     return [kind for kind in KINDS if kind in there]

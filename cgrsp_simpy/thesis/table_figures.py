@@ -15,7 +15,6 @@ from matplotlib.lines import Line2D
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.agreement import published_vs_reproduced
 from cgrsp_simpy.plots.figure import (
     Figures,
     Handles,
@@ -25,10 +24,10 @@ from cgrsp_simpy.plots.figure import (
 )
 from cgrsp_simpy.plots.month import daily as daily_lines
 from cgrsp_simpy.rental.record import METRICS
+from cgrsp_simpy.thesis import agreement
 from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, PRINTED_AS, Source, number_in
 from cgrsp_simpy.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.thesis.published import PRINTED
-from cgrsp_simpy.thesis.report import Report
 from cgrsp_simpy.thesis.runs import Results
 from cgrsp_simpy.thesis.verdict import SHOWN, Judged, judged
 
@@ -440,21 +439,7 @@ def cells(results: Results) -> list[Row]:
 
 @cells.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    found = [
-        Judged(
-            table=row["table"],
-            row=row["row"],
-            column=row["column"],
-            part=row["part"],
-            printed=repr(row["published"]),
-            ours=repr(row["reproduced"]),
-            half_width=row["half_width_95"],
-            verdict=row["verdict"],
-            counted=row["counted"],
-        )
-        for row in rows
-    ]
-    published_vs_reproduced(Report(None, {"": found}, []), ax=canvas.add_subplot())
+    agreement.draw(canvas.add_subplot(), rows)
 
 
 def log_ticks(ax: Axes, ticks: Sequence[int]) -> None:

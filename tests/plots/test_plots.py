@@ -32,7 +32,6 @@ from cgrsp_simpy import plots
 from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.agreement import published_vs_reproduced
 from cgrsp_simpy.plots.labels import spread
 from cgrsp_simpy.plots.style import (
     COLUMNS_MM,
@@ -46,7 +45,7 @@ from cgrsp_simpy.plots.style import (
     looks,
 )
 from cgrsp_simpy.rental.record import METRICS
-from cgrsp_simpy.thesis.verdict import Judged
+from cgrsp_simpy.thesis import agreement
 
 # thesis Table 5.2
 TEN = ["rh", "cadr", "spt-rescue", "adaptive", "spt", "edf", "lcf", "balanced", "fifo", "random"]
@@ -121,26 +120,17 @@ def sweep_of(names, values=(3, 5, 7)):
     ]
 
 
+COLUMNS = ("table", "row", "column", "part", "published", "reproduced", "half_width_95", "verdict")
 CELLS = [
-    Judged(
-        "5.2",
-        "FIFO",
-        "wait, min",
-        "",
-        "158.77 [155.37, 162.16]",
-        "155.40",
-        4.2,
-        30,
-        0.9,
-        "agrees",
-        True,
-    ),
-    Judged("5.2", "FIFO", "cost, USD", "", "6.15", "6.14", 0.1, 30, 0.1, "agrees", True),
-    Judged("5.2", "EDF", "tardiness, min", "", "3.42", "2.89", 0.9, 30, 0.4, "agrees", True),
-    Judged("5.5", "quiet", "FIFO", "miss, %", "0.0", "0.00", 0.0, 30, 0.0, "agrees", True),
-    Judged("5.5", "normal", "SPT", "wait, min", "5.2", "4.01", 0.3, 30, 4.0, "differs", True),
-    Judged("5.6", "10 %", "FIFO", "", "5.23", "6.40", 0.3, 30, 4.0, "differs", True),
-    Judged("5.3", "RH vs CADR, miss", "d", "", "-0.088", "0.010", 0.5, 30, 0.1, "agrees", False),
+    dict(zip(COLUMNS, cell))
+    for cell in [
+        ("5.2", "FIFO", "wait, min", "", 158.77, 155.40, 4.2, "agrees"),
+        ("5.2", "FIFO", "cost, USD", "", 6.15, 6.14, 0.1, "agrees"),
+        ("5.2", "EDF", "tardiness, min", "", 3.42, 2.89, 0.9, "agrees"),
+        ("5.5", "quiet", "FIFO", "miss, %", 0.0, 0.0, 0.0, "agrees"),
+        ("5.5", "normal", "SPT", "wait, min", 5.2, 4.01, 0.3, "differs"),
+        ("5.6", "10 %", "FIFO", "", 5.23, 6.40, 0.3, "differs"),
+    ]
 ]
 
 
@@ -452,13 +442,11 @@ def test_daily_draws_the_days_of_one_month_and_their_kinds(replication, month, a
     assert len(ax.patches) == 6
 
 
-def test_published_vs_reproduced_draws_the_counted_cells(ax):
-    published_vs_reproduced(SimpleNamespace(cells=CELLS), ax=ax)
+def test_printed_beside_reproduced_shows_every_cell(ax):
+    agreement.draw(ax, CELLS)
     *lines, diagonal = ax.lines
     found = sorted((x, y) for line in lines for x, y in zip(*line.get_data()))
-    assert found == sorted(
-        (float(cell.printed.split()[0]), float(cell.ours)) for cell in CELLS if cell.counted
-    )
+    assert found == sorted((cell["published"], cell["reproduced"]) for cell in CELLS)
     assert np.array_equal(*diagonal.get_data())
     assert sorted(text.get_text() for text in ax.texts) == [
         "5.5 normal, SPT: wait, min",
@@ -480,9 +468,6 @@ DRAW = {
     "sweep_lines": lambda **more: plots.sweep_lines(sweep_of(TEN), "miss_pct", **more),
     "pareto": lambda **more: plots.pareto(study_of(MADE_UP), published={"rh": (8.0, 20.3)}, **more),
     "daily": lambda **more: plots.daily(SimpleNamespace(days=DAYS), **more),
-    "published_vs_reproduced": lambda **more: published_vs_reproduced(
-        SimpleNamespace(cells=CELLS), **more
-    ),
 }
 DAYS = [
     {
@@ -501,7 +486,7 @@ every_function = pytest.mark.parametrize("draw", DRAW.values(), ids=DRAW)
 
 def test_every_function_is_among_them():
     drawing = {name for name in plots.__all__ if callable(getattr(plots, name))}
-    assert {*DRAW, "animate", "styled"} == drawing | {"published_vs_reproduced"}
+    assert {*DRAW, "animate", "styled"} == drawing
 
 
 @every_function
@@ -780,10 +765,6 @@ def test_failed_runs_leave_gaps():
 def test_a_study_in_which_every_run_failed_is_told():
     with pytest.raises(cg.InputError, match="unknown metric 'wait_min'"):
         plots.policy_bars(cg.compare(cg.day("hectic", jobs=40), [broken], range(2)), "wait_min")
-
-
-def test_no_counted_cells():
-    assert drawn(published_vs_reproduced(SimpleNamespace(cells=[]))) == ["no counted cells"]
 
 
 # ---- Labels ----

@@ -19,6 +19,7 @@ from cgrsp_simpy.cli.options import (
     add_study,
     cells_of,
     check_work,
+    executor_of,
     formatted,
     policies_of,
     reading_of,
@@ -39,6 +40,7 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.model.checks import InputError, check_whole, read_as, require
 from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.policy import READERS, pairs
 from cgrsp_simpy.model.table import aligned
 
 log = logging.getLogger(__name__)
@@ -186,9 +188,7 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
 
 def _ranks(text: str) -> dict[str, float]:
     """Numbers by name from "high=100,normal=10"."""
-    told = f"qos(={text!r}) must be names with numbers, high=100,normal=10"
-    pairs = (part.rpartition("=") for part in text.split(","))
-    return {name: read_as(float, value, told) for name, _, value in pairs}
+    return pairs(text.split(","), lambda _: READERS[float], "name=number, such as high=100")
 
 
 def _replay(given: argparse.Namespace) -> Answer:
@@ -225,7 +225,7 @@ def _table(given: argparse.Namespace) -> Answer:
     loads, seeds = _loads(given.loads), seeds_of(given)
     schedulers = len(table.STATIC + table.DYNAMIC)
     check_work(given, 3 * table.JOBS * schedulers * len(loads) * len(seeds))
-    found = table.studies(loads, seeds, executor=given.workers)
+    found = table.studies(loads, seeds, executor=executor_of(given))
     rows, tested = table.rows(found), table.claims(found)
     verdicts = {
         setting: {

@@ -30,8 +30,6 @@ GRAPHS = (
     "er:n=300,degree=3, training:stages=4, star:n=11, a WfFormat file (.json), or FILE.csv:JOB of"
     " Alibaba's batch tasks"
 )
-
-
 SERVERS = fields_of(Servers)
 
 
@@ -104,10 +102,8 @@ def _scenario(given: argparse.Namespace) -> Scenario:
     if given.budget is None:
         return _placed(given)
     budget = Budget(**given.budget)
-    texts = [given.policy] if given.action == "run" else COMPARED
-    if given.action != "run" and given.policies is not None:
-        texts = policies_of(given.policies)
-    if not any(map(is_search, texts)):
+    named = given.policy if given.action == "run" else given.policies
+    if not any(map(is_search, COMPARED if named is None else policies_of(named))):
         raise InputError(f"--budget goes with a search: {', '.join(SEARCHES)}")
     return _placed(given, budget=budget)
 

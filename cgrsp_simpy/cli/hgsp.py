@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -26,6 +25,7 @@ from cgrsp_simpy.cli.options import (
     add_study,
     cells_of,
     check_work,
+    executor_of,
     formatted,
     policies_of,
     seeds_of,
@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 USUAL = "tasks1"
 WAYS = (
     "A plan is frozen: it is made ahead with every arrival known, and its order is carried out."
-    " With --replan, or name:replan_s=60, it is made anew of what has arrived and not started."
+    " With --replan-s, or name:replan_s=60, it is made anew of what has arrived and not started."
     " A rule (wspt, edd, atc) can be asked online, as tasks arrive (atc:online=true);"
     " so is one's own policy, a function of a view in a file (own.py:function). Service times"
     " are log-normal about the planned ones. Where reality is not as planned, each scheduler is"
@@ -113,7 +113,8 @@ OF_ORLIB = {
     "machines": Field("machines", int, "identical; due dates are divided by it", 1),
     "tasks": Field("tasks", int, "of each instance in it (known of wt40.txt, wt50.txt, wt100.txt)"),
 }
-REALITY = ("noise", "delay_s", "unknown_arrivals", "moves", "seconds", "replan_s")
+OF_SCHEDULER = ("moves", "seconds", "replan_s")
+REALITY = ("noise", "delay_s", "unknown_arrivals", *OF_SCHEDULER)
 
 
 def _add_tasks(parser: argparse.ArgumentParser) -> None:
@@ -164,16 +165,12 @@ def _check_options(given: argparse.Namespace, schedulers: Sequence[str]) -> None
     allowed = "one of --level, --instance and --orlib"
     require(len(sources) < 2, "sources of the instance", sources, allowed)
     for option in given_of(given, *OF_SCHEDULER):
-        open_to = [name.partition(":")[0] for name in schedulers if not _says(name, option)]
-        owners = OWNERS[option]
-        if not set(open_to) & set(owners):
+        open_to = {name.partition(":")[0] for name in schedulers if not _says(name, option)}
+        if open_to.isdisjoint(OWNERS[option]):
             raise InputError(
                 f"{flag(option)} has no effect beside {', '.join(schedulers)}; it goes with"
-                f" {' or '.join(owners)}"
+                f" {' or '.join(OWNERS[option])}"
             )
-
-
-OF_SCHEDULER = ("moves", "seconds", "replan_s")
 
 
 def _says(scheduler: str, option: str) -> bool:
@@ -288,7 +285,6 @@ def _table(given: argparse.Namespace) -> Answer:
     policies = names if given.policies is None else given.policies.split(",")
     for name in policies:
         check_one_of("policy", name, names)
-    workers = given.workers or os.cpu_count()
-    rows = table_one(given.tasks, seeds_of(given), policies, workers)
+    rows = table_one(given.tasks, seeds_of(given), policies, executor_of(given))
     lines = aligned(cells_of(rows, _told))
     return formatted(given, {"rows": rows}, rows, lambda: "\n".join(lines))

@@ -158,11 +158,8 @@ def answer(study: Results, given: argparse.Namespace) -> Answer:
         log.info("results are in %s", given.out)
     if study.failures and given.format != "table":
         log.warning("%s", failures_told(study)[-1])
-    if given.format == "json":
-        text = study.json().rstrip("\n")
-    else:
-        text = csv_text(study.rows).rstrip("\n") if given.format == "csv" else str(study)
-    return Answer(text, 1 if study.failures else 0)
+    made = {"json": study.json, "csv": lambda: csv_text(study.rows), "table": study.__str__}
+    return Answer(made[given.format]().rstrip("\n"), 1 if study.failures else 0)
 
 
 # ---- figures ----

@@ -28,7 +28,7 @@ from cgrsp_simpy.cli.options import (
 )
 from cgrsp_simpy.cli.watch import add_show, check_show, draw, watch
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import InputError, check_whole, read_as, require
+from cgrsp_simpy.model.checks import check_whole, require
 from cgrsp_simpy.model.files import number_or_text
 from cgrsp_simpy.model.policy import pairs
 from cgrsp_simpy.model.table import csv_text, figure_text, json_text
@@ -197,16 +197,10 @@ def _precision(text: str | None, module: Module) -> dict[str, float] | None:
     """Figure -> relative half width, from "0.05" or "a=0.1,b=0.05"."""
     if text is None:
         return None
-    wanted = {}
-    for part in text.split(","):
-        figure, _, width = part.rpartition("=")
-        figure = figure or module.model.precise
-        if figure in wanted:
-            raise InputError(f"--precision: {figure} is given twice")
-        named = module.model.tested[1 % len(module.model.tested)]
-        allowed = f"a number > 0, or figures and numbers, such as {named}=0.1"
-        wanted[figure] = read_as(float, width, f"--precision(={text!r}) must be {allowed}")
-    return wanted
+    named = module.model.tested[1 % len(module.model.tested)]
+    form = f"a number > 0, or figures and numbers, such as {named}=0.1"
+    parts = (part if "=" in part else f"{module.model.precise}={part}" for part in text.split(","))
+    return pairs(parts, lambda _: (float, form), form, "--precision: ")
 
 
 def swept(module: Module, given: argparse.Namespace) -> Answer:

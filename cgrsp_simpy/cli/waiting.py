@@ -170,9 +170,9 @@ def _scenario(given: argparse.Namespace) -> Scenario:
         check_work(given, source.jobs, kept=source.jobs)
         columns: list[Any] = list(map(np.concatenate, zip(*source.chunks(given.seed))))
         source = ListedJobs(*columns)  # all that there are
-    own: dict[str, Any] = {"prices": prices, "errors": _errors(given), "sizes": _sizes(given)}
-    own |= given_of(given, "work_conserving", "order")
-    scenario = Scenario(source, machines=_machines(given), **own)
+    own = given_of(given, "work_conserving", "order")
+    own |= {"errors": Mispredictions(**given.errors or {}), "sizes": _sizes(given)}
+    scenario = Scenario(source, machines=_machines(given), prices=prices, **own)
     if given.action == "compare":
         given.policies = ",".join(_steady(scenario, policies_given(given, scenario)))
     return scenario
@@ -219,10 +219,6 @@ def _prices(given: argparse.Namespace) -> Prices:
     for note in prices.notes:
         log.warning("%s", note)
     return prices
-
-
-def _errors(given: argparse.Namespace) -> Mispredictions:
-    return Mispredictions(**given.errors or {})
 
 
 def _drawn_of(given: argparse.Namespace) -> dict[str, Any]:
@@ -303,9 +299,13 @@ def _formula(given: argparse.Namespace) -> dict[str, Any]:
     """The arguments that `analyze` and `optimum` share."""
     if given.duration is not None:
         check_number("--duration", given.duration, above=0)
-    parts = {"prices": _prices(given), "errors": _errors(given), "duration_h": given.duration}
     own = ExponentialJobs(1, **given_of(given, *OF_LOAD))
-    return {**{name: getattr(own, name) for name in OF_LOAD}, **parts}
+    return {
+        **{name: getattr(own, name) for name in OF_LOAD},
+        "prices": _prices(given),
+        "errors": Mispredictions(**given.errors or {}),
+        "duration_h": given.duration,
+    }
 
 
 def _analyze(given: argparse.Namespace) -> Answer:

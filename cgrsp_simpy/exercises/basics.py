@@ -50,11 +50,11 @@ FIRST_S = 10.0  # the first arrival
 
 def four_jobs(policy: str) -> Run:
     """The lecture's four jobs."""
-    jobs = [
+    jobs = tuple(
         Job(i, at_s, at_s + 3600.0, level)
         for i, (at_s, level) in enumerate(((FIRST_S, 4), (25.0, 1), (30.0, 3), (55.0, 2)))
-    ]
-    return simulate(plain(JobList(tuple(jobs)), (10.0, 20.0, 30.0, 40.0)), policy)
+    )
+    return simulate(plain(JobList(jobs), (10.0, 20.0, 30.0, 40.0)), policy)
 
 
 def wait_of_those_who_wait_s(run: Run) -> float:

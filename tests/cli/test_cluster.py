@@ -1,6 +1,7 @@
 """`cgrsp cluster`, its study and the paper's table: answers, resumption, real logs, bad input."""
 
 import json
+import os
 import re
 from math import inf
 from pathlib import Path
@@ -14,6 +15,7 @@ from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.paper import table
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.compare import compare
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -227,6 +229,20 @@ def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refuse
             )
 
 
+def test_the_table_is_made_by_a_process_a_core_unless_told(monkeypatch, capsys):
+    taken = []
+
+    def studies(*_, executor):
+        taken.append(executor)
+        raise InputError("enough")
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    monkeypatch.setattr(table, "studies", studies)
+    said(capsys, "table", "--seeds", "2", status=2)
+    said(capsys, "table", "--seeds", "2", "--workers", "3", status=2)
+    assert taken == [7, 3]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -234,7 +250,11 @@ def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refuse
         (("none.swf",), "none.swf: No such file"),
         (("three.swf", "--policies", "best"), "scheduler 'best'"),
         (("three.swf", "--what-if", "nodes=many"), "what-if nodes(='many') must be a whole number"),
-        (("three.swf", "--qos", "high"), "qos(='high') must be names with numbers"),
+        (
+            ("three.swf", "--qos", "high"),
+            "'high' must be of the form name=number, such as high=100",
+        ),
+        (("three.swf", "--qos", "high=1,high=2"), "high is given twice"),
         (("three.swf", "--cluster", "none.csv"), "none.csv: No such file"),
         (("three.swf", "--cluster", "4x1"), "needs 8 GPUs; the cluster has 4"),
     ],

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-import pytest
 from support import check_bad_input, outcome, output
 
 import cgrsp_simpy as cg
@@ -51,9 +50,8 @@ def test_the_command_writes_it_once(tmp_path, capsys):
     assert file.read_text() == "mine"
 
 
-@pytest.mark.parametrize("slots", [5])
-def test_it_is_read_as_any_log(slots):
-    log = cg.trace(LOG, slots=slots)
+def test_it_is_read_as_any_log():
+    log = cg.trace(LOG)
     assert log.jobs == JOBS
     assert 0.3 < log.known().offered_load < 0.9
     assert [row["customer"] for row in cg.simulate(log, "fifo").by("customer")] == list(CUSTOMERS)

@@ -218,6 +218,12 @@ def test_outputs_are_shown_beside_their_commands():
     assert all(SHOWN.values())
 
 
+def test_the_readme_counts_the_models_beside_the_thesis():
+    modules = {path.parent.name for path in (ROOT / "cgrsp_simpy").glob("*/scenario.py")}
+    named = {6: "six", 7: "seven"}[len(modules - {"rental"})]
+    assert f"and {named} neighbouring\nmodels" in PAGES["README"]
+
+
 def test_the_readme_is_short_and_its_links_lead_somewhere():
     text = PAGES["README"]
     assert len(text.splitlines()) <= 150

@@ -282,11 +282,7 @@ def gallery(readme: Path) -> str:
     folder = _up(readme.parent)
     text = _index(readme)
     text = re.sub(r"(!\[.*?\])\(([^)]+\.png)\)", rf"\1({folder}/\2)", text)
-    text = re.sub(r"\[([^]]*)\]\(([^):]+\.csv)\)", rf"{{download}}`\1 <{folder}/\2>`", text)
-    lone = re.findall(r"(?<!!)\[[^]]*\]\((?!http)([^)]+)\)", text)
-    for link in lone:
-        text = text.replace(f"({link})", f"(https://example.invalid/{link})")
-    return text
+    return re.sub(r"\[([^]]*)\]\(([^):]+\.csv)\)", rf"{{download}}`\1 <{folder}/\2>`", text)
 
 
 def _seen(readme: Path) -> str:

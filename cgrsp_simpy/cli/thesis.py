@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(
         figure,
         ("--seeds N", int, "replications of every table (default: the thesis's)"),
-        ("--policies A,B", str, "in place of the thesis's; of others nothing is published"),
+        ("--policies P,P", str, "in place of the thesis's; of others nothing is published"),
     )
     add_pairs(figure, "scenario", known, "that each scenario has in place of its own")
     for action in (figures, figure):

@@ -1,6 +1,7 @@
 """The parser: helps that fit a screen, one way to name a thing, words of the last release."""
 
 import argparse
+import re
 import shutil
 import sys
 
@@ -36,6 +37,13 @@ def test_a_help_fits_a_screen_and_all_of_it_says_more(path, capsys):
     assert max(map(len, [*short.splitlines(), *long.splitlines()])) <= WIDTH
     assert all(name in short for each in ALL[path]._actions for name in each.option_strings[-1:])
     assert len(long) >= len(short) - 100  # of common options the line may be broken otherwise
+
+
+def test_a_help_names_no_option_that_there_is_not(capsys):
+    known = {name for parser in ALL.values() for name in parser._option_string_actions}
+    for path in ALL:
+        told = re.findall(r"(?<![\w-])--[a-z][a-z-]*", outcome(capsys, *path, "-h", "all")[1])
+        assert known.issuperset(told), path
 
 
 @pytest.mark.parametrize("path", LEAVES, ids=" ".join)

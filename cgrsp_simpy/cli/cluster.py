@@ -117,11 +117,12 @@ def _scenario(given: argparse.Namespace) -> Scenario:
 
 def _warn_of_left_out(scenario: Scenario) -> None:
     """Say which schedulers are not compared because they look at what a log does not tell."""
-    lacks = {
-        name: columns for name in COMPARED if (columns := scenario.lacks(make_scheduler(name)))
-    }
-    if lacks:
-        needs = [f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items()]
+    needs = [
+        f"{name} (needs {' and '.join(columns)})"
+        for name in COMPARED
+        if (columns := scenario.lacks(make_scheduler(name)))
+    ]
+    if needs:
         said = "%s does not tell what these schedulers look at; they are left out: %s"
         log.warning(said, scenario.offered, ", ".join(needs))
 

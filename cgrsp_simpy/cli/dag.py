@@ -147,21 +147,18 @@ def _correlate(given: argparse.Namespace) -> Answer:
     check_whole("--seed", given.seed, least=0)
     scenario = _placed(given)
     found = correlate(scenario.draw(given.seed), given.pairs, given.seed, given.concentration)
-    pairs = zip(found.spd_s.tolist(), found.ftg_s.tolist())
     told = {
         name: {"coefficient": getattr(found, name), "ci95": getattr(found, f"{name}_ci95")}
         for name in ("pearson", "spearman")
     }
     values = {"setting": str(scenario), "seed": given.seed, "pairs": given.pairs, **told}
+    pairs = zip(found.spd_s.tolist(), found.ftg_s.tolist())
     rows = [{"spd_s": spd, "ftg_s": ftg} for spd, ftg in pairs]
+    printed = {"pearson": "0.16 to 0.57, mean 0.46", "spearman": "mean 0.51"}
+    form = "{:10} {coefficient:6.3f}  [{ci95[0]:.3f}, {ci95[1]:.3f}]  {}"
     lines = [
         f"{scenario}, {given.pairs} pairs of random plans: correlation of SPD and FTG,"
-        " 95 % interval; published"
+        " 95 % interval; published",
+        *(form.format(name, printed[name], **value) for name, value in told.items()),
     ]
-    printed = {"pearson": "0.16 to 0.57, mean 0.46", "spearman": "mean 0.51"}
-    for name, value in told.items():
-        low, high = value["ci95"]
-        lines.append(
-            f"{name:10} {value['coefficient']:6.3f}  [{low:.3f}, {high:.3f}]  {printed[name]}"
-        )
     return formatted(given, values, rows, lambda: "\n".join(lines))

@@ -85,9 +85,9 @@ def _copy(script: Path, folder: Path) -> list[Path]:
     """Copy a lecture; nothing if one of its files is there already."""
     number = script.name[:2]
     picture = f"lecture_{int(number)}.png" if number.isdigit() else f"{script.stem}.png"
-    own = [script.name, f"{script.stem}.out", picture]
-    answers = [f"answers/{script.name}", f"answers/{script.stem}.out"]
-    names = [name for name in own + answers if (script.parent / name).is_file()]
+    own = (script.name, f"{script.stem}.out")
+    every = (*own, picture, *(f"answers/{name}" for name in own))
+    names = [name for name in every if (script.parent / name).is_file()]
     for name in names:
         _free("--copy", folder, name)
     for name in names:

@@ -265,13 +265,15 @@ BY = ("--by COLUMN", str, "figures by the values of a column of the log, such as
 def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> Answer:
     """Rows by the values of a column of a log, in the format asked for."""
     if given.by in rows[0]:  # of one run
-        rows = [{"by": given.by, "value": row[given.by], **row} for row in rows]
-        rows = [{name: row[name] for name in row if name != given.by} for row in rows]
+        names = [name for name in rows[0] if name != given.by]
+        rows = [
+            {"by": given.by, "value": row[given.by], **{name: row[name] for name in names}}
+            for row in rows
+        ]
     own = [{name: row[name] for name in list(row)[1:]} for row in rows]
     lines = [[given.by, *list(rows[0])[2:]]]
     lines += [[str(row["value"]), *map(_shown, list(row.values())[2:])] for row in rows]
-    table = "\n".join(aligned(lines))
-    return formatted(given, {"by": given.by, "rows": own}, rows, lambda: table)
+    return formatted(given, {"by": given.by, "rows": own}, rows, lambda: "\n".join(aligned(lines)))
 
 
 def _shown(value: Any) -> str:

@@ -17,9 +17,10 @@ def carry_out(given: argparse.Namespace) -> Answer:
     """One line a policy."""
     lines = []
     for name, factory in (POLICIES | PREEMPTIVE).items():
-        defaults = inspect.signature(factory).parameters.values()
-        # as one gives them: true, false
-        parameters = " ".join(f"{item.name}={item.default}".lower() for item in defaults)
+        parameters = " ".join(
+            f"{item.name}={item.default}".lower()  # as one gives them: true, false
+            for item in inspect.signature(factory).parameters.values()
+        )
         lines.append(
             f"{name:<10}  {SECTIONS[name]:<6}  {summary(factory.__doc__)}"
             + (f" [{parameters}]" if parameters else "")

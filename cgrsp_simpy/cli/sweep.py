@@ -33,8 +33,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     pattern.check_free(given, grid)
     refuse(given, "left out where the grid has the name of a day", "scenario", "day", "trace")
     now = scenario_of(given)  # of what the options say beside the days
-    market = now.market
-    require(not market.series, "--market", given.market, "without files where days are swept")
+    require(not now.market.series, "--market", given.market, "without files where days are swept")
     policies, seeds = pattern.policies_given(given, now), seeds_of(given)
     most = given.jobs or max(jobs for _, jobs in DAYS.values())
     points = math.prod(map(len, grid.values()))

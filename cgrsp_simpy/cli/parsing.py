@@ -184,7 +184,13 @@ class Parser(argparse.ArgumentParser):
         """The help: positional arguments and groups first, --help and the like last."""
         self._action_groups.sort(key=lambda group: group is self._optionals)
         if self._subparsers is None:
-            names = [f"[{each.metavar}]" for each in self._get_positional_actions()]
+            names = [
+                " ".join([*each.option_strings, str(each.metavar)])
+                if each.required
+                else f"[{each.metavar}]"
+                for each in self._actions
+                if each.required or not each.option_strings
+            ]
             self.usage = " ".join([self.prog, *names, "[options]"])
             own = self.epilog if self.formatter_class is Full else None
             formats = "|".join(self.get_default("formats") or ())

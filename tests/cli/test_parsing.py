@@ -39,6 +39,19 @@ def test_a_help_fits_a_screen_and_all_of_it_says_more(path, capsys):
     assert len(long) >= len(short) - 100  # of common options the line may be broken otherwise
 
 
+@pytest.mark.parametrize(
+    ("line", "usage"),
+    [
+        ("cluster replay", "LOG [options]"),
+        ("run", "[FILE.toml] [options]"),
+        ("waiting analyze", "--policy P [options]"),
+    ],
+)
+def test_a_usage_puts_brackets_about_what_may_be_left_out_alone(line, usage, capsys):
+    out = outcome(capsys, *line.split(), "--help")[1]
+    assert out.startswith(f"usage: cgrsp {line} {usage}\n")
+
+
 def test_a_help_names_no_option_that_there_is_not(capsys):
     known = {name for parser in ALL.values() for name in parser._option_string_actions}
     for path in ALL:

@@ -64,11 +64,18 @@ def _kind(hint: Any) -> Any:
 
 
 def _told_of(made: Callable[..., Any]) -> dict[str, str]:
-    """By name what a docstring has in its section of parameters, in one line each."""
-    _, _, section = (inspect.getdoc(made) or "").partition("\nParameters\n----------\n")
+    """By name what a docstring says of parameters, in a section or as "name: text.", one line each,
+    without marks of reStructuredText.
+    """
+    prose, _, section = (inspect.getdoc(made) or "").partition("\nParameters\n----------\n")
     section = re.split(r"\n\n?\w+\n-+\n", section)[0]
     entries = re.findall(r"^(\w[^:\n]*)(?: :.*)?\n((?:(?: .*)?(?:\n|\Z))+)", section, re.M)
-    return {name: " ".join(text.split()) for names, text in entries for name in names.split(", ")}
+    _, *parts = re.split(r"(?<=\. )(\w+(?:, \w+)*): ", " ".join(prose.split()))
+    return {
+        name: re.sub(r" \[\d+\]_|`| Raises .*", "", " ".join(text.split()))
+        for names, text in [*zip(parts[::2], parts[1::2]), *entries]
+        for name in names.split(", ")
+    }
 
 
 def flag(option: str) -> str:

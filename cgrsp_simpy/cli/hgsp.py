@@ -91,7 +91,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(table, ("--tasks FOLDER", str, folder))
     add_study(table, 20, out=False)
     table.set_defaults(carry_out=_table)
-    printed = "some of fifo,greedy,sagreedy (default: all; sagreedy takes minutes without `fast`)"
+    printed = (
+        "some of fifo,greedy,sagreedy (default: all; sagreedy takes minutes without the extra fast)"
+    )
     add_options(table, ("--policies P,P", str, printed))
     one = actions.add_parser("solve", help="one instance by one scheduler")
     names = f"{', '.join(SCHEDULERS)}, or own.py:function"

@@ -24,9 +24,8 @@ POLICIES = ",".join(Scenario.compared)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    mix = ",".join(f"{kind}={share:g}" for kind, share in THESIS_MIX.items())
-    shares = {name: Field(name, float) for name in DAYS}
-    add_pairs(parser, "mix", shares, f"day types and their probabilities (default: {mix})")
+    shares = {name: Field(name, float, "probability", THESIS_MIX[name]) for name in DAYS}
+    add_pairs(parser, "mix", shares, "types of day; without these as in the thesis")
     add_options(
         parser,
         ("--days N", int, "days of a month (default: %(default)s)", 30),

@@ -216,6 +216,7 @@ def executor_of(given: argparse.Namespace) -> int | None:
 # ---- logs ----
 
 READING = fields_of(read_log, "format", "window", "strict")
+READING["format"] = Field("format", str, f"{', '.join(FORMATS)} (default: by the file's name)")
 
 
 def add_log(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 
-from cgrsp_simpy.cli.fields import Field, add_pairs, fields_of, given_of
+from cgrsp_simpy.cli.fields import add_pairs, fields_of, given_of
 from cgrsp_simpy.cli.options import (
     Answer,
     add_gallery,
@@ -26,7 +26,7 @@ from cgrsp_simpy.thesis.verdict import DIFFERS
 log = logging.getLogger(__name__)
 
 MOST_SEEDS = 10_000  # hours
-VARIED = "tight_fraction jobs rate_per_s free_types clock persistence_s sight".split()
+VARIED = "slots tight_fraction jobs rate_per_s free_types clock persistence_s sight".split()
 LEAST_SHARE_PCT, MOST_RMS_Z = 93.0, 1.15
 
 
@@ -59,13 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N.M",
         help="a number of the thesis, or slots, thresholds, reservations, stock, queue, cells",
     )
-    known = {"slots": Field("slots", int), **fields_of(day, *VARIED)}
     add_options(
         figure,
         ("--seeds N", int, "replications of every table (default: the thesis's)"),
         ("--policies P,P", str, "in place of the thesis's; of others nothing is published"),
     )
-    add_pairs(figure, "scenario", known, "that each scenario has in place of its own")
+    add_pairs(
+        figure, "scenario", fields_of(day, *VARIED), "that each scenario has in place of its own"
+    )
     for action in (figures, figure):
         add_gallery(action, "figures", only=False)
         action.set_defaults(carry_out=_figures)

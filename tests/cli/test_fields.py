@@ -65,6 +65,19 @@ def test_name_kind_default_and_help_are_the_parameters_own():
     assert found["fan"].help == "Whether it has one."
 
 
+def test_what_a_docstring_says_in_prose_is_told_too():
+    def bake(heat_c: float, trays: int = 2) -> None:
+        """Bake. heat_c: degrees [1]_ of
+        an `Oven`. trays: how many. Raises InputError for none.
+        """
+
+    found = fields_of(bake)
+    assert [item.help for item in found.values()] == [
+        "degrees of an Oven.",
+        "how many. (default: 2)",
+    ]
+
+
 def test_a_dataclass_is_one_option_of_pairs_which_may_be_given_again():
     parser = argparse.ArgumentParser()
     add_fields(parser, Kitchen)

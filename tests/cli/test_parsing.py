@@ -63,6 +63,7 @@ def test_a_help_names_no_option_that_there_is_not(capsys):
 def test_every_option_says_what_it_is(path):
     for each in LEAVES[path]._actions:
         assert each.help, each.option_strings
+        assert not re.search(r":$|`|\[\d\]_", each.help, re.M), each.help
         assert "_" not in "".join(each.option_strings)
 
 

@@ -30,6 +30,7 @@ from cgrsp_simpy.llm.requests import WEIGHTS, Offered, RequestList, read_request
 from cgrsp_simpy.llm.scenario import Scenario
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import Roofline, StepTable, read_steps
+from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.table import aligned
 
 NOTE = (
@@ -37,7 +38,10 @@ NOTE = (
     " authors' loop counts the requests that run twice."
 )
 LOG = "such as a CSV of TIMESTAMP, ContextTokens, GeneratedTokens"
-OF_LOG = {"weight": Field("weight", str, f"of a request: {' or '.join(WEIGHTS)}", "equal")}
+OF_LOG = {
+    "format": Field("format", str, ", ".join(FORMATS), "azure"),
+    "weight": Field("weight", str, f"of a request: {' or '.join(WEIGHTS)}", "equal"),
+}
 TARGETS = ("ttft_target_s", "tpot_target_s")
 
 

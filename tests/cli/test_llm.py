@@ -47,6 +47,9 @@ def test_a_policy_is_run_listed_stepped_and_drawn(capsys, tmp_path, monkeypatch)
     out = output(capsys, "llm", "run", *few, "--service", "gpus=4", *shown)
     assert "replicas: 1(2003) -" in out
     assert gantt.stat().st_size > 1000
+    assert "alibaba, sacct (default: azure)" in " ".join(
+        told(capsys, "run", "-h", "all")[1].split()
+    )
     line = told(capsys, "run", *few, "--show", "events")[1].splitlines()[0]
     assert line.endswith("job 1              request 1, 2000 prompt tokens, 3 to come, weight 1")
 

@@ -76,10 +76,9 @@ class Dispatches:
     ) -> None:
         market, stock = scenario.market, Stock(scenario.market, seed)
         self.units, self.step_s = units, step_s
-        fleet = tuple(dict.fromkeys(scenario.slots))
-        gpus = scenario.gpus if scenario.free_types else fleet
+        gpus = scenario.types
         self.pool = [0] * len(gpus) if scenario.free_types else list(range(len(gpus)))
-        sizes = [len(scenario.slots)] if scenario.free_types else map(scenario.slots.count, fleet)
+        sizes = [len(scenario.slots)] if scenario.free_types else map(scenario.slots.count, gpus)
         self.slots = np.array(list(sizes), float)
         self.levels, levels = levels_of(scenario, drawn, units.weighed)
         self.jobs = [Group(job.submit_s, job.deadline_s, c) for (job, _), c in zip(drawn, levels)]

@@ -238,8 +238,9 @@ def fleets(scenario: Scenario, spot: Spot | None = None) -> Fleets:
                 found[f"plus {gpu.name}"] = partial(_plus, scenario, gpu)
     if spot is not None:
         _on_spot(scenario, gpus[0], spot, len(scenario.slots))  # refused before the work
-        rented = gpus if scenario.free_types else dict.fromkeys(scenario.slots)
-        found |= {f"spot {gpu.name}": partial(_on_spot, scenario, gpu, spot) for gpu in rented}
+        found |= {
+            f"spot {gpu.name}": partial(_on_spot, scenario, gpu, spot) for gpu in scenario.types
+        }
     return found
 
 

@@ -24,12 +24,8 @@ from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.scenario import Scenario
 
 STEPS_S = (1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0)
-MOST_SLOTS, MOST_JOBS, MOST_STEPS, MOST_WORK = (
-    2,
-    12,
-    1500,
-    1e10,
-)  # steps of the horizon; multiplications
+MOST_SLOTS, MOST_JOBS = 2, 12
+MOST_STEPS, MOST_WORK = 1500, 1e10  # steps of the horizon; multiplications
 
 
 def grid(
@@ -38,14 +34,13 @@ def grid(
     """The finest grid on which all can be done in seconds, up to when all jobs are done one after
     the other; None where there is none.
     """
-    gpus = scenario.gpus if scenario.free_types else scenario.slots
     slots, jobs = len(scenario.slots), len(drawn)
     if slots > MOST_SLOTS or jobs > MOST_JOBS:
         return None
-    longest_s = longest_execution_s(gpus, levels_of(scenario, drawn)[0])
+    longest_s = longest_execution_s(scenario.types, levels_of(scenario, drawn)[0])
     longest_s += max(most for _, most in scenario.market.delay_s)
     end_s = drawn[-1][0].submit_s + jobs * longest_s
-    choices = len(scenario.gpus) if scenario.free_types else 1
+    choices = len(scenario.types) if scenario.free_types else 1
     for step_s in STEPS_S:
         steps = math.ceil(end_s / step_s) + 1
         work = jobs * 2 ** (jobs - 1) * slots * choices * steps ** (slots + 1)
@@ -57,9 +52,9 @@ def grid(
 def least_cost(own: Dispatches, scenario: Scenario) -> float:
     """The least expected cost, of all jobs on all slots."""
     shape, jobs = (own.end + 1,) * len(scenario.slots), own.jobs
-    fleet = list(dict.fromkeys(scenario.slots))
+    choices = scenario.types
     types = [
-        range(len(scenario.gpus)) if scenario.free_types else (fleet.index(gpu),)
+        range(len(choices)) if scenario.free_types else (choices.index(gpu),)
         for gpu in scenario.slots
     ]
     free = np.indices(shape)

@@ -26,6 +26,7 @@ from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
 from cgrsp_simpy.plots.parts import FAINT, Several, beside_point, dots, told
@@ -94,10 +95,8 @@ FIGURES = Figures("dag_", Runs)
 
 def by(rows: list[Row], column: str, *names: str) -> dict[Any, Floats]:
     """The values of a column by those of others, in the order of the rows."""
-    found: dict[Any, list[float]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[name] for name in names), []).append(row[column])
-    return {key: np.array(values) for key, values in found.items()}
+    found = grouped(rows, lambda row: tuple(row[name] for name in names))
+    return {key: np.array([row[column] for row in own]) for key, own in found.items()}
 
 
 def _beside(own: Floats, other: Floats) -> str:

@@ -9,7 +9,7 @@ nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from random import Random
 
@@ -111,15 +111,21 @@ class Level:
         )
 
 
-def _course(cluster: str, load: float) -> Level:
-    sizes_gb = tuple(float(gb) for gb in range(6, 25))
-    return Level(1000, cluster, load, (0.0, 0.0), (10.0, 50.0), (10.0, 800.0), sizes_gb, 4, True)
-
-
 # Arrivals within 2500 s (tasks1, tasks2), 1500 s and 1000 s; three GPUs have a speed of 190.
+_TASKS1 = Level(
+    tasks=1000,
+    cluster="small",
+    load=1000 * 405 / (2500 * 190),
+    slack=(0.0, 0.0),
+    slack_s=(10.0, 50.0),
+    workload=(10.0, 800.0),
+    memory_gb=tuple(float(gb) for gb in range(6, 25)),
+    greatest_weight=4,
+    uniform_gaps=True,
+)
 LEVELS = {
-    "tasks1": _course("small", 1000 * 405 / (2500 * 190)),
-    "tasks2": _course("medium", 1000 * 405 / (2500 * 380)),
+    "tasks1": _TASKS1,
+    "tasks2": replace(_TASKS1, cluster="medium", load=1000 * 405 / (2500 * 380)),
     "tasks3": Level(1500, "small", 1500 * 450 / (1500 * 190), (0.8, 1.5)),
     "tasks4": Level(2000, "large", 2000 * 500 / (1000 * 570), (0.5, 1.0), workload=(200.0, 800.0)),
 }

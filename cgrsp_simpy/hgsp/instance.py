@@ -9,7 +9,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,7 @@ from cgrsp_simpy.model.checks import (
     check_whole,
     entries_of,
     order_columns,
+    read_as,
     refuse,
     require,
     set_columns,
@@ -187,11 +187,12 @@ class Instance:
     def _warn_of_late(self) -> None:
         late = np.flatnonzero(self.deadline_s < self.arrival_s)
         if len(late) and not self.free_s.any():  # of a plan that is made anew it has been said
-            many = f"{len(late)} of {self.tasks} tasks have their deadline before they arrive"
             log.warning(
-                "%s: %s, the first of them %s; they count as late",
+                "%s: %d of %d tasks have their deadline before they arrive, the first of them %s;"
+                " they count as late",
                 self.name,
-                many,
+                len(late),
+                self.tasks,
                 self._called(late[0] + 1),
             )
 
@@ -314,14 +315,13 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
             check_keys("the file", table, ("gpu",))
             gpus = [make(Gpu, entry, "[[gpu]]") for entry in entries(table, "gpu")]
         else:
-            gpus = [_gpu(line, row) for line, row in csv_rows(path, GPU_COLUMNS)]
-    require(len(gpus) > 0, f"{path}: GPUs", 0, "at least one")
+            gpus = [
+                make(Gpu, {"name": row["name"], **numbers}, f"line {line}")
+                for line, row in csv_rows(path, GPU_COLUMNS)
+                for numbers in [{name: _number(line, name, row[name]) for name in GPU_COLUMNS[1:]}]
+            ]
+        require(len(gpus) > 0, "GPUs", 0, "at least one")
     return tuple(gpus)
-
-
-def _gpu(line: int, row: dict[str, str]) -> Gpu:
-    numbers = {column: _number(line, column, row[column]) for column in GPU_COLUMNS[1:]}
-    return make(Gpu, {"name": row["name"], **numbers}, f"line {line}")
 
 
 def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False) -> Instance:
@@ -381,10 +381,7 @@ def _timed(cells: dict[str, str], gpus: tuple[Gpu, ...]) -> list[str]:
 
 
 def _number(line: int, column: str, text: str | None) -> float:
-    try:
-        return float(text or "")
-    except ValueError:
-        raise InputError(f"line {line}: {column}(={text!r}) must be a number") from None
+    return read_as(float, text or "", f"line {line}: {column}(={text!r}) must be a number")
 
 
 # n of the instances in the OR-Library's files of weighted tardiness, by their names. The number of
@@ -407,39 +404,22 @@ def read_orlib(
     check_each(check_whole, {"index": index, "machines": machines}, least=1)
     if tasks is not None:
         check_whole("tasks of an instance", tasks, least=1)
-    try:
-        with text_of(path, "ascii") as file:
-            numbers = np.array(file.read().split(), dtype=np.float64)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except ValueError:
-        raise InputError(f"{path}: not a list of numbers") from None
-    n = tasks or ORLIB_TASKS.get(Path(path).stem) or _refuse_to_guess(path, len(numbers))
-    held = len(numbers) // (3 * n)
-    fits = len(numbers) > 0 and len(numbers) % (3 * n) == 0
-    require(
-        fits,
-        f"{path}: numbers",
-        len(numbers),
-        f"a multiple of {3 * n}, three for each of {n} tasks",
-    )
-    require(index <= held, f"{path}: index", index, f"a number from 1 to {held}")
+    with faults_of(path), text_of(path, "latin-1") as file:
+        numbers = read_as(
+            lambda text: np.array(text.split(), np.float64), file.read(), "not a list of numbers"
+        )
+        n, number = tasks or ORLIB_TASKS.get(Path(path).stem), len(numbers)
+        if n is None:
+            sizes = [n for n in ORLIB_TASKS.values() if number and number % (3 * n) == 0]
+            fitting = " or ".join(f"{number // (3 * n)} instances of {n}" for n in sizes)
+            could = f" ({fitting} would fit)" if sizes else ""
+            told = f"{number} numbers do not tell how many tasks an instance has{could}"
+            raise InputError(f"{told}; give it (tasks=N)")
+        allowed = f"a multiple of {3 * n}, three for each of {n} tasks"
+        require(number > 0 and number % (3 * n) == 0, "numbers", number, allowed)
+        held = number // (3 * n)
+        require(index <= held, "index", index, f"a number from 1 to {held}")
     times, weights, due = numbers.reshape(held, 3, n)[index - 1]
     none = np.zeros(n)
     gpus = tuple(Gpu(f"machine {number + 1}", 0.0, 1.0) for number in range(machines))
     return Instance(times, none, due / machines, weights, none, gpus, f"{Path(path).stem} {index}")
-
-
-def _refuse_to_guess(path: str | Path, numbers: int) -> NoReturn:
-    fitting = [
-        f"{numbers // (3 * n)} instances of {n}"
-        for n in ORLIB_TASKS.values()
-        if numbers and numbers % (3 * n) == 0
-    ]
-    could = f" ({' or '.join(fitting)} would fit)" if fitting else ""
-    raise InputError(
-        f"{path}: {numbers} numbers do not tell how many tasks an instance has{could};"
-        " give it (tasks=N)"
-    )

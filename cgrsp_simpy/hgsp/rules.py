@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -90,27 +91,22 @@ def decide(
 def dispatch(instance: Instance, priority: Priority) -> Schedule:
     """The schedule that a rule makes, as planned, when tasks are revealed as they arrive."""
     sequences = [list[int]() for _ in instance.gpus]
-    ends = [(free_s, j) for j, free_s in enumerate(instance.free_s.tolist())]
-    heapify(ends)
-    idle, waiting = set[int](), list[int]()
-    arrivals, coming = instance.arrival_s.tolist(), 0
-    while coming < instance.tasks or waiting:
-        now_s = min(
-            arrivals[coming] if coming < instance.tasks else np.inf, ends[0][0] if ends else np.inf
-        )
-        while coming < instance.tasks and arrivals[coming] <= now_s:
-            waiting.append(coming)
-            coming += 1
-        while ends and ends[0][0] <= now_s:
-            idle.add(heappop(ends)[1])
-        if not (waiting and idle):
-            continue
-        pairs = decide(columns_of(instance, waiting), priority, list(idle), now_s)
-        for task, j in [(waiting[place], j) for place, j in pairs]:
-            waiting.remove(task)
-            idle.remove(j)
-            sequences[j].append(task)
-            heappush(ends, (now_s + instance.times_s.item(task, j), j))
+    free_s, arrivals, waiting = instance.free_s.tolist(), instance.arrival_s.tolist(), list[int]()
+    moments = sorted({*free_s, *arrivals})  # a heap
+    come = 0
+    while moments:
+        now_s = heappop(moments)
+        arrived = bisect_right(arrivals, now_s)
+        waiting += range(come, arrived)
+        come = arrived
+        idle = [j for j, end_s in enumerate(free_s) if end_s <= now_s]
+        if waiting and idle:
+            pairs = decide(columns_of(instance, waiting), priority, idle, now_s)
+            for task, j in [(waiting[place], j) for place, j in pairs]:
+                waiting.remove(task)
+                sequences[j].append(task)
+                free_s[j] = now_s + instance.times_s.item(task, j)
+                heappush(moments, free_s[j])
     return from_sequences(instance, sequences)
 
 

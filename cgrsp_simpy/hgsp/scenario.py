@@ -224,7 +224,9 @@ class Scenario(Model):
         return {**figures, "lower_bound": bound, "gap_pct": gap}
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        return {"jobs": int(chosen.sum()), **schedule_of(run).of_tasks(chosen)}
+        found, jobs = schedule_of(run), int(chosen.sum())
+        hours = float(((found.finish_s - found.start_s)[chosen] / 3600).sum())
+        return {"jobs": jobs, "gpu_hours": hours, **found.of_tasks(chosen)}
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
         """One dict a task, as of `Schedule.rows`, and what was planned under

@@ -63,7 +63,7 @@ class Schedule:
         jobs, makespan_s = self.instance, float(self.finish_s.max())
         busy_s = float((self.finish_s - self.start_s).sum())
         return {
-            **self._of_tasks(slice(None)),
+            **self.of_tasks(slice(None)),
             "makespan_s": makespan_s,
             "utilisation_pct": 100
             * busy_s
@@ -71,11 +71,7 @@ class Schedule:
         }
 
     def of_tasks(self, chosen: Any) -> dict[str, float]:
-        """The metrics that are those of tasks, of some of them, and the hours that they run."""
-        run_s = (self.finish_s - self.start_s)[chosen]
-        return {"gpu_hours": float((run_s / 3600).sum()), **self._of_tasks(chosen)}
-
-    def _of_tasks(self, chosen: Any) -> dict[str, float]:
+        """The metrics that are those of tasks, of some of them."""
         jobs, finish_s = self.instance, self.finish_s[chosen]
         weight, flow_s = jobs.weight[chosen], finish_s - jobs.arrival_s[chosen]
         late = int((finish_s > jobs.deadline_s[chosen]).sum())
@@ -119,12 +115,9 @@ class Schedule:
         to_s: seconds.
         """
         granted_s = self.start_s if self.granted_s is None else self.granted_s
-        columns = zip(
-            self.gpu.tolist(), granted_s.tolist(), self.start_s.tolist(), self.finish_s.tolist()
-        )
-        return claims_table(
-            [(id, ((j, 1),), *times_s, ()) for id, (j, *times_s) in enumerate(columns, start=1)]
-        )
+        columns = (self.gpu, granted_s, self.start_s, self.finish_s)
+        rows = enumerate(zip(*(column.tolist() for column in columns)), start=1)
+        return claims_table([(id, ((j, 1),), *times_s, ()) for id, (j, *times_s) in rows])
 
     @property
     def timeline(self) -> Timeline:
@@ -196,11 +189,6 @@ class Solution:
     bound: float = 0.0
     optimal: bool = False
     failure: str = ""
-
-
-def weighted_tardiness(instance: Instance, finish_s: Sequence[float]) -> float:
-    """Eq. 1 of completion times of shape (tasks,)."""
-    return float(instance.weight @ np.maximum(0.0, np.asarray(finish_s) - instance.deadline_s))
 
 
 def greedy_assignment(

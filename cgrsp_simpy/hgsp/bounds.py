@@ -165,20 +165,13 @@ def _used(
     model: npt.NDArray[np.intp], start_s: Floats, finish_s: Floats, edges_s: Floats, models: int
 ) -> scipy.sparse.csr_array:
     """Seconds of each run, a column, in each interval of its model."""
-    rows, columns, seconds = [], [], []
-    intervals = len(edges_s) - 1
+    intervals, used = len(edges_s) - 1, []
     for interval, (begin_s, end_s) in enumerate(pairwise(edges_s)):
         within_s = np.minimum(finish_s, end_s) - np.maximum(start_s, begin_s)
         runs = np.flatnonzero(within_s > 0)
-        rows.append(model[runs] * intervals + interval)
-        columns.append(runs)
-        seconds.append(within_s[runs])
-    return _matrix(
-        np.concatenate(seconds),
-        np.concatenate(rows),
-        np.concatenate(columns),
-        (models * intervals, len(model)),
-    )
+        used.append((within_s[runs], model[runs] * intervals + interval, runs))
+    values, rows, columns = map(np.concatenate, zip(*used))
+    return _matrix(values, rows, columns, (models * intervals, len(model)))
 
 
 def _worth(instance: Instance, models: list[_Model], edges_s: Floats, prices: Floats) -> float:

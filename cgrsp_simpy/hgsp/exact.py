@@ -28,9 +28,9 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
     within the limit.
 
     A search's schedule bounds the program, and is the answer where nothing better was found
-    in time. Where the solver fails with its presolve, it is tried without; if it fails again, the
-    answer says so, and a warning is logged; its bound is then that of
-    `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises InputError for a limit of 0 or less.
+    in time. Where the solver fails with its presolve, it is tried without; if it fails again, a
+    warning is logged, and the bound is that of `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises
+    InputError for a limit of 0 or less.
     """
     check_number("time_limit_s", time_limit_s, above=0)
     require(
@@ -61,7 +61,7 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
         log.warning(
             "%s: the solver failed, with presolve and without: %s", instance.name, found.message
         )
-        return Solution(known, bound=least, failure=str(found.message))
+        return Solution(known, bound=least)
     schedules = [known] if found.x is None else [known, model.schedule(found.x)]
     best = min(schedules, key=lambda schedule: schedule.weighted_tardiness)
     bound = least if found.mip_dual_bound is None else max(least, float(found.mip_dual_bound))
@@ -117,11 +117,12 @@ class _Model:
         return {self._s[i]: 1.0, **dict(zip(self._x[i], self._times_s[i]))}
 
     def _assign(self, i: int) -> None:
-        self._rows.append((dict.fromkeys(self._x[i], 1.0), 1.0, 1.0))  # Eq. 2
         late = {**{name: -factor for name, factor in self._completion(i).items()}, self._t[i]: 1.0}
-        # T_i >= c_i - d_i, of Eq. 1
-        self._rows.append((late, -self.instance.deadline_s[i], np.inf))
-        self._rows.append((self._completion(i), -np.inf, self._latest_s[i]))
+        self._rows += [
+            (dict.fromkeys(self._x[i], 1.0), 1.0, 1.0),  # Eq. 2
+            (late, -self.instance.deadline_s[i], np.inf),  # T_i >= c_i - d_i, of Eq. 1
+            (self._completion(i), -np.inf, self._latest_s[i]),
+        ]
 
     def _keep_apart(self, i: int, k: int) -> None:
         """Eq. 6: of two tasks on one GPU either precedes the other, and ends before it starts;

@@ -287,8 +287,14 @@ class Scenario(Model):
     ) -> Simulation:
         instance = self.draw(seed) if drawn is None else drawn
         plan, tasks = policy.plan(instance, seed), self._arriving(instance, seed)
-        made = policy.policy(plan, seed)
-        run = Simulation(self, made, seed, drawn=tasks, records=records, listener=listener)
+        run = Simulation(
+            self,
+            policy.policy(plan, seed),
+            seed,
+            drawn=tasks,
+            records=records,
+            listener=listener,
+        )
         run.plan = plan
         return run
 
@@ -308,13 +314,11 @@ def schedule_of(run: Run) -> Schedule:
 
     Raises RuntimeError if a plan did not come out as planned although all is certain.
     """
-    plan: Plan = run.plan
-    jobs = run.jobs
+    plan, jobs = run.plan, run.jobs
     start_s, finish_s, granted_s = (jobs[name] for name in ("start_s", "finish_s", "dispatch_s"))
     gpu = jobs["gpu_number"] - 1
     measured = Schedule(plan.instance, gpu, start_s, finish_s, granted_s, run.policy)
     if run.scenario.is_certain and plan.planner.is_frozen:
-        assert plan.solution is not None
         own = plan.solution.schedule
         same = np.array_equal(measured.gpu, own.gpu)
         if not (same and np.allclose(measured.finish_s, own.finish_s, rtol=ROUNDING, atol=0)):

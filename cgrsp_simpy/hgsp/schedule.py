@@ -180,15 +180,13 @@ class Solution:
     """What a scheduler answers.
 
     course: of a search, step by step. bound: a lower bound that it has proven, if any. optimal:
-    whether the schedule is proven to be the best. failure: what a solver says of why it stopped
-    without an answer, "" if it did not.
+    whether the schedule is proven to be the best.
     """
 
     schedule: Schedule
     course: Sequence[Any] = ()
     bound: float = 0.0
     optimal: bool = False
-    failure: str = ""
 
 
 def greedy_assignment(

@@ -12,6 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from cgrsp_simpy.logs import Tags, read_log
+from cgrsp_simpy.logs.market import name_of
 from cgrsp_simpy.model.checks import (
     InputError,
     check_entries,
@@ -90,8 +91,7 @@ class RequestList:
                 whole=whole,
             )
         set_columns(self, columns | dict.fromkeys(TOKENS, "i8"), "request")
-        order = np.argsort(self.arrival_s, kind="stable")
-        order_columns(self, (*columns, "request_names"), order)
+        order_columns(self, (*columns, "request_names"), np.argsort(self.arrival_s, kind="stable"))
 
     @property
     def requests(self) -> int:
@@ -175,13 +175,12 @@ def read_requests(
     found = read_log(path, format, window=window, strict=strict, columns=columns)
     found = found.usable("LLM requests", ("submit_s", *TOKENS), {})
     prompt, output = (np.maximum(found[name].astype(int), 1) for name in TOKENS)
-    name = found.path.name.removesuffix(".gz").rpartition(".")[0]
     return RequestList(
         found["submit_s"] - found["submit_s"][0],
         prompt,
         output,
         WEIGHTS[weight](prompt),
-        name,
+        name_of(found.path),
         tuple(map(str, found.line.tolist())),
         found.tags,
     )

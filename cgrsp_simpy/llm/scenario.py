@@ -21,7 +21,7 @@ from cgrsp_simpy.llm.policies import POLICIES, View
 from cgrsp_simpy.llm.requests import Offered, RequestList
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import Roofline, StepTable, StepTime, llama2_70b
-from cgrsp_simpy.model.checks import InputError, check_fields, check_number, require
+from cgrsp_simpy.model.checks import check_fields, check_number, refuse, require
 from cgrsp_simpy.model.metric import Metric, summed
 from cgrsp_simpy.model.streams import Draw
 
@@ -164,10 +164,13 @@ class Scenario(Model):
     def _check_room(self, requests: RequestList) -> None:
         """Refuse requests of which one has no room in an empty cache."""
         tokens, most = requests.prompt_tokens + requests.output_tokens, self.service.kv_tokens
-        for place in np.flatnonzero(tokens > most)[:1].tolist():
-            named = f"request {requests.request_names[place]}"
-            told = f"{named} needs a cache of {tokens[place]} tokens"
-            raise InputError(f"{told}; a replica of {self.service} has {most}")
+        refuse(
+            tokens > most,
+            lambda place: (
+                f"request {requests.request_names[place]} needs a cache of {tokens[place]} tokens;"
+                f" a replica of {self.service} has {most}"
+            ),
+        )
 
     # ---- figures, rows and pictures ----
 

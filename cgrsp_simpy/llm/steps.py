@@ -110,7 +110,7 @@ class Surface:
         self.batches = sorted({batch for batch, _ in cells})
         self.ratios = [
             fmean(
-                time_s / along(tokens, self.tokens, self.times_s)
+                time_s / max(along(tokens, self.tokens, self.times_s), self.floor_s)
                 for (own, tokens), time_s in cells.items()
                 if own == batch
             )

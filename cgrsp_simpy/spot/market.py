@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -245,13 +246,10 @@ class Traces:
 
     def __post_init__(self) -> None:
         series = entries_of("series", self.series, "at least one Series")
-        known = [*series, *([] if self.on_demand is None else [self.on_demand])]
-        require(
-            len(series) > 0 and all(isinstance(each, Series) for each in known),
-            "series",
-            series,
-            "at least one Series",
-        )
+        known = len(series) > 0 and all(isinstance(each, Series) for each in series)
+        require(known, "series", series, "at least one Series")
+        own = self.on_demand is None or isinstance(self.on_demand, Series)
+        require(own, "on_demand", self.on_demand, "a Series")
         object.__setattr__(self, "series", series)
         check_number("history", self.history, above=0)
         require(
@@ -352,7 +350,7 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
     for line, text in enumerate(lines, 1):
         try:
             told = json.loads(text)
-            times_s.append(zoned(told["timestamp"])[0].timestamp())
+            times_s.append(zoned(told["timestamp"])[0].replace(tzinfo=UTC).timestamp())
             found.append(
                 {name: (own["count"], own["min"]) for name, own in told["by_provider"].items()}
             )

@@ -125,10 +125,6 @@ class Market:
         """The least cost of who knows all that is to come, found when first asked for."""
         return _Program(self).solved()
 
-    def place_name(self, place: int) -> str:
-        """What a listing calls a place."""
-        return f"spot in {self.zones[place].name}" if place < len(self.zones) else "on demand"
-
 
 class _Program:
     """The dynamic program. In its arrays a row is where the job has an instance: a zone, or on

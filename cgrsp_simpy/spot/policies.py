@@ -136,8 +136,7 @@ def omniscient(market: Market) -> Policy:
 
     def carry_out(view: View) -> Iterator[Any]:
         """Where the plan has the job now."""
-        now = [held.place for held in plan if held.from_s <= view.now_s < held.to_s]
-        place = now[0] if now else None
+        place = next((held.place for held in plan if held.from_s <= view.now_s < held.to_s), None)
         if place != view.on:
             yield view.job, place
         times_s = [time_s for held in plan for time_s in (held.from_s, held.to_s)]

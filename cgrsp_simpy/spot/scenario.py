@@ -36,11 +36,10 @@ from cgrsp_simpy.spot.market import (
 )
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import COMPARED, POLICIES
-from cgrsp_simpy.spot.view import View
+from cgrsp_simpy.spot.view import ROUNDING_S, View
 
 MOST_ZONES = 50
 WORK = 500  # a run takes about as long as so many jobs of the thesis's model
-ROUNDING_S = 1e-6  # computing below this is done: sums of doubles
 LATE_S = 1e-3  # who ends later than the deadline by less is in time: sums of doubles
 
 METRICS = {
@@ -147,8 +146,7 @@ class Scenario(Model):
         return slots([*["spot"] * self.number_of_zones, "on demand"], "place")
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, Market]]:
-        job = self.job
-        number = self.number_of_zones
+        job, number = self.job, self.number_of_zones
         drawn = self.source.draw(number, job.deadline_s, draw.seed)
         yield 0.0, job, Market(job, drawn[:number], self.checkpoints, *drawn[number:])
 
@@ -176,7 +174,8 @@ class Scenario(Model):
         instance is taken, or left. Whether it is done.
         """
         (market, held), job, end = run.plan, stay.job, "done"
-        run.tell("dispatch", stay, market.place_name(stay.granted))
+        spot = "spot in " * (stay.granted < len(market.zones))
+        run.tell("dispatch", stay, spot + market.places[stay.granted].name)
         try:
             yield run.timeout(job.overhead_s)
             stay.start()
@@ -247,8 +246,9 @@ class Scenario(Model):
     @property
     def job(self) -> Job:
         """The job, in seconds."""
-        times_h = self.hours, self.deadline, self.overhead
-        work_s, deadline_s, overhead_s = (float(round(time_h * HOUR_S)) for time_h in times_h)
+        work_s, deadline_s, overhead_s = (
+            float(round(hours * HOUR_S)) for hours in (self.hours, self.deadline, self.overhead)
+        )
         prices = self.spot_usd_per_h, self.on_demand_usd_per_h
         return Job(0, work_s, deadline_s, overhead_s, *prices)
 
@@ -274,16 +274,16 @@ def figures(course: Course) -> dict[str, float]:
     job, zones, kept = market.job, len(market.zones), market.checkpoints
     split: dict[str, float] = dict.fromkeys(("executing", "changeover", "wasted"), 0)
     computed_s, at, moves = 0.0, 0, 0.0
-    for place, from_s, to_s, end in held:
-        usd, ready_s = market.places[place].usd, from_s + job.overhead_s
-        moves += market.moving_usd(market.regions[at], place)
-        at = place if place < zones else at
-        if Stay(place, from_s, to_s, end).wasted(job.overhead_s):
-            split["wasted"] += usd(from_s, to_s)
+    for stay in held:
+        usd, ready_s = market.places[stay.place].usd, stay.from_s + job.overhead_s
+        moves += market.moving_usd(market.regions[at], stay.place)
+        at = stay.place if stay.place < zones else at
+        if stay.wasted(job.overhead_s):
+            split["wasted"] += usd(stay.from_s, stay.to_s)
         else:
-            split["changeover"] += usd(from_s, ready_s)
-            split["executing"] += usd(ready_s, to_s)
-            computed_s += to_s - ready_s
+            split["changeover"] += usd(stay.from_s, ready_s)
+            split["executing"] += usd(ready_s, stay.to_s)
+            computed_s += stay.to_s - ready_s
     rents = [(place < zones, market.places[place].usd(*times_s)) for place, *times_s, _ in held]
     only_s, storing = job.work_s + job.overhead_s, kept.storing_usd_per_h / HOUR_S
     only_usd = market.places[zones].usd(0.0, only_s) + storing * only_s

@@ -29,7 +29,7 @@ from cgrsp_simpy.model.policy import PlaceError, Wake
 from cgrsp_simpy.spot.market import Checkpoints, Job, Price, Stretch
 from cgrsp_simpy.spot.optimum import Market
 
-ROUNDING_S = 1e-6  # a rule holds from a time on although its sum of doubles is below by so much
+ROUNDING_S = 1e-6  # of sums of doubles: less computing left is none, a rule holds so much earlier
 
 
 class ZoneView(NamedTuple):

@@ -95,6 +95,11 @@ def test_a_log_gives_arrivals_from_the_first_and_tokens_and_the_rest_as_asked(lo
     assert read_requests(log_of(HEAD + GOOD)).weight.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize(("name", "told"), [("log.csv", "log"), ("a.b.csv", "a.b"), ("log", "log")])
+def test_requests_of_a_log_are_named_after_its_file(file, name, told):
+    assert read_requests(file(HEAD + GOOD, name=name)).name == told
+
+
 # A row that is none -> what is said of it; it is line 4
 BAD_ROWS = [
     ("yesterday,5,5", "TIMESTAMP(='yesterday')"),

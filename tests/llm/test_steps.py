@@ -101,6 +101,13 @@ def test_a_larger_batch_takes_the_line_of_the_smallest_by_a_factor():
     assert surface(1, 1) == 1.0  # never less than the shortest
 
 
+def test_where_the_line_falls_to_nothing_a_factor_is_of_the_shortest_time():
+    """One prompt takes 10 ms for 100 tokens and 30 for 200: the line is at 0 for 50."""
+    surface = Surface({(1, 100): 0.01, (1, 200): 0.03, (2, 50): 0.01})
+    assert surface(2, 50) == surface(2, 60) == 0.01
+    assert surface(2, 200) == pytest.approx(0.03)
+
+
 def test_a_step_of_both_phases_prefills_a_token_more_for_each_that_decodes():
     assert PAIR(1, 500, 12, 9000) == PAIR(1, 512, 0, 0)
     assert PAIR(1, 1, 32, 18432) == PAIR(0, 0, 32, 18432)  # the decoding takes longer

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -133,6 +134,24 @@ def test_offers_are_a_zone_a_provider_whose_instances_are_kept(tmp_path):
     assert b.status.tolist() == [True, False, True]
     assert (a.prices, b.prices) == (((0, 2.0),), ((0, 1.5), (2, 1.0)))
     assert read_traces([path], needed=3).series[0].status.tolist() == [True, False, False]
+
+
+def test_offers_are_of_the_clock_of_the_world(tmp_path, monkeypatch):
+    """Also where the clock of the machine leaps to summer time."""
+    path = tmp_path / "offers.jsonl"
+    moments = [f"2025-03-30T{hour:02}:{minute}:00Z" for hour in range(5) for minute in ("00", "30")]
+    offers = {"a": {"count": 1, "min": 2.0}}
+    path.write_text(
+        "\n".join(json.dumps({"timestamp": own, "by_provider": offers}) for own in moments)
+    )
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    try:
+        time.tzset()
+        [found] = read_traces([path]).series
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert (found.step_s, found.steps) == (1800, 9)
 
 
 GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}

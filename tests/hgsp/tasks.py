@@ -10,17 +10,18 @@ from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
 FAST, SLOW = Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0)
 
 
-def instance_of(*rows, gpus=(FAST, SLOW)):
+def instance_of(*rows, gpus=(FAST, SLOW), **more):
     """Rows of workload, memory, deadline, weight, arrival."""
-    return Instance(*np.array(rows, dtype=float).T, gpus=gpus)
+    return Instance(*np.array(rows, dtype=float).T, gpus=gpus, **more)
 
 
-def simulate(instance, policy):
-    return schedule_of(Scenario(instance).run(policy))
+def simulate(instance, policy, *reality, seed=0):
+    """reality: noise and delay."""
+    return schedule_of(Scenario(instance, *reality).run(policy, seed))
 
 
-def execute(plan):
-    return simulate(plan.instance, Follow(plan))
+def execute(plan, *reality, seed=0):
+    return simulate(plan.instance, Follow(plan), *reality, seed=seed)
 
 
 # Two GPUs; the third task fits on the slow one alone. Worked out below.

@@ -11,7 +11,7 @@ from support import CGRSP, DATA, process
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_instance, read_orlib
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
-from cgrsp_simpy.hgsp.scenario import Scenario, solve
+from cgrsp_simpy.hgsp.scenario import solve
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.model.checks import InputError
@@ -70,11 +70,6 @@ def test_a_task_of_no_weight_makes_way():
     """It comes first, and blocks the GPU for 9 s, unless what is due at 3 goes first."""
     two = instance_of((18, 0, 99, 0, 0), (4, 0, 3, 1, 1), gpus=(FAST,))
     assert value(two, moves=100) == 0
-
-
-def test_the_old_name_says_the_new_one():
-    with pytest.raises(InputError, match="annealing is now search"):
-        Scenario().make_policy("annealing:moves=9")
 
 
 @pytest.mark.slow

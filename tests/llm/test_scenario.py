@@ -1,12 +1,11 @@
 """A service of LLM inference: its figures by hand, the Azure log on it, and bad input."""
 
 import heapq
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support import DATA, STEPS
+from support import DATA, STEPS, check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.llm.scenario import METRICS, TIMES
@@ -56,8 +55,8 @@ def of(name, values):
 
 def test_both_targets_count():
     source = cg.llm.RequestList([0.0], [100], [3], [1.0])
-    for targets, within in (((0.1, 0.01), 100), ((0.09, 0.01), 0), ((0.1, 0.009), 0)):
-        run = cg.llm.Scenario(source, ONE, STEPS, targets[0] + 1e-9, targets[1] + 1e-9).run("fifo")
+    for ttft_s, tpot_s, within in ((0.1, 0.01, 100), (0.09, 0.01, 0), (0.1, 0.009, 0)):
+        run = cg.llm.Scenario(source, ONE, STEPS, ttft_s + 1e-9, tpot_s + 1e-9).run("fifo")
         assert run.summary()["goodput_pct"] == within
 
 
@@ -194,9 +193,7 @@ LISTED = cg.llm.RequestList([0.0, 1.0], [100, 600], [50, 500], [1.0, 1.0])
     ],
 )
 def test_bad_input_is_refused_in_one_line(make, said):
-    with pytest.raises(InputError, match=re.escape(said)) as refused:
-        make()
-    assert "\n" not in str(refused.value)
+    check_refused(make, [said])
 
 
 def test_a_roofline_needs_no_table_of_the_gpu():

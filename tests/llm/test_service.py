@@ -1,12 +1,11 @@
 """A service: its replicas, the room of their caches, and bad input."""
 
-import re
 from pathlib import Path
 
 import pytest
+from support import check_refused
 
 from cgrsp_simpy.llm.service import Service
-from cgrsp_simpy.model.checks import InputError
 
 
 def test_the_default_is_llama_2_70b_on_pairs_of_h100():
@@ -35,8 +34,7 @@ def test_the_default_is_llama_2_70b_on_pairs_of_h100():
     ],
 )
 def test_bad_input_is_refused(own, said):
-    with pytest.raises(InputError, match=re.escape(said)):
-        Service(**own)
+    check_refused(lambda: Service(**own), [said])
 
 
 def test_the_licence_of_the_measurements_is_with_them():

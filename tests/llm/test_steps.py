@@ -1,12 +1,11 @@
 """Step times: what the table gives between its rows, the roofline beside measurements, bad files."""
 
-import re
 from itertools import product
 from pathlib import Path
 from statistics import median
 
 import pytest
-from support import DATA
+from support import DATA, check_refused
 
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import (
@@ -18,7 +17,6 @@ from cgrsp_simpy.llm.steps import (
     llama2_70b,
     read_steps,
 )
-from cgrsp_simpy.model.checks import InputError
 
 MEASURED = DATA / "splitwise" / "perf_model_llama2_70b.csv"
 HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "llm.md"
@@ -123,13 +121,11 @@ def test_the_table_of_the_package_is_the_median_of_the_measurements():
     assert {cell(row): row.ms for row in TABLE.rows} == pytest.approx(medians, abs=0.0006)
 
 
-def test_rows_whose_phases_do_not_add_up_are_left_out(tmp_path):
+def test_rows_whose_phases_do_not_add_up_are_left_out(file):
     """64 prompts of 512 tokens do not fit on two H100: 5.7 s of steps, 84 s in all."""
     head = "hardware,prompt_size,batch_size,token_size,prompt_time,token_time,e2e_time"
     rows = ("h100,512,64,128,360.6,42.3,83891.5,2", "h100,512,2,128,155.8,37.4,4908.3,2")
-    path = tmp_path / "steps.csv"
-    path.write_text("\n".join([f"{head},tensor_parallel", *rows]), encoding="utf-8")
-    assert read_steps(path).rows == (
+    assert read_steps(file("\n".join([f"{head},tensor_parallel", *rows]))).rows == (
         Measured("h100", 2, "prompt", 2, 1024, 155.8),
         Measured("h100", 2, "token", 2, 1152, 37.4),
     )
@@ -162,12 +158,9 @@ HEAD = "gpu,tensor_parallel,phase,batch,tokens,ms\n"
         (HEAD + "h,2,prompt,1\n", "line 2: "),
     ],
 )
-def test_a_file_that_is_no_table_is_refused(tmp_path, text, said):
-    path = tmp_path / "steps.csv"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=re.escape(said)) as refused:
-        read_steps(path)
-    assert str(path) in str(refused.value) and "\n" not in str(refused.value)
+def test_a_file_that_is_no_table_is_refused(file, text, said):
+    path = file(text)
+    check_refused(lambda: read_steps(path), [str(path), said])
 
 
 @pytest.mark.parametrize(
@@ -187,5 +180,4 @@ def test_a_file_that_is_no_table_is_refused(tmp_path, text, said):
     ],
 )
 def test_what_was_not_measured_is_refused(made, said):
-    with pytest.raises(InputError, match=re.escape(said)):
-        made()
+    check_refused(made, [said])

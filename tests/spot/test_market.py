@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from support import check_refused
 
-import cgrsp_simpy as cg
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot.market import (
     Checkpoints,
@@ -93,13 +93,10 @@ def test_zones_of_several_steps_run_on_one_clock():
             assert {(b - a) % series.step_s for a, b in pairwise(polls)} == {0.0}
 
 
-def test_prices_are_those_of_the_time(tmp_path):
+def test_prices_are_those_of_the_time(file):
     prices = [1.0 + (k // 10) / 8 for k in range(200)]
-    path = tmp_path / "us-east-1a.json"
-    path.write_text(
-        json.dumps({"metadata": {"gap_seconds": 600}, "data": [1] * 200, "prices": prices})
-    )
-    trace = read_traces([path])
+    told = {"metadata": {"gap_seconds": 600}, "data": [1] * 200, "prices": prices}
+    trace = read_traces([file(told, "us-east-1a.json")])
     for seed in range(5):
         [zone] = trace.draw(1, 6 * 3600.0, seed)
         first = zone.history.steps
@@ -108,10 +105,8 @@ def test_prices_are_those_of_the_time(tmp_path):
         assert zone.usd(0.0, 6 * 3600.0) == pytest.approx(usd)
         assert zone.usd(300.0, 900.0) == pytest.approx((prices[first] + prices[first + 1]) / 12)
     assert trace.series[0].first(25).prices == ((0, 1.0), (10, 1.125), (20, 1.25))
-    csv = tmp_path / "b.csv"
-    csv.write_text(
-        "time,status,price\n" + "".join(f"{600 * k},up,{prices[k]}\n" for k in range(200))
-    )
+    rows = (f"{600 * k},up,{prices[k]}\n" for k in range(200))
+    csv = file("".join(["time,status,price\n", *rows]), "b.csv")
     assert read_traces([csv]).series[0].prices == trace.series[0].prices
 
 
@@ -120,14 +115,13 @@ def snapshot(minute, **offers):
     return json.dumps({"timestamp": f"2025-10-19T21:{minute:02}:30+00:00", "by_provider": told})
 
 
-def test_offers_are_a_zone_a_provider_whose_instances_are_kept(tmp_path):
-    path = tmp_path / "offers.jsonl"
+def test_offers_are_a_zone_a_provider_whose_instances_are_kept(file):
     listed = [
         snapshot(0, a=(3, 2.0), b=(1, 1.5)),
         snapshot(10, a=(1, 2.0)),
         snapshot(20, b=(4, 1.0)),
     ]
-    path.write_text("\n".join([*listed, snapshot(30, a=(2, 2.5))]))
+    path = file("\n".join([*listed, snapshot(30, a=(2, 2.5))]))
     a, b = read_traces([path]).series
     assert (a.name, a.step_s, a.kept, b.kept) == ("a", 600, True, True)
     assert a.status.tolist() == [True, True, False]
@@ -136,14 +130,12 @@ def test_offers_are_a_zone_a_provider_whose_instances_are_kept(tmp_path):
     assert read_traces([path], needed=3).series[0].status.tolist() == [True, False, False]
 
 
-def test_offers_are_of_the_clock_of_the_world(tmp_path, monkeypatch):
+def test_offers_are_of_the_clock_of_the_world(file, monkeypatch):
     """Also where the clock of the machine leaps to summer time."""
-    path = tmp_path / "offers.jsonl"
     moments = [f"2025-03-30T{hour:02}:{minute}:00Z" for hour in range(5) for minute in ("00", "30")]
     offers = {"a": {"count": 1, "min": 2.0}}
-    path.write_text(
-        "\n".join(json.dumps({"timestamp": own, "by_provider": offers}) for own in moments)
-    )
+    lines = (json.dumps({"timestamp": own, "by_provider": offers}) for own in moments)
+    path = file("\n".join(lines))
     monkeypatch.setenv("TZ", "Europe/Berlin")
     try:
         time.tzset()
@@ -177,14 +169,9 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
         (snapshot(0)[:-1] + "x", "line 1: not of the format"),
     ],
 )
-def test_a_bad_file_of_prices_is_one_line(text, told, tmp_path):
-    path = tmp_path / "bad"
-    path.write_text(text)
-    with pytest.raises(cg.InputError) as error:
-        read_traces([path])
-    assert str(error.value).startswith(f"{path}: ")
-    assert told in str(error.value)
-    assert "\n" not in str(error.value)
+def test_a_bad_file_of_prices_is_one_line(text, told, file):
+    path = file(text)
+    assert check_refused(lambda: read_traces([path]), [told]).startswith(f"{path}: ")
 
 
 def test_regions_are_told_from_names():

@@ -163,7 +163,8 @@ class Instance:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs"))
-        require(len(self.gpus) > 0, "gpus", self.gpus, "at least one GPU")
+        known = len(self.gpus) > 0 and all(isinstance(gpu, Gpu) for gpu in self.gpus)
+        require(known, "gpus", self.gpus, "at least one Gpu")
         if len(self.times_s) and not np.size(self.workload):
             object.__setattr__(self, "workload", np.ones(len(self.times_s)))
         set_columns(self, dict.fromkeys(COLUMNS, "f8"), "task")

@@ -199,21 +199,15 @@ def greedy_assignment(
     the first. order: indices of all tasks. least_start: take the GPU that starts a task first.
     Source: hgsp.txt Section III.A (FIFO: least start) and III.B (Greedy: least finish).
     """
-    arrivals, times = instance.arrival_s.tolist(), instance.times_s.tolist()
-    free_s = instance.free_s.tolist()
-    gpu, start, finish = ([0] * instance.tasks, [0.0] * instance.tasks, [0.0] * instance.tasks)
-    inf = float("inf")
+    gpu, free_s = np.zeros(instance.tasks, np.int64), instance.free_s.copy()
+    start_s, finish_s = np.zeros((2, instance.tasks))
     for task in order:
-        arrival, best, chosen, began, ended = arrivals[task], inf, 0, 0.0, 0.0
-        for j, time in enumerate(times[task]):
-            start_s = free_s[j] if free_s[j] > arrival else arrival
-            finish_s = start_s + time
-            value = start_s if least_start and finish_s < inf else finish_s
-            if value < best:
-                best, chosen, began, ended = value, j, start_s, finish_s
-        gpu[task], start[task], finish[task] = chosen, began, ended
-        free_s[chosen] = ended
-    return Schedule(instance, np.array(gpu), np.array(start), np.array(finish))
+        begin_s = np.maximum(free_s, instance.arrival_s[task])
+        end_s = begin_s + instance.times_s[task]
+        j = np.argmin(np.where(end_s < np.inf, begin_s, np.inf) if least_start else end_s)
+        gpu[task], start_s[task], finish_s[task] = j, begin_s[j], end_s[j]
+        free_s[j] = end_s[j]
+    return Schedule(instance, gpu, start_s, finish_s)
 
 
 def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Schedule:
@@ -221,14 +215,10 @@ def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Sc
 
     sequences: indices of the tasks of each GPU, in its order; every task once.
     """
-    gpu, start, finish = (
-        np.zeros(instance.tasks, np.int64),
-        np.zeros(instance.tasks),
-        np.zeros(instance.tasks),
-    )
+    gpu, (start_s, finish_s) = np.zeros(instance.tasks, np.int64), np.zeros((2, instance.tasks))
     for j, sequence in enumerate(sequences):
         now_s = instance.free_s[j]
         for task in sequence:
-            gpu[task], start[task] = j, max(now_s, instance.arrival_s[task])
-            now_s = finish[task] = start[task] + instance.times_s[task, j]
-    return Schedule(instance, gpu, start, finish)
+            gpu[task], start_s[task] = j, max(now_s, instance.arrival_s[task])
+            now_s = finish_s[task] = start_s[task] + instance.times_s[task, j]
+    return Schedule(instance, gpu, start_s, finish_s)

@@ -31,6 +31,7 @@ import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.logs.market import Series
+from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.spot.market import FREE, HOUR_S, Checkpoints, Job, Price, Stay, Stretch, Zone
 
 Floats = npt.NDArray[np.float64]
@@ -76,9 +77,15 @@ def optimum(
 ) -> Optimum:
     """The least cost of the job, with all that is to come known.
 
-    All times are whole seconds; the deadline leaves room for work and one overhead.
+    All times are whole seconds; the deadline leaves room for work and one overhead. Raises
+    InputError for other times, and without a zone.
     """
-    return Market(job, tuple(zones), checkpoints, on_demand).optimum
+    require(len(zones) > 0, "zones", zones, "at least one Zone")
+    market = Market(job, tuple(zones), checkpoints, on_demand)
+    moves_s = (move.from_s for place in range(len(zones) + 1) for move in market.changes(place))
+    for time_s in (job.work_s, job.deadline_s, job.overhead_s, *moves_s):
+        require(float(time_s).is_integer(), "time", time_s, "whole seconds")
+    return market.optimum
 
 
 @dataclass(frozen=True, eq=False)

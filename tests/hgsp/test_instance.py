@@ -122,7 +122,8 @@ def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
         (lambda: instance_of((1, 50, 1, 1, 0)), ["memory_gb of task 1(=50.0)", "no GPU", "40 GB"]),
         (lambda: Instance([], [], [], [], [], (FAST,)), ["no task"]),
         (lambda: Instance([1], [1, 2], [1], [1], [1], (FAST,)), ["shape of memory_gb"]),
-        (lambda: instance_of((1, 1, 1, 1, 0), gpus=()), ["gpus"]),
+        (lambda: instance_of((1, 1, 1, 1, 0), gpus=()), ["gpus(=()) must be at least one Gpu"]),
+        (lambda: instance_of((1, 1, 1, 1, 0), gpus=("A100",)), ["gpus(=('A100',)) must be at le"]),
         (
             lambda: instance_of((1, 1, 9, 1, 0), gpus=(FAST,), times_s=[[1, 2]]),
             ["shape of times_s(=(1, 2)) must be (1, 1)"],

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support import check_refused
 
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot import expected
@@ -212,6 +213,18 @@ def test_what_costs_nothing_ends_with_the_work_all_the_same():
     found = optimum(terms(2, 6, 1), (free,), Checkpoints(checkpoint_s=60.0, write_s=60.0))
     (stay,) = found.plan
     assert (found.cost_usd, stay.place, stay.from_s, stay.to_s) == (0.0, 0, 60.0, 240.0)
+
+
+@pytest.mark.parametrize(
+    ("work_s", "zones", "said"),
+    [
+        (90.5, (zone([1] * 6),), "time(=90.5) must be whole seconds"),
+        (90.0, (Zone("a", (Stretch(0.0, True), Stretch(7.2, False)), HISTORY),), "time(=7.2)"),
+        (90.0, (), "zones(=()) must be at least one Zone"),
+    ],
+)
+def test_an_optimum_is_of_whole_seconds_and_of_a_zone(work_s, zones, said):
+    check_refused(lambda: optimum(terms(2, 6, 1)._replace(work_s=work_s), zones), [said])
 
 
 @given(cases())

@@ -149,8 +149,8 @@ def generate(level: str | Level, seed: int = 0, gpus: tuple[Gpu, ...] | None = N
     known = AUTHORS_SEEDS.get(name) if seed == 0 else None
     rng = Random(int.from_bytes(stream(seed, "tasks").bytes(16)) if known is None else known)
     rows = np.array([_task(rng, level, arrival_s) for arrival_s in _arrivals(rng, level)])
-    own = {"gpus": gpus or level.gpus, "name": f"{name} seed {seed}"}
-    return Instance(**dict(zip(COLUMNS, rows.T)), **own)  # type: ignore[arg-type]
+    columns = dict(zip(COLUMNS, rows.T))
+    return Instance(**columns, gpus=gpus or level.gpus, name=f"{name} seed {seed}")
 
 
 def _arrivals(rng: Random, level: Level) -> list[float]:

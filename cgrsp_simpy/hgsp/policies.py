@@ -120,14 +120,12 @@ class Replan:
 
     def _planned(self, view: View) -> list[list[Task]]:
         queue = view.queue
-        rows = [[getattr(task, column) for column in COLUMNS] for task in queue]
-        gpus, names = tuple(gpu.kind for gpu in view.places), tuple(task.name for task in queue)
-        columns = dict(zip(COLUMNS, np.array(rows).T))
+        rows = np.array([[getattr(task, column) for column in COLUMNS] for task in queue])
         instance = Instance(
-            **columns,
-            gpus=gpus,
+            **dict(zip(COLUMNS, rows.T)),
+            gpus=tuple(gpu.kind for gpu in view.places),
             name="what waits",
-            task_names=names,
+            task_names=tuple(task.name for task in queue),
             free_s=np.array(view.free_s),
             times_s=view.columns.times_s,
         )

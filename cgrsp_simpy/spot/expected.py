@@ -78,12 +78,9 @@ def transitions(history: Series, ages_h: tuple[float, ...], step_h: float) -> Fl
     classes = len(ages_h)
     rates = np.zeros((2 * classes, 2 * classes))
     for up in (False, True):
-        other = 0 if up else classes
-        for age, rate in enumerate(hazards(history, up, ages_h)):
-            here = up * classes + age
-            rates[here, other] = rate
-            if age + 1 < classes:
-                rates[here, here + 1] = 1 / (ages_h[age + 1] - ages_h[age])
+        own = up * classes + np.arange(classes)
+        rates[own, (not up) * classes] = hazards(history, up, ages_h)
+        rates[own[:-1], own[1:]] = 1 / np.diff(ages_h)
     np.fill_diagonal(rates, -rates.sum(axis=1))
     return np.asarray(scipy.linalg.expm(rates * step_h))
 

@@ -182,10 +182,19 @@ class View(view.View):
         super().joined(job)
         if not self._places:
             self._market, self._left_s = self._run.luck[job], job.work_s
-            for number, place in enumerate(self._market.places):
-                (since_s, up), usd_per_h = place.stretches[0], place.prices[0].usd_per_h
-                seen = place.history, place.stretches[:1], usd_per_h, place.kept, place.region
-                self._places.append(ZoneView(number, up, since_s, *seen))
+            self._places = [
+                ZoneView(
+                    number,
+                    place.stretches[0].up,
+                    place.stretches[0].from_s,
+                    place.history,
+                    place.stretches[:1],
+                    place.prices[0].usd_per_h,
+                    place.kept,
+                    place.region,
+                )
+                for number, place in enumerate(self._market.places)
+            ]
             self._on_demand = len(self._places) - 1
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:

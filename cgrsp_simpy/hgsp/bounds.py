@@ -97,8 +97,8 @@ class _Model(NamedTuple):
 
 def _models(instance: Instance) -> list[_Model]:
     times_s, number = np.unique(instance.times_s.T, axis=0, return_counts=True)
-    of_use = zip(times_s, number.tolist())
-    return [_Model(own, count) for own, count in of_use if np.isfinite(own).any()]
+    models = map(_Model, times_s, number.tolist())
+    return [model for model in models if np.isfinite(model.times_s).any()]
 
 
 def _span(instance: Instance, models: list[_Model]) -> tuple[float, float]:

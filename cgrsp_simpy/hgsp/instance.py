@@ -174,16 +174,14 @@ class Instance:
             self, "task_names", tuple(self.task_names) or tuple(map(str, range(1, self.tasks + 1)))
         )
         self._check_names()
-        for column in COLUMNS:
-            above = 0 if column == "workload" else None
-            check_entries(column, getattr(self, column), self._called, above=above)
+        check_entries("workload", self.workload, self._called, above=0)
+        for column in COLUMNS[1:]:
+            check_entries(column, getattr(self, column), self._called)
         self._set_times()
         self._check_free()
         self._warn_of_late()
-        listed = ("task_names", *(("lines",) if self.lines else ()))
-        order_columns(
-            self, (*COLUMNS, "times_s", *listed), np.argsort(self.arrival_s, kind="stable")
-        )
+        columns = (*COLUMNS, "times_s", "task_names", *["lines"] * bool(self.lines))
+        order_columns(self, columns, np.argsort(self.arrival_s, kind="stable"))
 
     def _warn_of_late(self) -> None:
         late = np.flatnonzero(self.deadline_s < self.arrival_s)

@@ -187,18 +187,16 @@ class Scenario(Model):
         return View(run, self.delay_s)
 
     def says(self, kind: str, claim: Claim) -> str:
-        task, now_s = claim.job, claim.env.now
-        named = f"task {task.name}, "
+        task, run, now_s = claim.job, claim.run, claim.env.now
+        told = f"task {task.name}, "
         if kind == "submit":
-            due = f"weight {task.weight:g}, due {task.deadline_s:.2f}"
-            return f"{named}{task.memory_gb:g} GB, {due}"
+            return f"{told}{task.memory_gb:g} GB, weight {task.weight:g}, due {task.deadline_s:.2f}"
         if kind == "start":
-            return f"{named}{now_s - task.arrival_s:.2f} s after its arrival"
-        factor = claim.run.luck[task]
-        mean_s = planned_s(claim.run, task, claim.run.places[claim.parts[0][0]])
+            return f"{told}{now_s - task.arrival_s:.2f} s after its arrival"
+        factor, mean_s = run.luck[task], planned_s(run, task, run.places[claim.parts[0][0]])
         planned = f", {mean_s:.2f} s planned" if factor != 1 else ""
         late = "late" if now_s > task.deadline_s else "in time"
-        return f"{named}{mean_s * factor:.2f} s of execution{planned}, {late}"
+        return f"{told}{mean_s * factor:.2f} s of execution{planned}, {late}"
 
     # ---- figures, rows and pictures ----
 
@@ -215,9 +213,8 @@ class Scenario(Model):
             figures["planned_weighted_tardiness"] = plan_of(run).weighted_tardiness
         if self.noise:
             return figures
-        bound = lower_bound(plan.instance)
-        if plan.solution is not None:
-            bound = max(plan.solution.bound, bound)
+        proven = 0.0 if plan.solution is None else plan.solution.bound
+        bound = max(proven, lower_bound(plan.instance))
         value, gap = figures["weighted_tardiness"], math.nan
         if value == 0 or bound > 0:
             gap = 100 * max(0.0, value - bound) / value if value else 0.0

@@ -29,6 +29,7 @@ from cgrsp_simpy.model.streams import Draw
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 TOKENS = ("prompt_tokens", "output_tokens")
+MOST_CV = 100
 MOST_DRAWN = 8192  # tokens of a prompt or an output; longer draws are cut
 
 # the workload of hgsp.txt Table II weighs prompts of 500 tokens 10, of 2000 tokens 1
@@ -114,7 +115,7 @@ class Offered:
     output_tokens : float
         Mean.
     cv : float
-        Coefficient of variation of both; 0: all are of the mean.
+        Coefficient of variation of both, at most 100; 0: all are of the mean.
     weight : str
         Law of the weights: equal (all 1) or short (10 up to 1000 prompt tokens, else 1).
     """
@@ -130,7 +131,7 @@ class Offered:
         check_whole("requests", self.requests, least=1)
         check_number("rate_per_s", self.rate_per_s, above=0)
         check_fields(self, check_number, *TOKENS, least=1)
-        check_number("cv", self.cv, least=0)
+        check_number("cv", self.cv, least=0, most=MOST_CV)
         check_one_of("law of weights", self.weight, WEIGHTS)
 
     @property

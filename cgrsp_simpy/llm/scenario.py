@@ -231,8 +231,7 @@ class Scenario(Model):
 
     @property
     def parts(self) -> dict[str, Any]:
-        drawn = {"source": self.source} if isinstance(self.source, Offered) else {}
-        return {"service": self.service, **drawn}
+        return {"service": self.service} | ({"source": self.source} if self.is_random else {})
 
 
 COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "weight")

@@ -354,7 +354,7 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
             found.append(
                 {name: (own["count"], own["min"]) for name, own in told["by_provider"].items()}
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise InputError(f"line {line}: not of the format ({error})") from None
         for count, price in found[-1].values():
             check_whole(f"line {line}: count", count, least=0)

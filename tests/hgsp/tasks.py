@@ -1,13 +1,25 @@
 """Tasks that tests write row by row, and small instances at random."""
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
+from support import DATA
 
-from cgrsp_simpy.hgsp.instance import COLUMNS, Gpu, Instance
+from cgrsp_simpy.hgsp.instance import COLUMNS, Gpu, Instance, read_orlib
 from cgrsp_simpy.hgsp.policies import Follow
 from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
 
 FAST, SLOW = Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0)
+ORLIB = DATA / "orlib_wt"
+needs_orlib = pytest.mark.skipif(not ORLIB.is_dir(), reason="the instances are not here")
+
+
+def orlib(index, machines=1):
+    return read_orlib(ORLIB / "wt40.txt", index, machines)
+
+
+def optimum_of(index):
+    return int((ORLIB / "wtopt40.txt").read_text().split()[index - 1])
 
 
 def instance_of(*rows, gpus=(FAST, SLOW), **more):

@@ -1,11 +1,10 @@
 """Instances of HGSP: clusters, files, and what is refused."""
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hgsp.tasks import FAST, FOUR, SLOW, execute, instance_of
+from hgsp.tasks import FAST, FOUR, SLOW, execute, instance_of, needs_orlib, orlib
 from support import check_refused
 
 from cgrsp_simpy.hgsp.exact import solve_exact
@@ -25,8 +24,6 @@ from cgrsp_simpy.hgsp.schedule import (
     greedy_assignment,
 )
 from cgrsp_simpy.model.checks import InputError
-
-ORLIB = Path(__file__).parents[3] / "shared" / "data" / "orlib_wt" / "wt40.txt"
 
 
 def named(*names):
@@ -69,17 +66,17 @@ def test_a_file_gives_back_what_was_written(tmp_path):
         np.testing.assert_array_equal(getattr(found, column), getattr(made, column))
 
 
-@pytest.mark.skipif(not ORLIB.is_file(), reason="the instances are not here")
+@needs_orlib
 def test_the_orlib_layout():
-    first = read_orlib(ORLIB, 1)
+    first = orlib(1)
     assert (first.tasks, first.workload[0], first.weight[0], first.deadline_s[0]) == (
         40,
         26,
         1,
         1588,
     )
-    halved = read_orlib(ORLIB, 125, machines=2)
-    assert (len(halved.gpus), halved.deadline_s[0]) == (2, read_orlib(ORLIB, 125).deadline_s[0] / 2)
+    halved = orlib(125, machines=2)
+    assert (len(halved.gpus), halved.deadline_s[0]) == (2, orlib(125).deadline_s[0] / 2)
 
 
 def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):

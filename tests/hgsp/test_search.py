@@ -5,28 +5,18 @@ import sys
 
 import numpy as np
 import pytest
-from hgsp.tasks import FAST, instance_of
+from hgsp.tasks import FAST, instance_of, needs_orlib, optimum_of, orlib
 from support import CGRSP, DATA, process
 
 from cgrsp_simpy.hgsp.generate import Level, generate
-from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_instance, read_orlib
+from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_instance
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.scenario import solve
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.model.checks import InputError
 
-ORLIB = DATA / "orlib_wt"
-needs_orlib = pytest.mark.skipif(not ORLIB.is_dir(), reason="the instances are not here")
 AUTHORS = DATA / "hgsp_authors" / "tasks1.csv"
-
-
-def optimum_of(index):
-    return int((ORLIB / "wtopt40.txt").read_text().split()[index - 1])
-
-
-def orlib(index, machines=1):
-    return read_orlib(ORLIB / "wt40.txt", index, machines)
 
 
 def value(instance, seed=0, **limits):

@@ -67,6 +67,7 @@ ONE = RequestList([0], [10], [1], [1])
         (lambda: Offered(rate_per_s=0), "rate_per_s(=0) must be a number > 0"),
         (lambda: Offered(prompt_tokens=0.5), "prompt_tokens(=0.5) must be a number >= 1"),
         (lambda: Offered(cv=-1), "cv(=-1) must be a number >= 0"),
+        (lambda: Offered(cv=1e200), "cv(=1e+200) must be at most 100"),
         (lambda: Offered(weight="shrt"), "unknown law of weights 'shrt'; did you mean 'short'?"),
     ],
 )

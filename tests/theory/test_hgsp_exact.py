@@ -1,11 +1,9 @@
 """The exact program and the lower bounds, against brute force and known optima."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy
-from hgsp.tasks import unrelated
+from hgsp.tasks import SLOW, instance_of, needs_orlib, optimum_of, orlib, unrelated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import brute_force
@@ -16,23 +14,12 @@ from cgrsp_simpy.decide import bounds as day_bounds
 from cgrsp_simpy.hgsp.bounds import alone, by_capacity, lower_bound
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
-from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_orlib
+from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster
 from cgrsp_simpy.hgsp.policies import SCHEDULERS
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.scenario import schedule_of, solve
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import day
-
-ORLIB = Path(__file__).parents[3] / "shared" / "data" / "orlib_wt"
-needs_orlib = pytest.mark.skipif(not ORLIB.is_dir(), reason="the instances are not here")
-
-
-def optimum_of(index):
-    return int((ORLIB / "wtopt40.txt").read_text().split()[index - 1])
-
-
-def orlib(index, machines=1):
-    return read_orlib(ORLIB / "wt40.txt", index, machines)
 
 
 @st.composite
@@ -74,15 +61,14 @@ def tight(tasks, seed, gpus=None):
 
 def test_the_known_schedule_is_within_its_own_bound():
     """On one GPU of speed 1, both due at 1: hours late, so that rounding is coarse."""
-    rows = np.array([[10_000, 0, 1, 1, 0], [20_000, 0, 1, 1, 0]], dtype=float)
-    exact = solve_exact(Instance(*rows.T, gpus=(Gpu("slow", 40, 1.0),)))
+    exact = solve_exact(instance_of((10_000, 0, 1, 1, 0), (20_000, 0, 1, 1, 0), gpus=(SLOW,)))
     assert exact.optimal and exact.schedule.weighted_tardiness == 9_999 + 29_999
 
 
 def test_a_task_of_no_weight_is_as_late_as_it_likes():
     """On one GPU of speed 1, all due at 1: of 5 s and weight 2, then of 4 s, then that of none."""
-    rows = np.array([[5, 0, 1, 0, 0], [5, 0, 1, 2, 0], [4, 0, 1, 1, 0]], dtype=float)
-    exact = solve_exact(Instance(*rows.T, gpus=(Gpu("slow", 40, 1.0),)))
+    rows = (5, 0, 1, 0, 0), (5, 0, 1, 2, 0), (4, 0, 1, 1, 0)
+    exact = solve_exact(instance_of(*rows, gpus=(SLOW,)))
     assert exact.schedule.weighted_tardiness == 2 * (5 - 1) + (9 - 1)
 
 

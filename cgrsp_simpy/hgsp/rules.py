@@ -112,6 +112,8 @@ def dispatch(instance: Instance, priority: Priority) -> Schedule:
 
 def best_listed(instance: Instance) -> Schedule:
     """The best of the schedules by Greedy and by each rule."""
-    greedy = greedy_assignment(instance, range(instance.tasks))
-    found = (greedy, *(dispatch(instance, rule) for rule in RULES.values()))
+    found = (
+        greedy_assignment(instance, range(instance.tasks)),
+        *(dispatch(instance, rule) for rule in RULES.values()),
+    )
     return min(found, key=lambda schedule: schedule.weighted_tardiness)

@@ -52,19 +52,17 @@ def table_two() -> list[dict[str, Any]]:
     """A row a printed figure, with the double count and without: policy, double_count, figure,
     found, printed, and the verdict, which agrees if they are equal as printed.
     """
-    rows = []
-    for double_count in (True, False):
-        for policy, printed in PRINTED.items():
-            found = printed_loop(policy, double_count)
-            rows += [
-                {
-                    "policy": policy,
-                    "double_count": double_count,
-                    "figure": figure,
-                    "found": round(found[figure], 6),
-                    "printed": value,
-                    "verdict": "agrees" if round(found[figure], 3) == value else "differs",
-                }
-                for figure, value in printed.items()
-            ]
-    return rows
+    return [
+        {
+            "policy": policy,
+            "double_count": double_count,
+            "figure": figure,
+            "found": round(found[figure], 6),
+            "printed": value,
+            "verdict": "agrees" if round(found[figure], 3) == value else "differs",
+        }
+        for double_count in (True, False)
+        for policy, printed in PRINTED.items()
+        for found in [printed_loop(policy, double_count)]
+        for figure, value in printed.items()
+    ]

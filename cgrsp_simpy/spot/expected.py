@@ -18,10 +18,9 @@ import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.logs.market import Series
-from cgrsp_simpy.spot.market import HOUR_S
+from cgrsp_simpy.spot.market import HOUR_S, Floats
 from cgrsp_simpy.spot.view import Choice, View, ZoneView
 
-Floats = npt.NDArray[np.float64]
 STEPS = 600  # of the time until the deadline
 AGES_H = ((0.0,), (0.0, 1.0), (0.0, 0.25, 1.0, 4.0))
 """Where classes of age begin, hours: none but the first, two classes, four."""

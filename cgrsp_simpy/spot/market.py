@@ -32,6 +32,7 @@ from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
 log = logging.getLogger(__name__)
+Floats = npt.NDArray[np.float64]
 HOUR_S = 3600.0
 MOST_HOURS = 87_600  # ten years
 

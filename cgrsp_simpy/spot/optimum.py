@@ -32,9 +32,18 @@ import scipy
 
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.spot.market import FREE, HOUR_S, Checkpoints, Job, Price, Stay, Stretch, Zone
+from cgrsp_simpy.spot.market import (
+    FREE,
+    HOUR_S,
+    Checkpoints,
+    Floats,
+    Job,
+    Price,
+    Stay,
+    Stretch,
+    Zone,
+)
 
-Floats = npt.NDArray[np.float64]
 ON_DEMAND = Zone("on demand", (Stretch(0.0, True),), Series("on demand", 1, 1, True), kept=True)
 
 

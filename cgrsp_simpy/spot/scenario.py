@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from math import nan
 from typing import Any, NamedTuple
 
-import numpy as np
 import simpy
 
 from cgrsp_simpy.engine.claim import Claim, Interrupt
@@ -211,7 +210,7 @@ class Scenario(Model):
     def summary(self, run: Run) -> dict[str, float]:
         return figures(run.plan)
 
-    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+    def summary_of(self, run: Run, chosen: Any) -> dict[str, Any]:
         return {"jobs": int(chosen.sum()), **figures(run.plan)}  # there is one
 
     def rows(self, run: Run) -> list[dict[str, Any]]:

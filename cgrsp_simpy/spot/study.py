@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.table import aligned
-from cgrsp_simpy.spot.market import Traces, TwoState
+from cgrsp_simpy.spot.market import Floats, Traces, TwoState
 from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison
@@ -24,7 +23,6 @@ from cgrsp_simpy.studies.sweep import sweep
 
 DEADLINES_H = (52.0, 70.0)  # deadlines that are studied unless told, hours
 OVERHEADS_H = (0.05, 0.2)  # changeover delays that are studied unless told, hours
-Floats = npt.NDArray[np.float64]
 Terms = tuple[float, float]
 """Deadline and overhead, hours."""
 

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.engine.view import shown
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.model.policy import PlaceError, Wake
 from cgrsp_simpy.spot.market import Checkpoints, Job, Price, Stretch
@@ -102,14 +101,14 @@ class View(view.View):
         self._left_s, self._ready_s, self._moved_s, self._on_demand = nan, nan, -1.0, 0
         self._at: int | None = None
 
-    now_s: float = shown("_run.env._now")  # zones ask, too
-    job: Job = shown("_market.job")
-    on: int | None = shown("_on")
-    ready_s: float = shown("_ready_s")
-    on_demand: int = shown("_on_demand")
-    moved_s: float = shown("_moved_s")
-    at: int | None = shown("_at")
-    checkpoints: Checkpoints = shown("_market.checkpoints")
+    now_s: float = view.shown("_run.env._now")  # zones ask, too
+    job: Job = view.shown("_market.job")
+    on: int | None = view.shown("_on")
+    ready_s: float = view.shown("_ready_s")
+    on_demand: int = view.shown("_on_demand")
+    moved_s: float = view.shown("_moved_s")
+    at: int | None = view.shown("_at")
+    checkpoints: Checkpoints = view.shown("_market.checkpoints")
 
     @property
     def zones(self) -> tuple[ZoneView, ...]:

@@ -124,7 +124,7 @@ def _prices(instance: Instance, models: list[_Model], edges_s: Floats, every: in
     start_s = np.maximum(edges_s[edge], arrival_s[task])
     finish_s = start_s + times_s[model, task]
     cost = weight[task] * np.maximum(0.0, finish_s - deadline_s[task])
-    once = _matrix(np.ones(len(task)), task, np.arange(len(task)), (len(weight), len(task)))
+    once = matrix_of(np.ones(len(task)), task, np.arange(len(task)), (len(weight), len(task)))
     used = _used(model, start_s, finish_s, edges_s, len(models))
     room_s = np.repeat([own.number * length_s / every for own in models], len(edges_s) - 1)
     found = tried_twice(
@@ -171,7 +171,7 @@ def _used(
         runs = np.flatnonzero(within_s > 0)
         used.append((within_s[runs], model[runs] * intervals + interval, runs))
     values, rows, columns = map(np.concatenate, zip(*used))
-    return _matrix(values, rows, columns, (models * intervals, len(model)))
+    return matrix_of(values, rows, columns, (models * intervals, len(model)))
 
 
 def _worth(instance: Instance, models: list[_Model], edges_s: Floats, prices: Floats) -> float:
@@ -209,11 +209,10 @@ def _least(
     return np.asarray((weight * np.maximum(0.0, finish_s - deadline_s) + price).min(axis=1))
 
 
-def _matrix(
-    values: Floats,
-    rows: npt.NDArray[np.intp],
-    columns: npt.NDArray[np.intp],
-    shape: tuple[int, int],
+def matrix_of(
+    values: npt.ArrayLike, rows: npt.ArrayLike, columns: npt.ArrayLike, shape: tuple[int, int]
 ) -> scipy.sparse.csr_array:
-    at = (rows.astype(np.int32), columns.astype(np.int32))  # as SciPy 1.13.0 hands them to HiGHS
+    """The matrix of a program, from its entries and their places."""
+    # as SciPy 1.13.0 hands them to HiGHS
+    at = tuple(np.asarray(own, np.int32) for own in (rows, columns))
     return scipy.sparse.csr_array((values, at), shape=shape)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.solver import LIMIT, SOLVED, tried_twice
-from cgrsp_simpy.hgsp.bounds import lower_bound
+from cgrsp_simpy.hgsp.bounds import lower_bound, matrix_of
 from cgrsp_simpy.hgsp.instance import Floats, Instance
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, from_sequences
 from cgrsp_simpy.hgsp.search import search
@@ -184,9 +184,8 @@ class _Model:
     def _matrix(self) -> scipy.optimize.LinearConstraint:
         rows, lows, highs = zip(*self._rows)
         entries = ((number, *entry) for number, row in enumerate(rows) for entry in row.items())
-        *places, values = zip(*entries)
-        at = tuple(np.array(places, dtype=np.int32))  # SciPy 1.13.0 hands HiGHS no wider ones
-        matrix = scipy.sparse.csr_array((values, at), shape=(len(rows), self._size))
+        numbers, columns, values = zip(*entries)
+        matrix = matrix_of(values, numbers, columns, (len(rows), self._size))
         return scipy.optimize.LinearConstraint(matrix, lows, highs)
 
     def schedule(self, solution: Floats) -> Schedule:

@@ -213,6 +213,5 @@ def matrix_of(
     values: npt.ArrayLike, rows: npt.ArrayLike, columns: npt.ArrayLike, shape: tuple[int, int]
 ) -> scipy.sparse.csr_array:
     """The matrix of a program, from its entries and their places."""
-    # as SciPy 1.13.0 hands them to HiGHS
-    at = tuple(np.asarray(own, np.int32) for own in (rows, columns))
-    return scipy.sparse.csr_array((values, at), shape=shape)
+    at = np.asarray(rows, np.int32), np.asarray(columns, np.int32)  # SciPy 1.13.0 hands HiGHS these
+    return scipy.sparse.csr_array((np.asarray(values), at), shape=shape)

@@ -181,18 +181,10 @@ OWNERS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What a scheduler has planned ahead of a run.
+    """What a planner has planned ahead of a run.
 
-    Attributes
-    ----------
-    planner : Planner
-        Whose it is.
-    instance : Instance
-        The tasks of the run, and its GPUs.
-    solution : Solution, optional
-        Schedule, bound and course; None of a policy of one's own, which plans nothing ahead.
-    seconds : float
-        That it took, on the clock of this computer.
+    solution: None of a policy of one's own, which plans nothing ahead. seconds: that it took, on
+    the clock of this computer.
     """
 
     planner: Planner

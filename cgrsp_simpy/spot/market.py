@@ -137,16 +137,10 @@ FREE = Checkpoints()  # nothing is lost, and nothing costs
 
 
 class Stay(NamedTuple):
-    """The job on one instance.
+    """The job on one instance, from its start, with the changeover, until it ended.
 
-    Attributes
-    ----------
-    place : int
-        The zone's number, or that of on demand.
-    from_s, to_s : float
-        From its start, with the changeover, until it ended; seconds.
-    end : str
-        done, taken (by the market) or left (by the policy); "" of one that is planned.
+    place: the zone's number, or that of on demand. end: done, taken (by the market) or left (by the
+    policy); "" of one that is planned.
     """
 
     place: int
@@ -160,14 +154,8 @@ class Stay(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A time in which a zone has spot instances, or has none.
-
-    Attributes
-    ----------
-    from_s : float
-        When it begins, seconds.
-    up : bool
-        Whether there are any.
+    """A time in which a zone has spot instances, up, or has none, from a time on, seconds on the
+    clock of the run.
     """
 
     from_s: float

@@ -53,14 +53,8 @@ ON, ENDS, DONE, LEAVES, IDLE = -1, -2, -3, -4, -5
 
 
 class Optimum(NamedTuple):
-    """The least cost, and how it is reached.
-
-    Attributes
-    ----------
-    cost_usd : float
-        Of the plan, all told; infinite if on demand runs out so that no plan meets the deadline.
-    plan : tuple of Stay
-        Instances that cost that.
+    """The least cost, and a plan that costs that; infinite, and none, if on demand runs out so that
+    no plan meets the deadline.
     """
 
     cost_usd: float

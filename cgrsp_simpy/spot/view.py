@@ -237,14 +237,8 @@ Policy = Callable[[View], Any]
 
 
 class Choice(NamedTuple):
-    """Where the job should be, and until when that holds if nothing changes.
-
-    Attributes
-    ----------
-    place : int or None
-        A zone's index, the view's `on_demand`, or None.
-    until_s : float
-        On the clock of the run, seconds.
+    """Where the job should be (a zone's number, the view's `on_demand`, or None), and until when
+    that holds if nothing changes, on the clock of the run.
     """
 
     place: int | None
@@ -265,12 +259,7 @@ def is_late(view: View) -> bool:
 class Ruled:
     """A policy: what a function chooses, under exploitation and the safety net.
 
-    Parameters
-    ----------
-    name : str
-        Of the policy.
-    choose : callable
-        A Choice for a view without a spot instance, while the safety net does not hold.
+    choose: a Choice for a view without a spot instance, while the safety net does not hold.
     """
 
     name: str

@@ -2,6 +2,7 @@
 every command simulates.
 """
 
+import inspect
 import json
 import re
 from dataclasses import replace
@@ -306,7 +307,7 @@ def test_what_the_howto_says_of_plans_and_reality():
 
 # ---- own policies ----
 
-OWN = """
+
 def first_fit(view):
     for task in view.queue:
         fitting = [gpu for gpu in view.free if task.memory_gb <= gpu.kind.memory_gb]
@@ -316,18 +317,11 @@ def first_fit(view):
 
 def second(view):
     return [(view.queue[0], view.places[1])]
-"""
-
-
-def first_fit(view):
-    for task in view.queue:
-        fitting = [gpu for gpu in view.free if task.memory_gb <= gpu.kind.memory_gb]
-        if fitting:
-            yield task, fitting[0]
 
 
 def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
-    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    own = "\n".join(map(inspect.getsource, (first_fit, second)))
+    (tmp_path / "own.py").write_text(own, encoding="utf-8")
     named = f"{tmp_path / 'own.py'}:first_fit"
     instance = generate(replace(LEVELS["tasks3"], tasks=12))
     measured = simulate(instance, first_fit)
@@ -348,8 +342,8 @@ def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
     ]
     found = json.loads(told(capsys, *words)[1])
     assert found["policies"][named]["weighted_tardiness"]["mean"] == measured.weighted_tardiness
-    second = named.replace("first_fit", "second")
-    found = told(capsys, "run", "--policy", second, "--level", "tasks1")
+    wrong = named.replace("first_fit", "second")
+    found = told(capsys, "run", "--policy", wrong, "--level", "tasks1")
     check_bad_input(found, [])
     assert re.search(r"policy 'second' at t = [\d.]+ s sent job \d+ to GPU 2", found[2])
 

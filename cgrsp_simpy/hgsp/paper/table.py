@@ -59,20 +59,18 @@ def table_one(
     range is over these.
     """
     all_seeds = tuple(seeds)
+    chosen = {key: cells for key, cells in PRINTED.items() if key[1] in policies}
     keys = [
         (dataset, scheduler, seed, tasks)
-        for dataset, scheduler in PRINTED
-        if scheduler in policies
+        for dataset, scheduler in chosen
         for seed in (
             all_seeds if scheduler in SEEDED or not _is_known(dataset, tasks) else all_seeds[:1]
         )
     ]
-    found = dict(as_they_come(_measured, dict(enumerate(keys)), executor))
+    found = dict(as_they_come(_measured, dict(zip(keys, keys)), executor))
     rows = []
-    for (dataset, scheduler), cells in PRINTED.items():
-        if scheduler not in policies:
-            continue
-        own = [found[n] for n, key in enumerate(keys) if key[:2] == (dataset, scheduler)]
+    for (dataset, scheduler), cells in chosen.items():
+        own = [found[key] for key in keys if key[:2] == (dataset, scheduler)]
         for metric, cell, values in zip(METRICS, cells, zip(*own)):
             least, greatest = min(values), max(values)
             within = least <= printed_value(cell) <= greatest

@@ -136,14 +136,7 @@ LATER = {
     "tune": "studies.tune",
 }
 # Names of the last release, each of them at its own place now.
-MOVED = (
-    "rental.market.CLOCKS studies.compare.Comparison rental.deadlines.DeadlineClasses "
-    "engine.stepping.Due engine.events.Event rental.gpu.GPUS_2025 rental.record.JobRecord "
-    "decide.month.Month rental.policies.PREEMPTIVE engine.places.Place rental.view.Policy "
-    "decide.clairvoyant.optimum "
-    "rental.view.SlotView engine.stepping.Step studies.sweep.Sweep decide.month.THESIS_MIX "
-    "studies.executors.WorkerError "
-)
+MOVED = "decide.clairvoyant.optimum studies.executors.WorkerError"
 
 
 def __dir__() -> list[str]:

@@ -18,7 +18,6 @@ from cgrsp_simpy.cluster.metrics import by_class, metrics
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.view import Arrived, View
-from cgrsp_simpy.model.checks import renamed
 
 __all__ = [
     "SCHEDULERS",
@@ -34,16 +33,3 @@ __all__ = [
     "metrics",
     "read_jobs",
 ]
-
-# by its text: else a checker takes every misspelt name for one that is there
-globals()["__getattr__"] = renamed(
-    globals(),
-    {"Setting": "Scenario", "ClusterView": "View"},
-    "cluster.jobs.KINDS cluster.cluster.PAPER_CLUSTER cluster.jobs.generate "
-    "cluster.logs.cluster_of cluster.logs.jobs_of cluster.logs.schedule_text "
-    "cluster.metrics.GPU_CLASSES cluster.metrics.METRICS cluster.metrics.course "
-    "cluster.metrics.fragmentation cluster.metrics.jain "
-    "cluster.cluster.PLACEMENTS cluster.cluster.Place cluster.cluster.Placement "
-    "cluster.policies.COMPARED cluster.scenario.simulate cluster.view.Running "
-    "cluster.view.Scheduler",
-)

@@ -37,12 +37,4 @@ __all__ = [
 ]
 
 # by its text: else a checker takes every misspelt name for one that is there
-globals()["__getattr__"] = renamed(
-    globals(),
-    {"Setting": "Scenario", "Ready": "View", "Found": "Solution"},
-    "dag.generate.erdos_renyi dag.generate.star dag.graph.Node dag.listing.ORDERS "
-    "dag.listing.run_order "
-    "dag.logs.read_alibaba dag.logs.read_wfformat dag.paper.distance.correlate "
-    "dag.paper.ranking.ranks dag.platform.read_platform dag.problem.Schedule "
-    "dag.scenario.METRICS dag.scenario.simulate dag.search.Solution",
-)
+globals()["__getattr__"] = renamed(globals(), {}, "dag.listing.run_order")

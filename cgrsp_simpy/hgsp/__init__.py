@@ -11,7 +11,6 @@ from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.scenario import Scenario, plan_of, schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.hgsp.view import View
-from cgrsp_simpy.model.checks import renamed
 
 __all__ = [
     "RULES",
@@ -32,20 +31,3 @@ __all__ = [
     "schedule_of",
     "solve",
 ]
-
-# by its text: else a checker takes every misspelt name for one that is there
-globals()["__getattr__"] = renamed(
-    globals(),
-    {
-        "Setting": "Scenario",
-        "TaskView": "View",
-        **dict.fromkeys(("RequestState", "RequestView"), "llm.View"),
-        "Requests": "llm.Scenario",
-        "LlmCluster": "llm.Service",
-    },
-    "llm.batch.Request llm.RequestList llm.read_requests llm.paper.table_two"
-    " hgsp.bounds.lower_bound"
-    " hgsp.generate.LEVELS hgsp.instance.CLUSTERS hgsp.instance.cluster hgsp.instance.read_cluster"
-    " hgsp.instance.read_orlib hgsp.instance.write_instance hgsp.policies.POLICIES"
-    " hgsp.schedule.Schedule hgsp.schedule.from_sequences hgsp.view.Task",
-)

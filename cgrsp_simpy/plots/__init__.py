@@ -11,7 +11,6 @@ to be closed. They do not simulate, save, show, nor change a setting; `styled("p
 
 from __future__ import annotations
 
-from cgrsp_simpy.model.checks import renamed
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.animation import animate
 from cgrsp_simpy.plots.gantt import gantt
@@ -34,6 +33,3 @@ __all__ = [
     "sweep_lines",
     "wait_histogram",
 ]
-
-# by its text: else a checker takes every misspelt name for one that is there
-globals()["__getattr__"] = renamed(globals(), {}, "plots.style.STYLE")

@@ -12,7 +12,6 @@ POLICIES, or any function of a `View`.
 Source: Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.
 """
 
-from cgrsp_simpy.model.checks import renamed
 from cgrsp_simpy.spot.market import Traces, TwoState, read_traces
 from cgrsp_simpy.spot.optimum import optimum
 from cgrsp_simpy.spot.policies import POLICIES
@@ -28,14 +27,3 @@ __all__ = [
     "optimum",
     "read_traces",
 ]
-
-# by its text: else a checker takes every misspelt name for one that is there
-globals()["__getattr__"] = renamed(
-    globals(),
-    {"Setting": "Scenario", "SpotView": "View", "Held": "Stay"},
-    "logs.market.Series logs.market.read_series spot.market.Job spot.market.Stay "
-    "spot.market.Stretch spot.market.Zone spot.optimum.Market spot.optimum.Optimum "
-    "spot.policies.COMPARED spot.policies.make_policy spot.scenario.METRICS "
-    "spot.scenario.stays spot.view.Choice spot.view.Oracle spot.view.Policy spot.view.Ruled "
-    "spot.view.ZoneView",
-)

@@ -10,7 +10,6 @@ waiting-policies.txt.
 
 from __future__ import annotations
 
-from cgrsp_simpy.model.checks import renamed
 from cgrsp_simpy.waiting.formulas import analyze, optimum
 from cgrsp_simpy.waiting.jobs import BurstyJobs, ExponentialJobs, ListedJobs, read_jobs
 from cgrsp_simpy.waiting.machines import Prices, Size
@@ -34,13 +33,3 @@ __all__ = [
     "plan",
     "read_jobs",
 ]
-
-# by its text: else a checker takes every misspelt name for one that is there
-globals()["__getattr__"] = renamed(
-    globals(),
-    {"Case": "Scenario", "WaitingView": "View"},
-    "waiting.formulas.ClosedForm waiting.formulas.closed_form waiting.jobs.describe "
-    "waiting.jobs.scenario_jobs waiting.machines.M5 waiting.machines.read_sizes "
-    "waiting.policies.WaitingPolicy waiting.policies.waiting_policy "
-    "waiting.recursion.follow",
-)

@@ -102,7 +102,10 @@ def test_a_roofline_is_an_option(capsys):
         (["run", "--steps", "roofline:tflop=1"], "unknown name 'tflop'; did you mean 'tflops'"),
         (["run", "--requests", "rate_per_s=0"], "rate_per_s(=0.0) must be a number > 0"),
         (["run", "--policy", "fio"], "unknown policy 'fio'; did you mean 'fifo'?"),
-        (["run", "--cluster", "gpus=4"], "--cluster is now --service gpus=N"),
+        (
+            ["run", "--cluster", "gpus=4"],
+            "--cluster gpus=4; it is --service gpus=N,memory_gb=GB now",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, words, said):

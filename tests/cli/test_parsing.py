@@ -9,7 +9,7 @@ import pytest
 from support import check_bad_input, outcome
 
 from cgrsp_simpy.cli import make_parser
-from cgrsp_simpy.cli.parsing import OLD, WIDTH
+from cgrsp_simpy.cli.parsing import WIDTH
 
 LINES, OPTIONS = 40, 450
 
@@ -84,23 +84,6 @@ def test_a_verb_of_one_module_is_the_same_in_another():
         for path, leaf in LEAVES.items():
             if path[-1] == verb:
                 assert own <= set(leaf._option_string_actions), path
-
-
-@pytest.mark.parametrize("old", OLD)
-def test_a_word_that_went_tells_the_new_one(old, capsys):
-    words = old.split()
-    verb = [] if len(words) == 1 else words[:1]
-    leaf = next(
-        path
-        for path, leaf in LEAVES.items()
-        if path[: len(verb)] == tuple(verb) and words[-1] not in leaf._option_string_actions
-        if len(path) > 1 or not verb or len(path) == len(verb)
-    )
-    given = words if not words[-1].startswith("--") else [*leaf, words[-1]]
-    found = outcome(capsys, *given)
-    if f"{leaf[0]} {words[-1]}" in OLD:  # of two words the verb's own comes first
-        old = f"{leaf[0]} {words[-1]}"
-    check_bad_input(found, [words[-1], f"is now {OLD[old]}"])
 
 
 def test_the_options_of_every_command_may_stand_anywhere(capsys):

@@ -169,13 +169,6 @@ OPTIONS = [
     ("policies --format json", ["--format", "'json'", "left out"]),  # it has one form
     ("compare --seeds x:9", ["--seeds", "'x:9'", "FROM:TO"]),  # a text
     # words of the last release, with what they are now
-    ("run --warm-s 60", ["--warm-s", "--terms warm_s=..."]),
-    ("run --gantt=x.png", ["--gantt", "--show FILE.png"]),
-    ("compare --first-seed 3", ["--first-seed", "--seeds FROM:TO"]),
-    ("cluster compare --schedulers fifo", ["--schedulers", "--policies"]),
-    ("dag run --gpus 3", ["--gpus", "--platform gpus=N"]),
-    ("hgsp llm", ["cgrsp llm table"]),
-    ("waiting simulate --policy ajw", ["cgrsp waiting compare"]),
     ("run nowhere.toml", ["nowhere.toml", "No such file"]),  # no such scenario
     ("run .", [".", "directory"]),  # a directory in place of a scenario
     ("run --trace nowhere.csv", ["nowhere.csv", "No such file"]),  # no such log

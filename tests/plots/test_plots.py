@@ -45,7 +45,6 @@ from cgrsp_simpy.plots.style import (
     looks,
 )
 from cgrsp_simpy.rental.record import METRICS
-from cgrsp_simpy.thesis import agreement
 
 # thesis Table 5.2
 TEN = ["rh", "cadr", "spt-rescue", "adaptive", "spt", "edf", "lcf", "balanced", "fifo", "random"]
@@ -118,20 +117,6 @@ def sweep_of(names, values=(3, 5, 7)):
         ({"slots": x}, study_of({name: {"miss_pct": 40.0 / x + i} for i, name in enumerate(names)}))
         for x in values
     ]
-
-
-COLUMNS = ("table", "row", "column", "part", "published", "reproduced", "half_width_95", "verdict")
-CELLS = [
-    dict(zip(COLUMNS, cell))
-    for cell in [
-        ("5.2", "FIFO", "wait, min", "", 158.77, 155.40, 4.2, "agrees"),
-        ("5.2", "FIFO", "cost, USD", "", 6.15, 6.14, 0.1, "agrees"),
-        ("5.2", "EDF", "tardiness, min", "", 3.42, 2.89, 0.9, "agrees"),
-        ("5.5", "quiet", "FIFO", "miss, %", 0.0, 0.0, 0.0, "agrees"),
-        ("5.5", "normal", "SPT", "wait, min", 5.2, 4.01, 0.3, "differs"),
-        ("5.6", "10 %", "FIFO", "", 5.23, 6.40, 0.3, "differs"),
-    ]
-]
 
 
 @pytest.fixture(scope="module")
@@ -440,19 +425,6 @@ def test_daily_draws_the_days_of_one_month_and_their_kinds(replication, month, a
     kinds = {row["kind"] for row in month.days if row["replication"] == replication}
     assert {text.get_text() for text in ax.get_legend().texts} == kinds
     assert len(ax.patches) == 6
-
-
-def test_printed_beside_reproduced_shows_every_cell(ax):
-    agreement.draw(ax, CELLS)
-    *lines, diagonal = ax.lines
-    found = sorted((x, y) for line in lines for x, y in zip(*line.get_data()))
-    assert found == sorted((cell["published"], cell["reproduced"]) for cell in CELLS)
-    assert np.array_equal(*diagonal.get_data())
-    assert sorted(text.get_text() for text in ax.texts) == [
-        "5.5 normal, SPT: wait, min",
-        "5.6 10 %, FIFO",
-    ]
-    assert ax.get_legend().get_title().get_text() == "4 of 6 cells agree, the others are named"
 
 
 # ---- What every function keeps to ----

@@ -13,7 +13,7 @@ from math import floor, inf
 from typing import Any
 
 from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.policy import Wake, chosen
+from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.spot.expected import ExpectedCost
 from cgrsp_simpy.spot.market import Stay, Stretch
 from cgrsp_simpy.spot.optimum import Market, at
@@ -177,11 +177,3 @@ POLICIES: dict[str, Callable[..., Policy | Oracle]] = {
 
 COMPARED = tuple(name for name in POLICIES if name != "uniform-failover")
 """Names of the policies that are compared unless told."""
-
-
-def make_policy(policy: str | Policy | Oracle) -> Policy | Oracle:
-    """A policy from its text: "greedy", "time-sliced:slices=5", "own.py:patient"; a callable is
-    passed through. Raises InputError for an unknown name, parameter or file, or a value that is not
-    allowed.
-    """
-    return chosen("policy", policy, POLICIES)

@@ -256,11 +256,6 @@ class Scenario(Model):
         return {"source": self.source, "checkpoints": self.checkpoints}
 
 
-def stays(run: Run) -> tuple[Stay, ...]:
-    """The instances that the job of a run had, in order."""
-    return tuple(run.plan.stays)
-
-
 def figures(course: Course) -> dict[str, float]:
     """The figures of a run, by name; labels and units stand in METRICS.
 

@@ -14,7 +14,7 @@ from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.market import FREE, Checkpoints, Job, Price, Stretch, Zone
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import POLICIES
-from cgrsp_simpy.spot.scenario import Scenario, stays
+from cgrsp_simpy.spot.scenario import Scenario
 
 CALLED = [*POLICIES, "time-sliced:slices=1", "time-sliced:slices=37"]
 
@@ -82,7 +82,7 @@ def is_up(zone, at_s):
 def check_rules(market, policy):
     job, on_demand = market.job, len(market.zones)
     run = carried_out(market, policy)
-    figures, held = run.summary(), stays(run)
+    figures, held = run.summary(), run.plan.stays
     assert figures["missed"] == 0, policy
     # the work is done, once, beside what is lost
     done_s = sum(max(0.0, stay.to_s - stay.from_s - job.overhead_s) for stay in held)

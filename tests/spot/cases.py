@@ -3,7 +3,7 @@
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot.market import Job, Stretch, Zone
 from cgrsp_simpy.spot.optimum import Market
-from cgrsp_simpy.spot.scenario import Scenario, stays
+from cgrsp_simpy.spot.scenario import Scenario
 
 HISTORY = Series.of("seen", 600, [True, False] * 10)
 
@@ -21,7 +21,7 @@ def carried_out(
 
 
 def course(policy, zones, **more):
-    return [tuple(stay) for stay in stays(carried_out(policy, zones, **more))]
+    return [tuple(stay) for stay in carried_out(policy, zones, **more).plan.stays]
 
 
 DOWN_UP_DOWN = zone((0, False), (200, True), (500, False))

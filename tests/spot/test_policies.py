@@ -6,7 +6,6 @@ import pytest
 from spot.cases import DOWN_UP_DOWN, carried_out, course, zone
 
 from cgrsp_simpy.spot.market import Checkpoints, Price
-from cgrsp_simpy.spot.scenario import stays
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_what_is_lost_and_moved_is_paid_for():
     )
     run = carried_out("greedy", zones, checkpoints=saved)
     figures = run.summary()
-    assert [stay.to_s for stay in stays(run)] == pytest.approx([400.0, 400 + 50 + 1000 - 250])
+    assert [stay.to_s for stay in run.plan.stays] == pytest.approx([400.0, 400 + 50 + 1000 - 250])
     assert figures["lost_h"] == pytest.approx(100 / 3600)
     assert figures["spot_usd"] == pytest.approx(1200 / 3600)
     assert figures["transfer_usd"] == pytest.approx(0.2)

@@ -10,8 +10,8 @@ from support import check_bad_input, check_refused, outcome, output
 import cgrsp_simpy as cg
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot.market import Checkpoints, Traces, TwoState, read_traces
-from cgrsp_simpy.spot.policies import COMPARED, make_policy
-from cgrsp_simpy.spot.scenario import Scenario, stays
+from cgrsp_simpy.spot.policies import COMPARED
+from cgrsp_simpy.spot.scenario import Scenario
 
 SMALL = Scenario(hours=8.0, deadline=10.0)
 
@@ -67,14 +67,16 @@ def test_the_future_event_list_shows_only_what_somebody_waits_for():
 def test_equal_seeds_give_equal_runs_and_policies_the_same_market():
     one, other = (cg.simulate(SMALL, name, 3) for name in ("greedy", "greedy"))
     assert one.summary() == other.summary()
-    assert stays(one) == stays(other)
+    assert one.plan.stays == other.plan.stays
     third = cg.simulate(SMALL, "uniform-progress", 3)
     assert third.plan.market.zones == one.plan.market.zones
 
 
 def test_a_run_has_one_row_with_terms_times_and_figures():
     run = cg.simulate(SMALL, "uniform-progress", 1)
-    assert run.jobs[["job", "work_s", "finish_s"]].tolist() == [(0, 28_800.0, stays(run)[-1].to_s)]
+    assert run.jobs[["job", "work_s", "finish_s"]].tolist() == [
+        (0, 28_800.0, run.plan.stays[-1].to_s)
+    ]
     assert run.by("job") == [{"job": 0, "jobs": 1, **run.summary()}]
     [row] = run.rows()
     assert row["overhead_s"] == 360.0
@@ -130,7 +132,10 @@ def test_a_sweep_varies_the_market_too():
         (lambda: Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
         (lambda: Traces((HISTORY,), 1.0), "history(=1.0) must be a share that leaves polls"),
         (lambda: TwoState(up_h=0.01), "up_h(=0.01) must be a number >= 0.0833"),
-        (lambda: make_policy("time-sliced:slices=0"), "slices(=0) must be a whole number >= 1"),
+        (
+            lambda: Scenario().make_policy("time-sliced:slices=0"),
+            "slices(=0) must be a whole number >= 1",
+        ),
     ],
 )
 def test_what_is_not_allowed_is_one_line(make, told):

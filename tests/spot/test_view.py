@@ -4,7 +4,6 @@ import pytest
 from spot.cases import DOWN_UP_DOWN, carried_out, zone
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.spot.scenario import stays
 
 
 def test_a_view_tells_nothing_of_what_is_to_come():
@@ -61,7 +60,7 @@ def test_who_ignores_the_safety_net_misses_the_deadline_and_loses_spot_there():
             yield cg.Wake(1000.0)
 
     found = carried_out(lazy, [zone((0, True))])
-    assert [tuple(stay) for stay in stays(found)] == [
+    assert [tuple(stay) for stay in found.plan.stays] == [
         (0, 1000.0, 1600.0, "taken"),
         (1, 1600.0, 2100.0, "done"),
     ]

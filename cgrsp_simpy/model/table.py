@@ -186,8 +186,10 @@ def progress(things: Iterable[Any] | None = None, **how: Any) -> Any:
     total, unit, and so on.
     """
     with warnings.catch_warnings():
-        # a notebook without ipywidgets, and a browser's Python, which has no threads
-        warnings.filterwarnings("ignore", "IProgress not found|tqdm:disabling monitor")
+        warnings.filterwarnings("ignore", "IProgress not found")  # a notebook without ipywidgets
         from tqdm.auto import tqdm  # here, since it takes asyncio
 
-        return tqdm(things, **{"delay": 1, "disable": None, "leave": False, **how})
+        class Bar(tqdm):  # type: ignore[type-arg]
+            monitor_interval = 0  # no thread: a browser's Python cannot start one
+
+        return Bar(things, **{"delay": 1, "disable": None, "leave": False, "miniters": 1, **how})

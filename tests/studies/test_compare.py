@@ -315,7 +315,6 @@ LINES = [
     ("month --seeds 0", ["--seeds", "0", "whole number >= 1"]),  # none
     ("month --seeds=-1:3", ["--seeds", "'-1:3'", "FROM:TO"]),  # negative
     ("month --slots 0", ["slots", "0", "whole number >= 1"]),  # none
-    ("month --replications 3", ["--replications", "--seeds"]),  # so they were called
     ("compare --day quiet --precision x", ["--precision", "'x'", "miss_pct=0.1"]),  # a text
     ("compare --day quiet --precision 0", ["precision", "0", "number > 0"]),  # none
     # no figure; the nearest

@@ -94,32 +94,28 @@ class Alarm:
     decides before.
 
     most: wakes with no grant in between, at the most. in_a_row: how many there were.
+    timeout: the one that it waits for; None while it is not set.
     """
 
     most = 100_000
 
     def __init__(self, env: simpy.Environment, ring: Callable[[], None]) -> None:
         self.env, self._ring, self.in_a_row = env, ring, 0
-        self._timeout: simpy.Event | None = None
-
-    @property
-    def is_set(self) -> bool:
-        """Whether it is to wake."""
-        return self._timeout is not None
+        self.timeout: simpy.Event | None = None
 
     def set(self, at_s: float) -> None:
         """Wake at a time, seconds."""
         delay_s = delay_until(self.env.now, at_s)
-        self._timeout = self.env.timeout(delay_s, ("wake", None))
-        self._timeout.callbacks = [self._end]
+        self.timeout = self.env.timeout(delay_s, ("wake", None))
+        self.timeout.callbacks = [self._end]
 
     def stop(self) -> None:
         """A decision is made, or nobody waits: the alarm that was set is none."""
-        if self._timeout is not None:
-            self._timeout.callbacks, self._timeout = [], None
+        if self.timeout is not None:
+            self.timeout.callbacks, self.timeout = [], None
 
     def _end(self, _: simpy.Event) -> None:
-        self._timeout = None
+        self.timeout = None
         self.in_a_row += 1
         self._ring()
 

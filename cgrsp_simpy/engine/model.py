@@ -346,15 +346,12 @@ class Model:
         inner = {part: _names(value) for part, value in self.parts.items()}
         for name in parameters:
             check_one_of("parameter", name, [*_names(self), *chain(*inner.values())])
-        left = dict(parameters)
-        changed = {
-            part: {name: left.pop(name) for name in names if name in left}
-            for part, names in inner.items()
-        }
-        for part, own in changed.items():
+        for part, names in inner.items():
+            own = {name: parameters.pop(name) for name in names if name in parameters}
             if own:
-                left[part] = replace(left.get(part, self.parts[part]), **own)
-        return replace(self, **left)
+                whole = parameters.get(part, self.parts[part])
+                parameters[part] = replace(whole, **own)
+        return replace(self, **parameters)
 
 
 def _names(made: Any) -> list[str]:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pandas
 
     from cgrsp_simpy.engine.model import Model
-    from cgrsp_simpy.engine.places import Place
 
 BLOCK = 8192  # rows that are summed at a time
 TIMES = ("submit_s", "dispatch_s", "start_s", "finish_s")
@@ -156,7 +155,6 @@ class Run:
         policy: str,
         seed: int,
         records: Records,
-        places: Sequence[Place] = (),
         log: Sequence[Held] | None = None,
         decisions: int = 0,
         held_s: Sequence[float] = (),
@@ -165,13 +163,12 @@ class Run:
     ) -> None:
         records.close()
         self.scenario, self.policy, self.seed = scenario, policy, seed
-        self.rule = rule
         self.decisions, self.held_s, self.tally = (
             decisions,
             tuple(held_s),
             records.tally,
         )
-        self.plan, self._places, self._log = plan, places, log
+        self.plan, self.rule, self._log = plan, rule, log
         self._names, self._blocks = records.names, records.blocks
 
     @property

@@ -509,8 +509,7 @@ class Simulation:
     def _decide(self, now_s: float) -> None:
         """Ask the policy, carry out its answer."""
         self.decisions += 1
-        if self._alarm.is_set:
-            self._alarm.stop()
+        self._alarm.stop()
         self.view.decides(now_s)
         if self.listener:
             self.tell("decide", None, self.view.summary())
@@ -598,7 +597,7 @@ class Simulation:
             if self._at_once > MANY:
                 told = f"{MANY:,} events at t = {self.now_s:g} s and no end: a process"
                 raise InputError(f"{told} of {self.model.name} goes on without time")
-            if not (self.holding or self._alarm.is_set):
+            if not (self.holding or self._alarm.timeout):
                 self._check_served()
         return True
 
@@ -636,7 +635,6 @@ class Simulation:
             self.name,
             self.seed,
             self.records,
-            self.declared,
             self.log,
             self.decisions,
             self.held_s,

@@ -145,10 +145,11 @@ def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
     """Who holds each place, by its index; of the places of one machine, its cores and
     its memory, the first is shown.
     """
-    held: dict[int, list[Holder]] = {}
-    for number, place in enumerate(run.places):
-        if number == 0 or place.index != run.places[number - 1].index:
-            held[number] = []
+    held: dict[int, list[Holder]] = {
+        number: []
+        for number, place in enumerate(run.places)
+        if number == 0 or place.index != run.places[number - 1].index
+    }
     for claim in run.holding:
         if not (claim.processed or claim.started):  # its job has not heard of it
             continue

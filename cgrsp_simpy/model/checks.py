@@ -163,8 +163,10 @@ def check_entries(
     if whole:
         right &= (values == np.floor(values)) & (values <= MOST_WHOLE)
         allowed = f"a whole number from {least} to {MOST_WHOLE:g}"
-    for place in np.flatnonzero(~right)[:1].tolist():
-        require(False, f"{name} of {called(place + 1)}", values[place].item(), allowed)
+    refuse(
+        ~right,
+        lambda n: f"{name} of {called(n + 1)}(={values[n].item()!r}) must be {allowed}",
+    )
 
 
 def refuse(wrong: npt.ArrayLike, told: Callable[..., str]) -> None:

@@ -29,10 +29,12 @@ MOST_BYTES = 1 << 28  # of a file that is read, unpacked
 MOST_LINES = 2_000_000  # of one, likewise
 _LARGE = ContextVar("large", default=False)
 _NAMING = ContextVar("naming", default=True)
+T = TypeVar("T")
 
 
 @contextmanager
-def _within(variable: ContextVar[bool], value: bool) -> Iterator[None]:
+def within(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Within it, the variable has the value."""
     token = variable.set(value)
     try:
         yield
@@ -44,7 +46,7 @@ def large_files() -> AbstractContextManager[None]:
     """Within it, files of any size are read; else of at most MOST_BYTES, unpacked, and MOST_LINES
     lines.
     """
-    return _within(_LARGE, True)
+    return within(_LARGE, True)
 
 
 def check_size(size: int) -> None:
@@ -117,7 +119,7 @@ def text_of(path: str | Path, encoding: str = "utf-8-sig") -> Text:
 
 def naming_nothing() -> AbstractContextManager[None]:
     """Within it, no text can name a file that is then read or imported."""
-    return _within(_NAMING, False)
+    return within(_NAMING, False)
 
 
 def check_named(path: str | Path) -> None:
@@ -279,17 +281,12 @@ def note(log: logging.Logger, path: Path, strict: bool, what: str, remedy: str) 
     log.warning("%s: %s (%s)", path, what, remedy)
 
 
-T = TypeVar("T")
-
-
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file; InputError if it is none, OSError if it cannot be read."""
+    check_named(path)
+    check_size(path.stat().st_size)
     try:
-        check_named(path)
-        check_size(path.stat().st_size)
         return tomllib.loads(path.read_bytes().decode("utf-8"))
-    except InputError:
-        raise
     except RecursionError:
         raise InputError("not TOML (nested too deeply)") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

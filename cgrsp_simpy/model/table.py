@@ -15,6 +15,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from cgrsp_simpy.model.checks import tried
+
 if TYPE_CHECKING:
     import pandas
 
@@ -61,11 +63,7 @@ def csv_text(rows: Rows) -> str:
 
 
 def _cell(value: Any) -> Any:
-    if not isinstance(value, str) or not value.startswith(FORMULA):
-        return value
-    try:
-        float(value)
-    except ValueError:
+    if isinstance(value, str) and value.startswith(FORMULA) and tried(float, value) is None:
         return f"'{value}"
     return value
 

@@ -20,7 +20,6 @@ import numpy as np
 from cgrsp_simpy.engine.claim import Held
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import BLOCK, Records, Run
-from cgrsp_simpy.engine.simulation import declared_by
 from cgrsp_simpy.model.compiled import COMPILED, forget
 from cgrsp_simpy.model.metric import users_part
 from cgrsp_simpy.model.streams import stream
@@ -283,7 +282,7 @@ class Fixed:
         if self.refused:
             return
         known, kinds, market = scenario.known(), scenario.types, scenario.market
-        self.kinds, self.places = kinds, declared_by(scenario)
+        self.kinds = kinds
         values = len(known.fleet), known.offered_load, known.dearest_usd_per_h
         self.constant = dict(zip(CONSTANT, values))
         free, levels, terms = scenario.free_types, len(scenario.workload.mix), scenario.terms
@@ -399,7 +398,6 @@ class Bulk:
             policy_name(self.policy),
             self.seed,
             self.records,
-            self.fixed.places,
             self.held + self.kept if self.keep else None,
             int(self.run.number[kernel.DECISIONS]),
             self.run.held_s.tolist(),

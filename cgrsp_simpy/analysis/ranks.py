@@ -1,5 +1,4 @@
-"""Treatments compared by their ranks in blocks: Friedman's test, Nemenyi's critical difference
-and pairwise tests.
+"""Treatments compared by their ranks in blocks: Friedman's test and Nemenyi's critical difference.
 
 Source: Demsar (2006), "Statistical comparisons of classifiers over multiple data sets",
 JMLR 7, 1-30.
@@ -7,13 +6,13 @@ JMLR 7, 1-30.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from cgrsp_simpy.model.checks import check_fraction, check_whole, require
+from cgrsp_simpy.model.checks import require
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,14 +22,12 @@ class Ranks:
     """Ranks of k treatments in n blocks; 1 is the least value, ties share their mean rank.
 
     mean: mean rank of each treatment, shape (k,). statistic, p: Friedman's chi-square, corrected
-    for ties, and its p-value. pairwise_p: Nemenyi's p-value of each pair, shape (k, k).
-    critical_difference: of mean ranks, at the level 0.05.
+    for ties, and its p-value. critical_difference: of mean ranks, at the level 0.05.
     """
 
     mean: Floats
     statistic: float
     p: float
-    pairwise_p: Floats = field(repr=False)
     critical_difference: float
 
 
@@ -50,20 +47,15 @@ def rank_test(values: npt.ArrayLike) -> Ranks:
     mean = stats.rankdata(table, axis=1).mean(axis=0)
     constant = (table == table[:, :1]).all()
     statistic, p = (0.0, 1.0) if constant else map(float, stats.friedmanchisquare(*table.T))
-    gaps = np.abs(mean[:, None] - mean) / np.sqrt(treatments * (treatments + 1) / (6 * blocks))
-    pairwise = np.asarray(stats.studentized_range.sf(gaps * np.sqrt(2), treatments, np.inf))
-    np.fill_diagonal(pairwise, 1.0)
-    return Ranks(mean, statistic, p, pairwise, critical_difference(treatments, blocks))
+    return Ranks(mean, statistic, p, critical_difference(treatments, blocks))
 
 
-def critical_difference(treatments: int, blocks: int, alpha: float = 0.05) -> float:
-    """Mean ranks that are further apart than this differ at level alpha: q sqrt(k (k + 1) / (6 n)).
+def critical_difference(treatments: int, blocks: int) -> float:
+    """Mean ranks that are further apart than this differ at the level 0.05:
+    q sqrt(k (k + 1) / (6 n)).
 
     q is the quantile of the studentized range, with infinite degrees of freedom, over the
     square root of 2.
     """
-    check_whole("treatments", treatments, least=2)
-    check_whole("blocks", blocks, least=1)
-    check_fraction("alpha", alpha)
-    q = stats.studentized_range.ppf(1 - alpha, treatments, np.inf) / np.sqrt(2)
+    q = stats.studentized_range.ppf(0.95, treatments, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(treatments * (treatments + 1) / (6 * blocks)))

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole, refuse, require
 from cgrsp_simpy.model.streams import stream
 
 __all__ = [
@@ -153,8 +154,7 @@ def _known(values: Values) -> np.ndarray:
 
 def _refuse(name: str, x: np.ndarray, bad: np.ndarray, allowed: str) -> None:
     """Raise InputError for the first number that is bad."""
-    for index in np.flatnonzero(bad)[:1]:
-        require(False, f"{name}[{index}]", float(x[index]), allowed)
+    refuse(bad, lambda index: f"{name}[{index}](={float(x[index])!r}) must be {allowed}")
 
 
 def _moments(x: np.ndarray) -> tuple[float, float]:
@@ -413,21 +413,6 @@ def replications_needed(
     """
     check_number("relative_half_width", relative_half_width, above=0)
     _check_confidence(confidence)
-    centre, sd = _estimated(values)
-    allowed = relative_half_width * abs(centre)
-    # least is not enough; most is, once doubled often enough, as the half width falls with n
-    least, most = 1, 2
-    while not _half_width(sd, most, confidence) <= allowed:
-        least, most = most, 2 * most
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (
-            (least, middle) if _half_width(sd, middle, confidence) <= allowed else (middle, most)
-        )
-    return most
-
-
-def _estimated(values: Values) -> tuple[float, float]:
     x = _array(values)
     _refuse("values", x, np.isinf(x), "finite")
     x = _known(x)
@@ -438,7 +423,14 @@ def _estimated(values: Values) -> tuple[float, float]:
         raise InputError(
             "no half width is small relative to the mean of the values: the mean is zero"
         )
-    return centre, sd
+
+    def enough(n: int) -> bool:
+        return _half_width(sd, n, confidence) <= relative_half_width * abs(centre)
+
+    most = 2
+    while not enough(most):  # the half width falls with n
+        most *= 2
+    return bisect_left(range(most), True, most // 2 + 1, key=enough)
 
 
 # ---- one long run ----

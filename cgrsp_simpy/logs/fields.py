@@ -161,8 +161,8 @@ class Field:
             values = np.array(list(map(self.read, texts)))
         except ValueError:
             values = np.array([tried(self.read, text) for text in texts], dtype=np.float64)
-        none = np.zeros(len(texts), dtype=bool)
-        for row in np.flatnonzero(np.isnan(values) & ~none).tolist():
+        none = np.isnan(values)
+        for row in np.flatnonzero(none).tolist():
             none[row] = self.is_none(texts[row])
         if self.minus:
             none |= values == -1
@@ -237,23 +237,13 @@ def seconds_between(start: Any, times: Array) -> Floats:
     return np.asarray(passed, dtype=np.float64)
 
 
-def is_none(values: Array) -> Array:
-    """Where a time, or a number, is none."""
-    return np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)
-
-
 def of_unix(times: Array, submit: Array) -> Array:
     """Seconds as timestamps (UTC) where the earliest submission shows that they are Unix times;
     else as they are.
 
     Raises InputError for an earliest submission that is neither, such as one in milliseconds.
     """
-    if (
-        submit.dtype.kind == "M"
-        or not len(submit)
-        or np.isnan(submit).all()
-        or times.dtype.kind == "M"
-    ):
+    if "M" in (submit.dtype.kind, times.dtype.kind) or np.isnan(submit).all():
         return times
     first_s = float(np.nanmin(submit))
     # not in milliseconds

@@ -24,7 +24,6 @@ from cgrsp_simpy.logs.fields import (
     Made,
     Raw,
     comma_rows,
-    is_none,
     seconds_between,
     split_rows,
     swf_rows,
@@ -119,7 +118,7 @@ def _made(raw: Raw) -> Made:
     nodes = resources["nodes"]
     resources["nodes"] = np.where(np.isnan(nodes), raw.get("nodes"), nodes)
     start, end = raw.numbers["start"], raw.numbers["end"]
-    running = is_none(end) & ~is_none(start)
+    running = np.isnan(end) & ~np.isnan(start)
     service_s = np.where(running, 0.0, seconds_between(start, end))
     cancelled = np.array(
         [state.startswith("CANCELLED") for state in raw.texts["state"]], dtype=bool
@@ -229,7 +228,6 @@ CSV = Format(
         Field("partition", ("partition",), TEXT, needed=False),
         Field("user", ("user", "userid"), TEXT, needed=False),
     ),
-    comma_rows,
     made=_csv,
 )
 
@@ -247,7 +245,6 @@ GENTD26 = Format(
         " succeeded are jobs"
     ),
     (Field("submit_s", ("gmt_create",), TIME), Field("service_s", ("exec_time_seconds",))),
-    comma_rows,
     skip=("predict_status", _unsuccessful),
 )
 
@@ -269,7 +266,6 @@ AZURE = Format(
         Field("prompt_tokens", ("ContextTokens",), whole=True, missing=GIVEN),
         Field("output_tokens", ("GeneratedTokens",), whole=True, missing=GIVEN),
     ),
-    comma_rows,
     made=_azure,
 )
 
@@ -309,7 +305,6 @@ OPENB = Format(
         Field("gpu_milli", ("gpu_milli",), TEXT),
         Field("qos", ("qos",), TEXT),
     ),
-    comma_rows,
     made=_openb,
 )
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.logs.fields import Floats
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.checks import InputError, require
 
 log = logging.getLogger(__name__)
 Mask = npt.NDArray[np.bool_]
@@ -92,38 +92,12 @@ class Tags(Mapping[str, tuple[str, ...]]):
         index: of the jobs, in the order wanted. Result: in that order.
         """
         places = [int(place) for place in index]
-        if all(len(texts) == len(places) for texts in self._columns.values()) and places == list(
-            range(len(places))
-        ):
+        jobs = {len(texts) for texts in self._columns.values()}
+        if jobs <= {len(places)} and places == list(range(len(places))):
             return self
         return Tags(
             {name: [texts[place] for place in places] for name, texts in self._columns.items()}
         )
-
-    def groups(self, name: str) -> dict[str, Mask]:
-        """The values of a column, each with the jobs that have it.
-
-        name: of the column. Result: value -> jobs that have it, of shape (jobs,); in the order of
-        the alphabet. Raises InputError for a column that is not there.
-        """
-        require(len(self) > 0, "tag", name, "left out: these jobs have no columns of a log")
-        check_one_of("tag", name, self._columns)
-        values, index = np.unique(np.array(self._columns[name], dtype=object), return_inverse=True)
-        return {value: index == place for place, value in enumerate(values.tolist())}
-
-    def report(
-        self, name: str, figures: Callable[[Mask], Mapping[str, Any]]
-    ) -> list[dict[str, Any]]:
-        """A row for each value of a column, in the order of the alphabet.
-
-        name: of the column. figures: the figures of some of the jobs, by name. Result: the column
-        with its value; jobs, their number; and the figures. Raises InputError for a column that is
-        not there.
-        """
-        return [
-            {name: value, "jobs": int(chosen.sum()), **figures(chosen)}
-            for value, chosen in self.groups(name).items()
-        ]
 
 
 class Fault(NamedTuple):

@@ -27,6 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -45,6 +46,7 @@ from cgrsp_simpy.model.checks import (
     tried,
 )
 from cgrsp_simpy.model.files import Zones, faults_of, zoned
+from cgrsp_simpy.model.table import grouped
 
 NOT_FETCHED = -1  # the status of a snapshot that tells nothing
 STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}
@@ -107,10 +109,8 @@ def read_market(path: str | Path) -> list[Snapshots]:
     with faults_of(path), opened(path) as file:
         rows = rows_of(path, file)
         require(bool(rows), "snapshots", 0, "at least one")
-        by_type: dict[str, list[Row]] = {}
-        for row in rows:
-            by_type.setdefault(row.gpu, []).append(row)
         first = min(rows, key=lambda row: seconds_between(rows[0], row))
+        by_type = grouped(rows, attrgetter("gpu"))
         return [_series(gpu, own, first) for gpu, own in by_type.items()]
 
 

@@ -24,7 +24,6 @@ from cgrsp_simpy.logs.fields import (
     Raw,
     Rows,
     comma_rows,
-    is_none,
     of_unix,
     opened,
     parted_by,
@@ -335,7 +334,9 @@ def _made(
 def _untimed(columns: Mapping[str, Array]) -> Iterable[tuple[str, Array]]:
     """Rows without a run time or a submit time, where the format has them."""
     reasons = {"service_s": "no run time", "submit_s": "no submit time"}
-    return [(reason, is_none(columns[name])) for name, reason in reasons.items() if name in columns]
+    return [
+        (reason, np.isnan(columns[name])) for name, reason in reasons.items() if name in columns
+    ]
 
 
 # ---- columns to the log ----

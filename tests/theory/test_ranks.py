@@ -22,7 +22,6 @@ def test_example_of_demsar():
     critical difference 1.25.
     """
     assert critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
-    assert critical_difference(4, 14, 0.10) == pytest.approx(1.12, abs=0.005)
 
 
 def test_the_critical_differences_of_the_paper_on_whales_lack_the_square_root_of_two():
@@ -50,8 +49,6 @@ def test_a_pair_at_the_critical_difference_has_the_p_value_alpha():
     found = rank_test(np.tile([1.0, 2.0, 3.0], (7, 1)))
     gap = found.critical_difference / np.sqrt(3 * 4 / (6 * 7)) * np.sqrt(2)
     assert stats.studentized_range.sf(gap, 3, np.inf) == pytest.approx(0.05)
-    assert (found.pairwise_p[0, 2] < 0.05) == (found.critical_difference < 2.0)
-    assert found.pairwise_p == pytest.approx(found.pairwise_p.T)
 
 
 @pytest.mark.slow

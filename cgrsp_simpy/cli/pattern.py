@@ -34,7 +34,7 @@ from cgrsp_simpy.model.policy import pairs
 from cgrsp_simpy.model.table import csv_text, figure_text, json_text
 from cgrsp_simpy.studies.compare import Comparison, by_column, compare
 from cgrsp_simpy.studies.replicate import check_policies, label
-from cgrsp_simpy.studies.sweep import scenarios_of, sweep
+from cgrsp_simpy.studies.sweep import points_of, scenarios_of, sweep
 
 
 class Module(NamedTuple):
@@ -208,7 +208,7 @@ def swept(module: Module, given: argparse.Namespace) -> Answer:
     grid, scenario = grid_of(given.grid), module.scenario_of(given)
     check_free(given, grid)
     policies = policies_given(given, scenario)
-    places = scenarios_of(scenario, grid, policies)
+    places = scenarios_of(scenario, points_of(grid), policies)
     seeds = seeds_of(given, any(place.is_random for place in places))
     work = sum(place.work_of(policies) for place in places) * len(seeds)
     check_work(given, work, per_s=scenario.pace_per_s)

@@ -46,7 +46,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
             ranges[name] = ends
         else:
             stays[name] = values[0]
-    seeds, [scenario] = seeds_of(given), scenarios_of(scenario_of(given), stays, [policy])
+    seeds, [scenario] = seeds_of(given), scenarios_of(scenario_of(given), [stays], [policy])
     [policy] = policies_at(stays, {policy: policy}, scenario).values()
     sizes = {name: item.default for name, item in SIZES.items()} | (given.search or {})
     training, population, generations = sizes.values()

@@ -20,6 +20,7 @@ from enum import Enum
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
+    CellType,
     CodeType,
     FunctionType,
     GetSetDescriptorType,
@@ -41,6 +42,7 @@ PACKAGE = __name__.partition(".")[0]
 STANDARD = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
 NUMBERS = "biuf"  # kinds of arrays that are kept
 INSTALLED = {"site-packages", "dist-packages"}
+EMPTY = CellType()  # of a closure: each that holds something differs, whatever that is
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
 
@@ -78,7 +80,7 @@ class Identity:
             return self.of(value.item())
         if isinstance(value, (FunctionType, type, ModuleType)) or _is_builtin(value):
             return self._named(value)
-        return self._within(value, self._held, "itself")
+        return self._within(value, self._held)
 
     def policy(self, value: Any) -> Any:
         """A policy as plain values; a text that names a function of a file ("own.py:oldest")
@@ -88,10 +90,10 @@ class Identity:
             return [value, self.of(from_file("policy", value))]
         return self.of(value)
 
-    def _within(self, value: Any, told: Callable[[Any], Any], again: str) -> Any:
+    def _within(self, value: Any, told: Callable[[Any], Any]) -> Any:
         """What is told of a thing; of one that is found within itself, only a word."""
         if any(value is each for each in self._open):
-            return again
+            return "itself"
         self._open.append(value)
         try:
             return told(value)
@@ -182,7 +184,7 @@ class Identity:
             return self._names[id(value)]
         home, name = _home(value), _name(value)
         if isinstance(value, ModuleType) or home != "user":
-            closure = self._within(value, self._closure, "itself")
+            closure = self._within(value, self._closure)
             return [name, closure] if closure else name
         while name in self.code:
             name += "'"  # another of the same name, such as two lambdas
@@ -197,9 +199,7 @@ class Identity:
         cells = getattr(value, "__closure__", None) or ()
         names = value.__code__.co_freevars if cells else ()
         return {
-            name: self.of(cell.cell_contents)
-            for name, cell in zip(names, cells)
-            if _is_filled(cell)
+            name: self.of(cell.cell_contents) for name, cell in zip(names, cells) if cell != EMPTY
         }
 
     def _of_function(self, function: FunctionType) -> list[Any]:
@@ -401,14 +401,6 @@ def _is_library(module: str) -> bool:
     return not INSTALLED.isdisjoint(path.parts) or any(
         path.is_relative_to(folder) for folder in STANDARD
     )
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        _ = cell.cell_contents
-    except ValueError:
-        return False
-    return True
 
 
 def _constant(value: Any) -> str:

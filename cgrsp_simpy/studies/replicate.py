@@ -24,6 +24,7 @@ from cgrsp_simpy.model.checks import (
     entries_of,
     require,
 )
+from cgrsp_simpy.model.files import within
 from cgrsp_simpy.model.metric import users_part
 from cgrsp_simpy.model.policy import Named
 from cgrsp_simpy.model.table import progress
@@ -175,11 +176,8 @@ def studies_on(engine: str = "auto", jobs: int = 0) -> Iterator[None]:
     """
     check_one_of("engine", engine, ENGINES)
     outer, more = _ENGINE.get()
-    token = _ENGINE.set((outer if engine == "auto" else engine, max(jobs, more)))
-    try:
+    with within(_ENGINE, (outer if engine == "auto" else engine, max(jobs, more))):
         yield
-    finally:
-        _ENGINE.reset(token)
 
 
 def engine_for(engine: str, wanted: Iterable[Replications], jobs: int) -> str:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.model.checks import InputError, check_whole
-from cgrsp_simpy.model.files import check_size, write_whole
+from cgrsp_simpy.model.files import check_size, faults_of, within, write_whole
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.studies.identity import Identity, digest
 
@@ -41,11 +41,8 @@ def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
     """
     check_whole("sample", sample, least=1)
     found = Checked(sample, seed)
-    token = _CHECKED.set(found)
-    try:
+    with within(_CHECKED, found):
         yield found
-    finally:
-        _CHECKED.reset(token)
     for path in found.left.values():
         raise InputError(f"{path} is of no task of its study; remove it")
 
@@ -95,7 +92,7 @@ class Store:
         data: Mapping[str, Sequence[Any]],
     ) -> None:
         self.path = Path(path)
-        self._numbers = 0
+        self._numbers, self._checked = 0, _CHECKED.get()
         configuration = json.loads(
             json.dumps({**configuration, "seeds": list(seeds)}, allow_nan=False)
         )
@@ -117,12 +114,11 @@ class Store:
             if not isinstance(there, dict) or not isinstance(there.get("versions"), dict):
                 raise damaged(self.path / "manifest.json")
             self._refuse_other("version of ", there["versions"], manifest["versions"])
-        self._checked = _CHECKED.get()
         if self._checked:
             self._checked.choose(self)
 
     def _is_new(self) -> bool:
-        try:
+        with faults_of(self.path):
             if (self.path / "configuration.json").is_file():
                 return False
             strangers = (
@@ -133,8 +129,6 @@ class Store:
             strangers |= {"chunks"} if any((self.path / "chunks").glob("*")) else set()
             if not strangers:
                 (self.path / "chunks").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _fault(self.path, error) from None
         if strangers:
             raise InputError(
                 f"{self.path} holds files ({min(strangers)}, ...) but no configuration.json;"
@@ -215,7 +209,7 @@ class Store:
 
     def write(self, name: str, text: str) -> None:
         """Write a file, whole or not at all; nothing while verifying."""
-        if not getattr(self, "_checked", None):
+        if not self._checked:
             write_whole(self.path / name, text.encode())
 
 
@@ -223,13 +217,11 @@ def kept_json(path: Path) -> Any:
     """The value of a file of a results directory; InputError for one that cannot be read, is too
     large or no JSON.
     """
-    try:
+    with faults_of(path):
         check_size(path.stat().st_size)
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise _fault(path, error) from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        content = path.read_bytes()
+    try:
+        return json.loads(content.decode())
     except (ValueError, RecursionError):
         raise damaged(path) from None
 
@@ -243,20 +235,16 @@ def _check_no_links(path: Path) -> None:
     """Refuse a results directory in which anything but files and folders of its own lies: nothing
     outside may be read or written by way of it.
     """
-    try:
-        entries = [
-            entry
+    with faults_of(path):
+        foreign = [
+            entry.path
             for folder in (path, path / "chunks", path / "data")
             if folder.is_dir()
             for entry in os.scandir(folder)
+            if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False))
         ]
-        for entry in entries:
-            if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
-                raise InputError(
-                    f"{entry.path} is a link, or no file: a results directory holds its own files"
-                )
-    except OSError as error:
-        raise _fault(path, error) from None
+    for found in foreign:
+        raise InputError(f"{found} is a link, or no file: a results directory holds its own files")
 
 
 # what an interrupted beginning leaves
@@ -317,10 +305,6 @@ def _outcome(kept: Any) -> Any:
             else {name: _outcome(value) for name, value in kept.items()}
         )
     return [_outcome(value) for value in kept] if isinstance(kept, list) else kept
-
-
-def _fault(path: Path, error: OSError) -> InputError:
-    return InputError(f"{path}: {error.strerror or error}")
 
 
 def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] | None:

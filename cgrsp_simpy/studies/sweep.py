@@ -71,8 +71,8 @@ def sweep(
     """
     order = "the scenario, or a function that makes one: sweep(scenario, grid, policies, seeds)"
     require(isinstance(scenario, Model) or callable(scenario), "scenario", scenario, order)
-    seeds, points = check_seeds(seeds), list(_points(grid))
-    places = _scenarios(points, list(policies or ()), scenario)
+    seeds, points = check_seeds(seeds), list(points_of(grid))
+    places = scenarios_of(scenario, points, list(policies or ()))
     figures = [name for name, metric in places[0].metrics.items() if metric.better]
     for name in grid:
         allowed = "another than those of the columns of a row"
@@ -89,27 +89,16 @@ def sweep(
 
 
 def scenarios_of(
-    scenario: Model | Callable[..., Model],
-    grid: Mapping[str, Any],
-    policies: Sequence[Any],
+    scenario: Model | Callable[..., Model], points: Iterable[Point], policies: Sequence[Any]
 ) -> list[Model]:
-    """The scenario at every point of a grid; parameters and errors as of `sweep`."""
-    return _scenarios(list(_points(grid)), policies, scenario)
-
-
-def _scenarios(
-    points: Sequence[Point],
-    policies: Sequence[Any],
-    scenario: Model | Callable[..., Model],
-) -> list[Model]:
+    """The scenario at each point; parameters and errors as of `sweep`."""
     labels = [label(policy) for policy in entries_of("policies", policies, "a list of policies")]
     return [_scenario(scenario, point, labels) for point in points]
 
 
-def _points(grid: Mapping[str, Any]) -> Iterator[Point]:
+def points_of(grid: Mapping[str, Any]) -> Iterator[Point]:
+    """The points of a grid; InputError as of `sweep`."""
     require(isinstance(grid, Mapping), "grid", grid, "a mapping from names to values")
-    for name in grid:
-        require(isinstance(name, str), "name in the grid", name, "a text")
     columns = [
         [python_number(value) for value in (values if _varies(values) else [values])]
         for values in grid.values()
@@ -132,6 +121,8 @@ def _varies(values: Any) -> bool:
 
 def _scenario(scenario: Model | Callable[..., Model], point: Point, named: Iterable[str]) -> Model:
     """The scenario of a point."""
+    for name in point:
+        require(isinstance(name, str), "name in the grid", name, "a text")
     arguments = {name: value for name, value in point.items() if ":" not in name}
     if isinstance(scenario, Model):
         return scenario.varied(**arguments) if arguments else scenario

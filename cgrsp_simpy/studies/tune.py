@@ -116,7 +116,7 @@ def tune(
         return {axis.name: axis.at(int(step)) for axis, step in zip(axes, steps)}
 
     def placed(points: Sequence[Point]) -> list[tuple[Model, dict[str, Any]]]:
-        places = [scenarios_of(scenario, each, [short])[0] for each in points]
+        places = scenarios_of(scenario, points, [short])
         return [(at, policies_at(each, named, at)) for each, at in zip(points, places)]
 
     placed([point([0] * len(axes)), point(axis.steps for axis in axes)])  # or a range is wrong

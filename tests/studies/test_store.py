@@ -580,7 +580,7 @@ def test_a_disk_that_has_become_read_only_is_one_line(tmp_path, monkeypatch):
     opened = Path.open
 
     def read_only(path, mode="r", *more, **options):
-        if mode == "r":
+        if mode in ("r", "rb"):
             return opened(path, mode, *more, **options)
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 

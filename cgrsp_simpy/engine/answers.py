@@ -74,8 +74,10 @@ class Answers:
         """When the policy asks to be woken; raises PolicyError if it cannot be then."""
         now_s, at_s = self.env.now, wake.at_s
         if not isinstance(at_s, Real) or not now_s < float(at_s) < math.inf:
-            allowed = f"that must be a finite time after {now_s:g} s"
-            raise self.wrong(f"asked to be woken at {at_s!r}; {allowed}")
+            raise self.wrong(
+                f"asked to be woken at {at_s!r}; "
+                f"that must be a finite time after {now_s:g} s"
+            )
         return float(at_s)
 
     def suspended(self, item: Suspend, holding: Iterable[Any]) -> Any:
@@ -109,12 +111,15 @@ class Answers:
             job, _ = item
             hash(job)
         except (TypeError, ValueError):
-            allowed = "which is neither a pair (job, places) nor a Wake"
-            return self.wrong(f"answered {item!r}, {allowed}")
+            return self.wrong(
+                f"answered {item!r}, which is neither a pair (job, places) nor a Wake"
+            )
         if waiting and not any(isinstance(job, type(other)) for other in waiting):
             return self.wrong(f"assigned {job!r}, which is not a job")
-        why = "which is not waiting (it runs, has ended, or was assigned twice)"
-        return self.wrong(f"assigned job {job_id(job)}, {why}")
+        return self.wrong(
+            f"assigned job {job_id(job)}, "
+            "which is not waiting (it runs, has ended, or was assigned twice)"
+        )
 
     def stuck(self, places: Sequence[Any], free: Sequence[float]) -> PolicyError:
         """The error of jobs that wait when nothing else will ever happen."""

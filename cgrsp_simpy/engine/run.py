@@ -245,8 +245,9 @@ class Run:
         check_one_of("column", column, [*tags, *(rows[0] if rows else ())])
         own = tags[column] if column in tags else [row[column] for row in rows]
         values = np.array(own)
-        allowed = "one of names or whole numbers"
-        require(values.dtype.kind != "f", "column", column, allowed)
+        require(
+            values.dtype.kind != "f", "column", column, "one of names or whole numbers"
+        )
         return [
             {column: value, **self.scenario.summary_of(self, values == value)}
             for value in np.unique(values).tolist()

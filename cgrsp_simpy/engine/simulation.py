@@ -203,8 +203,10 @@ class Simulation:
         the cause of the interrupt.
         """
         if job in self.waiting:
-            told = f"job {job_id(job)} claims while a claim of its own waits"
-            raise InputError(f"{told}: one at a time, or of a pair such as (job, 2)")
+            raise InputError(
+                f"job {job_id(job)} claims while a claim of its own waits:"
+                " one at a time, or of a pair such as (job, 2)"
+            )
         claim = self.waiting[job] = Claim(self, job, patience_s, start)
         if instead_of is not None:
             claim.callbacks.append(lambda granted: self._replace(instead_of, granted))
@@ -289,8 +291,10 @@ class Simulation:
         """What the model's own columns say of a job, in their order."""
         if len(values) != self._noted:
             names = ", ".join(self.model.columns) or "none"
-            told = f"note of job {job_id(job)} has {len(values)} values"
-            raise InputError(f"{told}; the columns of {self.model.name} are {names}")
+            raise InputError(
+                f"note of job {job_id(job)} has {len(values)} values;"
+                f" the columns of {self.model.name} are {names}"
+            )
         self._jobs[job].notes = values
 
     def started(self, job: Hashable, at_s: float) -> None:
@@ -350,18 +354,19 @@ class Simulation:
             if self.enough:
                 break
             if lives:
-                told = (
+                raise InputError(
                     f"job {job_id(job)!r} arrives while one that is equal to it lives"
                 )
-                raise InputError(told)
             if len(arrival) > 2:
                 self.luck[job] = arrival[2]
             before_s, process = at_s, model.life(self, job)
             try:
                 life = jobs[job] = Life(env, process)
             except ValueError:
-                told = f"life() of {model.name} must be a generator, which yields"
-                raise InputError(f"{told}; it gave {process!r}") from None
+                raise InputError(
+                    f"life() of {model.name} must be a generator, which yields;"
+                    f" it gave {process!r}"
+                ) from None
             life.job, life.submit_s = job, at_s
             life.callbacks.append(end)
             self._alive += 1
@@ -453,8 +458,9 @@ class Simulation:
         """A claim has been granted, or given up, in place of one that may be held."""
         if claim.value is not None and old in self.holding:
             if old.granted_s == self.env.now:
-                told = f"moved job {job_id(old.job)} in the instant of its dispatch"
-                raise self.answers.wrong(told)
+                raise self.answers.wrong(
+                    f"moved job {job_id(old.job)} in the instant of its dispatch"
+                )
             self.revoke(old, claim)
 
     def _up(self, number: int) -> None:
@@ -563,8 +569,10 @@ class Simulation:
     def _wake(self) -> None:
         """The time has come at which the policy asked to be asked again."""
         if self._alarm.in_a_row > self._alarm.most:
-            held = f"has held {len(self.waiting)} waiting jobs through"
-            raise self.answers.wrong(f"{held} {self._alarm.most} wake-ups in a row")
+            raise self.answers.wrong(
+                f"has held {len(self.waiting)} waiting jobs through"
+                f" {self._alarm.most} wake-ups in a row"
+            )
         self.ring()
 
     # ---- the engine's own: to the end ----
@@ -582,9 +590,9 @@ class Simulation:
         except simpy.Interrupt as error:  # which a life has not expected
             if not isinstance(error.cause, Suspend):
                 raise
-            told = f"suspended job {job_id(error.cause.job)}"
             raise self.answers.wrong(
-                f"{told}; this scenario allows no suspension"
+                f"suspended job {job_id(error.cause.job)};"
+                " this scenario allows no suspension"
             ) from None
         except (simpy.core.EmptySchedule, simpy.core.StopSimulation):
             self._check_ended()
@@ -595,8 +603,10 @@ class Simulation:
         self._at_once, self._then_s = at_once * (self._then_s == self.now_s), self.now_s
         if self._still > MANY:
             if self._at_once > MANY:
-                told = f"{MANY:,} events at t = {self.now_s:g} s and no end: a process"
-                raise InputError(f"{told} of {self.model.name} goes on without time")
+                raise InputError(
+                    f"{MANY:,} events at t = {self.now_s:g} s and no end: a process"
+                    f" of {self.model.name} goes on without time"
+                )
             if not (self.holding or self._alarm.timeout):
                 self._check_served()
         return True
@@ -607,8 +617,10 @@ class Simulation:
         """
         for claim in (*self.holding, *self.waiting.values()):
             if not (claim.process and claim.process.is_alive):
-                told = f"the life of job {job_id(claim.job)} has ended, and its claim"
-                raise InputError(f"{told} has not: `with run.claim(job) as claim:`")
+                raise InputError(
+                    f"the life of job {job_id(claim.job)} has ended, and its claim"
+                    " has not: `with run.claim(job) as claim:`"
+                )
         if self.waiting:
             raise self.answers.stuck(self.declared, self.free)
 
@@ -616,8 +628,10 @@ class Simulation:
         """Raise InputError if a life waits for what never comes."""
         self._check_served()
         for job in self._jobs:
-            told = f"the life of job {job_id(job)} has not ended"
-            raise InputError(f"{told}, and nothing is left to happen that it waits for")
+            raise InputError(
+                f"the life of job {job_id(job)} has not ended,"
+                " and nothing is left to happen that it waits for"
+            )
 
     def finish(self) -> Run:
         """Carry the run out to its end; what it leaves."""

@@ -127,8 +127,10 @@ class View:
         """
         need = self._run.model.need(claim.job)
         if not need > 0:
-            told = f"need() of {self._run.model.name} must be above 0"
-            raise InputError(f"{told}; it is {need!r} for job {job_id(claim.job)}")
+            raise InputError(
+                f"need() of {self._run.model.name} must be above 0;"
+                f" it is {need!r} for job {job_id(claim.job)}"
+            )
         if type(chosen) is Place:
             return self._whole(((self._number(chosen), need),))
         try:
@@ -150,8 +152,10 @@ class View:
         for number, amount in parts:
             place = self._run.declared[number]
             if amount != 1 and not place.unit:
-                told = f"{place.noun} {place.index}, which one job holds as a whole"
-                raise PlaceError(f"{told}; it needs {amount:g}")
+                raise PlaceError(
+                    f"{place.noun} {place.index}, which one job holds as a whole;"
+                    f" it needs {amount:g}"
+                )
         return parts
 
     def _number(self, place: Any) -> int:

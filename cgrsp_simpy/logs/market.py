@@ -320,8 +320,7 @@ class Series:
         polled, prices = np.asarray(status, bool), np.asarray(usd_per_h, float)
         steps = len(polled)
         require(steps > 0, "status", status, "that of at least one poll")
-        allowed = f"{steps}, one a poll"
-        require(len(prices) in (0, steps), "number of prices", len(prices), allowed)
+        require(len(prices) in (0, steps), "number of prices", len(prices), f"{steps}, one a poll")
         for poll in np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))[:1]:
             check_number(f"price of poll {poll}", float(prices[poll]), least=0)
         turns, moves = (np.flatnonzero(np.diff(each)) + 1 for each in (polled, prices))
@@ -395,8 +394,9 @@ def read_series(path: str | Path, needed: int = 1) -> Series:
             raise InputError(f"line {unknown[0]}: its price is missing, where others have one")
         for row in rows:
             if row.instances is None:
-                told = f"line {row.line}: status must be up, down, or a whole number >= 0"
-                raise InputError(told)
+                raise InputError(
+                    f"line {row.line}: status must be up, down, or a whole number >= 0"
+                )
         there = np.array([row.instances or 0 for row in rows]) >= needed
         return Series.of(name_of(path), _step_s(rows), there, () if unknown else prices)
 

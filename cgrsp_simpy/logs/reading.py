@@ -181,8 +181,9 @@ def _columns(
         line, cells = first
         if isinstance(cells, str) or len(cells) != len(names):
             fault = cells if isinstance(cells, str) else f"{len(cells)} fields, not {len(names)}"
-            told = f"not a row of the format {format.name}, {format.about} ({fault})"
-            raise InputError(f"line {line}: {told}")
+            raise InputError(
+                f"line {line}: not a row of the format {format.name}, {format.about} ({fault})"
+            )
         rows = chain([first], rows)
     place: dict[str, int] = {}
     for index, name in enumerate(names):

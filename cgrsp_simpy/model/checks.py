@@ -214,8 +214,10 @@ def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
     allowed = list(dict.fromkeys(allowed))
     if name in allowed:
         return
-    told = f"unknown {what} {name!r}{nearest(str(name), allowed)}"
-    raise InputError(f"{told} (allowed: {', '.join(allowed) or 'none'})")
+    raise InputError(
+        f"unknown {what} {name!r}{nearest(str(name), allowed)}"
+        f" (allowed: {', '.join(allowed) or 'none'})"
+    )
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:
@@ -241,8 +243,7 @@ def renamed(
             raise AttributeError(f"module {own!r} has no attribute {name!r}")
         above = own.partition(".")[0] if "." in now[name] else own
         room, _, last = f"{above}.{now[name]}".rpartition(".")
-        told = f"{own}.{name} is called {room}.{last} now"
-        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        warnings.warn(f"{own}.{name} is called {room}.{last} now", DeprecationWarning, stacklevel=2)
         return getattr(import_module(room), last)
 
     return getattr_

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -423,14 +422,17 @@ def replications_needed(
         raise InputError(
             "no half width is small relative to the mean of the values: the mean is zero"
         )
-
-    def enough(n: int) -> bool:
-        return _half_width(sd, n, confidence) <= relative_half_width * abs(centre)
-
-    most = 2
-    while not enough(most):  # the half width falls with n
-        most *= 2
-    return bisect_left(range(most), True, most // 2 + 1, key=enough)
+    allowed = relative_half_width * abs(centre)
+    # least is not enough; most is, once doubled often enough, as the half width falls with n
+    least, most = 1, 2
+    while not _half_width(sd, most, confidence) <= allowed:
+        least, most = most, 2 * most
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (
+            (least, middle) if _half_width(sd, middle, confidence) <= allowed else (middle, most)
+        )
+    return most
 
 
 # ---- one long run ----

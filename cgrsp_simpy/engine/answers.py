@@ -83,8 +83,9 @@ class Answers:
     def suspended(self, item: Suspend, holding: Iterable[Any]) -> Any:
         """The claim of a job to be suspended; raises PolicyError if it cannot be."""
         job = item.job
-        run = (each for each in holding if each.job == job and not each.revoked)
-        claim = next(run, None)
+        claim = next(
+            (own for own in holding if own.job == job and not own.revoked), None
+        )
         if claim is None:
             raise self.wrong(f"suspended job {job_id(job)}, which does not run")
         if claim.granted_s == self.env.now:
@@ -124,8 +125,7 @@ class Answers:
     def stuck(self, places: Sequence[Any], free: Sequence[float]) -> PolicyError:
         """The error of jobs that wait when nothing else will ever happen."""
         waiting, noun = self.waiting, places[0].noun if places else "place"
-        first = islice(waiting, 3)
-        told = [(job_id(job), self.describe(job)) for job in first]
+        told = [(job_id(job), self.describe(job)) for job in islice(waiting, 3)]
         named = [f"job {job}" + f" ({more})" * bool(more) for job, more in told]
         named += ["..."] * (len(waiting) > len(named))
         every = {place.index for place in places}
@@ -166,5 +166,10 @@ def _whose(frame: FrameType) -> str:
         return ""
     if file.is_relative_to(PACKAGE):
         return "package"
-    library = INSTALLED & set(file.parts) or any(map(file.is_relative_to, PYTHON))
-    return "" if library else "own"
+    return "" if is_library(file) else "own"
+
+
+def is_library(file: Path) -> bool:
+    """Whether a file of code is of an installed library, or Python's own."""
+    own = any(map(file.is_relative_to, PYTHON))
+    return own or not INSTALLED.isdisjoint(file.parts)

@@ -5,7 +5,7 @@ module are models, and so is what you write yourself.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import fields, is_dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar, Self
@@ -235,7 +235,7 @@ class Model:
     def work(self) -> int:
         """What a run costs, in jobs simulated: a study is divided into tasks by it."""
         jobs = getattr(self, "jobs", 1000)
-        return jobs if isinstance(jobs, int) else len(jobs)
+        return len(jobs) if isinstance(jobs, Sized) else int(jobs)
 
     def work_of(self, policies: Sequence[Any]) -> int:
         """What a run of each of these policies costs, in jobs simulated."""

@@ -401,7 +401,7 @@ def _report(path: Path, found: _Found, strict: bool) -> Report:
 def _tags(found: _Found, path: Path, format: Format) -> Tags:
     """All texts, job_id first and the number of the line last."""
     lines = list(map(str, found.lines))
-    ids = found.texts.get("job_id", [])
+    ids = found.texts.pop("job_id", [])
     ids = ids if any(ids) else lines
     # where rows belong together, ids need not differ beyond these
     groups = found.texts.get(format.group, ids)
@@ -413,7 +413,6 @@ def _tags(found: _Found, path: Path, format: Format) -> Tags:
             len(twice),
             twice[0][:50],
         )
-    found.texts.pop("job_id", None)
     # a large log is there once only
     others = {name: tuple(found.texts.pop(name)) for name in list(found.texts)}
     return Tags({"job_id": ids, **others, "line": lines})

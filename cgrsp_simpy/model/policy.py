@@ -178,7 +178,8 @@ def parameters(
 ) -> dict[str, Any]:
     """Keyword arguments for a factory from "name:a=1,b=true", each of the kind of its default.
 
-    but: arguments of the factory that a text cannot give. Raises InputError as `made` does.
+    but: arguments of the factory that a text cannot give, as it cannot those whose default is
+    none of READERS. Raises InputError as `made` does.
     """
     name, _, rest = text.partition(":")
     if not rest:
@@ -186,7 +187,7 @@ def parameters(
     own = {
         key: type(value.default)
         for key, value in inspect.signature(factory).parameters.items()
-        if key not in but
+        if key not in but and type(value.default) in READERS
     }
 
     def kind(key: str) -> Any:

@@ -13,7 +13,6 @@ import importlib.util
 import json
 import math
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -33,15 +32,14 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.engine.answers import is_library
 from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.files import table_of
 from cgrsp_simpy.model.policy import from_file, in_file
 
 LONG = 100  # numbers or texts in a list that are told by a digest
 PACKAGE = __name__.partition(".")[0]
-STANDARD = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
 NUMBERS = "biuf"  # kinds of arrays that are kept
-INSTALLED = {"site-packages", "dist-packages"}
 EMPTY = CellType()  # of a closure: each that holds something differs, whatever that is
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
@@ -397,10 +395,7 @@ def _is_library(module: str) -> bool:
         return False
     if spec.origin in ("built-in", "frozen"):
         return True
-    path = Path(str(spec.origin))
-    return not INSTALLED.isdisjoint(path.parts) or any(
-        path.is_relative_to(folder) for folder in STANDARD
-    )
+    return is_library(Path(spec.origin))
 
 
 def _constant(value: Any) -> str:
@@ -437,10 +432,10 @@ def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]
 def _imported(name: str, level: int, around: Mapping[str, Any]) -> ModuleType | None:
     """A module of the user's that a function imports when it is called."""
     try:
-        package = around.get("__package__")
-        full = importlib.util.resolve_name("." * level + name, package) if level else name
-        installed = full.partition(".")[0] == PACKAGE or _is_library(full)
-        return None if installed else importlib.import_module(full)
+        if level:
+            name = importlib.util.resolve_name("." * level + name, around.get("__package__"))
+        installed = name.partition(".")[0] == PACKAGE or _is_library(name)
+        return None if installed else importlib.import_module(name)
     except ImportError:
         return None
 

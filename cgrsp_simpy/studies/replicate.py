@@ -273,12 +273,11 @@ def carried_out(
     the progress bar, which shows on a terminal or in a notebook.
     """
     first = store.take_numbers(len(tasks)) if store else 0
-    found = (
-        {number: store.load(first + number, shape) for number, shape in enumerate(shapes)}
-        if store
-        else {}
-    )
-    done = {number: outcomes for number, outcomes in found.items() if outcomes is not None}
+    done = {
+        number: kept
+        for number, shape in enumerate(shapes)
+        if store and (kept := store.load(first + number, shape)) is not None
+    }
     with progress(total=sum(jobs), unit=" jobs", unit_scale=True) as bar:
         bar.update(sum(jobs[number] for number in done))
         left = {number: task for number, task in enumerate(tasks) if number not in done}
@@ -289,8 +288,8 @@ def carried_out(
                 done[number] = outcomes
                 bar.update(jobs[number])
         except WorkerError as error:
-            kept = f"; {len(done)} of {len(tasks)} tasks are kept in {store.path}" if store else ""
-            raise WorkerError(f"{error}{kept}") from error
+            told = f"; {len(done)} of {len(tasks)} tasks are kept in {store.path}" if store else ""
+            raise WorkerError(f"{error}{told}") from error
     return [done[number] for number in range(len(tasks))]
 
 

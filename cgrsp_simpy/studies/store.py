@@ -137,8 +137,7 @@ class Store:
         return True
 
     def _refuse_other(self, what: str, there: Any, here: Any) -> None:
-        found = _difference(there, here)
-        if found:
+        if found := _difference(there, here):
             name, old, new = found
             raise InputError(
                 f"{self.path} was made with {what}{name} {old}, not {new}; use another directory"

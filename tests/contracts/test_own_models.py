@@ -285,6 +285,32 @@ def test_a_place_is_up_again_where_its_down_time_ends_by_an_error():
     assert run.claims[["from_s", "to_s"]].tolist() == [(1, 3), (5, 13)]
 
 
+def boosted(boost=None, first=1):
+    return lambda view: list(zip(view.queue[:first], view.free))
+
+
+@dataclass(frozen=True)
+class Boosted(Waiting):
+    jobs: int = 2
+    policies: ClassVar = {"first": cg.first_come, "boosted": boosted}
+
+
+def test_a_text_gives_no_parameter_that_it_cannot_tell():
+    assert (
+        cg.simulate(Boosted(), "boosted:first=2").summary()
+        == cg.simulate(Boosted(), "boosted").summary()
+    )
+    check_refused(
+        lambda: cg.simulate(Boosted(), "boosted:boost=3"),
+        ["unknown parameter of policy boosted 'boost'", "allowed: first"],
+    )
+
+
+def test_a_number_of_jobs_may_be_one_of_numpy():
+    rows = cg.compare(Boosted(2), seeds=[0]).rows
+    assert cg.compare(Boosted(np.int64(2)), seeds=[0]).rows == rows
+
+
 def test_a_name_that_is_no_parameter_cannot_be_varied():
     with pytest.raises(cg.InputError, match=r"'job'.*jobs"):
         Waiting().varied(job=3)

@@ -345,8 +345,10 @@ def test_replications_needed_by_hand():
         == replications_needed([0.1] * 3, 1e-15)
         == 2
     )
-    # found by bisection
-    assert replications_needed([9, 10, 11], 1e-6) == pytest.approx((1.959964 / 1e-5) ** 2, rel=1e-5)
+    # found by bisection, beyond what an index of a list can be, too
+    for width in (1e-6, 1e-12):
+        wanted = (1.959964 / (10 * width)) ** 2
+        assert replications_needed([9, 10, 11], width) == pytest.approx(wanted, rel=1e-5)
 
 
 @QUICK

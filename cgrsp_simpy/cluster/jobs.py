@@ -118,6 +118,10 @@ class Jobs:
         for column in {*self.columns} - {"start_s"}:
             above = 0 if column in positive else None
             check_entries(column, getattr(self, column), above=above)
+        refuse(
+            self.kind >= len(KINDS),
+            lambda job: f"kind of job {job + 1}(={self.kind[job]}) must be below {len(KINDS)}",
+        )
         order_columns(self, self.columns, np.argsort(self.arrival_s, kind="stable"))
 
     @property
@@ -401,16 +405,6 @@ def mean_gpu_hours(mix: Mix) -> float:
     # of a log-uniform law: (b - a) / ln(b / a)
     means_s = np.diff(edges_s) / np.diff(np.log(edges_s))
     return float(shares @ widths * (means_s @ mix.duration_shares)) / HOUR_S
-
-
-def most_jobs_per_hour(mix: Mix, cluster: Cluster, utilisation: float) -> float:
-    """Jobs per hour that a cluster can complete at most at a utilisation (0 to 1), in the long run
-    and whatever the scheduler.
-
-    Holds if GPUs and duration of a job are independent.
-    """
-    check_number("utilisation", utilisation, above=0)
-    return utilisation * cluster.gpus / least_gpu_hours(mix)
 
 
 def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) -> Jobs:

@@ -156,8 +156,8 @@ def _jobs(found: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs
         work if (work > 0).all() else None,
         np.array(
             [
-                INFERENCE if qos == "LS" and found.format == "openb" else TRAINING
-                for qos in tags.get("qos", none)
+                INFERENCE if each == "LS" and found.format == "openb" else TRAINING
+                for each in tags.get("qos", none)
             ]
         ),
         _numbered(_families(found), least=1),

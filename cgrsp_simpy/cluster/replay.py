@@ -86,16 +86,19 @@ class Replay:
         """How often a scheduler agrees, percent, and by how much the best does more often."""
         own, best = self.agreement.get(name), self.agreement[str(self.best)]
         below = None if own is None or name == self.best else interval(100 * (best - own))
-        mean = None if own is None else 100 * float(own.mean())
-        return {"agreement_pct": mean, **_plain("below_best_pct", below)}
+        agrees_pct = None if own is None else 100 * float(own.mean())
+        return {"agreement_pct": agrees_pct, **_plain("below_best_pct", below)}
 
     def what_if(self, changes: Sequence[str], scheduler: str | None = None) -> list[dict[str, Any]]:
         """A row for each change of the scenario: the mean wait, and how it differs, job by job,
         from that without the change, both simulated, with a 95 % interval (block bootstrap).
 
-        changes: as of `changed`. scheduler: unless changed; the best, else the first, unless given.
+        changes: as of `changed`. scheduler: one of the replay, unless changed; the best, else the
+        first, unless given.
         """
-        name = scheduler or self.best or next(each for each in self.waits_s if each != "recorded")
+        names = [each for each in self.waits_s if each != "recorded"]
+        name = scheduler or self.best or names[0]
+        check_one_of("scheduler of the replay", name, names)
         found = [(text, *changed(self.scenario, name, text)) for text in changes]
         waits_s = [_waits(scenario, own) for _, scenario, own in found]
         return [

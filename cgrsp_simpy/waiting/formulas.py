@@ -100,7 +100,6 @@ def closed_form(
     fewer = np.maximum(np.asarray(servers) - 1, 1)
     left = 1 - _waiting(policy, load, fewer, errors, as_printed)[1]
     before = np.minimum(load.erlangs * left, machines - 1)
-    last = fixed - before  # Eq. 3 and 11
     return ClosedForm(
         np.asarray(servers),
         load.long_jobs * wait_s,
@@ -108,7 +107,7 @@ def closed_form(
         jobs,
         work,
         fixed / machines,
-        last,
+        fixed - before,  # Eq. 3 and 11
     )
 
 

@@ -20,6 +20,7 @@ from cgrsp_simpy.model.checks import (
     check_entries,
     check_fields,
     check_number,
+    check_one_of,
     check_whole,
     refuse,
     require,
@@ -186,9 +187,7 @@ class ListedJobs:
         """The jobs, chunk by chunk, whatever the seed."""
         for first in range(0, self.jobs, CHUNK):
             part = slice(first, first + CHUNK)
-            yield Chunk(
-                self.submit_s[part], self.run_s[part], self.cores[part], self.memory_gb[part]
-            )
+            yield Chunk(*(getattr(self, name)[part] for name in Chunk._fields))
 
 
 def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
@@ -365,6 +364,8 @@ def read_jobs(
     out. Result: the jobs and their log. Raises InputError with the file's name, and the line where
     there is one; also for jobs that hold GPUs, unless `whole`, where machines are priced by cores.
     """
+    nouns = {"cores": "processors", "gpus": "GPUs"}
+    check_one_of("unit", unit, nouns)
     log = read_log(path, format, window=window, strict=strict, columns=columns)
     # SWF tells processors, which other modules take for GPUs
     gpus = log.get("gpus", 0)
@@ -375,17 +376,15 @@ def read_jobs(
             " memory; what fits: a table of machines with a column gpus (--sizes), or each job on a"
             " machine of its own (--machine whole); for schedulers of GPUs: cgrsp cluster"
         )
-    noun = {"cores": "processors", "gpus": "GPUs"}[unit]
     log = log.usable(
         "jobs for waiting policies",
         ("submit_s", "service_s"),
-        {f"no {noun}": lambda rows: np.asarray(rows.get(unit, 1) == 0)},
+        {f"no {nouns[unit]}": lambda rows: np.asarray(rows.get(unit, 1) == 0)},
     )
-    submit_s, cores = log["submit_s"], np.ceil(log.get(unit, 1)).astype(np.int64)
     jobs = ListedJobs(
-        submit_s - submit_s[0],
+        log["submit_s"] - log["submit_s"][0],
         log["service_s"],
-        cores,
+        np.ceil(log.get(unit, 1)),
         log.get("memory_gb", 0),
         log.path.name,
         log.tags,
@@ -401,12 +400,12 @@ def describe(jobs: ListedJobs, unit: str = "cores") -> str:
     cores.
     """
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])
-    rates = "all at once"
-    if span_s:
-        rates = (
-            f"{jobs.jobs / span_s * DAY_S:,.1f} a day, load {jobs.run_s @ jobs.cores / span_s:,.1f}"
-            f" {unit}"
-        )
+    rates = (
+        f"{jobs.jobs / span_s * DAY_S:,.1f} a day, load {jobs.run_s @ jobs.cores / span_s:,.1f}"
+        f" {unit}"
+        if span_s
+        else "all at once"
+    )
     return (
         f"{jobs.jobs:,} jobs in {span_s / DAY_S:,.2f} days, {rates}; run time"
         f" mean {jobs.run_s.mean():,.1f} s, median {np.median(jobs.run_s):,.1f} s,"

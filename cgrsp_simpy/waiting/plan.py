@@ -18,7 +18,14 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.model.checks import InputError, check_number, refuse, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_number,
+    check_whole,
+    entries_of,
+    refuse,
+    require,
+)
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import progress
 from cgrsp_simpy.waiting.jobs import DAY_S, Bools, Chunk, Floats, Ints, ListedJobs
@@ -76,8 +83,9 @@ class Limit(NamedTuple):
 
     def used(self, wait_s: Floats) -> Floats:
         """By job, what is summed up and held against `share`: of a mean, parts of it."""
-        exceeds = (wait_s > self.wait_s).astype(float)
-        return wait_s / max(self.wait_s, 1e-9) if self.share == 1 else exceeds
+        if self.share == 1:
+            return wait_s / max(self.wait_s, 1e-9)
+        return (wait_s > self.wait_s).astype(float)
 
 
 class Tried(NamedTuple):
@@ -181,7 +189,7 @@ class Plan:
 
 def plan(
     jobs: ListedJobs,
-    limit: str | Limit | None = None,
+    limit: str | None = None,
     *,
     budget: float | None = None,
     sizes: Sequence[Size] = M5,
@@ -210,7 +218,11 @@ def plan(
     if budget is not None:
         check_number("budget", budget, above=0)
     check_number("growth", growth, above=-1)
-    kept = Limit.read(limit) if isinstance(limit, str) else (limit or Limit())
+    check_whole("seed", seed, least=0)
+    policies = entries_of("policies", policies, "a list of names")
+    for name, given in {"policies": policies, "sizes": sizes}.items():
+        require(len(given) > 0, name, given, "at least one")
+    kept = Limit() if limit is None else Limit.read(str(limit))
     search = Search(jobs, sizes, prices, kept, budget, growth, seed)
     for text in sorted(policies, key=lambda text: search.first(text).wait_s):
         search.climb(text)

@@ -42,18 +42,18 @@ def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
     many = scenario.jobs >= COMPILED_FROM
     for chunk, kinds, starts in started(scenario.foreseen(seed), *rules, fast=many):
         on_demand = np.isnan(starts)
-        in_vain = on_demand & _in_vain(kinds, policy)
-        gone_s = chunk.submit_s + np.where(in_vain, policy.wait_s, 0.0)
-        start_s = np.where(on_demand, gone_s, starts)
-        columns = {
-            "job": np.arange(first, first + len(starts)),
-            **chunk._asdict(),
-            "dispatch_s": starts,
-            "start_s": start_s,
-            "finish_s": start_s + chunk.run_s,
-            "on_demand": on_demand,
-        }
-        records.take(columns)
+        waited_s = np.where(_in_vain(kinds, policy), policy.wait_s, 0.0)
+        start_s = np.where(on_demand, chunk.submit_s + waited_s, starts)
+        records.take(
+            {
+                "job": np.arange(first, first + len(starts)),
+                **chunk._asdict(),
+                "dispatch_s": starts,
+                "start_s": start_s,
+                "finish_s": start_s + chunk.run_s,
+                "on_demand": on_demand,
+            }
+        )
         first += len(starts)
     return Run(scenario, scenario.label, seed, records)
 

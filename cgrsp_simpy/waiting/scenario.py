@@ -16,7 +16,14 @@ from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, python_numbers, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_bool,
+    check_whole,
+    entries_of,
+    python_numbers,
+    require,
+)
 from cgrsp_simpy.model.metric import Metric
 from cgrsp_simpy.model.policy import Named, chosen
 from cgrsp_simpy.model.streams import Draw, stream
@@ -131,20 +138,27 @@ class Scenario(Model):
         python_numbers(self)
         made = hasattr(self.source, "jobs") and hasattr(self.source, "chunks")
         require(made, "source", self.source, "a source of jobs, such as ExponentialJobs")
-        require(isinstance(self.policy, WaitingPolicy), "policy", self.policy, "a WaitingPolicy")
+        parts = {"policy": WaitingPolicy, "prices": Prices, "errors": Mispredictions}
+        for name, kind in parts.items():
+            value = getattr(self, name)
+            require(isinstance(value, kind), name, value, f"a {kind.__name__}")
+        check_bool("work_conserving", self.work_conserving)
         chosen("order", self.order, ORDERS)
-        least = 0 if self.policy.rents else 1
-        if isinstance(self.machines, int):
+        least, lists = 0 if self.policy.rents else 1, {"sizes": "a list of Size"}
+        if self.shared:
+            lists["machines"] = "a number of machines, or a list of sizes"
+        else:
             check_whole("machines", self.machines, least=least)
-            return
-        machines = entries_of("machines", self.machines, "a number of machines, or a list of sizes")
-        for size in machines:
-            require(isinstance(size, Size), "machines", size, "a list of Size")
-        require(len(machines) >= least, "machines", machines, "at least one")
-        object.__setattr__(self, "machines", machines)
-        price, covered = self.prices.on_demand, math.isfinite(self.fixed_per_h)
-        require(price > 0, "on-demand price", price, "above 0 where a table has the prices")
-        require(covered, "machines", machines, "of sizes that the price table covers")
+        for name, allowed in lists.items():
+            sizes = entries_of(name, getattr(self, name), allowed)
+            for size in sizes:
+                require(isinstance(size, Size), name, size, "a list of Size")
+            object.__setattr__(self, name, sizes)
+        if self.shared:
+            require(self.number >= least, "machines", self.machines, "at least one")
+            price, covered = self.prices.on_demand, math.isfinite(self.fixed_per_h)
+            require(price > 0, "on-demand price", price, "above 0 where a table has the prices")
+            require(covered, "machines", self.machines, "of sizes that the price table covers")
 
     # ---- places, arrivals, life ----
 
@@ -306,7 +320,7 @@ class Scenario(Model):
     @property
     def is_random(self) -> bool:  # type: ignore[override]
         """Whether seeds differ: not where jobs are listed, and all that is predicted is right."""
-        return not isinstance(self.source, ListedJobs) or self.errors != NO_ERRORS
+        return self.steady or self.errors != NO_ERRORS
 
     def draw(self, seed: int) -> None:
         """Nothing: jobs are drawn as they come."""

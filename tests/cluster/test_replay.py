@@ -134,6 +134,10 @@ def test_a_log_without_starts_is_simulated_alone():
     found = replay(Scenario(generate(Mix(), 50, 0.9, CLUSTERS[0], 0)), ["fifo", "easy"])
     assert found.best is None and list(found.waits_s) == ["fifo", "easy"]
     assert [row["scheduler"] for row in found.what_if(["placement=pack"])] == ["fifo"]
+    check_refused(
+        lambda: found.what_if(["nodes=1"], "las"),
+        ["unknown scheduler of the replay 'las'", "fifo, easy"],
+    )
 
 
 def test_starts_that_do_not_fit_the_cluster_are_late_and_no_placement_is_found(tmp_path):

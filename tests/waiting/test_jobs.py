@@ -592,6 +592,8 @@ def test_a_file_that_is_not_there_and_a_folder_are_named(tmp_path):
             read_jobs(tmp_path / "none.swf", name)
     with pytest.raises(InputError, match=r"strict\(='no'\)"):
         read_jobs(tmp_path / "none.swf", strict="no")
+    with pytest.raises(InputError, match=r"unknown unit 'x' \(allowed: cores, gpus\)"):
+        read_jobs(tmp_path / "none.swf", unit="x")
 
 
 @pytest.mark.parametrize("packed", [False, pytest.param(True, marks=pytest.mark.slow)])

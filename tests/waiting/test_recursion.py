@@ -5,7 +5,7 @@ import pytest
 from support import simulated, waits_s
 from waiting.cases import jobs_of, two
 
-from cgrsp_simpy.waiting.jobs import BurstyJobs, ExponentialJobs
+from cgrsp_simpy.waiting.jobs import BurstyJobs
 from cgrsp_simpy.waiting.machines import M5, Size
 from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow, started
@@ -107,11 +107,6 @@ def test_who_owns_no_machine_rents_for_every_job_at_once():
                     assert follow(case).summary() == pytest.approx(outcome.summary())
 
 
-def test_simulation_and_recursion_count_the_same():
-    case = Scenario(ExponentialJobs(5_000), waiting_policy("ajw-t"), 101)
-    assert simulated(case, 1).summary() == follow(case, 1).summary()  # to the bit
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("machines", [40, (M5[-1], M5[4]) * 3])
 def test_compiled_the_recursion_gives_the_same_bits(machines):
@@ -143,13 +138,7 @@ def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():
     assert one.summary() == followed.summary() == simulated(case).summary()
 
 
-def test_a_job_that_fits_on_no_fixed_machine_goes_on_demand_though_idle_machines_are_lent():
-    lent = Scenario(two(cores=3), waiting_policy("sww"), M5[:2], work_conserving=True)
-    assert simulated(lent, keep=True).jobs["on_demand"].tolist() == [False, True]
-
-
-def test_a_job_that_no_fixed_machine_takes_is_rented_unless_all_must_wait():
-    done = simulated(
-        Scenario(two(cores=3), waiting_policy("ljw", short_s=0.5), M5[:2]), keep=True
-    ).jobs
-    assert done["on_demand"].tolist() == [False, True]
+@pytest.mark.parametrize(("policy", "lent"), [("sww", True), ("ljw:short_s=0.5", False)])
+def test_a_job_that_no_fixed_machine_takes_is_rented_though_idle_ones_are_lent(policy, lent):
+    case = Scenario(two(cores=3), waiting_policy(policy), M5[:2], work_conserving=lent)
+    assert simulated(case, keep=True).jobs["on_demand"].tolist() == [False, True]

@@ -251,6 +251,21 @@ def test_an_order_is_a_name_a_file_or_a_function():
             Scenario(FOUR, waiting_policy("ajw"), 1, order)
 
 
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"sizes": (3,), "machines": PAIR}, r"sizes\(=3\) must be a list of Size"),
+        ({"sizes": None}, r"sizes\(=None\) must be a list of Size"),
+        ({"prices": 3}, r"prices\(=3\) must be a Prices"),
+        ({"errors": 0.1}, r"errors\(=0.1\) must be a Mispredictions"),
+        ({"work_conserving": "no"}, r"work_conserving\(='no'\) must be true or false"),
+    ],
+)
+def test_a_part_that_is_none_is_refused_in_one_line(part, message):
+    with pytest.raises(InputError, match=message):
+        Scenario(FOUR, **part)
+
+
 # ---- under the one study ----
 
 SIX = list(POLICIES)
@@ -334,16 +349,13 @@ def test_what_a_policy_cannot_have_is_refused_before_the_first_run():
         cg.compare(wide, ["njw", "ajw"], [0])
 
 
-@pytest.mark.parametrize(
-    "changed", ["def longest(view):\n    return zip(view.queue, view.rooms(None))\n"]
-)
-def test_a_changed_file_of_an_order_is_another_study(tmp_path, changed):
+def test_a_changed_file_of_an_order_is_another_study(tmp_path):
     path, out = tmp_path / "own.py", tmp_path / "results"
     path.write_text(OWN, encoding="utf-8")
     case = Scenario(FOUR, order=f"{path}:longest")
     cg.compare(case, ["ajw"], [0], out=out)
     cg.compare(case, ["ajw"], [0], out=out)
-    path.write_text(changed, encoding="utf-8")
+    path.write_text(OWN.replace("-job.run_s", "job.run_s"), encoding="utf-8")
     with pytest.raises(InputError, match="use another directory"):
         cg.compare(case, ["ajw"], [0], out=out)
 

@@ -20,7 +20,6 @@ from cgrsp_simpy.cluster.jobs import (
     least_gpu_hours,
     least_of_any_law,
     mean_gpu_hours,
-    most_jobs_per_hour,
 )
 from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.policies import SCHEDULERS
@@ -199,7 +198,7 @@ def implied() -> list[str]:
         *(
             f"{name}: if GPUs and duration are independent, {row['utilisation_pct']} % of"
             f" {gpus} GPUs allow at most"
-            f" {most_jobs_per_hour(mix, PAPER_CLUSTER, row['utilisation_pct'] / 100):.1f} jobs an"
+            f" {row['utilisation_pct'] / 100 * gpus / least_gpu_hours(mix):.1f} jobs an"
             f" hour, not {row['throughput_per_h']}."
             for name, row in pairs.items()
         ),

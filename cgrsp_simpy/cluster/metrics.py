@@ -118,10 +118,10 @@ def metrics(run: Run) -> dict[str, float]:
     """
     jobs = measured(run)
     from_s, to_s = jobs["submit_s"][[0, -1]].tolist()
-    found = waits(jobs) | (_of_waits(jobs) if run.plan.settled else UNSETTLED)
     return {
         **_while_jobs_arrive(run, from_s, to_s),
-        **found,
+        **waits(jobs),
+        **(_of_waits(jobs) if run.plan.settled else UNSETTLED),
         "success_pct": 100 * float(np.mean(jobs["finish_s"] <= to_s)),
         "censored": float((jobs["start_s"] > run.jobs["submit_s"][-1]).sum()),
         **_fragmented(course(run, to_s), from_s),

@@ -89,16 +89,13 @@ class Replay:
         agrees_pct = None if own is None else 100 * float(own.mean())
         return {"agreement_pct": agrees_pct, **_plain("below_best_pct", below)}
 
-    def what_if(self, changes: Sequence[str], scheduler: str | None = None) -> list[dict[str, Any]]:
+    def what_if(self, changes: Sequence[str]) -> list[dict[str, Any]]:
         """A row for each change of the scenario: the mean wait, and how it differs, job by job,
         from that without the change, both simulated, with a 95 % interval (block bootstrap).
 
-        changes: as of `changed`. scheduler: one of the replay, unless changed; the best, else the
-        first, unless given.
+        changes: as of `changed`; of the best scheduler, else the first.
         """
-        names = [each for each in self.waits_s if each != "recorded"]
-        name = scheduler or self.best or names[0]
-        check_one_of("scheduler of the replay", name, names)
+        name = self.best or next(each for each in self.waits_s if each != "recorded")
         found = [(text, *changed(self.scenario, name, text)) for text in changes]
         waits_s = [_waits(scenario, own) for _, scenario, own in found]
         return [
@@ -164,8 +161,7 @@ def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, st
     if name == "nodes":
         require(value.isdecimal(), "what-if nodes", value, "a whole number")
         check_whole("what-if nodes", int(value), least=1, most=100_000)
-        columns = vars(scenario.cluster)
-        more = {key: own + own[-1:] * int(value) for key, own in columns.items()}
+        more = {key: own + own[-1:] * int(value) for key, own in vars(scenario.cluster).items()}
         return replace(scenario, cluster=Cluster(**more)), scheduler
     read, allowed = READERS[bool if name == "kill_at_limit" else str]
     try:

@@ -167,12 +167,11 @@ class Scenario(Model):
         arrival_s, gpus, duration_s, estimate_s, *_ = told = claim.run.luck[claim.job]
         time_s = self.time_s(told)
         killed = ", killed at its limit" if time_s < duration_s else ""
-        words = {
+        return {
             "submit": f"{gpus_text(gpus)}, limit {estimate_s:.2f} s",
             "start": f"{gpus_text(gpus)}, {claim.env.now - arrival_s:.2f} s of wait",
             "finish": f"{time_s:.2f} s of execution{killed}",
-        }
-        return words[kind]
+        }[kind]
 
     # ---- figures, rows and pictures ----
 

@@ -267,8 +267,7 @@ def optimum(
     if not pays.any() or (
         chosen.rents and by == "total" and prices.on_demand * service_s < value[best]
     ):
-        none = dict(zip(FIGURES, (0.0, prices.on_demand, 1.0, 0)))
-        return _with_cost(none, load, duration_h)
+        return _with_cost(dict(zip(FIGURES, (0.0, prices.on_demand, 1.0, 0))), load, duration_h)
     return analyze(
         policy,
         rate_per_s,

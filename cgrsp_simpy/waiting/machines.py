@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 
 import numpy as np
@@ -157,8 +158,7 @@ def read_sizes(path: str | Path) -> tuple[Size, ...]:
     InputError with the file's name, and the line where there is one.
     """
     with faults_of(path):
-        rows = csv_rows(path, ("name", "memory_gb", "price_per_h"))
-        sizes = tuple(_size(line, row) for line, row in rows)
+        sizes = tuple(starmap(_size, csv_rows(path, ("name", "memory_gb", "price_per_h"))))
     if not sizes:
         raise InputError(f"{path}: no size of machine")
     return sizes

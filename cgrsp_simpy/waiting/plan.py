@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -78,8 +79,7 @@ class Limit(NamedTuple):
         found = re.fullmatch(r"(?:mean|p([1-9]\d?(?:\.\d+)?))=(\d+\.?\d*)(s|min|h|d|)", text)
         require(found is not None, "limit", text, "such as p95=30min, p99=2h or mean=600")
         percent, number, unit = found.groups()  # type: ignore[union-attr]
-        wait_s = float(number) * UNITS.get(unit, 1)
-        return cls(wait_s, 1 - float(percent or 0) / 100)
+        return cls(float(number) * UNITS.get(unit, 1), 1 - float(percent or 0) / 100)
 
     def used(self, wait_s: Floats) -> Floats:
         """By job, what is summed up and held against `share`: of a mean, parts of it."""
@@ -213,8 +213,12 @@ def plan(
     InputError for a log of less than two days or without work, and where no plan keeps the limit,
     or the budget.
     """
-    both = f"{limit} and {budget}"
-    require((limit is None) != (budget is None), "limit and budget", both, "one of the two alone")
+    require(
+        (limit is None) != (budget is None),
+        "limit and budget",
+        f"{limit} and {budget}",
+        "one of the two alone",
+    )
     if budget is not None:
         check_number("budget", budget, above=0)
     check_number("growth", growth, above=-1)
@@ -246,8 +250,9 @@ def grown(jobs: ListedJobs, factor: float, seed: int) -> ListedJobs:
     submit_s = np.where(submit_s > span_s, submit_s % span_s, submit_s)
     order = np.argsort(submit_s, kind="stable")
     row = row[order]
-    needs = jobs.cores[row], jobs.memory_gb[row]
-    return ListedJobs(submit_s[order], jobs.run_s[row], *needs, jobs.name)
+    return ListedJobs(
+        submit_s[order], jobs.run_s[row], jobs.cores[row], jobs.memory_gb[row], jobs.name
+    )
 
 
 def _days(jobs: ListedJobs) -> int:
@@ -445,13 +450,12 @@ class Search:
         """The best numbers of a policy: of one size after the other, as long as that is better, or
         with fewer of another.
         """
-        best, places = self.attempt(own, policy), range(len(own))
+        best = self.attempt(own, policy)
         while True:
             starts = [best]
-            if len(own) > 1:
-                fewer = [math.floor(number / STEP) for number in best.own]
-                starts += [self._at(best.own, policy, place, fewer[place]) for place in places]
-            pairs = ((start, place) for start in starts for place in places)
+            for place, number in enumerate(best.own if len(own) > 1 else ()):
+                starts.append(self._at(best.own, policy, place, math.floor(number / STEP)))
+            pairs = product(starts, range(len(own)))
             found = min((self._of_size(*pair, policy) for pair in pairs), key=VALUE)
             if found.value >= best.value or len(own) == 1:
                 return min(best, found, key=VALUE)

@@ -22,13 +22,6 @@ from cgrsp_simpy.studies.replicate import step_through
 from cgrsp_simpy.studies.sweep import sweep
 
 
-def widest_first(view):
-    """A scheduler of one's own: the widest job that fits, again and again."""
-    while jobs := view.fitting():
-        job = max(jobs, key=lambda job: view.gpus[job])
-        yield job, view.room(view.gpus[job])
-
-
 def test_pairs_may_come_in_a_list_or_one_by_one():
     rng = np.random.default_rng(0)
     jobs = jobs_of(*zip(np.sort(rng.uniform(0, 100, 80)), np.ones(80), rng.uniform(5, 15, 80)))
@@ -198,12 +191,6 @@ def test_waits_of_stable_schedulers_do_not_depend_on_arrivals_and_the_others_are
         means = [study.means()[name]["wait_s"].mean for study in found.values()]
         assert max(means[1:]) == pytest.approx(min(means[1:]), rel=0.02), name
     assert found[8000].note.startswith(", ".join(NOT_STABLE) + ": not stable")
-
-
-def test_the_first_jobs_are_the_same_however_many_are_drawn():
-    few, many = (Offered(jobs=jobs, after=0).draw(PAPER_CLUSTER, 2) for jobs in (50, 500))
-    for column in few.columns:
-        assert (getattr(many, column)[: few.jobs] == getattr(few, column)).all(), column
 
 
 def test_warm_up_and_what_comes_later_are_not_measured():

@@ -167,7 +167,14 @@ def idle(submit_s):
             lambda: simulated(Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)).summary(),
             ["jobs(=1)", "at least 2"],
         ),
-        (lambda: Scenario(two(), waiting_policy("ajw"), 1, "lifo"), ["unknown order 'lifo'"]),
+        (lambda: Scenario(two(), order="lifo"), ["unknown order 'lifo'"]),
+        (lambda: Scenario(two(), order="nowhere.py:longest"), ["order file 'nowhere.py'"]),
+        (lambda: Scenario(two(), order=3), ["order(=3)", "a function of a view"]),
+        (lambda: Scenario(two(), machines=FREE, sizes=(3,)), ["sizes(=3)", "a list of Size"]),
+        (lambda: Scenario(two(), sizes=None), ["sizes(=None)", "a list of Size"]),
+        (lambda: Scenario(two(), prices=3), ["prices(=3)", "a Prices"]),
+        (lambda: Scenario(two(), errors=0.1), ["errors(=0.1)", "a Mispredictions"]),
+        (lambda: Scenario(two(), work_conserving="no"), ["work_conserving(='no')"]),
         # no such size for rent
         (lambda: Scenario(two(), waiting_policy("ajw"), M5[:1], sizes=FREE), ["price table"]),
         (

@@ -245,27 +245,6 @@ def test_a_machine_without_room_is_refused(machines, words):
         )
 
 
-def test_an_order_is_a_name_a_file_or_a_function():
-    for order in ("lifo", "nowhere.py:longest", 3):
-        with pytest.raises(InputError):
-            Scenario(FOUR, waiting_policy("ajw"), 1, order)
-
-
-@pytest.mark.parametrize(
-    ("part", "message"),
-    [
-        ({"sizes": (3,), "machines": PAIR}, r"sizes\(=3\) must be a list of Size"),
-        ({"sizes": None}, r"sizes\(=None\) must be a list of Size"),
-        ({"prices": 3}, r"prices\(=3\) must be a Prices"),
-        ({"errors": 0.1}, r"errors\(=0.1\) must be a Mispredictions"),
-        ({"work_conserving": "no"}, r"work_conserving\(='no'\) must be true or false"),
-    ],
-)
-def test_a_part_that_is_none_is_refused_in_one_line(part, message):
-    with pytest.raises(InputError, match=message):
-        Scenario(FOUR, **part)
-
-
 # ---- under the one study ----
 
 SIX = list(POLICIES)

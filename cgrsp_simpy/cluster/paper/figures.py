@@ -344,13 +344,12 @@ def panels(
     points: rows of schedulers, where, and in which shape; an infinite value is a sign at the right
     edge. published: by name, in the unit of the panel.
     """
-    axes = canvas.subplots(2, 3, sharey=True)
-    for ax, (figure, (label, unit, logarithmic)) in zip(axes.flat, units.items()):
+    axes = canvas.subplots(2, 3, sharey=True).flat
+    for ax, (figure, (label, unit, logarithmic)) in zip(axes, units.items()):
         for row, at, shape in points:
             x, colour = row[figure] * unit, LOOKS[row["scheduler"]].colour
             if np.isfinite(x):
-                spread = [row[half(figure)] * unit]
-                marks.intervals(ax, [x], [at], x_half=spread, colour=colour)
+                marks.intervals(ax, [x], [at], x_half=[row[half(figure)] * unit], colour=colour)
                 ax.plot([x], [at], shape, color=colour, label=row["scheduler"])
             else:
                 right = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
@@ -423,8 +422,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         for row in where(rows, setting=setting):
             for kind in KINDS:
                 colour, mark, _ = HOLDS[row[f"{kind}_holds"]]
-                at = ([loads.index(row["load"])], [asked.index((row["figure"], kind))])
-                ax.plot(*at, mark, color=colour, markersize=8)
+                place = asked.index((row["figure"], kind))
+                ax.plot(loads.index(row["load"]), place, mark, color=colour, markersize=8)
         ax.set_title(title.partition(",")[0], loc="left", fontsize="medium")
         ax.set_xticks(range(len(loads)), [f"{load:g}" for load in loads])
         ax.set(xlabel="offered load", xlim=(-0.5, len(loads) - 0.5))

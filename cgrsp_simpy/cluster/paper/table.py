@@ -227,5 +227,4 @@ def least_variance(row: Mapping[str, float]) -> float:
     """
     starved = row["starved"]
     rest_s = (JOBS * row["wait_s"] - starved * STARVED_S) / (JOBS - starved)
-    waits_s = np.repeat([STARVED_S, rest_s], [int(starved), JOBS - int(starved)])
-    return float(waits_s.var())
+    return float(np.repeat([STARVED_S, rest_s], [int(starved), JOBS - int(starved)]).var())

@@ -954,9 +954,17 @@ PLANNED = Figure("waiting_plan", "Money against wait", (6.3, 3.2))
 @PLANNED
 def frontier(plan: Plan) -> list[Row]:
     """The frontier, and the plan that is chosen, with the interval of its price."""
-    own = {"p95_wait_s": plan.p95_wait_s, "price": plan.price.mean, "low": plan.price.low}
-    rest = {"high": plan.price.high, "machines": sum(plan.own.values()), "policy": "chosen"}
-    return [*plan.frontier, {**own, **rest}]
+    return [
+        *plan.frontier,
+        {
+            "p95_wait_s": plan.p95_wait_s,
+            "price": plan.price.mean,
+            "low": plan.price.low,
+            "high": plan.price.high,
+            "machines": sum(plan.own.values()),
+            "policy": "chosen",
+        },
+    ]
 
 
 @PLANNED.draws

@@ -170,9 +170,11 @@ class Workload:
         self.source, self.load = source, float(LOAD)
         self.columns = Chunk(*(np.concatenate(column) for column in zip(*source.chunks(0))))
         submit_s, run_s, cores, memory_gb = self.columns
-        works = len(run_s) > 1 and bool(run_s.any())
         require(
-            works, "jobs of the workload", len(run_s), "at least 2, and not all of no running time"
+            len(run_s) > 1 and bool(run_s.any()),
+            "jobs of the workload",
+            len(run_s),
+            "at least 2, and not all of no running time",
         )
         self.policies = {name: waiting_policy(name, PATIENCE_S, SHORT_S) for name in POLICIES}
         if not fits(cores, memory_gb, [MACHINE]).all():
@@ -189,8 +191,8 @@ class Workload:
 
     def scenario(self, policy: WaitingPolicy, machines: int, **more: Any) -> Scenario:
         """The jobs under a policy on a number of machines. more: as of a Scenario."""
-        own = {"source": self.source, "machines": (MACHINE,) * machines, **more}
-        return Scenario(policy=policy, **own)
+        own = {"source": self.source, "policy": policy, "machines": (MACHINE,) * machines}
+        return Scenario(**own | more)
 
     def points(self, line: str, policy: WaitingPolicy, **more: Any) -> list[Point]:
         """A mark for each number of machines; where no wait is limited, for those that

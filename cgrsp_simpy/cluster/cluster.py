@@ -260,8 +260,8 @@ class Cluster:
     Raises
     ------
     InputError
-        For no node, one without GPUs (or cores, where these are told), and lists that are not one
-        entry a node.
+        For no node, one without GPUs (or cores, where these are told), no GPU at all, and lists
+        that are not one entry a node.
     """
 
     sizes: tuple[int, ...]
@@ -280,6 +280,7 @@ class Cluster:
         for name, least in {"GPUs": 0 if self.cores else 1, "cores": 1, "memory_gb": 0}.items():
             for node, size in enumerate(getattr(self, name.replace("GPUs", "sizes"))):
                 check_whole(f"{name} of node {node}", size, least=least)
+        require(self.gpus > 0, "sizes", self.sizes, "of nodes of which at least one has GPUs")
 
     @property
     def gpus(self) -> int:

@@ -446,8 +446,7 @@ class Multifactor:
     ) -> None:
         self.weights = {"age": age, "size": size, "fairshare": fairshare, "qos": qos}
         check_each(check_number, self.weights, least=0)
-        lengths_s = {"max_age_s": max_age_s, "half_life_s": half_life_s}
-        check_each(check_number, lengths_s, above=0)
+        check_each(check_number, {"max_age_s": max_age_s, "half_life_s": half_life_s}, above=0)
         check_bool("favor_small", favor_small)
         check_whole("depth", depth, least=0)
         self.max_age_s, self.favor_small, self.depth = max_age_s, favor_small, depth

@@ -189,7 +189,7 @@ class Plan:
 
 def plan(
     jobs: ListedJobs,
-    limit: str | None = None,
+    limit: str | Limit | None = None,
     *,
     budget: float | None = None,
     sizes: Sequence[Size] = M5,
@@ -226,7 +226,8 @@ def plan(
     policies = entries_of("policies", policies, "a list of names")
     for name, given in {"policies": policies, "sizes": sizes}.items():
         require(len(given) > 0, name, given, "at least one")
-    kept = Limit() if limit is None else Limit.read(str(limit))
+    limit = Limit() if limit is None else limit
+    kept = limit if isinstance(limit, Limit) else Limit.read(str(limit))
     search = Search(jobs, sizes, prices, kept, budget, growth, seed)
     for text in sorted(policies, key=lambda text: search.first(text).wait_s):
         search.climb(text)
@@ -666,6 +667,8 @@ def _owned(
     reserved = {years: row for years, row in found.items() if max(row) < math.inf}
     require(bool(reserved), "prices of the sizes reserved", found, "all of one year, or of three")
     require(min(map(min, reserved.values())) > 0, "reserved price", reserved, "above 0 for a plan")
+    rent = min(size.price_per_h for size in sizes)
+    require(rent > 0, "least price of the sizes for rent", rent, "above 0 for a plan")
     return own, reserved
 
 

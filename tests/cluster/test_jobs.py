@@ -294,6 +294,7 @@ def test_wide_jobs_are_less_efficient_than_narrow_ones_of_their_family(many):
             lambda: generate(Mix(), 10, 0.7, Cluster((8, 8))),
             r"widest job of the mix\(=32\) must be at most 16 GPUs",
         ),
+        (lambda: Cluster((0, 0), cores=(8, 8)), r"sizes\(=\(0, 0\)\) must be of nodes of which"),
         (
             lambda: Jobs([0], [1], [1], [1], None, [3], None, None),
             r"kind of job 1\(=3\) must be below 3",

@@ -207,6 +207,8 @@ def test_a_policy_is_told_as_it_is_given():
         (lambda: plan(month(), HALF_HOUR, policies=[]), ["policies(=())", "at least one"]),
         (lambda: plan(month(), HALF_HOUR, policies="sww"), ["policies(='sww')", "a list of names"]),
         (lambda: plan(month(), HALF_HOUR, sizes=()), ["sizes(=())", "at least one"]),
+        (lambda: plan(month(), HALF_HOUR, sizes=(Size("free", 1, 0, 0, reserved_1y_per_h=1),)),
+         ["price of the sizes for rent(=0)", "above 0"]),
         (lambda: plan(month(), HALF_HOUR, seed=-1), ["seed(=-1)"]),
         (lambda: plan(month(), 600), ["limit(='600')", "mean=600"]),
         (lambda: plan(month(0, 500, True), "p95=9", sizes=(replace(ONE, boot_s=60.0),)),

@@ -350,6 +350,6 @@ def gain(before: float, after: float) -> str:
 
 def ranked(rows: list[Row], metric: str, **x: float) -> str:
     """The lines at a place, from the least value to the most, without njw."""
-    own = [row for row in where(rows, **{"from": "simulation"}, **x) if row["line"] != "njw"]
+    own = where(rows, **{"from": "simulation"}, **x)
     found = sorted((float(row[metric]), row["line"]) for row in own)
-    return ", ".join(f"{told(value)} ({line})" for value, line in found)
+    return ", ".join(f"{told(value)} ({line})" for value, line in found if line != "njw")

@@ -611,8 +611,9 @@ class Search:
         self, tried: Sequence[Tried], years: int, place: int
     ) -> tuple[float, tuple[int, int]]:
         """Over resampled logs, as of `Plan`: its regret and range."""
-        chance = np.full(self.days, 1 / self.days)
-        weights = stream(self.seed, "bootstrap").multinomial(self.days, chance, REDRAWN)
+        weights = stream(self.seed, "bootstrap").multinomial(
+            self.days, np.full(self.days, 1 / self.days), REDRAWN
+        )
         cost = np.array([self.money(each, years)[0] for each in tried]) @ weights.T
         numbers = np.array([sum(each.own) for each in tried])[cost.argmin(axis=0)]
         low, high = np.quantile(numbers, [0.025, 0.975], method="nearest").tolist()

@@ -38,9 +38,14 @@ def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
     if not scenario.recursive:
         raise InputError("the recursion is for first come, first served; simulate instead")
     records, policy, first = Records(scenario, keep), scenario.policy, 1
-    rules = policy, scenario.machines, scenario.work_conserving
-    many = scenario.jobs >= COMPILED_FROM
-    for chunk, kinds, starts in started(scenario.foreseen(seed), *rules, fast=many):
+    runs = started(
+        scenario.foreseen(seed),
+        policy,
+        scenario.machines,
+        scenario.work_conserving,
+        fast=scenario.jobs >= COMPILED_FROM,
+    )
+    for chunk, kinds, starts in runs:
         on_demand = np.isnan(starts)
         waited_s = np.where(_in_vain(kinds, policy), policy.wait_s, 0.0)
         start_s = np.where(on_demand, chunk.submit_s + waited_s, starts)

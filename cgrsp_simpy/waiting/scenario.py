@@ -271,9 +271,11 @@ class Scenario(Model):
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         """As of `Model`; what runs on demand is at a place of its own."""
         jobs, step = run.jobs, 1 + self.shared  # places: a machine's cores, then its memory
-        listed = () if isinstance(self.machines, int) else self.machines
-        titles = [f"  {size.name}" for size in listed] or [""] * self.number
-        names = [f"{index}{title}" for index, title in enumerate(titles)]
+        names = (
+            [str(index) for index in range(self.machines)]
+            if isinstance(self.machines, int)
+            else [f"{index}  {size.name}" for index, size in enumerate(self.machines)]
+        )
         sizes = [float(place.size) for place in tuple(self.places())[::step]]
         claims = run.claims[run.claims["place"] % step == 0]
         claims["place"] //= step

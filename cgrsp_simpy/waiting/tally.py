@@ -112,8 +112,12 @@ class Tally:
                 f"an hour of work has no price: the {jobs[0]:,.0f} jobs that count run for 0 s,"
                 " or at no rent"
             )
-        allowed = "at least 2, submitted at different times, for a price per hour"
-        require(span_s[0] > 0, "jobs", self.jobs, allowed)
+        require(
+            span_s[0] > 0,
+            "jobs",
+            self.jobs,
+            "at least 2, submitted at different times, for a price per hour",
+        )
         with np.errstate(divide="ignore", invalid="ignore"):  # a batch without work or time
             cost = prices.fixed * fixed_per_h * span_s + prices.on_demand * rented
             unit = 1.0 if self.sizes is None else prices.on_demand

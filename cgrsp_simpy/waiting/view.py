@@ -123,8 +123,11 @@ class SharedView(View):
         return self._book.most_cores == 0
 
     def rooms(self, job: Job) -> list[int]:
-        pairs = enumerate(self._book.free)
-        return [i for i, (cores, gb) in pairs if cores >= job.cores and gb >= job.memory_gb]
+        return [
+            index
+            for index, (cores, memory_gb) in enumerate(self._book.free)
+            if cores >= job.cores and memory_gb >= job.memory_gb
+        ]
 
     def closed(self, number: int) -> None:
         self._stale.add(number // 2)

@@ -68,7 +68,7 @@ EQUAL: dict[tuple[str, str], str] = {
     ),
     (
         "hgsp/exact.py",
-        "self._rows.append((dict.fromkeys(self._x[i], 1.0), 1.0, 1.1))  # Eq. 2",
+        "(dict.fromkeys(self._x[i], 1.0), 1.0, 1.1),  # Eq. 2",
     ): "they are whole numbers",
     ("hgsp/exact.py", "self._rows.append((both, -np.inf, 1.1))"): "they are whole numbers",
     (

@@ -128,9 +128,14 @@ def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
     """Make columns of a frozen dataclass arrays of their kinds, each as long as the first; row:
     what an entry is of.
     """
-    number = np.size(getattr(made, next(iter(kinds))))
+    number = None
     for name, kind in kinds.items():
-        values = np.array(getattr(made, name), kind)
+        given = getattr(made, name)
+        try:
+            values = np.array(given, kind)
+        except (TypeError, ValueError, OverflowError):  # texts; rows of different length
+            raise InputError(f"{name}(={_shown(given)}) must be numbers, one a {row}") from None
+        number = values.size if number is None else number
         allowed = f"({number},), one a {row}"
         require(values.shape == (number,), f"shape of {name}", values.shape, allowed)
         object.__setattr__(made, name, values)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_difference
 from cgrsp_simpy.decide.recommend import COST, Prices
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
+from cgrsp_simpy.model.checks import check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.table import Table, figure_text, grouped
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario
@@ -26,6 +26,8 @@ from cgrsp_simpy.studies.replicate import (
 )
 from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, counted, interval, many, plain_mean
+
+POINTS = 1.0  # per cent of deadlines missed: from more on a policy is behind another
 
 
 def judge(
@@ -183,13 +185,7 @@ class Judgement(Results):
         whole = values if not any(map(math.isnan, values)) else [math.nan] * len(values)
         return whole if clusters is None else cluster_means(whole, clusters)
 
-    def against_best(
-        self,
-        policy: str,
-        figure: str = "usd_per_job",
-        others: Sequence[str] | None = None,
-        confidence: float = 0.95,
-    ) -> list[Difference]:
+    def against_best(self, policy: str, figure: str = "usd_per_job") -> list[Difference]:
         """A policy beside the best of the others, on each scenario.
 
         Seeds that begin on one day of a market that is replayed count once.
@@ -198,18 +194,16 @@ class Judgement(Results):
         difference is above 0 in expectation. A policy of which a run failed there is not chosen;
         its own difference does not exist.
 
-        policy, figure: as they are called in the rows. others: policies that it is compared with;
-        default: all. confidence: of the interval. Result: as the scenarios; the regret, where the
-        figure is the expected cost. Raises InputError for an unknown name, or no others.
+        policy, figure: as they are called in the rows. Result: as the scenarios; the regret, where
+        the figure is the expected cost. Raises InputError for an unknown name.
         """
-        rest = [each for each in (self.policies if others is None else others) if each != policy]
-        require(len(rest) > 0, "others", others, "a policy or more")
+        rest = [each for each in self.policies if each != policy]
         found = []
         for scenario in self.scenarios:
             means = {each: mean(self._independent(scenario, each, figure)).mean for each in rest}
             best = min(means, key=lambda each: (math.isnan(means[each]), means[each]))
             own, other = (self._independent(scenario, each, figure) for each in (policy, best))
-            less = paired_difference(own, other, confidence, scenario in self._clusters)
+            less = paired_difference(own, other, in_order=scenario in self._clusters)
             found.append(Difference(scenario, policy, best, less))
         return found
 
@@ -233,30 +227,19 @@ class Judgement(Results):
         known = [each for each in self.against_best(policy, figure) if each.difference.n]
         return sorted(known, key=lambda each: -each.difference.mean)[:number]
 
-    def behind(
-        self,
-        policy: str,
-        points: float = 1.0,
-        others: Sequence[str] | None = None,
-    ) -> list[Difference]:
-        """The scenarios where it misses more deadlines than the best of the others.
+    def behind(self, policy: str) -> list[Difference]:
+        """The scenarios where it misses more deadlines than the best of the others, by more than
+        POINTS on average, and by the 95 % interval, which one seed does not have; the worst first.
 
         Each interval is taken by itself: where nothing differs, one in forty is above 0 by chance,
         and more as the best is chosen on the same seeds. Whether a difference is real, other seeds
         tell.
-
-        policy: as it is called in the rows. points: by more than so many points of per cent on
-        average, and above 0 by the 95 % interval; with one seed there is none. others: as in
-        `against_best`. Result: worst first. Raises InputError for an unknown name, no others, or
-        points that are no number.
         """
-        check_number("points", points)
-        found = [
+        return [
             each
-            for each in self.against_best(policy, "miss_pct", others)
-            if each.difference.mean > points and each.difference.low > 0
+            for each in self.worst(policy, "miss_pct", len(self.scenarios))
+            if each.difference.mean > POINTS and each.difference.low > 0
         ]
-        return sorted(found, key=lambda each: -each.difference.mean)
 
     def table(self) -> list[Row]:
         """A dict a policy: expected cost, regret with its interval over scenarios, the greatest
@@ -279,7 +262,7 @@ class Judgement(Results):
             "regret_high": regret.high,
             "worst_regret_usd": worst[0].difference.mean if worst else math.nan,
             "worst": worst[0].scenario if worst else "",
-            "behind": sum(each.mean > 1 for each in missed),
+            "behind": sum(each.mean > POINTS for each in missed),
             "behind_by_interval": len(self.behind(policy)),
         }
 

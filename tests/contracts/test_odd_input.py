@@ -152,8 +152,6 @@ def test_a_judgement_with_failed_runs_does_not_depend_on_the_order_of_the_polici
             assert np.isfinite([each.difference.mean for each in study.against_best(policy)]).all()
         assert [each.scenario for each in study.worst(name)] == ["2 slots"]
         assert not study.tables[1].title.startswith(name) and "nan" not in str(study)
-    with pytest.raises(cg.InputError, match="others"):
-        found[0].against_best("fifo", others=[])
 
 
 # ---- terms ----

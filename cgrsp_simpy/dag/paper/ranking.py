@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.studies.compare import Comparison
-
-if TYPE_CHECKING:
-    from cgrsp_simpy.analysis.ranks import Ranks
-
-
-def ranks(study: Comparison) -> Ranks:
-    """Friedman and Nemenyi over the makespans, a seed a block; seeds on which a run failed do not
-    count.
-
-    study: of a `Scenario`. Result: mean ranks in the order of the study's schedulers, and the
-    tests. Raises InputError for fewer than 2 seeds or 3 schedulers.
-    """
-    from cgrsp_simpy.analysis.ranks import rank_test  # with scipy.stats, only where it is needed
-
-    blocks = zip(*(study.values(name, "makespan_s") for name in study.policies))
-    return rank_test([values for values in blocks if np.isfinite(values).all()])
 
 
 def ranks_told(study: Comparison) -> str:
@@ -36,7 +18,9 @@ def ranks_told(study: Comparison) -> str:
     values = np.array([study.values(name, "makespan_s") for name in study.policies])
     if len(study.policies) < 3 or study.failures or (values == values[:, :1]).all():
         return ""
-    found = ranks(study)
+    from cgrsp_simpy.analysis.ranks import rank_test  # with scipy.stats, only where it is needed
+
+    found = rank_test(values.T)
     heading = (
         f"mean ranks of makespan_s: Friedman chi-square {found.statistic:.1f}, p {found.p:.2g};"
         f" ranks that differ by more than {found.critical_difference:.2f} differ (Nemenyi, 5 %)"

@@ -197,8 +197,8 @@ def training_graph(
     Huang et al. (2019), GPipe, NeurIPS 32. Narayanan et al. (2019), PipeDream, SOSP, and (2021),
     Megatron-LM, SC: 1F1B. Patarasuk and Yuan (2009), J. Parallel Distrib. Comput. 69: the ring.
     """
-    counts = {"layers": layers, "stages": stages, "micro_batches": micro_batches}
-    check_each(check_whole, counts | {"replicas": replicas, "shards": shards}, least=1)
+    counts = {"micro_batches": micro_batches, "replicas": replicas, "shards": shards}
+    check_each(check_whole, {"layers": layers, "stages": stages, **counts}, least=1)
     require(stages <= layers, "stages", stages, f"at most {layers}, the number of layers")
     check_one_of("schedule", schedule, SCHEDULES)
     check_number("samples", samples, above=0)

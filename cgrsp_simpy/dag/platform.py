@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.model.checks import (
@@ -22,7 +21,6 @@ from cgrsp_simpy.model.checks import (
     check_one_of,
     check_whole,
     entries_of,
-    refuse,
     require,
     set_columns,
 )
@@ -84,11 +82,6 @@ class Platform:
 
     def __post_init__(self) -> None:
         set_columns(self, {"tflops": "f8", "memory_mb": "i8", "server": "i8"}, "GPU")
-        bandwidth = np.array(self.bandwidth_gb_per_s, dtype=np.float64)
-        object.__setattr__(self, "bandwidth_gb_per_s", bandwidth)
-        square = (self.gpus, self.gpus)
-        latency_s = np.array(self.latency_s, dtype=np.float64)
-        object.__setattr__(self, "latency_s", latency_s if latency_s.size else np.zeros(square))
         object.__setattr__(self, "names", tuple(self.names))
         require(self.gpus > 0, "GPUs", self.gpus, "at least one")
         check_given(self, check_bool, "contention")
@@ -96,20 +89,16 @@ class Platform:
         require(number in (0, self.gpus), "number of names", number, allowed)
         check_entries("tflops", self.tflops, lambda n: f"GPU {n - 1}", above=0)
         check_entries("memory_mb", self.memory_mb, lambda n: f"GPU {n - 1}", least=1, whole=True)
-        self._check_between("bandwidth_gb_per_s", self.bandwidth_gb_per_s >= 0)
-        self._check_between("latency_s", np.isfinite(self.latency_s) & (self.latency_s >= 0))
-
-    def _check_between(self, column: str, allowed: npt.NDArray[np.bool_]) -> None:
-        values = getattr(self, column)
         square = (self.gpus, self.gpus)
-        require(values.shape == square, f"shape of {column}", values.shape, f"{square}")
-        refuse(
-            ~allowed,
-            lambda one, other: (
-                f"{column} from GPU {one} to GPU {other}(={values[one, other].item()}) must be a"
-                " number >= 0"
-            ),
-        )
+        if not np.size(self.latency_s):
+            object.__setattr__(self, "latency_s", np.zeros(square))
+        for column, most in (("bandwidth_gb_per_s", np.inf), ("latency_s", np.finfo("f8").max)):
+            values = np.array(getattr(self, column), "f8")
+            require(values.shape == square, f"shape of {column}", values.shape, f"{square}")
+            for one, other in np.argwhere(~((values >= 0) & (values <= most)))[:1].tolist():
+                name = f"{column} from GPU {one} to GPU {other}"
+                require(False, name, values.item(one, other), "a number >= 0")
+            object.__setattr__(self, column, values)
 
     @property
     def gpus(self) -> int:
@@ -190,10 +179,9 @@ class Servers:
         """The GPUs one by one."""
         server = np.arange(self.gpus) // self.per_server
         bandwidth = np.where(server[:, None] == server, self.intra_gb_per_s, self.inter_gb_per_s)
-        memory_mb = np.full(self.gpus, int(self.memory_gb * 1000))
         return Platform(
             np.resize(self.tflops, self.gpus),
-            memory_mb,
+            np.full(self.gpus, int(self.memory_gb * 1000)),
             server,
             bandwidth,
             name=self.name,

@@ -245,11 +245,14 @@ class Scenario(Model):
         """The figures of METRICS, by name."""
         (problem, solution), makespan_s = run.plan, run.tally.end_s
         bound_s = lower_bound_s(problem)
-        # a graph without work ends when its data have arrived
-        over = makespan_s / bound_s if bound_s else 1.0
-        figures = {"makespan_s": makespan_s, "bound_s": bound_s, "over_bound": over}
-        evaluations, seconds = (solution.evaluations, solution.seconds) if solution else (0, 0.0)
-        return {**figures, "evaluations": float(evaluations), "seconds": seconds}
+        return {
+            "makespan_s": makespan_s,
+            "bound_s": bound_s,
+            # a graph without work ends when its data have arrived
+            "over_bound": makespan_s / bound_s if bound_s else 1.0,
+            "evaluations": float(solution.evaluations) if solution else 0.0,
+            "seconds": solution.seconds if solution else 0.0,
+        }
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
         jobs = run.jobs[chosen]

@@ -289,7 +289,7 @@ def _shade(look: Look, number: int) -> Look:
     target = 1.0 if _luminance(look.colour) < 0.4 else 0.0
     others = [each for each in (*_OWN, *_POLICIES.values()) if each.line != look.line]
     other = others[number % len(others)]
-    return other._replace(colour=_mixed(look.colour, target, min(0.8, 0.35 * number)))
+    return other._replace(colour=mixed(look.colour, target, min(0.8, 0.35 * number)))
 
 
 def _luminance(colour: str) -> float:
@@ -298,7 +298,7 @@ def _luminance(colour: str) -> float:
     return summed(share * part**2.2 for share, part in parts)
 
 
-def _mixed(colour: str, grey: float, share: float) -> str:
+def mixed(colour: str, grey: float, share: float) -> str:
     """The colour with a share of a grey, from 0, black, to 1, white."""
     red, green, blue = (part + share * (grey - part) for part in to_rgb(colour))
     return str(to_hex((red, green, blue)))
@@ -306,7 +306,7 @@ def _mixed(colour: str, grey: float, share: float) -> str:
 
 def ink(colour: str) -> str:
     """The colour, darkened until it can be read as text on white."""
-    return _mixed(colour, 0.0, 1 - min(1.0, (0.18 / max(_luminance(colour), 1e-9)) ** (1 / 2.2)))
+    return mixed(colour, 0.0, 1 - min(1.0, (0.18 / max(_luminance(colour), 1e-9)) ** (1 / 2.2)))
 
 
 def kind_colours(kinds: Iterable[str]) -> dict[str, str]:

@@ -8,7 +8,6 @@ from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -30,7 +29,7 @@ from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
 from cgrsp_simpy.plots.parts import FAINT, Several, beside_point, dots, told
-from cgrsp_simpy.plots.style import Look, looks
+from cgrsp_simpy.plots.style import Look, looks, mixed
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.executors import as_they_come
 
@@ -300,9 +299,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 def _pale(look: Look) -> Look:
-    """The look, its colour mixed with white."""
-    red, green, blue = (0.4 * part + 0.6 for part in to_rgb(look.colour))
-    return look._replace(colour=to_hex((red, green, blue)))
+    return look._replace(colour=mixed(look.colour, 1.0, 0.6))
 
 
 @order.says

@@ -28,6 +28,7 @@ from cgrsp_simpy.decide.recommend import (
     Search,
     Spot,
     Trials,
+    given_or_usual,
     under_load,
 )
 from cgrsp_simpy.model.checks import check_number, check_one_of, require
@@ -123,8 +124,7 @@ def advise(
         If a run fails.
     """
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
-    prices = Prices() if prices is None else prices
-    require(isinstance(prices, Prices), "prices", prices, "a Prices")
+    prices = given_or_usual(prices)
     require(spot is None or isinstance(spot, Spot), "spot", spot, "a Spot")
     limits, least = limits_of(scenario, target), COST
     if budget_usd is not None:

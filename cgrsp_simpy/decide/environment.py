@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.decide.recommend import COST, Prices
+from cgrsp_simpy.decide.recommend import COST, Prices, given_or_usual
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.checks import needed, require
 from cgrsp_simpy.model.policy import Wake
@@ -91,7 +91,7 @@ def gym_env(
     class Env(Dispatching, gymnasium.Env):  # type: ignore[misc, name-defined]
         pass
 
-    return Env(gymnasium.spaces, scenario, prices or Prices(), pick, look)
+    return Env(gymnasium.spaces, scenario, given_or_usual(prices), pick, look)
 
 
 class Dispatching:

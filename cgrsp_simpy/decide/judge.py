@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_difference
-from cgrsp_simpy.decide.recommend import COST, Prices
+from cgrsp_simpy.decide.recommend import COST, Prices, given_or_usual
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.table import Table, figure_text, grouped
@@ -75,8 +75,7 @@ def judge(
     seeds = check_seeds(seeds)
     names = [each.name for each in made]
     require(len(set(names)) == len(names) > 0, "scenarios", names, "one or more, names that differ")
-    prices = Prices() if prices is None else prices
-    require(isinstance(prices, Prices), "prices", prices, "a Prices")
+    prices = given_or_usual(prices)
     named = check_policies(prices.passed_to(check_policies(policies, made[0]).values()), made[0])
     require(len(named) > 1, "policies", list(named), "two or more")
     store = open_store(out, "suite", named, seeds, scenarios=made, prices=asdict(prices))
@@ -253,10 +252,8 @@ class Judgement(Results):
     def _row(self, policy: str) -> Row:
         regret, worst = self.regret(policy), self.worst(policy, number=1)
         missed = [each.difference for each in self.against_best(policy, "miss_pct")]
-        own: Row = {"policy": policy}
-        for figure in ("usd_per_job", "miss_pct", "tardiness_min", "wait_min"):
-            own[figure] = self._mean(policy, figure)
-        return own | {
+        figures = ("usd_per_job", "miss_pct", "tardiness_min", "wait_min")
+        return {"policy": policy, **{name: self._mean(policy, name) for name in figures}} | {
             "regret_usd": regret.mean,
             "regret_low": regret.low,
             "regret_high": regret.high,

@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from itertools import cycle, islice, product
+from itertools import combinations, cycle, islice, product
 from math import isnan, nan
 from typing import Any, NamedTuple
 
@@ -131,6 +131,13 @@ class Prices:
             "waits_usd": self.price_wait * sums.weighted_wait_s / 60 / days,
         }
         return parts | {COST: summed(parts.values())}
+
+
+def given_or_usual(prices: Prices | None) -> Prices:
+    """The prices; for None the default ones. Raises InputError for what is none."""
+    prices = Prices() if prices is None else prices
+    require(isinstance(prices, Prices), "prices", prices, "a Prices")
+    return prices
 
 
 @dataclass(frozen=True)
@@ -367,13 +374,7 @@ def _with_enough(found: Mean) -> Mean:
 
 CHANGES = ("policy", "types", "slots")
 # what is changed, the least change first
-LEVELS = sorted(
-    (
-        tuple(name for name, changed in zip(CHANGES, which) if changed)
-        for which in product((False, True), repeat=3)
-    ),
-    key=lambda level: (len(level), [CHANGES.index(name) for name in level]),
-)
+LEVELS = [level for number in range(4) for level in combinations(CHANGES, number)]
 SEARCHED_JOBS = 2000  # of each option, roughly
 MOST_SEEDS = 6
 KEPT = 3  # of each race
@@ -411,14 +412,8 @@ class Search:
         """The best of those that there can be; of equals the first."""
         able = [each for each in dict.fromkeys(options) if self.trials.able(each)]
         self.trials.run(able, seeds)
-
-        def rank(option: Option) -> tuple[float, float]:
-            return (
-                self.excess(option, seeds),
-                self.trials.mean(option, self.least, seeds).mean,
-            )
-
-        return sorted(able, key=rank)[:number]
+        least = {each: self.trials.mean(each, self.least, seeds).mean for each in able}
+        return sorted(able, key=lambda each: (self.excess(each, seeds), least[each]))[:number]
 
     def race(self, options: Iterable[Option]) -> Option:
         """The best of several, of which most run on one seed or so alone."""

@@ -191,6 +191,8 @@ def test_what_has_no_environment_is_told():
     with pytest.raises(cg.InputError, match="rented slots"):
         cg.gym_env(cg.llm.Scenario())
     gang = cg.JobList([cg.Job(0, 0.0, 100.0, gpus=2)])
+    with pytest.raises(cg.InputError, match="a Prices"):
+        cg.gym_env(BUSY, 5)
     with pytest.raises(cg.InputError, match="one slot each"):
         cg.gym_env(cg.Scenario("gang", gang))
 

@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from cgrsp_simpy.decide.advice import Advice
+from cgrsp_simpy.decide.recommend import PARTS
 from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.plots.figure import Figure, Row, numbers, where
 from cgrsp_simpy.plots.parts import dots, intervals, legend_above, whole_numbers
@@ -30,13 +31,7 @@ from cgrsp_simpy.plots.style import (
 )
 from cgrsp_simpy.rental.measured import StockFit
 
-PARTS = {  # of the cost of a day: label and colour
-    "rent_usd": ("rent", EXECUTING),
-    "slots_usd": ("slots", PROVISIONING),
-    "misses_usd": ("misses", MISSED),
-    "late_usd": ("lateness", DEADLINE[1]),
-    "waits_usd": ("waiting", DEADLINE[0]),
-}
+COLOURS = dict(zip(PARTS, (EXECUTING, PROVISIONING, MISSED, DEADLINE[1], DEADLINE[0])))
 LINES = 5
 
 
@@ -44,7 +39,7 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
     """A bar an option: the cost of a day by what it is for, with the interval of the whole."""
     ax = canvas.add_subplot()
     places, left = np.arange(len(rows)), np.zeros(len(rows))
-    for name, (_, colour) in PARTS.items():
+    for name, colour in COLOURS.items():
         values = np.array([row[name] for row in rows])
         ax.barh(places, values, 0.7, left, color=colour, edgecolor="0.4", linewidth=0.4)
         left += values
@@ -53,7 +48,8 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
     ax.set_yticks(places, names)
     ax.set(xlabel="cost of a day (USD)", ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
     handles = [
-        Patch(facecolor=colour, edgecolor="0.4", label=label) for label, colour in PARTS.values()
+        Patch(facecolor=colour, edgecolor="0.4", label=PARTS[name])
+        for name, colour in COLOURS.items()
     ]
     legend_above(ax, handles)
 
@@ -207,28 +203,26 @@ def market_rows(fits: Sequence[StockFit]) -> list[Row]:
 
 
 def _runs(fit: StockFit) -> list[Row]:
-    polls, gpu = fit.polls, fit.stock.gpu
+    polls, step_h = fit.polls, fit.polls.step_s / 3600
     at_h = polls.time_s / 3600 + polls.snapshots.start_h
-    step_h, found = polls.step_s / 3600, []
     keyed = zip(polls.status.tolist(), (at_h // 24).astype(int).tolist(), (at_h % 24).tolist())
-    for (status, day), own in groupby(keyed, key=lambda each: each[:2]):
-        hours = [hour for _, _, hour in own]
-        if status >= 0:
-            to_h = min(24.0, hours[-1] + step_h)
-            found.append(
-                {"type": gpu, "day": day, "from_h": hours[0], "to_h": to_h, "status": status}
-            )
-    return found
+    return [
+        {"type": fit.stock.gpu, "day": day, "from_h": hours[0]}
+        | {"to_h": min(24.0, hours[-1] + step_h), "status": status}
+        for (status, day), own in groupby(keyed, key=lambda each: each[:2])
+        for hours in [[hour for _, _, hour in own]]
+        if status >= 0
+    ]
 
 
 def _lags(fit: StockFit) -> list[Row]:
-    found = []
-    for lag_h in LAGS_H:
-        value, half_width = fit.polls.correlation(lag_h)
-        if np.isfinite(value):
-            own = {"correlation": value, "half_width": half_width, "law": fit.correlation(lag_h)}
-            found.append({"type": fit.stock.gpu, "lag_h": lag_h, **own})
-    return found
+    found = ((lag_h, *fit.polls.correlation(lag_h)) for lag_h in LAGS_H)
+    return [
+        {"type": fit.stock.gpu, "lag_h": lag_h, "correlation": value}
+        | {"half_width": half_width, "law": fit.correlation(lag_h)}
+        for lag_h, value, half_width in found
+        if np.isfinite(value)
+    ]
 
 
 def draw_market(canvas: Canvas, rows: list[Row]) -> None:

@@ -47,11 +47,8 @@ def lower_bounds(
     """Lower bounds by objective and seed, with a bar of progress; tens of seconds each."""
     tasks = [(objective, seed) for objective in objectives for seed in seeds]
     work = partial(_bound, scenario, bin_s)
-    done: dict[int, Bound] = {}
-    with progress(total=len(tasks), unit=" bounds", delay=0) as bar:
-        for number, bound in as_they_come(work, dict(enumerate(tasks)), executor):
-            done[number] = bound
-            bar.update()
+    found = as_they_come(work, dict(enumerate(tasks)), executor)
+    done = dict(progress(found, total=len(tasks), unit=" bounds", delay=0))
     return [
         [done[place * len(seeds) + number] for number in range(len(seeds))]
         for place in range(len(objectives))
@@ -63,16 +60,6 @@ def _bound(
 ) -> Bound:
     objective, seed = task
     return lower_bound(scenario, seed, objective, bin_s)
-
-
-def bounds_of(
-    scenario: Scenario, seeds: Sequence[int], executor: Executor | int | None = None
-) -> dict[str, list[float]]:
-    """Lower bounds by figure, one a seed, of wait_min and miss_pct, 0 where none is known; tens of
-    seconds each.
-    """
-    found = lower_bounds(scenario, list(OBJECTIVES.values()), seeds, executor)
-    return {figure: [bound.value or 0.0 for bound in own] for figure, own in zip(OBJECTIVES, found)}
 
 
 def over_seeds(scenario: Scenario, seeds: Sequence[int], values: Sequence[float]) -> Mean:
@@ -134,10 +121,11 @@ def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comp
     scenario, told = study.scenario, "one of rented slots: of others no bound is known"
     require(isinstance(scenario, Scenario), "scenario", scenario, told)
     assert isinstance(scenario, Scenario)
-    bounds = {
-        figure: dict(zip(study.seeds, values if any(values) else [nan] * len(values)))
-        for figure, values in bounds_of(scenario, study.seeds, executor).items()
-    }
+    bounds: dict[str, dict[int, float]] = {}
+    found = lower_bounds(scenario, list(OBJECTIVES.values()), study.seeds, executor)
+    for figure, own in zip(OBJECTIVES, found):
+        unknown = 0.0 if any(bound.value for bound in own) else nan
+        bounds[figure] = {seed: bound.value or unknown for seed, bound in zip(study.seeds, own)}
     done = [row for row in study.rows if "error" not in row]
     means: dict[tuple[str, str, int], float] = {}
     for policy in dict.fromkeys(row["policy"] for row in done):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.checks import check_one_of, check_shares, check_whole, require
+from cgrsp_simpy.model.checks import check_each, check_one_of, check_shares, check_whole, require
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import csv_text, grouped
 from cgrsp_simpy.rental.record import Totals, figures
@@ -110,12 +110,8 @@ def month(
     for kind in mix:
         require(isinstance(kind, str), "day type in the mix", kind, "a text")
     check_shares("mix", list(mix.values()))
-    for name, number, least in (
-        ("days", days, 1),
-        ("replications", replications, 1),
-        ("first_seed", first_seed, 0),
-    ):
-        check_whole(name, number, least=least)
+    check_each(check_whole, {"days": days, "replications": replications}, least=1)
+    check_whole("first_seed", first_seed, least=0)
     seeds = check_seeds(range(first_seed, first_seed + replications))
     scenarios = {kind: scenario(kind) for kind in mix}
     for made in scenarios.values():
@@ -163,9 +159,8 @@ def _month_figures(
             return {"error": f"day {each.number} ({each.kind}, seed {each.seed}): {outcome}"}
         sums.append(Totals(*outcome))
         capacity_s += len(scenarios[each.kind].slots) * sums[-1].end_s
-    return figures(
-        reduce(add, sums), sum(scenarios[each.kind].workload.jobs for each in days), capacity_s
-    )
+    jobs = sum(scenarios[each.kind].workload.jobs for each in days)
+    return figures(reduce(add, sums), jobs, capacity_s)
 
 
 def day_rows(

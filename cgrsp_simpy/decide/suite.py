@@ -104,8 +104,7 @@ def _jumping(rng: Generator, gpus: Sequence[GpuType]) -> Market:
         for _ in range(24):
             scarce = scarce if rng.random() < stays else not scarce
             low = round(rng.uniform(0.05, 0.6), 2) if scarce else 0.0
-            high = round(rng.uniform(0.3, 1), 2)
-            chances.append(((1 - low) * high, (1 - low) * (1 - high), low))
+            chances.append(_chances(low, round(rng.uniform(0.3, 1), 2)))
         stock.append(HourlyStock(gpu.name, tuple(chances)))
     low_s = 600 * 0.2 * 7.5 ** rng.random()
     delay_s = (*Market().delay_s[:2], (round(low_s, 1), round(12 * low_s, 1)))
@@ -115,11 +114,8 @@ def _jumping(rng: Generator, gpus: Sequence[GpuType]) -> Market:
 def _bursts(rng: Generator, jobs: int) -> np.ndarray:
     """Submission times up to a scale: gaps that are ten times as short while it is busy."""
     rate = np.repeat(rng.permuted(np.tile([1.0, 10.0], jobs)), rng.geometric(0.1, 2 * jobs))[:jobs]
-    return (
-        (rng.exponential(1.0, jobs) / rate).cumsum()
-        if rng.random() < 0.6
-        else (rng.exponential(1.0, jobs).cumsum())
-    )
+    pace = rate if rng.random() < 0.6 else 1.0
+    return np.asarray((rng.exponential(1.0, jobs) / pace).cumsum())
 
 
 def _tails(rng: Generator, jobs: int) -> np.ndarray:
@@ -178,11 +174,13 @@ def _hourly(rng: Generator, name: str) -> HourlyStock:
     """One spell of two to ten hours in which Low stock has a chance of up to a half."""
     first, length = int(rng.integers(0, 24)), int(rng.integers(2, 11))
     scarce, high = round(rng.uniform(0.05, 0.5), 2), round(rng.uniform(0.3, 1), 2)
-    chances = []
-    for hour in range(24):
-        low = scarce if (hour - first) % 24 < length else 0.0
-        chances.append(((1 - low) * high, (1 - low) * (1 - high), low))
-    return HourlyStock(name, tuple(chances))
+    lows = [scarce if (hour - first) % 24 < length else 0.0 for hour in range(24)]
+    return HourlyStock(name, tuple(_chances(low, high) for low in lows))
+
+
+def _chances(low: float, high: float) -> tuple[float, float, float]:
+    """Of High, Medium and Low stock; high: of stock that is not Low."""
+    return (1 - low) * high, (1 - low) * (1 - high), low
 
 
 def _deadlines(rng: Generator) -> Deadlines:

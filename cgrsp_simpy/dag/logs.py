@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.logs.formats import TASK
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.files import faults_of
+from cgrsp_simpy.model.checks import InputError, check_bool
+from cgrsp_simpy.model.files import faults_of, listed, note
 
 log = logging.getLogger(__name__)
 BYTES_PER_GB, BYTES_PER_MB = 1 << 30, 10**6
@@ -51,8 +52,16 @@ def read_wfformat(path: str | Path) -> Graph:
     return graph
 
 
-def read_alibaba(path: str | Path, job: str) -> Graph:
-    """Read a job of batch_task.csv of Alibaba's cluster-trace-v2018.
+@overload
+def read_alibaba(
+    path: str | Path, job: None = None, *, strict: bool = False
+) -> dict[str, Graph]: ...
+@overload
+def read_alibaba(path: str | Path, job: str, *, strict: bool = False) -> Graph: ...
+def read_alibaba(
+    path: str | Path, job: str | None = None, *, strict: bool = False
+) -> dict[str, Graph] | Graph:
+    """Read batch_task.csv of Alibaba's cluster-trace-v2018: a graph a job.
 
     A node is a task. Its name tells what it waits for: M5_3_4 is task 5 and starts after 3 and 4;
     names without a number after their letters, such as task_xyz, wait for nothing. Work is
@@ -60,18 +69,52 @@ def read_alibaba(path: str | Path, job: str) -> Graph:
     side by side. Data and memory are 0: the trace tells no data, and memory only as a share of the
     largest machine.
 
-    Raises InputError with the file's name, and the line where there is one, for an unknown job, and
-    one of which a row is bad or has a time outside the trace (0), or that names a task that is not
-    there, has two tasks of a number or a cycle. What is wrong with other jobs does not matter.
+    A job is left out as a whole, with a logged warning, if one of its rows is bad or has a time
+    outside the trace (0), or if it names a task that is not there, has two tasks of a number or a
+    cycle.
+
+    job: the name of the one job that is wanted; a fault of it is always refused. strict: refuse a
+    file with faults. Result: by the name of the job, or the graph of the one job. Raises InputError
+    with the file's name, and the line where there is one: for such a fault, no usable job, an
+    unknown job.
     """
-    found = read_log(path, "alibaba", strict=True, where=("job_name", job))
+    check_bool("strict", strict)
+    found = read_log(
+        path,
+        "alibaba",
+        strict=strict or job is not None,
+        where=None if job is None else ("job_name", job),
+    )
+    spoiled = {fault.group for fault in found.report.bad}
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(found.tags["job_name"]):
+        rows.setdefault(name, []).append(row)
+    graphs: dict[str, Graph] = {}
+    faults: list[tuple[int, str]] = []  # with the line
     with faults_of(found.path):
-        try:
-            graph = _graph(job, found["service_s"], found.tags)
-        except InputError as error:
-            raise InputError(f"line {found.line[0]}: job {job}: {error}") from None
-    log.info("%s: %d nodes and %d edges read", path, graph.nodes, len(graph.edges))
-    return graph
+        for name in (name for name in rows if name not in spoiled):
+            own = np.array(rows[name])
+            try:
+                graphs[name] = _graph(name, found["service_s"][own], found.tags.chosen(own))
+            except InputError as error:
+                faults.append((int(found.line[own[0]]), f"job {name}: {error}"))
+        bad = [f"line {line}: {fault}" for line, fault in sorted(faults)]
+        if bad and job is not None:
+            raise InputError(listed(bad))
+        if bad:
+            note(
+                log,
+                found.path,
+                strict,
+                f"{len(bad)} fault{'s' * (len(bad) > 1)}: {listed(bad)}",
+                "jobs left out",
+            )
+        if not graphs:
+            raise InputError(f"no usable job (faults: {len(bad)})")
+    log.info(
+        "%s: %d jobs read; jobs with faults: %d", found.path, len(graphs), len(spoiled) + len(bad)
+    )
+    return graphs if job is None else graphs[job]
 
 
 def _graph(name: str, work_s: np.ndarray, tags: Tags) -> Graph:

@@ -294,7 +294,7 @@ def test_names_tell_what_waits_for_what(file):
     assert not graph.data_gb.any() and not graph.memory_mb.any() and graph.name == "j_1"
 
 
-def test_a_job_s_tasks_stand_between_those_of_others(file, caplog):
+def test_every_job_is_a_graph_by_its_name(file, caplog):
     text = (
         line("M1", job="j_2")
         + line("M1")
@@ -304,14 +304,12 @@ def test_a_job_s_tasks_stand_between_those_of_others(file, caplog):
         + line("MergeTask")
     )
     with caplog.at_level(logging.INFO):
-        graphs = [read_alibaba(path := file(text), job) for job in ("j_2", "j_1")]
-    assert [(graph.names, edges_of(graph)) for graph in graphs] == [
-        (("M1", "J2_1"), [("M1", "J2_1")]),
-        (("M1", "task_Nzg3ODAw==", "MergeTask"), []),
-    ]
-    assert messages(caplog, logging.INFO) == [
-        f"{path}: {told} read" for told in ("2 nodes and 1 edges", "3 nodes and 0 edges")
-    ]
+        graphs = read_alibaba(path := file(text), strict=True)
+    assert {name: (graph.names, edges_of(graph)) for name, graph in graphs.items()} == {
+        "j_2": (("M1", "J2_1"), [("M1", "J2_1")]),
+        "j_1": (("M1", "task_Nzg3ODAw==", "MergeTask"), []),
+    }
+    assert messages(caplog, logging.INFO) == [f"{path}: 2 jobs read; jobs with faults: 0"]
 
 
 def test_a_need_that_is_named_twice_is_one_edge(file):
@@ -350,37 +348,47 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_job_with_a_fault_is_refused_and_others_are_not(fault, file):
+def test_a_job_with_a_fault_is_left_out_as_a_whole_or_refused(fault, file, caplog):
     bad, message = FAULTS[fault]
     path = file(line("M1") + bad + line("R8", job="j_2"))  # a good task of the bad job
-    with pytest.raises(InputError, match=message) as refused:
-        read_alibaba(path, "j_2")
-    assert re.match(rf"{re.escape(str(path))}: (1 (fault|bad row): )?line 2: ", str(refused.value))
-    assert "\n" not in str(refused.value)
+    with caplog.at_level(logging.WARNING):
+        assert list(read_alibaba(path)) == ["j_1"]
+    [note] = messages(caplog, logging.WARNING)
+    assert re.search("1 (fault|bad row): line 2: ", note)
+    for options in ({"strict": True}, {"job": "j_2"}):
+        with pytest.raises(InputError, match=message) as refused:
+            read_alibaba(path, **options)
+        assert re.match(
+            rf"{re.escape(str(path))}: (1 (fault|bad row): )?line 2: ", str(refused.value)
+        )
+        assert "\n" not in str(refused.value)
     assert read_alibaba(path, "j_1").nodes == 1  # what is wrong with others does not matter
 
 
 def test_a_line_that_is_cut_off_in_its_job_name_spoils_no_other_job(file):
     path = file(line("M1") + line("M1", job="j_12") + "M2,1,j_1")
-    assert [read_alibaba(path, job).nodes for job in ("j_1", "j_12")] == [1, 1]
+    assert list(read_alibaba(path)) == ["j_1", "j_12"]
+    with pytest.raises(
+        InputError, match=r"1 bad row: line 3: 3 fields, not 9 \(refused, being strict\)"
+    ):
+        read_alibaba(path, strict=True)
 
 
 def test_a_line_that_is_cut_off_after_its_job_name_spoils_that_job(file):
-    path = file(line("M1") + line("M1", job="j_12") + "M2,1,j_12,1")
-    assert read_alibaba(path, "j_1").nodes == 1
-    with pytest.raises(InputError, match="1 bad row: line 3: 4 fields, not 9"):
-        read_alibaba(path, "j_12")
+    assert list(read_alibaba(file(line("M1") + line("M1", job="j_12") + "M2,1,j_12,1"))) == ["j_1"]
 
 
 @pytest.mark.parametrize(
-    ("content", "job", "message"),
+    ("content", "options", "message"),
     [
-        (line("M1"), "j_9", "there is no row whose job_name is 'j_9'"),
-        ("", "j_1", "the file is empty"),
-        (b"\xff\xfe,1\n", "j_1", "not a text file in UTF-8"),
-        (line("M1", job=""), "", r"line 1: job_name\(=''\) must be given"),
+        (line("M1"), {"job": "j_9"}, "there is no row whose job_name is 'j_9'"),
+        ("", {}, "the file is empty"),
+        (line("M1_2"), {}, r"no usable job \(faults: 1\)"),
+        (b"\xff\xfe,1\n", {}, "not a text file in UTF-8"),
+        (line("M1"), {"strict": "yes"}, r"strict\(='yes'\) must be true or false"),
+        (line("M1", job=""), {"strict": True}, r"line 1: job_name\(=''\) must be given"),
     ],
 )
-def test_a_file_without_the_job_is_refused(content, job, message, file):
+def test_a_file_without_the_job_is_refused(content, options, message, file):
     with pytest.raises(InputError, match=message):
-        read_alibaba(file(content), job)
+        read_alibaba(file(content), **options)

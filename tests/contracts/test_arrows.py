@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import cgrsp_simpy
+from cgrsp_simpy.model.streams import stream
 
 PACKAGE = Path(cgrsp_simpy.__file__).parent
 SCENARIO_MODULES = {"waiting", "hgsp", "llm", "cluster", "dag", "spot"}
@@ -178,6 +179,8 @@ def test_random_numbers_come_from_the_named_streams_alone(module, tree):
         assert name.split(".")[-1] != "Random" or "stream(" in ast.unparse(call), (
             "a generator without a stream's seed"
         )
+        if name.split(".")[-1] == "stream" and isinstance(call.args[1], ast.Constant):
+            assert call.args[1].value in " ".join(stream.__doc__.split()), "a name in use"
 
 
 @pytest.mark.parametrize("module", ["cgrsp_simpy", "cgrsp_simpy.cli"])

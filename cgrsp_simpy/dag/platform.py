@@ -13,6 +13,7 @@ import numpy as np
 
 from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.model.checks import (
+    MOST_WHOLE,
     check_bool,
     check_entries,
     check_fields,
@@ -81,14 +82,17 @@ class Platform:
     contention: bool | None = None
 
     def __post_init__(self) -> None:
-        set_columns(self, {"tflops": "f8", "memory_mb": "i8", "server": "i8"}, "GPU")
+        set_columns(self, dict.fromkeys(("tflops", "memory_mb", "server"), "f8"), "GPU")
         object.__setattr__(self, "names", tuple(self.names))
         require(self.gpus > 0, "GPUs", self.gpus, "at least one")
         check_given(self, check_bool, "contention")
         number, allowed = len(self.names), f"{self.gpus}, one a GPU"
         require(number in (0, self.gpus), "number of names", number, allowed)
         check_entries("tflops", self.tflops, lambda n: f"GPU {n - 1}", above=0)
-        check_entries("memory_mb", self.memory_mb, lambda n: f"GPU {n - 1}", least=1, whole=True)
+        for column, least in (("memory_mb", 1), ("server", -MOST_WHOLE)):
+            values = getattr(self, column)
+            check_entries(column, values, lambda n: f"GPU {n - 1}", least=least, whole=True)
+        set_columns(self, {"memory_mb": "i8", "server": "i8"}, "GPU")
         square = (self.gpus, self.gpus)
         if not np.size(self.latency_s):
             object.__setattr__(self, "latency_s", np.zeros(square))
@@ -208,8 +212,8 @@ class _Gpu:
         require(named, "server", self.server, "a name or a whole number")
         require(isinstance(self.name, str), "name", self.name, "a text")
         check_number("tflops", self.tflops, above=0)
-        check_number("memory_gb", self.memory_gb, least=0.001)
-        check_whole("count", self.count, least=1)
+        check_number("memory_gb", self.memory_gb, least=0.001, most=MOST_GB)
+        check_whole("count", self.count, least=1, most=MOST_GPUS)
 
 
 @dataclass(frozen=True)
@@ -251,6 +255,7 @@ def read_platform(path: str | Path) -> Platform:
         kinds = [make(_Gpu, table, where) for where, table in tables]
         gpus = [kind for kind in kinds for _ in range(kind.count)]
         require(len(gpus) > 0, "GPUs", 0, "at least one")
+        require(len(gpus) <= MOST_GPUS, "GPUs", len(gpus), f"at most {MOST_GPUS:,}")
         servers = list(dict.fromkeys(str(gpu.server) for gpu in gpus))
         members: dict[str, list[int]] = {}  # of servers, and of GPUs that have a name
         for place, gpu in enumerate(gpus):

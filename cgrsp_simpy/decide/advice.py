@@ -67,6 +67,7 @@ figure img { width: 100%; max-width: 42rem } td { padding: .25rem .5rem }
 }
 """
 UNITS = re.compile("_(min|pct|usd)$")
+NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+) *%?"  # of a target
 
 
 def advise(
@@ -161,7 +162,7 @@ def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
     for part in target.split(",") if target is not None else ():
         name, _, most = part.partition("<=")
         allowed = "a figure and its most, such as miss<=1% or wait<=30"
-        require(re.fullmatch(r"[0-9.]+ *%?", most.strip()) is not None, "target", part, allowed)
+        require(re.fullmatch(NUMBER, most.strip()) is not None, "target", part, allowed)
         check_one_of("figure of the target", name.strip(), known)
         limits[known[name.strip()]] = float(most.rstrip("% "))
     return limits

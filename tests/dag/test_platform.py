@@ -12,7 +12,7 @@ from support import check_bad_input, csv_rows, outcome
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import upward_rank_s
-from cgrsp_simpy.dag.platform import BUSY, Servers, read_platform
+from cgrsp_simpy.dag.platform import BUSY, Platform, Servers, read_platform
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, makespans
 from cgrsp_simpy.dag.scenario import Scenario, simulate
 from cgrsp_simpy.model.checks import InputError
@@ -197,6 +197,20 @@ def test_the_command_takes_a_file(capsys, lab):
     assert json.loads(capsys.readouterr().out)["setting"] == "star:n=5 on lab, 3 GPUs, free"
 
 
+@pytest.mark.parametrize(
+    ("memory_mb", "server", "message"),
+    [
+        (1.5, 0, r"memory_mb of GPU 1\(=1.5\) must be a whole number from 1 to"),
+        (np.nan, 0, r"memory_mb of GPU 1\(=nan\) must be a whole number"),
+        (1e300, 0, r"memory_mb of GPU 1\(=1e\+300\) must be a whole number"),
+        (5, 0.5, r"server of GPU 1\(=0.5\) must be a whole number"),
+    ],
+)
+def test_megabytes_and_numbers_of_servers_are_whole(memory_mb, server, message):
+    with pytest.raises(InputError, match=message):
+        Platform([1.0, 1.0], [5, memory_mb], [-1, server], np.ones((2, 2)))
+
+
 def test_servers_beside_a_file_are_an_error(capsys, lab):
     words = ["dag", "compare", "--platform", str(lab), "--platform", "gpus=3"]
     check_bad_input(outcome(capsys, *words), ["--platform", "given twice"])
@@ -224,6 +238,12 @@ BAD = {
             "[[gpu]] 1: server(=True) must be a name or a whole number",
         ),
         (GPU + "count = 0\n", "[[gpu]] 1: count(=0) must be a whole number >= 1"),
+        (GPU + "count = 100_000\n", "[[gpu]] 1: count(=100000) must be at most 10,000"),
+        (2 * (GPU + "count = 9_000\n"), "GPUs(=18000) must be at most 10,000"),
+        (
+            GPU.replace("memory_gb = 1", "memory_gb = 1e300"),
+            "[[gpu]] 1: memory_gb(=1e+300) must be at most 1e+09",
+        ),
         (GPU + "name = 7\n", "[[gpu]] 1: name(=7) must be a text"),
         (GPU + "name = '0'\n", "name(='0') must be another than those of the servers"),
         (

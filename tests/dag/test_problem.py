@@ -160,7 +160,7 @@ BAD_PLATFORMS = [
     (([1, np.inf], [9, 9], [0, 0], np.ones((2, 2))), "tflops of GPU 1(=inf) must be a number > 0"),
     (
         ([1, 1], [9, 0], [0, 0], np.ones((2, 2))),
-        "memory_mb of GPU 1(=0) must be a whole number from 1 to",
+        "memory_mb of GPU 1(=0.0) must be a whole number from 1 to",
     ),
     ((["a"], [9], [0], [[1]]), "tflops(=['a']) must be numbers, one a GPU"),
     (([[1], [1, 2]], [9], [0], [[1]]), "tflops(=[[1], [1, 2]]) must be numbers, one a GPU"),

@@ -401,6 +401,8 @@ def test_the_load_is_a_factor_or_per_cent_more(capsys):
         (("--policies", "none"), "unknown policy 'none'"),
         (("--target", "miss<1"), "target(='miss<1') must be a figure and its most"),
         (("--target", ""), "target(='') must be a figure and its most"),
+        (("--target", "miss<=."), "target(='miss<=.') must be a figure and its most"),
+        (("--target", "miss<=1.2.3"), "target(='miss<=1.2.3') must be a figure and its most"),
         (("--target", "speed<=1"), "unknown figure of the target 'speed'"),
         (("--target", "miss<=1,"), "target(='') must be a figure and its most"),
         (("--budget", "0"), "budget_usd(=0.0) must be a number > 0"),

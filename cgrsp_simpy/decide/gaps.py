@@ -45,14 +45,10 @@ def lower_bounds(
     bin_s: float | None = None,
 ) -> list[list[Bound]]:
     """Lower bounds by objective and seed, with a bar of progress; tens of seconds each."""
-    tasks = [(objective, seed) for objective in objectives for seed in seeds]
-    work = partial(_bound, scenario, bin_s)
-    found = as_they_come(work, dict(enumerate(tasks)), executor)
+    tasks = {(n, seed): (each, seed) for n, each in enumerate(objectives) for seed in seeds}
+    found = as_they_come(partial(_bound, scenario, bin_s), tasks, executor)
     done = dict(progress(found, total=len(tasks), unit=" bounds", delay=0))
-    return [
-        [done[place * len(seeds) + number] for number in range(len(seeds))]
-        for place in range(len(objectives))
-    ]
+    return [[done[number, seed] for seed in seeds] for number in range(len(objectives))]
 
 
 def _bound(
@@ -93,15 +89,14 @@ def expected(
     lucks: int = LUCKS,
 ) -> dict[tuple[str, str, int], float]:
     """The means over draws of wait_min, miss_pct and tardiness_min by policy, figure and seed."""
-    keys = [(name, seed) for name in policies for seed in seeds]
-    tasks = {place: (policies[name], seed) for place, (name, seed) in enumerate(keys)}
-    found: dict[tuple[str, str, int], float] = {}
-    engine = engine_for("auto", [], scenario.jobs * lucks * len(keys))
-    for place, runs in as_they_come(partial(_lucks, scenario, lucks, engine), tasks, executor):
-        name, seed = keys[place]
-        for figure in ("wait_min", "miss_pct", "tardiness_min"):
-            found[name, figure, seed] = mean([run[figure] for run in runs]).mean
-    return found
+    tasks = {(name, seed): (policies[name], seed) for name in policies for seed in seeds}
+    engine = engine_for("auto", [], scenario.jobs * lucks * len(tasks))
+    found = as_they_come(partial(_lucks, scenario, lucks, engine), tasks, executor)
+    return {
+        (name, figure, seed): mean([run[figure] for run in runs]).mean
+        for (name, seed), runs in found
+        for figure in ("wait_min", "miss_pct", "tardiness_min")
+    }
 
 
 def _lucks(

@@ -81,10 +81,10 @@ class Grid:
         """
         middle = self.values(second[0], first[1], figure)
         begin, end = self.values(*first, figure), self.values(*second, figure)
-        pairs = [self.study.independent(*pair) for pair in ((end, begin), (middle, begin))]
-        pairs.append(self.study.independent(end, middle))
+        pairs = (end, begin), (middle, begin), (end, middle)
+        known = (self.study.independent(*pair) for pair in pairs)
         in_order = bool(self.study.common)
-        return Shares(*(paired_difference(a, b, in_order=in_order) for a, b in pairs))
+        return Shares(*(paired_difference(a, b, in_order=in_order) for a, b in known))
 
     def table(self, figure: str) -> str:
         """A line an order, a column a placement: means with 95 % half widths."""

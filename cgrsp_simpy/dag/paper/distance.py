@@ -97,9 +97,8 @@ def correlate(
 
     pearson = float(stats.pearsonr(spd_s, ftg_s).statistic)
     spearman = float(stats.spearmanr(spd_s, ftg_s).statistic)
-    wider = np.sqrt(1 + spearman**2 / 2)
-    ci95 = (_interval(pearson, pairs, 1.0), _interval(spearman, pairs, wider))
-    return Correlation(spd_s, ftg_s, pearson, spearman, *ci95)
+    ends = _interval(pearson, pairs), _interval(spearman, pairs, np.sqrt(1 + spearman**2 / 2))
+    return Correlation(spd_s, ftg_s, pearson, spearman, *ends)
 
 
 def _plans(problem: Problem, plans: int, concentration: float | None, generator: Generator) -> Ints:
@@ -121,7 +120,7 @@ def _plans(problem: Problem, plans: int, concentration: float | None, generator:
     return answer
 
 
-def _interval(coefficient: float, pairs: int, wider: float) -> tuple[float, float]:
+def _interval(coefficient: float, pairs: int, wider: float = 1.0) -> tuple[float, float]:
     half = float(scipy.special.ndtri(0.975)) * wider / np.sqrt(pairs - 3)
     with np.errstate(divide="ignore"):  # a coefficient of 1
         low, high = np.tanh(np.arctanh(coefficient) + half * np.array([-1, 1]))

@@ -219,18 +219,12 @@ class Schedule:
         Where the nodes go.
     start_s, finish_s : array of float
         Of each node, seconds, shape (nodes,) (AST and AFT).
-    evaluations : int
-        How many plans were evaluated to find this one; 0 where a policy decided as it went.
-    seconds : float
-        Wall time that took, seconds.
     """
 
     problem: Problem
     plan: Plan
     start_s: Floats
     finish_s: Floats
-    evaluations: int = 0
-    seconds: float = 0.0
 
     @property
     def makespan_s(self) -> float:

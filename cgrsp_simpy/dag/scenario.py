@@ -329,7 +329,7 @@ def schedule_of(run: Run) -> Schedule:
     (problem, solution), jobs = run.plan, run.jobs
     times_s = jobs["start_s"], jobs["finish_s"]
     if solution is not None:
-        return Schedule(problem, solution.plan, *times_s, solution.evaluations, solution.seconds)
+        return Schedule(problem, solution.plan, *times_s)
     # of those that start at once, first what takes no time
     order = np.lexsort((np.argsort(problem.graph.order), *times_s[::-1]))
     return Schedule(problem, Plan(jobs["gpu"], order, run.policy), *times_s)

@@ -164,7 +164,6 @@ BAD_PLATFORMS = [
     ),
     ((["a"], [9], [0], [[1]]), "tflops(=['a']) must be numbers, one a GPU"),
     (([[1], [1, 2]], [9], [0], [[1]]), "tflops(=[[1], [1, 2]]) must be numbers, one a GPU"),
-    (([1], [10**30], [0], [[1]]), f"memory_mb(=[{10**30}]) must be numbers, one a GPU"),
     (([1, 1], [9], [0, 0], np.ones((2, 2))), "shape of memory_mb(=(1,)) must be (2,), one a GPU"),
     (([1, 1], [9, 9], [0], np.ones((2, 2))), "shape of server(=(1,)) must be (2,), one a GPU"),
     (

@@ -61,7 +61,6 @@ def erdos_renyi(
         Of the draws, >= 0.
     """
     check_whole("nodes", nodes, least=1)
-    check_whole("seed", seed, least=0)
     check_number("degree", degree, least=0)
     require(
         degree <= (nodes - 1) / 2,

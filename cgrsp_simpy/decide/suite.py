@@ -17,7 +17,6 @@ from math import nan
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
@@ -40,7 +39,6 @@ def scenario(seed: int) -> Scenario:
     200 to 900 jobs, twice as many on fifty slots; offered load from .5 to 2 by execution time
     alone, from second 0 to the last submission. The jobs are those of a log in one of five.
     """
-    check_whole("seed", seed, least=0)
     rng = stream(seed, "suite")
     gpus = _gpus(rng)
     number = 50 if rng.random() < 0.1 else int(rng.integers(2, 13))
@@ -68,7 +66,6 @@ def wide(seed: int) -> Scenario:
     in half of them hours of scarcity that come and go; stock that persists in three of ten, and
     terms of renting in one of five, as by the first law.
     """
-    check_whole("seed", seed, least=0)
     rng = stream(seed, "suite wide")
     gpus = _gpus(rng)
     slots = round_robin(round(40 ** rng.random()), gpus)

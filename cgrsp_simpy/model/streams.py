@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from numpy.random import PCG64, Generator, SeedSequence
 
+from cgrsp_simpy.model.checks import check_whole
+
 
 def stream(seed: int, name: str, *numbers: int) -> Generator:
     """The stream `name` of a seed. It depends on these alone, never on the order of calls.
@@ -28,7 +30,10 @@ def stream(seed: int, name: str, *numbers: int) -> Generator:
     "spot zone 0", 1 and so on; of drawn scenarios suite, "suite sight", "suite terms", "suite log",
     "suite wide", "suite wide sight" and "suite wide terms"; verify (which runs are made again),
     generated (the thesis's jobs, in its figures), exercise, and "run " before those of a life.
+
+    Raises InputError for a seed that is not a whole number >= 0.
     """
+    check_whole("seed", seed, least=0)
     return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *numbers))))
 
 

@@ -241,3 +241,9 @@ def test_a_job_is_suspended_once():
     bench.job(2, 4, 5)
     with pytest.raises(PolicyError, match="at t = 4 s suspended job 1, which does not run"):
         bench.go()
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1"])
+def test_a_seed_that_is_none_is_refused(seed):
+    with pytest.raises(cg.InputError, match=r"seed\(=.*\) must be a whole number >= 0"):
+        cg.day("quiet").run("fifo", seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import rcParams
@@ -12,8 +12,7 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
-from cgrsp_simpy.plots.labels import LEADER, AtDrawing, extent
-from cgrsp_simpy.plots.style import ink
+from cgrsp_simpy.plots.labels import AtDrawing, extent, label
 
 CORNERS = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)], float)
 SIDES = np.array([(1, 0), (-1, 0), (0, 1), (0, -1)], float)
@@ -65,23 +64,11 @@ def label_marks(
     ax: to draw on. marks: name -> the mark that it is put beside. colours: in the order of the
     marks. obstacles: a path more to keep off, as in Mark.covers. Result: in the order of the marks.
     """
-    labels = []
-    for (name, mark), colour in zip(marks.items(), colours):
-        leader = {**LEADER, "color": colour, "shrinkB": 2}
-        labels.append(
-            ax.annotate(
-                name,
-                tuple(mark.anchors[0]),
-                xytext=(0, 0),
-                textcoords="offset pixels",
-                ha="center",
-                va="center",
-                color=ink(colour),
-                fontsize="small",
-                arrowprops=leader,
-            )
-        )
-        labels[-1].set_in_layout(False)
+    place: dict[str, Any] = {"xytext": (0, 0), "textcoords": "offset pixels", "ha": "center"}
+    labels = [
+        label(ax, name, tuple(mark.anchors[0]), colour, {"shrinkB": 2}, **place)
+        for (name, mark), colour in zip(marks.items(), colours)
+    ]
     paths = [mark.covers for mark in marks.values()] + ([] if obstacles is None else [obstacles])
 
     def arrange(renderer: RendererBase) -> None:
@@ -92,22 +79,22 @@ def label_marks(
             around = ax.transData.transform(mark.rings)[:, None] + radius * CIRCLE
             covered[number] = np.concatenate([covered[number], around.reshape(-1, 2)])
         taken = np.empty((0, 4))
-        for number, (label, mark) in enumerate(zip(labels, marks.values())):
+        for number, (text, mark) in enumerate(zip(labels, marks.values())):
             others = np.concatenate(
                 [points for at, points in enumerate(covered) if at != number] or [np.empty((0, 2))]
             )
             anchors = ax.transData.transform(mark.anchors)
-            places = _Places(anchors, *extent(label, renderer))
+            places = _Places(anchors, *extent(text, renderer))
             cost = places.cost + CROWDED * places.crowding(anchors, others)
             cost += ON_OWN * places.inside(covered[number], 0.2)
             cost += ON_OTHER * places.inside(others, 0.3) + BY_OTHER * places.inside(others, 1.0)
             cost += ON_LABEL * (places.overlapping(taken) + places.struck(anchors, taken))
             cost += OUTSIDE * places.sticking_out(ax.get_window_extent(renderer))
             best = int(np.argmin(cost))
-            label.xy = tuple(mark.anchors[places.anchor[best]])
-            label.set_position(tuple(places.offset[best]))
-            assert label.arrow_patch is not None
-            label.arrow_patch.set_visible(bool(places.distance[best] >= JOINED))
+            text.xy = tuple(mark.anchors[places.anchor[best]])
+            text.set_position(tuple(places.offset[best]))
+            assert text.arrow_patch is not None
+            text.arrow_patch.set_visible(bool(places.distance[best] >= JOINED))
             covered[number] = np.concatenate([covered[number], places.leaders(anchors)[best]])
             taken = np.vstack([taken, places.boxes[best] + places.height * RIM])
 

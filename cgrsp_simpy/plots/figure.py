@@ -28,7 +28,7 @@ from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, req
 from cgrsp_simpy.model.files import number_or_text, write_whole
 from cgrsp_simpy.model.table import csv_text, from_cell, progress
 from cgrsp_simpy.plots.parts import legend_outside, letters
-from cgrsp_simpy.plots.style import SIZE, STYLE, Style, styled
+from cgrsp_simpy.plots.style import MM, SIZE, STYLE, Style, styled
 
 Row = dict[str, Any]
 RowOf = TypeVar("RowOf", bound=Mapping[str, Any])
@@ -39,7 +39,6 @@ DPI = 200
 ENDINGS = ("png", "svg", "pdf")
 UNSAID = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}  # what changes with time
 LEAST_PT = 7.0  # of any text
-MM = 25.4  # an inch
 OTHER = "other"  # column of rows of other runs than the usual ones: which
 TEXTS = tuple("row column part table name policy scheduler type other".split())  # in every figure
 

@@ -15,7 +15,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.checks import check_number, require
+from cgrsp_simpy.model.checks import InputError, check_number, entries_of, require
 from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn, time_unit
 from cgrsp_simpy.plots.labels import AtDrawing
@@ -104,10 +104,9 @@ def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
     timeline = timeline_of(run)
     if colour_by is None:
         return timeline
-    if not isinstance(run, Run):
-        require(False, "colour_by", colour_by, "left out for what is not a run")
-        return timeline
-    return replace(timeline, kinds=run.scenario.kinds(run, colour_by))
+    if isinstance(run, Run):
+        return replace(timeline, kinds=run.scenario.kinds(run, colour_by))
+    raise InputError(f"colour_by(={colour_by!r}) must be left out for what is not a run")
 
 
 def _until(timeline: Timeline, until_s: float | None) -> Timeline:
@@ -127,10 +126,11 @@ def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:
     """The timeline of the jobs to draw."""
     if jobs is None:
         return timeline
-    wanted = list(jobs)
     known = timeline.visits["job"]
+    allowed = f"ids of the run's {len(known)} jobs"
+    wanted = entries_of("jobs", jobs, allowed)
     for job in wanted:
-        require(job in known, "jobs", job, f"ids of the run's {len(known)} jobs")
+        require(job in known, "jobs", job, allowed)
     claims, visits = (
         each[np.isin(each["job"], wanted)] for each in (timeline.claims, timeline.visits)
     )

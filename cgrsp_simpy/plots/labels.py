@@ -17,8 +17,6 @@ from scipy.optimize import isotonic_regression
 
 from cgrsp_simpy.plots.style import ink
 
-# the line that joins a label to what it names
-LEADER: dict[str, Any] = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 0}
 ASIDE = 8 / 72  # inches between the Axes and the labels
 
 
@@ -71,42 +69,58 @@ def labels_at_ends(
     of the names. Result: in the order of the names.
     """
     right = ax.get_yaxis_transform() + ScaledTranslation(ASIDE, 0, ax.figure.dpi_scale_trans)
-    labels = []
-    for (name, end), colour in zip(ends.items(), colours):
-        leader = {**LEADER, "color": colour, "shrinkB": 3, "relpos": (0, 0.5)}
-        labels.append(
-            ax.annotate(
-                name,
-                end,
-                xytext=(1.0, end[1]),
-                textcoords=right,
-                va="center",
-                color=ink(colour),
-                fontsize="small",
-                arrowprops=leader,
-                annotation_clip=False,
-            )
+    leader = {"shrinkB": 3, "relpos": (0, 0.5)}
+    labels = [
+        label(
+            ax,
+            name,
+            end,
+            colour,
+            leader,
+            xytext=(1.0, end[1]),
+            textcoords=right,
+            annotation_clip=False,
         )
-        labels[-1].set_in_layout(False)
+        for (name, end), colour in zip(ends.items(), colours)
+    ]
 
     def arrange(renderer: RendererBase) -> None:
-        height = max(extent(label, renderer)[1] for label in labels)
+        height = max(extent(text, renderer)[1] for text in labels)
         box = ax.get_window_extent(renderer)
-        wanted = ax.transData.transform([label.xy for label in labels])[:, 1]
+        wanted = ax.transData.transform([text.xy for text in labels])[:, 1]
         placed = spread(wanted, 1.05 * height, box.y0 + height / 2, box.y1 - height / 2)
-        for label, y in zip(
+        for text, y in zip(
             labels, ax.transData.inverted().transform([(0.0, y) for y in placed])[:, 1]
         ):
-            label.set_position((1.0, y))
+            text.set_position((1.0, y))
 
     def room(renderer: RendererBase) -> Bbox:
         box = ax.get_window_extent(renderer)
-        width = max(extent(label, renderer)[0] for label in labels)
+        width = max(extent(text, renderer)[0] for text in labels)
         return Bbox.from_extents(box.x1, box.y0, box.x1 + ASIDE * ax.figure.dpi + width, box.y1)
 
     if labels:
         AtDrawing(ax, arrange, room)
     return labels
+
+
+def label(
+    ax: Axes,
+    name: str,
+    at: tuple[float, float],
+    colour: str,
+    leader: Mapping[str, Any],
+    **place: Any,
+) -> Annotation:
+    """A name in a colour that can be read, and a thin line that joins it to what it names.
+
+    leader, place: as of `annotate`; of that line, and of the name.
+    """
+    joined = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 0, "color": colour, **leader}
+    own: dict[str, Any] = {"va": "center", "color": ink(colour), "fontsize": "small"}
+    made = ax.annotate(name, at, arrowprops=joined, **own, **place)
+    made.set_in_layout(False)
+    return made
 
 
 def extent(label: Annotation, renderer: RendererBase) -> tuple[float, float]:

@@ -49,8 +49,6 @@ __all__ = [
 ]
 
 NOWHERE = (np.nan, np.nan)  # breaks a line
-NO_RINGS = np.empty((0, 2))
-LANE = 0.42  # of a row's height, for a bar, and for the published mark below it
 # a band that intervals and marks lie on
 FRONT: dict[str, Any] = {"color": "0.82", "lw": 5.0, "zorder": 1}
 PUBLISHED: dict[str, Any] = {"style": "italic", "color": "0.35"}  # of published values in figures
@@ -80,7 +78,7 @@ def bars(
     theirs = np.full(len(names), np.nan) if published is None else np.asarray(published, float)
     known = np.flatnonzero(np.isfinite(theirs))
     # of a row's height, for ours; as much below it for published values, and room between rows
-    lane = LANE if len(known) else 1.0
+    lane = 0.42 if len(known) else 1.0
     rows = np.arange(len(names))
     ours, below = (rows - lane / 2, rows + lane / 2) if len(known) else (rows, rows)
     own = {
@@ -165,8 +163,9 @@ def published(policies: Sequence[str] = ()) -> Line2D:
     """
     if not policies:
         return Line2D([], [], label="published", **hollow())
-    rings = [Line2D([], [], **hollow(look)) for look in looks(policies)]
-    return Several("hollow: published", rings)
+    return Several(
+        "hollow: published", [Line2D([], [], **hollow(look)) for look in looks(policies)]
+    )
 
 
 def lines(
@@ -245,8 +244,9 @@ def points(
             ax.plot(*zip(covers[-1]), **hollow(look))
         if np.isfinite(at_x + at_y):
             here = (at_x, at_y)
-            rings = np.array(covers[-1:]) if theirs and np.isfinite(theirs).all() else NO_RINGS
-            marks[name] = Mark(np.array([here]), np.array([here, here, NOWHERE, *covers]), rings)
+            rings = covers[-1:] if theirs and np.isfinite(theirs).all() else []
+            places = ([here], [here, here, NOWHERE, *covers], rings)
+            marks[name] = Mark(*(np.reshape(each, (-1, 2)) for each in places))
             colours.append(str(drawn[-1].get_color()))
     no_flat_axis(ax, x=columns[0], y=columns[2])
     corners = _draw_front(ax, columns[0], columns[2], front) if front else None

@@ -36,6 +36,7 @@ def daily(
     first, unless given. policies: those to draw; all, unless given. style: of the lines. Raises
     InputError for an unknown metric, replication or policy. Thesis Section 5.6.
     """
+    require(hasattr(month, "days"), "month", month, "a month, such as cg.month(...)")
     if not month.days:
         raise InputError("month has no days")
     check_one_of(
@@ -71,7 +72,8 @@ def _shade(ax: Axes, kinds: dict[int, str]) -> list[Patch]:
         tints.setdefault(kind, OTHERS[(len(tints) - len(KINDS)) % len(OTHERS)])
     for day, kind in kinds.items():
         ax.axvspan(day - 0.5, day + 0.5, color=tints[kind], linewidth=0, zorder=0)
-    there = [kind for kind in tints if kind in kinds.values()]
     return [
-        Patch(facecolor=tints[kind], edgecolor="0.6", linewidth=0.5, label=kind) for kind in there
+        Patch(facecolor=tint, edgecolor="0.6", linewidth=0.5, label=kind)
+        for kind, tint in tints.items()
+        if kind in kinds.values()
     ]

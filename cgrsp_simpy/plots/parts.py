@@ -250,13 +250,33 @@ class _SideBySide(HandlerLine2D):
         return found
 
 
-def _handled(handles: Sequence[Line2D | Patch], handlelength: float) -> dict[str, Any]:
-    """Keywords of a legend for its handles."""
+def _explained(
+    handles: Sequence[Line2D | Patch], title: str, room: float, most: int, handlelength: float
+) -> dict[str, Any]:
+    """Keywords of a legend: its handles in as many columns as there is room for, in points, and at
+    most.
+    """
     several = max((len(each.marks) for each in handles if isinstance(each, Several)), default=0)
+    size = FontProperties(size="small").get_size_in_points()
+    widths = [
+        width(str(each.get_label()), "small") + size * (handlelength + 2.2) for each in handles
+    ]
+    fitting = (
+        columns
+        for columns in range(min(most, len(handles)), 1, -1)
+        if summed(max(each) for each in np.array_split(widths, columns)) <= room
+    )
     return {
         "handles": list(handles),
         "handlelength": max(handlelength, 1.4 * several),
         "handler_map": {**Legend.get_default_handler_map(), Several: _SideBySide()},
+        "ncols": next(fitting, 1),
+        "title": title,
+        "alignment": "left",
+        "frameon": False,
+        "fontsize": "small",
+        "title_fontsize": "small",
+        "columnspacing": 1.4,
     }
 
 
@@ -283,21 +303,9 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
     if not handles:
         ax.set_title(title, loc="left", fontsize="medium")
         return
-    size = FontProperties(size="small").get_size_in_points()
-    widths = [width(str(handle.get_label()), "small") + 4 * size for handle in handles]
-    columns = next(
-        number
-        for number in range(len(handles), 0, -1)
-        if number == 1 or summed(max(each) for each in np.array_split(widths, number)) <= room
-    )
-    place: dict[str, Any] = {
-        "loc": "lower left",
-        "bbox_to_anchor": (0, 1.0),
-        "borderaxespad": 0.2,
-        "ncols": columns,
-    }
-    place |= {"title": title, "title_fontsize": "medium", "alignment": "left"}
-    ax.legend(**_handled(handles, 1.6), **place, frameon=False, fontsize="small", columnspacing=1.4)
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.2}
+    told = _explained(handles, title, room, len(handles), 1.6)
+    ax.legend(**{**told, **place, "title_fontsize": "medium"})
 
 
 def legend_outside(
@@ -313,24 +321,9 @@ def legend_outside(
     columns: at most.
     """
     room = 72 * canvas.get_size_inches()[0] - 12
-    size = FontProperties(size="small").get_size_in_points()
-    widths = [
-        width(str(each.get_label()), "small") + size * (handlelength + 2.2) for each in handles
-    ]
-    while columns > 1 and _row(widths, columns) > room:
-        columns -= 1
     note = "\n".join(_wrapped(line, room, "small") for line in note.splitlines())
-    small = {"fontsize": "small", "title_fontsize": "small", "columnspacing": 1.4, **style}
-    place: dict[str, Any] = {"loc": "outside upper left", "ncols": columns, "alignment": "left"}
-    canvas.legend(
-        **_handled(handles, handlelength), title=note, frameon=False, **{**place, **small}
-    )
-
-
-def _row(widths: Sequence[float], columns: int) -> float:
-    """The width of a legend whose entries fill its columns one after another."""
-    rows = math.ceil(len(widths) / columns) or 1
-    return summed(max(widths[at : at + rows]) for at in range(0, len(widths), rows))
+    told = _explained(handles, note, room, columns, handlelength)
+    canvas.legend(**{**told, "loc": "outside upper left", **style})
 
 
 def beside_point(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -148,8 +148,9 @@ def sweep_lines(
     ----------
     Thesis Section 5.1.3.
     """
+    require(isinstance(sweep, Iterable), "sweep", sweep, "a sweep, such as cg.sweep(...)")
     points = list(sweep)
-    varied = list(points[0][0])
+    varied = list(points[0][0]) if points else []
     require(len(varied) > 0, "sweep", varied, "over at least one parameter")
     allowed = f"one of the parameters that vary: {', '.join(varied)}"
     require(over is not None or len(varied) == 1, "over", over, allowed)

@@ -25,7 +25,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.timeline import PHASES
 
@@ -54,104 +54,89 @@ __all__ = [
 ]
 
 
-LineStyle = str | tuple[float, tuple[float, ...]]
-
-
 class Look(NamedTuple):
     """How a policy is drawn. marker, line: as matplotlib takes them."""
 
     colour: str
     marker: str
-    line: LineStyle
+    line: str | tuple[float, tuple[float, ...]]
 
 
 # Sixteen looks of which any two are told apart, by the colour-blind as well.
-_BLACK = Look("#000000", "o", "-")
-_ORANGE = Look("#E69F00", "s", (0, (5, 1.5)))
-_BLUE = Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5)))
-_GREY = Look("#5C5C5C", "v", (0, (1, 1)))
-_BEIGE = Look("#C9BE86", "<", (0, (2, 1)))
-_SILVER = Look("#BDBDBD", "X", (0, (1, 2)))
-_PINK = Look("#D872AD", "D", (0, (9, 2)))
-_SKY = Look("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1)))
-_RUST = Look("#C04A00", "*", (0, (12, 1.5)))
-_GREEN = Look("#009E73", "h", "-")
-_FOREST = Look("#004733", ">", (0, (3, 1.5)))
-_PURPLE = Look("#7A0177", "H", (0, (2, 1, 6, 1)))
-_LIME = Look("#87E13C", "8", (0, (8, 1.5, 1, 1.5)))
-_MAGENTA = Look("#C301BE", "x", (0, (5, 1, 1, 1)))
-_VIOLET = Look("#5705FB", "+", (0, (10, 1, 2, 1)))
-_MOSS = Look("#09763E", "1", (0, (3, 1, 3, 3)))
 _POLICIES = {
-    "fifo": _BLACK,
-    "spt": _ORANGE,
-    "edf": _BLUE,
-    "lcf": _GREY,
-    "balanced": _BEIGE,
-    "random": _SILVER,
-    "spt-rescue": _PINK,
-    "adaptive": _SKY,
-    "rh": _RUST,
-    "cadr": _GREEN,
-    "cadr-oo": _FOREST,
-    "c-mu": _MAGENTA,
-    "atc": _VIOLET,
-    "covert": _MOSS,
-    "triage": _PURPLE,
-    "watch": _LIME,
+    "fifo": Look("#000000", "o", "-"),
+    "spt": Look("#E69F00", "s", (0, (5, 1.5))),
+    "edf": Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5))),
+    "lcf": Look("#5C5C5C", "v", (0, (1, 1))),
+    "balanced": Look("#C9BE86", "<", (0, (2, 1))),
+    "random": Look("#BDBDBD", "X", (0, (1, 2))),
+    "spt-rescue": Look("#D872AD", "D", (0, (9, 2))),
+    "adaptive": Look("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1))),
+    "rh": Look("#C04A00", "*", (0, (12, 1.5))),
+    "cadr": Look("#009E73", "h", "-"),
+    "cadr-oo": Look("#004733", ">", (0, (3, 1.5))),
+    "c-mu": Look("#C301BE", "x", (0, (5, 1, 1, 1))),
+    "atc": Look("#5705FB", "+", (0, (10, 1, 2, 1))),
+    "covert": Look("#09763E", "1", (0, (3, 1, 3, 3))),
+    "triage": Look("#7A0177", "H", (0, (2, 1, 6, 1))),
+    "watch": Look("#87E13C", "8", (0, (8, 1.5, 1, 1.5))),
+}
+_LIKE = {  # names of the other modules -> one of these, whose look they have
+    # clusters, beside fifo and adaptive
+    "fifo-skip": "lcf",
+    "sjf": "spt",
+    "shortest": "balanced",
+    "shortest-gpu": "edf",
+    "hps": "cadr",
+    "pbs": "spt-rescue",
+    "sbs": "rh",
+    "easy": "triage",
+    "conservative": "cadr-oo",
+    "las": "random",
+    "multifactor": "watch",
+    # tasks on GPUs, beside fifo
+    "greedy": "adaptive",
+    "sagreedy": "spt-rescue",
+    "sagreedy-arrived": "cadr-oo",
+    "wspt": "spt",
+    "wsrpt": "spt",
+    "edd": "edf",
+    "search": "triage",
+    "milp": "cadr",
+    # graphs, beside random
+    "annealing": "triage",
+    "heft": "fifo",
+    "woa": "spt",
+    "rtgs": "edf",
+    "round-robin": "lcf",
+    "work": "balanced",
+    "ddqn": "spt-rescue",
+    "min-min": "adaptive",
+    "random-search": "rh",
+    "worl-rtgs": "cadr",
+    "cpop": "cadr-oo",
+    "longest-first": "watch",
+    "best-simple": "atc",
+    # spot or on demand
+    "on-demand": "fifo",
+    "time-sliced": "spt",
+    "uniform-progress": "edf",
+    "uniform-failover": "triage",
+    "expected-cost": "cadr",
+    "next-spot": "spt-rescue",
+    "optimum": "lcf",
+    # waiting
+    "ajw": "fifo",
+    "njw": "spt",
+    "ajw-t": "edf",
+    "sww": "adaptive",
+    "compound": "cadr",
 }
 # A name has one look, whatever it is a policy of; names that are drawn together differ.
-LOOKS = _POLICIES | {
-    # clusters, beside fifo and adaptive
-    "fifo-skip": _GREY,
-    "sjf": _ORANGE,
-    "shortest": _BEIGE,
-    "shortest-gpu": _BLUE,
-    "hps": _GREEN,
-    "pbs": _PINK,
-    "sbs": _RUST,
-    "easy": _PURPLE,
-    "conservative": _FOREST,
-    "las": _SILVER,
-    "multifactor": _LIME,
-    # tasks on GPUs, beside fifo
-    "greedy": _SKY,
-    "sagreedy": _PINK,
-    "sagreedy-arrived": _FOREST,
-    "wspt": _ORANGE,
-    "wsrpt": _ORANGE,
-    "edd": _BLUE,
-    "search": _PURPLE,
-    "milp": _GREEN,
-    # graphs, beside random
-    "annealing": _PURPLE,
-    "heft": _BLACK,
-    "woa": _ORANGE,
-    "rtgs": _BLUE,
-    "round-robin": _GREY,
-    "work": _BEIGE,
-    "ddqn": _PINK,
-    "min-min": _SKY,
-    "random-search": _RUST,
-    "worl-rtgs": _GREEN,
-    "cpop": _FOREST,
-    "longest-first": _LIME,
-    "best-simple": _VIOLET,
-    # spot or on demand
-    "on-demand": _BLACK,
-    "time-sliced": _ORANGE,
-    "uniform-progress": _BLUE,
-    "uniform-failover": _PURPLE,
-    "expected-cost": _GREEN,
-    "next-spot": _PINK,
-    "optimum": _GREY,
-    # waiting
-    "ajw": _BLACK,
-    "njw": _ORANGE,
-    "ajw-t": _BLUE,
-    "ljw": _RUST._replace(marker="D", line=(0, (9, 2))),
-    "sww": _SKY,
-    "compound": _GREEN,
+LOOKS = {
+    **_POLICIES,
+    **{name: _POLICIES[other] for name, other in _LIKE.items()},
+    "ljw": Look(_POLICIES["rh"].colour, "D", (0, (9, 2))),
 }
 _OWN = (  # for a user's policies
     Look("#A52DFF", "p", "-"),
@@ -177,6 +162,7 @@ FEW_KINDS = {1: (EXECUTING,), 2: COMPLEXITY[::2], 3: COMPLEXITY}  # of a model's
 IDLE = "#ffffff"  # colour of a place that is idle
 MISSED = "#D55E00"  # colour of a missed deadline
 
+MM = 25.4  # an inch
 # inches, of a figure that is made here unless rcParams say otherwise; the text width of a page
 SIZE = (6.3, 3.9)
 # of every style: the same bytes each time; letters of a PDF are letters, as journals ask, and those
@@ -191,6 +177,7 @@ _EVERY = {
     "pgf.texsystem": "pdflatex",
     "savefig.dpi": 200,
 }
+COLUMNS_MM = {"single": 88.0, "double": 180.0}  # widths of a journal's columns
 STYLE: dict[str, dict[str, Any]] = {
     "print": {
         "figure.figsize": SIZE,
@@ -208,29 +195,21 @@ STYLE: dict[str, dict[str, Any]] = {
         "axes.linewidth": 1.2,
         **_EVERY,
     },
+    **{
+        column: {
+            "figure.figsize": (width_mm / MM, width_mm / MM * SIZE[1] / SIZE[0]),
+            "font.size": 8.0,  # "small" is 6.7 pt
+            "lines.linewidth": 1.0,
+            "lines.markersize": 3.5,
+            "axes.linewidth": 0.5,
+            **_EVERY,
+        }
+        for column, width_mm in COLUMNS_MM.items()
+    },
 }
 """Matplotlib's settings by what a figure is for: print, lecture, a journal's columns."""
-COLUMNS_MM = {"single": 88.0, "double": 180.0}  # widths of a journal's columns
-
-
-def _journal(width_mm: float) -> dict[str, Any]:
-    """A style in 8 pt, as wide as a column."""
-    width = width_mm / 25.4
-    return {
-        "figure.figsize": (width, width * SIZE[1] / SIZE[0]),
-        "font.size": 8.0,  # "small" is 6.7 pt
-        "lines.linewidth": 1.0,
-        "lines.markersize": 3.5,
-        "axes.linewidth": 0.5,
-        **_EVERY,
-    }
-
-
-STYLE |= {name: _journal(width_mm) for name, width_mm in COLUMNS_MM.items()}
-
 
 Style = str | Mapping[str, Any]
-_DEFAULT = cast(dict[str, Any], rcParamsDefault)
 
 
 def styled(style: Style = "print") -> AbstractContextManager[None]:
@@ -244,14 +223,15 @@ def styled(style: Style = "print") -> AbstractContextManager[None]:
     ones already, the caller's own, stay. Result: for a `with` statement. Raises InputError for
     another name or setting.
     """
-    name, own = (style, {}) if isinstance(style, str) else ("print", dict(style))
+    name, own = (style, {}) if isinstance(style, str) else ("print", style)
     check_one_of("style", name, STYLE)
+    require(isinstance(own, Mapping), "style", own, "a name, or settings of matplotlib by name")
     try:
-        given = RcParams(own)
+        given = RcParams(dict(own))
     except (KeyError, ValueError) as error:
         raise InputError(f"style: {str(error.args[0]).splitlines()[0]}") from None
-    now = cast(dict[str, Any], rcParams)
-    usual = {key: value for key, value in STYLE[name].items() if now[key] == _DEFAULT[key]}
+    now, default = (cast(dict[str, Any], each) for each in (rcParams, rcParamsDefault))
+    usual = {key: value for key, value in STYLE[name].items() if now[key] == default[key]}
     return rc_context(cast(Any, {**usual, **given}))
 
 

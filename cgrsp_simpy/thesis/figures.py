@@ -204,6 +204,8 @@ def _results(
         check_whole("seeds", seeds, least=2)
     named = None if policies is None else check_policies(policies, day("normal"))
     own = {id: TABLES[id] if named is None else of_policies(TABLES[id], named) for id in needs}
+    by_name = "values by the names of parameters"
+    require(isinstance(scenario or {}, Mapping), "scenario", scenario, by_name)
     changes = dict(scenario or {})
 
     def put(own: Scenario) -> Scenario:

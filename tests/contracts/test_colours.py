@@ -107,6 +107,17 @@ def test_any_two_names_of_a_module_are_told_apart(module, seen):
     ] == []
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), list(itertools.combinations(["fifo", "spt", "edf", "rh", "cadr"], 2))
+)
+def test_the_five_usual_policies_are_told_apart_by_colour_alone(one, other):
+    first, second = (lab(POLICY[name], "deuteranopia") for name in (one, other))
+    assert np.linalg.norm(first - second) > 25
+    assert (
+        abs(lab(POLICY[one], "normal")[0] - lab(POLICY[other], "normal")[0]) > 10
+    )  # in grey print
+
+
 @pytest.mark.parametrize("seen", SEEN)
 def test_a_user_s_policies_are_told_apart_from_each_other_and_from_ours(seen):
     pairs = [*itertools.combinations([look.colour for look in _OWN], 2)]
@@ -198,10 +209,11 @@ def rows_of(name):
     [
         (cluster.FIGURES["metrics"], "cluster/cluster_metrics", {*CLUSTER} - {"multifactor"}),
         (cluster.FIGURES["course"], "cluster/cluster_course", COURSE),
+        (cluster.FIGURES["table2"], "cluster/cluster_table2", PUBLISHED),
         (hgsp.FIGURES["comparison"], "hgsp/hgsp_comparison", COMPARED),
         (hgsp.FIGURES["table1"], "hgsp/hgsp_table1", COMPARED),
     ],
-    ids=["cluster metrics", "cluster course", "hgsp comparison", "hgsp table 1"],
+    ids=["cluster metrics", "cluster course", "cluster table 2", "hgsp comparison", "hgsp table 1"],
 )
 def test_the_figures_of_modules_draw_each_name_in_its_colour(figure, name, names):
     canvas = figure.redraw(FIGURES / f"{name}.csv")
@@ -209,21 +221,15 @@ def test_the_figures_of_modules_draw_each_name_in_its_colour(figure, name, names
     check(canvas.axes, names)
 
 
-@pytest.mark.parametrize(
-    ("figure", "name", "column"),
-    [
-        (waiting.FIGURES["6"], "waiting/waiting_figure_6", "line"),
-    ],
-    ids=["waiting curves"],
-)
-def test_legends_of_modules_have_each_name_in_its_colour(figure, name, column):
-    canvas, rows = figure.redraw(FIGURES / f"{name}.csv"), rows_of(name)
+def test_legends_of_modules_have_each_name_in_its_colour():
+    canvas = waiting.FIGURES["6"].redraw(FIGURES / "waiting" / "waiting_figure_6.csv")
+    names = {row["line"] for row in rows_of("waiting/waiting_figure_6")}
     found = {
         line.get_label(): to_hex(line.get_color())
         for legend in canvas.legends
         for line in legend.get_lines()
     }
-    assert found == {name: LOOKS[name].colour.lower() for name in {row[column] for row in rows}}
+    assert found == {name: LOOKS[name].colour.lower() for name in names}
 
 
 def test_searches_are_drawn_in_the_colours_of_their_names():
@@ -236,12 +242,3 @@ def test_searches_are_drawn_in_the_colours_of_their_names():
         assert {name: found[name] for name in names} == {
             name: look.colour.lower() for name, look in shades.items()
         }
-
-
-@pytest.mark.slow
-def test_table_two_of_the_cluster_has_a_line_a_scheduler_in_its_colour():
-    canvas = blank()
-    figure = cluster.FIGURES["table2"]
-    text = (FIGURES / "cluster" / "cluster_table2.csv").read_text(encoding="utf-8")
-    figure.draw(canvas, figure.read(text))
-    check(canvas.axes, PUBLISHED)

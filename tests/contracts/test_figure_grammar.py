@@ -313,6 +313,7 @@ def texts_of(canvas):
     [
         ("waiting", "6", "single", 88),
         ("waiting", "6", "double", 180),
+        ("waiting", "4", "single", 88),  # of six names in a legend four stand in a row
         ("hgsp", "utilisation", "single", 180),  # names would lie on one another
         pytest.param("thesis", "5.3", "single", 88, marks=pytest.mark.slow),
         pytest.param("thesis", "5.6", "single", 88, marks=pytest.mark.slow),

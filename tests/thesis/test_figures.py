@@ -333,6 +333,7 @@ def test_settings_of_the_caller_stay():
         ("5.6", {"style": "big"}, "unknown style 'big'"),
         ("5.6", {"width": 0}, "a number > 0"),
         ("5.6", {"scenario": {"jbs": 5}}, "did you mean 'jobs'"),
+        ("5.6", {"scenario": ["jobs"]}, "scenario(=['jobs']) must be values by the names"),
     ],
 )
 def test_what_cannot_be_drawn_is_told(id, given, words):

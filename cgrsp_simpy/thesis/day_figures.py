@@ -106,7 +106,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     left, right = canvas.subplots(1, 2)
     hours = np.bincount([row["hour"] for row in rows], minlength=24)
     red, peak = "#b03a2e", "peak from 6 to 9,\nas in the text"
-    colours = [red if 6 <= hour < 9 else "0.65" for hour in range(24)]
+    colours = [red if hour in MORNING else "0.65" for hour in range(24)]
     left.bar(np.arange(24) + 0.5, hours, 0.9, color=colours)
     left.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 6))
     left.text(9.3, hours.max(), peak, color=red, fontsize="small", va="top")
@@ -114,16 +114,12 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     boxes = [[row["execution_s"] for row in rows if row["gpu"] == gpu] for gpu in gpus]
     names = [f"{gpu.removeprefix('RTX ')}\n{len(box)} jobs" for gpu, box in zip(gpus, boxes)]
     small = {"markersize": 1.5, "markeredgewidth": 0.3}
-    drawn = right.boxplot(boxes, patch_artist=True, flierprops=small, widths=0.6)
-    for box in drawn["boxes"]:
-        box.set_facecolor(COMPLEXITY[0])
-    for line in drawn["medians"]:
-        line.set_color("black")
+    filled, black = {"facecolor": COMPLEXITY[0]}, {"color": "black"}
+    looks_of: dict[str, Any] = {"boxprops": filled, "medianprops": black, "flierprops": small}
+    right.boxplot(boxes, patch_artist=True, widths=0.6, **looks_of)
     right.set_xticks(range(1, len(gpus) + 1), names, fontsize="small")
     right.set_ylabel("execution time (s)")
     log_ticks(right, (30, 60, 120, 240))
-    for ax, letter in ((left, "(a)"), (right, "(b)")):
-        ax.set_title(letter, loc="left", fontsize="medium")
 
 
 @FIGURES.add(
@@ -180,12 +176,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     above.axvline(start, ymin=0.6, color="0.4", lw=0.8)
     beside_point(above, "runs start here", (start, 1.42), (4, 0), va="center")
     above.set(ylabel="stock multiplier m(t)", ylim=(0, 1.5))
-    above.set_title("(a)", loc="left", fontsize="medium")
     for row in where(rows, what="arrivals"):
         (band,) = (each for each in printed if each["from_h"] <= row["from_h"] < each["to_h"])
         below.bar(row["from_h"] + 0.5, row["value"], 0.9, color=BANDS[band["value"]][1])
     below.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 3))
-    below.set_title("(b)", loc="left", fontsize="medium")
     seen = f"{snapshots[0]['value']} snapshots, most here; times not printed"
     return [
         Patch(color=BANDS[0.5][1], label="bands as printed"),
@@ -211,8 +205,9 @@ def stock_over_the_day(results: Results, days: Iterable[str] = ("normal", "surge
                 else 0.0
                 for status in Status
             }
-            own = {"day": name, "hour": hour, "dispatches": len(met), "seeds": seeds}
-            found.append({**own, **shares})
+            found.append(
+                {"day": name, "hour": hour, "dispatches": len(met), "seeds": seeds, **shares}
+            )
     return found
 
 

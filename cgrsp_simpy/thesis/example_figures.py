@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -28,27 +28,6 @@ from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
 from cgrsp_simpy.thesis.runs import Results
 
-
-class _Watch:
-    """The policy of Section 3.7's text, which keeps what it saw and answered the first time that
-    a view pleases.
-    """
-
-    name = QOS_FIRST.name
-
-    def __init__(self, rows: list[Row], pleases: Callable[[View], bool], seed: int) -> None:
-        self.rows, self.pleases, self.seed = rows, pleases, seed
-
-    def __deepcopy__(self, memo: object) -> _Watch:
-        return self
-
-    def __call__(self, view: View) -> Any:
-        answer = QOS_FIRST(view)
-        if not self.rows and self.pleases(view):
-            self.rows += [{"seed": self.seed, **row} for row in _seen(view, answer)]
-        return answer
-
-
 TOGETHER = 3  # jobs that are submitted at one instant there, so that there is something to decide
 
 
@@ -63,7 +42,7 @@ def _seen(view: View, answer: list[Any]) -> list[Row]:
     first_s: a slot's mean execution time of the first waiting job.
     """
     chosen = {job.id: slot.index for job, slot in answer}
-    common = {"time_s": view.now_s, "policy": _Watch.name}
+    common = {"time_s": view.now_s, "policy": QOS_FIRST.name}
     rows: list[Row] = [
         {
             **common,
@@ -112,11 +91,20 @@ def decision(_results: Results | None) -> list[Row]:
     not all; of those that are idle two are the cheapest, and the fastest for the tight job
     is none of these.
     """
+    return next(filter(None, map(_decision, count())))
+
+
+def _decision(seed: int) -> list[Row]:
+    """The first such decision of a day, by the policy of Section 3.7's text."""
     rows: list[Row] = []
-    for seed in count():
-        simulate(scenes(seed), _Watch(rows, _as_captioned, seed), seed)
-        if rows:
-            break
+
+    def policy(view: View) -> Any:
+        answer = QOS_FIRST(view)
+        if not rows and _as_captioned(view):
+            rows.extend({"seed": seed, **row} for row in _seen(view, answer))
+        return answer
+
+    simulate(scenes(seed), policy, seed)
     return rows
 
 
@@ -237,14 +225,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for row in rows:
         cost = f"{row['cost_usd']:.4f} USD"
         left.text(row["finish_s"] + 1, row["slot"], cost, va="center", fontsize="small")
-    left.set_xlim(0, 95)
-    left.set_title("(a) execution", loc="left", fontsize="medium")
-    for row in rows:
         right.barh(row["slot"], row["deadline_s"] / 3600, height=0.35, color="0.9")
         colour = COMPLEXITY[row["complexity"] - 1]
         right.barh(row["slot"], row["finish_s"] / 3600, height=0.7, color=colour)
         word = "tight" if row["tight"] else "loose"
         right.text(row["deadline_s"] / 3600 + 0.1, row["slot"], word, va="center", fontsize="small")
+    left.set_xlim(0, 95)
+    left.set_title("(a) execution", loc="left", fontsize="medium")
     right.set(xlabel="time (h)", xlim=(0, 10))
     right.set_title("(b) up to the deadline", loc="left", fontsize="medium")
     return _complexities(rows)

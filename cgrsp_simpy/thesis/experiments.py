@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.thesis.published import PRINTED
 
@@ -99,7 +99,6 @@ class Table:
     """
 
     id: str
-    caption: str
     n: int
     cells: tuple[Cell, ...]
 
@@ -318,9 +317,7 @@ def _cells(id: str) -> Iterator[Cell]:
                 yield Cell(row, column, part, number, measure, row in AGAIN.get(id, ()))
 
 
-TABLES = {
-    id: Table(id, printed.caption, printed.n, tuple(_cells(id))) for id, printed in PRINTED.items()
-}
+TABLES = {id: Table(id, printed.n, tuple(_cells(id))) for id, printed in PRINTED.items()}
 """The thesis's tables by number, with the run behind each cell."""
 
 
@@ -358,10 +355,3 @@ def _of(cells: Sequence[Cell], first: str, name: str, policy: Any) -> Iterator[C
             printed="nan",
             measure=each.measure._replace(sources=sources),
         )
-
-
-def tables_of(ids: Sequence[str]) -> list[Table]:
-    """Tables by number; raises InputError for one that does not exist or has no runs."""
-    for id in ids:
-        check_one_of("table", id, TABLES)
-    return [TABLES[id] for id in ids]

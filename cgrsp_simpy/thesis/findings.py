@@ -25,6 +25,7 @@ from cgrsp_simpy.thesis.experiments import (
     PRINTED_AS,
     Excess,
     Measure,
+    Statistic,
     average,
     mean_of,
     measure_of,
@@ -87,8 +88,20 @@ class Told:
 # ---- What parts say ----
 
 
-def _scene(scenario: Scenario | str) -> str:
-    return scenario if isinstance(scenario, str) else scenario.name
+def _part(
+    told: str,
+    statistic: Statistic,
+    figure: str,
+    policies: Sequence[str],
+    low: float,
+    high: float,
+    scenario: Scenario | str = HECTIC,
+) -> Part:
+    """A part on one figure of policies, with as many replications as the printed one has."""
+    name = scenario if isinstance(scenario, str) else scenario.name
+    n = 10 if isinstance(scenario, str) or len(scenario.slots) != 5 else 30
+    measure = measure_of(statistic, scenario, figure, *policies)
+    return Part(f"{name}: {told}", measure, low, high, n)
 
 
 def _less(
@@ -96,9 +109,8 @@ def _less(
 ) -> Part:
     """A figure of policy a is less than `factor` times that of b."""
     times = "" if factor == 1 else f"{factor:g} x "
-    text = f"{_scene(scenario)}: {figure} of {PRINTED_AS[a]} - {times}{PRINTED_AS[b]}"
-    measure = measure_of(Excess(factor), scenario, figure, a, b)
-    return Part(text, measure, -math.inf, 0.0, _printed_n(scenario))
+    told = f"{figure} of {PRINTED_AS[a]} - {times}{PRINTED_AS[b]}"
+    return _part(told, Excess(factor), figure, (a, b), -math.inf, 0.0, scenario)
 
 
 def _least(
@@ -109,34 +121,28 @@ def _least(
 
 def _tied(a: str, b: str, figure: str, scenario: Scenario | str = HECTIC) -> Part:
     """No practically meaningful effect between two policies."""
-    text = f"{_scene(scenario)}: Cohen's d of {figure}, {PRINTED_AS[a]} against {PRINTED_AS[b]}"
-    measure = measure_of(pooled_d, scenario, figure, a, b)
-    return Part(text, measure, -LARGE, LARGE, _printed_n(scenario))
+    told = f"Cohen's d of {figure}, {PRINTED_AS[a]} against {PRINTED_AS[b]}"
+    return _part(told, pooled_d, figure, (a, b), -LARGE, LARGE, scenario)
 
 
 def _within(
     policy: str, figure: str, low: float, high: float, scenario: Scenario | str = HECTIC
 ) -> Part:
-    text = f"{_scene(scenario)}: {figure} of {PRINTED_AS[policy]}"
-    return Part(text, mean_of(scenario, policy, figure), low, high, _printed_n(scenario))
+    return _part(
+        f"{figure} of {PRINTED_AS[policy]}", average, figure, (policy,), low, high, scenario
+    )
 
 
-def _cost_spread(most_pct: float) -> Part:
-    def spread_pct(*costs: np.ndarray) -> np.ndarray:
-        means = np.stack([average(cost) for cost in costs])
-        return np.asarray(100 * (means.max(axis=0) / means.min(axis=0) - 1))
-
-    text = "hectic: greatest over least mean cost of ten policies, %"
-    return Part(text, measure_of(spread_pct, HECTIC, "cost_usd", *TEN), -math.inf, most_pct, 30)
+def _spread_pct(*costs: np.ndarray) -> np.ndarray:
+    """By how much the greatest mean is above the least."""
+    means = np.stack([average(cost) for cost in costs])
+    return np.asarray(100 * (means.max(axis=0) / means.min(axis=0) - 1))
 
 
-def _reserved(figure: str) -> Measure:
+def _reserved(figure: str, low: float, high: float) -> Part:
     """A figure of RH with one slot reserved, less that with none, on the surge day."""
-    return measure_of(Excess(), day("surge"), figure, "rh", "rh:reserve=0")
-
-
-def _printed_n(scenario: Scenario | str) -> int:
-    return 10 if isinstance(scenario, str) or len(scenario.slots) != 5 else 30
+    told, policies = f"{figure} of RH with one slot reserved - none", ("rh", "rh:reserve=0")
+    return _part(told, Excess(), figure, policies, low, high, day("surge"))
 
 
 def _tight(fraction: float) -> Scenario:
@@ -228,7 +234,16 @@ FINDINGS = (
     Finding(
         "Table 6.1, 4",
         "For the lowest cost neither: all ten lie within 1.5 %",
-        (_cost_spread(1.5),),
+        (
+            _part(
+                "greatest over least mean cost of ten policies, %",
+                _spread_pct,
+                "cost_usd",
+                TEN,
+                -math.inf,
+                1.5,
+            ),
+        ),
     ),
     Finding(
         "Section 5.3",
@@ -257,22 +272,7 @@ FINDINGS = (
     Finding(
         "Section 5.5.6",
         "One reserved slot cuts RH's miss on the surge day, at the price of wait",
-        (
-            Part(
-                "surge: miss_pct of RH with one slot reserved - none",
-                _reserved("miss_pct"),
-                -math.inf,
-                0,
-                30,
-            ),
-            Part(
-                "surge: wait_min of RH with one slot reserved - none",
-                _reserved("wait_min"),
-                0,
-                math.inf,
-                30,
-            ),
-        ),
+        (_reserved("miss_pct", -math.inf, 0), _reserved("wait_min", 0, math.inf)),
     ),
     Finding(
         "Section 5.6",
@@ -340,21 +340,18 @@ def _verdict(holds: bool) -> str:
     return HOLDS if holds else FAILS
 
 
-def _records(scenario_name: str) -> list[Run]:
-    return [simulate(day(scenario_name), make_policy("fifo"), seed) for seed in range(LOOKED_AT)]
+def _records(scenario: Scenario) -> list[Run]:
+    return [simulate(scenario, make_policy("fifo"), seed) for seed in range(LOOKED_AT)]
 
 
 def _of_single_runs() -> Iterator[Told]:
     """RECORDED, with what else the records tell."""
     rarely, below = RECORDED
-    hectic = _records("hectic")
+    hectic, late = _records(HECTIC), _records(day("hectic", clock="printed"))
     low_pct = float(np.mean([low_stock_pct(run) for run in hectic]))
-    wait = float(np.mean([run.summary()["wait_min"] for run in hectic]))
-    late = [
-        simulate(day("hectic", clock="printed"), make_policy("fifo"), seed)
-        for seed in range(LOOKED_AT)
-    ]
-    without = float(np.mean([run.summary()["wait_min"] for run in late]))
+    wait, without = (
+        float(np.mean([run.summary()["wait_min"] for run in runs])) for runs in (hectic, late)
+    )
     yield Told(
         rarely.where,
         rarely.sentence,
@@ -365,7 +362,7 @@ def _of_single_runs() -> Iterator[Told]:
             f" printed); {LOOKED_AT} seeds",
         ),
     )
-    share = float(np.mean([queue_pct(run) for run in _records("surge")]))
+    share = float(np.mean([queue_pct(run) for run in _records(day("surge"))]))
     yield Told(
         below.where,
         below.sentence,

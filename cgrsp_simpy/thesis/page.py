@@ -202,7 +202,10 @@ def _table(found: Sequence[Judged]) -> str:
             for column in columns
         ]
         name = f'<th rowspan="2">{html.escape(row)}</th>'
-        theirs, ours = ("".join(_cell(figures, here) for figures in cells) for here in (0, 1))
+        theirs, ours = (
+            "".join(f"<td>{''.join(_figure(each, here) for each in own)}</td>" for own in cells)
+            for here in (0, 1)
+        )
         lines.append(f'<tr class="printed">{name}<th class="who">thesis</th>{theirs}</tr>')
         lines.append(f'<tr class="here"><th class="who"><b>here</b></th>{ours}</tr>')
     notes = notes_of(found[0].table, found)
@@ -214,10 +217,6 @@ def _html_table(heads: str, lines: Iterable[str], kind: str) -> str:
     """A table whose heads come again on each printed page."""
     body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody>"
     return f'<div class="wide"><table class="{kind}">{body}</table></div>'
-
-
-def _cell(figures: Sequence[Judged], here: int) -> str:
-    return "<td>" + "".join(_figure(each, here) for each in figures) + "</td>"
 
 
 def _figure(each: Judged, here: int) -> str:

@@ -42,8 +42,13 @@ from cgrsp_simpy.thesis.verdict import p_text
 POLICIES = ("fifo", "rh", "cadr", "triage", "watch")
 FIRST_SEED, SEEDS = 5000, 20
 TAUS_MIN = (5, 15, 30, 60, 102, 240)
-LOOKS = {"never": "none", "60 min": "poll:3600", "15 min": "poll:900", "5 min": "poll:300"}
-LOOKS |= {"always": "now"}
+LOOKS = {
+    "never": "none",
+    "60 min": "poll:3600",
+    "15 min": "poll:900",
+    "5 min": "poll:300",
+    "always": "now",
+}
 MARKETS = {  # a name -> persistence in minutes, what is seen
     "thesis": (0, "none"),
     "15 min, blind": (15, "none"),

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.studies.store import Store
-from cgrsp_simpy.thesis.experiments import TABLES, Measure, tables_of
+from cgrsp_simpy.thesis.experiments import TABLES, Measure
 from cgrsp_simpy.thesis.findings import FINDINGS, Told, told
 from cgrsp_simpy.thesis.notes import CANNOT
 from cgrsp_simpy.thesis.page import report_page
@@ -168,7 +169,9 @@ def wanted_of(ids: Sequence[str], replications: int | None = None) -> list[tuple
     """What is measured for tables, each on how many seeds; raises InputError for a table that does
     not exist.
     """
-    chosen = tables_of([id for id in ids if id not in (INPUTS.id, *FINDING_TABLES)])
+    for id in ids:
+        check_one_of("table", id, IDS)
+    chosen = [TABLES[id] for id in ids if id in TABLES]
     wanted = [(cell.measure, table.seeds(replications)) for table in chosen for cell in table.cells]
     if _with_findings(ids):
         wanted += [
@@ -190,10 +193,9 @@ def _or_empty(number: float) -> float | str:
 
 def _markdown_table(found: Sequence[Judged]) -> str:
     rows = [["", "", "published", "reproduced", "z", "verdict"]]
-    rows += [
-        [each.row, column_of(each), each.printed, ours_of(each), z_of(each), _sign(each)]
-        for each in found
-    ]
+    for each in found:
+        verdict = f"**{each.verdict}**" if each.verdict == DIFFERS else each.verdict
+        rows.append([each.row, column_of(each), each.printed, ours_of(each), z_of(each), verdict])
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |"
@@ -202,10 +204,6 @@ def _markdown_table(found: Sequence[Judged]) -> str:
     return "\n".join(
         [lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]
     )
-
-
-def _sign(each: Judged) -> str:
-    return f"**{each.verdict}**" if each.verdict == DIFFERS else each.verdict
 
 
 def _markdown_finding(found: Told) -> str:

@@ -29,7 +29,7 @@ from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, PRINTED_AS, So
 from cgrsp_simpy.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.runs import Results
-from cgrsp_simpy.thesis.verdict import SHOWN, Judged, judged
+from cgrsp_simpy.thesis.verdict import SHOWN, judged
 
 MISS, LATE = "miss, %", "tardiness, min"
 LABELS = {"wait, min": "mean wait (min)", "miss, %": "missed deadlines (%)"}
@@ -61,26 +61,24 @@ def _differing(row: Row) -> str:
     return f"{name} (published {row['published']}, ours {ours})"
 
 
-def _row(each: Judged) -> Row:
-    return {
-        "row": each.row,
-        "column": each.column,
-        "part": each.part,
-        "published": float(each.printed.split()[0]),
-        "reproduced": each.value,
-        "half_width_95": each.half_width,
-        "n": each.n,
-        "verdict": each.verdict,
-        "counted": each.counted,
-    }
-
-
 def table_rows(id: str, results: Results) -> list[Row]:
     """A table's figures: published, reproduced and half width, by row and column; of other
     scenarios than the thesis's without a verdict.
     """
-    found = [_row(each) for each in judged(results.tables[id], results)]
-    return [{**row, "verdict": SHOWN} for row in found] if results.other else found
+    return [
+        {
+            "row": each.row,
+            "column": each.column,
+            "part": each.part,
+            "published": float(each.printed.split()[0]),
+            "reproduced": each.value,
+            "half_width_95": each.half_width,
+            "n": each.n,
+            "verdict": SHOWN if results.other else each.verdict,
+            "counted": each.counted,
+        }
+        for each in judged(results.tables[id], results)
+    ]
 
 
 @FIGURES.add(
@@ -111,22 +109,24 @@ def benchmark(results: Results) -> list[Row]:
 @benchmark.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for line, name in zip(canvas.subplots(2, 2), ("normal", "hectic")):
-        for ax, (part, label) in zip(line, LABELS.items()):
-            chosen = where(rows, row=name, part=part)
-            _bars(ax, chosen, [row["column"] for row in chosen], label)
-        line[0].set_title(f"{name} day", loc="left", fontsize="medium")
+        for ax, (part, label), title in zip(line, LABELS.items(), (f"{name} day", "")):
+            _bars(ax, where(rows, row=name, part=part), "column", label, title, ax is line[0])
         seeds = "published: one seed" if name == "hectic" else "published: 30 seeds"
         line[1].set_title(seeds, loc="right", fontsize="small")
-        line[1].tick_params(labelleft=False)
     return [marks.published()]
 
 
-def _bars(ax: Axes, rows: Sequence[Row], names: Sequence[str], label: str) -> None:
-    """Bars with intervals and published marks, a policy a row."""
+def _bars(ax: Axes, rows: Sequence[Row], by: str, label: str, title: str, first: bool) -> None:
+    """Bars with intervals and published marks, a policy a row, named in the first panel of a line.
+
+    by: the column of policies.
+    """
     columns = ("reproduced", "half_width_95", "published")
     ours, halves, published = (numbers(rows, column) for column in columns)
-    marks.bars(ax, names, ours, halves, published)
+    marks.bars(ax, [_ours(row[by]) for row in rows], ours, halves, published)
     ax.set_xlabel(label)
+    ax.set_title(title, loc="left", fontsize="medium")
+    ax.tick_params(labelleft=first)
     ax.xaxis.set_major_formatter("{x:g}")
 
 
@@ -147,11 +147,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for line, (letter, part, label) in zip(axes, parts):
         for ax, kind in zip(line, KINDS):
             own = where(rows, row=kind, part=part)
-            chosen = sorted(own, key=lambda row: [*NAMES, row["column"]].index(row["column"]))
-            _bars(ax, chosen, [_ours(row["column"]) for row in chosen], label)
+            own.sort(key=lambda row: [*NAMES, row["column"]].index(row["column"]))
             first = ax is line[0]
-            ax.set_title(f"{letter} " * first + f"{kind} day", loc="left", fontsize="medium")
-            ax.tick_params(labelleft=first)
+            _bars(ax, own, "column", label, f"{letter} " * first + f"{kind} day", first)
     return [marks.published()]
 
 
@@ -217,19 +215,14 @@ def month(results: Results) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     above, below = list(canvas.subfigures(2, 1, height_ratios=(4, 5)))  # type: ignore[arg-type]
     axes = above.subplots(1, len(KINDS))
+    wait = LABELS["wait, min"]
     for ax, kind in zip(axes, KINDS):
-        chosen = where(rows, kind=kind)
-        _bars(ax, chosen, [row["policy"] for row in chosen], "mean wait (min)")
-        first = ax is axes[0]
-        ax.set_title("(a) " * first + f"{kind} days", loc="left", fontsize="medium")
-        ax.tick_params(labelleft=first)
+        title = "(a) " * (ax is axes[0]) + f"{kind} days"
+        _bars(ax, where(rows, kind=kind), "policy", wait, title, ax is axes[0])
     axes = below.subplots(1, 2)
-    parts = (("(b)", "miss, %", "missed deadlines (%)"), ("(c)", "wait, min", "mean wait (min)"))
-    for ax, (letter, column, label) in zip(axes, parts):
-        chosen = where(rows, kind="month", column=column)
-        _bars(ax, chosen, [row["policy"] for row in chosen], label)
-        ax.set_title(f"{letter} the whole month", loc="left", fontsize="medium")
-    axes[1].tick_params(labelleft=False)
+    for ax, letter, column in zip(axes, "bc", ("miss, %", "wait, min")):
+        own, title = where(rows, kind="month", column=column), f"({letter}) the whole month"
+        _bars(ax, own, "policy", LABELS[column], title, ax is axes[0])
     return [marks.published()]
 
 

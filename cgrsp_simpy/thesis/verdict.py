@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,9 +70,8 @@ def judged(table: Table, results: Results) -> list[Judged]:
     """Every figure of a table, judged."""
     n = table.seeds(results.replications)
     if table.n == 1:
-        found = [_single(table.id, cell, results, n) for cell in table.cells] + _event_utilisation(
-            table.id
-        )
+        found = [_single(table.id, cell, results, n) for cell in table.cells]
+        found += _event_utilisation(table.id)
     else:
         found = [_judge(table, cell, results, n) for cell in table.cells]
         found += _significance(table, results, n) if table.id == "5.3" else []
@@ -191,10 +190,9 @@ def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
     )
 
 
-def _event_utilisation(table: str) -> list[Judged]:
+def _event_utilisation(table: str) -> Iterator[Judged]:
     column = "utilisation, %"
     place = PRINTED[table].columns.index(column)
-    found = []
     for row, cells in PRINTED[table].rows.items():
         runs = [
             simulate(HECTIC, make_policy(NAMES[row]), seed) for seed in (SINGLE_SEED, *range(4))
@@ -205,20 +203,8 @@ def _event_utilisation(table: str) -> list[Judged]:
         over_time = runs[0].summary()["utilisation_pct"]
         note = "utilisation: as printed, a mean over events; in brackets our average over time"
         verdict = AGREES if abs(z) <= LIMIT else DIFFERS
-        found.append(
-            Judged(
-                table,
-                row,
-                column,
-                "",
-                cells[place],
-                f"{values[0]:.2f} ({over_time:.1f})",
-                n=1,
-                verdict=verdict,
-                note=note,
-            )
-        )
-    return found
+        ours = f"{values[0]:.2f} ({over_time:.1f})"
+        yield Judged(table, row, column, "", cells[place], ours, n=1, verdict=verdict, note=note)
 
 
 def event_utilisation_pct(run: Run) -> float:
@@ -243,7 +229,7 @@ def event_utilisation_pct(run: Run) -> float:
 # ---- Table 5.3: tests ----
 
 
-def _significance(table: Table, results: Results, n: int) -> list[Judged]:
+def _significance(table: Table, results: Results, n: int) -> Iterator[Judged]:
     """p-values at the printed number of pairs, with Holm's step-down over the printed family, and
     what each concludes.
     """
@@ -251,41 +237,21 @@ def _significance(table: Table, results: Results, n: int) -> list[Judged]:
     samples = {cell.row: results.sample(cell.measure, n) for cell in cells}
     t = [float(cell.measure.statistic(*samples[cell.row])) for cell in cells]
     p_values = [float(2 * scipy.special.stdtr(table.n - 1, -abs(each))) for each in t]
-    found = []
     for row, p, adjusted in zip(samples, p_values, holm(p_values)):
         printed = dict(zip(PRINTED[table.id].columns, PRINTED[table.id].rows[row]))
         test = paired_test(*(values.tolist() for values in samples[row]))
         ours = "Yes" if adjusted < 0.05 else "No"
-        found += [
-            Judged(table.id, row, column, "", printed.get(column, ""), value, n=n)
-            for column, value in (
-                ("p", p_text(p)),
-                ("Holm's p", p_text(adjusted)),
-                ("Wilcoxon's p", p_text(test.wilcoxon_p)),
-                ("paired d", f"{test.d_paired:.3f}"),
-            )
-        ]
         same = ours == printed["significant"]
-        note = (
-            ""
-            if same
-            else "concluded otherwise from these seeds; z of t and d tells whether that is noise"
-        )
-        verdict = AGREES if same else SHOWN
-        found.append(
-            Judged(
-                table.id,
-                row,
-                "significant",
-                "",
-                printed["significant"],
-                ours,
-                n=n,
-                verdict=verdict,
-                note=note,
-            )
-        )
-    return found
+        told = "concluded otherwise from these seeds; z of t and d tells whether that is noise"
+        for column, value, verdict, note in (
+            ("p", p_text(p), SHOWN, ""),
+            ("Holm's p", p_text(adjusted), SHOWN, ""),
+            ("Wilcoxon's p", p_text(test.wilcoxon_p), SHOWN, ""),
+            ("paired d", f"{test.d_paired:.3f}", SHOWN, ""),
+            ("significant", ours, AGREES if same else SHOWN, "" if same else told),
+        ):
+            theirs = printed.get(column, "")
+            yield Judged(table.id, row, column, "", theirs, value, n=n, verdict=verdict, note=note)
 
 
 def p_text(p: float) -> str:
@@ -300,8 +266,11 @@ def inputs() -> list[Judged]:
     """Table 4.1: what the model takes from it, and what is inferred."""
     found = []
     for gpu in THESIS_GPUS:
-        low, middle, high = gpu.mean_execution_s
-        values = (gpu.price_usd_per_h, low, middle, high, 100 * gpu.high_stock_probability)
+        values = (
+            gpu.price_usd_per_h,
+            *gpu.mean_execution_s,
+            100 * gpu.high_stock_probability,
+        )
         for column, printed, ours in zip(INPUTS.columns, INPUTS.rows[gpu.name], values):
             text = f"{ours:.{decimals(printed)}f}" if printed else f"{ours:.1f}"
             note = "" if printed else "inferred: not printed, and no table is sensitive to it"

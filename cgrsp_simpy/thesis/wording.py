@@ -63,15 +63,14 @@ def z_of(each: Judged) -> str:
 MOST_NAMED = 6  # cells that a note names; one on more belongs to the table
 
 
-def _cells(found: Iterable[Judged]) -> str:
-    return "; ".join(f"{each.row}, {column_of(each)}" for each in found)
-
-
 def notes_of(id: str, found: Iterable[Judged]) -> list[str]:
     """The notes of a table, each once, with the cells that it belongs to."""
     noted = grouped((each for each in found if each.note), lambda each: each.note)
     notes = [
-        f"{_cells(own)}: {note}" if len(own) <= MOST_NAMED else note for note, own in noted.items()
+        "; ".join(f"{each.row}, {column_of(each)}" for each in own) + f": {note}"
+        if len(own) <= MOST_NAMED
+        else note
+        for note, own in noted.items()
     ]
     if id == "5.11":
         notes.append(

@@ -27,7 +27,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "thesis/day_figures.py": "thesis/test_figures.py",
     "thesis/page.py": "thesis/test_report.py",
     "thesis/table_figures.py": "thesis/test_figures.py",
-    "thesis/wording.py": "thesis/test_markets.py",
     "waiting/paper/run_figures.py": "waiting/paper/test_figures.py",
     "waiting/view.py": "waiting/test_scenario.py",
 }

@@ -96,17 +96,6 @@ def test_what_is_plotted_is_what_the_package_gives(module, id):
     assert not stale(made(module, id), folder / f"{GALLERIES[module][id].stem}.csv")
 
 
-@pytest.mark.parametrize("module", GALLERIES)
-def test_the_index_says_what_is_plotted(module):
-    """Of each figure by its CSV, also where some were drawn anew without the index."""
-    folder = FOLDER if module == "thesis" else FOLDER / module
-    index = (folder / "README.md").read_text(encoding="utf-8")
-    for figure in GALLERIES[module].values():
-        rows = figure.read((folder / f"{figure.stem}.csv").read_text(encoding="utf-8"))
-        assert figure.seen(rows) in index
-        assert figure.table(rows) in index
-
-
 @pytest.mark.slow
 def test_the_advice_is_what_the_package_gives():
     """That of `cgrsp advise --day hectic --report figures/advice`."""

@@ -21,7 +21,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
-from matplotlib.legend_handler import HandlerLine2D
+from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP, MarkerStyle
 from matplotlib.patches import Patch, Rectangle
@@ -234,20 +234,11 @@ class Several(Line2D):
         self.marks = list(marks)[:3]
 
 
-class _SideBySide(HandlerLine2D):
+class _SideBySide(HandlerTuple):
     """Draws the marks of Several."""
 
-    def create_artists(self, *given: Any) -> list[Artist]:
-        """The marks, evenly over the width of a handle."""
-        _, several, left, low, width, height, _, transform = given
-        found: list[Artist] = []
-        for place, mark in enumerate(several.marks):
-            x = (place + 0.5) * width / len(several.marks) - left
-            each = Line2D([], [])
-            each.update_from(mark)
-            each.set(data=([x], [(height - low) / 2]), transform=transform)
-            found.append(each)
-        return found
+    def create_artists(self, legend: Legend, several: Any, *place: Any) -> Any:
+        return super().create_artists(legend, several.marks, *place)
 
 
 def _explained(
@@ -269,7 +260,7 @@ def _explained(
     return {
         "handles": list(handles),
         "handlelength": max(handlelength, 1.4 * several),
-        "handler_map": {**Legend.get_default_handler_map(), Several: _SideBySide()},
+        "handler_map": {**Legend.get_default_handler_map(), Several: _SideBySide(None, pad=0)},
         "ncols": next(fitting, 1),
         "title": title,
         "alignment": "left",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -90,7 +90,13 @@ def architecture(_results: Results | None) -> list[Row]:
     send each other, and the types of the fleet.
     """
     found: list[Row] = [
-        {"what": "part", "name": part, "to": "", "names": _names(by), "text": does}
+        {
+            "what": "part",
+            "name": part,
+            "to": "",
+            "names": " ".join(each if isinstance(each, str) else each.__name__ for each in by),
+            "text": does,
+        }
         for part, (by, does) in PARTS.items()
     ]
     found += [
@@ -132,11 +138,6 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     ax.text(-0.05, -0.3, "blue: the four components\nof Section 4.1", fontsize="small", va="center")
     ax.set(xlim=(-0.15, 12.15), ylim=(-0.95, 7.85))
     ax.axis("off")
-
-
-def _names(by: Iterable[Any]) -> str:
-    """The names of classes and functions."""
-    return " ".join(each if isinstance(each, str) else each.__name__ for each in by)
 
 
 def _part(ax: Axes, row: Row, place: tuple[float, float, float, float], colour: str) -> None:

@@ -313,8 +313,11 @@ RECORDED = (
 
 def told(results: Results) -> list[Told]:
     """Every finding with its verdict."""
-    own = [_told(finding, results) for finding in FINDINGS]
-    return [*own, *_of_single_runs(), *of_printed_figures()]
+    return [
+        *(_told(finding, results) for finding in FINDINGS),
+        *_of_single_runs(),
+        *of_printed_figures(),
+    ]
 
 
 def _told(finding: Finding, results: Results) -> Told:

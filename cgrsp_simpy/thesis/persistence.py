@@ -106,8 +106,9 @@ class Runs:
     def _results(self, put: Callable[[Scenario], Scenario]) -> Results:
         """The runs of the findings on a market."""
         n = self._finding_seeds
-        parts = [part for finding in self._findings for part in finding.parts]
-        wanted = [(part.measure, n or part.n) for part in parts]
+        wanted = [
+            (part.measure, n or part.n) for finding in self._findings for part in finding.parts
+        ]
         return reproduce(wanted, n, self._executor, market=put)
 
 
@@ -194,8 +195,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 @by_sight.says
 def _(rows: list[Row]) -> str:
     def watch(types: str) -> str:
-        own = where(rows, types=types, policy="watch")
-        waits = ", ".join(f"{row['wait_min']:.1f} ({row['look']})" for row in own)
+        waits = ", ".join(
+            f"{row['wait_min']:.1f} ({row['look']})"
+            for row in where(rows, types=types, policy="watch")
+        )
         return f"{waits} on {types} types"
 
     return f"Mean wait of watch, minutes, by how often it looks: {watch('fixed')}; {watch('free')}."
@@ -347,10 +350,9 @@ def _by_finding(rows: list[Row]) -> dict[tuple[str, str], dict[str, str]]:
     """The verdicts on each finding that runs can judge, by market; and by group, after its markets,
     where it has several.
     """
-    judged = [row for row in rows if row["in_market"] != NO_MEANING]
     found: dict[tuple[str, str], dict[str, str]] = {}
-    for group, markets in _groups(judged).items():
-        own = where(judged, group=group)
+    for group, markets in _groups(rows).items():
+        own = where(rows, group=group)
         for row in own:
             found.setdefault((row["where"], row["sentence"]), {})[row["market"]] = row["in_market"]
         for row in own if len(markets) > 1 else ():
@@ -415,8 +417,10 @@ def _(rows: list[Row]) -> str:
         for place, sentence in _by_finding(rows)
     ]
     head = " | ".join(["where", "finding", *groups])
-    none = where(rows, in_market=NO_MEANING)
-    outside = [f"- {row['where']}: {row['sentence']}; {row['part']}." for row in none]
+    outside = [
+        f"- {row['where']}: {row['sentence']}; {row['part']}."
+        for row in where(rows, in_market=NO_MEANING)
+    ]
     return "\n\n".join(
         [
             markdown(head, len(groups) + 2, lines),
@@ -504,8 +508,9 @@ def _counted(rows: list[Row], group: str) -> str:
     """How many findings have each verdict in a group."""
     own = {(row["where"], row["sentence"]): row["in_group"] for row in where(rows, group=group)}
     counts = Counter(own.values())
-    verdicts = (HOLDS, FAILS, DEPENDS, UNDECIDED)
-    return ", ".join(f"{verdict} {counts[verdict]}" for verdict in verdicts)
+    return ", ".join(
+        f"{verdict} {counts[verdict]}" for verdict in (HOLDS, FAILS, DEPENDS, UNDECIDED)
+    )
 
 
 def _intro(_: Runs) -> list[str]:

@@ -14,13 +14,13 @@ from typing import Any
 
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.studies.store import Store
+from cgrsp_simpy.studies.store import Store, open_store
 from cgrsp_simpy.thesis.experiments import TABLES, Measure
 from cgrsp_simpy.thesis.findings import FINDINGS, Told, told
 from cgrsp_simpy.thesis.notes import CANNOT
 from cgrsp_simpy.thesis.page import report_page
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
-from cgrsp_simpy.thesis.runs import Results, reproduce, store_of
+from cgrsp_simpy.thesis.runs import Results, reproduce
 from cgrsp_simpy.thesis.verdict import DIFFERS, Judged, Tally, inputs, judged, tally
 from cgrsp_simpy.thesis.wording import (
     CANNOT_TITLE,
@@ -161,7 +161,8 @@ def run_tables(
     """Carry out the runs behind tables, or take them from a results directory; the arguments are
     those of `make_report`.
     """
-    store = store_of(out, ids, replications)
+    most = replications or max((TABLES[id].seeds(None) for id in ids if id in TABLES), default=30)
+    store = open_store(out, "thesis", {}, range(most), tables=list(ids), replications=replications)
     return reproduce(wanted_of(ids, replications), replications, executor, store), store
 
 

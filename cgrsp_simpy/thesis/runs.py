@@ -19,7 +19,7 @@ from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.studies.replicate import Replications, Runs, label, replicate, simulate
-from cgrsp_simpy.studies.store import Store, kept_json, open_store
+from cgrsp_simpy.studies.store import Store, kept_json
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source, Table
 
 LONG_QUEUE = 10  # jobs
@@ -142,14 +142,6 @@ def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
         for (scenario, _), n in _most(measures).items()
     )
     return round(summed(each))
-
-
-def store_of(out: str | Path | None, ids: Sequence[str], replications: int | None) -> Store | None:
-    """The results directory of a choice of tables."""
-    seeds = range(
-        replications or max((TABLES[id].seeds(None) for id in ids if id in TABLES), default=30)
-    )
-    return open_store(out, "thesis", {}, seeds, tables=list(ids), replications=replications)
 
 
 def known_directory(path: str | Path, ids: Sequence[str]) -> tuple[list[str], int | None]:

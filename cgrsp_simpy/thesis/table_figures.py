@@ -204,8 +204,11 @@ def _names(rows: Sequence[Row]) -> list[str]:
 )
 def month(results: Results) -> list[Row]:
     """Waits by kind of day, and the month's wait and miss beside the published ones."""
-    shown = [row for row in table_rows("5.13", results) if row["column"] in LABELS]
-    whole = [{"kind": "month", "policy": _ours(row["row"]), **row} for row in shown]
+    whole = [
+        {"kind": "month", "policy": _ours(row["row"]), **row}
+        for row in table_rows("5.13", results)
+        if row["column"] in LABELS
+    ]
     rows = [*kinds_of_days(results), *whole]
     keys = ("kind", "policy", "column", "published", "reproduced", "half_width_95", "n")
     return [{key: row.get(key, math.nan) for key in keys} for row in rows]
@@ -236,8 +239,16 @@ def kinds_of_days(results: Results) -> list[Row]:
             own_days = where(results.days, kind=kind, policy=policy)
             months = grouped(own_days, lambda row: row["replication"]).values()
             wait = mean([float(np.mean(numbers(days, "wait_min"))) for days in months])
-            own = {"reproduced": wait.mean, "half_width_95": wait.half_width, "n": wait.n}
-            found.append({"kind": kind, "policy": policy, "column": "wait, min", **own})
+            found.append(
+                {
+                    "kind": kind,
+                    "policy": policy,
+                    "column": "wait, min",
+                    "reproduced": wait.mean,
+                    "half_width_95": wait.half_width,
+                    "n": wait.n,
+                }
+            )
     return found
 
 
@@ -261,10 +272,18 @@ def lateness(results: Results) -> list[Row]:
             for policy in ("adaptive", "cadr")
         )
         ours = paired_difference(mine, its)
-        published = one["published"] - other["published"]
-        place = {"row": "Adaptive - CADR", "part": "paired difference", "published": published}
-        own = {"reproduced": ours.mean, "half_width_95": ours.half_width}
-        found.append({**one, **place, **own, "verdict": "", "counted": False})
+        found.append(
+            {
+                **one,
+                "row": "Adaptive - CADR",
+                "part": "paired difference",
+                "published": one["published"] - other["published"],
+                "reproduced": ours.mean,
+                "half_width_95": ours.half_width,
+                "verdict": "",
+                "counted": False,
+            }
+        )
     return found
 
 

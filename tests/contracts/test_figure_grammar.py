@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -24,31 +25,18 @@ from matplotlib.ticker import FixedFormatter
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cli.options import STYLES
 from cgrsp_simpy.cli.redraw import GALLERIES as PREFIXES
-from cgrsp_simpy.cluster.paper import figures as cluster
-from cgrsp_simpy.dag.paper import figures as dag
-from cgrsp_simpy.hgsp.paper import figures as hgsp
-from cgrsp_simpy.llm import figures as llm
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.plots import marks, styled
 from cgrsp_simpy.plots.style import COLUMNS_MM, LOOKS, STYLE, ink
-from cgrsp_simpy.spot.paper import figures as spot
-from cgrsp_simpy.thesis import figures as thesis
-from cgrsp_simpy.thesis import persistence as market
-from cgrsp_simpy.waiting.paper import figures as waiting
 
 FOLDER = Path(__file__).parents[2] / "figures"
 pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(), reason="the figures are in the repository alone"
 )
 GALLERIES = {
-    "cluster": cluster.FIGURES,
-    "dag": dag.FIGURES,
-    "hgsp": hgsp.FIGURES,
-    "llm": llm.FIGURES,
-    "market": market.FIGURES,
-    "spot": spot.FIGURES,
-    "thesis": thesis.FIGURES,
-    "waiting": waiting.FIGURES,
+    "thesis" if prefix == "figure" else prefix: import_module(f"cgrsp_simpy.{place}").FIGURES
+    for prefix, place in PREFIXES.items()
+    if not place.startswith("decide")
 }
 QUICK = {
     ("cluster", "claims"),

@@ -52,31 +52,12 @@ def gantt(
     ones are drawn, every second, third, ..., so that rows can be told apart; the axis says how many
     of how many.
 
-    Parameters
-    ----------
-    run : Run or Timeline
-        Of any model (anything with a timeline, or one), with records.
-    ax : Axes, optional
-        To draw on; a figure of its own unless given.
-    jobs : iterable of int, optional
-        Ids of those to draw; all, unless given; then only places that they held count.
-    colour_by : str, optional
-        A column of the run's jobs; of rented GPUs complexity, class (of the deadline) or status
-        (the stock met at dispatch). By the kinds of its timeline, unless given.
-    until_s : float, optional
-        End of what is drawn, seconds; the end of the run, unless given.
-    **style : Any
-        Of the bars.
-
-    Returns
-    -------
-    Axes
-        Drawn on.
-
-    Raises
-    ------
-    InputError
-        For what is no run, a job that the run does not have, or another colour_by.
+    run: of any model (anything with a timeline, or one), with records. jobs: ids of those to draw;
+    all, unless given; then only places that they held count. colour_by: a column of the run's jobs;
+    of rented GPUs complexity, class (of the deadline) or status (the stock met at dispatch); by the
+    kinds of its timeline, unless given. until_s: end of what is drawn; the end of the run, unless
+    given. style: of the bars. Raises InputError for what is no run, a job that the run does not
+    have, or another colour_by.
     """
     ax, timeline = axes(ax), _until(_chosen(_coloured(run, colour_by), jobs), until_s)
     unit, unit_name = time_unit(timeline.claims["to_s"].max(initial=0))

@@ -38,36 +38,11 @@ def policy_bars(
     The interval of a mean says how far it may be off; whether two policies differ, which met the
     same jobs, is said by the interval of their paired difference.
 
-    Parameters
-    ----------
-    study : Study
-        As of `cg.compare`.
-    metric : str
-        A figure of the study, such as "miss_pct".
-    ax : Axes, optional
-        To draw on; a figure of its own unless given.
-    published : mapping, optional
-        Policy -> value, drawn as hollow marks.
-    differences : bool
-        Draw in place of means the paired differences from the study's first policy, each with its
-        own 95 % interval.
-    **style : Any
-        Of the bars.
-
-    Returns
-    -------
-    Axes
-        Drawn on.
-
-    Raises
-    ------
-    InputError
-        For an unknown metric, a published policy that the study does not have, or published
-        values beside differences.
-
-    References
-    ----------
-    Thesis Section 5.1.3.
+    study: as of `cg.compare`. metric: a figure of it, such as "miss_pct". published: policy ->
+    value, drawn as hollow marks. differences: draw in place of means the paired differences from
+    the study's first policy, each with its own 95 % interval. style: of the bars. Raises InputError
+    for an unknown metric, a published policy that the study does not have, or published values
+    beside differences. Thesis Section 5.1.3.
     """
     values, half_widths = found(study, metric)
     check_published(published, study.policies)
@@ -119,34 +94,11 @@ def sweep_lines(
 ) -> Axes:
     """A figure over a parameter: a line a policy, with 95 % intervals.
 
-    Parameters
-    ----------
-    sweep : Sweep
-        As of `cg.sweep`.
-    metric : str
-        A figure of the studies.
-    ax : Axes, optional
-        To draw on; a figure of its own unless given.
-    over : str, optional
-        The parameter, where several vary; the values of the others each have their lines.
-    published : mapping, optional
-        Policy -> value of the parameter -> figure, drawn as hollow marks.
-    **style : Any
-        Of the lines.
-
-    Returns
-    -------
-    Axes
-        Drawn on.
-
-    Raises
-    ------
-    InputError
-        For an unknown metric or parameter, none where several vary, or an unknown published policy.
-
-    References
-    ----------
-    Thesis Section 5.1.3.
+    sweep: as of `cg.sweep`. metric: a figure of the studies. over: the parameter, where several
+    vary; the values of the others each have their lines. published: policy -> value of the
+    parameter -> figure, drawn as hollow marks. style: of the lines. Raises InputError for what is
+    no sweep, an unknown metric or parameter, none where several vary, or an unknown published
+    policy. Thesis Section 5.1.3.
     """
     require(isinstance(sweep, Iterable), "sweep", sweep, "a sweep, such as cg.sweep(...)")
     points = list(sweep)

@@ -857,8 +857,6 @@ def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a.gift", "must be events, step, or a file that ends in .png, .svg, .pdf"),
-        ("a", "must be events, step, or a file that ends in .png, .svg, .pdf"),
         ("file/a.png", "file/a.png: File exists"),
         ("folder.png", "folder.png: Is a directory"),
     ],

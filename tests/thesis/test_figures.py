@@ -19,7 +19,6 @@ from support import check_bad_input, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.thesis import day_figures as days
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Source
 from cgrsp_simpy.thesis.figures import ARROWS, FIGURES, PLACES, architecture, draw_figures
@@ -455,12 +454,6 @@ def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
     status, _, err = command(f"figure 5.9 --from {tmp_path / 'one'}", capsys)
     assert status == 2
     assert "lacks the runs of Table 4.1" in err
-
-
-def test_the_architecture_in_figures_is_that_of_today():
-    """`cgrsp thesis figure 5.2` draws it anew where a name has changed."""
-    committed = Path(__file__).parents[2] / "figures" / "figure_5_2.csv"
-    assert committed.read_text(encoding="utf-8") == csv_text(architecture.rows(None))
 
 
 @pytest.mark.parametrize("style", ["print", pytest.param("lecture", marks=pytest.mark.slow)])

@@ -168,7 +168,6 @@ OPTIONS = [
     ("compare --engine compiled --policies watch", ["engine", "watch", "not made of"]),
     ("policies --format json", ["--format", "'json'", "left out"]),  # it has one form
     ("compare --seeds x:9", ["--seeds", "'x:9'", "FROM:TO"]),  # a text
-    # words of the last release, with what they are now
     ("run nowhere.toml", ["nowhere.toml", "No such file"]),  # no such scenario
     ("run .", [".", "directory"]),  # a directory in place of a scenario
     ("run --trace nowhere.csv", ["nowhere.csv", "No such file"]),  # no such log

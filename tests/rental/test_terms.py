@@ -351,7 +351,6 @@ def test_wrong_terms_are_one_line(capsys, line, words):
     assert out == ""
     assert words in err
     assert len(err.splitlines()) == 1
-    assert len(err.splitlines()) == 1
 
 
 LOW_AT_300 = cg.StockSeries("G", (0.0, 300.0), (0, 2), 600.0)  # 300 s in stock, 300 s not

@@ -327,7 +327,7 @@ def test_settings_of_the_caller_stay():
         ("5.6", {"seeds": 1}, "a whole number >= 2"),
         ("5.6", {"csv": "none.csv"}, "none.csv cannot be read"),
         ("5.6", {"csv": "none.csv", "seeds": 3}, "left out beside seeds"),
-        ("5.6", {"style": {"fnt": 3}}, "fnt"),
+        ("5.6", {"style": {"fnt": 3}}, "'fnt' is not a valid"),
         ("5.6", {"style": {"font.size": "big "}}, "font.size"),
         ("5.6", {"style": "big"}, "unknown style 'big'"),
         ("5.6", {"width": 0}, "a number > 0"),
@@ -336,7 +336,8 @@ def test_settings_of_the_caller_stay():
     ],
 )
 def test_what_cannot_be_drawn_is_told(id, given, words):
-    with pytest.raises(cg.InputError, match=re.escape(words)):
+    quoted = re.escape(words).replace("'", "'?")  # by Matplotlib from 3.9 on
+    with pytest.raises(cg.InputError, match=quoted):
         cg.thesis.figure(id, **given)
 
 

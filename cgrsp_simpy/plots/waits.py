@@ -23,13 +23,14 @@ def wait_histogram(runs: Run | Iterable[Run], ax: Axes | None = None, **style: A
     """Waits from submission to the start of execution: share of the jobs by wait, a step line a
     run.
 
-    The mean is marked and told.
+    The mean is marked and told. A job that never started has no wait.
 
     runs: one or several, with records; they share the bins. style: of the lines. Raises InputError
     for no run. Thesis Eq. 3.7.
     """
     runs, ax = runs_of(runs), axes(ax)
-    waits = [(run.jobs["start_s"] - run.jobs["submit_s"]) / 60 for run in runs]
+    all_s = (run.jobs["start_s"] - run.jobs["submit_s"] for run in runs)
+    waits = [each[~np.isnan(each)] / 60 for each in all_s]
     width = _width(max(each.max(initial=0) for each in waits))
     edges = width * np.arange(
         1 + max(1, *(math.ceil(each.max(initial=0) / width + 1e-9) for each in waits))

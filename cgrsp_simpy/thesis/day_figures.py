@@ -246,12 +246,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @FIGURES.add("queue", "Waiting jobs over the hectic day", (6.3, 3.6))
 def queues(
-    results: Results,
-    policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr"),
-    step_s: float = 300.0,
+    results: Results, policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr")
 ) -> list[Row]:
     """Waiting jobs over the hectic day by policy: the mean over seeds, every five minutes."""
-    times_s = np.arange(0, 12 * 3600 + step_s, step_s)
+    times_s = np.arange(0, 12 * 3600 + 300.0, 300.0)
     found: list[Row] = []
     scenario, seeds = results.market(day("hectic")), results.replications or SEEDS
     for policy, own in (results.policies or dict(zip(policies, policies))).items():

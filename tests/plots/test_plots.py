@@ -277,6 +277,16 @@ def test_wait_histogram_holds_all_jobs_in_shared_bins(run, ax):
     assert np.array_equal(ax.lines[0].get_xdata(), ax.lines[2].get_xdata())
 
 
+def test_a_job_that_never_started_has_no_wait_in_the_histogram(ax):
+    run = three_jobs()
+    run.jobs["start_s"][2] = np.nan
+    plots.wait_histogram(run, ax=ax)
+    line, mean_min = ax.lines
+    assert line.get_ydata()[1:-1:2].sum() == pytest.approx(100)
+    waits_s = (run.jobs["start_s"] - run.jobs["submit_s"])[:2]
+    assert mean_min.get_xdata()[0] == pytest.approx(waits_s.mean() / 60)
+
+
 def test_policy_bars_are_the_means_and_intervals_of_the_study(study, ax):
     plots.policy_bars(study, "wait_min", ax=ax)
     means = [row["wait_min"] for row in study.means().values()]

@@ -29,6 +29,7 @@ TIMES_S: dict[str, Law] = {  # mean and standard deviation of the nodes' times, 
     "large": (30.0, 6.0),
     "short": (2.0, 1.0),  # Section 5.6, with degree 100
 }
+MOST_NODES, MOST_EDGES = 10**6, 10**7  # ours: of a graph that is made
 LEAST_S = 0.01  # ours: a normal time may be negative, a node's not
 
 
@@ -60,7 +61,7 @@ def erdos_renyi(
     seed : int
         Of the draws, >= 0.
     """
-    check_whole("nodes", nodes, least=1)
+    check_whole("nodes", nodes, least=1, most=MOST_NODES)
     check_number("degree", degree, least=0)
     require(
         degree <= (nodes - 1) / 2,
@@ -68,6 +69,7 @@ def erdos_renyi(
         degree,
         f"at most {(nodes - 1) / 2:g}, all pairs of {nodes} nodes",
     )
+    check_whole("edges", round(nodes * float(degree)), least=0, most=MOST_EDGES)
     if isinstance(times, str):
         check_one_of("law of times", times, TIMES_S)
         times = TIMES_S[times]
@@ -98,7 +100,7 @@ def star(nodes: int) -> Graph:
     nodes: number of nodes, >= 2. Result: of nodes - 1 edges. Raises InputError for fewer than two
     nodes. worl-rtgs.txt Section 4.2.
     """
-    check_whole("nodes", nodes, least=2)
+    check_whole("nodes", nodes, least=2, most=MOST_NODES)
     entries = np.arange(nodes - 1)
     return Graph(
         work_tflop=np.append(np.ones(nodes - 1), 0.0),
@@ -198,6 +200,9 @@ def training_graph(
     """
     counts = {"micro_batches": micro_batches, "replicas": replicas, "shards": shards}
     check_each(check_whole, {"layers": layers, "stages": stages, **counts}, least=1)
+    own = 2 * micro_batches + 2 * replicas - 1  # nodes of a layer
+    check_whole("nodes", layers * replicas * shards * own, least=1, most=MOST_NODES)
+    check_whole("edges", layers * replicas * shards**2 * micro_batches, least=1, most=MOST_EDGES)
     require(stages <= layers, "stages", stages, f"at most {layers}, the number of layers")
     check_one_of("schedule", schedule, SCHEDULES)
     check_number("samples", samples, above=0)

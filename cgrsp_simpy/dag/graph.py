@@ -15,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.checks import InputError, check_entries, refuse, require, set_columns
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_entries,
+    entries_of,
+    numbers,
+    refuse,
+    require,
+    set_columns,
+)
 
 Floats = npt.NDArray[np.float64]  # an array of floats
 Ints = npt.NDArray[np.int64]  # an array of whole numbers
@@ -102,7 +110,7 @@ class Graph:
     def __post_init__(self) -> None:
         nodes = np.size(self.work_tflop)
         require(nodes > 0, "nodes of the graph", nodes, "at least one")
-        names = tuple(self.names) or tuple(map(str, range(nodes)))
+        names = entries_of("names", self.names, "a list") or tuple(map(str, range(nodes)))
         require(len(names) == nodes, "number of names", len(names), f"{nodes}, one a node")
         object.__setattr__(self, "names", names)
         for column, otherwise in (("unit", np.arange(nodes)), ("resident_mb", np.zeros(nodes))):
@@ -123,7 +131,7 @@ class Graph:
 
     def _check_edges(self) -> None:
         """Make edges and their data arrays of pairs of nodes that are there, each once."""
-        given = np.array(self.edges)
+        given = np.atleast_1d(numbers("edges", self.edges, None, "pairs of nodes"))
         require(given.shape in ((0,), (len(given), 2)), "shape of edges", given.shape, "(edges, 2)")
         given = given.reshape(-1, 2)
         known = np.isin(given, np.arange(self.nodes))
@@ -136,7 +144,7 @@ class Graph:
         )
         object.__setattr__(self, "edges", given.astype(np.int64))
         for column, whole in (("data_gb", False), ("held_mb", True)):
-            values = np.array(getattr(self, column), np.float64)
+            values = np.atleast_1d(numbers(column, getattr(self, column), "f8"))
             if whole and not len(values):
                 values = np.zeros(len(given))
             shape, allowed = values.shape, f"({len(given)},), one an edge"

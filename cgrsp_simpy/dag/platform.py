@@ -22,6 +22,7 @@ from cgrsp_simpy.model.checks import (
     check_one_of,
     check_whole,
     entries_of,
+    numbers,
     require,
     set_columns,
 )
@@ -83,7 +84,7 @@ class Platform:
 
     def __post_init__(self) -> None:
         set_columns(self, dict.fromkeys(("tflops", "memory_mb", "server"), "f8"), "GPU")
-        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "names", entries_of("names", self.names, "a list"))
         require(self.gpus > 0, "GPUs", self.gpus, "at least one")
         check_given(self, check_bool, "contention")
         number, allowed = len(self.names), f"{self.gpus}, one a GPU"
@@ -97,7 +98,7 @@ class Platform:
         if not np.size(self.latency_s):
             object.__setattr__(self, "latency_s", np.zeros(square))
         for column, most in (("bandwidth_gb_per_s", np.inf), ("latency_s", np.finfo("f8").max)):
-            values = np.array(getattr(self, column), "f8")
+            values = numbers(column, getattr(self, column), "f8")
             require(values.shape == square, f"shape of {column}", values.shape, f"{square}")
             for one, other in np.argwhere(~((values >= 0) & (values <= most)))[:1].tolist():
                 name = f"{column} from GPU {one} to GPU {other}"

@@ -16,7 +16,14 @@ import numpy.typing as npt
 
 from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.platform import Platform
-from cgrsp_simpy.model.checks import InputError, refuse, require
+from cgrsp_simpy.model.checks import (
+    MOST_WHOLE,
+    InputError,
+    check_entries,
+    refuse,
+    require,
+    set_columns,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +37,8 @@ class Problem:
     platform: Platform
 
     def __post_init__(self) -> None:
+        require(isinstance(self.graph, Graph), "graph", self.graph, "a Graph")
+        require(isinstance(self.platform, Platform), "platform", self.platform, "a Platform")
         for unit in np.flatnonzero(~self.fits.any(axis=1))[:1]:
             own = self.graph.unit == unit
             node = np.flatnonzero(own)[self.unit_in_use_mb[own].argmax()]
@@ -155,6 +164,13 @@ class Plan:
     order: Ints | None = field(default=None, repr=False)
     scheduler: str = "plan"
 
+    def __post_init__(self) -> None:
+        for name in ("gpu", "order")[: 1 + (self.order is not None)]:
+            set_columns(self, {name: "f8"}, "node")
+            own = getattr(self, name)
+            check_entries(name, own, lambda n: f"node {n - 1}", least=-MOST_WHOLE, whole=True)
+            set_columns(self, {name: "i8"}, "node")
+
     def check(self, problem: Problem) -> None:
         """Refuse a plan that a problem does not allow.
 
@@ -278,7 +294,8 @@ def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
     Result: seconds, shape (plans,); infinite where data would need a connection that is not there,
     or a GPU more memory than it has.
     """
-    order = problem.graph.order if order is None else order
+    order = problem.graph.order if order is None else np.asarray(order)
+    gpu = np.asarray(gpu)
     answer: Floats = _times(problem, np.ascontiguousarray(gpu.T), order)[1].max(axis=0)
     if problem.lasts.any():
         for number, plan in enumerate(gpu):

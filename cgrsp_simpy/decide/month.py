@@ -107,6 +107,7 @@ def month(
         mix,
         "a mapping from day types to probabilities",
     )
+    require(callable(scenario), "scenario", scenario, "a function of the name of a day type")
     for kind in mix:
         require(isinstance(kind, str), "day type in the mix", kind, "a text")
     check_shares("mix", list(mix.values()))

@@ -22,6 +22,7 @@ from cgrsp_simpy.model.checks import (
     check_one_of,
     check_whole,
     entries_of,
+    numbers,
     order_columns,
     read_as,
     refuse,
@@ -171,8 +172,12 @@ class Instance:
         if self.tasks == 0:
             raise InputError(f"{self.name} holds no task")
         object.__setattr__(
-            self, "task_names", tuple(self.task_names) or tuple(map(str, range(1, self.tasks + 1)))
+            self,
+            "task_names",
+            entries_of("task_names", self.task_names, "a list")
+            or tuple(map(str, range(1, self.tasks + 1))),
         )
+        object.__setattr__(self, "lines", entries_of("lines", self.lines, "a list"))
         self._check_names()
         check_entries("workload", self.workload, self._called, above=0)
         for column in COLUMNS[1:]:
@@ -223,7 +228,7 @@ class Instance:
             )
 
     def _set_times(self) -> None:
-        times_s = np.array(self.times_s, np.float64)
+        times_s = numbers("times_s", self.times_s, "f8")
         times_s = times_s if times_s.size else self.related_s
         shape = (self.tasks, len(self.gpus))
         require(times_s.shape == shape, "shape of times_s", times_s.shape, f"{shape}")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cgrsp_simpy.engine.claim import claims_table
 from cgrsp_simpy.hgsp.instance import Floats, Instance
+from cgrsp_simpy.model.checks import InputError, entries_of
 from cgrsp_simpy.model.timeline import VISIT, Timeline
 
 Ints = npt.NDArray[np.int64]
@@ -199,6 +200,9 @@ def greedy_assignment(
     the first. order: indices of all tasks. least_start: take the GPU that starts a task first.
     Source: hgsp.txt Section III.A (FIFO: least start) and III.B (Greedy: least finish).
     """
+    order = entries_of("order", order, "a list of tasks")
+    if sorted(order) != list(range(instance.tasks)):
+        raise InputError(f"order must hold each of the {instance.tasks} tasks once")
     gpu, free_s = np.zeros(instance.tasks, np.int64), instance.free_s.copy()
     start_s, finish_s = np.zeros((2, instance.tasks))
     for task in order:

@@ -77,7 +77,7 @@ def search(
         draws = draws[rows:]
     found = [start, *(from_sequences(instance, _sequences(own)) for own in (best, state))]
     chosen = min(found, key=lambda schedule: schedule.weighted_tardiness)
-    return chosen, course[:: 1 + len(course) // MOST_STEPS] + course[-1:]
+    return chosen, [*course[: -1 : 1 + len(course) // MOST_STEPS], course[-1]]
 
 
 def _state(start: Schedule) -> State:

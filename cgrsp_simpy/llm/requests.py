@@ -20,6 +20,7 @@ from cgrsp_simpy.model.checks import (
     check_number,
     check_one_of,
     check_whole,
+    entries_of,
     order_columns,
     require,
     set_columns,
@@ -76,7 +77,9 @@ class RequestList:
         number = self.requests
         if number == 0:
             raise InputError(f"{self.name}: no request")
-        names = tuple(self.request_names) or tuple(map(str, range(1, number + 1)))
+        names = entries_of("request_names", self.request_names, "a list") or tuple(
+            map(str, range(1, number + 1))
+        )
         require(
             len(names) == number, "number of request_names", len(names), f"{number}, one a request"
         )

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -91,6 +92,7 @@ def read_log(
     """
     check_bool("strict", strict)
     require(window is None or isinstance(window, str), "window", window, "a text FROM:TO")
+    require(isinstance(path, (str, PathLike)), "path", path, "that of a file")
     path = Path(path)
     if not isinstance(format, Format):
         name = format_of(path) if format is None else format
@@ -119,6 +121,7 @@ def read_log(
 def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
     """The fields of a format, some of them with other names in the file."""
     fields = format.fields
+    require(isinstance(columns, Mapping), "columns", columns, "names of fields -> of columns")
     for key, column in columns.items():
         names = [*dict.fromkeys(each.name for each in fields), *COLUMNS]
         short = {name.removesuffix("_s").removesuffix("_gb"): name for name in names}

@@ -124,17 +124,21 @@ def python_numbers(made: Any) -> None:
             object.__setattr__(made, item.name, value.item())
 
 
+def numbers(name: str, value: object, kind: Any, allowed: str = "numbers") -> np.ndarray[Any, Any]:
+    """An array of a kind, of its own; texts and rows of different length are refused."""
+    try:
+        return np.array(value, kind)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name}(={_shown(value)}) must be {allowed}") from None
+
+
 def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
     """Make columns of a frozen dataclass arrays of their kinds, each as long as the first; row:
     what an entry is of.
     """
     number = None
     for name, kind in kinds.items():
-        given = getattr(made, name)
-        try:
-            values = np.array(given, kind)
-        except (TypeError, ValueError, OverflowError):  # texts; rows of different length
-            raise InputError(f"{name}(={_shown(given)}) must be numbers, one a {row}") from None
+        values = numbers(name, getattr(made, name), kind, f"numbers, one a {row}")
         number = values.size if number is None else number
         allowed = f"({number},), one a {row}"
         require(values.shape == (number,), f"shape of {name}", values.shape, allowed)

@@ -165,6 +165,7 @@ def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> A
     Raises InputError for an unknown name or parameter, or a value that is not of the kind of the
     parameter's default.
     """
+    require(isinstance(text, str), what, text, "a text")
     name = text.partition(":")[0]
     check_one_of(what, name, factories)
     if is_policy(factories[name]):

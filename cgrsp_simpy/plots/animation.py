@@ -126,6 +126,7 @@ def animate(
     """
     check_whole("frames", frames, least=2)
     check_number("fps", fps, above=0)
+    require(isinstance(captions, Mapping), "captions", captions, "seconds -> text")
     for at_s in captions:
         check_number("time of a caption", at_s, least=0)
     shown = runs_of(runs)

@@ -139,5 +139,7 @@ def named(runs: Sequence[Drawn], policies: Iterable[str]) -> list[str]:
 
 def check_published(published: Mapping[str, Any] | None, policies: Iterable[str]) -> None:
     """Raise InputError for a published policy that the study does not have."""
-    for policy in published or ():
+    published = {} if published is None else published
+    require(isinstance(published, Mapping), "published", published, "policy -> what was published")
+    for policy in published:
         check_one_of("published policy", policy, policies)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.checks import InputError, check_one_of, entries_of, require
 from cgrsp_simpy.plots.data import Month, axis
 from cgrsp_simpy.plots.marks import legend_above, lines
 from cgrsp_simpy.plots.style import axes
@@ -43,7 +43,8 @@ def daily(
         "metric", metric, [name for row in month.days for name in row if name not in NOT_FIGURES]
     )
     known = list(dict.fromkeys(row["policy"] for row in month.days))
-    for policy in policies or ():
+    chosen = known if policies is None else entries_of("policies", policies, "a list of policies")
+    for policy in chosen:
         check_one_of("policy", policy, known)
     months = list(dict.fromkeys(row["replication"] for row in month.days))
     replication = months[0] if replication is None else replication
@@ -56,7 +57,7 @@ def daily(
     handles = _shade(ax, kinds)
     ax.set_xlim(min(kinds) - 0.5, max(kinds) + 0.5)
     series = {}
-    for policy in known if policies is None else policies:
+    for policy in chosen:
         by_day = {row["day"]: row.get(metric, np.nan) for row in rows if row["policy"] == policy}
         series[policy] = ([by_day[day] for day in kinds], [np.nan] * len(kinds))
     lines(ax, list(kinds), series, **style)

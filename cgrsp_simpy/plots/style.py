@@ -329,6 +329,7 @@ def axes(ax: Axes | None, height: float = SIZE[1] / SIZE[0]) -> Axes:
     height: over width, of a new figure.
     """
     if ax is not None:
+        require(isinstance(ax, Axes), "ax", ax, "Axes of Matplotlib")
         return ax
     size = tuple(rcParams["figure.figsize"])
     width = SIZE[0] if size == tuple(rcParamsDefault["figure.figsize"]) else size[0]

@@ -404,6 +404,7 @@ class Market:
         check_fields(self, check_fraction, "high_cap", "medium_cap")
         check_number("medium_factor", self.medium_factor, least=0)
         object.__setattr__(self, "delay_s", tuple(ranges))
+        require(isinstance(self.clock, Clock), "clock", self.clock, "a Clock")
         set_by_type(self, "stock", HourlyStock, "an HourlyStock", "hourly stock")
         set_by_type(self, "series", StockSeries, "a StockSeries", "stock series")
         object.__setattr__(self, "_by_gpu", {each.gpu: each for each in self.stock})

@@ -17,10 +17,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.model.checks import InputError, check_whole
+from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.files import check_size, faults_of, within, write_whole
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.studies.identity import Identity, digest
@@ -91,6 +92,7 @@ class Store:
         seeds: Sequence[int],
         data: Mapping[str, Sequence[Any]],
     ) -> None:
+        require(isinstance(path, (str, PathLike)), "out", path, "a path")
         self.path = Path(path)
         self._numbers, self._checked = 0, _CHECKED.get()
         configuration = json.loads(

@@ -12,13 +12,7 @@ from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import (
-    InputError,
-    check_one_of,
-    entries_of,
-    python_number,
-    require,
-)
+from cgrsp_simpy.model.checks import InputError, check_one_of, entries_of, python_number, require
 from cgrsp_simpy.model.table import Table
 from cgrsp_simpy.studies.compare import Comparison, compared_at
 from cgrsp_simpy.studies.replicate import check_policies, check_seeds, checked_model, label
@@ -71,6 +65,8 @@ def sweep(
     """
     order = "the scenario, or a function that makes one: sweep(scenario, grid, policies, seeds)"
     require(isinstance(scenario, Model) or callable(scenario), "scenario", scenario, order)
+    if policies is not None and not isinstance(policies, Mapping):
+        policies = entries_of("policies", policies, "a list of policies")
     seeds, points = check_seeds(seeds), list(points_of(grid))
     places = scenarios_of(scenario, points, list(policies or ()))
     figures = [name for name, metric in places[0].metrics.items() if metric.better]

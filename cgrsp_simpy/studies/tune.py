@@ -108,7 +108,12 @@ def tune(
     less = [name for name, metric in scenario.metrics.items() if metric.better == "less"]
     for name in entries_of("figures", figures, "names of figures"):
         check_one_of("figure", name, less)
-    require(len(ranges) > 0, "ranges", ranges, "at least one name with its range")
+    require(
+        isinstance(ranges, Mapping) and len(ranges) > 0,
+        "ranges",
+        ranges,
+        "at least one name with its range",
+    )
     axes = [_axis(name, ends) for name, ends in ranges.items()]
     learnt = list(range(max(listed) + 1, max(listed) + 1 + training))
 

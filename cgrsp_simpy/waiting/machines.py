@@ -128,7 +128,7 @@ class Size:
         check_whole(f"{self.unit} of {self.name}", self.cores, least=1)
         for name in ("memory_gb", "price_per_h", *BILLED):
             value = getattr(self, name)
-            if value != getattr(Size, name, None):
+            if value != getattr(Size, name, math.nan):  # what has no default is never like it
                 check_number(f"{name} of {self.name}", value, least=0)
         object.__setattr__(self, "memory_gb", float(exact_gb(np.asarray(self.memory_gb))))
 

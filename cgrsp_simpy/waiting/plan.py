@@ -213,6 +213,7 @@ def plan(
     InputError for a log of less than two days or without work, and where no plan keeps the limit,
     or the budget.
     """
+    require(isinstance(jobs, ListedJobs), "jobs", jobs, "ListedJobs")
     require(
         (limit is None) != (budget is None),
         "limit and budget",

@@ -134,6 +134,7 @@ def waiting_policy(
     sww and compound. short_s: t, seconds >= 0: of ljw and compound. Result: of that name. Raises
     InputError for another name or parameter, or a number below 0.
     """
+    require(isinstance(text, str), "waiting policy", text, "a text")
     name = text.partition(":")[0]
     check_one_of("waiting policy", name, POLICIES)
     factory, limits = POLICIES[name], {"wait_s": wait_s, "short_s": short_s}

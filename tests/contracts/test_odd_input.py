@@ -299,3 +299,61 @@ def test_a_catalogue_is_named_by_its_year_in_a_grid():
 def test_events_are_not_listed_into_json_or_csv(form, capsys):
     line = f"run --jobs 2 --show events --format {form}"
     check_bad_input(outcome(capsys, *line.split()), ["must be left out beside --show events"])
+
+
+# ---- arguments of the wrong kind ----
+
+GRAPH = cg.dag.Graph([1.0, 2.0], [5, 6], [(0, 1)], [1.0])
+RUN = cg.simulate(cg.day("quiet", jobs=5), "fifo")
+STUDY = cg.compare(cg.day("quiet", jobs=5), ["fifo", "spt"], range(2))
+SERVER = cg.dag.Platform([1.0], [90], [0], [[1.0]])
+TASKS = cg.hgsp.generate("tasks1")
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: cg.Market(clock=5), "clock(=5) must be a Clock"),
+        (lambda: cg.month(scenario=5), "scenario(=5) must be a function"),
+        (lambda: cg.tune(cg.day("quiet"), 5, "rh"), "ranges(=5) must be"),
+        (lambda: cg.compare(cg.day("quiet", jobs=5), out=5), "out(=5) must be a path"),
+        (lambda: cg.sweep(cg.day, {"name": ["quiet"]}, 5), "policies(=5) must be a list"),
+        (lambda: cg.trace(5), "path(=5) must be that of a file"),
+        (lambda: cg.trace("x.csv", columns=5, format="csv"), "columns(=5) must be names"),
+        (lambda: cg.waiting.Size("A", 1, None, 1.0), "memory_gb of A(=None) must be a number"),
+        (lambda: cg.waiting.analyze(5, 1.0, 1.0, 1), "waiting policy(=5) must be a text"),
+        (lambda: cg.waiting.plan(5, "p95=1min"), "jobs(=5) must be ListedJobs"),
+        (lambda: dataclasses.replace(TASKS, task_names=5), "task_names(=5) must be a list"),
+        (lambda: dataclasses.replace(TASKS, lines=5), "lines(=5) must be a list"),
+        (lambda: dataclasses.replace(TASKS, times_s="x"), "times_s(='x') must be numbers"),
+        (lambda: cg.hgsp.greedy_assignment(TASKS, [0, 0]), "order must hold each of the"),
+        (lambda: dataclasses.replace(SERVER, names=5), "names(=5) must be a list"),
+        (lambda: dataclasses.replace(SERVER, latency_s="x"), "latency_s(='x') must be numbers"),
+        (lambda: dataclasses.replace(GRAPH, names=5), "names(=5) must be a list"),
+        (lambda: dataclasses.replace(GRAPH, edges=[(0,), (0, 1)]), "must be pairs of nodes"),
+        (lambda: cg.dag.Problem(5, SERVER), "graph(=5) must be a Graph"),
+        (lambda: cg.dag.Problem(GRAPH, 5), "platform(=5) must be a Platform"),
+        (lambda: cg.dag.Plan([0.5, 0]), "gpu of node 0(=0.5) must be a whole number"),
+        (lambda: cg.dag.find(cg.dag.Problem(GRAPH, SERVER), 5, 9), "scheduler(=5) must be a text"),
+        (lambda: cg.plots.gantt(RUN, ax=5), "ax(=5) must be Axes"),
+        (lambda: cg.plots.animate(RUN, captions=5), "captions(=5) must be seconds -> text"),
+        (
+            lambda: cg.plots.policy_bars(STUDY, "wait_min", published=5),
+            "published(=5) must be policy",
+        ),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_told_in_one_line(call, told):
+    check_refused(call, [told])
+
+
+def test_a_plan_is_a_list_of_numbers():
+    graph, two = cg.dag.Graph([1.0] * 3, [1] * 3, [(0, 2)], [1.0]), cg.dag.Servers(gpus=2)
+    plan = cg.dag.Plan([0, 1, 0], [1, 0, 2])
+    run = cg.simulate(cg.dag.Scenario(graph, two), plan)
+    assert run.jobs["gpu"].tolist() == [0, 1, 0] and plan.order.tolist() == [1, 0, 2]
+
+
+def test_a_sweep_takes_policies_from_a_generator():
+    found = cg.sweep(cg.day, {"name": ["quiet"], "jobs": [5]}, (p for p in ("fifo", "spt")), [0])
+    assert [row["policy"] for row in found.rows] == ["fifo", "spt"]

@@ -135,6 +135,8 @@ def test_a_million_edges_are_drawn():
     ("given", "message"),
     [
         ({"nodes": 0}, r"nodes\(=0\) must be a whole number >= 1"),
+        ({"nodes": 10**8}, r"nodes\(=100000000\) must be at most 1,000,000"),
+        ({"nodes": 10**5, "degree": 1000}, r"edges\(=100000000\) must be at most 10,000,000"),
         ({"degree": 5}, r"degree\(=5\) must be at most 4.5, all pairs of 10 nodes"),
         ({"degree": -1}, r"degree\(=-1\) must be a number >= 0"),
         ({"degree": float("nan")}, r"degree\(=nan\) must be a number >= 0"),
@@ -294,6 +296,7 @@ def test_a_stage_keeps_the_order_of_its_schedule_whatever_the_order_of_the_plan(
     ("given", "message"),
     [
         ({"layers": 0}, r"layers\(=0\) must be a whole number >= 1"),
+        ({"layers": 10**7}, r"nodes\(=\d+\) must be at most 1,000,000"),
         ({"stages": 5}, r"stages\(=5\) must be at most 4, the number of layers"),
         ({"micro_batches": 1.5}, r"micro_batches\(=1.5\) must be a whole number >= 1"),
         ({"replicas": 0}, r"replicas\(=0\) must be a whole number >= 1"),

@@ -41,6 +41,7 @@ def test_it_is_never_worse_than_what_it_starts_from(level):
     least = min(start.weighted_tardiness for start in starts)
     assert found.weighted_tardiness <= least == course[0].best
     assert course[-1].best == pytest.approx(found.weighted_tardiness)
+    assert len({step.iteration for step in course}) == len(course)
     assert [step.best for step in course] == sorted((step.best for step in course), reverse=True)
 
 

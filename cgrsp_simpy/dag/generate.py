@@ -200,8 +200,8 @@ def training_graph(
     """
     counts = {"micro_batches": micro_batches, "replicas": replicas, "shards": shards}
     check_each(check_whole, {"layers": layers, "stages": stages, **counts}, least=1)
-    own = 2 * micro_batches + 2 * replicas - 1  # nodes of a layer
-    check_whole("nodes", layers * replicas * shards * own, least=1, most=MOST_NODES)
+    parts = 2 * micro_batches + 2 * replicas - 1  # nodes of a layer
+    check_whole("nodes", layers * replicas * shards * parts, least=1, most=MOST_NODES)
     check_whole("edges", layers * replicas * shards**2 * micro_batches, least=1, most=MOST_EDGES)
     require(stages <= layers, "stages", stages, f"at most {layers}, the number of layers")
     check_one_of("schedule", schedule, SCHEDULES)

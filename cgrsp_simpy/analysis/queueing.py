@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.checks import check_number, check_shares, require
 
 __all__ = [
@@ -34,10 +35,9 @@ __all__ = [
 
 
 Servers = int | npt.ArrayLike
-Array = npt.NDArray[np.float64]
 
 
-def erlang_b(servers: Servers, load: float) -> Array:
+def erlang_b(servers: Servers, load: float) -> Floats:
     """Share of customers lost where none may wait (M/G/c/c).
 
     By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1, which neither overflows nor
@@ -54,7 +54,7 @@ def erlang_b(servers: Servers, load: float) -> Array:
     return np.asarray(lost[numbers])
 
 
-def erlang_c(servers: Servers, load: float) -> Array:
+def erlang_c(servers: Servers, load: float) -> Floats:
     """Share of customers that wait where all have patience (M/M/c).
 
     servers: number of servers c, >= 1. load: offered load a, arrival rate over service rate, >= 0,
@@ -65,7 +65,7 @@ def erlang_c(servers: Servers, load: float) -> Array:
     return np.where(rho < 1, lost / (1 - rho * (1 - lost)), 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Queue:
     """Steady state of a queue, each figure an array over the numbers of servers.
 
@@ -74,9 +74,9 @@ class Queue:
     in work, 0 to 1.
     """
 
-    wait_probability: Array
-    wait_s: Array
-    utilisation: Array
+    wait_probability: Floats
+    wait_s: Floats
+    utilisation: Floats
 
     def __post_init__(self) -> None:
         for item in fields(self):  # of one number of servers, numbers
@@ -119,7 +119,7 @@ def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
     return mgc(arrival_rate, service_rate, 1, service_cv)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Patience(Queue):
     """A queue whose customers leave after a wait.
 
@@ -128,7 +128,7 @@ class Patience(Queue):
     to 1. left: share of customers that leave, 0 to 1.
     """
 
-    left: Array
+    left: Floats
 
 
 def mmc_patience(
@@ -165,7 +165,7 @@ def mmc_patience(
 
 def mg1_preemptive(
     arrival_rates: npt.ArrayLike, mean_s: npt.ArrayLike, square_s2: npt.ArrayLike
-) -> Array:
+) -> Floats:
     """Mean response times in M/G/1 with preemptive-resume priorities, by class.
 
     With s(k) the load of classes 1 to k: T(k) = E S_k / (1 - s(k-1))
@@ -184,7 +184,7 @@ def mg1_preemptive(
     return _where_stable(loads, means / _spare(before) + residual / _spare(before) / _spare(loads))
 
 
-def mg1_srpt(arrival_rate: float, times_s: npt.ArrayLike, shares: npt.ArrayLike) -> Array:
+def mg1_srpt(arrival_rate: float, times_s: npt.ArrayLike, shares: npt.ArrayLike) -> Floats:
     """Mean response times in M/G/1 where the job of shortest remaining time runs, by service time;
     equal jobs first come, first served.
 
@@ -210,7 +210,7 @@ def mg1_srpt(arrival_rate: float, times_s: npt.ArrayLike, shares: npt.ArrayLike)
     return _where_stable(loads, work / _spare(loads) / _spare(before) + service)
 
 
-def mg1_ps(arrival_rate: float, mean_s: float, times_s: npt.ArrayLike) -> Array:
+def mg1_ps(arrival_rate: float, mean_s: float, times_s: npt.ArrayLike) -> Floats:
     """Mean response times in M/G/1 where all jobs share the server, by service time:
     T(x) = x / (1 - rho), whatever the law of the service times.
 
@@ -226,16 +226,16 @@ def mg1_ps(arrival_rate: float, mean_s: float, times_s: npt.ArrayLike) -> Array:
     return _where_stable(load, times / _spare(load))
 
 
-def _spare(load: Array) -> Array:
+def _spare(load: Floats) -> Floats:
     """1 - load, or 1 where there is no steady state."""
     return np.where(load < 1, 1 - load, 1.0)
 
 
-def _where_stable(load: Array, found: Array) -> Array:
+def _where_stable(load: Floats, found: Floats) -> Floats:
     return np.where(load < 1, found, np.inf)
 
 
-def _columns(**columns: npt.ArrayLike) -> list[Array]:
+def _columns(**columns: npt.ArrayLike) -> list[Floats]:
     """Arrays of the same length, of numbers >= 0."""
     arrays = [np.atleast_1d(np.asarray(column, np.float64)) for column in columns.values()]
     for (name, column), array in zip(columns.items(), arrays):
@@ -244,7 +244,7 @@ def _columns(**columns: npt.ArrayLike) -> list[Array]:
     return arrays
 
 
-def _integrals(d: Array, b: float, scale: Array) -> tuple[Array, Array]:
+def _integrals(d: Floats, b: float, scale: Floats) -> tuple[Floats, Floats]:
     """Integrals from 0 to b of e^(d x) and of x e^(d x), scaled; by series where d b is small,
     as 0 / 0 is near.
     """
@@ -259,15 +259,13 @@ def _integrals(d: Array, b: float, scale: Array) -> tuple[Array, Array]:
     return area, moment
 
 
-def _rates(
-    arrival_rate: float, service_rate: float, servers: Servers
-) -> tuple[npt.NDArray[np.int64], float]:
+def _rates(arrival_rate: float, service_rate: float, servers: Servers) -> tuple[Ints, float]:
     check_number("arrival_rate", arrival_rate, above=0)
     check_number("service_rate", service_rate, above=0)
     return _servers(servers), arrival_rate / service_rate
 
 
-def _servers(servers: Any, least: int = 1) -> npt.NDArray[np.int64]:
+def _servers(servers: Any, least: int = 1) -> Ints:
     """Numbers of servers as an array of whole numbers."""
     numbers = np.asarray(servers)
     whole = numbers.dtype.kind in "iu" or bool(np.all(numbers == np.floor(numbers)))

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.checks import require
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

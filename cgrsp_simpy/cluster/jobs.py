@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.model.arrays import Bools, Floats, Ints
 from cgrsp_simpy.model.checks import (
     InputError,
     check_entries,
@@ -33,8 +34,6 @@ from cgrsp_simpy.model.checks import (
 from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
-Floats = npt.NDArray[np.float64]  # an array of floats
-Ints = npt.NDArray[np.int64]  # an array of whole numbers
 KINDS = ("inference", "training", "research")  # kinds of jobs, in the order of their indices
 # columns of jobs: those that no scheduler sees; those that may be lacking
 HIDDEN = ("limited", "running", "start_s", "nodes", "cores", "memory_gb")
@@ -102,9 +101,9 @@ class Jobs:
     user: Ints | None = field(repr=False)
     name: str = "jobs"
     tags: Tags = field(default_factory=Tags, repr=False)
-    limited: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
+    limited: Bools | None = field(default=None, repr=False)
     qos: Floats | None = field(default=None, repr=False)
-    running: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
+    running: Bools | None = field(default=None, repr=False)
     start_s: Floats | None = field(default=None, repr=False)
     nodes: Ints | None = field(default=None, repr=False)
     cores: Ints | None = field(default=None, repr=False)
@@ -163,7 +162,7 @@ class Jobs:
         """
         refuse(self.too_wide(cluster), lambda job: f"job {job + 1} {self.lacks(job, cluster)}")
 
-    def too_wide(self, cluster: Cluster) -> npt.NDArray[np.bool_]:
+    def too_wide(self, cluster: Cluster) -> Bools:
         """The jobs that the cluster cannot run, even when it is empty."""
         needs = cluster.needs(self)
         nodes = cluster.nodes(needs)

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from cgrsp_simpy.cluster.backfilling import Conservative, easy, easy_in_order
-from cgrsp_simpy.cluster.jobs import Floats, Ints, known
+from cgrsp_simpy.cluster.jobs import known
 from cgrsp_simpy.cluster.view import Arrived, Scheduler, Starts, View, named
+from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.checks import (
     check_bool,
     check_each,

@@ -11,7 +11,8 @@ from math import ceil
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.dag.graph import Graph, Ints
+from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.model.arrays import Ints
 from cgrsp_simpy.model.checks import (
     check_each,
     check_number,

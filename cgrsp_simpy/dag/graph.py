@@ -12,9 +12,9 @@ from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.checks import (
     InputError,
     check_entries,
@@ -24,9 +24,6 @@ from cgrsp_simpy.model.checks import (
     require,
     set_columns,
 )
-
-Floats = npt.NDArray[np.float64]  # an array of floats
-Ints = npt.NDArray[np.int64]  # an array of whole numbers
 
 
 class Node(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.dag.graph import Floats, Ints
+from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.checks import (
     MOST_WHOLE,
     check_bool,

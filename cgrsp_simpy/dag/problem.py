@@ -12,10 +12,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from cgrsp_simpy.dag.graph import Floats, Graph, Ints
+from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Platform
+from cgrsp_simpy.model.arrays import Bools, Floats, Ints
 from cgrsp_simpy.model.checks import (
     MOST_WHOLE,
     InputError,
@@ -80,12 +80,12 @@ class Problem:
         return answer
 
     @cached_property
-    def fits(self) -> npt.NDArray[np.bool_]:
+    def fits(self) -> Bools:
         """Whether a GPU has the memory for a unit by itself, shape (units, gpus)."""
         return self.unit_mb[:, None] <= self.platform.memory_mb
 
     @cached_property
-    def lasts(self) -> npt.NDArray[np.bool_]:
+    def lasts(self) -> Bools:
         """Whether a unit has memory for longer than a node runs, shape (units,)."""
         nodes = (self.graph.resident_mb > 0) | self.graph.lasting_mb.any(axis=0)
         return np.bincount(self.graph.unit, nodes, self.graph.units) > 0

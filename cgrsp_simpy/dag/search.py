@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.dag.problem import Plan, Problem, makespans
+from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.checks import InputError, check_given, check_number, check_whole
 
 

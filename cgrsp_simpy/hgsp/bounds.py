@@ -13,7 +13,8 @@ import scipy
 
 from cgrsp_simpy.analysis.solver import SOLVED, tried_twice
 from cgrsp_simpy.hgsp.branch import by_few
-from cgrsp_simpy.hgsp.instance import Floats, Instance
+from cgrsp_simpy.hgsp.instance import Instance
+from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.metric import summed
 
 log = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.checks import (
     InputError,
     check_each,
@@ -43,7 +43,6 @@ from cgrsp_simpy.model.files import (
 from cgrsp_simpy.model.table import csv_text, from_cell
 
 log = logging.getLogger(__name__)
-Floats = npt.NDArray[np.float64]
 COLUMNS = ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
 """Columns of a file of tasks."""
 KNOWN = ("task", *COLUMNS)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.hgsp.instance import Floats, Instance
-from cgrsp_simpy.hgsp.schedule import Ints, Schedule
+from cgrsp_simpy.hgsp.instance import Instance
+from cgrsp_simpy.hgsp.schedule import Schedule
+from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.streams import stream
 
 INITIAL, COOLING, ITERATIONS = 1000.0, 0.99, 1000  # T_initial, alpha, K of the program

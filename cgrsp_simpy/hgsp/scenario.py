@@ -17,11 +17,12 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
-from cgrsp_simpy.hgsp.instance import COLUMNS, Floats, Instance
+from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
 from cgrsp_simpy.hgsp.policies import POLICIES, Plan, Planner, TaskPolicy
 from cgrsp_simpy.hgsp.rules import RULES
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.hgsp.view import Task, View, planned_s
+from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.checks import (
     InputError,
     check_bool,

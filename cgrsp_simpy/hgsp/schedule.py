@@ -8,14 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cgrsp_simpy.engine.claim import claims_table
-from cgrsp_simpy.hgsp.instance import Floats, Instance
+from cgrsp_simpy.hgsp.instance import Instance
+from cgrsp_simpy.model.arrays import Bools, Floats, Ints
 from cgrsp_simpy.model.checks import InputError, entries_of
 from cgrsp_simpy.model.timeline import VISIT, Timeline
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +146,7 @@ class Schedule:
         )
 
     @property
-    def fits(self) -> npt.NDArray[np.bool_]:
+    def fits(self) -> Bools:
         """Whether each task has the memory that it needs (Eq. 3), of shape (tasks,)."""
         return np.isfinite(self.instance.times_s[np.arange(self.instance.tasks), self.gpu])
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.logs.market import name_of
+from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.checks import (
     InputError,
     check_entries,
@@ -27,8 +27,6 @@ from cgrsp_simpy.model.checks import (
 )
 from cgrsp_simpy.model.streams import Draw
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 TOKENS = ("prompt_tokens", "output_tokens")
 MOST_CV = 100
 MOST_DRAWN = 8192  # tokens of a prompt or an output; longer draws are cut

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple, TextIO, cast
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.checks import InputError, require, tried
 from cgrsp_simpy.model.files import Text, Zones, check_named, timestamp, zoned
 
@@ -104,7 +105,6 @@ def swf_rows(file: TextIO, header: dict[str, str]) -> Rows:
 
 
 Array = npt.NDArray[Any]  # an array of any kind
-Floats = npt.NDArray[np.float64]  # an array of floats
 Faults = dict[int, str]  # by row, what is wrong
 MOST = 1e15  # of any quantity: up to here products are finite and whole numbers exact
 TIME: Literal["time"] = "time"  # kind of a field: a timestamp, or seconds

@@ -19,7 +19,6 @@ from cgrsp_simpy.logs.fields import (
     TIME,
     Array,
     Field,
-    Floats,
     Format,
     Made,
     Raw,
@@ -29,6 +28,7 @@ from cgrsp_simpy.logs.fields import (
     swf_rows,
 )
 from cgrsp_simpy.logs.wfformat import WFFORMAT
+from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.files import timestamp
 from cgrsp_simpy.model.metric import summed

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from cgrsp_simpy.logs.fields import Floats
+from cgrsp_simpy.model.arrays import Bools, Floats, Ints
 from cgrsp_simpy.model.checks import InputError, require
 
 log = logging.getLogger(__name__)
-Mask = npt.NDArray[np.bool_]
 
 # The common columns and their units.
 COLUMNS = {
@@ -86,7 +84,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
         for name, texts in self._columns.items():
             require(len(texts) == jobs, f"texts of tag {name}", len(texts), f"{jobs}, one a job")
 
-    def chosen(self, index: Sequence[int] | npt.NDArray[np.int64]) -> Tags:
+    def chosen(self, index: Sequence[int] | Ints) -> Tags:
         """The texts of some jobs.
 
         index: of the jobs, in the order wanted. Result: in that order.
@@ -149,7 +147,7 @@ class Log:
     format: str
     columns: Mapping[str, Floats]
     tags: Tags
-    line: npt.NDArray[np.int64]
+    line: Ints
     report: Report
     header: Mapping[str, str] = field(default_factory=dict)
     start: datetime | None = None
@@ -177,7 +175,7 @@ class Log:
         self,
         who: str,
         needs: Sequence[str],
-        reasons: Mapping[str, Callable[[Log], Mask]],
+        reasons: Mapping[str, Callable[[Log], Bools]],
         *,
         running: bool = False,
     ) -> Log:
@@ -207,7 +205,7 @@ class Log:
             )
         return found
 
-    def without(self, reason: str, out: Mask) -> Log:
+    def without(self, reason: str, out: Bools) -> Log:
         """The log without some rows, which are counted.
 
         reason: under which they are counted in the report. out: rows to leave out, of shape
@@ -225,4 +223,4 @@ class Log:
 
 
 # for modules whose jobs take time
-NO_TIME: dict[str, Callable[[Log], Mask]] = {"run time 0": lambda found: found["service_s"] == 0}
+NO_TIME: dict[str, Callable[[Log], Bools]] = {"run time 0": lambda found: found["service_s"] == 0}

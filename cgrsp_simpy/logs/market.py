@@ -35,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.logs.fields import comma_rows, opened, parted_by
+from cgrsp_simpy.model.arrays import Bools, Floats, Ints
 from cgrsp_simpy.model.checks import (
     InputError,
     check_number,
@@ -65,9 +66,9 @@ class Snapshots:
     """
 
     gpu: str
-    time_s: npt.NDArray[np.float64]
-    status: npt.NDArray[np.int64]
-    price_usd_per_h: npt.NDArray[np.float64]
+    time_s: Floats
+    status: Ints
+    price_usd_per_h: Floats
     start: datetime | None = None
     begins_s: float = 0.0
 
@@ -308,7 +309,7 @@ class Series:
         cls,
         name: str,
         step_s: int,
-        status: Sequence[bool] | npt.NDArray[np.bool_],
+        status: Sequence[bool] | Bools,
         usd_per_h: npt.ArrayLike = (),
         kept: bool = False,
     ) -> Series:
@@ -334,7 +335,7 @@ class Series:
         return self.steps * self.step_s
 
     @property
-    def status(self) -> npt.NDArray[np.bool_]:
+    def status(self) -> Bools:
         """The status at each poll, shape (steps,)."""
         turned = np.zeros(self.steps, int)
         turned[list(self.changes)] = 1
@@ -354,7 +355,7 @@ class Series:
         prices = tuple(each for each in self.prices if each[0] < steps)
         return replace(self, steps=steps, changes=changes, prices=prices)
 
-    def runs_s(self, up: bool) -> npt.NDArray[np.float64]:
+    def runs_s(self, up: bool) -> Floats:
         """The lengths of all runs up or down; the last run of the series may go on.
 
         up: or down. Result: seconds, shape (runs,).
@@ -362,7 +363,7 @@ class Series:
         edges = np.array((0, *self.changes, self.steps)) * float(self.step_s)
         return np.diff(edges)[0 if up == self.up else 1 :: 2]
 
-    def ended(self, up: bool) -> npt.NDArray[np.bool_]:
+    def ended(self, up: bool) -> Bools:
         """Which of the runs up or down are seen to end.
 
         up: or down. Result: shape (runs,), as of `runs_s`.

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from cgrsp_simpy.logs.fields import Floats, Format
+from cgrsp_simpy.logs.fields import Format
 from cgrsp_simpy.logs.log import Tags
+from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.metric import summed
 

@@ -29,8 +29,8 @@ from math import exp, floor, inf
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from cgrsp_simpy.model.arrays import Bools, Floats
 from cgrsp_simpy.model.checks import (
     check_fields,
     check_fraction,
@@ -44,8 +44,6 @@ from cgrsp_simpy.model.checks import (
     tried,
 )
 from cgrsp_simpy.rental.gpu import GpuType
-
-Floats = npt.NDArray[np.float64]
 
 
 class Status(IntEnum):
@@ -169,7 +167,7 @@ class Holding(NamedTuple):
         same = p * p + q * q + 2 * p * q * exp(-lag_s / self.switch_s)
         return exp(-lag_s / self.persistence_s) * same
 
-    def chain(self, low: float, step_s: float) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
+    def chain(self, low: float, step_s: float) -> tuple[Floats, Floats, Bools]:
         """The states of the variate at a chance of Low stock: whether the second level is shown,
         and whether either is Low.
 

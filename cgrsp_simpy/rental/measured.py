@@ -40,11 +40,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.logs.market import NOT_FETCHED, Snapshots, read_market
+from cgrsp_simpy.model.arrays import Bools, Floats, Ints
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.files import (
     check_keys,
@@ -56,7 +56,7 @@ from cgrsp_simpy.model.files import (
     toml_text,
 )
 from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.rental.market import LOW, Floats, Holding, HourlyStock, Market, StockSeries
+from cgrsp_simpy.rental.market import LOW, Holding, HourlyStock, Market, StockSeries
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import DAY_S
 
@@ -99,7 +99,7 @@ class Polls:
         return np.arange(0, self.snapshots.time_s[-1] + self.step_s / 2, self.step_s)
 
     @cached_property
-    def status(self) -> npt.NDArray[np.int64]:
+    def status(self) -> Ints:
         """The status at each step, -1 in a gap."""
         own = self.snapshots
         last = np.searchsorted(own.time_s, self.time_s + 1e-6, "right") - 1
@@ -107,17 +107,17 @@ class Polls:
         return np.where(fresh, own.status[last], NOT_FETCHED)
 
     @cached_property
-    def hour(self) -> npt.NDArray[np.int64]:
+    def hour(self) -> Ints:
         """The hour of day at each step; of a series without dates, hours from its beginning on."""
         start_s = self.snapshots.start_h * HOUR_S
         return np.asarray((start_s + self.time_s) // HOUR_S % 24, np.int64)
 
     @cached_property
-    def seen(self) -> npt.NDArray[np.bool_]:
+    def seen(self) -> Bools:
         """Whether a step has a status."""
         return np.asarray(self.status != NOT_FETCHED)
 
-    def among(self, place: npt.NDArray[np.bool_]) -> Polls:
+    def among(self, place: Bools) -> Polls:
         """These alone, of the snapshots; the others were not fetched."""
         own = self.snapshots
         return Polls(replace(own, status=np.where(place, own.status, NOT_FETCHED)))
@@ -275,7 +275,7 @@ class _Law:
         # E x x' under one and the same U, by the two hours
         self._one = (1 - np.maximum(*ends)).sum(axis=(2, 3))
 
-    def _pairs(self, lag: int) -> list[npt.NDArray[np.int64]]:
+    def _pairs(self, lag: int) -> list[Ints]:
         """Of the pairs observed the first poll, both hours, and both statuses."""
         own = self._polls
         first = np.flatnonzero(own.seen[:-lag] & own.seen[lag:])

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cgrsp_simpy.logs.fields import opened
 from cgrsp_simpy.logs.market import Series, read_series
+from cgrsp_simpy.model.arrays import Ints
 from cgrsp_simpy.model.checks import (
     InputError,
     check_fields,
@@ -32,7 +32,6 @@ from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
 log = logging.getLogger(__name__)
-Floats = npt.NDArray[np.float64]
 HOUR_S = 3600.0
 MOST_HOURS = 87_600  # ten years
 
@@ -420,7 +419,7 @@ class TwoState:
         return Series(f"zone {zone + 1}", self.step_s, steps, up, tuple(changes[:-1]))
 
 
-def _zone(series: Series, polls: npt.NDArray[np.int64], step_s: int, seen: int) -> Zone:
+def _zone(series: Series, polls: Ints, step_s: int, seen: int) -> Zone:
     """A zone from the polls that a run meets, `step_s` apart, and what was seen before poll
     `seen`.
     """

@@ -31,18 +31,9 @@ import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.logs.market import Series
+from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.spot.market import (
-    FREE,
-    HOUR_S,
-    Checkpoints,
-    Floats,
-    Job,
-    Price,
-    Stay,
-    Stretch,
-    Zone,
-)
+from cgrsp_simpy.spot.market import FREE, HOUR_S, Checkpoints, Job, Price, Stay, Stretch, Zone
 
 ON_DEMAND = Zone("on demand", (Stretch(0.0, True),), Series("on demand", 1, 1, True), kept=True)
 
@@ -188,7 +179,7 @@ class _Program:
         least = float(value[self.idle + self.market.regions[0], 0])
         return Optimum(least, () if isinf(least) else tuple(self.plan(values[::-1], choices[::-1])))
 
-    def left(self, number: int) -> npt.NDArray[np.int64]:
+    def left(self, number: int) -> Ints:
         """The work that can be left at an edge, with the overhead that is left."""
         least = max(0, self.work - self.edges[number])
         return np.arange(least, self.work + self.overhead + 1)

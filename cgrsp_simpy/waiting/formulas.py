@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cgrsp_simpy.analysis.queueing import Array, Servers, erlang_b, mgc, mmc_patience
+from cgrsp_simpy.analysis.queueing import Servers, erlang_b, mgc, mmc_patience
+from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.checks import (
     InputError,
     check_each,
@@ -33,7 +34,7 @@ from cgrsp_simpy.waiting.policies import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClosedForm:
     """The steady state by number of servers, each an array of shape (servers,).
 
@@ -55,13 +56,13 @@ class ClosedForm:
         rho_s, the work that the last machine takes over, in machines.
     """
 
-    servers: Array
-    wait_s: Array
-    price: Array
-    on_demand_fraction: Array
-    on_demand_work: Array
-    utilisation: Array
-    last_utilisation: Array
+    servers: Floats
+    wait_s: Floats
+    price: Floats
+    on_demand_fraction: Floats
+    on_demand_work: Floats
+    utilisation: Floats
+    last_utilisation: Floats
 
 
 def closed_form(
@@ -133,7 +134,7 @@ class _Load:
 
 def _waiting(
     policy: WaitingPolicy, load: _Load, servers: Servers, errors: Mispredictions, as_printed: bool
-) -> tuple[Array, Array]:
+) -> tuple[Floats, Floats]:
     """Mean wait of the long jobs, seconds, and the share of them that goes on demand; without t
     all jobs are long.
 

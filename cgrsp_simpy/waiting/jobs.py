@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from numpy.random import Generator
 
 from cgrsp_simpy.logs import Log, Tags, read_log
+from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.checks import (
     InputError,
     check_entries,
@@ -30,9 +30,6 @@ from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
 CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Chunk(NamedTuple):

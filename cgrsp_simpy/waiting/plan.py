@@ -19,6 +19,7 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.statistics import Mean
+from cgrsp_simpy.model.arrays import Bools, Floats, Ints
 from cgrsp_simpy.model.checks import (
     InputError,
     check_number,
@@ -29,7 +30,7 @@ from cgrsp_simpy.model.checks import (
 )
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import progress
-from cgrsp_simpy.waiting.jobs import DAY_S, Bools, Chunk, Floats, Ints, ListedJobs
+from cgrsp_simpy.waiting.jobs import DAY_S, Chunk, ListedJobs
 from cgrsp_simpy.waiting.machines import (
     M5,
     PAPER_PRICES,

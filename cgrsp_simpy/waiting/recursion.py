@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgrsp_simpy.engine.run import Records, Run
+from cgrsp_simpy.model.arrays import Bools, Floats
 from cgrsp_simpy.model.checks import InputError, check_whole
-from cgrsp_simpy.waiting.jobs import Bools, Chunk, Floats
+from cgrsp_simpy.waiting.jobs import Chunk
 from cgrsp_simpy.waiting.machines import Size
 from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
 

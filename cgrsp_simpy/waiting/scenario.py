@@ -16,6 +16,7 @@ from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.model.arrays import Bools, Floats
 from cgrsp_simpy.model.checks import (
     InputError,
     check_bool,
@@ -29,15 +30,7 @@ from cgrsp_simpy.model.policy import Named, chosen
 from cgrsp_simpy.model.streams import Draw, stream
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, Timeline
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
-from cgrsp_simpy.waiting.jobs import (
-    Bools,
-    Chunk,
-    ExponentialJobs,
-    Floats,
-    Job,
-    JobSource,
-    ListedJobs,
-)
+from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Job, JobSource, ListedJobs
 from cgrsp_simpy.waiting.machines import (
     M5,
     PAPER_PRICES,

@@ -12,8 +12,9 @@ import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.engine.run import Columns
+from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.checks import InputError, require
-from cgrsp_simpy.waiting.jobs import CHUNK, Floats
+from cgrsp_simpy.waiting.jobs import CHUNK
 from cgrsp_simpy.waiting.machines import Prices, Size, paid_s, rented
 
 BATCHES = 20  # batches of a run, whose spread tells how sure its means are

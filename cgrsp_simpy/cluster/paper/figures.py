@@ -14,7 +14,6 @@ from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
-from cgrsp_simpy.cluster.jobs import Floats, Ints
 from cgrsp_simpy.cluster.metrics import STARVED_S, measured
 from cgrsp_simpy.cluster.paper import table
 from cgrsp_simpy.cluster.paper.table import (
@@ -31,6 +30,7 @@ from cgrsp_simpy.cluster.paper.table import (
     verdict,
 )
 from cgrsp_simpy.cluster.policies import hps_aging
+from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.table import half, with_halves
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, numbers, where

@@ -10,9 +10,9 @@ import numpy as np
 import scipy
 from numpy.random import Generator
 
-from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.dag.problem import Problem, makespans
 from cgrsp_simpy.dag.search import random_units
+from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
 

@@ -15,7 +15,6 @@ from matplotlib.patches import Patch
 from cgrsp_simpy.analysis.ranks import rank_test
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.dag.generate import SCHEDULES, training_graph
-from cgrsp_simpy.dag.graph import Floats
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
 from cgrsp_simpy.dag.paper.distance import correlate
 from cgrsp_simpy.dag.platform import Servers
@@ -24,6 +23,7 @@ from cgrsp_simpy.dag.problem import Problem, lower_bound_s, makespans
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.plots import marks

@@ -18,14 +18,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.random import Generator
 
-from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.dag.listing import run_order
 from cgrsp_simpy.dag.paper.distance import node_loads_s
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
+from cgrsp_simpy.model.arrays import Bools, Floats, Ints
 from cgrsp_simpy.model.checks import (
     check_bool,
     check_each,
@@ -37,7 +36,6 @@ from cgrsp_simpy.model.checks import (
 from cgrsp_simpy.model.streams import stream
 
 HIDDEN = (128, 64)  # units of the hidden layers, printed
-Bools = npt.NDArray[np.bool_]
 Move = Callable[[Generator, Any, Any, Floats, Bools], Any]
 """From the search's random numbers, target (the leader, or a random whale) and current positions,
 factor (A, or e^{bl} cos(2 pi l)) and whether it is a spiral's, shape (whales, 1), to the next

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.table import half, with_halves
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
@@ -30,7 +31,7 @@ from cgrsp_simpy.plots.figure import (
 )
 from cgrsp_simpy.plots.parts import beside_point, no_flat_axis, told
 from cgrsp_simpy.waiting.formulas import closed_form
-from cgrsp_simpy.waiting.jobs import DAY_S, ExponentialJobs, Floats
+from cgrsp_simpy.waiting.jobs import DAY_S, ExponentialJobs
 from cgrsp_simpy.waiting.machines import PAPER_PRICES
 from cgrsp_simpy.waiting.paper.run_figures import (
     BUSY,

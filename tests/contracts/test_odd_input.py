@@ -11,7 +11,7 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import Prices, Spot, Trials
 from cgrsp_simpy.logs import read_log
-from cgrsp_simpy.logs.market import Snapshots
+from cgrsp_simpy.logs.market import Series, Snapshots
 from cgrsp_simpy.rental.gpu import GPUS_2025
 from cgrsp_simpy.rental.terms import rounding_s
 
@@ -335,6 +335,7 @@ TASKS = cg.hgsp.generate("tasks1")
         (lambda: cg.dag.Problem(GRAPH, 5), "platform(=5) must be a Platform"),
         (lambda: cg.dag.Plan([0.5, 0]), "gpu of node 0(=0.5) must be a whole number"),
         (lambda: cg.dag.find(cg.dag.Problem(GRAPH, SERVER), 5, 9), "scheduler(=5) must be a text"),
+        (lambda: Series("a", 60, 9, True, (5, 3)), "changes(=(5, 3)) must be in order"),
         (lambda: cg.plots.gantt(RUN, ax=5), "ax(=5) must be Axes"),
         (lambda: cg.plots.animate(RUN, captions=5), "captions(=5) must be seconds -> text"),
         (

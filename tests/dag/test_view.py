@@ -84,6 +84,8 @@ def test_a_listing_speaks_of_nodes_data_and_memory():
     assert {str(event)[40:].strip() for event in told if event.job == 2} == {
         "node c is ready, 5 MB", "node c", "1 GB of node a for node c, GPU 1 to 0", "node c, 8 s"
     }  # fmt: skip
+    ends = [str(event)[40:].strip() for event in told if event.kind == "finish"]
+    assert sorted(ends) == ["node a", "node b", "node c"]
     walk = list(steps(lambda listener: set_up(fork(), soonest, listener)))
     held = next(step for step in walk if step.event.kind == "dispatch" and step.event.job == 2)
     assert "GPUs: 2… 1…" in str(held) and (3.0, "data", 2) not in held.future

@@ -201,3 +201,13 @@ def test_a_roofline_needs_no_table_of_the_gpu():
         cg.llm.Offered(5), cg.llm.Service(2, 2, gpu="b200"), Roofline(2250, 8000)
     )
     assert scenario.run("fifo").summary()["goodput_pct"] == 100
+
+
+def test_a_listing_tells_when_a_request_starts_and_ends():
+    requests = cg.llm.RequestList([0.0, 1.0], [100, 100], [10, 10], [1.0, 1.0])
+    told = []
+    scenario = cg.llm.Scenario(requests)
+    cg.simulate(scenario, scenario.default_policies()[0], 0, listener=told.append)
+    words = {"start": "s of wait", "finish": "s after its arrival", "submit": "weight 1"}
+    found = [(event.kind, str(event)) for event in told if event.kind in words]
+    assert len(found) == 6 and all(text.endswith(words[kind]) for kind, text in found)

@@ -14,6 +14,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.timeline import CLAIM, PHASES
 from cgrsp_simpy.plots.style import EXECUTING, IDLE
+from cgrsp_simpy.rental.record import Totals
 
 
 @pytest.fixture
@@ -170,3 +171,19 @@ def test_rows_have_each_column_of_their_log_once(tmp_path):
     assert list(row)[-5:] == ["slots", "job_id", "user", "log_slots", "line"]
     assert list(row.values())[-5:] == ["0", "x7", "ann", "2", "2"]
     assert (other["job_id"], other["deadline_class"] in ("tight", "loose")) == ("x8", True)
+
+
+def test_sums_do_not_depend_on_the_parts_that_records_come_in():
+    scenario = cg.day("hectic", jobs=60)
+    jobs = cg.simulate(scenario, "fifo", 1).jobs
+    columns = {name: np.asarray(jobs[name]) for name in jobs.dtype.names}
+    columns["finish_s"] = columns["finish_s"] + 9 * 3600  # some are late, of both classes
+    parts = [{name: own[part::3] for name, own in columns.items()} for part in range(3)]
+    whole, added = (Totals.of(scenario.workload.classes) for _ in range(2))
+    whole.add(columns)
+    for part in parts:
+        added.add(part)
+    assert all(own.missed for own in whole.by_class)
+    for own, other in zip(whole.by_class, added.by_class):
+        assert own[:3] == other[:3] and own[3:] == pytest.approx(other[3:])
+    assert (whole.completed, whole.missed) == (added.completed, added.missed)

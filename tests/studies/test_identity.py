@@ -118,6 +118,13 @@ USES = {
         "from helper import Parent\n\nclass Rule(Parent):\n    name = 'rule'\n\nrule = Rule()\n"
     ),
     "a method": "from helper import Parent\n\nrule = Parent().__call__\n",
+    "a function within": (
+        "from helper import order\n\n"
+        "def rule(view):\n"
+        "    def ordered():\n"
+        "        return order(view.queue)\n\n"
+        "    return zip(ordered(), view.idle)\n"
+    ),
     "cached": (
         "from helper import order\n"
         "import functools\n\n"

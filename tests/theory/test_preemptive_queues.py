@@ -150,6 +150,9 @@ def test_formulas_where_they_meet():
     one = mg1_srpt(0.08, [10.0], [1.0])[0]  # all jobs alike: first come, first served
     assert one == pytest.approx(10 + mg1(0.08, 0.1, 0.0).wait_s)
     assert mg1_preemptive([0.08], [10.0], [200.0])[0] == pytest.approx(10 / (1 - 0.8))  # M/M/1
+    # two classes of M/M/1 with one mean: the second's is 10 / ((1 - .3) (1 - .8))
+    both = mg1_preemptive([0.03, 0.05], [10.0] * 2, [200.0] * 2)
+    assert both == pytest.approx([10 / 0.7, 10 / (0.7 * 0.2)])
     assert mg1_ps(0.08, 10.0, [10.0])[0] == pytest.approx(50)
     assert np.isinf(mg1_srpt(0.2, [10.0], [1.0])).all()
     assert np.isinf(mg1_ps(0.2, 10.0, 10.0))

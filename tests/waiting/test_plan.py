@@ -228,3 +228,9 @@ def test_the_same_seed_gives_the_same_plan_to_the_bit():
     jobs = month(7)
     one, again = (plan(jobs, HALF_HOUR, sizes=M5, seed=3) for _ in range(2))
     assert repr(one) == repr(again)  # equal by ==, too, but for NaN
+
+
+def test_a_wait_of_just_the_limit_keeps_it():
+    waits_s = np.array([0.0, 1800.0, 1800.1])
+    assert Limit.read("p95=30min").used(waits_s).tolist() == [0, 0, 1]
+    assert Limit.read("mean=30min").used(waits_s).tolist() == pytest.approx([0, 1, 1800.1 / 1800])

@@ -114,7 +114,7 @@ def test_a_rule_online_has_its_own_name_unless_it_is_given_one():
 def test_times_of_its_own_are_what_the_engine_carries_out_and_a_policy_sees():
     """The GPU that is slow for the first task is the fast one for the second, and holds it alone."""
     instance = Instance(
-        (), [0, 0], [3, 2], [1, 1], [0, 0], (FAST, SLOW), times_s=[[3, 9], [np.inf, 2]]
+        (), [0, FAST.memory_gb], [3, 2], [1, 1], [0, 0], (FAST, SLOW), times_s=[[3, 9], [np.inf, 2]]
     )
     seen = []
 

@@ -61,6 +61,7 @@ def test_the_bill_is_the_sum_of_its_rows_which_are_those_of_the_simulation(billi
     size = Size("four", 4, 0.0, 4.0, **BILLING[billing], reserved_1y_per_h=1.5)
     jobs = month(3, 400, cores=True)
     search = Search(jobs, (size,), Prices(), Limit.read(HALF_HOUR), None, 0.0, 0)
+    assert search.first("sww").wait_s == 1800 - size.boot_s  # what boots has its wait before it
     made, spot = waiting_policy(policy), billing == "spot"
     wait_s, money, goes = search.rows((5,), made, spot)
     done = simulated(Scenario(jobs, made, (size,) * 5, sizes=(size,)), keep=True).jobs

@@ -10,7 +10,15 @@ import pytest
 from scipy import integrate, special, stats
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.queueing import erlang_b, erlang_c, mg1, mgc, mmc, mmc_patience
+from cgrsp_simpy.analysis.queueing import (
+    _integrals,
+    erlang_b,
+    erlang_c,
+    mg1,
+    mgc,
+    mmc,
+    mmc_patience,
+)
 
 
 def test_textbook_values():
@@ -156,3 +164,11 @@ def test_bad_input_is_named(call, words):
     with pytest.raises(cg.InputError) as caught:
         call()
     assert all(word in str(caught.value) for word in words)
+
+
+@pytest.mark.parametrize("d", [-9e-6, 9e-6])
+def test_integrals_by_series_are_those_by_quadrature(d):
+    found = _integrals(np.array([d]), 10.0, np.ones(1))
+    for power, value in enumerate(found):
+        exact = integrate.quad(lambda x, n=power: x**n * math.exp(d * x), 0, 10)[0]
+        assert value == pytest.approx(exact, rel=1e-8)

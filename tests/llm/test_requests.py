@@ -63,6 +63,7 @@ ONE = RequestList([0], [10], [1], [1])
         (lambda: replace(ONE, prompt_tokens=[1e16]), "a whole number from 1 to 1e+15"),
         (lambda: replace(ONE, weight=[1, 1]), "shape of weight(=(2,)) must be (1,)"),
         (lambda: replace(ONE, request_names="ab"), "request_names(='ab') must be a list"),
+        (lambda: replace(ONE, request_names=["a", "b"]), "number of request_names(=2) must be 1"),
         (lambda: Offered(0), "requests(=0) must be a whole number >= 1"),
         (lambda: Offered(rate_per_s=0), "rate_per_s(=0) must be a number > 0"),
         (lambda: Offered(prompt_tokens=0.5), "prompt_tokens(=0.5) must be a number >= 1"),

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import simpy
+from simpy.events import PENDING
 
+from cgrsp_simpy.engine.events import job_id
+from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.timeline import CLAIM, PHASES
 
 if TYPE_CHECKING:
@@ -24,6 +27,24 @@ Part = tuple[int, float]
 """
 
 
+class Listeners(list[Any]):
+    """Callbacks of a claim, which records that somebody has waited for it.
+
+    A claim can be answered before its process waits for it (`yield timeout(5)`, then
+    `yield claim`); the answer is then delivered when the process first waits.
+    """
+
+    __slots__ = ("claim",)
+    claim: Claim
+
+    def append(self, callback: Any) -> None:
+        claim = self.claim
+        claim.heard = True
+        list.append(self, callback)
+        if claim.answer is not PENDING:
+            claim.succeed(claim.answer)
+
+
 class Claim(simpy.Event):
     """A job's wish for places, in SimPy's idiom.
 
@@ -34,7 +55,8 @@ class Claim(simpy.Event):
     Yielded, it gives itself once places are granted, or None when the job's patience
     ends. On the way out they are released; a claim that was not granted is withdrawn.
     Whoever loses its places before (`run.down`, a policy that suspends) is interrupted,
-    inside the block.
+    inside the block. A block that ends without anybody having waited for the claim
+    raises InputError.
 
     job: whose it is. granted: what the policy answered; None until then. parts: number
     and amount of each place that is granted. granted_s, started_s: when places were
@@ -46,25 +68,51 @@ class Claim(simpy.Event):
     terms: Any = None
     granted_s = started_s = math.nan
     phases: Sequence[tuple[str, float]] = ()
-    started = revoked = False
+    started = revoked = heard = False
+    # what a process hears that first waits after the decision
+    answer: Any = PENDING
+    # the event that ends the patience of its job, while one is scheduled
+    patience: simpy.Event | None = None
 
     def __init__(
         self, run: Simulation, job: Any, patience_s: float, starts: bool
     ) -> None:
-        self.env, self.callbacks = run.env, []  # as simpy.Event sets them
+        listeners = Listeners()
+        listeners.claim = self
+        self.env, self.callbacks = run.env, listeners  # as simpy.Event sets them
         self.run, self.job, self.patience_s, self.starts = run, job, patience_s, starts
         self.process = run.env._active_proc
 
     def start(self) -> None:
         """Request the places: they have been the job's own since the grant, so that
         there is no wait.
+
+        Raises InputError before the grant, after the release, and the second time.
         """
+        if self.started or self not in self.run.holding:
+            raise InputError(f"claim.start() of job {job_id(self.job)} {self._why()}")
         self.started_s = self.env._now
         self.started, resources = True, self.run.places
         for number, amount in self.parts:
             resources[number].acquire(self, amount)
         if self.run.listener:
             self.run.tell("start", self, self.run.model.says("start", self))
+
+    def _why(self) -> str:
+        """Why the places cannot be requested now."""
+        if self.started:
+            return (
+                "is called, but its places are requested already; to request them"
+                " later than at the grant, use run.claim(job, start=False)"
+            )
+        if self.granted is None:
+            return "is called before its grant: `yield claim` first"
+        return "is called after its places were released"
+
+    def begin(self) -> None:
+        """Start, unless the job has left before it heard of the grant."""
+        if self in self.run.holding:
+            self.start()
 
     def phase(self, name: str, at_s: float | None = None) -> None:
         """From a time on, now unless given, the time at the places is of this phase."""
@@ -82,6 +130,11 @@ class Claim(simpy.Event):
         # else a run that has failed discards its lives, or Ctrl-C ends it at any line
         if kind is None or issubclass(kind, Exception):
             self.run.leave(self)
+        if kind is None and not (self.heard or self.revoked):
+            raise InputError(
+                f"job {job_id(self.job)} leaves the block of its claim without having"
+                " waited for the grant: `with run.claim(job) as claim: yield claim`"
+            )
 
 
 Held = tuple[Any, Sequence[Part], float, float, float, Sequence[tuple[str, float]]]

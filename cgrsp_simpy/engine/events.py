@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from heapq import heapify, heappush
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simpy
-from simpy.events import EventPriority
+from simpy.core import BoundClass
+from simpy.events import NORMAL, EventPriority
+
+from cgrsp_simpy.model.checks import InputError
 
 
 class Event(NamedTuple):
@@ -71,6 +75,58 @@ AFTER_ALL_ELSE = EventPriority(2)
 AT_LAST = EventPriority(3)
 
 
+INFINITE = math.inf
+
+
+class Timeout(simpy.Timeout):
+    """A timeout whose delay is a finite number of seconds, at least 0."""
+
+    def __init__(self, env: simpy.Environment, delay: float, value: Any = None) -> None:
+        try:
+            if not 0 <= delay < INFINITE:
+                raise TypeError
+        except TypeError:
+            raise InputError(
+                f"timeout({delay!r}) must be a finite number of seconds, at least 0;"
+                " to wait without a time limit, yield an event such as run.env.event()"
+            ) from None
+        # what simpy.Timeout does, without its calls: there are three timeouts per job
+        self.env, self.callbacks, self._delay = env, [], delay
+        self._ok, self._value = True, value
+        heappush(env._queue, (env._now + delay, NORMAL, next(env._eid), self))
+
+
+class Environment(simpy.Environment):
+    """SimPy's environment, with timeouts that are checked and can be cancelled."""
+
+    if TYPE_CHECKING:
+
+        def timeout(self, delay: float = 0, value: Any = None) -> Timeout: ...
+    else:
+        timeout = BoundClass(Timeout)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cancelled: set[simpy.Event] = set()
+
+    def cancel(self, event: simpy.Event) -> None:
+        """Make a scheduled event without effect.
+
+        Its entry leaves the event list at the latest when half of the entries are
+        cancelled, so that the list stays proportional to what can still happen.
+        """
+        if event.callbacks is None:
+            return
+        event.callbacks.clear()
+        cancelled, queue = self._cancelled, self._queue
+        cancelled.add(event)
+        if len(cancelled) > 64 and 2 * len(cancelled) > len(queue):
+            # the order of the entries is total, so that rebuilding the heap keeps it
+            queue[:] = [entry for entry in queue if entry[3] not in cancelled]
+            heapify(queue)
+            cancelled.clear()
+
+
 class Bell(simpy.Event):
     """Wakes the dispatcher, after everything else of the instant, as often as rung."""
 
@@ -99,7 +155,7 @@ class Alarm:
 
     most = 100_000
 
-    def __init__(self, env: simpy.Environment, ring: Callable[[], None]) -> None:
+    def __init__(self, env: Environment, ring: Callable[[], None]) -> None:
         self.env, self._ring, self.in_a_row = env, ring, 0
         self.timeout: simpy.Event | None = None
 
@@ -112,7 +168,8 @@ class Alarm:
     def stop(self) -> None:
         """A decision is made, or nobody waits: the alarm that was set is none."""
         if self.timeout is not None:
-            self.timeout.callbacks, self.timeout = [], None
+            self.env.cancel(self.timeout)
+            self.timeout = None
 
     def _end(self, _: simpy.Event) -> None:
         self.timeout = None

@@ -22,6 +22,7 @@ from cgrsp_simpy.engine.events import (
     AFTER_ALL_ELSE,
     Alarm,
     Bell,
+    Environment,
     Event,
     Listener,
     Patience,
@@ -63,6 +64,21 @@ class Life(simpy.Process):
     dispatch_s = start_s = math.nan
     finish_s: float | None = None
     notes: Sequence[Any] = ()
+
+
+INVALID = "Invalid yield value"  # so begins SimPy's message
+
+
+def _copied(policy: Any) -> Any:
+    """A copy of a policy, so that its memory is fresh; InputError if it has none."""
+    try:
+        return copy.deepcopy(policy)
+    except Exception as error:
+        raise InputError(
+            f"policy {policy_name(policy)!r} cannot be copied for a run"
+            f" ({type(error).__name__}: {error}); keep files, locks and generators out"
+            " of its attributes, or pass a function"
+        ) from None
 
 
 MANY = 100_000  # events in which jobs wait, and nothing changes
@@ -126,7 +142,7 @@ class Simulation:
         listener: Listener | None = None,
         plan: Any = None,
     ) -> None:
-        env = self.env = simpy.Environment()
+        env = self.env = Environment()
         self.timeout, self.plan = env.timeout, plan
         self.model, self.seed, self.listener = model, seed, listener
         self.luck: dict[Any, Any] = {}
@@ -153,12 +169,12 @@ class Simulation:
             int, list[float]
         ] = {}  # by number: how often, and what is withheld
         self._jobs: dict[Any, Life] = {}  # that live
-        self._alive, self._background = (
-            1,
-            False,
-        )  # the source, lives and processes that count
+        # the source, lives and processes that count; the run ends with the last
+        self._alive = 1
+        # calls of `resumed` whose work has not begun: the calling process and the job
+        self._unstarted: dict[object, tuple[Any, Any]] = {}
         self._rule = policy
-        self.policy, self.name = copy.deepcopy(policy), policy_name(policy)
+        self.policy, self.name = _copied(policy), policy_name(policy)
         self.hears_all = any(
             getattr(policy, name, False) for name in ("asks_on_arrival", "suspends")
         )
@@ -175,9 +191,8 @@ class Simulation:
         model.set_up(self)
         for process in model.processes(self):
             self.process(process)
-        env.process(
-            self._source(model.arrivals(Draw(seed)) if drawn is None else drawn)
-        )
+        arrivals = model.arrivals(Draw(seed)) if drawn is None else drawn
+        self._arriving = env.process(self._source(arrivals))
 
     # ---- for lives and processes ----
 
@@ -219,13 +234,19 @@ class Simulation:
             if self._rung:
                 self._impatient.append(claim)
             else:
-                Patience(claim, self._give_up)
+                claim.patience = Patience(claim, self._give_up)
         return claim
 
     def resumed(self, job: Hashable, work_s: float) -> Process:
-        """Claims until so many seconds of work are done, however often interrupted;
+        """Claim until so many seconds of work are done, however often interrupted;
         `yield from` it.
         """
+        call = object()
+        self._unstarted[call] = self.env.active_process, job
+        return self._resumed(call, job, work_s)
+
+    def _resumed(self, call: object, job: Hashable, work_s: float) -> Process:
+        del self._unstarted[call]
         left_s = work_s
         while True:
             with self.claim(job) as claim:
@@ -277,8 +298,6 @@ class Simulation:
         if counts:
             self._alive += 1
             process.callbacks.append(self._gone)
-        else:
-            self._background = True
         return process
 
     def ended(self, job: Hashable) -> simpy.Event:
@@ -374,6 +393,8 @@ class Simulation:
 
     def _end(self, life: Any) -> None:
         """A job's life has ended."""
+        if self._unstarted:
+            self._check_resumed()
         if life._ok:  # else by an error, which SimPy raises
             del self._jobs[life.job]
             self.luck.pop(life.job, None)
@@ -394,7 +415,7 @@ class Simulation:
     def _gone(self, _: Any = None) -> None:
         """The source, a life or a counted process has ended; with the last the run."""
         self._alive -= 1
-        if not self._alive and self._background:
+        if not self._alive:
             raise simpy.core.StopSimulation(None)
 
     # ---- the engine's own: claims ----
@@ -447,12 +468,18 @@ class Simulation:
         """
         if claim.revoked:
             return
+        if not (claim.process and claim.process.is_alive):
+            raise self._ended_without(claim)
         claim.revoked, process = True, claim.process
-        assert process is not None, "a claim that no process has made"
-        if claim.callbacks is None:
+
+        def interrupt(_: Any) -> None:
+            if claim in self.holding:  # else it has left before it heard of the grant
+                process.interrupt(cause)
+
+        if claim.callbacks is None or not claim.heard:
             process.interrupt(cause)
         else:
-            claim.callbacks.append(lambda _: process.interrupt(cause))
+            claim.callbacks.append(interrupt)
 
     def _replace(self, old: Claim, claim: Any) -> None:
         """A claim has been granted, or given up, in place of one that may be held."""
@@ -477,6 +504,8 @@ class Simulation:
             self.ring()
 
     def _withdraw(self, claim: Claim) -> None:
+        if claim.patience is not None:
+            self.env.cancel(claim.patience)
         del self.waiting[claim.job]
         self.view.left(claim.job)
         if not self.waiting:
@@ -487,7 +516,10 @@ class Simulation:
         """Patience has ended: a job that still waits leaves."""
         claim: Claim = end.claim
         if self.waiting.get(claim.job) is claim:
-            claim.succeed(None)
+            if claim.heard:
+                claim.succeed(None)
+            else:
+                claim.answer = None
             self._withdraw(claim)
 
     # ---- the engine's own: decisions ----
@@ -508,8 +540,8 @@ class Simulation:
             if self.waiting:  # else all have been withdrawn
                 self._decide(self.env._now)
             for claim in self._impatient:
-                if not claim.triggered:
-                    Patience(claim, self._give_up)
+                if self.waiting.get(claim.job) is claim:
+                    claim.patience = Patience(claim, self._give_up)
             self._impatient.clear()
 
     def _decide(self, now_s: float) -> None:
@@ -560,11 +592,17 @@ class Simulation:
         self._alarm.in_a_row = 0
         self.grants += 1
         self.holding[claim] = None
-        claim.succeed(claim)
-        if (
-            claim.starts
-        ):  # as the life hears of it, so that a step shows what it does then
-            claim.callbacks.insert(0, Claim.start)
+        if claim.patience is not None:
+            self.env.cancel(claim.patience)
+        if claim.heard:
+            claim.succeed(claim)
+            if claim.starts:
+                # as the life hears of it, so that a step shows what it does then
+                claim.callbacks.insert(0, Claim.begin)
+        else:
+            claim.answer = claim
+            if claim.starts:
+                claim.start()
 
     def _wake(self) -> None:
         """The time has come at which the policy asked to be asked again."""
@@ -587,12 +625,15 @@ class Simulation:
         try:
             for _ in range(events):
                 step()
-        except simpy.Interrupt as error:  # which a life has not expected
-            if not isinstance(error.cause, Suspend):
+        except simpy.Interrupt as error:
+            raise self._unexpected(error) from None
+        except RuntimeError as error:
+            if INVALID not in str(error):
                 raise
-            raise self.answers.wrong(
-                f"suspended job {job_id(error.cause.job)};"
-                " this scenario allows no suspension"
+            raise InputError(
+                f"{' '.join(str(error).split())}: a process yields events, such as"
+                " run.timeout(5); another generator, such as run.resumed(job, 5), is"
+                " carried out with `yield from`"
             ) from None
         except (simpy.core.EmptySchedule, simpy.core.StopSimulation):
             self._check_ended()
@@ -607,9 +648,45 @@ class Simulation:
                     f"{MANY:,} events at t = {self.now_s:g} s and no end: a process"
                     f" of {self.model.name} goes on without time"
                 )
-            if not (self.holding or self._alarm.timeout):
+            if self._still > self._still_allowed():
                 self._check_served()
         return True
+
+    def _still_allowed(self) -> float:
+        """Number of events without a change after which the waiting jobs wait for ever.
+
+        No limit while it is certain that a change will come. A resource that is down
+        may come up again; it gets a hundred times as long.
+        """
+        if (
+            self.holding
+            or self._alarm.timeout
+            or self._arriving.is_alive
+            or any(claim.patience_s < math.inf for claim in self.waiting.values())
+        ):
+            return math.inf
+        return MANY * 100 if self.downs else MANY
+
+    def _unexpected(self, error: simpy.Interrupt) -> Exception:
+        """The error of a process that was interrupted and does not handle it."""
+        cause = error.cause
+        if isinstance(cause, Suspend):
+            return self.answers.wrong(
+                f"suspended job {job_id(cause.job)}; this scenario allows no suspension"
+            )
+        # SimPy raises a copy of the process's own error
+        jobs = [
+            life.job for life in self._jobs.values() if life._value is error.__cause__
+        ]
+        who = f"job {job_id(jobs[0])}" if jobs else "a process beside the jobs"
+        by = "" if cause is None else f" ({cause!r})"
+        for place in self.places:
+            if cause is place:
+                by = f", since {place.noun} {place.index} was taken down,"
+        return InputError(
+            f"{who} of {self.model.name} was interrupted{by} and does not handle it:"
+            " `try: yield ...` and `except cg.Interrupt: ...`"
+        )
 
     def _check_served(self) -> None:
         """Raise PolicyError if jobs wait, as nothing is to come that helps them;
@@ -617,16 +694,30 @@ class Simulation:
         """
         for claim in (*self.holding, *self.waiting.values()):
             if not (claim.process and claim.process.is_alive):
-                raise InputError(
-                    f"the life of job {job_id(claim.job)} has ended, and its claim"
-                    " has not: `with run.claim(job) as claim:`"
-                )
+                raise self._ended_without(claim)
         if self.waiting:
             raise self.answers.stuck(self.declared, self.free)
+
+    def _ended_without(self, claim: Claim) -> InputError:
+        """The error of a process that has ended and left its claim."""
+        return InputError(
+            f"the life of job {job_id(claim.job)} has ended, and its claim"
+            " has not: `with run.claim(job) as claim:`"
+        )
+
+    def _check_resumed(self) -> None:
+        """Raise InputError if a process has ended without the work it asked for."""
+        for process, job in self._unstarted.values():
+            if process is None or not process.is_alive:
+                raise InputError(
+                    f"run.resumed({job_id(job)}, ...) was called and not carried out:"
+                    " `yield from run.resumed(job, work_s)`"
+                )
 
     def _check_ended(self) -> None:
         """Raise InputError if a life waits for what never comes."""
         self._check_served()
+        self._check_resumed()
         for job in self._jobs:
             raise InputError(
                 f"the life of job {job_id(job)} has not ended,"

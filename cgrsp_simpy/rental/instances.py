@@ -223,5 +223,5 @@ class Instance:
 
     def _forget(self, kind: str) -> None:
         timeout = self._timeouts.pop(kind, None)
-        if timeout is not None and timeout.callbacks is not None:
-            timeout.callbacks.clear()
+        if timeout is not None:
+            self.run.env.cancel(timeout)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from heapq import heapify, heappush
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simpy
 from simpy.core import BoundClass
 from simpy.events import NORMAL, EventPriority
 
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import InputError, require
 
 
 class Event(NamedTuple):
@@ -53,11 +54,30 @@ class Event(NamedTuple):
 
 
 Listener = Callable[[Event], object]  # called with each event of a run
+LARGEST_ID = 2**63 - 1  # of columns
 
 
-def job_id(job: Any) -> Any:
-    """What listings and messages call a job."""
+def claimant(key: Any) -> Any:
+    """The job of a claim: of a pair such as (job, 2) the first, else the key itself."""
+    return key[0] if type(key) is tuple and len(key) == 2 else key
+
+
+def job_id(key: Any) -> Any:
+    """The number of the job of a claim, in records, listings and messages."""
+    job = claimant(key)
     return getattr(job, "id", job)
+
+
+def check_id(owner: str, number: Any, whole: bool) -> None:
+    """Raise InputError for the number of a job or claim that cannot be recorded.
+
+    whole: whether fractions are refused; of a claim's number the whole part is
+    recorded, such as 3 for 3.25, a part of job 3.
+    """
+    right = isinstance(number, Real) and -LARGEST_ID <= number <= LARGEST_ID  # type: ignore[operator]
+    kind = "a whole number" if whole else "a number"
+    allowed = f"{kind} of at most 64 bits (a job is its number, or has it as `id`)"
+    require(right and not (whole and number % 1), f"number of {owner}", number, allowed)
 
 
 def policy_name(policy: Any) -> str:

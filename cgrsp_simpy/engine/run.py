@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from cgrsp_simpy.engine.model import Model
 
+PLACES = "places"  # the column of `Run.rows` that lists a job's places
 BLOCK = 8192  # rows that are summed at a time
 TIMES = ("submit_s", "dispatch_s", "start_s", "finish_s")
 KINDS = dict.fromkeys(TIMES, "f8")
@@ -74,6 +76,31 @@ class Records:
         # of a job of which nothing was noted
         self.blank = tuple(_blank(np.dtype(kind)) for kind in model.columns.values())
         self._rows: list[tuple[Any, ...]] = []
+        self._model = model
+        self._attributes: tuple[str, ...] = ()  # of the jobs
+        self._tuples = True  # whether all are tuples
+
+    def check(self, job: Any) -> None:
+        """Raise InputError for a job whose attributes would overwrite other columns, or
+        are not those of the jobs before it.
+        """
+        own, name = attributes(job), self._model.name
+        if self._attributes and own != self._attributes:
+            raise InputError(
+                f"job {job!r} of {name} has the attributes {', '.join(own)}; the jobs"
+                f" before it have {', '.join(self._attributes)}: all must have the same"
+            )
+        names, self._attributes = column_names(own), own
+        self._tuples = self._tuples and isinstance(job, tuple)
+        times = TIMES["submit_s" in names :]
+        taken = Counter([*names, *times, *self._own, PLACES])
+        for column in [name for name, number in taken.items() if number > 1]:
+            owner = "the jobs" if column in own else "columns"
+            others = dict.fromkeys(["job", *TIMES, *self._own, PLACES])
+            raise InputError(
+                f"{owner} of {name} cannot contain {column!r}: there is a column of"
+                f" that name already (taken: {', '.join(others)})"
+            )
 
     @property
     def number(self) -> int:
@@ -94,14 +121,12 @@ class Records:
         self._closed += len(jobs)
         self._rows = []
         first = jobs[0]
-        if hasattr(first, "_fields"):
-            own, values = first._fields, [*zip(*jobs)]
+        own = attributes(first)
+        if self._tuples:
+            values = [*zip(*jobs)]
         else:  # a job without an id is one
-            own = (
-                [item.name for item in fields(first)] if is_dataclass(first) else ["id"]
-            )
             values = [tuple(getattr(job, name, job) for job in jobs) for name in own]
-        names = ["job" if name == "id" else name for name in own]
+        names = column_names(own)
         skipped, found = "submit_s" in names, {}
         names += *TIMES[skipped:], *self._own
         for name, column in zip(names, (*values, *times[skipped:])):
@@ -117,6 +142,18 @@ class Records:
         self.tally.add(jobs)
         if self.blocks is not None:
             self.blocks.append(list(jobs.values()))
+
+
+def attributes(job: Any) -> tuple[str, ...]:
+    """The names of a job's fields; "id" alone for a number."""
+    if hasattr(job, "_fields"):
+        return tuple(job._fields)
+    return tuple(item.name for item in fields(job)) if is_dataclass(job) else ("id",)
+
+
+def column_names(names: Iterable[str]) -> list[str]:
+    """The columns of a job's fields."""
+    return ["job" if name == "id" else name for name in names]
 
 
 def _blank(kind: np.dtype[Any]) -> Any:

@@ -20,12 +20,15 @@ from cgrsp_simpy.engine.answers import Answers
 from cgrsp_simpy.engine.claim import Claim, Held
 from cgrsp_simpy.engine.events import (
     AFTER_ALL_ELSE,
+    LARGEST_ID,
     Alarm,
     Bell,
     Environment,
     Event,
     Listener,
     Patience,
+    check_id,
+    claimant,
     delay_until,
     job_id,
     policy_name,
@@ -222,6 +225,9 @@ class Simulation:
                 f"job {job_id(job)} claims while a claim of its own waits:"
                 " one at a time, or of a pair such as (job, 2)"
             )
+        number = getattr(job, "id", job)
+        if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
+            check_id("a claim", job_id(job), whole=False)
         claim = self.waiting[job] = Claim(self, job, patience_s, start)
         if instead_of is not None:
             claim.callbacks.append(lambda granted: self._replace(instead_of, granted))
@@ -354,7 +360,7 @@ class Simulation:
     def _source(self, arrivals: Iterable[Any]) -> Process:
         """Start the life of each job when it arrives."""
         env, model, jobs, end = self.env, self.model, self._jobs, self._end
-        before_s = 0.0
+        before_s, kind = 0.0, None
         for arrival in arrivals:
             try:
                 at_s, job = arrival[0], arrival[1]
@@ -366,6 +372,12 @@ class Simulation:
                     f"arrivals() of {model.name} gave {arrival!r}, which is no pair of"
                     f" a second, from {before_s:g} on, and a job that can be hashed"
                 )
+            number = getattr(job, "id", job)
+            if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
+                check_id(f"a job of {model.name}", number, whole=True)
+            if type(job) is not kind:
+                kind = type(job)
+                self.records.check(job)
             if at_s > env._now:
                 delay_s = delay_until(env._now, at_s)
                 yield env.timeout(delay_s, ("submit", getattr(job, "id", job)))
@@ -426,14 +438,17 @@ class Simulation:
             if self.waiting.get(claim.job) is claim:
                 self._withdraw(claim)
             return
-        now_s, parts, life = self.env._now, claim.parts, self._jobs.get(claim.job)
+        now_s, parts = self.env._now, claim.parts
+        life = self._jobs.get(claim.job)
+        if life is None:
+            life = self._jobs.get(claimant(claim.job))
         if self.listener and claim.started and not claim.revoked:
             self.tell("finish", claim, self.model.says("finish", claim))
         del self.holding[claim]
         if life is not None and (claim.started or claim.revoked):  # else not taken up
-            if life.dispatch_s != life.dispatch_s:
+            if not life.dispatch_s <= claim.granted_s:
                 life.dispatch_s = claim.granted_s
-            if life.start_s != life.start_s:
+            if life.start_s != life.start_s or claim.started_s < life.start_s:
                 life.start_s = claim.started_s
         held_s = now_s - claim.granted_s
         for number, amount in parts:
@@ -695,7 +710,8 @@ class Simulation:
         for claim in (*self.holding, *self.waiting.values()):
             if not (claim.process and claim.process.is_alive):
                 raise self._ended_without(claim)
-        if self.waiting:
+        # a process beside the jobs may wait for ever: the run ends with the jobs
+        if self.waiting and self._alive:
             raise self.answers.stuck(self.declared, self.free)
 
     def _ended_without(self, claim: Claim) -> InputError:

@@ -75,7 +75,7 @@ def _bands(bands: Bands, tick_s: float) -> dict[str, Any]:
 
 
 def _run(run: Drawn, timeline: Timeline, tick_s: float) -> dict[str, Any]:
-    visits = np.sort(timeline.visits, order=["ready_s", "job"])
+    visits = _visits(timeline)
     kinds = kind_colours(timeline.kinds.get(job, PHASES[1]) for job in visits["job"].tolist()) or {
         PHASES[1]: EXECUTING
     }
@@ -95,6 +95,19 @@ def _run(run: Drawn, timeline: Timeline, tick_s: float) -> dict[str, Any]:
         "bars": _bars(timeline, row, found, list(phases), tick_s),
         "why": reasons and _why(reasons, row, tick_s),
     }
+
+
+def _visits(timeline: Timeline) -> np.ndarray:
+    """Visits in order, and one of each process beside the jobs that had claims."""
+    claims, known = timeline.claims, timeline.visits
+    others = claims[~np.isin(claims["job"], known["job"])]
+    ids, of = np.unique(others["job"], return_inverse=True)
+    visits = np.zeros(len(ids), known.dtype)
+    visits["job"], visits["ready_s"], visits["due_s"] = ids, np.inf, np.nan
+    np.minimum.at(visits["ready_s"], of, others["from_s"])
+    np.maximum.at(visits["end_s"], of, others["to_s"])
+    visits["granted_s"] = visits["ready_s"]
+    return np.sort(np.concatenate([known, visits]), order=["ready_s", "job"])
 
 
 def _why(reasons: Reasons, row: Mapping[int, int], tick_s: float) -> dict[str, Any]:

@@ -1,13 +1,19 @@
 """The engine by itself: claims to slots and pools, patience, wakes, places that are taken away, suspension."""
 
 import gc
+import math
+from collections import namedtuple
+from dataclasses import dataclass, make_dataclass
+from typing import ClassVar, NamedTuple
 
+import numpy as np
 import pytest
 from engine.bench import Bench, one_each
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import Alarm
 from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
+from cgrsp_simpy.plots.player import encoded
 
 
 def two_each(view):
@@ -247,3 +253,178 @@ def test_a_job_is_suspended_once():
 def test_a_seed_that_is_none_is_refused(seed):
     with pytest.raises(cg.InputError, match=r"seed\(=.*\) must be a whole number >= 0"):
         cg.day("quiet").run("fifo", seed)
+
+
+# ---- claims by processes beside the jobs ----
+
+
+@dataclass(frozen=True)
+class Maintained(cg.Model):
+    """Jobs of 10 s on slots that a crew claims, too, as `claimant`, for 3 s each time."""
+
+    jobs: int = 3
+    slots: int = 2
+    claimant: object = -1
+    from_s: float = 4.0
+
+    def places(self):
+        return cg.slots(self.slots)
+
+    def arrivals(self, draw):
+        return ((float(job), job) for job in range(self.jobs))
+
+    def life(self, run, job):
+        with run.claim(job) as claim:
+            yield claim
+            yield run.timeout(10.0)
+
+    def processes(self, run):
+        def crew():
+            yield run.timeout(self.from_s)
+            while True:
+                with run.claim(self.claimant) as claim:
+                    yield claim
+                    yield run.timeout(3.0)
+
+        return [crew()]
+
+
+def jobs_first(view):
+    """Jobs have precedence over a crew, whose number is negative."""
+    return [*zip([job for job in view.queue if job >= 0], view.free)]
+
+
+def test_a_run_ends_with_its_jobs_though_a_crew_still_waits():
+    run = cg.simulate(Maintained(), jobs_first)
+    assert run.jobs["finish_s"].tolist() == [10, 11, 20]
+    assert run.claims["job"].tolist() == [0, 1, 2]
+
+
+def test_a_job_that_waits_for_ever_is_still_an_error_beside_a_crew():
+    with pytest.raises(PolicyError, match="left 4 jobs waiting, job 0, job 1, job 2"):
+        cg.simulate(Maintained(), hold)
+
+
+@pytest.mark.parametrize(
+    ("claimant", "number"), [(-1, -1), ((0, 2), 0), (np.int64(7), 7), (2.25, 2)]
+)
+def test_claims_beside_the_jobs_are_in_claims_timeline_and_pictures(claimant, number):
+    model = Maintained(claimant=claimant)
+    run = cg.simulate(model, "first")
+    crew = run.claims[(run.claims["job"] == number) & (run.claims["from_s"] >= 11)]
+    assert crew[["place", "from_s", "to_s"]].tolist() == [(1, 11, 14), (1, 14, 17), (1, 17, 20)]
+    assert run.timeline.claims.tolist() == run.claims.tolist()
+    assert cg.plots.gantt(run).get_xlabel()
+    bars = encoded([run], {})["runs"][0]
+    shown = np.cumsum(bars["jobs"]["job"])[bars["bars"]["job"]].tolist()
+    assert sorted(shown) == run.claims["job"].tolist()
+    assert [row["job"] for row in run.rows()] == [0, 1, 2]
+    assert any("start" in str(step) for step in cg.step_through(model, "first", 0))
+
+
+@pytest.mark.parametrize("claimant", ["crew", ("crew", 2), None, math.nan, 2**63, (0, 1, 2)])
+def test_a_claim_without_a_number_is_refused_when_it_is_made(claimant):
+    with pytest.raises(cg.InputError, match=r"^number of a claim\(=.*must be a number of at most"):
+        cg.simulate(Maintained(claimant=claimant), "first")
+
+
+@pytest.mark.parametrize("job", ["a", (0, 2), 1.5, None, 2**63])
+def test_a_job_without_a_whole_number_is_refused_when_it_arrives(job):
+    class Odd(Maintained):
+        def arrivals(self, draw):
+            return [(0.0, job)]
+
+    with pytest.raises(cg.InputError, match=r"^number of a job of odd\(=.*must be a whole number"):
+        cg.simulate(Odd(), "first")
+
+
+def test_the_first_claim_of_a_job_counts_also_if_it_is_of_a_pair():
+    class Nested(Maintained):
+        def processes(self, run):
+            return ()
+
+        def life(self, run, job):
+            with run.claim((job, 1)) as first:
+                yield first
+                yield run.timeout(1.0)
+                with run.claim((job, 2)) as second:
+                    yield second
+                    yield run.timeout(1.0)
+
+    run = cg.simulate(Nested(jobs=1), "first")
+    assert run.jobs[["dispatch_s", "start_s", "finish_s"]].tolist() == [(0, 0, 2)]
+    assert run.claims[["job", "place", "from_s", "to_s"]].tolist() == [(0, 1, 1, 2), (0, 0, 0, 2)]
+
+
+# ---- columns of jobs ----
+
+
+class Plain(NamedTuple):
+    id: int
+    work_s: float
+
+
+class Extra(NamedTuple):
+    id: int
+    extra: str
+
+
+@dataclass(frozen=True)
+class Listed(cg.Model):
+    listed: tuple[object, ...] = ()
+
+    def places(self):
+        return cg.slots(1)
+
+    def arrivals(self, draw):
+        return enumerate(self.listed)
+
+    def life(self, run, job):
+        with run.claim(job) as claim:
+            yield claim
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        (Plain(0, 1.0), Extra(1, "x")),
+        (Extra(0, "x"), Plain(1, 1.0)),
+        (0, Plain(1, 1.0)),
+        (Plain(0, 1.0), 1),
+    ],
+)
+def test_jobs_with_other_attributes_than_those_before_are_refused(listed):
+    with pytest.raises(cg.InputError, match=r"of listed has the attributes .* all must have the"):
+        cg.simulate(Listed(listed), "first")
+
+
+@pytest.mark.parametrize("name", ["dispatch_s", "start_s", "finish_s", "places", "job", "noted"])
+@pytest.mark.parametrize("kind", [namedtuple, make_dataclass])
+def test_an_attribute_of_a_job_that_would_be_overwritten_is_refused(kind, name):
+    class Noted(Listed):
+        columns: ClassVar = {"noted": "f8"}
+
+    options = {"frozen": True} if kind is make_dataclass else {}
+    job = kind("Own", ["id", name], **options)(0, 1.0)
+    with pytest.raises(cg.InputError, match=f"the jobs of noted cannot contain '{name}'"):
+        cg.simulate(Noted((job,)), "first")
+
+
+@pytest.mark.parametrize("name", ["submit_s", "finish_s", "job", "places"])
+def test_a_column_of_a_model_that_would_overwrite_another_is_refused(name):
+    class Noted(Listed):
+        columns: ClassVar = {name: "f8"}
+
+    with pytest.raises(cg.InputError, match=f"columns of noted cannot contain '{name}'"):
+        cg.simulate(Noted((0,)), "first")
+
+
+def test_jobs_of_several_classes_with_the_same_attributes_are_rows_of_one_table():
+    other = make_dataclass("Other", ["id", "work_s"], frozen=True)
+    run = cg.simulate(Listed((Plain(0, 1.0), other(1, 2.0), Plain(2, 3.0))), "first")
+    assert run.jobs[["job", "work_s"]].tolist() == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_a_job_may_bring_its_own_time_of_submission():
+    job = namedtuple("Own", ["id", "submit_s"])(0, -5.0)
+    assert cg.simulate(Listed((job,)), "first").jobs["submit_s"].tolist() == [-5.0]

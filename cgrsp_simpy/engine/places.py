@@ -4,6 +4,7 @@ each is a SimPy resource.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
@@ -13,6 +14,40 @@ import simpy
 from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, require
 
 Kind = TypeVar("Kind", covariant=True)
+
+DIGITS = 9
+TOLERANCE = 10.0**-DIGITS
+"""Amounts of a place that differ by less are equal: floating point adds fractions with
+rounding errors.
+"""
+
+
+def settled(amount: float, size: float) -> float:
+    """What is left of a place: exactly nothing or all of it, if only rounding errors
+    of fractions separate it from that.
+
+    The tolerance grows with the size, as rounding errors do, but stays far below 1, so
+    that whole amounts are exact.
+    """
+    tolerance = TOLERANCE * min(max(size, 1.0), 1e6)
+    for exact in (0.0, size):
+        if abs(amount - exact) <= tolerance:
+            return exact
+    return amount
+
+
+def rounded_up(amount: float) -> float:
+    """An amount that is free, for `free >= need`: a fraction is rounded up within the
+    tolerance, so that no rounding error makes it too small.
+    """
+    scale = 10.0**DIGITS
+    return max(amount, math.ceil(amount * scale - 1e-3) / scale)
+
+
+def without_noise(amount: float) -> float:
+    """An amount that is needed; 0.3 for 0.1 + 0.2, whose rounding error is removed."""
+    near = round(amount, DIGITS)
+    return near if abs(near - amount) < TOLERANCE / 1000 else amount
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,12 +213,16 @@ class Pool(simpy.Container):
 
     def acquire(self, claim: Any, amount: float) -> None:
         """Take an amount, which has been promised, as SimPy does, but for its event."""
-        assert amount <= self._level, "room was promised to two jobs"
-        self._level -= amount
+        level = self._level - amount
+        if level % 1:
+            level = settled(level, self.size)
+        assert level >= 0, "room was promised to two jobs"
+        self._level = level
 
     def give_back(self, claim: Any, amount: float) -> None:
         """Put an amount back, as SimPy does, but for its event: nobody waits for it."""
-        self._level += amount
+        level = self._level + amount
+        self._level = settled(level, self.size) if level % 1 else level
 
 
 Resource = Slot | Pool  # a place in a run

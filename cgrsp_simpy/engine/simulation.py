@@ -33,7 +33,7 @@ from cgrsp_simpy.engine.events import (
     job_id,
     policy_name,
 )
-from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.engine.places import Place, settled
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.model.checks import InputError, check_number, require
 from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
@@ -455,10 +455,14 @@ class Simulation:
             if claim.started:
                 self.places[number].give_back(claim, amount)
             self.held_s[number] += amount * held_s
-            if number in self.downs:
-                self.downs[number][1] += amount
+            down = self.downs.get(number) if self.downs else None
+            left = amount + (self.free[number] if down is None else down[1])
+            if left != 1 and left % 1:
+                left = settled(left, self.declared[number].size)
+            if down is not None:
+                down[1] = left
             elif amount > 0:
-                self.free[number] += amount
+                self.free[number] = left
                 self.mask |= 1 << number
                 self.view.opened(number)
         self.view.freed(claim)
@@ -593,7 +597,10 @@ class Simulation:
         try:
             claim.parts = self.view.granted(claim, chosen)
             for number, amount in claim.parts:
-                left = free[number] = free[number] - amount
+                left = free[number] - amount
+                if left and left % 1:
+                    left = settled(left, self.declared[number].size)
+                free[number] = left
                 if left <= 0:
                     if left < 0:
                         raise PlaceError(

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.events import job_id
-from cgrsp_simpy.engine.places import Place, Places
+from cgrsp_simpy.engine.places import (
+    TOLERANCE,
+    Place,
+    Places,
+    rounded_up,
+    without_noise,
+)
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.policy import PlaceError
@@ -105,12 +111,14 @@ class View:
         return Places(self._run.declared, self._run.mask)
 
     def room(self, place: Place) -> float:
-        """How much of a place is free."""
-        return self._run.free[self._numbers[place]]
+        """How much of a place is free; a fraction is rounded up, to nine decimals."""
+        left = self._run.free[self._numbers[place]]
+        return rounded_up(left) if left % 1 else left
 
     def need(self, job: Any) -> float:
         """How much of a place a job needs."""
-        return self._run.model.need(job)
+        need = self._run.model.need(job)
+        return without_noise(need) if need % 1 else need
 
     # ---- what the engine asks and tells ----
 
@@ -126,6 +134,8 @@ class View:
         Raises PlaceError if it means none.
         """
         need = self._run.model.need(claim.job)
+        if need % 1:
+            need = without_noise(need)
         if not need > 0:
             raise InputError(
                 f"need() of {self._run.model.name} must be above 0;"
@@ -143,7 +153,7 @@ class View:
             raise PlaceError(f"{chosen!r}, which is no place of the view") from None
         if not least > 0:
             raise PlaceError(f"{chosen!r}, of which an amount is not above 0")
-        if total != need:
+        if not abs(total - need) <= TOLERANCE * max(need, 1.0):
             raise PlaceError(f"{total:g} in all; it needs {need:g}")
         return self._whole(parts)
 

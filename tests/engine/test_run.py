@@ -356,6 +356,105 @@ def test_the_first_claim_of_a_job_counts_also_if_it_is_of_a_pair():
     assert run.claims[["job", "place", "from_s", "to_s"]].tolist() == [(0, 1, 1, 2), (0, 0, 0, 2)]
 
 
+# ---- fractions of a pool ----
+
+
+@dataclass(frozen=True)
+class Shared(cg.Model):
+    """Jobs of 10 s that need fractions of a node, every `gap_s`."""
+
+    needs: tuple[float, ...] = (0.1, 0.2)
+    size: float = 0.3
+    gap_s: float = 0.0
+
+    def places(self):
+        return cg.pools([self.size], "node", "GPUs")
+
+    def need(self, job):
+        return self.needs[job]
+
+    def arrivals(self, draw):
+        return ((self.gap_s * job, job) for job in range(len(self.needs)))
+
+    def life(self, run, job):
+        with run.claim(job) as claim:
+            yield claim
+            yield run.timeout(10.0)
+
+
+@pytest.mark.parametrize(
+    ("needs", "size", "starts_s"),
+    [
+        ((0.1, 0.2), 0.3, [0, 0]),
+        ((0.1 + 0.2,), 0.3, [0]),
+        ((0.6, 0.3, 0.1), 1, [0, 0, 0]),
+        ((1 / 3,) * 4, 1, [0, 0, 0, 10]),
+        ((1 / 6,) * 7, 1, [0] * 6 + [10]),
+        ((0.1,) * 11, 1, [0] * 10 + [10]),
+        ((0.7, 0.2, 0.1, 1.0), 1, [0, 0, 0, 10]),
+        ((0.1, 0.2, 0.0001), 0.3, [0, 0, 10]),  # what is too much is refused as before
+        ((2.0, 1.0), 2, [0, 10]),
+    ],
+)
+@pytest.mark.parametrize("placed", ["whole", "in parts"])
+def test_fractions_that_sum_to_a_pool_fit_in_it(needs, size, starts_s, placed):
+    def in_parts(view):
+        for job, node in cg.first_come(view):
+            yield job, ((node, view.need(job) / 3), (node, view.need(job) * 2 / 3))
+
+    policy = cg.first_come if placed == "whole" else in_parts
+    run = cg.simulate(Shared(needs, size), policy)
+    assert run.jobs["start_s"].tolist() == starts_s
+
+
+def test_amounts_that_a_policy_adds_may_have_rounding_errors():
+    def parts(view):
+        return [(job, ((view.places[0], 0.1), (view.places[0], 0.2))) for job in view.queue]
+
+    assert len(cg.simulate(Shared((0.3,), 1), parts).jobs) == 1
+
+
+def test_after_many_fractions_the_whole_pool_is_free():
+    needs = np.random.default_rng(1).choice([0.1, 0.15, 0.3, 0.35, 0.7, 1 / 3], 500).tolist()
+    rooms = []
+
+    def policy(view):
+        rooms.append(view.room(view.places[0]))
+        return cg.first_come(view)
+
+    model = Shared((*needs, 1.0), 1, gap_s=3.0)
+    simulation = model.simulation(policy, 0)
+    run = simulation.finish()
+    assert run.jobs["finish_s"][-1] == run.jobs["finish_s"].max()
+    assert max(rooms) <= 1
+    assert simulation.free == [1]
+    assert simulation.places[0].level == 1
+
+
+def test_whole_amounts_of_a_large_pool_are_exact():
+    bytes_of_gpu = 80 * 2**30
+    run = cg.simulate(Shared((bytes_of_gpu - 1, 1, 1), bytes_of_gpu), "first")
+    assert run.jobs["start_s"].tolist() == [0, 0, 10]
+
+
+def test_a_pool_that_was_down_is_whole_again():
+    class Failing(Shared):
+        def processes(self, run):
+            def fault():
+                yield run.timeout(11.0)
+                with run.down(run.places[0]):
+                    yield run.timeout(5.0)
+
+            return [fault()]
+
+        def life(self, run, job):
+            yield from run.resumed(job, 10.0)
+
+    simulation = Failing((0.7, 0.2, 0.1), 1, gap_s=2.0).simulation(cg.first_come, 0)
+    simulation.finish()
+    assert simulation.free == [1]
+
+
 # ---- columns of jobs ----
 
 

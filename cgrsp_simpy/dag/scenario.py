@@ -225,7 +225,7 @@ class Scenario(Model):
             run.tell("data", node, f"{data_gb:.4g} GB {nodes}, GPU {source} to {gpu}")
 
     def set_up(self, run: Simulation) -> None:
-        run.links = defaultdict(lambda: simpy.Resource(run.env))  # type: ignore[attr-defined]
+        run.links = defaultdict(lambda: simpy.Resource(run.env))
 
     def view(self, run: Simulation) -> View:
         return View(run)

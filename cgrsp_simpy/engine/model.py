@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import fields, is_dataclass, replace
+from inspect import get_annotations, getattr_static, isfunction
 from itertools import chain
 from typing import Any, ClassVar, Self
 
@@ -84,6 +85,16 @@ class Model:
     is_random: ClassVar[bool] = True
     keeps_jobs: ClassVar[bool] = False
     pace_per_s: ClassVar[float] = 30_000.0
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        taken = [name for name in vars(Model) if not name.startswith("_")]
+        for name in taken:
+            if name in _field_names(cls) or _hides_method(cls, name):
+                raise InputError(
+                    f"{cls.__name__}: {name!r} is an attribute of every model; choose"
+                    f" another name (taken: {', '.join(taken)})"
+                )
 
     def __getattr__(self, name: str) -> Any:
         if name == "name":
@@ -352,6 +363,27 @@ class Model:
                 whole = parameters.get(part, self.parts[part])
                 parameters[part] = replace(whole, **own)
         return replace(self, **parameters)
+
+
+def _field_names(cls: type) -> set[str]:
+    """The names of which a dataclass decorator makes fields, of bases too."""
+    return {
+        name
+        for base in cls.__mro__
+        if base is not Model
+        for name, kind in get_annotations(base).items()
+        if not re.match(
+            r"(\w+\.)?ClassVar\b", kind if type(kind) is str else repr(kind)
+        )
+    }
+
+
+def _hides_method(cls: type, name: str) -> bool:
+    """Whether a value, such as a number, takes the place of a method of Model."""
+    if not isfunction(vars(Model)[name]):
+        return False
+    value = getattr_static(cls, name)
+    return not (callable(value) or isinstance(value, classmethod))
 
 
 def _names(made: Any) -> list[str]:

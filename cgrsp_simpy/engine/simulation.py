@@ -9,7 +9,15 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Hashable,
+    Iterable,
+    Iterator,
+    Sequence,
+    Set,
+)
 from contextlib import contextmanager
 from heapq import heappush
 from typing import TYPE_CHECKING, Any
@@ -84,7 +92,24 @@ def _copied(policy: Any) -> Any:
         ) from None
 
 
+SETTABLE = {"enough", "name", "plan"}  # attributes of a run that models may set
 MANY = 100_000  # events in which jobs wait, and nothing changes
+
+
+class State:
+    """What changes at almost every event of a run: apart from its attributes, whose
+    names are checked when they are set.
+
+    mask: bit n is set while something of the nth place is free. alive: number of the
+    processes that keep the run going: the source, the lives and those that count.
+    rung: whether a decision is due in this instant.
+    """
+
+    __slots__ = ("alive", "decisions", "grants", "mask", "rung")
+
+    def __init__(self, mask: int) -> None:
+        self.mask, self.alive, self.rung = mask, 1, False
+        self.decisions = self.grants = 0
 
 
 class Simulation:
@@ -130,9 +155,20 @@ class Simulation:
         Set by a life or process once no more jobs are to arrive.
     """
 
+    _reserved: Set[str] = frozenset()
+
     if TYPE_CHECKING:  # what a model or its user adds
 
         def __getattr__(self, name: str) -> Any: ...
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; InputError for one that the engine uses."""
+        if name in self._reserved:
+            raise InputError(
+                f"run.{name} is the engine's own and cannot be set; choose another name"
+                f" (taken: {', '.join(sorted(self._reserved))})"
+            )
+        object.__setattr__(self, name, value)
 
     def __init__(
         self,
@@ -155,8 +191,9 @@ class Simulation:
         self.places = [place.resource(env) for place in self.declared]
         # ---- the engine's own ----
         self.free = [place.size for place in self.places]  # what is promised to nobody
-        # bit n is set while something of the nth place is free
-        self.mask = sum(1 << n for n, left in enumerate(self.free) if left > 0)
+        self.state = State(
+            mask=sum(1 << n for n, left in enumerate(self.free) if left > 0)
+        )
         self.waiting: dict[Any, Claim] = {}  # oldest first
         self.holding: dict[
             Claim, None
@@ -172,8 +209,6 @@ class Simulation:
             int, list[float]
         ] = {}  # by number: how often, and what is withheld
         self._jobs: dict[Any, Life] = {}  # that live
-        # the source, lives and processes that count; the run ends with the last
-        self._alive = 1
         # calls of `resumed` whose work has not begun: the calling process and the job
         self._unstarted: dict[object, tuple[Any, Any]] = {}
         self._rule = policy
@@ -181,16 +216,18 @@ class Simulation:
         self.hears_all = any(
             getattr(policy, name, False) for name in ("asks_on_arrival", "suspends")
         )
-        self.decisions, self.grants = 0, 0
         self._still, self._moved = 0, (0, 0, 0)  # events since anything has changed
         self._at_once, self._then_s = 0, -1.0  # events since the clock has moved
+        attributes = {name for name in vars(self) if not name.startswith("_")}
+        reserved = attributes | METHODS | {"answers", "view"}
         self.view = model.view(self)
         says = lambda job: model.says("submit", self.waiting[job])  # noqa: E731
         self.answers = Answers(env, self.policy, self.view, self.waiting, says)
-        self._bell, self._rung = Bell(env), False
+        self._bell = Bell(env)
         self._alarm = Alarm(env, self._wake)
         self._impatient: list[Claim] = []
         env.process(self._dispatcher())
+        self._reserved = reserved - SETTABLE
         model.set_up(self)
         for process in model.processes(self):
             self.process(process)
@@ -198,6 +235,16 @@ class Simulation:
         self._arriving = env.process(self._source(arrivals))
 
     # ---- for lives and processes ----
+
+    @property
+    def mask(self) -> int:
+        """Bit n is set while something of the nth place is free."""
+        return self.state.mask
+
+    @property
+    def decisions(self) -> int:
+        """How often the policy has been asked."""
+        return self.state.decisions
 
     @property
     def now_s(self) -> float:
@@ -237,7 +284,7 @@ class Simulation:
         self.ring()
         if patience_s != math.inf:
             check_number("patience_s", patience_s, least=0)
-            if self._rung:
+            if self.state.rung:
                 self._impatient.append(claim)
             else:
                 claim.patience = Patience(claim, self._give_up)
@@ -278,7 +325,7 @@ class Simulation:
         down[0] += 1
         if down[0] == 1:
             down[1], self.free[number] = self.free[number], 0.0
-            self.mask &= ~(1 << number)
+            self.state.mask &= ~(1 << number)
             if down[1] > 0:
                 self.view.closed(number)
             self.tell("down", None, f"{place.noun} {place.index}")
@@ -302,7 +349,7 @@ class Simulation:
         """
         process = self.env.process(generator)
         if counts:
-            self._alive += 1
+            self.state.alive += 1
             process.callbacks.append(self._gone)
         return process
 
@@ -400,7 +447,7 @@ class Simulation:
                 ) from None
             life.job, life.submit_s = job, at_s
             life.callbacks.append(end)
-            self._alive += 1
+            self.state.alive += 1
         self._gone()
 
     def _end(self, life: Any) -> None:
@@ -426,8 +473,8 @@ class Simulation:
 
     def _gone(self, _: Any = None) -> None:
         """The source, a life or a counted process has ended; with the last the run."""
-        self._alive -= 1
-        if not self._alive:
+        self.state.alive -= 1
+        if not self.state.alive:
             raise simpy.core.StopSimulation(None)
 
     # ---- the engine's own: claims ----
@@ -463,7 +510,7 @@ class Simulation:
                 down[1] = left
             elif amount > 0:
                 self.free[number] = left
-                self.mask |= 1 << number
+                self.state.mask |= 1 << number
                 self.view.opened(number)
         self.view.freed(claim)
         if self.log is not None:
@@ -518,7 +565,7 @@ class Simulation:
             self.tell("up", None, f"{place.noun} {place.index}")
             if down[1] > 0:
                 self.free[number] = down[1]
-                self.mask |= 1 << number
+                self.state.mask |= 1 << number
                 self.view.opened(number)
             self.ring()
 
@@ -545,17 +592,18 @@ class Simulation:
 
     def ring(self) -> None:
         """Have a decision made at the end of this instant, if it can grant anything."""
-        if not self._rung and self.waiting and (self.mask or self.hears_all):
-            self._rung, env = True, self.env
+        state = self.state
+        if not state.rung and self.waiting and (state.mask or self.hears_all):
+            state.rung, env = True, self.env
             ringing = env._now, AFTER_ALL_ELSE, next(env._eid), self._bell
             heappush(env._queue, ringing)
 
     def _dispatcher(self) -> Process:
         """The one process that asks the policy, woken by arrivals and completions."""
-        bell = self._bell
+        bell, state = self._bell, self.state
         while True:
             yield bell
-            bell.callbacks, self._rung = [], False  # first: a grant may ring it again
+            bell.callbacks, state.rung = [], False  # first: a grant may ring it again
             if self.waiting:  # else all have been withdrawn
                 self._decide(self.env._now)
             for claim in self._impatient:
@@ -565,7 +613,7 @@ class Simulation:
 
     def _decide(self, now_s: float) -> None:
         """Ask the policy, carry out its answer."""
-        self.decisions += 1
+        self.state.decisions += 1
         self._alarm.stop()
         self.view.decides(now_s)
         if self.listener:
@@ -606,13 +654,13 @@ class Simulation:
                         raise PlaceError(
                             self.places[number].lacks(left + amount, amount)
                         )
-                    self.mask &= ~(1 << number)
+                    self.state.mask &= ~(1 << number)
                     self.view.closed(number)
         except PlaceError as error:
             raise self.answers.wrong(f"sent job {job_id(job)} to {error}") from None
         self.view.left(job)
         self._alarm.in_a_row = 0
-        self.grants += 1
+        self.state.grants += 1
         self.holding[claim] = None
         if claim.patience is not None:
             self.env.cancel(claim.patience)
@@ -660,7 +708,7 @@ class Simulation:
         except (simpy.core.EmptySchedule, simpy.core.StopSimulation):
             self._check_ended()
             return False
-        moved = self.grants, len(self.waiting), self.records.number
+        moved = self.state.grants, len(self.waiting), self.records.number
         still, at_once = self._still + events, self._at_once + events
         self._still, self._moved = still * (moved == self._moved), moved
         self._at_once, self._then_s = at_once * (self._then_s == self.now_s), self.now_s
@@ -718,7 +766,7 @@ class Simulation:
             if not (claim.process and claim.process.is_alive):
                 raise self._ended_without(claim)
         # a process beside the jobs may wait for ever: the run ends with the jobs
-        if self.waiting and self._alive:
+        if self.waiting and self.state.alive:
             raise self.answers.stuck(self.declared, self.free)
 
     def _ended_without(self, claim: Claim) -> InputError:
@@ -769,3 +817,6 @@ class Simulation:
             self.plan,
             self._rule,
         )
+
+
+METHODS = {name for name in vars(Simulation) if not name.startswith("_")}

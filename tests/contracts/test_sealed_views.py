@@ -119,14 +119,14 @@ def test_a_policy_cannot_change_the_run_through_its_view(case):
     scenario, named = case()
     plain = scenario.simulation(scenario.make_policy(named), 3)
     meddled = scenario.simulation(scenario.make_policy(named), 3)
-    meddled.answers.policy = meddled.policy = Meddling(meddled.policy)
+    meddled.answers.policy = meddling = Meddling(meddled.policy)
     runs = []
     for simulation in (plain, meddled):
         while simulation.advance():
             pass
         runs.append(simulation.close())
     one, other = runs
-    assert len(meddled.policy.tried) > 3
+    assert len(meddling.tried) > 3
     assert str(other.jobs.tolist()) == str(one.jobs.tolist())  # NaN counted as itself
     assert other.claims.tolist() == one.claims.tolist()
     figures = [

@@ -527,3 +527,70 @@ def test_jobs_of_several_classes_with_the_same_attributes_are_rows_of_one_table(
 def test_a_job_may_bring_its_own_time_of_submission():
     job = namedtuple("Own", ["id", "submit_s"])(0, -5.0)
     assert cg.simulate(Listed((job,)), "first").jobs["submit_s"].tolist() == [-5.0]
+
+
+# ---- names that collide ----
+
+
+@pytest.mark.parametrize(
+    "name", ["work", "need", "rows", "run", "summary", "tags", "view", "columns", "life"]
+)
+def test_a_field_with_the_name_of_an_attribute_of_model_is_refused(name):
+    message = f"^Own: '{name}' is an attribute of every model; .*taken: .*\\b{name}\\b"
+    for annotation in (int, "int"):
+        with pytest.raises(cg.InputError, match=message):
+            type("Own", (cg.Model,), {"__annotations__": {name: annotation}, name: 3})
+
+
+def test_a_field_of_a_base_that_is_no_model_is_refused_too():
+    base = dataclass(frozen=True)(type("Base", (), {"__annotations__": {"rows": int}}))
+    with pytest.raises(cg.InputError, match=r"^Own: 'rows' is an attribute of every model"):
+        type("Own", (base, cg.Model), {})
+
+
+def test_a_value_in_place_of_a_method_is_refused():
+    with pytest.raises(cg.InputError, match=r"^Own: 'rows' is an attribute of every model"):
+        type("Own", (cg.Model,), {"rows": 10})
+
+
+@pytest.mark.parametrize("annotation", [ClassVar, ClassVar[dict], "ClassVar", "t.ClassVar[dict]"])
+def test_class_variables_and_names_of_their_own_are_fields_as_before(annotation):
+    names = {"policies": annotation, "name": str, "jobs": int}
+    assert type("Own", (cg.Model,), {"__annotations__": names, "policies": {}, "work": 5})
+
+
+@pytest.mark.parametrize(
+    "name", ["waiting", "free", "mask", "decisions", "finished", "claim", "view", "env"]
+)
+@pytest.mark.parametrize("when", ["set up", "in a process"])
+def test_an_attribute_of_the_engine_cannot_be_set(name, when):
+    class Setting(Maintained):
+        def set_up(self, run):
+            if when == "set up":
+                setattr(run, name, 0)
+
+        def processes(self, run):
+            yield run.timeout(1.0)
+            setattr(run, name, 0)
+
+    class Started(Setting):
+        def processes(self, run):
+            return [super().processes(run)]
+
+    message = rf"^run\.{name} is the engine's own and cannot be set; .*taken: .*\b{name}\b"
+    with pytest.raises(cg.InputError, match=message):
+        cg.simulate(Started(), "first")
+
+
+def test_attributes_of_a_model_and_those_that_it_may_set_are_set_as_often_as_it_likes():
+    class Counting(Maintained):
+        def set_up(self, run):
+            run.plan, run.name, run.enough, run.number = [], "mine", False, 0
+
+        def life(self, run, job):
+            run.number += 1
+            run.plan.append(run.number)
+            yield from super().life(run, job)
+
+    run = cg.simulate(Counting(), "first")
+    assert (run.policy, run.plan) == ("mine", [1, 2, 3])

@@ -28,6 +28,7 @@ from cgrsp_simpy.cluster.view import Scheduler, View
 from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.model.policy import READERS, Wake, policy
+from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.replicate import check_policies
 
 GRACE_S = 60.0  # a start so much later counts as one of the moment: schedulers run in cycles
@@ -123,7 +124,10 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
     told, waits_s = dict[str, Floats](), dict[str, Floats]()
     if jobs.start_s is not None:
         waits_s["recorded"] = np.maximum(jobs.start_s - jobs.arrival_s, 0.0)
-        made = {name: scenario.make_policy(each) for name, each in policies.items()}
+        made = {
+            name: isolated(scenario, scenario.make_policy(each))[1]
+            for name, each in policies.items()
+        }
         told, placement = agreement(scenario, deepcopy(made))
         scenario = replace(scenario, placement=placement or scenario.placement)
     waits_s |= {name: _waits(scenario, each) for name, each in policies.items()}
@@ -131,7 +135,7 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
 
 
 def _waits(scenario: Scenario, scheduler: Any) -> Floats:
-    jobs = scenario.run(scheduler).jobs
+    jobs = run_isolated(scenario, scheduler, 0).jobs
     return np.asarray(jobs["start_s"] - jobs["submit_s"])
 
 

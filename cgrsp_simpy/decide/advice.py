@@ -37,7 +37,12 @@ from cgrsp_simpy.model.table import Table, digits
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload
 from cgrsp_simpy.studies.page import bullets, paragraph
-from cgrsp_simpy.studies.replicate import check_policies, check_seeds, simulate, studies_on
+from cgrsp_simpy.studies.replicate import (
+    check_policies,
+    check_seeds,
+    simulate_for_study,
+    studies_on,
+)
 from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, many, plain_mean
 
@@ -259,7 +264,7 @@ class Advice(Results):
             return np.array(trials.values(option, COST, self.seeds))
         place, costs = trials.fleet(option), []
         for seed in self.seeds:
-            jobs = simulate(place, trials.policies[option.policy], seed).jobs
+            jobs = simulate_for_study(place, trials.policies[option.policy], seed).jobs
             usd = jobs["cost_usd"] + trials.prices.of_jobs(jobs)
             costs.append(_by_part(jobs["submit_s"], usd, days) * (days / trials.days))
         return np.asarray(sum(costs) / len(costs) + trials.prices.price_slot * option.slots)
@@ -272,7 +277,7 @@ class Advice(Results):
         over what the slots have. usd: what its jobs cost beside rent and slots.
         """
         scenario = self.trials.scenario
-        run = simulate(scenario, self.trials.policies[self.now.policy], self.seeds[0])
+        run = simulate_for_study(scenario, self.trials.policies[self.now.policy], self.seeds[0])
         jobs = run.jobs
         away_s = jobs["away_s"] if "away_s" in scenario.terms.columns else 0.0
         held_s = (jobs["finish_s"] - jobs["dispatch_s"] - away_s) * jobs["gpus"]

@@ -30,6 +30,7 @@ from cgrsp_simpy.model.table import progress
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.executors import as_they_come
+from cgrsp_simpy.studies.isolation import run_isolated
 from cgrsp_simpy.studies.replicate import check_seeds, engine_for
 
 LUCKS = 20  # draws of a seed's arrivals, which a policy's figures are averaged over
@@ -76,7 +77,7 @@ def over_lucks(
     drawn, found = scenario.draw(seed), []
     for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
         path, jobs = seed if scenario.market.persists else own, drawn.redrawn(own)
-        run = scenario.run(policy, path, drawn=jobs, records=False, engine=engine)
+        run = run_isolated(scenario, policy, path, drawn=jobs, records=False, engine=engine)
         found.append(scenario.figures(scenario.outcome(run)))
     return found
 

@@ -23,7 +23,7 @@ from cgrsp_simpy.studies.replicate import (
     check_policies,
     check_seeds,
     replicate,
-    simulate,
+    simulate_for_study,
 )
 from cgrsp_simpy.studies.store import Store, open_store
 from cgrsp_simpy.studies.study import Row, Study
@@ -237,7 +237,8 @@ class Month(Study):
         row = next((row for row in self.days if key.items() <= row.items()), None)
         require(row is not None, "day", (replication, day), "a replication and day of this study")
         assert row is not None
-        return simulate(self._scenarios[row["kind"]], self._named[policy], row["seed"])
+        scenario = self._scenarios[row["kind"]]
+        return simulate_for_study(scenario, self._named[policy], row["seed"])
 
     def keep(self, store: Store | None) -> None:
         super().keep(store)

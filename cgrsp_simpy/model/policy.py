@@ -109,20 +109,30 @@ READERS: dict[type, tuple[Callable[[str], Any], str]] = {
 }
 
 
-def chosen(what: str, given: str | Made, factories: Mapping[str, Callable[..., Any]]) -> Made:
-    """What a text names: "rh", "rh:reserve=2", "own.py:oldest"; a function is passed through.
+def chosen(what: str, policy: str | Made, factories: Mapping[str, Callable[..., Any]]) -> Made:
+    """What a text names: "rh", "rh:reserve=2", "own.py:oldest"; a function is passed through, and
+    a class is called.
 
     what: policy, scheduler and so on, for errors. Raises InputError for an unknown name, parameter
-    or file, for a value that a parameter cannot have, and for what is neither text nor function.
+    or file, for a value that a parameter cannot have, for what is neither text nor function, and
+    for a class that cannot be called without arguments.
     """
-    if isinstance(given, Named):
-        return cast(Made, chosen(what, given.policy, factories))
-    if not isinstance(given, str):
-        if not callable(given):
-            raise InputError(f"{what}(={given!r}) must be a name or a function of a view")
-        return given
-    named = from_file(what, given) if in_file(given) else made(what, given, factories)
-    return cast(Made, named)
+    value: Any = policy.policy if isinstance(policy, Named) else policy
+    if isinstance(value, str):
+        if not in_file(value):
+            return cast(Made, made(what, value, factories))
+        value = from_file(what, value)
+    if isinstance(value, type):
+        try:
+            value = value()
+        except Exception as error:
+            raise InputError(
+                f"{what}(={value.__name__}) must be a class that can be called without arguments;"
+                f" it raised {type(error).__name__}: {error}"
+            ) from None
+    if not callable(value):
+        raise InputError(f"{what}(={value!r}) must be a name or a function of a view")
+    return cast(Made, value)
 
 
 def in_file(text: str) -> bool:

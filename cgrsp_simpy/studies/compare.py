@@ -23,7 +23,7 @@ from cgrsp_simpy.studies.replicate import (
     check_seeds,
     checked_model,
     replicate,
-    simulate,
+    simulate_for_study,
 )
 from cgrsp_simpy.studies.store import Store, open_store
 from cgrsp_simpy.studies.study import Row, Study
@@ -207,7 +207,7 @@ class Comparison(Study):
         scenario's module, as from `simulate`. Raises InputError for an unknown policy.
         """
         check_one_of("policy", policy, self._named)
-        return simulate(self.scenario, self._named[policy], seed)
+        return simulate_for_study(self.scenario, self._named[policy], seed)
 
     def by(self, column: str) -> list[Row]:
         """The figures by the values of a column of the scenario's log, such as a customer.
@@ -227,7 +227,7 @@ def by_column(
     """The rows of `Comparison.by`, of policies by their labels."""
     found: dict[tuple[str, str], list[Row]] = {}
     for (label, policy), seed in itertools.product(named.items(), seeds):
-        for row in simulate(scenario, policy, seed).by(column):
+        for row in simulate_for_study(scenario, policy, seed).by(column):
             value = row.pop(column)
             found.setdefault((value, label), []).append(row)
     return [
@@ -293,7 +293,8 @@ def select(
     check_one_of("figure", figure, judged)
 
     def observe(policy: str, seed: int) -> float:
-        return float(simulate(scenario, named[policy], seed, records=False).summary()[figure])
+        run = simulate_for_study(scenario, named[policy], seed, records=False)
+        return float(run.summary()[figure])
 
     better = scenario.metrics[figure].better
     return kim_nelson(observe, list(named), indifference, confidence, first, better)

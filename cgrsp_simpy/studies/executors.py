@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
-from typing import Any, TypeVar
-
-import cloudpickle
+from typing import TypeVar
 
 from cgrsp_simpy.model.checks import InputError, check_whole, needed
+from cgrsp_simpy.studies.isolation import Sent
 
 MOST_WORKERS = 1024  # processes at once, at most
 Key = TypeVar("Key")
@@ -44,7 +43,7 @@ def as_they_come(
         try:
             with _deaf():
                 for key, task in tasks.items():
-                    futures[pool.submit(carry_out, task)] = key
+                    futures[pool.submit(Sent(carry_out, task))] = key
         except Exception as error:  # the executor takes no more
             failure = error
         try:
@@ -120,15 +119,3 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
-
-
-def check_sendable(named: Mapping[str, Any]) -> None:
-    """Refuse what cannot be sent to another process, by its name: an open file, a lock, a
-    generator in a policy.
-    """
-    for name, each in named.items():
-        try:
-            cloudpickle.dumps(each)
-        except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            raise InputError(f"policy {name!r} cannot be sent to another process: {why}") from None

@@ -125,7 +125,7 @@ class Identity:
             return self.of(value.func)
         if hasattr(value, "__wrapped__"):  # such as functools.cache
             return self.of(value.__wrapped__)
-        if is_dataclass(value) and _home(type(value)) == "own":
+        if is_dataclass(value) and home(type(value)) == "own":
             policies = {item.name for item in fields(value) if "policy" in item.metadata}
             held = {
                 name: self.policy(part) if name in policies else self.of(part)
@@ -180,8 +180,8 @@ class Identity:
         """
         if id(value) in self._names:
             return self._names[id(value)]
-        home, name = _home(value), _name(value)
-        if isinstance(value, ModuleType) or home != "user":
+        name = _name(value)
+        if isinstance(value, ModuleType) or home(value) != "user":
             closure = self._within(value, self._closure)
             return [name, closure] if closure else name
         while name in self.code:
@@ -245,7 +245,7 @@ class Identity:
         """What a function takes from its module; of a module of the user's, what it takes from
         there in turn.
         """
-        if not isinstance(value, ModuleType) or _home(value) != "user" or value in within:
+        if not isinstance(value, ModuleType) or home(value) != "user" or value in within:
             return self.of(value)
         taken = {name: vars(value)[name] for name in sorted(attributes & vars(value).keys())}
         file = Path(value.__file__ or "")
@@ -330,7 +330,7 @@ def _own_class(name: Any) -> Any:
     """The imported class of this package that a name tells of; None where there is none."""
     module, _, last = str(name).partition(":")
     found = getattr(sys.modules.get(module), last, None)
-    if not isinstance(found, type) or _home(found) != "own" or _name(found) != name:
+    if not isinstance(found, type) or home(found) != "own" or _name(found) != name:
         return None
     return found if is_dataclass(found) or issubclass(found, Enum) else None
 
@@ -354,7 +354,7 @@ def _name(value: Any) -> str:
     name = f"{_module(value)}:{value.__qualname__}"
     return (
         f"{name} in line {value.__code__.co_firstlineno}"
-        if "<" in name and _home(value) == "own"
+        if "<" in name and home(value) == "own"
         else name
     )
 
@@ -366,7 +366,7 @@ def _is_builtin(value: Any) -> bool:
     )
 
 
-def _home(value: Any) -> str:
+def home(value: Any) -> str:
     """Where code comes from: "own" (this package), "library" (installed, or
     Python's), or "user".
     """
@@ -395,7 +395,11 @@ def _is_library(module: str) -> bool:
         return False
     if spec.origin in ("built-in", "frozen"):
         return True
-    return is_library(Path(spec.origin))
+    file = Path(spec.origin)
+    depth = module.count(".") + (spec.submodule_search_locations is not None)
+    # installed into a folder of another name, as by pip's --target
+    installed = len(file.parents) > depth and any(file.parents[depth].glob("*.dist-info/RECORD"))
+    return installed or is_library(file)
 
 
 def _constant(value: Any) -> str:

@@ -28,7 +28,8 @@ from cgrsp_simpy.model.files import within
 from cgrsp_simpy.model.metric import users_part
 from cgrsp_simpy.model.policy import Named
 from cgrsp_simpy.model.table import progress
-from cgrsp_simpy.studies.executors import WorkerError, as_they_come, check_sendable
+from cgrsp_simpy.studies.executors import WorkerError, as_they_come
+from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.store import Store
 
 JOBS_PER_TASK = 20_000  # about half a second of work
@@ -82,6 +83,16 @@ def simulate(
     one = Replications(checked_model(scenario), [policy], [seed])
     own = engine_for(engine, [one], scenario.work)
     return scenario.run(policy, seed, records=records, listener=listener, engine=own)
+
+
+def simulate_for_study(scenario: Model, policy: Any, seed: int, records: bool = True) -> Run:
+    """Simulate one run of a study, equal to the bit to that behind its row.
+
+    scenario, policy, seed, records: as of `simulate`. Raises as that and `run_isolated` do.
+    """
+    check_whole("seed", seed, least=0)
+    engine = engine_for("auto", [], scenario.work)
+    return run_isolated(scenario, policy, seed, records=records, engine=engine)
 
 
 def step_through(scenario: Model, policy: Any, seed: int = 0) -> Iterator[Step]:
@@ -241,14 +252,13 @@ def replicate(
     store: keeps what is done, and gives back what it has. engine: as of `compare`.
     """
     wanted = list(wanted)
+    for scenario, policies, _ in wanted:
+        for policy in policies:
+            isolated(scenario, policy)  # what cannot be copied is refused before the first run
     blocks = _blocks(wanted)
     workers = executor if isinstance(executor, int) else 1
     own = engine_for(engine, wanted, _work(blocks) // max(1, workers))
     tasks = list(_tasks([block._replace(engine=own) for block in blocks]))
-    if isinstance(executor, int):
-        check_sendable(
-            {label(policy): policy for task in tasks for block in task for policy in block.policies}
-        )
     shapes = [[len(block.policies) for block in task] for task in tasks]
     done = carried_out(_carry_out, tasks, shapes, [_work(task) for task in tasks], executor, store)
     runs = Runs()
@@ -349,12 +359,14 @@ def _carry_out(task: Sequence[Block]) -> list[list[Outcome]]:
 
 def _outcomes(block: Block) -> list[Outcome]:
     scenario, seed, policies, engine = block
-    drawn = _or_error(lambda: scenario.draw(seed) if len(policies) > 1 else None)
+    # jobs of a user's class may change in a run
+    shared = len(policies) > 1 and users_part(scenario) is None
+    drawn = _or_error(lambda: scenario.draw(seed) if shared else None)
     if isinstance(drawn, str):
         return [drawn] * len(policies)
 
     def outcome(policy: Any) -> Outcome:
-        run = scenario.run(policy, seed, drawn=drawn, records=False, engine=engine)
+        run = run_isolated(scenario, policy, seed, drawn=drawn, records=False, engine=engine)
         return scenario.outcome(run)
 
     return [_or_error(partial(outcome, policy)) for policy in policies]

@@ -463,8 +463,9 @@ def test_a_full_disk_takes_back_what_a_users_pool_has_not_begun(small_tasks, tmp
     assert [future.cancelled() for future in pool.futures] == [False, True, True, True]
 
 
-def test_a_policy_that_cannot_be_sent_is_refused_before_anything_runs(monkeypatch):
+@pytest.mark.parametrize("executor", [None, 2])
+def test_a_policy_that_cannot_be_copied_is_refused_before_anything_runs(monkeypatch, executor):
     monkeypatch.setattr(module, "as_they_come", None)
     lock = threading.Lock()
-    with pytest.raises(cg.InputError, match="'<lambda>' cannot be sent to another process"):
-        cg.compare(quiet, ["fifo", lambda view: [] if lock else None], [0], executor=2)
+    with pytest.raises(cg.InputError, match="'<lambda>' cannot be copied for each run: TypeError"):
+        cg.compare(quiet, ["fifo", lambda view: [] if lock else None], [0], executor)

@@ -1,0 +1,240 @@
+"""Copies of a user's code, one per run, so that no run depends on what another has left behind.
+
+A function, class or module of the user's is copied with its defaults, closure and globals, wherever
+it was defined. Code of this package and of installed libraries is shared.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import io
+import marshal
+import pickle
+from collections.abc import Callable, Mapping
+from random import getstate
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import cloudpickle
+from cloudpickle import cloudpickle as reducers
+from numpy.random import get_state
+
+from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.metric import users_part
+from cgrsp_simpy.model.policy import Named, PolicyError, from_file, in_file
+from cgrsp_simpy.studies.identity import home
+
+# of `random` and `numpy.random`: all code of a process draws from them
+GLOBAL_GENERATORS = (getstate.__self__, get_state.__self__)  # type: ignore[attr-defined]
+NOT_COPIED = {"__builtins__", "__loader__", "__spec__", "__cached__"}  # of a module
+CACHED = type(functools.cache(len))
+ATOMS = {*map(type, (None, True, 0, 0.0, "", b"", (), [])), dict, type, FunctionType}
+
+
+def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
+    """The run of a policy on a seed, which leaves no trace in the user's code.
+
+    how: as of `Model.run`. Raises InputError if the user's code cannot be copied; PolicyError if
+    it draws from a generator that all runs of a process share, besides what `Model.run` raises.
+    """
+    is_text = isinstance(policy, str) and not in_file(policy)
+    compiles = how.get("engine", "simpy") != "simpy" and not is_text
+    if compiles and not scenario.not_compiled(scenario.make_policy(policy)):
+        return scenario.run(policy, seed, **how)  # made of rules, which remember nothing
+    scenario_copy, policy_copy = isolated(scenario, policy)
+    if scenario_copy is scenario and policy_copy is policy:
+        return scenario.run(policy, seed, **how)
+    before = _generator_states()
+    run = scenario_copy.run(policy_copy, seed, **how)
+    for name, old, new in zip(("random", "numpy.random"), before, _generator_states()):
+        if old != new:
+            raise PolicyError(
+                f"policy {policy_name(policy_copy)!r} or its scenario draws from the generator of"
+                f" the module {name}, which all runs share: draw from a generator of the view, or"
+                " from one that is created with a fixed seed"
+            )
+    return run
+
+
+def isolated(scenario: Model, policy: Any) -> tuple[Model, Any]:
+    """The scenario and the policy for one run: copies if they hold code of the user's, else these
+    themselves.
+
+    A function of a file is loaded. Raises InputError if the code cannot be copied.
+    """
+    name, policy = policy if isinstance(policy, Named) else (policy_name(policy), policy)
+    users = users_part(scenario) is not None
+    if isinstance(policy, str):
+        if in_file(policy):
+            policy = from_file(scenario.noun, policy)
+        elif not users:
+            return scenario, policy
+    pickler = ByValue(share=True)
+    try:
+        data = pickler.dumps((scenario if users else None, policy))
+    except Exception:
+        _check_copyable("policy", name, policy)
+        _check_copyable("scenario", scenario.name, scenario)
+        raise
+    if not pickler.holds_user_code:
+        return scenario, policy
+    scenario_copy, policy_copy = pickler.loads(data)
+    return scenario_copy if users else scenario, policy_copy
+
+
+def _check_copyable(what: str, name: str, value: Any) -> None:
+    try:
+        ByValue().dumps(value)
+    except Exception as error:
+        raise InputError(
+            f"{what} {name!r} cannot be copied for each run: {type(error).__name__}: {error};"
+            " a policy creates what cannot be copied at its first decision"
+        ) from None
+
+
+class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
+    """Pickles the user's functions, classes and modules by value, wherever they were defined.
+
+    share: whether constants of this package are not copied; then only `loads` of the same object
+    reads what `dumps` has written.
+
+    Attributes
+    ----------
+    holds_user_code : bool
+        Whether what was pickled holds code of the user's.
+    """
+
+    def __init__(self, share: bool = False) -> None:
+        self._file = io.BytesIO()
+        super().__init__(self._file, protocol=pickle.HIGHEST_PROTOCOL)
+        self.holds_user_code = False
+        self._shared: list[Any] | None = [] if share else None
+        self._modules: dict[int, ModuleType] = {}  # copies, by the id of the namespace
+
+    def dumps(self, value: Any) -> bytes:
+        """The value as bytes."""
+        self.dump(value)
+        return self._file.getvalue()
+
+    def loads(self, data: bytes) -> Any:
+        """A copy of the value that `dumps` has written."""
+        unpickler = _Unpickler(io.BytesIO(data))
+        unpickler.shared = self._shared or []
+        return unpickler.load()
+
+    def persistent_id(self, value: Any) -> int | None:
+        kind = type(value)
+        if kind in ATOMS or self._shared is None:  # first: asked of every object
+            return None
+        if kind is not CodeType and not _is_constant(value):
+            return None
+        self._shared.append(value)
+        return len(self._shared) - 1
+
+    def reducer_override(self, value: Any) -> Any:
+        for number, generator in enumerate(GLOBAL_GENERATORS):
+            if value is generator:
+                return _global_generator, (number,)
+        if isinstance(value, CodeType):  # as it is, with the file that error messages name
+            return marshal.loads, (marshal.dumps(value),)
+        if isinstance(value, CACHED):
+            return _cached, (value.__wrapped__, value.cache_parameters())
+        if any(value is copy for copy in self._modules.values()):
+            return ModuleType, (value.__name__,)
+        if not isinstance(value, (FunctionType, type, ModuleType)) or home(value) != "user":
+            return super().reducer_override(value)
+        self.holds_user_code = True
+        if isinstance(value, FunctionType):
+            self._namespace(value.__globals__)
+            return self._dynamic_function_reduce(value)
+        if isinstance(value, ModuleType):
+            content = {name: part for name, part in vars(value).items() if name not in NOT_COPIED}
+            return _same, (self._copy_of(vars(value)),), content, None, None, _fill
+        return _untracked(*reducers._dynamic_class_reduce(value))
+
+    def _namespace(self, names: dict[str, Any]) -> None:
+        """Have functions of a module, and the module itself, share one namespace."""
+        if id(names) not in self.globals_ref:
+            self.globals_ref[id(names)] = _Namespace(self._copy_of(names))
+
+    def _copy_of(self, names: dict[str, Any]) -> ModuleType:
+        """The module, still without its content, that stands for a namespace in the copy."""
+        if id(names) not in self._modules:
+            self._modules[id(names)] = ModuleType(names.get("__name__", "__main__"))
+        return self._modules[id(names)]
+
+
+class _Namespace(dict[str, Any]):
+    """Pickled as the namespace of a module."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__()
+        self._module = module
+
+    def __reduce__(self) -> Any:
+        return vars, (self._module,)
+
+
+class _Unpickler(pickle.Unpickler):
+    shared: list[Any]
+
+    def persistent_load(self, number: int) -> Any:
+        return self.shared[number]
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether a value is a frozen dataclass of this package in which nothing is the user's."""
+    kind: Any = type(value)
+    if not hasattr(kind, "__dataclass_fields__") or callable(value) or home(kind) != "own":
+        return False
+    return bool(kind.__dataclass_params__.frozen) and users_part(value) is None
+
+
+def _untracked(maker: Callable[..., Any], arguments: tuple[Any, ...], *more: Any) -> Any:
+    """How a class is made, without the key under which cloudpickle would find the original class,
+    and change it.
+    """
+    bound = inspect.signature(maker).bind(*arguments)
+    bound.arguments["class_tracker_id"] = None
+    return maker, bound.args, *more
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _fill(module: ModuleType, content: Mapping[str, Any]) -> None:
+    vars(module).update(content)
+
+
+def _global_generator(number: int) -> Any:
+    return GLOBAL_GENERATORS[number]
+
+
+def _cached(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
+    return functools.lru_cache(**parameters)(function)
+
+
+def _generator_states() -> tuple[Any, ...]:
+    return getstate(), pickle.dumps(get_state(legacy=False))  # noqa: NPY002
+
+
+class Sent:
+    """A call that carries the user's code by value to the process that makes it."""
+
+    def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:
+        self.function, self.argument = function, argument
+
+    def __call__(self) -> Any:
+        return self.function(self.argument)
+
+    def __reduce__(self) -> Any:
+        return _received, (ByValue().dumps((self.function, self.argument)),)
+
+
+def _received(data: bytes) -> Sent:
+    return Sent(*pickle.loads(data))

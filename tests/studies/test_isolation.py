@@ -1,0 +1,363 @@
+"""What a policy or a model remembers ends with the run: the row of a seed is always the same."""
+
+import importlib
+import random
+import sys
+import threading
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from studies.runs import busy, normal, quiet, same
+from support import process
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.decide.gaps import over_lucks
+from cgrsp_simpy.decide.order_place import order_by_place
+from cgrsp_simpy.studies.isolation import isolated
+from cgrsp_simpy.waiting import ExponentialJobs
+from cgrsp_simpy.waiting import Scenario as Waiting
+
+# Every policy of the module serves the queue in turns from the front and from the back, by what it
+# remembers.
+MODULE = """
+from functools import cache
+import turns
+
+memory, count = [], 0
+
+def in_turns(view, number):
+    return zip(view.queue if number % 3 else reversed(view.queue), view.idle)
+
+def of_default(view, memory=[]):
+    memory.append(view.now_s)
+    return in_turns(view, len(memory))
+
+def of_global(view):
+    memory.append(view.now_s)
+    return in_turns(view, len(memory))
+
+def of_number(view):
+    global count
+    count += 1
+    return in_turns(view, count)
+
+def of_other_module(view):
+    turns.count += 1  # is seen by the functions of the module, and the other way round
+    assert turns.counted() == turns.count
+    return in_turns(view, turns.count)
+
+def of_attribute(view):
+    of_attribute.count += 1
+    return in_turns(view, of_attribute.count)
+
+of_attribute.count = 0
+
+def with_closure():
+    count = 0
+
+    @cache
+    def first(time_s):
+        return count
+
+    def of_closure(view):
+        nonlocal count
+        count += 1
+        return in_turns(view, first(view.now_s))
+
+    return of_closure
+
+of_closure = with_closure()
+
+class OfClass:
+    memory = []
+
+    def __call__(self, view):
+        self.memory.append(view.now_s)
+        return in_turns(view, len(self.memory))
+
+class OfObject:
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self, view):
+        self.count += 1
+        return in_turns(view, self.count)
+
+of_object = OfObject()
+of_method = of_object.__call__
+"""
+TURNS = """
+count = 0
+
+def counted():
+    return count
+"""
+POLICIES = (
+    "of_default of_global of_number of_other_module of_attribute of_closure OfClass OfObject"
+    " of_object of_method"
+).split()
+
+
+@pytest.fixture
+def remembering(tmp_path, monkeypatch):
+    """The module of policies that remember, imported."""
+    (tmp_path / "remembering.py").write_text(MODULE)
+    (tmp_path / "turns.py").write_text(TURNS)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("remembering")
+    del sys.modules["remembering"], sys.modules["turns"]
+
+
+def row_of_5(policies, name, seeds, executor=None):
+    study = cg.compare(busy, policies, seeds, executor)
+    assert not study.failures
+    [row] = [row for row in study.rows if (row["policy"], row["seed"]) == (name, 5)]
+    return study, row
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("source", ["module", "file"])
+def test_the_row_of_a_seed_does_not_depend_on_other_rows(name, source, remembering):
+    policy = f"{remembering.__file__}:{name}" if source == "file" else getattr(remembering, name)
+    _, alone = row_of_5({"mine": policy}, "mine", [5])
+    again, last = row_of_5({"other": remembering.of_global, "mine": policy}, "mine", [3, 4, 5])
+    assert same([alone], [last])
+    run = again.run("mine", 5)
+    assert same([run.summary()], [{name: alone[name] for name in run.summary()}])
+    assert (remembering.memory, remembering.OfClass.memory, remembering.count) == ([], [], 0)
+
+
+def test_each_run_of_a_study_begins_with_what_a_script_has_left(remembering):
+    rows = []
+    for remembering.count in (0, 1):
+        rows.append(
+            [row_of_5([remembering.of_number], "of_number", seeds)[1] for seeds in ([5], [4, 5])]
+        )
+        assert same(rows[-1][:1], rows[-1][1:])
+    assert not same(*rows)
+    cg.simulate(busy, remembering.of_number, 5)
+    assert remembering.count > 1  # a single run leaves its memory to the script
+
+
+@pytest.mark.slow
+def test_rows_are_equal_in_processes_for_policies_of_a_script(tmp_path):
+    script = f"""
+import cgrsp_simpy as cg
+{MODULE}
+if __name__ == "__main__":
+    turns.count = 1  # processes see what the script has changed
+    day, policies = cg.day("hectic", jobs=60), {{name: globals()[name] for name in {POLICIES}}}
+    rows = [cg.compare(day, {{name: policies[name]}}, [5]).rows[0] for name in policies]
+    for executor in (None, 1):
+        together = cg.compare(day, policies, [3, 4, 5], executor).rows[2::3]
+        print(rows == together, [row["policy"] for row in rows if "error" in row])
+"""
+    (tmp_path / "turns.py").write_text(TURNS)
+    (tmp_path / "script.py").write_text(script)
+    assert process([sys.executable, "script.py"], tmp_path).stdout == "True []\n" * 2
+
+
+def only_forward(view, times_s=[]):  # noqa: B006
+    """First come, first served; an error if it remembers a later time."""
+    assert not times_s or times_s[-1] <= view.now_s
+    times_s.append(view.now_s)
+    return zip(view.queue, view.idle)
+
+
+def in_order(view, times_s=[]):  # noqa: B006
+    assert not times_s or times_s[-1] <= view.now_s
+    times_s.append(view.now_s)
+    return view.queue
+
+
+def first_room(view, times_s=[]):  # noqa: B006
+    assert not times_s or times_s[-1] <= view.now_s
+    times_s.append(view.now_s)
+    return zip(view.queue, view.rooms(None))
+
+
+TAGGED = "submit_s,service_s,deadline_s,customer\n0,5,20,a\n1,6,20,b\n2,5,20,a\n"
+
+
+def by_customer(tmp_path):
+    (tmp_path / "log.csv").write_text(TAGGED)
+    return cg.compare(cg.trace(tmp_path / "log.csv", slots=1), [only_forward], [0]).by("customer")
+
+
+STUDIES = {
+    "sweep": lambda _: cg.sweep(normal, {"slots": [2, 3]}, [only_forward], range(2)),
+    "month": lambda _: cg.month({"quiet": 1.0}, [only_forward], 2, 2),
+    "select": lambda _: cg.select(quiet, ["fifo", only_forward], 5.0, first=3),
+    "order and place": lambda _: (
+        order_by_place(
+            normal, {"in order": in_order}, {"cheapest": cg.rules.cheapest}, range(2)
+        ).study
+    ),
+    "by a column": by_customer,
+    "draws": lambda _: over_lucks(normal, only_forward, 0, 2),
+    "waiting": lambda _: cg.compare(
+        Waiting(ExponentialJobs(60), machines=1, order=first_room), ["sww", "ajw"], range(2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_no_study_hands_the_memory_of_a_run_to_the_next(name, tmp_path):
+    assert not getattr(STUDIES[name](tmp_path), "failures", ())
+    assert only_forward.__defaults__ == in_order.__defaults__ == ([],)
+
+
+# ---- models ----
+
+
+@dataclass(eq=False)
+class Part:
+    id: int
+    left_s: float
+
+
+class Shop(cg.Model):
+    """A model that remembers runs, with jobs that change."""
+
+    served: ClassVar = []
+    policies: ClassVar = {
+        "first": cg.first_come,
+        "last": lambda view: zip(reversed(view.queue), view.free),
+    }
+
+    def places(self):
+        return cg.slots(1, "bench")
+
+    def arrivals(self, draw):
+        return [(0.0, Part(number, 1.0 + number)) for number in range(4)]
+
+    def life(self, run, job):
+        self.served.append(job)
+        with run.claim(job) as claim:
+            yield claim
+            yield run.timeout(job.left_s + len(self.served))
+        job.left_s = 0.0
+
+
+def test_what_a_model_and_its_jobs_remember_ends_with_the_run():
+    both = cg.compare(Shop(), seeds=[0, 1])
+    for policy in both.policies:
+        alone = cg.compare(Shop(), [policy], seeds=[1])
+        assert same(
+            alone.rows, [row for row in both.rows if (row["policy"], row["seed"]) == (policy, 1)]
+        )
+    assert Shop.served == []
+
+
+# ---- what is shared, and what is refused ----
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["fifo", "rh:reserve=2", cg.first_come, cg.ListPolicy(cg.rules.by_deadline, cg.rules.cheapest)],
+    ids=["name", "text", "function", "object"],
+)
+def test_code_of_the_package_is_not_copied(policy):
+    scenario, same_policy = isolated(normal, policy)
+    assert scenario is normal
+    assert same_policy is policy
+
+
+def test_code_that_pip_has_installed_into_a_folder_is_not_copied(tmp_path, monkeypatch):
+    (tmp_path / "library.py").write_text("def rule(view):\n    return zip(view.queue, view.idle)\n")
+    (tmp_path / "library-1.0.dist-info").mkdir()
+    (tmp_path / "library-1.0.dist-info" / "RECORD").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    rule = importlib.import_module("library").rule
+    assert isolated(normal, rule) == (normal, rule)
+    del sys.modules["library"]
+
+
+def test_a_copy_shares_constants_and_keeps_the_line_of_an_error():
+    constant = cg.day("quiet")
+
+    def policy(view):
+        return constant
+
+    _, copy = isolated(normal, policy)
+    assert copy is not policy
+    assert copy(None) is constant
+    assert copy.__code__ is policy.__code__
+
+
+def shuffles(view):
+    jobs = list(view.queue)
+    random.shuffle(jobs)
+    return zip(jobs, view.idle)
+
+
+def chooses(view, choice=random.choice):
+    return [(choice(view.queue), view.idle[0])]
+
+
+def tosses(view):
+    return zip(view.queue, view.idle) if np.random.random() < 1 else []  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("policy", "name"),
+    [(shuffles, "random"), (chooses, "random"), (tosses, "numpy.random")],
+)
+def test_a_policy_that_draws_from_a_generator_of_all_runs_is_a_failed_run(policy, name):
+    study = cg.compare(busy, ["fifo", policy], [0])
+    [row] = study.failures
+    assert f"draws from the generator of the module {name}, which all runs share" in row["error"]
+    with pytest.raises(cg.PolicyError, match="draw from a generator of the view"):
+        study.run(policy.__name__, 0)
+
+
+def draws_of_its_own(view, rng=random.Random(1)):  # noqa: B008
+    jobs = list(view.queue)
+    rng.shuffle(jobs)
+    return zip(jobs, view.idle)
+
+
+@pytest.mark.parametrize(
+    "policy", [draws_of_its_own, lambda view: [(view.rng.choice(view.queue), view.idle[0])]]
+)
+def test_a_generator_of_the_policy_or_the_view_is_allowed(policy):
+    rows = [cg.compare(normal, {"mine": policy}, seeds).rows[-1] for seeds in ([5], [4, 5])]
+    assert same(rows[:1], rows[1:])
+    assert "error" not in rows[0]
+
+
+class Opens:
+    """What cannot be copied is created at the first decision."""
+
+    def __init__(self):
+        self.lock = None
+
+    def __call__(self, view):
+        self.lock = self.lock or threading.Lock()
+        with self.lock:
+            return zip(view.queue, view.idle)
+
+
+def test_what_cannot_be_copied_is_refused_and_a_run_may_create_it():
+    lock = threading.Lock()
+    with pytest.raises(
+        cg.InputError, match=r"'mine' cannot be copied .*: TypeError: .*lock.*at its first decision"
+    ):
+        cg.compare(quiet, {"mine": lambda view: [] if lock else None}, [0])
+    study = cg.compare(quiet, ["fifo", Opens], [0])
+    assert study.values("Opens", "wait_min") == study.values("fifo", "wait_min")
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (type("Needs", (), {"__init__": lambda self, days: None}), "it raised TypeError: .*'days'"),
+        (int, "policy.=0. must be a name or a function of a view"),
+    ],
+)
+def test_a_class_of_which_no_policy_can_be_created_is_refused(policy, words):
+    for study in (cg.simulate, lambda *given: cg.compare(given[0], [given[1]], [0])):
+        with pytest.raises(cg.InputError, match=words):
+            study(quiet, policy)

@@ -56,7 +56,8 @@ def compare(
     seeds : iterable of int
         Whole numbers >= 0, each once.
     executor : Executor or int, optional
-        None runs here, a number in as many processes, or any concurrent.futures.Executor.
+        None runs here, a number in at most as many processes, which are as many as have half a
+        second of work, or any concurrent.futures.Executor.
     out : str or Path, optional
         A results directory, from which the same call resumes; policies and parts of the scenario
         that are one's own are told by their code and values.

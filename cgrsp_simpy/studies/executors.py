@@ -31,9 +31,13 @@ def as_they_come(
 ) -> Iterator[tuple[Key, Result]]:
     """The key and the result of each task, in the order in which they are ready.
 
-    If the executor fails, what it has finished still comes, and then a WorkerError; of a task that
-    is not allowed its own InputError.
+    executor: None runs here, as does a single task; a number in as many processes, but no more than
+    there are tasks. If the executor fails, what it has finished still comes, and then a
+    WorkerError; of a task that is not allowed its own InputError.
     """
+    if isinstance(executor, int):
+        check_whole("executor", executor, least=1, most=MOST_WORKERS)
+        executor = min(executor, len(tasks)) if len(tasks) > 1 else None
     if executor is None:
         yield from ((key, carry_out(task)) for key, task in tasks.items())
         return
@@ -76,7 +80,6 @@ def _pool(executor: Executor | int) -> Iterator[Executor]:
     if isinstance(executor, Executor):
         yield executor
         return
-    check_whole("executor", executor, least=1, most=MOST_WORKERS)
     loky = needed("loky", f"executor(={executor}) must be None where no process can be started")
     pool = loky.ProcessPoolExecutor(executor, initializer=_begin, initargs=(os.getpid(),))
     try:

@@ -32,7 +32,7 @@ from cgrsp_simpy.studies.executors import WorkerError, as_they_come
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.store import Store
 
-JOBS_PER_TASK = 20_000  # about half a second of work
+JOBS_PER_TASK = 20_000  # of a model of usual pace: about half a second of work
 # what a model keeps of a run, as plain values; a text is the error that ended the run
 Outcome = Any
 
@@ -248,7 +248,8 @@ def replicate(
 ) -> Runs:
     """Carry out all runs that are wanted, each once, however often it is wanted.
 
-    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor.
+    executor: None runs here, a number in at most as many processes, or any Executor of
+    concurrent.futures.
     store: keeps what is done, and gives back what it has. engine: as of `compare`.
     """
     wanted = list(wanted)
@@ -336,18 +337,21 @@ def _work(blocks: Sequence[Block]) -> int:
 
 
 def _tasks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Blocks in tasks of half a second of work or more; one with very many jobs becomes
-    a task a policy.
+    """Blocks in tasks of half a second of work or more, which are worth a process; a block with
+    more work per policy becomes one task per policy.
     """
     task: list[Block] = []
+    jobs = 0.0
     for block in blocks:
-        if block.scenario.work > JOBS_PER_TASK:
+        jobs_per_policy = block.scenario.work * Model.pace_per_s / block.scenario.pace_per_s
+        if jobs_per_policy > JOBS_PER_TASK:
             yield from ([block._replace(policies=(policy,))] for policy in block.policies)
             continue
         task.append(block)
-        if _work(task) >= JOBS_PER_TASK:
+        jobs += jobs_per_policy * len(block.policies)
+        if jobs >= JOBS_PER_TASK:
             yield task
-            task = []
+            task, jobs = [], 0.0
     if task:
         yield task
 

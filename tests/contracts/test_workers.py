@@ -222,6 +222,8 @@ def refuse(thread):
     raise RuntimeError("can't start new thread")
 threading.Thread.start = refuse
 import cgrsp_simpy as cg
+from cgrsp_simpy.studies import replicate
+replicate.JOBS_PER_TASK = 1  # two tasks
 for executor in (None, 2):
     try:
         print(len(cg.compare(cg.day("quiet"), ["fifo"], range(2), executor=executor).rows))
@@ -327,6 +329,45 @@ def test_scenarios_that_differ_in_what_cannot_be_hashed_are_kept_apart(small_tas
             cg.simulate(log, "fifo", seed).summary() for seed in range(4)
         ]
     assert runs.figures(logs[0], "fifo", 0) != runs.figures(logs[1], "fifo", 0)
+
+
+# ---- how many processes ----
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """How many processes each pool was to have; there are threads in their place."""
+    numbers = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, number, **_):
+            numbers.append(number)
+            super().__init__(number)
+
+        def shutdown(self, **_):
+            super().shutdown()
+
+    monkeypatch.setattr("loky.ProcessPoolExecutor", Pool)
+    return numbers
+
+
+def test_there_are_at_most_as_many_processes_as_tasks(started, small_tasks):
+    for workers in (2, 12, 500):
+        assert cg.compare(quiet, ["fifo"], range(20), workers).n == 20  # in two tasks
+    assert cg.compare(quiet, ["fifo"], range(5), 12).n == 5  # in a single one
+    assert started == [2, 2, 2]
+
+
+def test_a_task_of_a_fast_model_has_as_many_seconds_of_work_as_others(started):
+    fast = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50_000), machines=8)
+    assert fast.pace_per_s == 1e6
+    assert cg.compare(fast, ["ajw"], range(2), 12).n == 2  # 0.1 s
+    assert started == []
+
+
+def test_a_number_of_processes_is_checked_for_a_single_task_too():
+    with pytest.raises(cg.InputError, match=r"executor\(?=0"):
+        cg.compare(quiet, ["fifo"], [0], 0)
 
 
 # ---- an executor that fails ----

@@ -14,6 +14,7 @@ import numpy as np
 
 from cgrsp_simpy.engine.claim import Held, Part, claims_table
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.policy import HoldsPolicies
 from cgrsp_simpy.model.table import Table, figure_text, to_pandas, visible, write_csv
 from cgrsp_simpy.model.timeline import Timeline
 
@@ -161,7 +162,7 @@ def _blank(kind: np.dtype[Any]) -> Any:
     return {"f": math.nan, "i": -1}.get(kind.kind, np.zeros((), kind).item())
 
 
-class Run:
+class Run(HoldsPolicies):
     """One simulated run, of any model; it shows itself in one line, and in a notebook
     as a table of its figures.
 
@@ -185,6 +186,8 @@ class Run:
     rule : Any
         The policy itself, with which the run can be made again; None where it had none.
     """
+
+    _policies_in = "rule"
 
     def __init__(
         self,

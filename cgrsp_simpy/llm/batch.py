@@ -81,6 +81,10 @@ class Batch:
         self.ends: dict[int, list[Member]] = {}  # by step, whose last token it makes
         self.woken = run.env.event()
 
+    def __getstate__(self) -> dict[str, float]:
+        """What is left of it after the run."""
+        return {name: value for name, value in vars(self).items() if type(value) in (int, float)}
+
     @property
     def open(self) -> bool:
         """Whether another request would be in the next step."""

@@ -10,7 +10,9 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+
+import cloudpickle
 
 from cgrsp_simpy.model.checks import InputError, check_one_of, read_as, require
 from cgrsp_simpy.model.files import check_named
@@ -86,6 +88,24 @@ def policy(
         return function
 
     return declared
+
+
+class HoldsPolicies:
+    """Can be pickled whatever its policies are: these are pickled by value, since closures and
+    functions that a decorator has replaced cannot be found by their names.
+
+    _policies_in: the attribute that holds them.
+    """
+
+    _policies_in: ClassVar[str]
+
+    def __getstate__(self) -> dict[str, Any]:
+        name = self._policies_in
+        return vars(self) | {name: cloudpickle.dumps(getattr(self, name))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        name = self._policies_in
+        vars(self).update(state | {name: cloudpickle.loads(state[name])})
 
 
 def is_policy(given: Callable[..., Any]) -> bool:

@@ -449,16 +449,19 @@ class LoggedWorkload(_OfColumns):
     weight: tuple[float, ...] = field(repr=False)
     deadlines: Deadlines = field(default_factory=DeadlineClasses)
     start_h: float | None = None
-    origin: dict[str, Any] = field(default_factory=dict)
+    origin: dict[str, Any] = field(default_factory=dict, hash=False)
     tags: Tags = field(default_factory=Tags, repr=False, compare=False)
     deadline_class: tuple[int, ...] = field(default=(), repr=False)
     start_day: str | None = None
     complexity: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    # deadline_s as it is compared: None for NaN
+    _compared_s: tuple[float | None, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("submit_s", "service_s", "deadline_s", "gpus", "weight"):
             column = getattr(self, name)
             require(isinstance(column, Sequence), name, column, "a list, one entry a job")
+            object.__setattr__(self, name, tuple(column))  # which can be hashed
         if not self.submit_s:
             raise InputError("the log holds no usable job")
         object.__setattr__(self, "deadlines", checked_deadlines(self.deadlines))
@@ -497,6 +500,8 @@ class LoggedWorkload(_OfColumns):
         # Equal measured times can leave a class empty: number those that are there.
         _, ranks = np.unique(np.searchsorted(limits, self.service_s), return_inverse=True)
         object.__setattr__(self, "complexity", tuple((ranks + 1).tolist()))
+        compared_s = tuple(None if math.isnan(due) else due for due in self.deadline_s)
+        object.__setattr__(self, "_compared_s", compared_s)
 
     @property
     def jobs(self) -> int:

@@ -35,7 +35,7 @@ def as_they_come(
     there are tasks. If the executor fails, what it has finished still comes, and then a
     WorkerError; of a task that is not allowed its own InputError.
     """
-    if isinstance(executor, int):
+    if not (executor is None or isinstance(executor, Executor)):
         check_whole("executor", executor, least=1, most=MOST_WORKERS)
         executor = min(executor, len(tasks)) if len(tasks) > 1 else None
     if executor is None:

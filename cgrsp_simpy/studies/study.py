@@ -22,6 +22,7 @@ from cgrsp_simpy.analysis.statistics import (
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.metric import Metric
+from cgrsp_simpy.model.policy import HoldsPolicies
 from cgrsp_simpy.model.table import (
     Table,
     csv_text,
@@ -110,13 +111,14 @@ class Results(Protocol):
             store.write("summary.json", self.json())
 
 
-class Study(Results):
+class Study(HoldsPolicies, Results):
     """Figures of several policies on the same seeds.
 
     The first policy is the one that the others are tested against.
     """
 
     _rows: list[Row]
+    _policies_in = "_named"
 
     @property
     def _model(self) -> Model | type[Model]:

@@ -561,3 +561,17 @@ def test_a_timestamp_that_has_no_counterpart_in_utc_is_a_bad_row(tmp_path, caplo
     )
     assert cg.trace(path).workload.jobs == 1
     assert "line 2: timestamp(='0001-01-01T00:00+09:00')" in caplog.text
+
+
+def test_scenarios_from_equal_logs_are_equal_and_have_one_hash(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("submit_s,service_s,deadline_s,customer\n0,5,,a\n1,6,20,b\n")
+    first, second = cg.trace(path), cg.trace(path)
+    assert first == second
+    assert len({first, second}) == 1
+
+
+def test_logs_that_differ_in_their_deadlines_differ():
+    columns = {"submit_s": [0.0], "service_s": [5.0], "gpus": [1], "weight": [1.0]}
+    logs = [cg.LoggedWorkload(deadline_s=[due_s], **columns) for due_s in (20.0, 2000.0, NAN)]
+    assert len({*logs, cg.LoggedWorkload(deadline_s=[float("nan")], **columns)}) == 3

@@ -193,13 +193,14 @@ def agreement(
     that was started shows that one of as many GPUs had, and any of g GPUs has where more are free
     than nodes can hide, min(size, g - 1) each. So schedulers are asked what they would start if no
     wider job fitted and the other GPUs came free at the next end, and, which counts `TIE` beside
-    it, if all free GPUs were on one node. There GPUs of one type and partition are taken together;
-    cores and memory are not looked at.
+    it, if all free GPUs were on one node. There GPUs of one type and partition are taken together,
+    or all of the cluster if a job needs more than one type or partition has; cores and memory are
+    not looked at.
     """
     source = scenario.source
     assert isinstance(source, Jobs) and source.start_s is not None
-    found: dict[str, list[float]] = {name: [] for name in schedulers}
-    sizes, together = scenario.cluster.sizes, _together(scenario.cluster)
+    scores: dict[str, list[float]] = {name: [] for name in schedulers}
+    sizes = scenario.cluster.sizes
     hidden = [sum(min(size, gpus) for size in sizes) for gpus in range(max(sizes))]
 
     def agrees(name: str, view: View, due: Sequence[int], soon: set[int]) -> bool:
@@ -207,8 +208,8 @@ def agreement(
         return first[0] in soon if due and first else not (due or first)
 
     def on_nodes(view: View, due: Sequence[int], soon: set[int]) -> None:
-        for name, own in found.items():
-            own.append(agrees(name, view, due, soon))
+        for name, values in scores.items():
+            values.append(agrees(name, view, due, soon))
 
     def on_one(view: View, due: Sequence[int], soon: set[int]) -> None:
         sure = [0] * len(view.sizes)
@@ -218,19 +219,21 @@ def agreement(
             sure[node] = max(sure[node], gpus)
         if any(sure):
             supposed = view.supposing(sure)
-            for name, own in found.items():
+            for name, values in scores.items():
                 surely = agrees(name, supposed, due, soon)
-                own.append((surely + TIE * (not due or agrees(name, view, due, soon))) / (1 + TIE))
+                values.append(
+                    (surely + TIE * (not due or agrees(name, view, due, soon))) / (1 + TIE)
+                )
 
     exact = (replace(scenario, placement=placement) for placement in PLACEMENTS)
-    on_its_nodes, own = next(filter(_follow, exact), None), np.flatnonzero(source.gpus)
+    on_its_nodes, with_gpus = next(filter(_follow, exact), None), np.flatnonzero(source.gpus)
     if on_its_nodes:
         _follow(on_its_nodes, on_nodes)
-    elif own.size:
-        bare = replace(source.chosen(own, ""), nodes=None, cores=None, memory_gb=None)
-        _follow(Scenario(bare, together), on_one)
-    told = {name: np.array(each, float) for name, each in found.items() if each}
-    return told, str(on_its_nodes.placement) if on_its_nodes else None
+    elif with_gpus.size:
+        bare = replace(source.chosen(with_gpus, ""), nodes=None, cores=None, memory_gb=None)
+        _follow(Scenario(bare, _together(scenario.cluster, bare)), on_one)
+    agreed = {name: np.array(values, float) for name, values in scores.items() if values}
+    return agreed, str(on_its_nodes.placement) if on_its_nodes else None
 
 
 def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
@@ -260,11 +263,19 @@ def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
     return not late
 
 
-def _together(cluster: Cluster) -> Cluster:
-    """A cluster with all nodes of a type and partitions in one."""
+def _together(cluster: Cluster, jobs: Jobs) -> Cluster:
+    """The cluster with one node per pair of GPU type and partitions; a cluster without types, or
+    without partitions, has none afterwards. If a job does not fit on that, as when it spans two
+    partitions, all GPUs are on one node that serves every job.
+    """
     none = ("",) * len(cluster.sizes)
     gpus = Counter[tuple[str, str]]()
     for kind, size in zip(zip(cluster.types or none, cluster.partitions or none), cluster.sizes):
         gpus[kind] += size
     types, partitions = zip(*+gpus)  # those that have GPUs
-    return Cluster(tuple((+gpus).values()), types=types, partitions=partitions)
+    merged = Cluster(
+        tuple((+gpus).values()),
+        types=types if cluster.types else (),
+        partitions=partitions if cluster.partitions else (),
+    )
+    return Cluster((cluster.gpus,)) if jobs.too_wide(merged).any() else merged

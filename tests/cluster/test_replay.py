@@ -19,6 +19,7 @@ from cgrsp_simpy.cluster.logs import read_jobs
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.replay import agreement, changed, replay
 from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.streams import stream
 
 # all that need no more than a log of Slurm tells
@@ -186,6 +187,42 @@ def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
     if exact:
         assert np.array_equal(found.waits_s["fifo-skip"], found.waits_s["recorded"])
         assert found.agreement["fifo"].mean() < found.agreement["fifo-skip"].mean() == 1
+
+
+@pytest.mark.parametrize("tag", ["partition", "gpu_type"])
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        Cluster((8,) * 7),
+        Cluster((8,) * 7, types=("a",) * 7),
+        Cluster((8,) * 7, partitions=("a",) * 7),
+    ],
+    ids=["plain", "types", "partitions"],
+)
+def test_jobs_name_a_partition_or_type_whether_or_not_the_cluster_does(cluster, tag, tmp_path):
+    """The recorded starts of 64 GPUs fit no placement on 56."""
+    scenario = read(tmp_path, log_of("easy"), Cluster((8,) * 7))
+    source = replace(scenario.source, tags=Tags({tag: ("a",) * scenario.source.jobs}))
+    plain = replay(scenario, ["fifo", "easy"])
+    found = replay(Scenario(source, cluster), ["fifo", "easy"])
+    assert found.agreement["easy"].size
+    assert found.agreement["easy"].mean() == pytest.approx(plain.agreement["easy"].mean(), abs=0.05)
+
+
+@pytest.mark.parametrize("mark", ["types", "partitions"])
+def test_a_job_may_span_node_groups_of_unequal_size(mark, tmp_path):
+    """Five nodes of 2 GPUs each; job 1 has all five, job 2 starts before it ends."""
+    rows = """JobID|Submit|Start|End|Timelimit|AllocTRES
+1|2026-03-02T09:00:00|2026-03-02T09:00:00|2026-03-02T10:05:00|60|node=5,gres/gpu=10
+2|2026-03-02T09:01:00|2026-03-02T10:00:00|2026-03-02T11:00:00|60|node=1,gres/gpu=2
+3|2026-03-02T09:03:00|2026-03-02T11:00:00|2026-03-02T12:00:00|60|node=5,gres/gpu=10
+"""
+    cluster = Cluster((2,) * 5, **{mark: (*"aaaa", "b")})
+    scenario = read(tmp_path, rows, cluster)
+    name = {"types": "gpu_type", "partitions": "partition"}[mark]
+    source = replace(scenario.source, tags=Tags({name: ("",) * 3}))
+    found = replay(replace(scenario, source=source), ["fifo", "fifo-skip"])
+    assert found.best and found.waits_s["recorded"].tolist() == [0, 59 * 60, 117 * 60]
 
 
 def test_jobs_without_gpus_alone_are_replayed_by_their_cores(tmp_path):

@@ -30,6 +30,7 @@ th { background: #f2f2f2; text-align: left; font-weight: 600 }
 td div + div { border-top: 1px dotted #aaa }
 .ours { color: #555 }
 .agrees { background: #e3f1ea } .differs { background: #fbdcc8 } .inferred { background: #fff6cf }
+.undecided { background: #e6e6f2 }
 .holds { color: #00684a; font-weight: 600 } .fails { color: #a63c00; font-weight: 600 } .open { color: #7a5c00; font-weight: 600 }
 td.text { text-align: left; white-space: normal } ul { padding-left: 1.2rem } .notes { font-size: .88rem }
 """

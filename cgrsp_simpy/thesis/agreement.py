@@ -25,7 +25,7 @@ UNITS = {
     "cost": "cost (USD)",
 }
 BY_CAPTION = {"5.6": "miss"}  # tables whose columns are policies and whose caption names the figure
-VERDICTS = {"agrees": "#7d9bb8", "differs": MISSED}
+VERDICTS = {"agrees": "#7d9bb8", "differs": MISSED, "undecided": "#c4c4c4"}
 PLAIN: dict[str, Any] = {"linestyle": "none", "markeredgewidth": 0, "markersize": 4.0}
 LINEAR = 0.1  # below it the scales are linear, to hold the zeros
 
@@ -90,12 +90,13 @@ def _name(ax: Axes, rows: Sequence[Row]) -> None:
     for (table, row, part, *_), there in places.items():
         (at_x, *_), (at_y, *_), halves = _numbers(there)
         half = np.nan_to_num(halves).max()
-        columns = ("\n" if len(there) > 1 else "") + ", ".join(each["column"] for each in there)
+        columns = ("\n" if len(there) > 1 else "") + ", ".join(cell["column"] for cell in there)
         name = f"{table} {row}, {columns}" + (f": {part}" if part else "")
         marks[name] = Mark(
             np.array([(at_x, at_y)]), np.array([(at_x, at_y - half), (at_x, at_y + half)])
         )
-    x, y, half_widths = map(np.nan_to_num, _numbers(where(rows, verdict="agrees")))
+    others = [row for row in rows if row["verdict"] != "differs"]
+    x, y, half_widths = map(np.nan_to_num, _numbers(others))
     gap = np.full_like(x, np.nan)
     bars = np.stack([x, y - half_widths, x, y + half_widths, gap, gap], axis=1).reshape(-1, 2)
     label_marks(ax, marks, [VERDICTS["differs"]] * len(marks), bars)
@@ -103,21 +104,22 @@ def _name(ax: Axes, rows: Sequence[Row]) -> None:
 
 def _explain(ax: Axes, rows: Sequence[Row]) -> None:
     """What markers and colours mean, and how many cells there are of each verdict."""
-    kinds = {verdict: _kinds(rows, verdict) for verdict in VERDICTS}
     handles: list[Line2D | Patch] = [
         Line2D([], [], marker=KINDS[kind], label=UNITS[kind], color=VERDICTS["agrees"], **PLAIN)
-        for kind in kinds["agrees"]
+        for kind in _kinds(rows)
     ]
-    differing = [
-        Line2D([], [], marker=KINDS[kind], color=VERDICTS["differs"], **PLAIN)
-        for kind in kinds["differs"]
-    ]
-    handles += [Several("differs", differing)] if differing else []
-    agreeing = len(where(rows, verdict="agrees"))
-    legend_above(ax, handles, f"{agreeing} of {len(rows)} cells agree, the others are named")
+    for verdict in ("differs", "undecided"):
+        if kinds := _kinds(where(rows, verdict=verdict)):
+            colour = VERDICTS[verdict]
+            lines = [Line2D([], [], marker=KINDS[kind], color=colour, **PLAIN) for kind in kinds]
+            handles.append(Several(verdict, lines))
+    agreeing, undecided = (len(where(rows, verdict=name)) for name in ("agrees", "undecided"))
+    title = f"{agreeing} of {len(rows)} cells agree, "
+    title += f"{undecided} are undecided, " if undecided else ""
+    legend_above(ax, handles, f"{title}the others are named")
 
 
-def _kinds(rows: Sequence[Row], verdict: str) -> list[str]:
-    """What the cells of a verdict measure, in the order of KINDS."""
-    there = {_kind(row) for row in where(rows, verdict=verdict)}
+def _kinds(rows: Sequence[Row]) -> list[str]:
+    """What cells measure, in the order of KINDS."""
+    there = {_kind(row) for row in rows}
     return [kind for kind in KINDS if kind in there]

@@ -145,6 +145,20 @@ class Excess:
         return values - self.factor * others
 
 
+@dataclass(frozen=True)
+class OfMeans:
+    """A function of the means over seeds of several figures.
+
+    function: of an array of means, a figure per entry of its first axis.
+    """
+
+    function: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, *figures: np.ndarray) -> np.ndarray:
+        """The function of the means of figures by seed."""
+        return np.asarray(self.function(np.stack([average(values) for values in figures])))
+
+
 def pooled_d(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Cohen's d with pooled deviation, of two samples of equal size (thesis Section 5.1.3)."""
     pooled = np.sqrt((values.var(axis=-1, ddof=1) + reference.var(axis=-1, ddof=1)) / 2)
@@ -176,12 +190,11 @@ def composite(policy: int, cost_weight: float, ratio: float) -> Statistic:
     come out with them.
     """
 
-    def statistic(*figures: np.ndarray) -> np.ndarray:
-        means = np.stack([average(values) for values in figures])
+    def function(means: np.ndarray) -> np.ndarray:
         wait, late, cost = (means[place::3] for place in range(3))
         return np.asarray(composites(wait, late, cost, cost_weight, ratio)[policy])
 
-    return statistic
+    return OfMeans(function)
 
 
 def composites(

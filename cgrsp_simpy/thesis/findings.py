@@ -25,6 +25,7 @@ from cgrsp_simpy.thesis.experiments import (
     PRINTED_AS,
     Excess,
     Measure,
+    OfMeans,
     Statistic,
     average,
     mean_of,
@@ -33,7 +34,7 @@ from cgrsp_simpy.thesis.experiments import (
 )
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.runs import Results, low_stock_pct, queue_pct
-from cgrsp_simpy.thesis.verdict import composite_error, deviation, half_width
+from cgrsp_simpy.thesis.verdict import composite_error, deviation, half_width, too_few
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decidable"  # verdicts on a finding
 TEN = [policy for policy in NAMES.values() if policy != "cadr-oo"]
@@ -133,9 +134,8 @@ def _within(
     )
 
 
-def _spread_pct(*costs: np.ndarray) -> np.ndarray:
+def _spread_pct(means: np.ndarray) -> np.ndarray:
     """By how much the greatest mean is above the least."""
-    means = np.stack([average(cost) for cost in costs])
     return np.asarray(100 * (means.max(axis=0) / means.min(axis=0) - 1))
 
 
@@ -237,7 +237,7 @@ FINDINGS = (
         (
             _part(
                 "greatest over least mean cost of ten policies, %",
-                _spread_pct,
+                OfMeans(_spread_pct),
                 "cost_usd",
                 TEN,
                 -math.inf,
@@ -334,9 +334,11 @@ def _decided(part: Part, results: Results) -> tuple[str, str]:
     centre, half = float(statistic(*values)), half_width(deviation(statistic, values, n), n)
     low, high = centre - half, centre + half
     inside, outside = part.low <= low and high <= part.high, high < part.low or low > part.high
-    verdict = HOLDS if inside else FAILS if outside else OPEN
-    said = "needed" if verdict != HOLDS else "as said"
-    return verdict, f"{part.text} {centre:+.2f} ± {half:.2f}, {part.bounds} {said}"
+    unsure = half == 0 and too_few(n, part.n)  # that few seeds are equal shows no deviation of 0
+    verdict = OPEN if unsure else HOLDS if inside else FAILS if outside else OPEN
+    remark = "needed" if verdict != HOLDS else "as said"
+    interval = f" ± {half:.2f}" if math.isfinite(half) else " without an interval"
+    return verdict, f"{part.text} {centre:+.2f}{interval}, {part.bounds} {remark}"
 
 
 def _verdict(holds: bool) -> str:

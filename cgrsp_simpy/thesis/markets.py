@@ -4,10 +4,9 @@ where it is replayed.
 In each market the parts of the findings, as `findings` has them, are tested on the same seeds. A
 part that compares two policies rests on their differences seed by seed. On a replayed market the
 seeds that begin on one of its days count once, each day may be correlated with the next, and the
-months count once all together; other statistics than means are jackknifed by day (Tukey, 1958,
-Annals of Mathematical Statistics 29, 614). Two-sided p-values are
-by Student's t against the nearest of its bounds, adjusted by Holm over all parts in the market. A
-part
+months count once all together; other statistics than means are jackknifed by day. Two-sided
+p-values are by Student's t against the nearest of its bounds, adjusted by Holm over all parts in
+the market. A part
 
     holds           inside its bounds, p < 0.05;
     does not hold   outside of them, p < 0.05;
@@ -43,7 +42,7 @@ from cgrsp_simpy.thesis.findings import (
     of_printed_figures,
 )
 from cgrsp_simpy.thesis.runs import Results
-from cgrsp_simpy.thesis.verdict import deviation, half_width
+from cgrsp_simpy.thesis.verdict import deviation, half_width, pseudo_values
 
 Row = dict[str, Any]
 GONE, UNDECIDED, DEPENDS, NO_MEANING = "gone", "undecided", "depends", "no meaning"
@@ -132,11 +131,8 @@ def _estimate(part: Part, results: Results) -> _Estimate:
         if statistic is average:
             by_day = np.array(cluster_means(values[0], clusters))
             value = float(by_day.mean())
-        else:  # pseudo-values of the jackknife
-            value = float(statistic(*values))
-            left = [np.not_equal(clusters, day) for day in days]
-            without = [float(statistic(*(each[rest] for each in values))) for rest in left]
-            by_day = n * value - (n - 1) * np.array(without)
+        else:
+            value, by_day = float(statistic(*values)), pseudo_values(statistic, values, clusters)
         share = worth(by_day)
         independent = max((n - 1) * share, 1.0) + 1
         error = float(by_day.std(ddof=1)) / math.sqrt(n * share)

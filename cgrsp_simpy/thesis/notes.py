@@ -67,8 +67,8 @@ _NOISE = (
 TABLE_NOTES = {
     "5.3": (
         (
-            "t and p are those of as many pairs as printed; Wilcoxon's p and the paired d are of"
-            " our pairs, and not printed"
+            "t is that of as many pairs as printed, p of our pairs, at most as many as printed;"
+            " Wilcoxon's p and the paired d are of our pairs, and not printed"
         ),
     ),
     "5.11": (_NOISE,),

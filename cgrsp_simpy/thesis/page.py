@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from cgrsp_simpy.studies.page import bullets, page, paragraph
 from cgrsp_simpy.thesis.findings import FINDINGS, RECORDED, Told
 from cgrsp_simpy.thesis.notes import CANNOT
-from cgrsp_simpy.thesis.verdict import AGREES, DIFFERS, INPUT, LIMIT, SHOWN, Judged, tally
+from cgrsp_simpy.thesis.verdict import AGREES, DIFFERS, INPUT, SHOWN, UNDECIDED, Judged, tally
 from cgrsp_simpy.thesis.wording import (
     CANNOT_TITLE,
     FINDINGS_READING,
@@ -49,8 +49,9 @@ SECTIONS = {  # of the thesis -> its title, and the tables that stand there
     "6.1.1": ("Choosing Between RH and CADR", ("6.1",)),
 }
 KEY = {  # verdict -> what its colour means
-    AGREES: f"agrees: |z| is at most {LIMIT}",
+    AGREES: "agrees: within sampling noise",
     DIFFERS: "differs, marked ≠ with its z",
+    UNDECIDED: "undecided: too few seeds to tell",
     INPUT: "inferred: an input that the thesis does not print",
     SHOWN: "white: shown, and not judged",
 }
@@ -149,22 +150,22 @@ def _section(each: Told) -> str:
 def _summary(tables: Mapping[str, Sequence[Judged]], findings: Sequence[Told]) -> str:
     """What agrees in a chapter."""
     lines = []
-    cells = [each for found in tables.values() for each in found]
+    cells = [figure for figures in tables.values() for figure in figures]
     counted = tally(cells)
     if counted.cells:
         lines.append(f"Means over seeds, each counted once: {counted}.")
-    judged = [each for each in cells if each.verdict in (AGREES, DIFFERS)]
-    if judged:
-        agreeing = sum(each.verdict == AGREES for each in judged)
+    count = Counter(cell.verdict for cell in cells)
+    if judged := count[AGREES] + count[DIFFERS] + count[UNDECIDED]:
         differ = [
             f"{id}: {number}"
-            for id, found in tables.items()
-            if (number := sum(each.verdict == DIFFERS for each in found))
+            for id, figures in tables.items()
+            if (number := sum(figure.verdict == DIFFERS for figure in figures))
         ]
+        undecided = f", {count[UNDECIDED]} are undecided" if count[UNDECIDED] else ""
         where = f"; those that differ, by table: {', '.join(differ)}" if differ else ""
-        lines.append(f"Of all {len(judged)} judged figures {agreeing} agree{where}.")
+        lines.append(f"Of all {judged} judged figures {count[AGREES]} agree{undecided}{where}.")
     if findings:
-        often = Counter(each.verdict for each in findings)
+        often = Counter(finding.verdict for finding in findings)
         numbers = [f"{verdict}: {often[verdict]}" for verdict in KINDS if often[verdict]]
         lines.append(f"Findings tested: {len(findings)}; {', '.join(numbers)}.")
     return f'<div class="chapter">{bullets(lines)}</div>' if lines else ""

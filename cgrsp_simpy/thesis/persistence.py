@@ -5,6 +5,7 @@ and SVG.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -451,7 +452,7 @@ def _reasons(rows: list[Row]) -> str:
 def _estimate(row: Row, verdict: str) -> str:
     """A part's value with what is sure of it."""
     value, half, p = row["value"], row["half_width"], row[_p(verdict)]
-    if row["n"] < 2:
+    if row["n"] < 2 or math.isinf(half):
         return f"{row['part']} {value:+z{digits(value)}}, n = {row['n']}: no interval"
     form = digits(max(abs(value), half))
     return f"{row['part']} {value:+z{form}} ± {half:{form}}, p {p_text(p)}"

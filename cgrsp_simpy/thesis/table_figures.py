@@ -29,7 +29,7 @@ from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, PRINTED_AS, So
 from cgrsp_simpy.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.runs import Results
-from cgrsp_simpy.thesis.verdict import SHOWN, judged
+from cgrsp_simpy.thesis.verdict import AGREES, DIFFERS, SHOWN, UNDECIDED, judged
 
 MISS, LATE = "miss, %", "tardiness, min"
 LABELS = {"wait, min": "mean wait (min)", "miss, %": "missed deadlines (%)"}
@@ -42,16 +42,19 @@ FIGURES = Figures("figure_")
 
 def compared(rows: Sequence[Row]) -> str:
     """One sentence on published beside reproduced, where values are published and judged: how many
-    agree, and each that does not.
+    agree, how many are undecided, and each that differs.
     """
     judged = [row for row in rows if row.get("verdict")]
     if not judged:
         return ""
-    differing = [row for row in judged if row["verdict"] != "agrees"]
+    agreeing, differing, undecided = (
+        where(judged, verdict=verdict) for verdict in (AGREES, DIFFERS, UNDECIDED)
+    )
+    open_ = f", {len(undecided)} are undecided at so few seeds" if undecided else ""
     but = f", all but {'; '.join(map(_differing, differing))}" if differing else ""
     return (
-        f"{len(judged) - len(differing)} of {len(judged)} published values agree with ours within"
-        f" sampling noise{but}."
+        f"{len(agreeing)} of {len(judged)} published values agree with ours within sampling"
+        f" noise{open_}{but}."
     )
 
 

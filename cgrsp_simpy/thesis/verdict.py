@@ -24,6 +24,7 @@ from cgrsp_simpy.thesis.experiments import (
     SINGLE_SEED,
     Cell,
     Excess,
+    OfMeans,
     Statistic,
     Table,
     average,
@@ -34,9 +35,9 @@ from cgrsp_simpy.thesis.notes import CHANCE, KNOWN, STANDARDISED, STANDARDISED_N
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.thesis.runs import Results
 
-RESAMPLES = 1000  # of seeds, for the deviation of other statistics than means
-LIMIT = 2.045  # |z| of 95 % of the cells of a perfect model; t* of 30 seeds, thesis Section 5.1.3
-AGREES, DIFFERS, INPUT, SHOWN = "agrees", "differs", "inferred", ""
+RESAMPLES = 1000  # of seeds, for the deviation of functions of means
+COARSEST = 2.0  # see `too_few`
+AGREES, DIFFERS, UNDECIDED, INPUT, SHOWN = "agrees", "differs", "undecided", "inferred", ""
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class Judged:
     n: its replications.
     z: (printed - ours) / error, less the rounding of the printed figure, where error^2 is the sum
     of the statistic's variances over the printed number of seeds and over ours, of a mean sd^2
-    (1 / printed n + 1 / n); NaN where none can be given. verdict: agrees, differs, inferred (an
-    input that is not printed) or empty. counted: in the tally.
+    (1 / printed n + 1 / n); NaN where none can be given. verdict: agrees, differs, undecided (by
+    too few seeds), inferred (an input that is not printed) or empty. counted: in the tally.
     """
 
     table: str
@@ -87,11 +88,11 @@ def _place(each: Judged) -> tuple[int, int]:
 
 def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
     values = results.sample(cell.measure, n)
-    statistic = cell.measure.statistic
-    ours, own = float(statistic(*values)), deviation(statistic, values, n)
-    theirs = own if table.n == n else deviation(statistic, values, table.n)
-    z = z_score(float(cell.figure), ours, math.hypot(own, theirs), rounding(cell.figure))
-    verdict = SHOWN if math.isnan(z) else AGREES if abs(z) <= LIMIT else DIFFERS
+    statistic, printed = cell.measure.statistic, float(cell.figure)
+    ours, sd = float(statistic(*values)), deviation(statistic, values, n)
+    printed_sd = sd if table.n == n else deviation(statistic, values, table.n)
+    z = z_score(printed, ours, math.hypot(sd, printed_sd), rounding(cell.figure))
+    verdict = SHOWN if math.isnan(printed) else verdict_of(z, n, table.n)
     return Judged(
         table.id,
         cell.row,
@@ -99,9 +100,9 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
         cell.part,
         cell.printed,
         f"{ours:.{max(2, decimals(cell.figure))}f}",
-        half_width(own, n),
+        half_width(sd, n) if math.isfinite(sd) else math.nan,
         n,
-        z,
+        z if math.isfinite(z) or verdict == DIFFERS else math.nan,
         verdict,
         table.id in COUNTED and statistic is average and not cell.again,
         _note(table.id, cell) if verdict == DIFFERS else "",
@@ -110,34 +111,87 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
 
 
 def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> float:
-    """Standard deviation of a statistic over n seeds: of a mean, or a mean difference by seed,
-    s / sqrt(n), of others by drawing n of our seeds again.
+    """Standard deviation of a statistic over n seeds, estimated from ours.
+
+    Of a mean, or a mean difference by seed, s / sqrt(n). Of a function of means, such as one that
+    normalises by the least and the greatest, by drawing n of our seeds again, corrected for the
+    sample variance as s is. Of others, which divide by a deviation, by the jackknife: a bootstrap
+    of few seeds draws one seed n times, and that has no deviation. Result: infinite where the
+    jackknife has fewer than three seeds; NaN where the statistic does not exist.
     """
     if isinstance(statistic, Excess):
         values, statistic = [statistic.by_seed(*values)], average
+    seeds = len(values[0])
     if statistic is average:
         return float(values[0].std(ddof=1)) / math.sqrt(n)
-    drawn = stream(0, "bootstrap").integers(len(values[0]), size=(RESAMPLES, n))
-    found = statistic(*(each[drawn] for each in values))
-    found = found[np.isfinite(found)]  # a seed may be drawn n times: no deviation to divide by
-    return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
+    if isinstance(statistic, OfMeans):
+        drawn = stream(0, "bootstrap").integers(seeds, size=(RESAMPLES, n))
+        resampled = statistic(*(figure[drawn] for figure in values))
+        resampled = resampled[np.isfinite(resampled)]
+        few = len(resampled) < 2 or seeds < 2
+        return math.nan if few else float(resampled.std(ddof=1)) * math.sqrt(seeds / (seeds - 1))
+    if seeds < 3:
+        return math.inf
+    return float(pseudo_values(statistic, values, range(seeds)).std(ddof=1)) / math.sqrt(n)
+
+
+def pseudo_values(
+    statistic: Statistic, values: Sequence[np.ndarray], clusters: Sequence[int]
+) -> np.ndarray:
+    """Pseudo-values n T - (n - 1) T_i of the jackknife, where T_i leaves out cluster i of n (Tukey,
+    1958, Annals of Mathematical Statistics 29, 614).
+
+    clusters: to which each seed belongs. Result: one per cluster, in order; NaN or infinite where
+    the statistic is.
+    """
+    names = sorted(set(clusters))
+    kept = [np.not_equal(clusters, name) for name in names]
+    without = np.array([float(statistic(*(figure[rest] for figure in values))) for rest in kept])
+    with np.errstate(invalid="ignore"):  # two infinities
+        return np.asarray(len(names) * statistic(*values) - (len(names) - 1) * without)
 
 
 def z_score(printed: float, ours: float, error: float, rounded: float) -> float:
     """How many standard errors the printed figure lies above ours, its rounding discounted; 0
-    within the rounding.
+    within the rounding, NaN without a finite error.
     """
     beyond = max(abs(printed - ours) - rounded, 0.0)  # NaN where nothing is printed
+    if not math.isfinite(error):
+        return math.nan
     if beyond == 0:
         return 0.0
     return math.copysign(beyond / error if error > 0 else math.inf * beyond, printed - ours)
 
 
-def half_width(own: float, n: float) -> float:
+def half_width(sd: float, n: float) -> float:
     """Half the width of the 95 % interval of a statistic over n seeds, from its deviation (thesis
     Section 5.1.3).
     """
-    return float(scipy.special.stdtrit(n - 1, 0.975)) * own
+    return z_limit(n) * sd
+
+
+def z_limit(n: float) -> float:
+    """|z| that 95 % of the cells of a perfect model stay below: t* of n seeds, 2.045 of 30."""
+    return float(scipy.special.stdtrit(n - 1, 0.975))
+
+
+def too_few(n: int, printed: int) -> bool:
+    """Whether n seeds say too little to confirm a figure of so many printed ones: a difference has
+    to be more than twice as large to be noticed as with as many seeds as printed.
+    """
+    least, usual = (z_limit(seeds) * math.sqrt(1 / seeds + 1 / printed) for seeds in (n, printed))
+    return not least <= COARSEST * usual  # NaN for one seed
+
+
+def verdict_of(z: float, n: int, printed: int) -> str:
+    """The verdict on a figure of so many printed seeds from z over n of ours.
+
+    Of too few seeds a difference can be sure, but no agreement, nor a deviation of 0.
+    """
+    beyond = abs(z) > z_limit(n)
+    if too_few(n, printed):
+        return DIFFERS if beyond and math.isfinite(z) else UNDECIDED
+    return UNDECIDED if math.isnan(z) else DIFFERS if beyond else AGREES
 
 
 def decimals(printed: str) -> int:
@@ -202,7 +256,7 @@ def _event_utilisation(table: str) -> Iterator[Judged]:
         z = z_score(float(cells[place]), float(np.mean(values)), error, rounding(cells[place]))
         over_time = runs[0].summary()["utilisation_pct"]
         note = "utilisation: as printed, a mean over events; in brackets our average over time"
-        verdict = AGREES if abs(z) <= LIMIT else DIFFERS
+        verdict = AGREES if abs(z) <= z_limit(len(values)) else DIFFERS
         ours = f"{values[0]:.2f} ({over_time:.1f})"
         yield Judged(table, row, column, "", cells[place], ours, n=1, verdict=verdict, note=note)
 
@@ -230,25 +284,30 @@ def event_utilisation_pct(run: Run) -> float:
 
 
 def _significance(table: Table, results: Results, n: int) -> Iterator[Judged]:
-    """p-values at the printed number of pairs, with Holm's step-down over the printed family, and
-    what each concludes.
+    """p-values of our pairs, at most as many as printed, with Holm's step-down over the printed
+    family, and what each concludes.
     """
-    cells = [cell for cell in table.cells if cell.column == "t"]
+    cells, pairs = [cell for cell in table.cells if cell.column == "t"], min(n, table.n)
     samples = {cell.row: results.sample(cell.measure, n) for cell in cells}
-    t = [float(cell.measure.statistic(*samples[cell.row])) for cell in cells]
-    p_values = [float(2 * scipy.special.stdtr(table.n - 1, -abs(each))) for each in t]
+    t = [
+        float(cell.measure.statistic(*samples[cell.row])) * math.sqrt(pairs / table.n)
+        for cell in cells
+    ]
+    p_values = [float(2 * scipy.special.stdtr(pairs - 1, -abs(value))) for value in t]
     for row, p, adjusted in zip(samples, p_values, holm(p_values)):
         printed = dict(zip(PRINTED[table.id].columns, PRINTED[table.id].rows[row]))
         test = paired_test(*(values.tolist() for values in samples[row]))
         ours = "Yes" if adjusted < 0.05 else "No"
         same = ours == printed["significant"]
-        told = "concluded otherwise from these seeds; z of t and d tells whether that is noise"
+        otherwise = "concluded otherwise from these seeds; z of t and d tells whether that is noise"
+        thin = too_few(n, table.n) and bool(ours == "No" or test.note)
+        matches = UNDECIDED if thin else AGREES if same else SHOWN
         for column, value, verdict, note in (
             ("p", p_text(p), SHOWN, ""),
             ("Holm's p", p_text(adjusted), SHOWN, ""),
             ("Wilcoxon's p", p_text(test.wilcoxon_p), SHOWN, ""),
             ("paired d", f"{test.d_paired:.3f}", SHOWN, ""),
-            ("significant", ours, AGREES if same else SHOWN, "" if same else told),
+            ("significant", ours, matches, "" if same or thin else otherwise),
         ):
             theirs = printed.get(column, "")
             yield Judged(table.id, row, column, "", theirs, value, n=n, verdict=verdict, note=note)
@@ -295,11 +354,14 @@ def inputs() -> list[Judged]:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many of the counted cells agree. rms_z: root mean square of their z."""
+    """How many of the counted cells agree, and how many are undecided. rms_z: root mean square of
+    z, where there is one.
+    """
 
     cells: int
     agreeing: int
     rms_z: float
+    undecided: int = 0
 
     @property
     def share_pct(self) -> float:
@@ -307,17 +369,22 @@ class Tally:
         return 100 * self.agreeing / self.cells if self.cells else math.nan
 
     def __str__(self) -> str:
+        undecided = f", {self.undecided} are undecided" if self.undecided else ""
         return (
-            f"{self.agreeing} of {self.cells} cells agree ({self.share_pct:.1f} %), rms z"
-            f" {self.rms_z:.2f}"
+            f"{self.agreeing} of {self.cells} cells agree ({self.share_pct:.1f} %){undecided}, rms"
+            f" z {self.rms_z:.2f}"
         )
 
 
-def tally(found: Iterable[Judged]) -> Tally:
+def tally(figures: Iterable[Judged]) -> Tally:
     """The tally of the counted cells."""
-    z = np.array([each.z for each in found if each.counted])
+    cells = [figure for figure in figures if figure.counted]
+    z = np.array([cell.z for cell in cells if not math.isnan(cell.z)])
     rms = math.sqrt(float(np.mean(z**2))) if len(z) else math.nan
-    return Tally(len(z), int(np.sum(np.abs(z) <= LIMIT)), rms)
+    agreeing, undecided = (
+        sum(cell.verdict == verdict for cell in cells) for verdict in (AGREES, UNDECIDED)
+    )
+    return Tally(len(cells), agreeing, rms, undecided)
 
 
 def composite_error() -> float:

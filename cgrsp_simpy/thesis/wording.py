@@ -10,15 +10,18 @@ from collections.abc import Iterable
 from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.thesis.notes import TABLE_NOTES
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED, Printed
-from cgrsp_simpy.thesis.verdict import LIMIT, Judged, composite_error, decimals
+from cgrsp_simpy.thesis.verdict import COARSEST, Judged, composite_error, decimals, z_limit
 
 TITLE = "The thesis's tables, printed and reproduced"  # the report's title
 READING = (
     "z = (published - reproduced) / (between-seed deviation x sqrt(1 / published n + 1 /"
     " reproduced n)), the rounding of the printed figure discounted; a cell agrees when |z|"
-    f" is at most {LIMIT}, as 95 % of the cells of a perfect model do. ± is the 95 % half width"
-    " of the reproduced figure. Other statistics than means have their errors from drawing"
-    " our seeds again."
+    " is at most the 97.5 % quantile of Student's t with reproduced n - 1 degrees of freedom"
+    f" ({z_limit(10):.3f} at 10 seeds, {z_limit(30):.3f} at 30), as 95 % of the cells of a perfect"
+    " model do. A cell is undecided where a difference has to be more than"
+    f" {COARSEST:g} times as large to be noticed as with as many seeds as printed. ± is the 95 %"
+    " half width of the reproduced figure. t and d have their errors from the jackknife, composites"
+    " from drawing our seeds again."
 )
 """How its tables are read."""
 CANNOT_TITLE = "What cannot be reproduced, and why"  # heading of what cannot be reproduced

@@ -24,7 +24,7 @@ from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.plots.style import MISSED
 from cgrsp_simpy.thesis.experiments import TABLES
 from cgrsp_simpy.thesis.runs import reproduce
-from cgrsp_simpy.thesis.verdict import LIMIT, judged, tally
+from cgrsp_simpy.thesis.verdict import judged, tally, z_limit
 
 day = cg.day("normal")
 study = cg.compare(day, ["fifo", "edf", "spt"], seeds=range(30))
@@ -210,8 +210,8 @@ left_pct = 100 / 30 / (1 / 30 + 1 / 1000)
 print(claim("nearly all that of the 30 printed days", left_pct, above=95))
 print(claim("after Holm's correction fewer than one in ten would", of_ten, below=0.1))
 print(
-    f"printed for both: {doubtful[0].printed}; a cell agrees while |z| is"
-    f" at most {LIMIT}"
+    f"printed for both: {doubtful[0].printed}; of {seeds} seeds a cell agrees while"
+    f" |z| is at most {z_limit(seeds):.3f}"
 )
 
 # %% [markdown]

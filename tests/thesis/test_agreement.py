@@ -31,3 +31,18 @@ def test_printed_beside_reproduced_shows_every_cell():
         "5.6 10 %, FIFO",
     ]
     assert ax.get_legend().get_title().get_text() == "4 of 6 cells agree, the others are named"
+
+
+def test_undecided_cells_are_shown_apart_and_not_named():
+    cells = [
+        {**cell, "verdict": "undecided" if cell["verdict"] == "agrees" else cell["verdict"]}
+        for cell in CELLS
+    ]
+    ax = Figure(figsize=(6.3, 6.3)).add_subplot()
+    draw(ax, cells)
+    assert len(ax.texts) == 2
+    legend = ax.get_legend()
+    title = "0 of 6 cells agree, 4 are undecided, the others are named"
+    assert legend.get_title().get_text() == title
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert texts[-2:] == ["differs", "undecided"] and "wait (min)" in texts

@@ -39,7 +39,7 @@ def test_markdown_has_a_line_a_figure_with_published_reproduced_and_verdict(smal
     assert (row, column, published) == ("CR* = 1.5", "wait, min", "131.45")
     assert "±" in reproduced
     assert float(z) == pytest.approx(small.tables["5.9"][0].z, abs=0.05)
-    assert verdict.strip("*") in ("agrees", "differs")
+    assert verdict.strip("*") in ("undecided", "differs")  # of three seeds
 
 
 class Page(html.parser.HTMLParser):
@@ -100,17 +100,19 @@ def test_a_cell_says_which_figure_is_published(small):
 
 def test_the_page_says_what_each_colour_means(small):
     key = small.html().split('class="key"')[1].split("</p>")[0]
-    assert [f'class="{verdict}"' in key for verdict in ("agrees", "differs", "inferred")] == [
-        True
-    ] * 3
+    for verdict in ("agrees", "differs", "undecided", "inferred"):
+        assert f'class="{verdict}"' in key and f".{verdict} {{" in small.html()
 
 
 def test_each_chapter_begins_with_what_agrees(small):
     judged = [each for each in small.tables["5.9"] if each.verdict]
-    agreeing = sum(each.verdict == "agrees" for each in judged)
+    agreeing, undecided = (
+        sum(figure.verdict == verdict for figure in judged) for verdict in ("agrees", "undecided")
+    )
     chapters = small.html().split('<h2 id="c')[1:]
     assert [text[0] for text in chapters] == ["4", "5"]
-    assert f"Of all {len(judged)} judged figures {agreeing} agree" in chapters[1].split("<h3")[0]
+    told = f"Of all {len(judged)} judged figures {agreeing} agree, {undecided} are undecided"
+    assert undecided and told in chapters[1].split("<h3")[0]
 
 
 def test_every_table_has_its_section():
@@ -290,3 +292,15 @@ def test_check_ends_with_1_where_it_falls_short(capsys, monkeypatch, z, status):
     assert found == status
     assert f"{20 if z < 2.045 else 0} of 20 cells agree" in out
     assert out.splitlines()[-1] == ("not reproduced" if status else "reproduced")
+
+
+@pytest.mark.parametrize("verdict", ["undecided", "agrees", "differs"])
+def test_a_check_with_fewer_seeds_than_printed_is_undecided_at_best(capsys, monkeypatch, verdict):
+    cells = [Judged("5.2", "a", "b", "", "1", "1", n=20, z=0.1, verdict=verdict, counted=True)]
+    monkeypatch.setattr(
+        "cgrsp_simpy.cli.thesis.make_report", lambda *_: Report(20, {"5.2": cells}, [])
+    )
+    status, out, _ = run("check --seeds 20", capsys)
+    last = "undecided: 20 seeds, fewer than the 30 that are printed"
+    assert status == 1
+    assert out.splitlines()[-1] == ("not reproduced" if verdict == "differs" else last)

@@ -42,6 +42,7 @@ OF_LOG = {
     "format": Field("format", str, ", ".join(FORMATS), "azure"),
     "weight": Field("weight", str, f"of a request: {' or '.join(WEIGHTS)}", "equal"),
 }
+OF_STEPS = {"model": Field("model", str, "whose steps are read, of the column model")}
 TARGETS = ("ttft_target_s", "tpot_target_s")
 
 
@@ -70,10 +71,13 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
     add_pairs(group, "requests", fields_of(Offered), "those that are drawn")
     add_log(group, LOG, OF_LOG)
     add_fields(group, Scenario, "service", *TARGETS)
-    told = "how long steps take: CSV of gpu, tensor_parallel, phase, batch, tokens, ms, or of"
+    columns = "how long steps take: CSV of gpu, tensor_parallel, phase, batch, tokens, ms, or of"
+    model = "(FILE:model=NAME if it has several models)"
     roofline = "roofline:tflops=X,bandwidth_gb_per_s=X,efficiency=X"
     usual = "(default: Llama 2 70B as measured)"
-    add_options(group, ("--steps FILE", str, f"{told} splitwise-sim, or {roofline} {usual}"))
+    add_options(
+        group, ("--steps FILE", str, f"{columns} splitwise-sim {model}, or {roofline} {usual}")
+    )
 
 
 def _scenario(given: argparse.Namespace) -> Scenario:
@@ -93,7 +97,8 @@ def _source(given: argparse.Namespace) -> Offered | RequestList:
 
 def _steps(text: str) -> StepTable | Roofline:
     if text.partition(":")[0] != "roofline":
-        return read_steps(text)
+        path, model = named_pairs(OF_STEPS, text)
+        return read_steps(path, **model)
     return Roofline(**named_pairs(fields_of(Roofline), text)[1])
 
 

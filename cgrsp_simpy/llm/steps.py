@@ -171,31 +171,47 @@ class Roofline:
         return step_s
 
 
-def read_steps(path: str | Path) -> StepTable:
-    """A table from a CSV file: of the columns of `Measured` (phase: prompt or token), or of those
-    of splitwise-sim's measurements.
+def read_steps(path: str | Path, model: str | None = None) -> StepTable:
+    """Read a table from a CSV file: of the columns of `Measured` (phase: prompt or token), or of
+    those of splitwise-sim's measurements.
 
     Of the latter, rows whose phases do not add up to the time in all, by a fifth, are left out:
-    the batch did not fit, or the output ended before its tokens. Raises InputError with the
-    file's name, and the line where there is one.
+    the batch did not fit, or the output ended before its tokens.
+
+    model: whose steps are read, of the column "model"; required if the file has several. Raises
+    InputError with the file's name, and the line where there is one.
     """
     with faults_of(path):
-        given = csv_rows(path, ())
-        splitwise = bool(given) and not {*SPLITWISE}.difference(given[0][1])
+        lines = csv_rows(path, ())
+        splitwise = bool(lines) and not {*SPLITWISE}.difference(lines[0][1])
         if not splitwise:
-            given = csv_rows(path, COLUMNS)
-        read, rows = (_splitwise if splitwise else _own), list[Measured]()
-        for line, row in given:
+            lines = csv_rows(path, COLUMNS)
+        read, steps = (_splitwise if splitwise else _measured), list[Measured]()
+        for line, row in _of_model(lines, model):
             try:
-                rows += read(row)
-                StepTable(tuple(rows[-2:]))
+                steps += read(row)
+                StepTable(tuple(steps[-2:]))
             except (TypeError, ValueError) as error:
                 raise InputError(f"line {line}: {error}") from None
-        require(len(rows) > 0, "rows", 0, "at least one")
-        return StepTable(tuple(rows))
+        require(len(steps) > 0, "rows", 0, "at least one")
+        return StepTable(tuple(steps))
 
 
-def _own(row: Mapping[str, str]) -> list[Measured]:
+def _of_model(
+    lines: Sequence[tuple[int, dict[str, str]]], model: str | None
+) -> Sequence[tuple[int, dict[str, str]]]:
+    """The rows of one model, which has to be named if there are several."""
+    models = dict.fromkeys(row["model"] or "" for _, row in lines if "model" in row)
+    if model is None:
+        names = ", ".join(name or "(blank)" for name in models)
+        require(len(models) < 2, "model", None, f"one of {names}: the file has steps of several")
+        return lines
+    require(bool(models), "model", model, "left out: the file has no column model")
+    check_one_of("model", model, models)
+    return [(line, row) for line, row in lines if row["model"] == model]
+
+
+def _measured(row: Mapping[str, str]) -> list[Measured]:
     degree, batch, tokens = (int(row[name]) for name in ("tensor_parallel", "batch", "tokens"))
     return [Measured(row["gpu"], degree, row["phase"], batch, tokens, float(row["ms"]))]
 

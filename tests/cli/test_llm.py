@@ -75,6 +75,24 @@ def test_requests_of_a_log_and_steps_of_a_file(capsys, tmp_path):
     assert "request 3 needs a cache of 2001 tokens; a replica of 1 x, 1 a replica has 2000" in err
 
 
+def test_the_model_of_the_steps_is_named_behind_the_file(capsys, tmp_path):
+    path, head, *rows = tmp_path / "steps.csv", *STEPS.splitlines()
+    slow = [",".join([*row.split(",")[:-1], f"{2 * float(row.split(',')[-1])}"]) for row in rows]
+    lines = [f"{head},model", *(f"{row},a" for row in rows), *(f"{row},b" for row in slow)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    few = ("--requests", "requests=5,cv=0", "--service", OWN, "--format", "json")
+    fast_s, slow_s = (
+        json.loads(told(capsys, "run", *few, "--steps", f"{path}:model={name}")[1])["summary"][
+            "tpot_s"
+        ]
+        for name in "ab"
+    )
+    assert slow_s == pytest.approx(2 * fast_s)
+    check_bad_input(told(capsys, "run", *few, "--steps", path), ["model(=None)", "one of a, b"])
+    words = ["unknown model 'c'", "a, b"]
+    check_bad_input(told(capsys, "run", *few, "--steps", f"{path}:model=c"), words)
+
+
 def test_a_roofline_is_an_option(capsys):
     few = ("--requests", "requests=5,cv=0", "--format", "json")
     fast, slow = (

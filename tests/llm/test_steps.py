@@ -131,6 +131,43 @@ def test_rows_whose_phases_do_not_add_up_are_left_out(file):
     )
 
 
+SPLIT = (
+    "model,hardware,prompt_size,batch_size,token_size,prompt_time,token_time,e2e_time,"
+    "tensor_parallel\n"
+    "llama2-70b,h100,512,2,128,155.8,37.4,4908.3,2\n"
+    "bloom-176b,h100,512,2,128,300.0,97.0,12716.0,2\n"
+)
+PLAIN = (
+    "gpu,tensor_parallel,phase,batch,tokens,ms,model\n"
+    "h100,2,prompt,2,1024,155.8,llama2-70b\nh100,2,prompt,2,1024,300.0,bloom-176b\n"
+    "h100,2,token,2,1152,37.4,llama2-70b\nh100,2,token,2,1152,97.0,bloom-176b\n"
+)
+
+
+@pytest.mark.parametrize("text", [SPLIT, PLAIN], ids=["splitwise", "plain"])
+def test_of_several_models_the_steps_of_the_named_one_are_read(file, text):
+    path = file(text)
+    for model, prompt_ms, token_ms in (("llama2-70b", 155.8, 37.4), ("bloom-176b", 300.0, 97.0)):
+        assert read_steps(path, model).rows == (
+            Measured("h100", 2, "prompt", 2, 1024, prompt_ms),
+            Measured("h100", 2, "token", 2, 1152, token_ms),
+        )
+    several = "model(=None) must be one of llama2-70b, bloom-176b: the file has steps of several"
+    check_refused(lambda: read_steps(path), [str(path), several])
+    check_refused(lambda: read_steps(path, "opt"), ["unknown model 'opt'", "bloom-176b"])
+
+
+def test_a_model_is_named_only_where_the_file_has_models(file):
+    one = file("\n".join(SPLIT.splitlines()[:2]))
+    assert read_steps(one) == read_steps(one, "llama2-70b")
+    check_refused(
+        lambda: read_steps(file(HEAD + "h,2,prompt,1,512,9\n"), "opt"),
+        ["model(='opt') must be left out: the file has no column model"],
+    )
+    blank = SPLIT.replace("bloom-176b", "")
+    check_refused(lambda: read_steps(file(blank)), ["one of llama2-70b, (blank)"])
+
+
 def test_the_roofline_by_hand_and_the_shares_that_are_reached():
     """Two H100, 140 GB: 512 tokens take 140e9 x 512 operations; a step reads all weights."""
     whole = Roofline(efficiency=1.0).of(Service())

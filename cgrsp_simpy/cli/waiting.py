@@ -36,7 +36,7 @@ from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, JobSource, ListedJobs, describe, read_jobs
 from cgrsp_simpy.waiting.machines import BILLED, M5, Prices, Size, read_sizes, rent_per_h
-from cgrsp_simpy.waiting.plan import Limit, plan, told
+from cgrsp_simpy.waiting.plan import Limit, bounds, plan, told
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, WaitingPolicy
 from cgrsp_simpy.waiting.scenario import Scenario
 
@@ -353,29 +353,32 @@ def _plan(given: argparse.Namespace) -> Answer:
         needs = np.array([size.cores]), np.array([size.memory_gb])
         rent = float(rent_per_h(*needs, sizes)[0])
         sizes += (replace(size, price_per_h=rent, reserved_1y_per_h=prices.share * rent),)
-    own = given_of(given, "limit", "budget", "growth", "seed")
-    found = plan(jobs, sizes=sizes, prices=prices, policies=policies_of(given.policies), **own)
+    options = given_of(given, "limit", "budget", "growth", "seed")
+    planned = plan(
+        jobs, sizes=sizes, prices=prices, policies=policies_of(given.policies), **options
+    )
     if given.out is not None:
         from cgrsp_simpy.waiting.paper.figures import PLANNED  # matplotlib, for this alone
 
-        for path in PLANNED.write(given.out, PLANNED.rows(found)):
+        for path in PLANNED.write(given.out, PLANNED.rows(planned)):
             log.info("%s", path)
     names = ("p95_wait_s", "wait_s", "price", "bill", "machines", "policy")
     lines = [
         [*(f"{row[name]:,.6g}" for name in names[:-1]), str(row["policy"])]
-        for row in found.frontier
+        for row in planned.frontier
     ]
-    load, (few, many_) = found.load, found.range
-    told_more = (
-        f"load: {load.mean:.3g} (95 %: {load.low:.3g} to {load.high:.3g}); in 95 % of resampled"
-        f" logs {few:,} to {many_:,} machines are best, and this plan is at most"
-        f" {found.regret:.1%} dearer than the best"
-    )
-    texts = [str(found), "", told_more, "", "least money for a wait"]
+    load = f"load: {planned.load.mean:.3g} ({bounds(planned.load, '.3g')})"
+    if planned.range is not None:
+        few, many_ = planned.range
+        load += (
+            f"; in 95 % of resampled logs {few:,} to {many_:,} machines are best, and this plan is"
+            f" at most {planned.regret:.1%} dearer than the best"
+        )
+    texts = [str(planned), "", load, "", "least money for a wait"]
     table = "\n".join([*texts, *aligned([list(names), *lines])])
-    values = {**asdict(found), "policy": told(found.policy)}
-    made = formatted(given, values, found.frontier, lambda: table)
-    return made._replace(status=int(bool(found.reason)))
+    values = {**asdict(planned), "policy": told(planned.policy)}
+    answer = formatted(given, values, planned.frontier, lambda: table)
+    return answer._replace(status=int(bool(planned.reason)))
 
 
 def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -> Answer:

@@ -127,7 +127,8 @@ class Plan:
         Whether rented jobs go on spot instances where that is expected to be cheaper.
     price, bill : Mean
         Of an hour of a core, GPU or machine at work, and of a year, with 95 % intervals for a year
-        that is not seen, in the prices' money; from days on which the plan was not chosen.
+        that is not seen, in the prices' money; from days on which the plan was not chosen. A log
+        of less than four days gives no interval: its bounds are NaN.
     load : Mean
         Cores, GPUs or machines kept busy, likewise.
     wait_s, p95_wait_s : float
@@ -136,9 +137,9 @@ class Plan:
         Shares of the jobs.
     regret : float
         How much more than the best plan it costs in resampled logs, as a share: in 95 % of them
-        less.
-    range : tuple of int
-        How many machines are best in 95 % of them.
+        less. NaN for a log of less than four days.
+    range : tuple of int or None
+        How many machines are best in 95 % of them; None for a log of less than four days.
     reason : str
         Why the log is too short to say; "" if it is not.
     frontier : list of dict
@@ -157,7 +158,7 @@ class Plan:
     waiting: float
     on_demand: float
     regret: float
-    range: tuple[int, int]
+    range: tuple[int, int] | None
     reason: str
     frontier: list[dict[str, float | str]] = field(repr=False)
 
@@ -181,8 +182,8 @@ class Plan:
             f"own: {owned}{', on spot instances where it pays' * self.spot}",
             f"wait: {who} ({told(policy)}); {self.waiting:.1%} of the jobs wait, 95 % of all at"
             f" most {_time(self.p95_wait_s)}; {self.on_demand:.1%} are rented",
-            f"cost: {bill.mean:,.6g} a year (95 %: {bill.low:,.6g} to {bill.high:,.6g}),"
-            f" {price.mean:.4g} an hour of work ({price.low:.4g} to {price.high:.4g}), on days on"
+            f"cost: {bill.mean:,.6g} a year ({bounds(bill, ',.6g')}),"
+            f" {price.mean:.4g} an hour of work ({bounds(price, '.4g', '')}), on days on"
             " which it was not chosen",
         ]
         return "\n".join(lines)
@@ -211,8 +212,8 @@ def plan(
     parameters or not: t and b are searched unless told. growth: how much more jobs come in the
     first year than in the log, and from year to year, > -1. seed: of jobs added by growth, spot
     interruptions and the bootstrap. Result: with a reason where the log is too short to say. Raises
-    InputError for a log of less than two days or without work, and where no plan keeps the limit,
-    or the budget.
+    InputError for a log of less than two days (for a budget: four) or without work, and where no
+    plan keeps the limit, or the budget.
     """
     require(isinstance(jobs, ListedJobs), "jobs", jobs, "ListedJobs")
     require(
@@ -322,7 +323,11 @@ class Search:
         years = max(self.reserved) if growth else 1
         require(bool(jobs.run_s.any()), "work of the log", 0, "above 0 for a price")
         self.days = _days(jobs)
-        require(self.days > 1, "days of the log", self.days, "at least 2")
+        least = 2 if budget is None else LEAST_BLOCKS
+        reason = (
+            "" if budget is None else " for a budget, which the interval of the bill is to keep"
+        )
+        require(self.days >= least, "days of the log", self.days, f"at least {least}{reason}")
         self.day_h = float(jobs.submit_s[-1]) / self.days / 3600
         own = (3600 * self.day_h, self.days, sizes, seed)
         self.years = [
@@ -588,9 +593,12 @@ class Search:
         Days, and weeks where there are at least four, are resampled with replacement, as many as
         the log has for what is known and a year of them for what is to come; the spread of the
         ratio between the two, wider by Student's t for few of them, lies about that of the log.
+        Less than four days give no interval.
         """
         ratio, ends = float(amount.sum() / per.sum()), [np.zeros(2)]
-        for length in [each for each in LENGTHS_D if self.days >= LEAST_BLOCKS * each]:
+        if self.days < LEAST_BLOCKS:
+            return Mean(ratio, math.nan, math.nan, self.days)
+        for length in [days for days in LENGTHS_D if self.days >= LEAST_BLOCKS * days]:
             number = self.days // length
             wrapped = (np.arange(self.days)[:, None] + np.arange(length)) % self.days
             sums = [column[wrapped].sum(axis=1) for column in (amount, per)]
@@ -611,22 +619,22 @@ class Search:
 
     def _regret(
         self, tried: Sequence[Tried], years: int, place: int
-    ) -> tuple[float, tuple[int, int]]:
+    ) -> tuple[float, tuple[int, int] | None]:
         """Over resampled logs, as of `Plan`: its regret and range."""
+        if self.days < LEAST_BLOCKS:
+            return math.nan, None
         weights = stream(self.seed, "bootstrap").multinomial(
             self.days, np.full(self.days, 1 / self.days), REDRAWN
         )
-        cost = np.array([self.money(each, years)[0] for each in tried]) @ weights.T
-        numbers = np.array([sum(each.own) for each in tried])[cost.argmin(axis=0)]
+        cost = np.array([self.money(candidate, years)[0] for candidate in tried]) @ weights.T
+        numbers = np.array([sum(candidate.own) for candidate in tried])[cost.argmin(axis=0)]
         low, high = np.quantile(numbers, [0.025, 0.975], method="nearest").tolist()
         return float(np.quantile(cost[place] / cost.min(axis=0) - 1, 0.95)), (low, high)
 
-    def _reason(self, price: Mean, load: Mean, regret: float, among: tuple[int, int]) -> str:
+    def _reason(self, price: Mean, load: Mean, regret: float, among: tuple[int, int] | None) -> str:
         """Why the log is too short to say, and which number decides it; "" if it is not."""
-        decides = (
-            f"what decides is the load, {load.mean:,.3g} (95 %: {load.low:,.3g} to"
-            f" {load.high:,.3g}), by which {among[0]:,} to {among[1]:,} machines are best"
-        )
+        best = f", by which {among[0]:,} to {among[1]:,} machines are best" if among else ""
+        decides = f"what decides is the load, {load.mean:,.3g} ({bounds(load, ',.3g')}){best}"
         width = price.half_width / price.mean
         if self.days < LEAST_D:
             return f"{self.days} days, and less than {LEAST_D}; {decides}"
@@ -679,6 +687,13 @@ def _numbers(start: int) -> list[int]:
     """Numbers of machines some steps below and above one, and the first few."""
     steps = np.rint(start * STEP ** np.arange(-60.0, 60.0))
     return [int(number) for number in np.unique([*range(30), *steps])]
+
+
+def bounds(value: Mean, form: str, name: str = "95 %: ") -> str:
+    """The interval of a mean in words."""
+    if math.isnan(value.half_width):
+        return "no interval"
+    return f"{name}{value.low:{form}} to {value.high:{form}}"
 
 
 def _time(seconds: float) -> str:

@@ -111,6 +111,28 @@ def test_what_the_plan_owns_and_costs_when_every_hour_has_its_job():
     assert str(found).count("\n") == 2
 
 
+@pytest.mark.parametrize("days", [2, 3, 4])
+def test_less_than_four_days_give_no_interval_no_range_and_no_regret(days):
+    rng = np.random.default_rng(days)
+    arrivals = np.sort(rng.uniform(0, 86_400 * days, 40 * days))
+    arrivals[[0, -1]] = 0, 86_400 * days
+    jobs = jobs_of(*((arrival, 3000, 1, 0) for arrival in arrivals))
+    found = plan(jobs, HALF_HOUR, sizes=(ONE,))
+    means = (found.price, found.bill, found.load)
+    assert found.reason.startswith(f"{days} days, and less than 14; what decides is the load")
+    if days < 4:
+        assert all(math.isnan(value) for mean in means for value in (mean.low, mean.high))
+        assert found.range is None and math.isnan(found.regret)
+        assert str(found).count("no interval") == 3 and "95 %:" not in str(found)
+        assert "machines are best" not in str(found)
+        words = [f"days of the log(={days})", "at least 4 for a budget"]
+        check_refused(lambda: plan(jobs, budget=1e6, sizes=(ONE,)), words)
+    else:
+        assert all(mean.low < mean.mean < mean.high for mean in means)
+        assert found.range[0] <= found.range[1] and found.regret >= 0
+        assert "no interval" not in str(found) and "machines are best" in str(found)
+
+
 @pytest.mark.parametrize("name", ["p95", "p50", "mean"])
 def test_no_plan_breaks_its_limit_on_the_log(name):
     limit = f"{name}=300"

@@ -5,6 +5,7 @@ correlate plans, figures.
 from __future__ import annotations
 
 import argparse
+import logging
 from typing import Any
 
 from cgrsp_simpy.cli.fields import add_fields, add_pairs, fields_of, given_of, pairs_of
@@ -25,6 +26,8 @@ from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.table import aligned, progress
+
+log = logging.getLogger(__name__)
 
 GRAPHS = (
     "er:n=300,degree=3, training:stages=4, star:n=11, a WfFormat file (.json), or FILE.csv:JOB of"
@@ -131,6 +134,9 @@ def _solve(given: argparse.Namespace) -> Answer:
         name: scenario.run(policy, given.seed, drawn=problem)
         for name, policy in progress(made.items(), unit=" schedulers")
     }
+    for name, run in runs.items():
+        if solution := run.plan.solution:
+            log.info("%s planned for %.3g s", name, solution.seconds)
     rows = [{"scheduler": name, **run.summary()} for name, run in runs.items()]
     values = {"setting": str(scenario), "seed": given.seed, "schedulers": rows}
     graph = problem.graph

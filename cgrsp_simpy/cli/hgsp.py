@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     table = actions.add_parser("table", help=told, description=f"{told}.")
     folder = "with the authors' tasks1.csv to tasks4.csv; else tasks1 and tasks2 are of their laws"
     add_options(table, ("--tasks FOLDER", str, folder))
-    add_study(table, 20, out=False)
+    add_study(table, 40, out=False)
     table.set_defaults(carry_out=_table)
     printed = (
         "some of fifo,greedy,sagreedy (default: all; sagreedy takes minutes without the extra fast)"
@@ -273,7 +273,8 @@ def _solve(given: argparse.Namespace) -> Answer:
         _check_seed(given, given.policy)
     check_work(given, scenario.work, kept=scenario.jobs)
     run = scenario.run(given.policy, given.seed)
-    figures = {**run.summary(), "scheduler": given.policy, "seconds": run.plan.seconds}
+    log.info("%s planned for %.3g s", given.policy, run.plan.seconds)
+    figures = {**run.summary(), "scheduler": given.policy}
     text = "\n".join(f"{name:18} {_told(value):>14}" for name, value in figures.items())
     return formatted(given, figures, schedule_of(run).rows(), lambda: text)
 

@@ -41,7 +41,6 @@ METRICS = {
     "bound_s": Metric("what no plan ends before", "s", ""),
     "over_bound": Metric("makespan over what no plan ends before"),
     "evaluations": Metric("plans evaluated to find this one", better=""),
-    "seconds": Metric("wall time of finding it", "s", ""),
 }
 """What the figures of a run are."""
 
@@ -97,7 +96,7 @@ class Scenario(Model):
     budget: Budget = SHORT
 
     metrics = METRICS
-    shown = ("makespan_s", "over_bound", "evaluations", "seconds")
+    shown = ("makespan_s", "over_bound", "evaluations")
     tested = ("makespan_s",)
     precise = "makespan_s"
     policies = POLICIES
@@ -251,7 +250,6 @@ class Scenario(Model):
             # a graph without work ends when its data have arrived
             "over_bound": makespan_s / bound_s if bound_s else 1.0,
             "evaluations": float(solution.evaluations) if solution else 0.0,
-            "seconds": solution.seconds if solution else 0.0,
         }
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Solution:
     makespan_s : float
         Of the plan, seconds.
     evaluations, seconds
-        What it took.
+        What it took; the wall time is in no figure of a study, as it differs from run to run.
     history : tuple of tuple of (int, float, float)
         (evaluations, seconds, makespan_s) at each improvement, the first plan included.
     """

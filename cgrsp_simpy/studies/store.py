@@ -195,7 +195,7 @@ class Store:
         if self._checked:
             self._checked.left.pop(number, None)
             kept = self._kept(number, [len(unit) for unit in outcomes])
-            if json.dumps(_without_wall_time(kept)) != json.dumps(_without_wall_time(outcomes)):
+            if json.dumps(_plain(kept)) != json.dumps(_plain(outcomes)):
                 self._checked.differing.append(number)
             return
         plain = json.loads(
@@ -283,18 +283,6 @@ def _plain(outcome: Any) -> Any:
     if isinstance(outcome, dict):
         return {name: _plain(value) for name, value in outcome.items()}
     return [_plain(value) for value in outcome] if isinstance(outcome, list) else outcome
-
-
-def _without_wall_time(outcomes: Any) -> Any:
-    """Outcomes for JSON, but for the seconds that a search took, which are never the same."""
-    plain = _plain(outcomes)
-    if not isinstance(plain, list):
-        return (
-            {name: value for name, value in plain.items() if name != "seconds"}
-            if isinstance(plain, dict)
-            else plain
-        )
-    return [_without_wall_time(each) for each in plain]
 
 
 def _outcome(kept: Any) -> Any:

@@ -22,7 +22,6 @@ FIGURES = [
     "lower_bound",
     "gap_pct",
     "scheduler",
-    "seconds",
 ]
 SMALL = ["--level", "tasks3:tasks=30"]
 
@@ -51,6 +50,15 @@ def test_solve_prints_the_metrics_with_bound_and_gap(capsys, scheduler):
     assert found["scheduler"] == scheduler
     assert found["lower_bound"] <= found["weighted_tardiness"]
     assert 0 <= found["gap_pct"] <= 100
+
+
+@pytest.mark.parametrize("format", ["table", "json"])
+def test_equal_solutions_are_printed_alike_and_the_wall_time_is_logged(capsys, caplog, format):
+    caplog.set_level("INFO")
+    words = ("solve", "--policy", "greedy", *SMALL, "--format", format)
+    one, other = (told(capsys, *words)[1] for _ in range(2))
+    assert one == other and one
+    assert "greedy planned for " in caplog.text
 
 
 def test_the_program_proves_a_small_instance(capsys):

@@ -184,12 +184,8 @@ def namespace(case):
 
 
 def same(one, other):
-    """Rows that are equal, NaN counted as itself, and wall time not counted at all."""
-    plain = [
-        [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
-        for rows in (one, other)
-    ]
-    return json.dumps(plain[0]) == json.dumps(plain[1])
+    """Rows that are equal, NaN counted as itself."""
+    return json.dumps(one) == json.dumps(other)
 
 
 @every_module
@@ -209,7 +205,7 @@ def test_policies_are_compared_swept_and_kept(case, tmp_path):
     study = cg.compare(case.scenario, case.policies, range(3), out=tmp_path / "out")
     assert study.policies == list(case.policies)
     again = cg.compare(case.scenario, case.policies, range(3), out=tmp_path / "out")
-    assert json.dumps(again.rows) == json.dumps(study.rows)  # wall times, too: nothing is run again
+    assert json.dumps(again.rows) == json.dumps(study.rows)
     sweep = cg.sweep(case.scenario, case.grid, case.policies, range(2))
     [(name, values)] = case.grid.items()
     assert [point[name] for point in sweep.points] == values
@@ -398,11 +394,10 @@ def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
     names = {path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.*")}
     for name in names - {Path("manifest.json")}:
         one, other = ((tmp_path / folder / name).read_bytes() for folder in ("a", "b"))
-        if "seconds" not in case.scenario.metrics:
-            assert one == other, name
+        assert one == other, name
     one, other = (csv_rows((tmp_path / folder / "rows.csv").read_text()) for folder in ("a", "b"))
     assert len(one) > 20
-    assert same(one, other)  # of searches all but the wall time
+    assert same(one, other)
 
 
 @pytest.mark.parametrize(

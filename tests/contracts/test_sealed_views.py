@@ -129,7 +129,4 @@ def test_a_policy_cannot_change_the_run_through_its_view(case):
     assert len(meddling.tried) > 3
     assert str(other.jobs.tolist()) == str(one.jobs.tolist())  # NaN counted as itself
     assert other.claims.tolist() == one.claims.tolist()
-    figures = [
-        {name: value for name, value in run.summary().items() if name != "seconds"} for run in runs
-    ]  # but for wall time
-    assert str(figures[1]) == str(figures[0])
+    assert str(other.summary()) == str(one.summary())

@@ -113,11 +113,11 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
 def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> float:
     """Standard deviation of a statistic over n seeds, estimated from ours.
 
-    Of a mean, or a mean difference by seed, s / sqrt(n). Of a function of means, such as one that
-    normalises by the least and the greatest, by drawing n of our seeds again, corrected for the
-    sample variance as s is. Of others, which divide by a deviation, by the jackknife: a bootstrap
-    of few seeds draws one seed n times, and that has no deviation. Result: infinite where the
-    jackknife has fewer than three seeds; NaN where the statistic does not exist.
+    A mean, or a mean difference by seed, has s / sqrt(n). A function of means, which need not be
+    smooth, is bootstrapped: n of our seeds are drawn again, and the variance is corrected as a
+    sample variance is. Other statistics divide by a deviation and are jackknifed, because a
+    bootstrap of few seeds draws one seed n times, which has no deviation. Result: infinite if there
+    are fewer than three seeds for the jackknife; NaN if the statistic does not exist.
     """
     if isinstance(statistic, Excess):
         values, statistic = [statistic.by_seed(*values)], average
@@ -141,8 +141,8 @@ def pseudo_values(
     """Pseudo-values n T - (n - 1) T_i of the jackknife, where T_i leaves out cluster i of n (Tukey,
     1958, Annals of Mathematical Statistics 29, 614).
 
-    clusters: to which each seed belongs. Result: one per cluster, in order; NaN or infinite where
-    the statistic is.
+    clusters: the cluster of each seed. Result: one per cluster, in order; NaN or infinite if the
+    statistic is.
     """
     names = sorted(set(clusters))
     kept = [np.not_equal(clusters, name) for name in names]
@@ -176,17 +176,18 @@ def z_limit(n: float) -> float:
 
 
 def too_few(n: int, printed: int) -> bool:
-    """Whether n seeds say too little to confirm a figure of so many printed ones: a difference has
-    to be more than twice as large to be noticed as with as many seeds as printed.
+    """Whether n seeds are too few to confirm a figure of so many printed ones: a difference has to
+    be more than twice as large to be noticed as with as many seeds as printed.
     """
     least, usual = (z_limit(seeds) * math.sqrt(1 / seeds + 1 / printed) for seeds in (n, printed))
     return not least <= COARSEST * usual  # NaN for one seed
 
 
 def verdict_of(z: float, n: int, printed: int) -> str:
-    """The verdict on a figure of so many printed seeds from z over n of ours.
+    """Return the verdict on a figure of so many printed seeds, given its z over n of our seeds.
 
-    Of too few seeds a difference can be sure, but no agreement, nor a deviation of 0.
+    Too few seeds can show a difference, but no agreement. If all of them are equal, that does not
+    show that the deviation is 0.
     """
     beyond = abs(z) > z_limit(n)
     if too_few(n, printed):

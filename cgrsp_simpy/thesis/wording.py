@@ -18,7 +18,7 @@ READING = (
     " reproduced n)), the rounding of the printed figure discounted; a cell agrees when |z|"
     " is at most the 97.5 % quantile of Student's t with reproduced n - 1 degrees of freedom"
     f" ({z_limit(10):.3f} at 10 seeds, {z_limit(30):.3f} at 30), as 95 % of the cells of a perfect"
-    " model do. A cell is undecided where a difference has to be more than"
+    " model do. A cell is undecided if a difference has to be more than"
     f" {COARSEST:g} times as large to be noticed as with as many seeds as printed. ± is the 95 %"
     " half width of the reproduced figure. t and d have their errors from the jackknife, composites"
     " from drawing our seeds again."

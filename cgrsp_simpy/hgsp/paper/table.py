@@ -40,8 +40,10 @@ PRINTED = {
 METRICS = ("weighted_tardiness", "dmr_pct")
 AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
 INSIDE, OUTSIDE = "within the law's range", "outside the law's range"
-RANGE = (0.025, 0.975)  # quantiles over seeds between which a printed value has to lie
-LEAST_SEEDS = 39  # one more value lies outside all of them in 1 case of 20
+# quantiles over seeds between which a printed value has to lie
+RANGE = (0.025, 0.975)
+# with so many seeds one more value lies outside all of them in one of 20 cases
+LEAST_SEEDS = 39
 
 
 def printed_value(cell: str) -> float:
@@ -57,10 +59,11 @@ def table_one(
 ) -> list[dict[str, Any]]:
     """A row per cell: dataset, scheduler, metric, printed, least, greatest, verdict.
 
-    FIFO and Greedy agree if what comes out rounds to what is printed, SAGreedy if that lies within
-    the central 95 % of the seeds of its search. These are quantiles by rank, (n + 1) p, so that
-    one more run of the same program lies between them in 95 % of the cases however many seeds there
-    are; of less than 39 they are the least and the greatest, and a value outside is undecided.
+    FIFO and Greedy agree if the result rounds to the printed value, SAGreedy if the printed value
+    lies within the central 95 % of the seeds of its search. The ends are the quantiles of rank
+    (n + 1) p, so that one more run of the same program lies between them in 95 % of all cases,
+    whatever the number of seeds. With fewer than 39 seeds the ends are the least and the greatest,
+    and a value outside is undecided.
 
     tasks: the folder with the authors' tasks1.csv to tasks4.csv; without it tasks1 and tasks2 are
     drawn by their laws, one instance per seed, and the range is over these.

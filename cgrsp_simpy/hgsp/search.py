@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +82,7 @@ def search(
 def _state(start: Schedule) -> State:
     """A schedule as the inner loop has it, all of whose tasks are to be looked at."""
     from cgrsp_simpy.hgsp import descent
-    from cgrsp_simpy.model.compiled import COMPILED, rows_of
+    from cgrsp_simpy.model.compiled import COMPILED, cache_folder, rows_of
 
     jobs, (n, m) = start.instance, start.instance.times_s.shape
     tasks, finish_s = np.zeros((m, n), np.int64), np.zeros((m, n + 1))
@@ -96,8 +95,10 @@ def _state(start: Schedule) -> State:
     arrays = (rows, tasks, finish_s, np.zeros((m, n + 1)), size, *whole, np.zeros(2, np.int64))
     state = descent.State(*map(rows_of, arrays))
     inner: Any = descent.rounds
-    if COMPILED and not any(Path(inner.stats.cache_path).glob("descent.rounds*")):
-        log.info("compiling the search, once")
+    if COMPILED and not inner.signatures:  # not yet called in this process
+        folder = cache_folder(inner)
+        if folder is None or not any(folder.glob("descent.rounds*")):
+            log.info("compiling the search, once")
     descent.rounds(state, state, rows_of(np.empty((0, descent.PER_ROUND))), 0)
     for j in range(m):
         descent.retime(state, j, 0, int(size[j]))

@@ -7,15 +7,18 @@ the bit. numba takes a second to load: a module imports this file where it compu
 from __future__ import annotations
 
 import bisect as plain
+import logging
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
+log = logging.getLogger(__name__)
 
 try:
     import numba
@@ -51,15 +54,45 @@ if COMPILED:
     ask = _ask
 
 
+def cached(function: Callable[..., Any], decorator: Any, *signature: Any, **options: Any) -> Any:
+    """Compile a function with a decorator of numba, cached on disk if a folder can be written.
+
+    On a read-only installation, for a user without a writable home folder, numba refuses to cache.
+    """
+    try:
+        return decorator(*signature, cache=True, **options)(function)
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+    _report_no_cache()
+    return decorator(*signature, **options)(function)
+
+
+@cache
+def _report_no_cache() -> None:
+    """Log, once per process, that compiled code is not cached."""
+    log.info(
+        "numba can write no cache, so that each run compiles its code again;"
+        " the environment variable NUMBA_CACHE_DIR can name a folder for it"
+    )
+
+
 def compiled(function: F) -> F:
     """The function, compiled if numba is there; fastmath stays off, for equal bits."""
-    return cast(F, numba.njit(cache=True)(function)) if COMPILED else function
+    return cast(F, cached(function, numba.njit)) if COMPILED else function
 
 
 def inlined(function: F) -> F:
     """As `compiled`, for what allocates nothing and is called by such alone: without a call."""
-    made = numba.njit(cache=True, forceinline=True, _nrt=False)(function) if COMPILED else function
-    return cast(F, made)
+    if not COMPILED:
+        return function
+    return cast(F, cached(function, numba.njit, forceinline=True, _nrt=False))
+
+
+def cache_folder(function: Any) -> Path | None:
+    """Return the folder in which numba caches a compiled function; None without a cache."""
+    path = function.stats.cache_path
+    return path and Path(path)
 
 
 def rows_of(array: np.ndarray[Any, Any]) -> Any:

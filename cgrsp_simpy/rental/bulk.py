@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cache, cached_property
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 from cgrsp_simpy.engine.claim import Held
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import BLOCK, Records, Run
-from cgrsp_simpy.model.compiled import COMPILED, forget
+from cgrsp_simpy.model.compiled import COMPILED, cache_folder, cached, forget
 from cgrsp_simpy.model.metric import users_part
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental import kernel
@@ -45,8 +44,9 @@ if COMPILED:
     from cgrsp_simpy.model.compiled import RULE
 
     LOOP: Any = kernel.advance
-    KEPT = Path(LOOP.stats.cache_path)
-    forget(KEPT, "kernel", [sys.modules[each.__module__] for each in (forget, *kernel.CALLED)])
+    KEPT = cache_folder(LOOP)
+    if KEPT is not None:
+        forget(KEPT, "kernel", [sys.modules[each.__module__] for each in (forget, *kernel.CALLED)])
 
 Made = ListPolicy | AtRandom | Triage
 log = logging.getLogger(__name__)
@@ -199,7 +199,7 @@ def compiled_rule(kind: Any, function: Any) -> Any:
     made = {"__name__": __name__, "carray": numba.carray, "inf": math.inf}
     made["function"] = numba.njit(function)
     exec(compile("\n ".join(lines), code.co_filename, "exec"), made)
-    return numba.cfunc(RULE, cache=True)(made[name])
+    return cached(made[name], numba.cfunc, RULE)
 
 
 def address(rule: Any) -> int:
@@ -223,7 +223,9 @@ def parameters(rule: Any) -> Array:
 @cache
 def _tell() -> None:
     """Say once, before it happens, that the loop is compiled."""
-    if not list(KEPT.glob("kernel.advance-*.nbi")):
+    if KEPT is None:
+        log.info("the loop is compiled, which takes a minute or so")
+    elif not list(KEPT.glob("kernel.advance-*.nbi")):
         log.info("the loop is compiled, which takes a minute or so; it is kept for later runs")
 
 

@@ -1,17 +1,21 @@
 """Runs in the compiled loop are those of SimPy, to the bit; what cannot be is SimPy's."""
 
 import itertools
+import logging
 import os
 import random
+import shutil
 import subprocess
 import sys
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_scenarios import scenarios
+from support import CGRSP, csv_rows, messages, output, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -534,3 +538,58 @@ def test_without_a_compiler_all_is_simpys():
     done = subprocess.run([sys.executable, "-c", told], env=env, capture_output=True, text=True)
     assert done.stdout.splitlines()[0] == "cadr", done.stderr
     assert "it needs numba, the extra fast" in done.stdout
+
+
+# ---- read-only installations ----
+
+
+@pytest.fixture
+def read_only(tmp_path, monkeypatch):
+    """Runs commands of a copy of the package, for which numba can write no cache.
+
+    Files take the place of the folders of the cache, which stops the super-user, too.
+    """
+    package = tmp_path / "cgrsp_simpy"
+    shutil.copytree(Path(cg.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in {path.parent for path in package.rglob("*.py")}:
+        (folder / "__pycache__").touch()
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, os.devnull)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return lambda line, timeout=120: process([*CGRSP, *line.split()], tmp_path, timeout)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("study", "figure"),
+    [
+        ("hgsp compare --policies greedy,search:moves=2000 --seeds 2", "weighted_tardiness"),
+        ("compare --policies fifo,edf --day quiet --seeds 2 --engine compiled", "wait_min"),
+        ("compare --policies fifo,edf --seeds 200", "wait_min"),
+    ],
+)
+def test_a_study_on_a_read_only_installation_is_compiled_without_a_cache(
+    read_only, capsys, study, figure
+):
+    done = read_only(f"{study} --format csv", timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("numba can write no cache") == 1
+    usual = output(capsys, *study.split(), "--format", "csv")
+    values, wanted = ([row[figure] for row in csv_rows(text)] for text in (done.stdout, usual))
+    assert values == wanted and all(values)
+
+
+def test_what_numba_cannot_cache_is_compiled_and_logged_once(monkeypatch, caplog):
+    from numba.core.caching import CompileResultCacheImpl
+
+    from cgrsp_simpy.model import compiled
+
+    monkeypatch.setattr(CompileResultCacheImpl, "_locator_classes", [])
+    compiled._report_no_cache.cache_clear()
+    caplog.set_level("INFO")
+    functions = [compiled.compiled(lambda x, add=add: x + add) for add in (1, 2)]
+    assert [function(3) for function in functions] == [4, 5]
+    assert [compiled.cache_folder(function) for function in functions] == [None, None]
+    assert len(messages(caplog, logging.INFO)) == 1
+    assert "NUMBA_CACHE_DIR" in caplog.text

@@ -1,13 +1,16 @@
 """The command line: `cgrsp` and `python -m cgrsp_simpy`.
 
 Results go to stdout, everything else to stderr. Exit status 0; 1 where runs failed or a check
-fell short; 2 with one line for bad arguments or input; 130 when interrupted, 143 and 129 at
-SIGTERM and SIGHUP.
+fell short; 2 with one line for bad arguments or input, or if stdout is closed; 130 when
+interrupted, 143 and 129 at SIGTERM and SIGHUP.
 """
 
 from __future__ import annotations
 
 import argparse
+import codecs
+import ctypes
+import io
 import logging
 import os
 import signal
@@ -18,6 +21,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, cast
 
 from cgrsp_simpy.analysis.solver import SolverError
@@ -61,6 +65,15 @@ QUIET = {  # whose log lines are told from this level on
     "fontTools": logging.WARNING,  # and which letters a PDF holds
     "traitlets": logging.ERROR,  # of slides: which kernel runs
 }
+
+ASCII = {  # for terminals that cannot show a character, which else is escaped
+    "±": "+-",
+    "–": "-",
+    "…": "...",
+    "×": "x",
+    "∞": "inf",
+}
+STRICT = ("strict", "surrogateescape")  # Python's choice of error handlers for stdout
 
 
 class Visible(logging.Formatter):
@@ -150,6 +163,13 @@ def _check_common(given: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status."""
+    if sys.stderr is None:  # closed, as by 2>&- in a shell: results count without messages, too
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        return _failed("cgrsp: stdout is closed, so that no result can be printed", 2)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in STRICT:
+        codecs.register_error("cgrsp", _in_ascii)
+        sys.stdout.reconfigure(errors="cgrsp")
     given = _parsed(sys.argv[1:] if arguments is None else arguments)
     _end_in_order()
     to_stderr = logging.StreamHandler()
@@ -158,6 +178,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, level in QUIET.items():
         logging.getLogger(name).setLevel(level)
     return _carried_out(given)
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Replace what the encoding of stdout does not have; an error handler of codecs."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end]
+    return "".join(ASCII.get(letter) or ascii(letter)[1:-1] for letter in text), error.end
 
 
 class _Terminated(KeyboardInterrupt):
@@ -179,6 +206,22 @@ def _end_in_order() -> None:
             # nohup has it ignored
             if number is not None and signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, end)
+                _end_at_second(number)
+
+
+def _end_at_second(number: int) -> None:
+    """Let a second signal end the process at once, also while C code runs: Python calls a handler
+    only between its own instructions. Needs glibc, whose `sysv_signal` removes a handler at the
+    first signal.
+    """
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "sysv_signal"):
+        for function in (libc.signal, libc.sysv_signal):
+            function.argtypes, function.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+        handler = libc.signal(number, None)  # the function in C that notes signals for Python
+        libc.sysv_signal(number, handler)
 
 
 def _carried_out(given: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, NoReturn
 
 from cgrsp_simpy.model.checks import nearest
+from cgrsp_simpy.model.table import visible
 
 WIDTH = 100  # columns of a help
 # Options of every command, and whether they have a value.
@@ -79,6 +80,16 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(others)}")
         return given, others
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """The value of an option; the name of a file or folder is not empty, which would mean the
+        current folder.
+        """
+        if not arg_string and str(action.metavar).startswith(
+            ("DIR", "FILE", "FOLDER", "LOG", "STEM")
+        ):
+            raise argparse.ArgumentError(action, "must not be empty; . is the current folder")
+        return super()._get_value(action, arg_string)
+
     def format_help(self) -> str:
         """The help: positional arguments and groups first, --help and the like last."""
         self._action_groups.sort(key=lambda group: group is self._optionals)
@@ -109,4 +120,4 @@ class Parser(argparse.ArgumentParser):
         elif found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
             meant = nearest(found[1], re.findall(r"[^\s',]+", found[2]))
         line = " ".join(f"{self.prog}: {message}{meant} (see {self.prog} --help)".split())
-        self.exit(2, f"{line}\n")
+        self.exit(2, f"{visible(line)}\n")

@@ -138,11 +138,21 @@ def is_there(path: Path) -> bool:
     return False
 
 
+def output_path(what: str, path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file or folder to be written; x/../y is y, and x is not needed.
+
+    Raises InputError for an empty path, which would mean the current folder.
+    """
+    require(str(path) != "", what, path, "a path; . is the current folder")
+    return Path(os.path.realpath(path)) if ".." in Path(path).parts else Path(path)
+
+
 def check_folder(path: Path) -> None:
     """Refuse a folder that nothing can be written into, before the work for it.
 
     Raises InputError for a file, and where folders on the way cannot be made.
     """
+    path = output_path("folder", path)
     try:
         there = next(each for each in (path, *path.parents) if is_there(each))
     except OSError as error:  # a name that is too long
@@ -158,6 +168,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
     Raises InputError, and leaves no part, if it cannot be written.
     """
+    path = output_path("file", path)
     part = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

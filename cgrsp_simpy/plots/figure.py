@@ -25,7 +25,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.model.files import number_or_text, write_whole
+from cgrsp_simpy.model.files import number_or_text, output_path, write_whole
 from cgrsp_simpy.model.table import csv_text, from_cell, progress
 from cgrsp_simpy.plots.parts import legend_outside, letters
 from cgrsp_simpy.plots.style import MM, SIZE, STYLE, Style, styled
@@ -147,7 +147,8 @@ class Figure:
         InputError where a file cannot be read or written.
         """
         endings = (*ENDINGS, *["pgf"] * pgf)
-        paths = [Path(folder) / f"{self.stem}.{ending}" for ending in ("csv", *endings)]
+        folder = output_path("folder", folder)
+        paths = [folder / f"{self.stem}.{ending}" for ending in ("csv", *endings)]
         with _faults_of(paths[0]) if rows is None else nullcontext():
             text = _text_of(paths[0]) if rows is None else csv_text(rows)
             canvas = self.drawn(self.read(text), style, runs, width=width)
@@ -272,6 +273,7 @@ class Gallery:
         as `figure`, and for a file that cannot be written.
         """
         check_look(style, width, pgf)
+        folder = output_path("folder", folder)
         ids = tuple(self.figures) if ids is None else ids
         for id in ids:
             if id in self.moved:
@@ -286,7 +288,7 @@ class Gallery:
             for path in chosen[id].write(folder, rows[id], style, runs, width=width, pgf=pgf)
         ]
         if list(ids) == list(self.figures):
-            paths.append(Path(folder) / "README.md")
+            paths.append(folder / "README.md")
             read = {id: chosen[id].read(csv_text(rows[id])) for id in ids}
             write_whole(paths[-1], self._index(read, runs).encode())
         return paths

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.files import check_size, faults_of, within, write_whole
+from cgrsp_simpy.model.files import check_size, faults_of, output_path, within, write_whole
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.studies.identity import Identity, digest
 
@@ -93,7 +93,7 @@ class Store:
         data: Mapping[str, Sequence[Any]],
     ) -> None:
         require(isinstance(path, (str, PathLike)), "out", path, "a path")
-        self.path = Path(path)
+        self.path = output_path("out", path)
         self._numbers, self._checked = 0, _CHECKED.get()
         configuration = json.loads(
             json.dumps({**configuration, "seeds": list(seeds)}, allow_nan=False)

@@ -1,8 +1,10 @@
 """The command line: what each command prints, where it prints it, and how it ends."""
 
+import codecs
 import json
 import math
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import pytest
 from support import CGRSP, csv_rows, outcome, seen_on_a_terminal
 
 import cgrsp_simpy as cg
+from cgrsp_simpy import cli
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cli.options import executor_of, summary
 from cgrsp_simpy.rental.policies import PREEMPTIVE
@@ -519,3 +522,40 @@ def test_without_pandas_the_error_names_the_extra(table, request, monkeypatch):
 )
 def test_a_terminal_sees_a_progress_bar_after_a_second(line):
     assert b"%|" in seen_on_a_terminal(line, lambda seen: b"%|" in seen, 80)
+
+
+# ---- stdout ----
+
+
+@posix
+@pytest.mark.parametrize("closed", [">&-", pytest.param(">&- 2>&-", marks=pytest.mark.slow)])
+def test_with_stdout_closed_a_command_is_refused(tmp_path, closed):
+    line = f"{shlex.join(CGRSP)} compare --day quiet --policies fifo --seeds 2 --out out {closed}"
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True)
+    message = "cgrsp: stdout is closed, so that no result can be printed\n"
+    assert (done.returncode, done.stderr) == (2, "" if "2>" in closed else message)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@posix
+def test_with_stderr_closed_results_are_printed():
+    line = f"{shlex.join(CGRSP)} policies"
+    usual, closed = (
+        subprocess.run(["sh", "-c", f"{line} {more}"], capture_output=True) for more in ("", "2>&-")
+    )
+    assert closed.returncode == 0 and closed.stdout == usual.stdout
+
+
+def test_a_terminal_of_ascii_gets_what_it_can_show():
+    words = "compare --day quiet --policies fifo --seeds 3".split()
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run([*CGRSP, *words], env=os.environ | ascii_only, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"quiet: mean of 3 seeds +- 95 % half width" in done.stdout
+
+
+def test_letters_that_an_encoding_lacks_are_escaped():
+    codecs.register_error("cgrsp", cli._in_ascii)
+    assert "0.5 ± 0.1 é".encode("ascii", "cgrsp") == rb"0.5 +- 0.1 \xe9"
+    assert "± é".encode("latin-1", "cgrsp") == "± é".encode("latin-1")

@@ -123,3 +123,23 @@ def test_completion_is_a_script_of_the_shell(shell, capsys):
 def test_completion_without_its_library_names_the_extra(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "shtab", None)
     check_bad_input(outcome(capsys, "--completion", "bash"), ["shtab", "completion"])
+
+
+PATHS = [
+    (path, action)
+    for path, leaf in LEAVES.items()
+    for action in leaf._actions
+    if re.match("DIR|FILE|FOLDER|LOG|STEM", str(action.metavar))
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "action"), PATHS, ids=[f"{' '.join(path)} {each.dest}" for path, each in PATHS]
+)
+def test_an_empty_path_is_refused(path, action, capsys):
+    words = [f"{action.option_strings[0]}="] if action.option_strings else [""]
+    check_bad_input(outcome(capsys, *path, *words), ["must not be empty"])
+
+
+def test_an_error_shows_control_characters(capsys):
+    check_bad_input(outcome(capsys, "policies", "--\x1b[31m\u202e"), [r"--\x1b[31m\u202e"])

@@ -9,12 +9,14 @@ import sys
 import unicodedata
 
 import pytest
-from support import check_bad_input, csv_rows, outcome
+from support import check_bad_input, check_refused, csv_rows, outcome
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.dag.paper.figures import FIGURES
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, read_instance, write_instance
 from cgrsp_simpy.model import files
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole
+from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import csv_text, from_cell
 
 ENDLESS = "9" * 400
@@ -359,3 +361,41 @@ def test_a_study_in_a_script_is_printed_visibly():
     run = cg.simulate(named, "fifo")
     assert raw(str(study) + repr(study) + repr(run)) == []
     assert r"\x1b]0;own\x07\x1b[31mred\x9b2J\u202e" in str(study)
+
+
+# ---- where files are written ----
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["compare", "--day", "quiet", "--policies", "fifo", "--seeds", "2", "--out"], "chunks"),
+        pytest.param(["lectures", "3", "--copy"], "answers", marks=pytest.mark.slow),
+        pytest.param(["dag", "figures", "--only", "gantt", "--out"], None, marks=pytest.mark.slow),
+    ],
+)
+def test_a_step_back_in_a_path_makes_no_folder(words, names, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert outcome(capsys, *words, "x/../y")[0] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["y"]
+    assert names is None or (tmp_path / "y" / names).is_dir()
+
+
+def test_a_step_back_from_a_link_is_that_of_the_file_system(tmp_path):
+    (tmp_path / "there" / "below").mkdir(parents=True)
+    (tmp_path / "x").symlink_to(tmp_path / "there" / "below")
+    write_whole(tmp_path / "x" / ".." / "y", b"1")
+    assert (tmp_path / "there" / "y").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda: cg.compare(cg.day("quiet"), ["fifo"], range(2), out=""),
+        lambda: FIGURES["gantt"].write("", None),
+    ],
+)
+def test_an_empty_path_is_no_folder(write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_refused(write, ["must be a path; . is the current folder"])
+    assert list(tmp_path.iterdir()) == []

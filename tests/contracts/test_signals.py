@@ -74,3 +74,29 @@ def test_workers_end_when_their_parent_is_killed(command):
     os.kill(command.pid, signal.SIGKILL)
     command.wait()
     assert gone(command.pid)
+
+
+IN_C = """
+import itertools
+from cgrsp_simpy.cli import _end_in_order
+_end_in_order()
+print(flush=True)
+None in itertools.repeat(0)  # for ever, in C
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs sysv_signal of glibc")
+@pytest.mark.parametrize("name", ["SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.slow)])
+def test_a_second_signal_ends_a_process_that_runs_c_code(name):
+    number = getattr(signal, name)
+    with subprocess.Popen([sys.executable, "-c", IN_C], stdout=subprocess.PIPE) as process:
+        try:
+            process.stdout.readline()
+            time.sleep(0.5)  # until it runs in C
+            process.send_signal(number)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.3)
+            process.send_signal(number)
+            assert process.wait(5) == -number
+        finally:
+            process.kill()

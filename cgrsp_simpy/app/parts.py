@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from math import floor, log10
+from threading import Lock
 from typing import Any
 
 import streamlit as st
@@ -25,6 +26,7 @@ MOST_S = 60.0  # of work that a page starts
 PLAYER = 660  # pixels high
 SEEDS, BATCH = 30, 5  # of figures, and of those that are added at a time
 NONE, NOW = "none", "policy"
+DRAWING = Lock()  # the settings of Matplotlib belong to the process, and so to every session
 
 
 def scenario_of() -> Scenario:
@@ -179,6 +181,6 @@ def pictures(model: Model, policies: Sequence[str], name: str) -> None:
 
 
 def draw(place: Any, plot: Callable[..., Any], *of: Any) -> None:
-    """What a plot draws, at a place of the page."""
-    with styled("lecture"):
+    """Show a plot at a place of the page, one session at a time."""
+    with DRAWING, styled("lecture"):
         place.pyplot(plot(*of).figure)

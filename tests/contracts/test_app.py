@@ -6,6 +6,7 @@ import math
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from importlib.util import find_spec
@@ -266,6 +267,44 @@ def test_progress_counts_the_work_that_is_done(monkeypatch):
     assert found.rows == cg.compare(day, ["fifo", "spt"], range(3)).rows
     assert bar.shares == sorted(bar.shares) and bar.shares[-1] == 1.0
     assert len(bar.shares) == 3 and bar.gone
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_two_sessions_at_once_leave_the_settings_of_matplotlib():
+    from matplotlib import rcParams
+
+    from cgrsp_simpy.app.parts import draw
+    from cgrsp_simpy.plots import policy_bars
+
+    study = cg.compare(cg.day("quiet", jobs=20), ["fifo"], range(2))
+    before, (inside, left) = dict(rcParams), (threading.Event(), threading.Event())
+    sizes = []
+
+    class Place:
+        def __init__(self, here, other):
+            self.here, self.other = here, other
+
+        def pyplot(self, figure):
+            self.here.set()
+            self.other.wait(0.3)  # the other session is drawing as well, if it may
+            sizes.append(rcParams["font.size"])
+
+    def first():
+        draw(Place(threading.Event(), inside), policy_bars, study, "wait_min")
+        left.set()
+
+    sessions = [
+        threading.Thread(target=first),
+        threading.Thread(target=draw, args=(Place(inside, left), policy_bars, study, "wait_min")),
+    ]
+    for session in sessions:
+        session.start()
+        time.sleep(0.1)
+    for session in sessions:
+        session.join()
+    assert dict(rcParams) == before
+    assert sizes == [16.0, 16.0]
 
 
 # ---- the command ----

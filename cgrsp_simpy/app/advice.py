@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from cgrsp_simpy.app.parts import Progress, estimate, policies_of, seeds_of, wanted
+from cgrsp_simpy.app.parts import Progress, estimate, plain, policies_of, seeds_of, wanted
 from cgrsp_simpy.decide.advice import PRINT, SEARCHED, advise
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.logs import FORMATS
@@ -48,7 +48,7 @@ def page() -> None:
         return
     with Progress() as executor:
         found = advise(scenario, policies, seeds, executor, prices=prices)
-    st.markdown("\n\n".join(found.lines))
+    st.markdown(plain("\n\n".join(found.lines)))
     st.code(str(found), language=None)
     printed = page_of(found.title, [found.html()], PRINT)
     st.download_button("The report as a page", printed, "advice.html", "text/html")

@@ -6,6 +6,7 @@ import streamlit as st
 
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.app import advice, cluster, comparison, day, own_or_rent
+from cgrsp_simpy.app.parts import plain
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.studies.executors import WorkerError
@@ -41,7 +42,7 @@ def main() -> None:
         with studies_on(jobs=MANY):  # the compiled loop is loaded once, for all that follows
             PAGES[chosen]()
     except TOLD as error:
-        st.error(" ".join(str(error).split()))
+        st.error(plain(" ".join(str(error).split())))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from math import floor, log10
@@ -14,7 +15,7 @@ from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ct
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.model.table import figure_text
+from cgrsp_simpy.model.table import figure_text, visible
 from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline, styled
 from cgrsp_simpy.plots.player import player_page
 from cgrsp_simpy.rental.scenario import Scenario, day
@@ -26,6 +27,7 @@ MOST_S = 60.0  # of work that a page starts
 PLAYER = 660  # pixels high
 SEEDS, BATCH = 30, 5  # of figures, and of those that are added at a time
 NONE, NOW = "none", "policy"
+MARKDOWN = re.compile(r"[\\`*_\[\]<>$~]")
 DRAWING = Lock()  # the settings of Matplotlib belong to the process, and so to every session
 
 
@@ -41,6 +43,11 @@ def scenario_of() -> Scenario:
     )
     free = bar.checkbox("The policy chooses the GPU type", key="free")
     return day(name, slots, tight, jobs, free_types=free, persistence_s=60.0 * persistence_min)
+
+
+def plain(text: str) -> str:
+    """A text for an element that reads Markdown, such that it shows the text as it is."""
+    return MARKDOWN.sub(r"\\\g<0>", visible(text, "\n"))
 
 
 def seeds_of(page: str, most: int, usual: int) -> range:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
-from html import escape
 from math import ceil, isnan, nan
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from cgrsp_simpy.decide.recommend import (
 )
 from cgrsp_simpy.model.checks import check_number, check_one_of, require
 from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.table import Table, digits
+from cgrsp_simpy.model.table import Table, digits, html_text
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload
 from cgrsp_simpy.studies.page import bullets, paragraph
@@ -535,7 +534,7 @@ class Advice(Results):
         """Everything as HTML elements. pictures: elements between the text and the table."""
         tables = "".join(f'<div class="wide">{table.html()}</div>' for table in self.tables)
         told = "".join(map(paragraph, self.lines))
-        return f"<h1>{escape(self.title)}</h1>{told}{bullets(self.rest)}{pictures}{tables}"
+        return f"<h1>{html_text(self.title)}</h1>{told}{bullets(self.rest)}{pictures}{tables}"
 
 
 def _by_part(submit_s: np.ndarray, values: np.ndarray, parts: int, span_s: float = 0) -> np.ndarray:

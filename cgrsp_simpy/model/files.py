@@ -10,6 +10,7 @@ import gzip
 import json
 import logging
 import os
+import re
 import tomllib
 import zlib
 from collections import Counter
@@ -29,6 +30,8 @@ MOST_BYTES = 1 << 28  # of a file that is read, unpacked
 MOST_LINES = 2_000_000  # of one, likewise
 _LARGE = ContextVar("large", default=False)
 _NAMING = ContextVar("naming", default=True)
+BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
+HALF = re.compile("[\ud800-\udfff]")  # of a pair in UTF-16; no character of its own
 T = TypeVar("T")
 
 
@@ -123,9 +126,19 @@ def naming_nothing() -> AbstractContextManager[None]:
 
 
 def check_named(path: str | Path) -> None:
-    """Refuse a file that a text names where no text may."""
+    """Refuse a file that a text names where no text may, and a name that no file can have."""
+    _check_possible("name of a file", path)
     if not _NAMING.get():
         raise InputError(f"it names a file, {str(path)!r}, which is opened only with --run-code")
+
+
+def _check_possible(what: str, path: str | os.PathLike[str]) -> None:
+    """Refuse a name that no file can have."""
+    try:
+        possible = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        possible = False
+    require(possible, what, str(path), "a name that a file can have")
 
 
 def is_there(path: Path) -> bool:
@@ -144,6 +157,7 @@ def output_path(what: str, path: str | os.PathLike[str]) -> Path:
     Raises InputError for an empty path, which would mean the current folder.
     """
     require(str(path) != "", what, path, "a path; . is the current folder")
+    _check_possible(what, path)
     return Path(os.path.realpath(path)) if ".." in Path(path).parts else Path(path)
 
 
@@ -318,6 +332,7 @@ def toml_text(tables: dict[str, Any], path: str = "") -> str:
     """
     lines, below = [], []
     for key, value in tables.items():
+        key = key if BARE.fullmatch(key) else _json(key)
         name = f"{path}{key}"
         if isinstance(value, dict):
             below.append(f"\n[{name}]\n" + toml_text(value, f"{name}."))
@@ -329,7 +344,10 @@ def toml_text(tables: dict[str, Any], path: str = "") -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=python_number)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=python_number)
+    if HALF.search(text):
+        raise InputError(f"{value!r} cannot be written: it holds half of a character")
+    return text.replace("\x7f", "\\u007f")
 
 
 def check_keys(where: str, table: Any, allowed: Iterable[str]) -> None:

@@ -47,6 +47,11 @@ def visible(text: str, keep: str = "") -> str:
     return CONTROLS.sub(lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text)
 
 
+def html_text(text: str) -> str:
+    """A text for a page: its markup escaped, and control characters as on a terminal."""
+    return html.escape(visible(text, "\n\t"))
+
+
 def csv_text(rows: Rows) -> str:
     """The rows as CSV with a header line; numbers in full, nothing where a row lacks a column.
 
@@ -54,12 +59,11 @@ def csv_text(rows: Rows) -> str:
     in a log, stands behind an apostrophe; a number in a text stays as it is.
     """
     out = io.StringIO()
-    writer = csv.DictWriter(
-        out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n"
-    )
-    writer.writeheader()
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writerow({column: _cell(column) for column in columns})
     writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
-    return out.getvalue()
+    return out.getvalue().encode(errors="backslashreplace").decode()  # halves of characters
 
 
 def _cell(value: Any) -> Any:
@@ -150,13 +154,13 @@ class Table(NamedTuple):
 
     def html(self) -> str:
         """The same for a notebook."""
-        head, *body = [[html.escape(cell.strip()) for cell in row] for row in self.rows]
+        head, *body = [[html_text(cell.strip()) for cell in row] for row in self.rows]
         lines = ["".join(f"<td>{cell}</td>" for cell in row) for row in body]
         return (
-            f'<table><caption style="text-align: left">{html.escape(self.title)}</caption>'
+            f'<table><caption style="text-align: left">{html_text(self.title)}</caption>'
             f"<thead><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr></thead>"
             f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
-            + (f"<p>{html.escape(self.note)}</p>" if self.note else "")
+            + (f"<p>{html_text(self.note)}</p>" if self.note else "")
         )
 
 

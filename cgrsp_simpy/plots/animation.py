@@ -20,9 +20,11 @@ from matplotlib.text import Text
 from cgrsp_simpy.analysis import metrics
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.table import visible
 from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn, runs_of, time_unit
 from cgrsp_simpy.plots.lanes import bars
+from cgrsp_simpy.plots.literal import make_literal
 from cgrsp_simpy.plots.parts import whole_numbers
 from cgrsp_simpy.plots.player import player_page
 from cgrsp_simpy.plots.style import EXECUTING, IDLE, colour_of, ink_on, phase_greys
@@ -62,6 +64,7 @@ class RunAnimation:
         end_s = max(timeline.end_s for timeline in timelines)
         columns = zip(timelines, rows[0], rows[1])
         scenes = [_Scene(timeline, top, bottom, end_s) for timeline, top, bottom in columns]
+        make_literal(figure)
         figure.draw_without_rendering()
         # all has its place; to find it anew for each frame takes long
         figure.set_layout_engine("none")
@@ -181,7 +184,7 @@ class _Scene:
         )
         self._now.set_data([time_s / unit], [now])
         told = f"{time_s / unit:.1f} {unit_name}, {now} waiting"
-        self._title.set_text(f"{self._policy}: {told}" if self._policy else told)
+        self._title.set_text(visible(f"{self._policy}: {told}" if self._policy else told))
         self._boxes.show(time_s)
         return [self._line, self._now, self._title]
 
@@ -258,7 +261,7 @@ class _Boxes:
             if jobs:
                 jobs[place][job] = colour
         for texts, held in zip(self._texts, jobs):
-            texts[0].set_text(self._told(held))
+            texts[0].set_text(visible(self._told(held)))
             for text in texts:
                 text.set_color(
                     ink_on(next(iter(held.values()), IDLE)) if len(held) < 2 else "black"

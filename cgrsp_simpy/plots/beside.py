@@ -13,6 +13,7 @@ from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
 from cgrsp_simpy.plots.labels import AtDrawing, extent, label
+from cgrsp_simpy.plots.literal import literal
 
 CORNERS = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)], float)
 SIDES = np.array([(1, 0), (-1, 0), (0, 1), (0, -1)], float)
@@ -55,6 +56,7 @@ class Mark(NamedTuple):
     rings: np.ndarray = np.empty((0, 2))
 
 
+@literal
 def label_marks(
     ax: Axes, marks: Mapping[str, Mark], colours: Sequence[str], obstacles: np.ndarray | None = None
 ) -> list[Annotation]:

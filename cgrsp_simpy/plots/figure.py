@@ -27,6 +27,7 @@ from matplotlib.text import Text
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.files import number_or_text, output_path, write_whole
 from cgrsp_simpy.model.table import csv_text, from_cell, progress
+from cgrsp_simpy.plots.literal import literally, make_literal
 from cgrsp_simpy.plots.parts import legend_outside, letters
 from cgrsp_simpy.plots.style import MM, SIZE, STYLE, Style, styled
 
@@ -164,11 +165,12 @@ class Figure:
         FigureCanvasAgg(canvas)
         other = rows[0].get(OTHER) if rows else None
         note = "; ".join(filter(None, (_of(self.note, runs or self.usual()), other)))
-        handles = self.draw(canvas, rows)
+        handles = literally(self.draw, canvas, rows)
         if note:
             legend_outside(canvas, handles or [], note, **self.legend)
         elif handles:
             legend_outside(canvas, handles, columns=len(handles), loc="outside upper right")
+        make_literal(canvas)
         if style == "single" and width is None and _needs_both(canvas):
             return self._drawn(rows, "double", runs, None)
         letters(canvas)
@@ -403,8 +405,18 @@ def _faults_of(path: Path) -> Iterator[None]:
         raise InputError(f"{path} must be as its command wrote it ({kind}{error})") from error
 
 
+def _check_tex(canvas: Canvas) -> None:
+    """Refuse texts in which LaTeX, which reads those of a PGF, would find commands."""
+    for text in canvas.findobj(Text):
+        if not text.get_parse_math() and re.search(r"[\\${}]", text.get_text()):
+            allowed = r"without \, $, { and }, by which LaTeX is given commands"
+            require(False, "pgf: text", text.get_text(), allowed)
+
+
 def _saved(canvas: Canvas, ending: str) -> bytes:
     """The picture as bytes, without a date. Raises InputError for a text that LaTeX cannot set."""
+    if ending == "pgf":
+        _check_tex(canvas)
     place = BytesIO()
     own: dict[str, Any] = {"metadata": {UNSAID[ending]: None}} if ending in UNSAID else {}
     try:

@@ -20,6 +20,7 @@ from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn, time_unit
 from cgrsp_simpy.plots.labels import AtDrawing
 from cgrsp_simpy.plots.lanes import bars, stays
+from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.parts import legend_above, merged, say
 from cgrsp_simpy.plots.style import MISSED, axes, ink_on, kind_colours, phase_greys
 
@@ -36,6 +37,7 @@ INK = 0.75  # of a text's height
 EXECUTING = PHASES[1]
 
 
+@literal
 def gantt(
     run: Drawn,
     ax: Axes | None = None,

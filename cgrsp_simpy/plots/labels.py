@@ -15,6 +15,7 @@ from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox, ScaledTranslation
 from scipy.optimize import isotonic_regression
 
+from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.style import ink
 
 ASIDE = 8 / 72  # inches between the Axes and the labels
@@ -59,6 +60,7 @@ def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarra
     return placed
 
 
+@literal
 def labels_at_ends(
     ax: Axes, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]
 ) -> list[Annotation]:

@@ -18,6 +18,7 @@ from matplotlib.text import Annotation
 
 from cgrsp_simpy.plots.beside import Mark, label_marks
 from cgrsp_simpy.plots.labels import AtDrawing, labels_at_ends
+from cgrsp_simpy.plots.literal import literal, math
 from cgrsp_simpy.plots.parts import (
     Several,
     Values,
@@ -54,6 +55,7 @@ FRONT: dict[str, Any] = {"color": "0.82", "lw": 5.0, "zorder": 1}
 PUBLISHED: dict[str, Any] = {"style": "italic", "color": "0.35"}  # of published values in figures
 
 
+@literal
 def bars(
     ax: Axes,
     names: Sequence[str],
@@ -91,8 +93,10 @@ def bars(
     ends = np.fmax(np.fmax(values, values + half_widths), 0.0)
     texts = [r"$\infty$" if no_end else told(value) for no_end, value in zip(endless, values)]
     shown = _values_beside(ax, texts, ends, ours)
-    for text, bar in zip(shown, drawn):
+    for text, bar, no_end in zip(shown, drawn, endless):
         text.set_color(ink(to_hex(bar.get_facecolor())))
+        if no_end:
+            math(text)
     if len(known):
         ax.plot(theirs, below, label="published", clip_on=False, **hollow())
         shown += _values_beside(
@@ -133,7 +137,7 @@ def _values_beside(
     place: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
     # a layout to come takes a part for labels
     room = 0.8 * ax.get_window_extent().width / ax.figure.dpi * 72
-    taken = max(width(text, "small") for text in texts) + aside + 6
+    taken = max(width(text, "small", mathtext=True) for text in texts) + aside + 6
     low = min(0.0, ax.dataLim.x0)
     right = low + (float(ends.max()) - low) / max(1 - taken / room, 0.2)
     ax.update_datalim([(right, places[0])], updatey=False)
@@ -168,6 +172,7 @@ def published(policies: Sequence[str] = ()) -> Line2D:
     )
 
 
+@literal
 def lines(
     ax: Axes,
     x: Sequence[Any],
@@ -212,6 +217,7 @@ def _places(ax: Axes, x: Sequence[Any]) -> np.ndarray:
     return np.arange(len(x), dtype=float)
 
 
+@literal
 def points(
     ax: Axes,
     names: Sequence[str],

@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 
 from cgrsp_simpy.model.checks import InputError, check_one_of, entries_of, require
 from cgrsp_simpy.plots.data import Month, axis
+from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.marks import legend_above, lines
 from cgrsp_simpy.plots.style import axes
 
@@ -20,6 +21,7 @@ OTHERS = ("#dcebdc", "#e3d9ec", "#d5e6f0", "#e8e0d0")
 NOT_FIGURES = ("policy", "replication", "day", "kind", "seed", "error")
 
 
+@literal
 def daily(
     month: Month,
     metric: str = "miss_pct",

@@ -31,6 +31,8 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import IdentityTransform
 
 from cgrsp_simpy.model.metric import summed
+from cgrsp_simpy.model.table import visible
+from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.style import Look, ink_on
 
 Values = Sequence[float] | np.ndarray  # numbers to be drawn
@@ -283,6 +285,7 @@ def no_flat_axis(ax: Axes, **limits: np.ndarray) -> None:
             getattr(ax, f"set_{name}lim")(-0.05, 1)
 
 
+@literal
 def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -> None:
     """A legend above the Axes, below its title, in as many columns as their width holds; the title
     alone without handles.
@@ -331,9 +334,10 @@ def _wrapped(text: str, room: float, size: str) -> str:
     return text if lines < 2 else textwrap.fill(text, math.ceil(1.1 * len(text) / lines))
 
 
-def width(text: str, size: str) -> float:
-    """The width of a text in points."""
+def width(text: str, size: str, *, mathtext: bool = False) -> float:
+    """The width of a text in points, with its `$` unless it is mathtext."""
     font = FontProperties(size=size)
+    text = text if mathtext else visible(text, "\n").replace("$", r"\$")
     return (
         float(TextPath((0, 0), text, size=font.get_size_in_points(), prop=font).get_extents().width)
         if text

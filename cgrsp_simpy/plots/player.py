@@ -4,7 +4,6 @@ draws that is in player.html, beside this file; nothing is loaded from elsewhere
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.model.table import html_text, visible
 from cgrsp_simpy.model.timeline import PHASES, Bands, Reasons, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn
 from cgrsp_simpy.plots.lanes import bars
@@ -30,9 +30,19 @@ def player_page(runs: Sequence[Drawn], title: str, captions: Mapping[float, str]
     runs: of any model, with jobs. title: of the page. captions: by seconds, what is to be read from
     then on. Result: HTML that needs nothing else.
     """
-    data = json.dumps(encoded(runs, captions), separators=(",", ":"), allow_nan=False)
-    page = TEMPLATE.read_text(encoding="utf-8").replace("@TITLE@", html.escape(title))
-    return page.replace("@DATA@", data.replace("<", "\\u003c"))
+    data = json.dumps(_shown(encoded(runs, captions)), separators=(",", ":"), allow_nan=False)
+    head, rest = TEMPLATE.read_text(encoding="utf-8").split("@TITLE@")
+    body, end = rest.split("@DATA@")
+    return "".join([head, html_text(title), body, data.replace("<", "\\u003c"), end])
+
+
+def _shown(value: Any) -> Any:
+    """Plain values with control characters escaped in every text."""
+    if isinstance(value, str):
+        return visible(value, "\n")
+    if isinstance(value, dict):
+        return {_shown(name): _shown(entry) for name, entry in value.items()}
+    return [_shown(entry) for entry in value] if isinstance(value, list) else value
 
 
 def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, Any]:

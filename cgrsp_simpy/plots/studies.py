@@ -20,11 +20,13 @@ from cgrsp_simpy.plots.data import (
     metrics_of,
     replications,
 )
+from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.style import Look, axes, looks
 
 LINES = ("-", "--", ":", "-.")
 
 
+@literal
 def policy_bars(
     study: Study,
     metric: str,
@@ -84,6 +86,7 @@ def _difference_bars(study: Study, metric: str, ax: Axes | None, style: dict[str
     return ax
 
 
+@literal
 def sweep_lines(
     sweep: Sweep,
     metric: str,
@@ -150,6 +153,7 @@ def _series(
     return series, styles
 
 
+@literal
 def pareto(
     study: Study,
     x: str = "miss_pct",

@@ -17,6 +17,7 @@ from cgrsp_simpy.analysis import metrics
 from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.beside import Mark, label_marks
 from cgrsp_simpy.plots.data import Drawn, named, runs_of, time_unit
+from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.parts import legend_above, merged, say, whole_numbers
 from cgrsp_simpy.plots.style import EXECUTING, IDLE, axes, looks, phase_greys
 
@@ -34,6 +35,7 @@ SPANS_S = (
 )
 
 
+@literal
 def queue_length(runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style: Any) -> Axes:
     """Jobs that have come and have not been granted places, nor given up, over time: a line a run,
     named by its policy.
@@ -86,6 +88,7 @@ def name_lines(ax: Axes, drawn: list[Line2D]) -> None:
     label_marks(ax, marks, [str(line.get_color()) for line in drawn])
 
 
+@literal
 def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
     """How many places execute, are provisioned or in a phase of the model's own, and are idle, over
     time: stacked areas.

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.plots.data import named, runs_of
+from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.parts import dots, merged, say, told
 from cgrsp_simpy.plots.style import axes, looks
 from cgrsp_simpy.plots.timelines import name_lines
@@ -19,6 +20,7 @@ from cgrsp_simpy.plots.timelines import name_lines
 BINS = 40  # about so many
 
 
+@literal
 def wait_histogram(runs: Run | Iterable[Run], ax: Axes | None = None, **style: Any) -> Axes:
     """Waits from submission to the start of execution: share of the jobs by wait, a step line a
     run.

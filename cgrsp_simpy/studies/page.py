@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
+
+from cgrsp_simpy.model.table import html_text
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -38,18 +39,16 @@ td.text { text-align: left; white-space: normal } ul { padding-left: 1.2rem } .n
 
 def page(title: str, body: Iterable[str], style: str = "") -> str:
     """A page with a title, a body of HTML elements, and rules of style beside those of all."""
-    return PAGE.format(title=html.escape(title), style=STYLE + style, body="\n".join(body))
+    return PAGE.format(title=html_text(title), style=STYLE + style, body="\n".join(body))
 
 
 def paragraph(text: str) -> str:
     """A text as a paragraph."""
-    return f"<p>{html.escape(text)}</p>"
+    return f"<p>{html_text(text)}</p>"
 
 
 def bullets(lines: Iterable[str], kind: str = "") -> str:
     """Lines as a list."""
     return (
-        f'<ul class="{kind}">'
-        + "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-        + "</ul>"
+        f'<ul class="{kind}">' + "".join(f"<li>{html_text(line)}</li>" for line in lines) + "</ul>"
     )

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -27,6 +26,7 @@ from cgrsp_simpy.model.table import (
     Table,
     csv_text,
     digits,
+    html_text,
     json_text,
     or_none,
     to_pandas,
@@ -98,7 +98,7 @@ class Results(Protocol):
         return "\n\n".join([*failures, *(each.text() for each in self.tables)])
 
     def _repr_html_(self) -> str:
-        failures = [f"<p>{escape(line)}</p>" for line in failures_told(self)]
+        failures = [f"<p>{html_text(line)}</p>" for line in failures_told(self)]
         return "".join([*failures, *(each.html() for each in self.tables)])
 
     def keep(self, store: Store | None) -> None:

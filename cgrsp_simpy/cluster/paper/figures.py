@@ -35,6 +35,7 @@ from cgrsp_simpy.model.table import half, with_halves
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, numbers, where
 from cgrsp_simpy.plots.lanes import bars
+from cgrsp_simpy.plots.literal import math
 from cgrsp_simpy.plots.parts import FAINT, decimals, dots, few_ticks, hollow, name_rows
 from cgrsp_simpy.plots.style import LOOKS, kind_colours
 from cgrsp_simpy.studies.executors import as_they_come
@@ -261,7 +262,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         ax.axvline(STARVED_S / 60, color=HOLDS["no"][0], ls="--", lw=1.2, zorder=0)
         ax.set_title(name, loc="left", fontsize="medium")
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
-        ax.set_xticks([0, 1, 10, 100, 1e3, 1e4], ["0", "1", "10", "100", "$10^3$", "$10^4$"])
+        texts = ["0", "1", "10", "100", "$10^3$", "$10^4$"]
+        for tick in ax.set_xticks([0, 1, 10, 100, 1e3, 1e4], texts):
+            math(tick.label1)
         ax.set_axisbelow(True)
         ax.grid(axis="x", color="0.9")
     axes[0, 0].set_yticks(range(len(WIDTHS)), list(WIDTHS))
@@ -304,7 +307,7 @@ def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
         "Beside a scheduler: the load at which its utilisation is as published.\n"
         "Hollow: published, at a load that is not printed; the variance, without a unit, as if in"
         " min².\n"
-        r"At the right edge, $\infty$: not stable at this load, without a cut there is no mean wait"
+        "At the right edge, ∞: not stable at this load, without a cut there is no mean wait"
     ),
 )
 def table_two(runs: Runs) -> list[Row]:
@@ -353,7 +356,7 @@ def panels(
                 ax.plot([x], [at], shape, color=colour, label=row["scheduler"])
             else:
                 right = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
-                ax.text(0.99, at, r"$\infty$", color=colour, **right)
+                math(ax.text(0.99, at, r"$\infty$", color=colour, **right))
         for at, printed in enumerate(published):
             if figure in printed:
                 ax.plot([printed[figure]], [at - 0.28], clip_on=False, **hollow())

@@ -268,7 +268,7 @@ def _carried_out(given: argparse.Namespace) -> int:
 def _told(given: argparse.Namespace) -> str:
     """What a command does, in its own words."""
     words = ("cgrsp", given.verb, getattr(given, "action", ""), getattr(given, "id", ""))
-    return " ".join(word for word in words if word)
+    return visible(" ".join(word for word in words if word))
 
 
 def _prints(given: argparse.Namespace) -> bool:

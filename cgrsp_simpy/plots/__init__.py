@@ -5,8 +5,9 @@ Of a run or several: `gantt`, `queue_length`, `slot_timeline`, `wait_histogram`.
 `animate` sets a run in motion: an .html file that plays it, or a .gif.
 
 Without `ax` they draw on a figure of their own, `ax.figure`, that needs neither a display nor
-to be closed. They do not simulate, save, show, nor change a setting; `styled("print")` and
-`styled("lecture")` set matplotlib's for a while.
+to be closed. Names are drawn letter by letter: a `$` begins no mathtext. They do not simulate,
+save, show, nor change a setting; `styled("print")` and `styled("lecture")` set matplotlib's for a
+while.
 """
 
 from __future__ import annotations

@@ -153,6 +153,8 @@ class Figure:
         with _faults_of(paths[0]) if rows is None else nullcontext():
             text = _text_of(paths[0]) if rows is None else csv_text(rows)
             canvas = self.drawn(self.read(text), style, runs, width=width)
+            if pgf:
+                _check_tex(canvas)
             with styled(style):
                 pictures = [_saved(canvas, ending) for ending in endings]
         for path, content in zip(paths, (text.encode(), *pictures)):
@@ -415,8 +417,6 @@ def _check_tex(canvas: Canvas) -> None:
 
 def _saved(canvas: Canvas, ending: str) -> bytes:
     """The picture as bytes, without a date. Raises InputError for a text that LaTeX cannot set."""
-    if ending == "pgf":
-        _check_tex(canvas)
     place = BytesIO()
     own: dict[str, Any] = {"metadata": {UNSAID[ending]: None}} if ending in UNSAID else {}
     try:

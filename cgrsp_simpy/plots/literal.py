@@ -1,4 +1,4 @@
-"""Text in figures is drawn as it is: names may come from files, where a `$` is no mathtext, and
+"""Literal text in figures: names may come from files, so that a `$` in them is not mathtext, and
 control characters are escaped.
 """
 
@@ -28,7 +28,7 @@ _INSIDE = ContextVar("inside", default=False)  # of a plot that makes its texts 
 
 
 def math(text: Text) -> None:
-    """Let a text, one of the package's own, be mathtext."""
+    """Mark a text of the package itself, which stays mathtext."""
     MATH.add(text)
 
 
@@ -36,26 +36,25 @@ def literal(plot: Callable[P, T]) -> Callable[P, T]:
     """Decorate a plot so that its texts are drawn as they are; those of others on its Axes stay."""
 
     @wraps(plot)
-    def drawn(*given: P.args, **named: P.kwargs) -> T:
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
         if _INSIDE.get():
-            return plot(*given, **named)
-        axes = [each for each in (*given, *named.values()) if isinstance(each, Axes)]
-        before = [_texts(ax.figure) for ax in axes]
-        with within(_INSIDE, True):
-            result = plot(*given, **named)
+            return plot(*args, **kwargs)
+        axes = next((arg for arg in (*args, *kwargs.values()) if isinstance(arg, Axes)), None)
+        before = _texts(axes.figure) if axes else {}
+        result = literally(plot, *args, **kwargs)
+        if axes is None and isinstance(result, Axes):
+            axes = result
         if axes:
-            make_literal(axes[0].figure, before[0])
-        elif isinstance(result, Axes):
-            make_literal(result.figure)
+            make_literal(axes.figure, before)
         return result
 
     return drawn
 
 
-def literally(draw: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-    """What a function draws on a figure whose texts are made literal afterwards."""
+def literally(draw: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function that draws on a figure whose texts are made literal afterwards."""
     with within(_INSIDE, True):
-        return draw(*given, **named)
+        return draw(*args, **kwargs)
 
 
 def _texts(figure: Artist) -> dict[Hashable, str]:
@@ -65,10 +64,10 @@ def _texts(figure: Artist) -> dict[Hashable, str]:
 
 
 def make_literal(figure: Artist, before: Mapping[Hashable, str] = {}) -> None:
-    """Draw the texts of a figure as they are, except mathtext of the package's own, ticks of
-    numbers, and what has not changed.
+    """Draw the texts of a figure as they are, except those marked by `math`, ticks of numbers, and
+    texts that are as they were before.
 
-    before: what there was.
+    before: texts of the figure, and formatters of its ticks.
     """
     kept = set[Text](MATH)
     for axis in figure.findobj(Axis):

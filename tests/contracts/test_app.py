@@ -212,6 +212,15 @@ def test_a_bad_log_is_refused_in_one_line(page, name, content, message):
 
 @pytest.mark.slow
 @with_streamlit
+def test_the_name_of_a_log_is_no_markdown(page):
+    at = page("Advice on a log")
+    at.file_uploader(key="log").set_value(("$x$ *b* [c](d) \u202e.csv", b"", "text/csv"))
+    (line,) = errors(then(at))
+    assert line.startswith(r"\$x\$ \*b\* \[c\](d) \\u202e.csv: ")
+
+
+@pytest.mark.slow
+@with_streamlit
 def test_a_cluster_shows_a_run_and_compares(page):
     at = page(
         "A cluster",

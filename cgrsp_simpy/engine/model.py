@@ -112,7 +112,8 @@ class Model:
     def arrivals(self, draw: Draw) -> Iterable[tuple[Any, ...]]:
         """The jobs in order of arrival: pairs (second, job), or (second, job, luck),
         where luck is what the life may know (`run.luck[job]`) and no policy sees. A
-        job is anything that can be hashed, with a number `id`, or a number.
+        job is anything that can be hashed, with a whole number `id`, or a whole number.
+        Its fields are columns of `Run.jobs`, and the same for all jobs.
 
         draw: draw("name") is the run's stream of random numbers of that name, a NumPy
         Generator.
@@ -130,7 +131,10 @@ class Model:
         return ()
 
     def set_up(self, run: Simulation) -> None:
-        """Called once before anything happens, for what a life shares with others."""
+        """Called once before anything happens, for what a life shares with others:
+        attributes of the run, such as `run.licences`; InputError for a name that the
+        engine uses.
+        """
 
     def view(self, run: Simulation) -> Any:
         """What policies see of a run; a View, or what derives from it."""

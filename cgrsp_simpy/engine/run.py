@@ -82,8 +82,10 @@ class Records:
         self._tuples = True  # whether all are tuples
 
     def check(self, job: Any) -> None:
-        """Raise InputError for a job whose attributes would overwrite other columns, or
-        are not those of the jobs before it.
+        """Check the first job of each class that arrives.
+
+        Raises InputError if its attributes would overwrite other columns, or are not
+        those of the jobs before it.
         """
         own, name = attributes(job), self._model.name
         if self._attributes and own != self._attributes:

@@ -261,6 +261,9 @@ class Simulation:
         """A claim of a job to places, to be used in a `with` block; the policy decides
         which.
 
+        job: the job, or a pair such as (job, 2) for a further claim of it at the same
+        time; of a process beside the jobs a number that no job has, such as -1. Claims
+        are recorded by that number.
         patience_s: after so many seconds without a grant the job leaves the queue.
         start: whether places are requested at the grant; else once the life says
         `claim.start()`.

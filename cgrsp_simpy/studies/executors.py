@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from cgrsp_simpy.model.checks import InputError, check_whole, needed
-from cgrsp_simpy.studies.isolation import Sent
+from cgrsp_simpy.studies.isolation import Sent, called
 
 MOST_WORKERS = 1024  # processes at once, at most
 Key = TypeVar("Key")
@@ -47,7 +47,7 @@ def as_they_come(
         try:
             with _deaf():
                 for key, task in tasks.items():
-                    futures[pool.submit(Sent(carry_out, task))] = key
+                    futures[pool.submit(called, Sent(carry_out, task))] = key
         except Exception as error:  # the executor takes no more
             failure = error
         try:

@@ -13,6 +13,7 @@ import marshal
 import pickle
 from collections.abc import Callable, Mapping
 from random import getstate
+from threading import current_thread, main_thread
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -41,6 +42,7 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     how: as of `Model.run`. Raises InputError if the user's code cannot be copied; PolicyError if
     it draws from a generator that all runs of a process share, besides what `Model.run` raises.
     """
+    policy = policy.policy if isinstance(policy, Named) else policy
     is_text = isinstance(policy, str) and not in_file(policy)
     compiles = how.get("engine", "simpy") != "simpy" and not is_text
     if compiles and not scenario.not_compiled(scenario.make_policy(policy)):
@@ -48,6 +50,8 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     scenario_copy, policy_copy = isolated(scenario, policy)
     if scenario_copy is scenario and policy_copy is policy:
         return scenario.run(policy, seed, **how)
+    if current_thread() is not main_thread():  # others may draw at the same time
+        return scenario_copy.run(policy_copy, seed, **how)
     before = _generator_states()
     run = scenario_copy.run(policy_copy, seed, **how)
     for name, old, new in zip(("random", "numpy.random"), before, _generator_states()):
@@ -220,20 +224,26 @@ def _cached(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
 
 
 def _generator_states() -> tuple[Any, ...]:
-    return getstate(), pickle.dumps(get_state(legacy=False))  # noqa: NPY002
+    state: Any = get_state(legacy=False)  # noqa: NPY002
+    arrays = {name: bytes(part) for name, part in state["state"].items() if hasattr(part, "data")}
+    return getstate(), (state | {"state": state["state"] | arrays})
 
 
 class Sent:
-    """A call that carries the user's code by value to the process that makes it."""
+    """A function and its argument, with the user's code by value where another process makes the
+    call.
+    """
 
     def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:
         self.function, self.argument = function, argument
 
-    def __call__(self) -> Any:
-        return self.function(self.argument)
-
     def __reduce__(self) -> Any:
         return _received, (ByValue().dumps((self.function, self.argument)),)
+
+
+def called(sent: Sent) -> Any:
+    """What the function returns."""
+    return sent.function(sent.argument)
 
 
 def _received(data: bytes) -> Sent:

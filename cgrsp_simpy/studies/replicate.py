@@ -253,9 +253,13 @@ def replicate(
     store: keeps what is done, and gives back what it has. engine: as of `compare`.
     """
     wanted = list(wanted)
-    for scenario, policies, _ in wanted:
-        for policy in policies:
-            isolated(scenario, policy)  # what cannot be copied is refused before the first run
+    pairs = {
+        (id(scenario), label(policy)): (scenario, policy)
+        for scenario, policies, _ in wanted
+        for policy in policies
+    }
+    for scenario, policy in pairs.values():
+        isolated(scenario, policy)  # what cannot be copied is refused before the first run
     blocks = _blocks(wanted)
     workers = executor if isinstance(executor, int) else 1
     own = engine_for(engine, wanted, _work(blocks) // max(1, workers))

@@ -77,7 +77,7 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "halving finds the same number between any two such bounds",
     (
         "studies/replicate.py",
-        "drawn = _or_error(lambda: scenario.draw(seed) if len(policies) > 2 else None)",
+        "shared = len(policies) > 2 and users_part(scenario) is None",
     ): "what is drawn belongs to the seed: each run draws the same again",
     (
         "cluster/paper/table.py",

@@ -724,7 +724,7 @@ PYTHON = [
     # cannot be sent there
     (
         lambda: cg.compare(cg.day("quiet"), [lambda view: LOCK], [0], 2),
-        ["<lambda>", "another process"],
+        ["<lambda>", "cannot be copied"],
     ),
     (lambda: cg.simulate(cg.day("quiet"), "fifo", records=False).jobs, ["records"]),  # not kept
 ]
@@ -924,7 +924,7 @@ def test_a_job_with_more_gpus_than_slots_is_one_line_that_names_both_numbers(
 
 def test_a_worker_process_that_dies_is_one_line(tmp_path):
     (tmp_path / "my_rules.py").write_text("import os\ndef rule(view):\n    os._exit(1)\n")
-    command = "compare --day quiet --seeds 2 --workers 2 --policies my_rules.py:rule".split()
+    command = "compare --day hectic --seeds 60 --workers 2 --policies my_rules.py:rule".split()
     done = subprocess.run(
         [sys.executable, "-m", "cgrsp_simpy", *command],
         cwd=tmp_path,

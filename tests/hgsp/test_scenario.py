@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from support import check_bad_input, check_refused, csv_rows, outcome
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.engine.events import Environment
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.policies import SCHEDULERS, Follow, Online, Replan
@@ -448,15 +449,15 @@ WAYS = ["compare", "--policies", "greedy,atc", *SMALL, "--noise", "0.2", "--repl
 def test_every_command_makes_a_simpy_environment_for_each_run(capsys, monkeypatch, words, runs):
     made = []
 
-    class Counted(simpy.Environment):
+    class Counted(Environment):
         def __init__(self, *arguments):
             made.append(self)
             super().__init__(*arguments)
 
-    monkeypatch.setattr(simpy, "Environment", Counted)
+    monkeypatch.setattr("cgrsp_simpy.engine.simulation.Environment", Counted)
     assert told(capsys, *words)[0] == 0
     assert len(made) == runs
-    assert all(env.now > 0 for env in made)  # and they have run
+    assert all(isinstance(env, simpy.Environment) and env.now > 0 for env in made)
 
 
 def test_run_shows_the_plan_beside_what_was_measured(capsys):

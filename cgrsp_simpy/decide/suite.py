@@ -2,10 +2,11 @@
 
 A policy that is tuned on the thesis's four days may be caught out on others. `scenario` draws one
 by its seed: slots, types, prices, stock over the day, delays, deadlines and load, and beyond the
-thesis how long stock lasts and who sees it, warm instances and logs, each as its function here
-says. These come from streams of their own ("suite sight", "suite terms", "suite log"), so that the
-rest of a scenario does not depend on them. Nothing is read from a file. Seeds of TRAIN are for
-making policies, those of TEST for judging them.
+thesis how long stock lasts and who sees it, long delays at Medium stock, refusals, warm instances
+and logs, each as its function here describes. Each of these has a random stream of its own ("suite
+sight", "suite delays", "suite retries", "suite terms", "suite log"), so that the rest of a scenario
+does not depend on it. Nothing is read from a file. Seeds of TRAIN are for making policies, those of
+TEST for judging them.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def scenario(seed: int) -> Scenario:
     rng = stream(seed, "suite")
     gpus = _gpus(rng)
     number = 50 if rng.random() < 0.1 else int(rng.integers(2, 13))
-    market = _market(rng, gpus)
+    market = _slower(stream(seed, "suite delays"), _market(rng, gpus))
     deadlines = _deadlines(rng)
     slots = round_robin(number, gpus)
     jobs = int(rng.integers(200, 901)) * (2 if number == 50 else 1)
@@ -54,7 +55,7 @@ def scenario(seed: int) -> Scenario:
         gpus,
         free_types=free_types,
         market=_persistent(stream(seed, "suite sight"), market),
-        terms=_terms(stream(seed, "suite terms")),
+        terms=_refusing(stream(seed, "suite retries"), _terms(stream(seed, "suite terms"))),
     )
 
 
@@ -63,8 +64,8 @@ def wide(seed: int) -> Scenario:
 
     seed: as of `scenario`. Result: one to forty slots, few more often than many; 150 to 900 jobs of
     a log, with bursts and heavy tails; offered load from .4 to 1.6; one to five deadline classes;
-    in half of them hours of scarcity that come and go; stock that persists in three of ten, and
-    terms of renting in one of five, as by the first law.
+    in half of them hours of scarcity that come and go; stock that persists, long delays at Medium
+    stock, refusals and warm instances as by the first law.
     """
     rng = stream(seed, "suite wide")
     gpus = _gpus(rng)
@@ -72,9 +73,11 @@ def wide(seed: int) -> Scenario:
     jobs, load = int(rng.integers(150, 901)), float(rng.uniform(0.4, 1.6))
     free_types, deadlines = bool(rng.random() < 0.3), _classes(rng)
     market = _jumping(rng, gpus) if rng.random() < 0.5 else _market(rng, gpus)
+    market = _slower(stream(seed, "suite wide delays"), market)
     market = _persistent(stream(seed, "suite wide sight"), market)
     times = _bursts(rng, jobs), _tails(rng, jobs)
     terms = _terms(stream(seed, "suite wide terms"))
+    terms = _refusing(stream(seed, "suite wide retries"), terms)
     workload = _log(*times, load, deadlines, slots)
     return Scenario(
         f"wide {seed}", workload, slots, gpus, free_types=free_types, market=market, terms=terms
@@ -167,6 +170,19 @@ def _persistent(rng: Generator, market: Market) -> Market:
     return replace(market, persistence_s=persistence_s, sight=sight)
 
 
+def _slower(rng: Generator, market: Market) -> Market:
+    """In three of ten Medium stock has a delay of 1 to 5 minutes at least and of five times that at
+    most; Low stock has no less.
+    """
+    if rng.random() >= 0.3:
+        return market
+    high, _, low = market.delay_s
+    least_s = round(60 * 5 ** rng.random())
+    medium = float(least_s), 5.0 * least_s
+    low = max(low[0], medium[0]), max(low[1], medium[1])
+    return replace(market, delay_s=(high, medium, low))
+
+
 def _hourly(rng: Generator, name: str) -> HourlyStock:
     """One spell of two to ten hours in which Low stock has a chance of up to a half."""
     first, length = int(rng.integers(0, 24)), int(rng.integers(2, 11))
@@ -204,6 +220,15 @@ def _terms(rng: Generator) -> Terms:
         return Terms()
     warm_s = round(60 * 15 ** rng.random())
     return Terms(warm_s=warm_s, billed_from=str(rng.choice(["execution", "provisioning"])))
+
+
+def _refusing(rng: Generator, terms: Terms) -> Terms:
+    """In one of five Low stock is a refusal, after which a job waits for 30 seconds to 10 minutes
+    before it tries again.
+    """
+    if rng.random() >= 0.2:
+        return terms
+    return replace(terms, retry_s=round(30 * 20 ** rng.random()))
 
 
 def _workload(

@@ -243,11 +243,12 @@ def arrays(given: Law, levels: int) -> Law:
 
     def row(delay: Delay) -> list[float]:
         parts = [number for part in delay.parts for number in part]
-        return [*parts, *[0.0] * (9 - len(parts)), delay.mean_s, delay.longest_s]
+        numbers = delay.mean_s, delay.longest_s, delay.held_s
+        return [*parts, *[0.0] * (9 - len(parts)), *numbers]
 
     warm = [law.NO_DELAY] * len(given.delays[0])
     most = max(len(hours) for own in given.later for hours in own)
-    shape = len(given.starts_s), 2 * len(warm), most, 12
+    shape = len(given.starts_s), 2 * len(warm), most, 13
     later = np.full(shape, math.inf)
     for band, own in enumerate(given.later):
         for kind, hours in enumerate(own):
@@ -257,6 +258,7 @@ def arrays(given: Law, levels: int) -> Law:
     return Law(
         np.array(given.starts_s, float),
         np.array(given.rates),
+        np.array(given.spares),
         np.array(given.variations),
         np.array(given.done),
         np.array([[row(delay) for delay in (*own, *warm)] for own in given.delays]),
@@ -270,7 +272,7 @@ def arrays(given: Law, levels: int) -> Law:
     )
 
 
-NO_LAW = Law._make([*[np.zeros((0,) * axes) for axes in (1, 1, 1, 1, 3, 4, 4, 2, 2, 1, 1)], 0])
+NO_LAW = Law._make([*[np.zeros((0,) * axes) for axes in (1, 1, 1, 1, 1, 3, 4, 4, 2, 2, 1, 1)], 0])
 
 
 class Fixed:

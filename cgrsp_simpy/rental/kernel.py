@@ -594,11 +594,11 @@ def by_rules(run: State, setting: Setting) -> bool:
 
 def _delay(given: Any) -> Delay:
     parts = (given[0], given[1], given[2]), (given[3], given[4], given[5])
-    return Delay((*parts, (given[6], given[7], given[8])), given[9], given[10])
+    return Delay((*parts, (given[6], given[7], given[8])), given[9], given[10], given[11])
 
 
 def _later(given: Any, now_s: float) -> Later:
-    after_s = until_s(given[11], now_s) if given[11] < math.inf else math.inf
+    after_s = until_s(given[12], now_s) if given[12] < math.inf else math.inf
     return Later(after_s, delay_of(given), False)
 
 

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import make_dataclass
 from functools import cache
 from itertools import accumulate
-from math import exp, sqrt
+from math import exp, expm1, sqrt
 from typing import Any, NamedTuple, TypeVar, cast
 
 from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.rental.gpu import GpuType
-from cgrsp_simpy.rental.market import LOW, Market, Status
+from cgrsp_simpy.rental.market import HIGH, LOW, MEDIUM, Market, Status
 from cgrsp_simpy.rental.stock import DAY_S
 from cgrsp_simpy.rental.view import Known, SlotView, View
 
@@ -34,12 +34,14 @@ class Delay(NamedTuple):
     """The law of a provisioning delay: uniform between bounds, each with its chance.
 
     parts: chance, least and greatest delay in seconds, of each status that is possible.
-    mean_s: E[D]. longest_s: the longest that is possible.
+    mean_s: E[D]. longest_s: the longest that is possible. held_s: mean time for which
+    the job holds a slot before it starts; less than E[D] if Low stock is a refusal.
     """
 
     parts: tuple[tuple[float, float, float], ...]
     mean_s: float
     longest_s: float
+    held_s: float
 
 
 def beyond(delay: Delay, left_s: float) -> tuple[float, float]:
@@ -60,19 +62,21 @@ def beyond(delay: Delay, left_s: float) -> tuple[float, float]:
     return chance, mean_s
 
 
-NO_DELAY = Delay((), 0.0, 0.0)
+NO_DELAY = Delay((), 0.0, 0.0, 0.0)
 """That of a warm instance."""
 
 
-def delay_of(market: Market, chances: Sequence[float]) -> Delay:
-    """The delay at chances of High, Medium and Low stock."""
+def delay_of(
+    bounds_s: Sequence[tuple[float, float]], chances: Sequence[float]
+) -> Delay:
+    """The delay at chances of High, Medium and Low stock, each with its bounds."""
     parts = [
         (chance, least, most)
-        for chance, (least, most) in zip(chances, market.delay_s)
+        for chance, (least, most) in zip(chances, bounds_s)
         if chance > ROUNDING
     ]
     mean_s = summed([chance * (least + most) / 2 for chance, least, most in parts])
-    return Delay(tuple(parts), mean_s, max([most for _, _, most in parts]))
+    return Delay(tuple(parts), mean_s, max([most for _, _, most in parts]), mean_s)
 
 
 class Later(NamedTuple):
@@ -99,9 +103,10 @@ class Band:
     """What is known of the hours of a day in which the law stays the same.
 
     start_s: from when on, seconds of the first day of the run. chances, delays, busy_s:
-    of each type by name; the last is the mean time for which a job holds a slot. rate:
-    jobs a second that the busy fleet completes. variation: coefficient of variation of
-    the time a job. lines: by complexity - 1, the cheapest first.
+    of each type by name; the last is the mean time for which a job takes a slot. rate:
+    jobs per second that the busy fleet completes. spare: the part of it beyond the
+    arrivals, as in `Line`. variation: coefficient of variation of the time per job.
+    lines: by complexity - 1, the cheapest first.
     """
 
     def __init__(self, known: Known, start_s: float) -> None:
@@ -111,17 +116,39 @@ class Band:
             gpu.name: self.market.probabilities(gpu, inside_s) for gpu in known.types
         }
         self.delays = {
-            name: delay_of(self.market, each) for name, each in self.chances.items()
+            gpu.name: self.delay(gpu, self.chances[gpu.name]) for gpu in known.types
         }
         self.busy_s = {gpu.name: self._busy_of(gpu) for gpu in known.types}
         self.rate = self._rate()
+        self.spare = self._spare(self.rate)
         self.variation = self._variation()
         self.lines = [self._lines(level) for level in range(len(known.complexity_mix))]
 
     def good(self, gpu: GpuType) -> Delay:
         """The delay of a type whose stock is not Low."""
         high, medium, low = self.chances[gpu.name]
-        return delay_of(self.market, (high / (1 - low), medium / (1 - low), 0.0))
+        chances = high / (1 - low), medium / (1 - low), 0.0
+        return delay_of(self.market.delay_s, chances)
+
+    def delay(self, gpu: GpuType, chances: Chances) -> Delay:
+        """The delay of a job at chances of High, Medium and Low stock.
+
+        If Low stock is a refusal, the job tries again until the stock is not Low, for
+        a day at most. Only the mean of that time is exact.
+        """
+        retry_s, low = self.known.terms.retry_s, self.chances[gpu.name][LOW]
+        if retry_s is None:
+            return delay_of(self.market.delay_s, chances)
+        per_s = self.recovers_per_s(gpu)
+        accepted = -expm1(-per_s * retry_s) if per_s else 1 - low  # at the next attempt
+        mean_s = max(retry_s, DAY_S)
+        good_s = self.good(gpu).mean_s if low < 1 - ROUNDING else 0.0
+        if accepted > retry_s / DAY_S:
+            mean_s = retry_s / accepted + good_s
+        bounds_s = *self.market.delay_s[:LOW], (retry_s, 2 * mean_s - retry_s)
+        delay = delay_of(bounds_s, chances)
+        refused_s = chances[LOW] * (mean_s - good_s)
+        return delay._replace(held_s=max(0.0, delay.mean_s - refused_s))
 
     def recovers_per_s(self, gpu: GpuType) -> float:
         """The rate at which Low stock becomes another; 0 where it does not persist."""
@@ -131,14 +158,21 @@ class Band:
         return (1 - low) / holding.recovery_s(low)
 
     def _busy_of(self, gpu: GpuType) -> float:
-        """Where Low stock is seen and waited out, a slot works the rest of the time."""
+        """Mean time for which a job takes a slot.
+
+        No job holds a slot during Low stock if that is a refusal, or seen and waited
+        out. If the stock persists, the slot then works only the rest of the time.
+        """
         work_s, low = mean_work_s(self.known, gpu), self.chances[gpu.name][LOW]
-        per_s = self.recovers_per_s(gpu)
-        if self.market.poll_s is not None and low and per_s:
-            good_s = self.good(gpu).mean_s
-            if sum(self.market.delay_s[LOW]) / 2 > 1 / per_s + good_s:
-                return (work_s + good_s) / (1 - low)
-        return work_s + self.delays[gpu.name].mean_s
+        per_s, good_s = self.recovers_per_s(gpu), 0.0
+        avoided = self.known.terms.retry_s is not None and low < 1 - ROUNDING
+        if low and (avoided or per_s):
+            good_s, low_s = self.good(gpu).mean_s, sum(self.market.delay_s[LOW]) / 2
+            seen = self.market.poll_s is not None and per_s
+            avoided = avoided or bool(seen and low_s > 1 / per_s + good_s)
+        if not avoided:
+            return work_s + self.delays[gpu.name].mean_s
+        return (work_s + good_s) / (1 - low if per_s else 1.0)
 
     def _rate(self) -> float:
         if self.known.free_types:
@@ -165,28 +199,33 @@ class Band:
         """None with free types: there is one line."""
         if self.known.free_types:
             return []
-        found, rate, types = list[Line](), 0.0, list(self.known.types)
-        arrivals = self.known.arrival_rate_per_s * self.known.gpus_per_job
+        lines, rate, types = list[Line](), 0.0, list(self.known.types)
         for gpu in sorted(types, key=lambda gpu: rent_usd(gpu, level)):
             rate += self.known.types[gpu] / self.busy_s[gpu.name]
-            spare = max(rate - arrivals, BURST * rate)
-            found.append((types.index(gpu), rent_usd(gpu, level), spare))
-        return found
+            lines.append((types.index(gpu), rent_usd(gpu, level), self._spare(rate)))
+        return lines
+
+    def _spare(self, rate: float) -> float:
+        """Jobs a second that slots of a rate complete beyond what comes."""
+        arrivals = self.known.arrival_rate_per_s * self.known.gpus_per_job
+        return max(rate - arrivals, BURST * rate)
 
 
 class Law(NamedTuple):
     """An outlook in numbers, by band, by type in the order of `Known.types`, and by
     complexity - 1.
 
-    starts_s, rates, variations: of bands. done: jobs that the busy fleet completes up
-    to each, and in a day. delays: [band][type]. later: [band][type], the hours to come
-    of less mean delay than all before, with their starts as `after_s`. lines:
-    [band][level], triples of type, rent and `spare`. work_s, rent_usd: [type][level].
-    billed_usd_per_h: by type, what a delay costs. fastest_s: by level. slots: how many.
+    starts_s, rates, spares, variations: of bands. done: jobs that the busy fleet
+    completes up to each, and in a day. delays: [band][type]. later: [band][type], the
+    hours to come of less mean delay than all before, with their starts as `after_s`.
+    lines: [band][level], triples of type, rent and `spare`. work_s, rent_usd:
+    [type][level]. billed_usd_per_h: by type, what a delay costs. fastest_s: by level.
+    slots: how many.
     """
 
     starts_s: Any
     rates: Any
+    spares: Any
     variations: Any
     done: Any
     delays: Any
@@ -253,6 +292,7 @@ class Outlook:
             Law(
                 starts_s,
                 [band.rate for band in self.bands],
+                [band.spare for band in self.bands],
                 [band.variation for band in self.bands],
                 done,
                 [[band.delays[gpu.name] for gpu in known.types] for band in self.bands],
@@ -273,6 +313,9 @@ class Outlook:
         )
 
     def _later(self, place: int, gpu: GpuType) -> list[Later]:
+        """The better hours; none if Low stock is a refusal, as that holds no slot."""
+        if self.known.terms.retry_s is not None:
+            return []
         least_s, found = self.bands[place].delays[gpu.name].mean_s, []
         for band in [*self.bands[place + 1 :], *self.bands[:place]]:
             delay = band.delays[gpu.name]
@@ -302,18 +345,23 @@ class Outlook:
         if seen_s is None or not market.holding(gpu.name).persistence_s:
             return band.delays[gpu.name], better
         chances = seen_chances(market, gpu, now_s, seen_s, view.status(slot))
-        delay, per_s = delay_of(market, chances), band.recovers_per_s(gpu)
+        delay, per_s = band.delay(gpu, chances), band.recovers_per_s(gpu)
         if chances[LOW] <= ROUNDING:
             return delay, []
         if not per_s:
             return delay, better
-        look_s, low = next_look_s(market, now_s), band.chances[gpu.name][LOW]
-        holding = market.holding(gpu.name)
-        low += (chances[LOW] - low) * holding.kept(now_s, now_s + look_s, seen_s)
+        look_s, law = next_look_s(market, now_s), band.chances[gpu.name]
+        kept = market.holding(gpu.name).kept(now_s, now_s + look_s, seen_s)
+        high, medium, low = (p + (q - p) * kept for p, q in zip(law, chances))
         back_s = 1 / per_s  # from Low stock at that look on
+        if market.poll_s:  # until the first poll at which it is seen to be another
+            back_s = market.poll_s / -expm1(-per_s * market.poll_s)
         if better:
             back_s *= 1 - exp(-per_s * better[-1].after_s)
-        return delay, [*better, Later(look_s + low * back_s, band.good(gpu), True)]
+        regained = low / (1 - law[LOW])  # Low stock becomes another by the law
+        good = high + regained * law[HIGH], medium + regained * law[MEDIUM], 0.0
+        later = Later(look_s + low * back_s, delay_of(market.delay_s, good), True)
+        return delay, [*better, later]
 
     def _better(self, gpu: GpuType, time_s: float) -> list[Later]:
         """The hours to come, within a day, of less mean delay than all before."""
@@ -339,6 +387,15 @@ def next_look_s(market: Market, now_s: float) -> float:
     """Seconds until the stock is looked at again; 0 if it is seen at any time."""
     poll_s = market.poll_s or 0.0
     return poll_s - now_s % poll_s if poll_s else 0.0
+
+
+def last_look_s(market: Market, now_s: float, within_s: float) -> float:
+    """Seconds until the last poll within a time; all of it if there is no poll."""
+    look_s = next_look_s(market, now_s)
+    if not look_s or look_s > within_s:
+        return within_s
+    poll_s = market.poll_s or 0.0
+    return look_s + (within_s - look_s) // poll_s * poll_s
 
 
 def seen_chances(

@@ -9,8 +9,10 @@ W the mean execution time, and x = deadline - now - W the laxity, a dispatch cos
 
 and the rent of D where it is billed. A job's weight multiplies its u, v and M.
 
-The slot. n jobs, counted by weight, wait for m slots, so that a second of a slot costs
-the others s = u n / m; of those on offer a job would take the one of least
+The slot. n jobs, counted by weight, wait for m slots. A second of a slot delays them,
+and those that come before the line is empty: with the load L, what comes as a share of
+what the busy fleet completes, it costs s = u n / (m max(1 - L, 1/2)); the half, since a
+burst passes. Of the slots on offer a job would take the one of least
 
     rent x W + c + s (W + E[D])                                                     (2)
 
@@ -35,13 +37,20 @@ Now or later. It is held if one of these costs less:
   P(late) is that of the delay, or of its place in the line, whichever is greater: the
   job is the kth by deadline, C is what the fleet completes from T to its latest start,
   and C - k is taken as normal, of variance 2 k.
-- The same slot when its type, seen Low, has recovered, T exponential: the same, but
-  that the slot is worth r all the time, so that r E[D] stands against r (T + E[D']).
+- The same slot when its type, which may be Low by what was seen, is seen not to be, T
+  exponential: the same, but that the slot is worth r all the time, so that r E[D]
+  stands against r (T + E[D']). D' is of the stock expected at the next look: what was
+  seen, as far as it lasts.
 - A busy slot of a type that is cheaper. One job more in its line delays the others
   until that is empty, after B = n / max(rate - arrivals, rate / 2), by the rate of all
-  types that are no dearer; the half, since a burst passes:
+  types that are no dearer:
 
       rent x W + c  >  rent' x W' + u B + c' at laxity x' - B                       (5)
+
+If Low stock is a refusal, its delay in D is the time until an attempt meets other stock
+and that instance has come. A job that is refused holds no slot: the E[D] that stands
+beside W in (2) and (3), and is billed, is without the time of refusals, and no better
+hour is waited for.
 
 Of each class of jobs the first that is late and the first that is not are weighed.
 Warm instances (D = 0), free types (all slots are offered as all types) and stock that
@@ -70,6 +79,7 @@ from cgrsp_simpy.rental.policies.law import (
     band_at,
     beyond,
     completed,
+    last_look_s,
     quick,
 )
 from cgrsp_simpy.rental.policies.rules import sent
@@ -145,7 +155,7 @@ def moment_of(
         prices[1] / 60,
         prices[0],
         prices[3] + prices[4] * line_sd_s,
-        wait_usd * weight / law.slots,
+        wait_usd * weight / law.slots * rate / law.spares[band],
     )
 
 
@@ -189,15 +199,15 @@ def set_cheapest(now: Moment, front: Any, offers: Any) -> None:
         kind = offers[place]
         delay, work_s = delay_of(now.delays[kind]), law.work_s[kind][level]
         usd = weight * cost_usd(now, delay, due_s - now.now_s - work_s, 0.0)
-        usd += delay.mean_s * law.billed_usd_per_h[kind] / 3600
-        others_usd = now.slot_usd * (work_s + delay.mean_s)
+        usd += delay.held_s * law.billed_usd_per_h[kind] / 3600
+        others_usd = now.slot_usd * (work_s + delay.held_s)
         all_usd = law.rent_usd[kind][level] + usd + others_usd
         if all_usd < least_usd:
             least_usd, best, best_s = all_usd, delay, work_s
             front[OFFER], front[USD] = place, usd
     chance, _ = beyond(best, due_s - now.now_s - best_s)
     index = weight * rate_usd(now, due_s - best_s, chance)
-    front[INDEX] = index / ((best_s + best.mean_s) * front[GPUS])
+    front[INDEX] = index / ((best_s + best.held_s) * front[GPUS])
 
 
 def cost_usd(now: Moment, delay: Delay, left_s: float, after_s: float) -> float:
@@ -301,7 +311,7 @@ def saves(now: Moment, front: Any, offers: Any, later: Later, line_usd: float) -
         _, missing_s = beyond(delay, later.after_s - work_s)
         slot_s = work_s + later.delay.mean_s - missing_s
     usd = front[USD] - front[WEIGHT] * now.wait_usd * wait_s - line_usd * slot_s
-    usd -= later.delay.mean_s * now.law.billed_usd_per_h[kind] / 3600
+    usd -= later.delay.held_s * now.law.billed_usd_per_h[kind] / 3600
     if usd <= 0.0:  # not even if it is in time then
         return False
     chance, late_s = late_then(now, front[DUE], work_s, later)
@@ -343,7 +353,7 @@ def cheaper(now: Moment, front: Any, offers: Any, left: int) -> bool:
             continue
         left_s = front[DUE] - now.now_s - law.work_s[kind][level]
         delay = delay_of(law.delays[now.band][kind])
-        usd = rent_usd + delay.mean_s * law.billed_usd_per_h[kind] / 3600
+        usd = rent_usd + delay.held_s * law.billed_usd_per_h[kind] / 3600
         if usd + front[WEIGHT] * cost_usd(now, delay, left_s, left / spare) < now_usd:
             return True
     return False
@@ -440,7 +450,8 @@ class Triage:
             taken[int(row[OWN])][int(row[PART])] += 1
             left -= 1
         if again_s < inf:
-            answer.append(Wake(view.now_s + max(self.look_s, again_s)))
+            look_s = last_look_s(view.known.market, view.now_s, self.look_s)
+            answer.append(Wake(view.now_s + max(look_s, again_s)))
         return answer
 
     @cached_property

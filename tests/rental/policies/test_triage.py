@@ -112,9 +112,12 @@ class Definition:
         chance, late_s = beyond(delay, left_s - after_s)
         return self.u * (after_s + delay.mean_s) + self.v * late_s + self.miss * chance
 
-    def weight(self):
-        """N of Eq. 2."""
-        return sum(job.weight for job in self.view.queue)
+    def second_usd(self):
+        """Return s of Eq. 2."""
+        known = self.view.known
+        load = known.arrival_rate_per_s * known.gpus_per_job / self.band.rate
+        number = sum(job.weight for job in self.view.queue)
+        return self.u * number / (self.m * max(1 - load, 1 / 2))
 
     def billed_usd(self, gpu, delay):
         """The rent of a delay, where that is billed."""
@@ -126,7 +129,7 @@ class Definition:
         work_s = slot.gpu.mean_execution_s[job.complexity - 1]
         left_s = job.deadline_s - self.now_s - work_s
         delay, _ = self.outlook.moment(self.view, slot)
-        others_usd = self.u * self.weight() / self.m * (work_s + delay.mean_s)
+        others_usd = self.second_usd() * (work_s + delay.mean_s)
         own_usd = job.weight * self.cost(delay, left_s) + self.billed_usd(slot.gpu, delay)
         usd = self.rent_usd(job, slot.gpu) + own_usd + others_usd
         return work_s, left_s, delay, usd
@@ -227,6 +230,15 @@ class Definition:
             again_s = min(again_s, until_s)
         return None, None, again_s
 
+    def look_s(self):
+        """Until the last poll within `look_s`, if there is one."""
+        now_s, most_s = self.now_s, self.policy.look_s
+        poll_s = self.view.known.market.poll_s
+        if not poll_s:
+            return most_s
+        number = int((now_s + most_s) // poll_s)  # of the last poll in that time
+        return number * poll_s - now_s if number * poll_s > now_s else most_s
+
     def answer(self):
         """Triples of job, slot and type, and the time of the wake."""
         view, left, offers = self.view, list(self.view.queue), self.view.offers()
@@ -244,7 +256,7 @@ class Definition:
                 break
             found += [(job.id, own.index, own.gpu.name) for own in slots]
             left.remove(job)
-        wake_s = self.now_s + max(self.policy.look_s, again_s)
+        wake_s = self.now_s + max(self.look_s(), again_s)
         return found, None if again_s == inf else pytest.approx(wake_s)
 
 
@@ -461,11 +473,12 @@ CHEAP = cg.GpuType("cheap", 0.3, (60.0,) * 3, 0.6)
 DEAR = cg.GpuType("dear", 10.0, (15.0,) * 3, 0.6)
 
 
-def taken(waiting, parameters="", gpus=(CHEAP, DEAR), now_s=0.0, left_s=9000, **market):
+def taken(
+    waiting, parameters="", gpus=(CHEAP, DEAR), now_s=0.0, left_s=9000, rate_per_s=1e-9, **market
+):
     """The type that the first of some waiting jobs is put on, one slot of free type."""
-    scenario = cg.Scenario(
-        "prices", cg.PoissonWorkload(9, 0.1), (gpus[0],), gpus, True, cg.Market(**market)
-    )
+    load = cg.PoissonWorkload(9, rate_per_s)
+    scenario = cg.Scenario("prices", load, (gpus[0],), gpus, True, cg.Market(**market))
     queue = [tight(id, left_s, now_s) for id in range(waiting)]
     answer = cg.make_policy(f"triage:{parameters}")(scenario.moment(queue, now_s))
     return answer[0][1].gpu.name
@@ -477,6 +490,9 @@ def test_a_dear_type_is_taken_when_what_it_saves_the_others_is_worth_its_rent():
     assert taken(int(worth) - 1) == "cheap"
     assert taken(int(worth) + 2) == "dear"
     assert taken(1, "price_wait_usd_per_min=0.1") == "dear"
+    # as many more are delayed that come before the line is empty, if half of the time is spare
+    assert taken(int(worth / 2) - 1, rate_per_s=0.1) == "cheap"
+    assert taken(int(worth / 2) + 2, rate_per_s=0.1) == "dear"
 
 
 def test_the_dearer_a_missed_deadline_the_surer_the_slot():

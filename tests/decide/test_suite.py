@@ -46,6 +46,8 @@ def test_the_scenarios_keep_to_the_law():
         "seen": np.mean([each.market.poll_s is not None for each in made]),
         "warm": np.mean([each.terms.warm_s > 0 for each in made]),
         "log": np.mean([isinstance(each.workload, LoggedWorkload) for each in made]),
+        "long Medium": np.mean([each.market.delay_s[1] != (30, 120) for each in made]),
+        "refused": np.mean([each.terms.retry_s is not None for each in made]),
     }
     wanted = {
         "thesis": 0.5,
@@ -58,6 +60,8 @@ def test_the_scenarios_keep_to_the_law():
         "seen": 0.2,
         "warm": 0.2,
         "log": 0.2,
+        "long Medium": 0.3,
+        "refused": 0.2,
     }
     for name, own in share.items():  # four standard errors
         assert own == pytest.approx(wanted[name], abs=4 * math.sqrt(0.25 / 200)), name
@@ -70,7 +74,8 @@ def test_what_lasts_is_seen_and_kept_within_the_law():
         assert market.persistence_s == 0 or 300 <= market.persistence_s <= 4 * 3600
         assert market.poll_s is None or market.poll_s == 0 or 60 <= market.poll_s <= 1800
         assert terms.warm_s == 0 or 60 <= terms.warm_s <= 900
-        assert replace(terms, warm_s=0, billed_from="execution") == cg.Terms()
+        assert replace(terms, warm_s=0, billed_from="execution", retry_s=None) == cg.Terms()
+        assert terms.retry_s is None or 30 <= terms.retry_s <= 600
     assert {each.market.poll_s for each in made if each.market.persists} > {None, 0.0}
     assert {each.terms.billed_from for each in made if each.terms.warm_s} == {
         "execution",
@@ -87,6 +92,15 @@ def lasting(seed):
     return suite._persistent(stream(seed, "suite sight"), cg.Market())
 
 
+def slower(seed):
+    nothing = cg.Market(delay_s=((0, 0), (0, 0), (600, 7200)))
+    return suite._slower(stream(seed, "suite delays"), nothing)
+
+
+def refusing(seed):
+    return suite._refusing(stream(seed, "suite retries"), cg.Terms())
+
+
 def kept(seed):
     return suite._terms(stream(seed, "suite terms"))
 
@@ -99,8 +113,10 @@ def kept(seed):
         (lambda seed: [lasting(seed).persistence_s], 300, 4 * 3600),
         (lambda seed: [lasting(seed).poll_s], 60, 1800),
         (lambda seed: [kept(seed).warm_s], 60, 900),
+        (lambda seed: [slower(seed).delay_s[1][0]], 60, 300),
+        (lambda seed: [refusing(seed).retry_s], 30, 600),
     ],
-    ids=["execution", "price", "persistence", "poll", "warm"],
+    ids=["execution", "price", "persistence", "poll", "warm", "Medium", "retry"],
 )
 def test_what_is_drawn_by_ratios_has_a_uniform_logarithm(drawn, least, most):
     values = np.array([value for seed in range(1000) for value in drawn(seed) if value])
@@ -118,7 +134,8 @@ def test_what_was_added_to_the_law_changes_nothing_else(monkeypatch):
     )
     old = [scenario(seed) for seed in range(12)]
     for with_, without in zip(new, old):
-        market = replace(with_.market, persistence_s=0, sight="none")
+        delay_s = without.market.delay_s
+        market = replace(with_.market, persistence_s=0, sight="none", delay_s=delay_s)
         assert market == without.market and without.terms == cg.Terms()
         assert with_.workload.deadlines == without.workload.deadlines
         log = isinstance(with_.workload, LoggedWorkload)  # whose load is from its first job on
@@ -156,6 +173,12 @@ def test_a_log_comes_in_batches_and_is_the_same_in_each_run():
     assert abs(np.mean(times) - 1) < 4 * stats.sem(times) < 0.2
 
 
+def test_long_delays_at_medium_stock_are_at_most_those_at_low_stock():
+    made = [law(seed).market.delay_s for law in (scenario, wide) for seed in TRAIN]
+    assert all(medium <= low for _, *both in made for medium, low in zip(*both))
+    assert any(medium == low for _, medium, low in made)
+
+
 # ---- the second law ----
 
 
@@ -187,7 +210,8 @@ def test_the_wide_scenarios_keep_to_their_law(all_wide):
         market, terms = each.market, each.terms
         assert market.persistence_s == 0 or 300 <= market.persistence_s <= 4 * 3600
         assert market.poll_s is None or market.poll_s == 0 or 60 <= market.poll_s <= 1800
-        assert replace(terms, warm_s=0, billed_from="execution") == cg.Terms()
+        assert replace(terms, warm_s=0, billed_from="execution", retry_s=None) == cg.Terms()
+        assert terms.retry_s is None or 30 <= terms.retry_s <= 600
     gaps = [np.diff(each.workload.submit_s) for each in all_wide]
     share = {
         "few": np.mean([len(each.slots) <= 6 for each in all_wide]),
@@ -245,18 +269,22 @@ def streams_of(monkeypatch, law):
 
 def test_the_two_laws_share_no_stream(monkeypatch):
     first, second = streams_of(monkeypatch, scenario), streams_of(monkeypatch, wide)
-    assert sorted(second) == ["suite wide", "suite wide sight", "suite wide terms"]
+    assert sorted(second) == [
+        "suite wide",
+        *(f"suite wide {part}" for part in ("delays", "retries", "sight", "terms")),
+    ]
     assert len(set(first + second)) == len(first) + len(second)
 
 
 def test_terms_and_persistence_of_a_wide_scenario_change_nothing_else(monkeypatch):
     new = [wide(seed) for seed in range(12)]
-    last = ("sight", "terms")
+    last = ("sight", "terms", "delays", "retries")
     monkeypatch.setattr(
         suite, "stream", lambda seed, name: Never if name.endswith(last) else stream(seed, name)
     )
     for with_, without in zip(new, map(wide, range(12))):
-        market = replace(with_.market, persistence_s=0, sight="none")
+        delay_s = without.market.delay_s
+        market = replace(with_.market, persistence_s=0, sight="none", delay_s=delay_s)
         assert replace(with_, market=market, terms=cg.Terms()) == without
     assert any(each.terms.warm_s for each in new) and any(each.market.persists for each in new)
 

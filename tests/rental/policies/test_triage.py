@@ -558,6 +558,73 @@ def test_a_slot_is_held_while_its_type_is_seen_low_and_sent_to_otherwise():
     assert pairs(seen_view(LOW, sight="none")) == [(0, 0)]
 
 
+def test_medium_stock_that_was_seen_is_expected_at_the_next_look():
+    """With chances of .5 and .2 of High and Medium stock a fresh draw would be in 17 s."""
+    day, job = one_slot(5000, 6000, "poll:67")
+    stock = (Stock(day.market, seed) for seed in range(999))
+    seed = next(i for i, own in enumerate(stock) if own.status(GPU, 0.0, 0.0) == Status.MEDIUM)
+    view = day.moment([job], 30.0, seed=seed)
+    _, [later] = Outlook(view.known).moment(view, view.slots[0])
+    kept = exp(-67 / 6000)
+    medium, low = kept + 0.2 * (1 - kept), 0.3 * (1 - kept)
+    assert later.delay.mean_s == pytest.approx((medium + low * 0.2 / 0.7) * 60)
+    poll_s = 67 / -np.expm1(-67 / 6000 * 0.7)  # until a poll that shows other stock
+    assert later.after_s == pytest.approx(37 + low * poll_s)
+
+
+def test_on_a_day_of_long_medium_delays_that_are_polled_triage_waits_no_longer_than_edf():
+    day = cg.day("surge", persistence_s=6000, sight="poll:67")
+    day = replace(day, market=replace(day.market, delay_s=((0, 30), (60, 300), (300, 1800))))
+    waits_min = {
+        policy: np.mean([cg.simulate(day, policy, seed).summary()["wait_min"] for seed in range(4)])
+        for policy in ("edf", "triage")
+    }
+    assert waits_min["triage"] < 1.1 * waits_min["edf"]
+
+
+# ---- refusals ----
+
+
+def refused(chances, persistence_s=0.0, **terms):
+    """The delays of a type whose Low stock is two hours, or a refusal."""
+    stock = (cg.HourlyStock(GPU.name, [(1.0, 0.0, 0.0), *[chances] * 23]),)
+    market = cg.Market(
+        cg.Clock(((0, 1.0),), 12),
+        ((0, 10), (50, 70), (7200, 7200)),
+        stock=stock,
+        persistence_s=persistence_s,
+    )
+    load, terms = cg.PoissonWorkload(9, 0.001), cg.Terms(**terms)
+    day = cg.Scenario("refused", load, (GPU,), (GPU,), market=market, terms=terms)
+    return Outlook(day.known()).band(0.0).delays[GPU.name]
+
+
+def test_a_refusal_is_the_time_until_an_attempt_meets_other_stock():
+    chances, good_s = (0.5, 0.25, 0.25), 5 * 2 / 3 + 60 / 3
+    assert refused(chances).mean_s == pytest.approx(0.75 * good_s + 0.25 * 7200)
+    mean_s = 0.75 * good_s + 0.25 * (90 / 0.75 + good_s)
+    assert refused(chances, retry_s=90).mean_s == pytest.approx(mean_s)
+    recovers_s = 90 / -np.expm1(-90 * 0.75 / 1800)
+    lasting = refused(chances, 1800, retry_s=90)
+    assert lasting.mean_s == pytest.approx(0.75 * good_s + 0.25 * (recovers_s + good_s))
+    # which holds no slot
+    assert lasting.held_s == pytest.approx(good_s)
+    assert refused(chances).held_s == refused(chances).mean_s
+
+
+@pytest.mark.parametrize("retry_s", [1e-6, 60.0, 1e9])
+def test_an_hour_of_certain_low_stock_is_refused_for_a_day_at_most(retry_s):
+    certain = refused((0.0, 0.0, 1.0), retry_s=retry_s)
+    assert certain.mean_s == pytest.approx(max(86_400, retry_s)) and certain.held_s == 0
+
+
+def test_where_low_stock_is_refused_the_end_of_a_scarcity_is_not_waited_for():
+    now_s = END_S - 1200
+    queue = [loose(id, 9000, now_s) for id in range(20)]
+    assert sent(queue, now_s, [SLOW]) == []
+    assert sent(queue, now_s, [SLOW], terms=cg.Terms(retry_s=60)) == [(queue[0].id, 0)]
+
+
 def test_a_job_that_is_late_is_held_by_what_its_minutes_cost():
     """Seen Low for 900 / .7 s in the mean, or a delay of 1000 s: later by the minutes between."""
     job = cg.Job(0, 0.0, 10.0)
@@ -579,6 +646,9 @@ def test_a_held_slot_is_looked_at_again():
     assert seen_view(LOW) == [cg.Wake(60.0)]
     assert seen_view(LOW, "look_s=7") == [cg.Wake(7.0)]
     assert seen_view(LOW, sight="poll:600", now_s=50.0) == [cg.Wake(110.0)]
+    # at the last poll within that time
+    assert seen_view(LOW, sight="poll:600", now_s=560.0) == [cg.Wake(600.0)]
+    assert seen_view(LOW, sight="poll:20", now_s=50.0) == [cg.Wake(100.0)]
     # of two times the first: the scarcity's end is near, and nearer than a look
     now_s = END_S - 20
     queue = [loose(id, 9000, now_s) for id in range(20)]

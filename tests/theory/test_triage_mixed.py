@@ -135,9 +135,9 @@ def test_a_slot_that_is_not_scarce_is_left_idle_only_for_a_busy_one_that_is_chea
             continue
         for slot, job in product(idle, waiting):
             left += 1
-            rents = [rent_usd(gpu, job.complexity - 1) for gpu in taken]
+            rents = [rent_usd(view.known, gpu, job.complexity - 1) for gpu in taken]
             assert not view.known.free_types
-            assert min(rents) < rent_usd(slot.gpu, job.complexity - 1)
+            assert min(rents) < rent_usd(view.known, slot.gpu, job.complexity - 1)
     assert left > 20
 
 

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import make_dataclass
 from functools import cache
 from itertools import accumulate
-from math import exp, expm1, sqrt
+from math import ceil, exp, expm1, sqrt
 from typing import Any, NamedTuple, TypeVar, cast
 
 from cgrsp_simpy.model.metric import summed
+from cgrsp_simpy.rental.arrivals import HOURS
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import HIGH, LOW, MEDIUM, Market, Status
 from cgrsp_simpy.rental.stock import DAY_S
@@ -183,7 +184,7 @@ class Band:
     def _variation(self) -> float:
         slots = mean_s = square_s2 = 0.0
         for gpu, number in self.known.types.items():
-            shares = zip(self.known.complexity_mix, gpu.mean_execution_s)
+            shares = zip(self.known.complexity_mix, expected_work_s(self.known, gpu))
             work_s2 = summed(share * s * s for share, s in shares)
             work_s, delay = mean_work_s(self.known, gpu), self.delays[gpu.name]
             delay_s2 = summed(
@@ -200,9 +201,10 @@ class Band:
         if self.known.free_types:
             return []
         lines, rate, types = list[Line](), 0.0, list(self.known.types)
-        for gpu in sorted(types, key=lambda gpu: rent_usd(gpu, level)):
-            rate += self.known.types[gpu] / self.busy_s[gpu.name]
-            lines.append((types.index(gpu), rent_usd(gpu, level), self._spare(rate)))
+        rents_usd = [rent_usd(self.known, gpu, level) for gpu in types]
+        for place in sorted(range(len(types)), key=rents_usd.__getitem__):
+            rate += self.known.types[types[place]] / self.busy_s[types[place].name]
+            lines.append((place, rents_usd[place], self._spare(rate)))
         return lines
 
     def _spare(self, rate: float) -> float:
@@ -301,9 +303,12 @@ class Outlook:
                     for place in range(len(self.bands))
                 ],
                 [band.lines for band in self.bands],
-                [gpu.mean_execution_s for gpu in either],
+                [expected_work_s(known, gpu) for gpu in either],
                 [
-                    [rent_usd(gpu, level) for level in range(len(gpu.mean_execution_s))]
+                    [
+                        rent_usd(known, gpu, level)
+                        for level in range(len(gpu.mean_execution_s))
+                    ]
                     for gpu in either
                 ],
                 [gpu.price_usd_per_h * billed for gpu in either],
@@ -369,14 +374,39 @@ class Outlook:
         return [Later(until_s(start_s, time_s), delay) for start_s, delay, _ in hours]
 
 
-def rent_usd(gpu: GpuType, level: int) -> float:
+def expected_work_s(known: Known, gpu: GpuType) -> tuple[float, ...]:
+    """Mean seconds that jobs execute on a type, with the work that preemptions at its
+    mean rate over the day make them do again, by complexity - 1.
+
+    A part of a seconds, up to a checkpoint or the job's end, takes on average
+    (exp(rate a) - 1) (1 / rate + restart), which is exact without restarts.
+    """
+    terms, means_s = known.terms, gpu.mean_execution_s
+    rate_per_s = summed(terms.preemptions_per_h(gpu.name)) / HOURS / 3600
+    if not rate_per_s:
+        return means_s
+
+    def part_s(seconds: float) -> float:
+        return expm1(rate_per_s * seconds) * (1 / rate_per_s + terms.restart_s)
+
+    def whole_s(mean_s: float) -> float:
+        if terms.checkpoint_s is None:
+            return part_s(mean_s)
+        writes = max(0, ceil(mean_s / terms.checkpoint_s) - 1)
+        written_s = part_s(terms.checkpoint_s + terms.checkpoint_cost_s)
+        return writes * written_s + part_s(mean_s - writes * terms.checkpoint_s)
+
+    return tuple(map(whole_s, means_s))
+
+
+def rent_usd(known: Known, gpu: GpuType, level: int) -> float:
     """The rent of the mean execution time of a job, by complexity - 1."""
-    return gpu.mean_execution_s[level] * gpu.price_usd_per_h / 3600
+    return expected_work_s(known, gpu)[level] * gpu.price_usd_per_h / 3600
 
 
 def mean_work_s(known: Known, gpu: GpuType) -> float:
     """Mean execution time of the jobs that come."""
-    shares = zip(known.complexity_mix, gpu.mean_execution_s)
+    shares = zip(known.complexity_mix, expected_work_s(known, gpu))
     return summed(share * mean_s for share, mean_s in shares)
 
 

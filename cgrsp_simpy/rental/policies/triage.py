@@ -3,7 +3,8 @@ cheaper.
 
 All is weighed in USD: u a second of waiting, v a second of lateness, M a missed
 deadline, and the rent. With D the provisioning delay that a moment lets expect (`law`),
-W the mean execution time, and x = deadline - now - W the laxity, a dispatch costs a job
+W the mean execution time, with what preemptions make a job do again, and
+x = deadline - now - W the laxity, a dispatch costs a job
 
     c = u E[D] + v E[(D - x)+] + M P(D > x),                                        (1)
 

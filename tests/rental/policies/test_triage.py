@@ -14,9 +14,10 @@ from support import several
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.market import LOW, Status
 from cgrsp_simpy.rental.policies import triage
-from cgrsp_simpy.rental.policies.law import Outlook, completed
+from cgrsp_simpy.rental.policies.law import Outlook, completed, expected_work_s
 from cgrsp_simpy.rental.policies.triage import Triage, line_of, moment_of, queue_of
 from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.terms import Preemption
 
 HOUR = 3600.0
 # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
@@ -580,6 +581,47 @@ def test_on_a_day_of_long_medium_delays_that_are_polled_triage_waits_no_longer_t
         for policy in ("edf", "triage")
     }
     assert waits_min["triage"] < 1.1 * waits_min["edf"]
+
+
+# ---- preemption ----
+
+
+def test_the_mean_execution_time_has_the_work_that_preemptions_make_a_job_do_again():
+    rate_per_s = 30 / 3600
+    rng = np.random.default_rng(1)
+
+    def drawn_s(parts_s):
+        """Of each part, attempts until one of them is not broken off."""
+        total_s = 0.0
+        for part_s in parts_s:
+            while (life_s := rng.exponential(1 / rate_per_s)) < part_s:
+                total_s += life_s
+            total_s += part_s
+        return total_s
+
+    for terms, parts_s in (
+        ({}, [60.0]),
+        ({"checkpoint_s": 25, "checkpoint_cost_s": 5}, [30, 30, 10]),
+    ):
+        terms = cg.Terms(preemption=(Preemption(CHEAP.name, 30.0),), **terms)
+        load = cg.PoissonWorkload(9, 0.001)
+        day = cg.Scenario("taken", load, (CHEAP, DEAR), (CHEAP, DEAR), terms=terms)
+        expected_s = expected_work_s(day.known(), CHEAP)[0]
+        mean_s = np.mean([drawn_s(parts_s) for _ in range(20_000)])
+        assert expected_s == pytest.approx(mean_s, rel=0.02)
+        assert expected_work_s(day.known(), DEAR) == DEAR.mean_execution_s
+
+
+def test_a_type_that_is_taken_back_often_is_taken_less_often():
+    """Of two types that are alike but for a price a fifth lower."""
+    gpus = (replace(CHEAP, name="spot", price_usd_per_h=0.25), CHEAP)
+    shares = []
+    for per_h in (1.0, 40.0):
+        terms = cg.Terms(preemption=(Preemption("spot", per_h),))
+        load = cg.PoissonWorkload(100, 0.02)
+        day = cg.Scenario("spot", load, gpus[:1] * 4, gpus, True, terms=terms)
+        shares.append(np.mean(cg.simulate(day, "triage", 0).jobs["gpu"] == 0))
+    assert shares[0] > 0.9 and shares[1] < 0.1
 
 
 # ---- refusals ----

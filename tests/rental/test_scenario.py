@@ -75,7 +75,7 @@ def test_triage_knows_from_the_table_how_long_low_stock_lasts():
     for hour, left_h in [(0, 3), (1.5, 1.5), (2.75, 0.25), (24, 3)]:
         [later] = better(scarce, hour)
         assert later.after_s == pytest.approx(left_h * HOUR_S)
-        assert later.delay == delay_of(cg.Market(), (1, 0, 0)) and not later.seen
+        assert later.delay == delay_of(cg.Market().delay_s, (1, 0, 0)) and not later.seen
     assert better(scarce, 3) == better(scarce, 23.5) == []
     assert better([(0.5, 0, 0.5)] * 24, 0) == []
 

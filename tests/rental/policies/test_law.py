@@ -52,7 +52,7 @@ def test_chance_and_time_beyond_are_those_of_the_mixture(delay_s, shares, left_s
     """By the midpoints of 2000 parts of each range; at the ends of the ranges, too."""
     left_s = [left_s, *delay_s[0], *delay_s[1], *delay_s[2]][at]
     chances = [share / sum(shares) for share in shares]
-    chance, mean_s = beyond(delay_of(cg.Market(delay_s=delay_s), chances), left_s)
+    chance, mean_s = beyond(delay_of(delay_s, chances), left_s)
     uniform = (np.arange(2000) + 0.5) / 2000
     delays = [least + (most - least) * uniform for least, most in delay_s]
     wanted = np.dot(chances, [(own > left_s).mean() for own in delays])
@@ -63,7 +63,7 @@ def test_chance_and_time_beyond_are_those_of_the_mixture(delay_s, shares, left_s
 
 def test_beyond_by_hand():
     # half of the delays are 5 s in the mean, half from 600 to 7200 s
-    delay = delay_of(cg.Market(), (0.5, 0.0, 0.5))
+    delay = delay_of(cg.Market().delay_s, (0.5, 0.0, 0.5))
     assert beyond(delay, 0.0) == (1.0, 0.5 * 5 + 0.5 * 3900)
     assert beyond(delay, -100.0) == (1.0, 0.5 * 5 + 0.5 * 3900 + 100)
     assert beyond(delay, 7.5) == pytest.approx((0.125 + 0.5, 0.125 * 1.25 + 0.5 * 3892.5))
@@ -72,7 +72,7 @@ def test_beyond_by_hand():
 
 
 def test_a_delay_that_is_certain_is_no_longer_than_itself():
-    certain = delay_of(cg.Market(delay_s=((0, 0), (20, 20), (900, 900))), (0.25, 0.5, 0.25))
+    certain = delay_of(((0, 0), (20, 20), (900, 900)), (0.25, 0.5, 0.25))
     assert beyond(certain, 0.0) == pytest.approx((0.75, 0.5 * 20 + 0.25 * 900))
     assert beyond(certain, 20.0) == pytest.approx((0.25, 0.25 * 880))
     assert beyond(certain, 19.0) == pytest.approx((0.75, 0.5 * 1 + 0.25 * 881))
@@ -86,13 +86,19 @@ def test_a_warm_instance_has_no_delay():
 
 def test_the_delay_at_chances_is_of_the_statuses_that_are_possible():
     market = cg.Market()
-    assert delay_of(market, (0.25, 0.375, 0.375)) == (
+    assert delay_of(market.delay_s, (0.25, 0.375, 0.375)) == (
         ((0.25, 0, 10), (0.375, 30, 120), (0.375, 600, 7200)),
         0.25 * 5 + 0.375 * 75 + 0.375 * 3900,
         7200,
+        0.25 * 5 + 0.375 * 75 + 0.375 * 3900,
     )
-    assert delay_of(market, (0.4, 0.6, 1e-12)) == (((0.4, 0, 10), (0.6, 30, 120)), 47.0, 120)
-    assert delay_of(market, (1.0, 0.0, 0.0)) == (((1.0, 0, 10),), 5.0, 10)
+    assert delay_of(market.delay_s, (0.4, 0.6, 1e-12)) == (
+        ((0.4, 0, 10), (0.6, 30, 120)),
+        47.0,
+        120,
+        47.0,
+    )
+    assert delay_of(market.delay_s, (1.0, 0.0, 0.0)) == (((1.0, 0, 10),), 5.0, 10, 5.0)
 
 
 # ---- what a look tells ----
@@ -161,9 +167,10 @@ def test_on_two_scales_what_is_seen_fades_to_the_next_look_by_the_law():
     delay, later = outlook.moment(view, view.slots[0])
     band = outlook.band(now_s)
     low = seen_chances(ON_TWO, GPU, now_s + look_s, 1300.0, LOW)[LOW]
-    assert delay == delay_of(ON_TWO, seen_chances(ON_TWO, GPU, now_s, 1300.0, LOW))
-    back_s = low / band.recovers_per_s(GPU)
-    assert later[-1] == Later(pytest.approx(look_s + back_s), band.good(GPU), True)
+    assert delay == delay_of(ON_TWO.delay_s, seen_chances(ON_TWO, GPU, now_s, 1300.0, LOW))
+    poll_s = ON_TWO.poll_s
+    back_s = low * poll_s / (1 - math.exp(-poll_s * band.recovers_per_s(GPU)))
+    assert later[-1].after_s == pytest.approx(look_s + back_s) and later[-1].seen
 
 
 def test_a_status_that_the_law_excludes_is_believed():
@@ -281,7 +288,9 @@ def test_mean_work_and_rent():
     mix, times_s = known.complexity_mix, GPU.mean_execution_s
     plain_s = mix[0] * times_s[0] + mix[1] * times_s[1] + mix[2] * times_s[2]
     assert mean_work_s(known, GPU) == pytest.approx(plain_s)
-    assert rent_usd(LARGE, 0) == pytest.approx(0.02) and rent_usd(SMALL, 2) == pytest.approx(0.02)
+    assert rent_usd(known, LARGE, 0) == pytest.approx(0.02) and rent_usd(
+        known, SMALL, 2
+    ) == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize("time_s", [0.0, PEAK_S])
@@ -299,7 +308,7 @@ def test_where_low_stock_is_seen_and_waited_out_a_slot_works_the_rest_of_the_tim
     assert seen.chances[SLOW] == (0.25, 0.375, 0.375)
     work_s = mean_work_s(seen.known, GPU)
     assert seen.recovers_per_s(GPU) == pytest.approx(0.625 / 900)
-    assert seen.good(GPU) == delay_of(seen.market, (0.4, 0.6, 0.0))
+    assert seen.good(GPU) == delay_of(seen.market.delay_s, (0.4, 0.6, 0.0))
     assert seen.busy_s[SLOW] == pytest.approx((work_s + 0.4 * 5 + 0.6 * 75) / 0.625)
     through_s = work_s + 0.25 * 5 + 0.375 * 75 + 0.375 * 3900
     # it recovers after 9000 / .625 s in the mean; or nobody sees it
@@ -355,16 +364,17 @@ def two_types(rate_per_s, free_types=False):
 
 
 def test_the_lines_are_of_the_cheapest_types_and_empty_at_half_their_rate_at_least():
-    mix = two_types(0.001).known.complexity_mix
+    known = two_types(0.001).known
+    mix = known.complexity_mix
     small, large = (
         1 / sum(s * t for s, t in zip(mix, gpu.mean_execution_s)) for gpu in (SMALL, LARGE)
     )
     # 50 s at .36 USD an hour are .5 cents, 20 s at 3.6 USD are 2; complexity 3: both 2 cents
     for level in (0, 1):
         cheap, both = two_types(0.001).lines[level]
-        assert cheap == (1, rent_usd(SMALL, level), pytest.approx(2 * small - 0.001))
+        assert cheap == (1, rent_usd(known, SMALL, level), pytest.approx(2 * small - 0.001))
         both_spare = 2 * small + large - 0.001
-        assert both == (0, rent_usd(LARGE, level), pytest.approx(both_spare))
+        assert both == (0, rent_usd(known, LARGE, level), pytest.approx(both_spare))
     # more comes than they can do: half of their rate
     for rate_per_s in (1.5 * small, 2 * small + 0.001, 9.0):
         cheap, both = two_types(rate_per_s).lines[0]
@@ -396,7 +406,7 @@ def look(now_s, status=None, slot=0, seen_s=None, warm=False, slots=(SLOW,), **s
 
 def test_without_persistence_a_moment_has_the_law_of_its_hour_and_the_better_hours():
     delay, later, band = look(PEAK_S)
-    assert delay == band.delays[SLOW] == delay_of(cg.Market(), (0.25, 0.375, 0.375))
+    assert delay == band.delays[SLOW] == delay_of(cg.Market().delay_s, (0.25, 0.375, 0.375))
     assert [(each.after_s, each.seen) for each in later] == [(4 * HOUR, False), (10 * HOUR, False)]
     unseen, later_too, _ = look(PEAK_S, persistence_s=900)  # it persists, and nobody looks
     assert (unseen, later_too) == (delay, later)
@@ -408,12 +418,13 @@ def test_a_warm_slot_has_no_delay_and_nothing_to_wait_for():
 
 def test_what_is_seen_low_now_recovers_or_has_a_better_hour():
     delay, later, band = look(PEAK_S, LOW, seen_s=PEAK_S, persistence_s=900, sight="now")
-    assert delay == delay_of(cg.Market(), (0, 0, 1))
+    assert delay == delay_of(cg.Market().delay_s, (0, 0, 1))
     assert [each.seen for each in later] == [False, False, True]
     # at rate .625 / 900, and no later than the better of the hours, in ten hours
     rate = 0.625 / 900
     mean_s = (1 - math.exp(-rate * 10 * HOUR)) / rate
-    assert later[-1] == Later(pytest.approx(mean_s), band.good(GPU), True)
+    assert later[-1].after_s == pytest.approx(mean_s)
+    assert later[-1].delay.mean_s == pytest.approx(band.good(GPU).mean_s)
     near = look(END_S - 60, LOW, seen_s=END_S - 60, persistence_s=900, sight="now")[1]
     assert near[0].after_s == pytest.approx(60)
     far_s = (1 - math.exp(-rate * (6 * HOUR + 60))) / rate
@@ -436,7 +447,7 @@ def test_what_is_seen_low_is_low_no_longer_than_until_the_last_of_the_better_hou
 
 def test_what_is_seen_high_now_is_not_waited_for():
     delay, later, _ = look(PEAK_S, Status.HIGH, seen_s=PEAK_S, persistence_s=900, sight="now")
-    assert (delay, later) == (delay_of(cg.Market(), (1, 0, 0)), [])
+    assert (delay, later) == (delay_of(cg.Market().delay_s, (1, 0, 0)), [])
 
 
 def test_what_was_seen_high_long_ago_may_be_low_until_the_next_poll_and_after():
@@ -446,11 +457,14 @@ def test_what_was_seen_high_long_ago_may_be_low_until_the_next_poll_and_after():
     chances = [kept + (1 - kept) * 0.25, (1 - kept) * 0.375, (1 - kept) * 0.375]
     assert [own for own, _, _ in delay.parts] == pytest.approx(chances)
     assert delay.mean_s == pytest.approx(np.dot(chances, [5, 75, 3900]))
-    # 100 s to the next look, at which it is Low with this chance, for 900 / .625 s then
-    low = 0.375 + (chances[2] - 0.375) * math.exp(-100 / 900)
+    # 100 s to the next look, with these chances; then polls until one shows other stock
+    kept = math.exp(-100 / 900)
+    low = 0.375 + (chances[2] - 0.375) * kept
     rate = 0.625 / 900
-    back_s = (1 - math.exp(-rate * (10 * HOUR - 800))) / rate
-    assert later[-1] == Later(pytest.approx(100 + low * back_s), band.good(GPU), True)
+    back_s = 900 / (1 - math.exp(-rate * 900)) * (1 - math.exp(-rate * (10 * HOUR - 800)))
+    assert later[-1].after_s == pytest.approx(100 + low * back_s)
+    medium = 0.375 + (chances[1] - 0.375) * kept + low * 0.6
+    assert later[-1].delay.mean_s == pytest.approx(medium * 75 + (1 - medium) * 5)
     assert len(later) == 3
     fresh, soon, _ = look(PEAK_S + 1, Status.HIGH, seen_s=PEAK_S, **sight)
     assert 0 < beyond(fresh, 600)[0] < 0.001 and soon[-1].after_s > 899
@@ -464,5 +478,5 @@ def test_low_stock_that_never_recovers_leaves_the_better_hours():
     view = made.moment([], HOUR)
     assert view.status(view.slots[0]) == LOW
     delay, later = Outlook(view.known).moment(view, view.slots[0])
-    assert delay == delay_of(market, (0, 0, 1))
-    assert later == [Later(11 * HOUR, delay_of(market, (1, 0, 0)))]
+    assert delay == delay_of(market.delay_s, (0, 0, 1))
+    assert later == [Later(11 * HOUR, delay_of(market.delay_s, (1, 0, 0)))]

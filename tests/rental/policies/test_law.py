@@ -452,7 +452,7 @@ def test_what_is_seen_high_now_is_not_waited_for():
 
 def test_what_was_seen_high_long_ago_may_be_low_until_the_next_poll_and_after():
     now_s, sight = PEAK_S + 800, {"persistence_s": 900, "sight": "poll:900"}
-    delay, later, band = look(now_s, Status.HIGH, seen_s=PEAK_S, **sight)
+    delay, later, _ = look(now_s, Status.HIGH, seen_s=PEAK_S, **sight)
     kept = math.exp(-800 / 900)
     chances = [kept + (1 - kept) * 0.25, (1 - kept) * 0.375, (1 - kept) * 0.375]
     assert [own for own, _, _ in delay.parts] == pytest.approx(chances)

@@ -1,13 +1,15 @@
-"""Scheduling on rented, heterogeneous cloud GPUs, simulated process by process in SimPy.
+"""Scheduling on rented, heterogeneous cloud GPUs, simulated process by process in
+SimPy.
 
     import cgrsp_simpy as cg
     print(cg.compare(cg.day("hectic"), policies=["fifo", "rh"], seeds=range(10)))
 
-`day`, `trace` and `Scenario` say what happens; `simulate` runs one policy once, `step_through`
-does so event by event, `compare` runs several on the same seeds, `select` finds the best of
-them in few runs, `sweep` compares at every point of a grid, `month` over days drawn from a mix.
-A policy is a name of POLICIES, or any function of a `View`. `exercises` checks answers to the
-lectures. `plots` needs matplotlib, imported when it is first used.
+`day`, `trace` and `Scenario` say what happens; `simulate` runs one policy once,
+`step_through` does so event by event, `compare` runs several on the same seeds,
+`select` finds the best of them in few runs, `sweep` compares at every point of a grid,
+`month` over days drawn from a mix. A policy is a name of POLICIES, or any function of a
+`View`. `exercises` checks answers to the lectures. `plots` needs matplotlib, imported
+when it is first used.
 """
 
 from __future__ import annotations
@@ -33,13 +35,28 @@ from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.view import View
-from cgrsp_simpy.rental.workload import HourlyWorkload, JobList, LoggedWorkload, PoissonWorkload
+from cgrsp_simpy.rental.workload import (
+    HourlyWorkload,
+    JobList,
+    LoggedWorkload,
+    PoissonWorkload,
+)
 from cgrsp_simpy.studies.compare import compare, select
 from cgrsp_simpy.studies.replicate import simulate, step_through
 from cgrsp_simpy.studies.sweep import sweep
 
 if TYPE_CHECKING:
-    from cgrsp_simpy import cluster, dag, exercises, hgsp, llm, plots, spot, thesis, waiting
+    from cgrsp_simpy import (
+        cluster,
+        dag,
+        exercises,
+        hgsp,
+        llm,
+        plots,
+        spot,
+        thesis,
+        waiting,
+    )
     from cgrsp_simpy.analysis import queueing, statistics
     from cgrsp_simpy.decide.advice import advise
     from cgrsp_simpy.decide.bounds import lower_bound
@@ -121,8 +138,10 @@ __all__ = [
 # Loaded when first used: modules, and names of files that take SciPy's solvers or more.
 MODULES = {
     name.rpartition(".")[2]: name
-    for name in "analysis.queueing analysis.statistics cluster dag exercises hgsp llm plots spot"
-    " thesis waiting".split()
+    for name in (
+        "analysis.queueing analysis.statistics cluster dag exercises hgsp llm plots"
+        " spot thesis waiting"
+    ).split()
 }
 LATER = {
     "advise": "decide.advice",

@@ -1,7 +1,7 @@
 """Whether a built site is whole: `python docs/check.py build/site`.
 
-Every link within it leads to a file and, where it names one, to a place in it; every public name of
-the package is in the index that the search reads.
+Every link within it leads to a file and, where it names one, to a place in it; every
+public name of the package is in the index that the search reads.
 """
 
 import sys
@@ -32,7 +32,11 @@ class Page(HTMLParser):
 def broken(site: Path) -> list[str]:
     """The links within a site that lead nowhere."""
     others = {"_static", "lite"}  # pages of packages
-    files = [path for path in site.rglob("*.html") if path.relative_to(site).parts[0] not in others]
+    files = [
+        path
+        for path in site.rglob("*.html")
+        if path.relative_to(site).parts[0] not in others
+    ]
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in files}
     found = []
     for path, page in pages.items():
@@ -40,9 +44,13 @@ def broken(site: Path) -> list[str]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            target = (
+                (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            )
             known = pages[target].places if target in pages else {""}
-            reached = target.is_file() and (target not in pages or unquote(parts.fragment) in known)
+            reached = target.is_file() and (
+                target not in pages or unquote(parts.fragment) in known
+            )
             if not reached:
                 found.append(f"{path.relative_to(site)}: {link}")
     return sorted(set(found))
@@ -51,7 +59,9 @@ def broken(site: Path) -> list[str]:
 def indexed(site: Path) -> set[str]:
     """The names that the index of objects holds."""
     lines = (site / "objects.inv").read_bytes().split(b"\n", 4)
-    return {line.split(" ")[0] for line in zlib.decompress(lines[4]).decode().splitlines()}
+    return {
+        line.split(" ")[0] for line in zlib.decompress(lines[4]).decode().splitlines()
+    }
 
 
 def missing(site: Path) -> list[str]:
@@ -68,7 +78,11 @@ def main() -> int:
     faults += [f"not in the index: {each}" for each in missing(site)]
     names = sum(map(len, made.public().values()))
     pages = len(list(site.rglob("*.html")))
-    print("\n".join([*faults, f"{pages} pages, {names} public names, {len(faults)} faults"]))
+    print(
+        "\n".join(
+            [*faults, f"{pages} pages, {names} public names, {len(faults)} faults"]
+        )
+    )
     return 1 if faults else 0
 
 

@@ -1,5 +1,5 @@
-"""The site: pages made from the package, its lectures, scenarios and figures, and those beside this
-file. `python -m sphinx -W --keep-going -j auto docs build/site` builds it.
+"""The site: pages made from the package, its lectures, scenarios and figures, and those
+beside this file. `python -m sphinx -W --keep-going -j auto docs build/site` builds it.
 """
 
 import os
@@ -51,7 +51,8 @@ toc_object_entries = False
 
 myst_enable_extensions = ["dollarmath", "attrs_inline", "colon_fence"]
 myst_heading_anchors = 3
-# the lectures' and scenarios' code runs while the site is built, anew where it has changed
+# the lectures' and scenarios' code runs while the site is built, anew where it has
+# changed
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "made" / ".executed" / made.code_hash())
 nb_execution_in_temp = True
@@ -73,18 +74,22 @@ made.pages(HERE / "made")
 
 
 def as_prose(*given):
-    """Docstrings are plain prose, which is read before numpydoc reads their sections."""
+    """Docstrings are plain prose, which is read before numpydoc reads their
+    sections.
+    """
     given[-1][:] = made.plain(given[-1])
 
 
 def back_to_the_reference(app, page, template, context, tree):
-    """From the source to where a name stands in the reference: many stand at a shorter place than
-    where they are defined.
+    """From the source to where a name stands in the reference: many stand at a shorter
+    place than where they are defined.
     """
     if not page.startswith("_modules/"):
         return
     if page == "_modules/index":  # lists what has no source, too
-        context["body"] = re.sub(r'<li><a href="builtins.html">.*?</li>', "", context["body"])
+        context["body"] = re.sub(
+            r'<li><a href="builtins.html">.*?</li>', "", context["body"]
+        )
     known = app.env.domaindata["py"]["objects"]
     module = page.removeprefix("_modules/").replace("/", ".")
 
@@ -99,7 +104,9 @@ def back_to_the_reference(app, page, template, context, tree):
         return f'{found.group(1)}"#"'
 
     context["body"] = re.sub(
-        r'(<a class="viewcode-back" href=)"[^"#]*#([^"]*)"', link, context.get("body", "")
+        r'(<a class="viewcode-back" href=)"[^"#]*#([^"]*)"',
+        link,
+        context.get("body", ""),
     )
 
 

@@ -1,5 +1,6 @@
-"""Pages made from what the project has anyway, each time the site is built: the lectures, the
-scenarios, the figures, and the reference. They stand in docs/made, which Git ignores.
+"""Pages made from what the project has anyway, each time the site is built: the
+lectures, the scenarios, the figures, and the reference. They stand in docs/made, which
+Git ignores.
 """
 
 import ast
@@ -28,18 +29,24 @@ from cgrsp_simpy.cli import lecture_pages
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cgrsp_simpy"
-LECTURES, SCENARIOS, FIGURES = ROOT / "scenarios/lectures", ROOT / "scenarios", ROOT / "figures"
+LECTURES = ROOT / "scenarios/lectures"
+SCENARIOS = ROOT / "scenarios"
+FIGURES = ROOT / "figures"
 
-# Pictures that no folder's README.md shows, by folder or name -> the command that draws them.
+# Pictures that no folder's README.md shows, by folder or name -> the command that draws
+# them.
 SINGLE = {
     "hectic_day": "python scenarios/readme_figure.py",
     "tiles": "python scenarios/tiles.py",
-    "frontier": "cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report figures/frontier",
+    "frontier": (
+        "cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report"
+        " figures/frontier"
+    ),
     "advice": "cgrsp advise --day hectic --report figures/advice",
 }
 
-# Lectures that run in the reader's browser, and the Python there, which brings NumPy, SciPy and
-# Matplotlib; what else they need lies beside them.
+# Lectures that run in the reader's browser, and the Python there, which brings NumPy,
+# SciPy and Matplotlib; what else they need lies beside them.
 LIVE = "lectures/0[1-3]_*.py"
 PYODIDE = "https://cdn.jsdelivr.net/pyodide/v0.27.7/full/pyodide.js"
 WHEELS = (str(ROOT), "simpy", "comm")
@@ -76,8 +83,8 @@ def code_hash() -> str:
 
 
 def pages(folder: Path) -> None:
-    """Write all pages that are made; files that stay the same are left alone, so that Sphinx
-    builds anew what has changed.
+    """Write all pages that are made; files that stay the same are left alone, so that
+    Sphinx builds anew what has changed.
     """
     wanted = {
         folder / name: text
@@ -106,16 +113,21 @@ def _lectures() -> Iterator[tuple[str, str]]:
     for script in scripts:
         yield f"lectures/{script.stem}.ipynb", notebook(script)
     intro = (
-        "# Lectures\n\nDiscrete-event simulation, from the event list by hand to an honest"
-        " comparison of policies. Each lecture is a script in cells; what you see below a cell is"
-        " what it printed when this site was built. Each ends with exercises that check"
-        " themselves: `cg.exercises.check(3.1, answer)`.\n\n```sh\n"
+        "# Lectures\n\n"
+        "Discrete-event simulation, from the event list by hand to an honest"
+        " comparison of policies. Each lecture is a script in cells; what you see"
+        " below a cell is what it printed when this site was built. Each ends with"
+        " exercises that check themselves: `cg.exercises.check(3.1, answer)`.\n\n"
+        "```sh\n"
         "cgrsp lectures                    # what there is\n"
-        "cgrsp lectures 1 --copy mine      # a copy to work on, with the answers\n```"
+        "cgrsp lectures 1 --copy mine      # a copy to work on, with the answers\n"
+        "```"
     )
     hours = (
-        "## How an hour goes\n\nMinutes by section, a proposal; lecture 2 takes two hours."
-        f" Exercises are begun in the hour.\n\n{_hours()}"
+        "## How an hour goes\n\n"
+        "Minutes by section, a proposal; lecture 2 takes two hours. Exercises are"
+        " begun in the hour.\n\n"
+        f"{_hours()}"
     )
     yield "lectures/index.md", f"{intro}\n\n{_contents(scripts)}\n\n{hours}\n"
 
@@ -126,7 +138,9 @@ def _hours() -> str:
         rows = list(csv.DictReader(lines))
     sections: dict[str, list[str]] = {}
     for row in rows:
-        sections.setdefault(row["lecture"], []).append(f"{row['section']} {row['minutes']}")
+        sections.setdefault(row["lecture"], []).append(
+            f"{row['section']} {row['minutes']}"
+        )
     table = [f"| {number} | {' · '.join(own)} |" for number, own in sections.items()]
     return "\n".join(["| lecture | sections, min |", "|---|---|", *table])
 
@@ -137,14 +151,22 @@ def _scenarios() -> Iterator[tuple[str, str]]:
         make = notebook if _page(script).endswith(".ipynb") else recorded
         yield f"scenarios/{_page(script)}", make(script)
     intro = (
-        "# Scenarios\n\nScripts that each ask one question. Their code ran when this site was"
-        " built; those that take minutes, or read a log which does not come with the project, show"
-        " what they printed when they were written, which a test repeats where the log is."
+        "# Scenarios\n\n"
+        "Scripts that each ask one question. Their code ran when this site was built;"
+        " those that take minutes, or read a log which does not come with the"
+        " project, show what they printed when they were written, which a test"
+        " repeats where the log is."
     )
     yield "scenarios/index.md", f"{intro}\n\n{_contents(scripts)}\n"
 
 
-CAPITALS = {"llm": "LLM", "gpus": "GPUs", "hps": "HPS", "readme": "README", "easy": "EASY"}
+CAPITALS = {
+    "llm": "LLM",
+    "gpus": "GPUs",
+    "hps": "HPS",
+    "readme": "README",
+    "easy": "EASY",
+}
 
 
 def _told(script: Path) -> tuple[str, str, str]:
@@ -153,14 +175,20 @@ def _told(script: Path) -> tuple[str, str, str]:
     finds, _, rest = told.partition("\n\n")
     lecture = re.search(r"\((Lecture \d+: .*?|Lab: .*?)\)", rest, re.DOTALL)
     if lecture:
-        return lecture.group(1), " ".join(finds.split()), rest.replace(lecture.group(0), "").strip()
+        return (
+            lecture.group(1),
+            " ".join(finds.split()),
+            rest.replace(lecture.group(0), "").strip(),
+        )
     words = [CAPITALS.get(word, word) for word in script.stem.split("_")]
     title = " ".join(words)
     return title[0].upper() + title[1:], " ".join(finds.split()), rest.strip()
 
 
 def _page(script: Path) -> str:
-    """The file of a script's page: a notebook, unless it shows what was printed before."""
+    """The file of a script's page: a notebook, unless it shows what was printed
+    before.
+    """
     return f"{script.stem}.{'md' if _unrun(script) else 'ipynb'}"
 
 
@@ -172,7 +200,9 @@ def _unrun(script: Path) -> str:
 
 
 def _contents(scripts: list[Path]) -> str:
-    """The pages of scripts with what each finds, and, for the side bar, their titles."""
+    """The pages of scripts with what each finds, and, for the side bar, their
+    titles.
+    """
     lines = []
     for script in scripts:
         title, finds, _ = _told(script)
@@ -198,9 +228,13 @@ def notebook(script: Path) -> str:
         if re.search("^# %%", text, re.MULTILINE)
         else [new_code_cell(text.strip())]
     )
-    head = new_markdown_cell("\n\n".join(filter(None, [f"# {title}", finds, rest, link])))
+    head = new_markdown_cell(
+        "\n\n".join(filter(None, [f"# {title}", finds, rest, link]))
+    )
     set_up = new_code_cell(SET_UP, metadata={"tags": ["remove-cell"]})
-    page = new_notebook(cells=[head, set_up, *(cell for cell in cells if cell.source.strip())])
+    page = new_notebook(
+        cells=[head, set_up, *(cell for cell in cells if cell.source.strip())]
+    )
     page.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     for number, cell in enumerate(page.cells):
         cell.id = f"cell-{number}"  # the same each time
@@ -215,15 +249,27 @@ def live(folder: Path) -> None:
         "jupyter-config-data": {"litePluginSettings": kernel},
     }
     with tempfile.TemporaryDirectory() as here:
-        (Path(here) / "jupyter-lite.json").write_text(json.dumps(settings), encoding="utf-8")
+        (Path(here) / "jupyter-lite.json").write_text(
+            json.dumps(settings), encoding="utf-8"
+        )
         (Path(here) / "files").mkdir()
         for script in sorted(SCENARIOS.glob(LIVE)):
             written = lecture_pages.notebook(script.read_text(encoding="utf-8"))
-            written.cells.insert(0, new_code_cell("%pip install -q cgrsp_simpy", id="install"))
-            written.metadata["kernelspec"] = {"name": "python", "display_name": "Python"}
+            written.cells.insert(
+                0, new_code_cell("%pip install -q cgrsp_simpy", id="install")
+            )
+            written.metadata["kernelspec"] = {
+                "name": "python",
+                "display_name": "Python",
+            }
             nbformat.write(written, Path(here) / f"files/{script.stem}.ipynb")
-        wheels = f"pip wheel -q --disable-pip-version-check --no-deps -w {here}/pypi".split()
-        build = f"jupyterlite_core build --apps notebooks --no-sourcemaps --output-dir {folder}"
+        wheels = (
+            f"pip wheel -q --disable-pip-version-check --no-deps -w {here}/pypi".split()
+        )
+        build = (
+            "jupyterlite_core build --apps notebooks --no-sourcemaps --output-dir"
+            f" {folder}"
+        )
         for words in ([*wheels, *WHEELS], build.split()):
             words = [sys.executable, "-m", *words]
             done = subprocess.run(words, cwd=here, capture_output=True, text=True)
@@ -237,9 +283,15 @@ def recorded(script: Path) -> str:
     code = _without_docstring(script.read_text(encoding="utf-8"))
     printed = script.with_suffix(".out").read_text(encoding="utf-8")
     return (
-        f"# {title}\n\n{finds}\n\n{rest}\n\n*{{download}}`{script.name} <{_up(script)}>`*\n\n"
-        f"```python\n{code}```\n\nThis script {_unrun(script)}. Its recorded output:\n\n"
-        f"```text\n{printed}```\n"
+        f"# {title}\n\n"
+        f"{finds}\n\n"
+        f"{rest}\n\n"
+        f"*{{download}}`{script.name} <{_up(script)}>`*\n\n"
+        "```python\n"
+        f"{code}```\n\n"
+        f"This script {_unrun(script)}. Its recorded output:\n\n"
+        "```text\n"
+        f"{printed}```\n"
     )
 
 
@@ -253,7 +305,9 @@ def _up(path: Path) -> str:
 
 def _figures() -> Iterator[tuple[str, str]]:
     readmes = sorted(FIGURES.rglob("README.md"), key=lambda path: len(path.parts))
-    names = {readme: readme.parent.name.replace("figures", "thesis") for readme in readmes}
+    names = {
+        readme: readme.parent.name.replace("figures", "thesis") for readme in readmes
+    }
     for readme, name in names.items():
         yield f"figures/{name}.md", UNSEARCHED + gallery(readme)
         yield f"parts/{name}.md", _seen(readme)
@@ -261,8 +315,10 @@ def _figures() -> Iterator[tuple[str, str]]:
     rest = sorted(set(FIGURES.rglob("*.png")) - shown)
     yield "figures/more.md", UNSEARCHED + _more(rest)
     intro = (
-        "# Figures\n\nEvery picture of the project with what it shows, the command that makes it,"
-        " and the CSV of what is plotted. Tests hold each CSV to what the package gives today."
+        "# Figures\n\n"
+        "Every picture of the project with what it shows, the command that makes it,"
+        " and the CSV of what is plotted. Tests hold each CSV to what the package"
+        " gives today."
     )
     yield "figures/index.md", f"{intro}\n\n{_listed([*names.values(), 'more'])}\n"
 
@@ -282,11 +338,15 @@ def gallery(readme: Path) -> str:
     folder = _up(readme.parent)
     text = _index(readme)
     text = re.sub(r"(!\[.*?\])\(([^)]+\.png)\)", rf"\1({folder}/\2)", text)
-    return re.sub(r"\[([^]]*)\]\(([^):]+\.csv)\)", rf"{{download}}`\1 <{folder}/\2>`", text)
+    return re.sub(
+        r"\[([^]]*)\]\(([^):]+\.csv)\)", rf"{{download}}`\1 <{folder}/\2>`", text
+    )
 
 
 def _seen(readme: Path) -> str:
-    """What is seen in each figure of a folder, one item a figure, for the page of its paper."""
+    """What is seen in each figure of a folder, one item a figure, for the page of its
+    paper.
+    """
     lines = []
     for section in _index(readme).split("\n## ")[1:]:
         title, *parts = section.split("\n\n")
@@ -301,10 +361,8 @@ def _more(pictures: list[Path]) -> str:
     parts = ["# More pictures"]
     for picture in pictures:
         place = picture.relative_to(FIGURES)
-        command, caption = (
-            SINGLE.get(place.stem) or SINGLE[place.parent.as_posix()],
-            place.stem.replace("_", " ").capitalize(),
-        )
+        command = SINGLE.get(place.stem) or SINGLE[place.parent.as_posix()]
+        caption = place.stem.replace("_", " ").capitalize()
         parts += [f"## {caption}", f"![{caption}]({_up(picture)})", f"`{command}`"]
     return "\n\n".join(parts) + "\n"
 
@@ -327,28 +385,41 @@ class Name(NamedTuple):
 
 def shown_by_use() -> dict[str, list[str]]:
     """The names that scripts and pages import from each module."""
-    line = re.compile(r"^from (cgrsp_simpy[\w.]*) import (\([^)]*\)|[^\n(#]*)", re.MULTILINE)
+    line = re.compile(
+        r"^from (cgrsp_simpy[\w.]*) import (\([^)]*\)|[^\n(#]*)", re.MULTILINE
+    )
     found: dict[str, set[str]] = {}
-    for path in (*SCENARIOS.rglob("*.py"), *(ROOT / "docs").glob("*/*.md"), ROOT / "README.md"):
+    for path in (
+        *SCENARIOS.rglob("*.py"),
+        *(ROOT / "docs").glob("*/*.md"),
+        ROOT / "README.md",
+    ):
         for module, names in line.findall(path.read_text(encoding="utf-8")):
-            found.setdefault(module, set()).update(re.findall(r"(\w+)(?: as \w+)?", names))
+            found.setdefault(module, set()).update(
+                re.findall(r"(\w+)(?: as \w+)?", names)
+            )
     return {module: sorted(names) for module, names in found.items()}
 
 
 def modules() -> dict[str, list[str]]:
-    """The public names of every module that lists them, packages first; of others those that
-    scripts and pages import.
+    """The public names of every module that lists them, packages first; of others those
+    that scripts and pages import.
     """
     names = ["cgrsp_simpy"]
     names += [
         found.name
         for found in walk_packages(cgrsp_simpy.__path__, "cgrsp_simpy.")
-        if not re.search(r"\.(cli|app|__main__)\b", found.name)  # commands, and what they serve
+        # commands, and what they serve
+        if not re.search(r"\.(cli|app|__main__)\b", found.name)
     ]
     loaded = {name: import_module(name) for name in names}
-    ranked = sorted(names, key=lambda name: (not hasattr(loaded[name], "__path__"), name))
+    ranked = sorted(
+        names, key=lambda name: (not hasattr(loaded[name], "__path__"), name)
+    )
     used = shown_by_use()
-    listed = {name: getattr(loaded[name], "__all__", used.get(name, [])) for name in ranked}
+    listed = {
+        name: getattr(loaded[name], "__all__", used.get(name, [])) for name in ranked
+    }
     return {name: own for name, own in listed.items() if own}
 
 
@@ -388,7 +459,8 @@ def _tree(module: str) -> ast.Module:
 
 
 def plain(lines: list[str], literal: bool = False) -> list[str]:
-    """A docstring's lines as reStructuredText: bars and final underscores mean themselves.
+    """A docstring's lines as reStructuredText: bars and final underscores mean
+    themselves.
 
     literal: what is indented is shown as it stands.
     """
@@ -401,7 +473,9 @@ def plain(lines: list[str], literal: bool = False) -> list[str]:
             if before[:1] == " ":
                 shown.append("")
             parts = re.split("(`[^`]*`)", line)
-            parts[::2] = [re.sub(r"\||(?<=\w)_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
+            parts[::2] = [
+                re.sub(r"\||(?<=\w)_(?!\w)", r"\\\g<0>", part) for part in parts[::2]
+            ]
             line = "".join(parts)
         shown.append(line)
         before = line or before
@@ -420,7 +494,8 @@ def _reference() -> Iterator[tuple[str, str]]:
             text += [_module(module, found[module])]
         yield f"reference/{page}.rst", "\n\n".join(text) + "\n"
     text = (
-        "# Reference\n\nWhat `import cgrsp_simpy as cg` gives stands first; then the modules, and"
+        "# Reference\n\n"
+        "What `import cgrsp_simpy as cg` gives stands first; then the modules, and"
         " what they rest on. The search above finds every public name.\n\n"
     )
     yield "reference/index.md", text + _listed([f"{page}" for page in grouped]) + "\n"
@@ -434,7 +509,9 @@ def _module(module: str, names: list[Name]) -> str:
     # a function may bear the name of its module
     told = inspect.getdoc(import_module(module)) or ""
     named = not inspect.isroutine(getattr(*_split(module), None))
-    parts = [f".. py:module:: {module}"] * named + ["\n".join(plain(told.splitlines(), True))]
+    parts = [f".. py:module:: {module}"] * named + [
+        "\n".join(plain(told.splitlines(), True))
+    ]
     for each in names:
         if is_constant(each):
             parts.append(_datum(each))
@@ -457,7 +534,9 @@ def _module(module: str, names: list[Name]) -> str:
 
 
 def is_constant(each: Name) -> bool:
-    """Whether a name is neither a class nor a function of the package: it has no docstring."""
+    """Whether a name is neither a class nor a function of the package: it has no
+    docstring.
+    """
     if inspect.isclass(each.value) and each.value.__module__.startswith("simpy."):
         return False  # it has SimPy's
     own = getattr(each.value, "__module__", "").startswith("cgrsp_simpy")
@@ -477,17 +556,28 @@ def _datum(each: Name) -> str:
     if len(value) > 160 or " at 0x" in value:
         value = ", ".join(map(str, each.value)) if isinstance(each.value, dict) else ""
     kind = type(each.value).__name__
-    body = [comment(module, name), f"``{value}``" if value and len(value) <= 600 else f"A {kind}."]
+    body = [
+        comment(module, name),
+        f"``{value}``" if value and len(value) <= 600 else f"A {kind}.",
+    ]
     lines = textwrap.indent("\n\n".join(filter(None, body)), "   ")
     return f".. py:data:: {each.name}\n   :module: {each.module}\n\n{lines}"
 
 
 def comment(module: str, name: str) -> str:
-    """The text below a definition, or the comment above it, or behind it; nothing if none is."""
-    lines = Path(import_module(module).__file__).read_text(encoding="utf-8").splitlines()
+    """The text below a definition, or the comment above it, or behind it; nothing if
+    none is.
+    """
+    lines = (
+        Path(import_module(module).__file__).read_text(encoding="utf-8").splitlines()
+    )
     body = _tree(module).body
     for node, after in zip(body, [*body[1:], None]):
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [getattr(node, "target", None)]
+        )
         flat = [part for each in targets for part in getattr(each, "elts", [each])]
         if name in [getattr(each, "id", None) for each in flat]:
             below = getattr(getattr(after, "value", None), "value", None)

@@ -41,10 +41,8 @@ class Tiled(cg.Scenario):
     merge_s: float = 0.0
 
     def life(self, run, frame):
-        draws, luck = (
-            run.draw("tiles", frame.id).random((self.tiles, 3)),
-            run.luck[frame],
-        )
+        draws = run.draw("tiles", frame.id).random((self.tiles, 3))
+        luck = run.luck[frame]
         parts = 1 + self.imbalance * 3**0.5 * (2 * draws[:, 2] - 1)
         parts *= self.tiles / parts.sum()
         others = []  # beside the first tile, which is the frame's own claim

@@ -44,10 +44,8 @@ if __name__ == "__main__":
                     continue
                 policy = waiting_policy(name, wait_s=3600, short_s=180)
                 found = cg.simulate(scenario, policy, records=False).summary()
-                share, wait_min = (
-                    found["price"] / w.Prices().on_demand,
-                    found["wait_s"] / 60,
-                )
+                share = found["price"] / w.Prices().on_demand
+                wait_min = found["wait_s"] / 60
                 cells.append(
                     f"{share:6.3f} {wait_min:6.1f} {found['on_demand_fraction']:6.1%}"
                 )

@@ -1,10 +1,12 @@
-"""One thread of linear algebra a test process; the three tiers of tests; property tests with the
-same examples each time, or with fresh ones; no sum of floats whose last bits hang on the Python.
+"""One thread of linear algebra a test process; the three tiers of tests; property tests
+with the same examples each time, or with fresh ones; no sum of floats whose last bits
+hang on the Python.
 
-Tests run on all cores at once, and threads of each would wait for each other. Every test is in one
-tier: quick, `slow` or `long`. Property tests are in all three: the quick tier tries a quarter of
-their examples, the same in every run; `-m slow` all of them, again the same; with `-m long`, or
-`-m "long and hypothesis"` for nothing else, they are fresh, and tell how to repeat one that fails.
+Tests run on all cores at once, and threads of each would wait for each other. Every
+test is in one tier: quick, `slow` or `long`. Property tests are in all three: the quick
+tier tries a quarter of their examples, the same in every run; `-m slow` all of them,
+again the same; with `-m long`, or `-m "long and hypothesis"` for nothing else, they are
+fresh, and tell how to repeat one that fails.
 """
 
 import builtins
@@ -22,23 +24,32 @@ for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     # before NumPy is imported, here and by the commands that tests run
     os.environ.setdefault(name, "1")
 
-# where tests run in the background, a shell has them ignore it, and so the commands that they run
+# where tests run in the background, a shell has them ignore it, and so the commands
+# that they run
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 UNTIMED = settings(
-    deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 settings.register_profile("repeatable", UNTIMED, derandomize=True)
 settings.register_profile("fresh", UNTIMED, derandomize=False)
-SETTINGS = "_hypothesis_internal_use_settings"  # where Hypothesis's own plugin finds them
+# where Hypothesis's own plugin finds them
+SETTINGS = "_hypothesis_internal_use_settings"
 QUICK_SHARE = 4  # one in so many examples
 
 
 def sum_of_counts(values, /, start=0, *, plain=sum):
-    """`sum`, which in the package counts: from Python 3.12 on it rounds floats otherwise."""
+    """`sum`, which in the package counts: from Python 3.12 on it rounds floats
+    otherwise.
+    """
     terms, caller = list(values), sys._getframe(1).f_globals.get("__name__", "")
     floats = len(terms) > 2 and float in map(type, terms)
-    assert not (floats and caller.startswith("cgrsp_simpy.")), f"{caller}: floats are `summed`"
+    assert not (floats and caller.startswith("cgrsp_simpy.")), (
+        f"{caller}: floats are `summed`"
+    )
     return plain(terms, start)
 
 
@@ -76,7 +87,9 @@ def tier(config):
     """The tier that is asked for; none where tests are chosen in another way."""
     chosen = config.option.markexpr
     names = {"not slow and not long": "quick", "slow": "slow", "long": "long"}
-    return next((name for words, name in names.items() if chosen.startswith(words)), None)
+    return next(
+        (name for words, name in names.items() if chosen.startswith(words)), None
+    )
 
 
 def pytest_configure(config):
@@ -85,12 +98,16 @@ def pytest_configure(config):
 
 @given(none())
 def no_property(_):
-    """Hypothesis makes its generator, which it then looks for among what is not frozen."""
+    """Hypothesis makes its generator, which it then looks for among what is not
+    frozen.
+    """
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Nothing of some ten thousand tests is garbage: looking for it took a third of the time."""
+    """Nothing of some ten thousand tests is garbage: looking for it took a third of the
+    time.
+    """
     gc.disable()
     try:
         return (yield)
@@ -102,15 +119,23 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Each test in one tier; with the slow and with the long tests come the property tests."""
+    """Each test in one tier; with the slow and with the long tests come the property
+    tests.
+    """
     for item in items:
         if item.get_closest_marker("slow") and item.get_closest_marker("long"):
             raise pytest.UsageError(f"{item.nodeid} is both slow and long")
-    properties = [item for item in items if hasattr(getattr(item, "obj", None), "hypothesis")]
+    properties = [
+        item for item in items if hasattr(getattr(item, "obj", None), "hypothesis")
+    ]
     if tier(config) == "quick":
         for test in {item.obj for item in properties}:
             own = getattr(test, SETTINGS)
-            setattr(test, SETTINGS, settings(own, max_examples=-(-own.max_examples // QUICK_SHARE)))
+            setattr(
+                test,
+                SETTINGS,
+                settings(own, max_examples=-(-own.max_examples // QUICK_SHARE)),
+            )
     if tier(config) in ("slow", "long"):
         for item in properties:
             item.add_marker(tier(config))

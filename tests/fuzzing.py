@@ -1,4 +1,6 @@
-"""Commands in processes of their own, each with limits, for tests that try very many of them."""
+"""Commands in processes of their own, each with limits, for tests that try very many of
+them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ def carried_out(words: list[str], folder: Path, logs: Path) -> Ended:
     load()
     sys.stdout.flush()
     sys.stderr.flush()
-    with warnings.catch_warnings():  # of threads of pytest's, which a command does not wait for
+    # of threads of pytest's, which a command does not wait for
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
         child = os.fork()
     if child == 0:
@@ -55,7 +58,9 @@ def carried_out(words: list[str], folder: Path, logs: Path) -> Ended:
             nothing = os.open(os.devnull, os.O_RDONLY)
             os.dup2(nothing, 0)
             for number, name in ((1, "out"), (2, "err")):
-                os.dup2(os.open(logs / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+                os.dup2(
+                    os.open(logs / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number
+                )
             sys.stdin, sys.stdout, sys.stderr = (
                 os.fdopen(number, mode, encoding="utf-8", errors="surrogateescape")
                 for number, mode in ((0, "r"), (1, "w"), (2, "w"))
@@ -63,7 +68,8 @@ def carried_out(words: list[str], folder: Path, logs: Path) -> Ended:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
             sys.argv = ["cgrsp", *words]
-            # it ends without what runs at a normal exit, and leaves semaphores to their tracker
+            # it ends without what runs at a normal exit, and leaves semaphores to their
+            # tracker
             os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
             try:
                 status = main(words)
@@ -80,13 +86,16 @@ def carried_out(words: list[str], folder: Path, logs: Path) -> Ended:
             os._exit(status)
     status = _awaited(child)
     out, err = (
-        (logs / name).read_text("utf-8", errors="surrogateescape") for name in ("out", "err")
+        (logs / name).read_text("utf-8", errors="surrogateescape")
+        for name in ("out", "err")
     )
     return Ended(status, out, err)
 
 
 def _awaited(child: int) -> int:
-    """The status of a child, which is killed with all that it started if it takes too long."""
+    """The status of a child, which is killed with all that it started if it takes too
+    long.
+    """
     until = time.monotonic() + WITHIN_S
     while time.monotonic() < until:
         number, status = os.waitpid(child, os.WNOHANG)

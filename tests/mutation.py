@@ -2,14 +2,15 @@
 
     python -m tests.mutation --sample 200
 
-draws changes by a seed, the same number in each room of the package, makes each in a copy of the
-project and asks the tests that run the changed line, up to the first that fails: the FIRST of those
-that run the fewest lines, then the files of all of them. The file `--lines` says which test runs
-which lines; if it is not there, all quick tests are run once to record it: delete it when much has
-changed. What was caught is printed by room, and each change that no test noticed; exit status 1
-where a room falls below its floor. Drawings and pages are left out: their numbers are sizes and
-places on paper; and the data of figures: the long tests make the committed rows anew. Changes that
-cannot alter any result stand in EQUAL, with the reason.
+draws changes by a seed, the same number in each room of the package, makes each in a
+copy of the project and asks the tests that run the changed line, up to the first that
+fails: the FIRST of those that run the fewest lines, then the files of all of them. The
+file `--lines` says which test runs which lines; if it is not there, all quick tests are
+run once to record it: delete it when much has changed. What was caught is printed by
+room, and each change that no test noticed; exit status 1 where a room falls below its
+floor. Drawings and pages are left out: their numbers are sizes and places on paper; and
+the data of figures: the long tests make the committed rows anew. Changes that cannot
+alter any result stand in EQUAL, with the reason.
 """
 
 from __future__ import annotations
@@ -60,17 +61,22 @@ LEFT_OUT = ("plots", "app")  # rooms of drawings and pages
 DRAWN = ("figures", "page")  # ends of the names of files of drawings
 NOT_COPIED = (".git", ".venv", ".*cache*", "__pycache__", "build", "dist")
 FIRST = 40  # tests asked before whole files are
-ENDS = ("-o", "faulthandler_timeout=300", "-o", "faulthandler_exit_on_timeout=true")  # of a test
+# of a test
+ENDS = ("-o", "faulthandler_timeout=300", "-o", "faulthandler_exit_on_timeout=true")
 ALL_S = 3600  # of all: what does not end while tests are collected fails, too
 EQUAL: dict[tuple[str, str], str] = {
-    ("engine/places.py", "super().__init__(env, capacity=place.size or 1.1, init=place.size)"): (
-        "of a pool of nothing, nothing is ever taken or given back"
-    ),
+    (
+        "engine/places.py",
+        "super().__init__(env, capacity=place.size or 1.1, init=place.size)",
+    ): ("of a pool of nothing, nothing is ever taken or given back"),
     (
         "hgsp/exact.py",
         "(dict.fromkeys(self._x[i], 1.0), 1.0, 1.1),  # Eq. 2",
     ): "they are whole numbers",
-    ("hgsp/exact.py", "self._rows.append((both, -np.inf, 1.1))"): "they are whole numbers",
+    (
+        "hgsp/exact.py",
+        "self._rows.append((both, -np.inf, 1.1))",
+    ): "they are whole numbers",
     (
         "analysis/statistics.py",
         "least, most = most, 3 * most",
@@ -88,7 +94,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "_verdict(abs(0.2199 * jobs - 277) < 1 and abs(0.1314 * jobs - 167) < 2),",
     ): "the first is false already: 209 of 950 jobs",
     ("thesis/persistence.py", "for ax in grid[1]:"): "there are two lines of panels",
-    ("waiting/recursion.py", "fast: bool = True,"): "compiled or not, the starts are the same",
+    (
+        "waiting/recursion.py",
+        "fast: bool = True,",
+    ): "compiled or not, the starts are the same",
 }
 """(file, changed line) of changes that alter no result: why."""
 OTHER = {
@@ -114,7 +123,8 @@ OTHER = {
 }
 
 Lines = dict[str, dict[int, set[str]]]
-"""By file and number of a line the tests that run it; "": it runs while they are collected."""
+"""By file and number of a line the tests that run it; "": it runs while they are
+collected."""
 
 
 class Change(NamedTuple):
@@ -172,8 +182,15 @@ def changes(path: Path) -> list[Change]:
         elif isinstance(node, ast.BoolOp):
             found.append(between(node.values[0], node.values[1], type(node.op)))
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
-            first = place(node.lineno, node.col_offset)  # of an operand parentheses stay
-            found.append((first, first + len("not " if isinstance(node.op, ast.Not) else "-"), ""))
+            # of an operand parentheses stay
+            first = place(node.lineno, node.col_offset)
+            found.append(
+                (
+                    first,
+                    first + len("not " if isinstance(node.op, ast.Not) else "-"),
+                    "",
+                )
+            )
         else:
             new = replaced(node)
             if new is not None:
@@ -188,13 +205,18 @@ def changes(path: Path) -> list[Change]:
 def code_of(tree: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a tree that run, but for annotations and what is left out.
 
-    What stands within the text of an f-string is left out: Python 3.11 does not say where it is.
+    What stands within the text of an f-string is left out: Python 3.11 does not say
+    where it is.
     """
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns"):
             continue
         for node in value if isinstance(value, list) else [value]:
-            if not isinstance(node, ast.AST) or left_out(node) or isinstance(node, ast.JoinedStr):
+            if (
+                not isinstance(node, ast.AST)
+                or left_out(node)
+                or isinstance(node, ast.JoinedStr)
+            ):
                 continue
             yield node
             yield from code_of(node)
@@ -208,7 +230,9 @@ def left_out(node: ast.AST) -> bool:
 
 
 def replaced(node: ast.AST) -> str | None:
-    """Another number, a call that is not made, or the other end of a loop; None: nothing else."""
+    """Another number, a call that is not made, or the other end of a loop; None:
+    nothing else.
+    """
     if isinstance(node, ast.Constant) and isinstance(node.value, bool):
         return str(not node.value)
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
@@ -223,13 +247,19 @@ def replaced(node: ast.AST) -> str | None:
 
 
 def files_of(room: str) -> list[Path]:
-    """The files of a room, and of its paper, whose numbers are not those of a drawing."""
+    """The files of a room, and of its paper, whose numbers are not those of a
+    drawing.
+    """
     paths = [*(PACKAGE / room).glob("*.py"), *(PACKAGE / room / "paper").glob("*.py")]
-    return sorted(path for path in paths if not path.stem.endswith((*DRAWN, "__init__")))
+    return sorted(
+        path for path in paths if not path.stem.endswith((*DRAWN, "__init__"))
+    )
 
 
 def drawn(sample: int, seed: int, rooms: Sequence[str]) -> dict[str, list[Change]]:
-    """The same number of changes from each room, drawn by a seed; at least `sample` in all."""
+    """The same number of changes from each room, drawn by a seed; at least `sample` in
+    all.
+    """
     each = -(-sample // len(rooms))
     found = {}
     for room in rooms:
@@ -244,7 +274,9 @@ def drawn(sample: int, seed: int, rooms: Sequence[str]) -> dict[str, list[Change
 
 
 def recorded(file: Path, folder: Path) -> Lines:
-    """The quick tests that run each line, from a file, which is recorded if it is not there."""
+    """The quick tests that run each line, from a file, which is recorded if it is not
+    there.
+    """
     from coverage import CoverageData  # of the extra `dev`
 
     if not file.exists():
@@ -254,9 +286,14 @@ def recorded(file: Path, folder: Path) -> Lines:
         shutil.copy(folder / ".coverage", file)
     data = CoverageData(str(file))
     data.read()
-    of_files = {path: data.contexts_by_lineno(path).items() for path in data.measured_files()}
+    of_files = {
+        path: data.contexts_by_lineno(path).items() for path in data.measured_files()
+    }
     return {
-        path: {line: {re.split(r"[|[]", test)[0] for test in tests} for line, tests in of_file}
+        path: {
+            line: {re.split(r"[|[]", test)[0] for test in tests}
+            for line, tests in of_file
+        }
         for path, of_file in of_files.items()
     }
 
@@ -264,16 +301,27 @@ def recorded(file: Path, folder: Path) -> Lines:
 def tests_of(change: Change, lines: Lines) -> tuple[list[str], list[str]]:
     """The tests to ask about a change first, and all test files to ask.
 
-    A line that runs while tests are collected, or compiled or in other processes alone, is asked of
-    the test files that name its file, of the pins, and of those that run any line of it.
+    A line that runs while tests are collected, or compiled or in other processes alone,
+    is asked of the test files that name its file, of the pins, and of those that run
+    any line of it.
     """
-    cost = Counter(test for of in lines.values() for tests in of.values() for test in tests)
+    cost = Counter(
+        test for of in lines.values() for tests in of.values() for test in tests
+    )
     paths = sorted((ROOT / "tests").rglob("test_*.py"))
-    texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
-    there = [test for test in cost if test.split("::")[-1] in texts.get(test.split("::")[0], ())]
+    texts = {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths
+    }
+    there = [
+        test
+        for test in cost
+        if test.split("::")[-1] in texts.get(test.split("::")[0], ())
+    ]
     there.sort(key=lambda test: (cost[test], test))
     own = lines.get(str(change.path.relative_to(ROOT)), {})
-    run = own.get(max((line for line in own if line <= change.lines()[0]), default=0), {""})
+    run = own.get(
+        max((line for line in own if line <= change.lines()[0]), default=0), {""}
+    )
     tests = [test for test in there if test in run]
     if "" in run:
         name = re.compile(rf"^tests/pins/|\b(test_)?{change.path.stem}\b")
@@ -294,11 +342,26 @@ def copy_of_project(folder: Path) -> Path:
 
 def fails(folder: Path, tests: Sequence[str]) -> bool:
     """Whether a quick test fails in a copy of the project, or the tests do not end."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *ENDS, *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *ENDS,
+        *tests,
+    ]
     paths = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         ended = subprocess.run(
-            command, cwd=folder, env=paths, capture_output=True, timeout=ALL_S, check=False
+            command,
+            cwd=folder,
+            env=paths,
+            capture_output=True,
+            timeout=ALL_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return True
@@ -319,16 +382,25 @@ def caught(change: Change, folders: Queue[Path], lines: Lines) -> bool:
 
 def main() -> int:
     """Draw changes, run the tests on each, print what they noticed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("--sample", type=int, default=200, help="changes, over all rooms")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutation", description=__doc__
+    )
+    parser.add_argument(
+        "--sample", type=int, default=200, help="changes, over all rooms"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rooms", default=",".join(FLOORS), help="names, with commas")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--lines", type=Path, default=ROOT / "build" / "lines", metavar="FILE")
+    parser.add_argument(
+        "--lines", type=Path, default=ROOT / "build" / "lines", metavar="FILE"
+    )
     options = parser.parse_args()
     sample = drawn(options.sample, options.seed, options.rooms.split(","))
     below = False
-    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(options.workers) as pool:
+    with (
+        tempfile.TemporaryDirectory() as made,
+        ThreadPoolExecutor(options.workers) as pool,
+    ):
         folders: Queue[Path] = Queue()
         for number in range(options.workers):
             folders.put(copy_of_project(Path(made) / str(number)))
@@ -343,7 +415,10 @@ def main() -> int:
                     print(f"  {change}\n    {why}", flush=True)
             share = 1 - told / len(some)
             below |= share < FLOORS[room]
-            print(f"{room}: {share:.1%} of {len(some)}; floor {FLOORS[room]:.0%}", flush=True)
+            print(
+                f"{room}: {share:.1%} of {len(some)}; floor {FLOORS[room]:.0%}",
+                flush=True,
+            )
     return int(below)
 
 

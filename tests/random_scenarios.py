@@ -19,7 +19,9 @@ WHOLE_TIMES = tuple(  # mean execution times that meet in the same instant
 def fleets():
     types = st.sampled_from([cg.THESIS_GPUS, WHOLE_TIMES])
     number = types.flatmap(
-        lambda gpus: st.integers(1, 7).map(lambda slots: (gpus, cg.round_robin(slots, gpus)))
+        lambda gpus: st.integers(1, 7).map(
+            lambda slots: (gpus, cg.round_robin(slots, gpus))
+        )
     )
     listed = types.flatmap(
         lambda gpus: st.lists(
@@ -44,7 +46,9 @@ def delay_ranges():
 @st.composite
 def poisson(draw):
     windows = draw(
-        st.sampled_from([(3600.0, 28800.0), (600.0, 600.0), (65.0, 900.0), (1.0, 120.0)])
+        st.sampled_from(
+            [(3600.0, 28800.0), (600.0, 600.0), (65.0, 900.0), (1.0, 120.0)]
+        )
     )
     return cg.PoissonWorkload(
         jobs=draw(st.integers(1, 60)),
@@ -64,7 +68,14 @@ def listed(draw, most_gpus):
         window = draw(st.sampled_from([0.0, 10.0, 60.0, 120.0, 600.0, 3600.0, 28800.0]))
         gpus = draw(st.integers(1, most_gpus))
         jobs.append(
-            cg.Job(id, now, now + window, draw(st.integers(1, 3)), draw(st.booleans()), gpus)
+            cg.Job(
+                id,
+                now,
+                now + window,
+                draw(st.integers(1, 3)),
+                draw(st.booleans()),
+                gpus,
+            )
         )
     return cg.JobList(jobs)
 
@@ -77,8 +88,8 @@ def shares(number):
 
 @st.composite
 def deadline_classes(draw):
-    """One to five classes of any names and windows; "tight" and "loose" are what they say. Some
-    have shares of complexity of their own.
+    """One to five classes of any names and windows; "tight" and "loose" are what they
+    say. Some have shares of complexity of their own.
     """
     pool = ["rush", "bulk", "vip", "night-run", "a_1", "Überstunde", "tight", "loose"]
     names = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=5, unique=True))
@@ -101,10 +112,14 @@ def hourly(numbers):
 
 @st.composite
 def rates(draw, start_h):
-    """By hour of every day, or of each day of the week; hours without arrivals among them."""
+    """By hour of every day, or of each day of the week; hours without arrivals among
+    them.
+    """
     day = hourly(st.sampled_from([0.0, 0.5, 3.0, 20.0, 400.0])).filter(any)
     per_h = draw(day | st.lists(day, min_size=7, max_size=7))
-    return cg.ArrivalRates(per_h, start_h, draw(st.sampled_from(["Monday", "Saturday", "Sunday"])))
+    return cg.ArrivalRates(
+        per_h, start_h, draw(st.sampled_from(["Monday", "Saturday", "Sunday"]))
+    )
 
 
 @st.composite
@@ -122,13 +137,17 @@ def named(draw):
 
 @st.composite
 def opened(draw, start_h):
-    """Jobs of any deadline classes, written down, at a constant rate or at rates by hour."""
+    """Jobs of any deadline classes, written down, at a constant rate or at rates by
+    hour.
+    """
     jobs, classes = draw(st.integers(1, 40)), draw(deadline_classes())
     kind = draw(st.sampled_from(["written down", "constant", "hourly"]))
     if kind == "written down":
         return draw(named())
     if kind == "constant":
-        return cg.PoissonWorkload(jobs, 10.0 ** draw(st.floats(-4, 0.5)), deadlines=classes)
+        return cg.PoissonWorkload(
+            jobs, 10.0 ** draw(st.floats(-4, 0.5)), deadlines=classes
+        )
     return cg.HourlyWorkload(jobs, draw(rates(start_h)), deadlines=classes)
 
 
@@ -163,7 +182,9 @@ def completed(draw, workloads, fleet, clock, stock):
         slots=slots,
         gpus=gpus,
         free_types=draw(st.booleans()),
-        market=cg.Market(clock, draw(delay_ranges()), stock=draw(stock), **draw(lasting)),
+        market=cg.Market(
+            clock, draw(delay_ranges()), stock=draw(stock), **draw(lasting)
+        ),
         service=draw(st.sampled_from(laws)),
     )
 

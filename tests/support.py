@@ -1,4 +1,6 @@
-"""What the tests of several files share: commands, what a terminal sees of them, refusals, logs."""
+"""What the tests of several files share: commands, what a terminal sees of them,
+refusals, logs.
+"""
 
 import csv
 import io
@@ -25,7 +27,8 @@ from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.table import csv_text
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"  # beside the project: not carried
+# beside the project: not carried
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 # of an LLM service: a prompt token takes 1 ms, a step that only decodes 10 ms
 STEPS = StepTable(
     tuple(
@@ -39,14 +42,16 @@ STEPS = StepTable(
 
 
 def needs(package, *marks):
-    """Marks of a case that needs a package beside those of the quick tests, with others."""
+    """Marks of a case that needs a package beside those of the quick tests, with
+    others.
+    """
     missing = find_spec(package) is None
     return (*marks, pytest.mark.skipif(missing, reason=f"could not import {package!r}"))
 
 
 def drawn_with(path):
-    """The Matplotlib, such as "3.11", that drew a picture, and whether this one is it: the letters
-    of another differ a little.
+    """The Matplotlib, such as "3.11", that drew a picture, and whether this one is it:
+    the letters of another differ a little.
     """
     with Image.open(path) as picture:
         version = re.search(r"version(\d+\.\d+)", picture.info["Software"])[1]
@@ -132,7 +137,9 @@ def messages(caplog, level):
 
 
 def swf_of_three(folder):
-    """A log of jobs of 100 s, of which two ask for 50 s and the third for more than it runs."""
+    """A log of jobs of 100 s, of which two ask for 50 s and the third for more than it
+    runs.
+    """
     log = folder / "three.swf"
     lines = [
         f"{job} 0 -1 100 8 -1 -1 8 {asked_s} -1 1 1 1 1 -1 -1 -1 -1\n"
@@ -205,14 +212,16 @@ def brute_force(instance):
     for order in permutations(range(n)):
         for gpus in product(range(m), repeat=n):
             if all(np.isfinite(instance.times_s[i, j]) for i, j in zip(order, gpus)):
-                sequences = [[i for i, j in zip(order, gpus) if j == own] for own in range(m)]
+                sequences = [
+                    [i for i, j in zip(order, gpus) if j == own] for own in range(m)
+                ]
                 best = min(best, from_sequences(instance, sequences).weighted_tardiness)
     return best
 
 
 def utilisation(run):
-    """Share of slot time held, provisioning included, from time 0 to the last completion: from the
-    slots and from the jobs.
+    """Share of slot time held, provisioning included, from time 0 to the last
+    completion: from the slots and from the jobs.
     """
     capacity_s, jobs = len(run.held_s) * run.tally.end_s, run.jobs
     away_s = jobs["away_s"] if "away_s" in run.scenario.terms.columns else 0.0

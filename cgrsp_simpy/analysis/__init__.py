@@ -1,1 +1,3 @@
-"""From runs to figures: metrics, statistics, ranks, selection; queueing formulas, and a solver."""
+"""From runs to figures: metrics, statistics, ranks, selection; queueing formulas, and a
+solver.
+"""

@@ -8,22 +8,28 @@ from cgrsp_simpy.model.timeline import Timed, Timeline, timeline_of
 
 
 def queue_length(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
-    """Jobs that wait, as a step function: times in seconds, and the number from each time on."""
+    """Jobs that wait, as a step function: times in seconds, and the number from each
+    time on.
+    """
     visits = timeline_of(run).visits
     never = np.isnan(visits["granted_s"])
-    return step_function(visits["ready_s"], np.where(never, visits["end_s"], visits["granted_s"]))
+    return step_function(
+        visits["ready_s"], np.where(never, visits["end_s"], visits["granted_s"])
+    )
 
 
 def in_system(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
-    """Jobs that wait or are served, as a step function: times in seconds, and the number
-    from each time on.
+    """Jobs that wait or are served, as a step function: times in seconds, and the
+    number from each time on.
     """
     visits = timeline_of(run).visits
     return step_function(visits["ready_s"], visits["end_s"])
 
 
 def step_function(ups: np.ndarray, downs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The times in order, and the number of ups less that of downs from each time on."""
+    """The times in order, and the number of ups less that of downs from each time
+    on.
+    """
     times = np.concatenate([ups, downs])
     changes = np.concatenate([np.ones(len(ups), int), -np.ones(len(downs), int)])
     order = np.argsort(times, kind="stable")
@@ -41,5 +47,8 @@ def littles_law(run: Timed | Timeline) -> tuple[float, float]:
     """
     visits = timeline_of(run).visits
     # thesis Eq. 3.8
-    end_s, response_s = float(visits["end_s"].max()), visits["end_s"] - visits["ready_s"]
-    return time_average(*in_system(run), end_s), len(visits) / end_s * float(response_s.mean())
+    end_s = float(visits["end_s"].max())
+    response_s = visits["end_s"] - visits["ready_s"]
+    return time_average(*in_system(run), end_s), len(visits) / end_s * float(
+        response_s.mean()
+    )

@@ -1,11 +1,11 @@
-"""Queueing formulas: the Erlang family, queues whose customers have patience, and one server
-with preemption.
+"""Queueing formulas: the Erlang family, queues whose customers have patience, and one
+server with preemption.
 
 Pure functions of rates and servers.
 
-Load a = arrival rate / service rate (erlangs); utilisation rho = a / servers. All are vectorised
-over servers, hold for thousands of them, and give infinity, not an error, where a queue has
-no steady state.
+Load a = arrival rate / service rate (erlangs); utilisation rho = a / servers. All are
+vectorised over servers, hold for thousands of them, and give infinity, not an error,
+where a queue has no steady state.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Servers = int | npt.ArrayLike
 def erlang_b(servers: Servers, load: float) -> Floats:
     """Share of customers lost where none may wait (M/G/c/c).
 
-    By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1, which neither overflows nor
-    cancels.
+    By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1, which neither
+    overflows nor cancels.
 
-    servers: number of servers c, >= 0. load: offered load a, arrival rate over service rate, >= 0,
-    erlang. Result: from 0 to 1, of the shape of `servers`. Erlang (1917).
+    servers: number of servers c, >= 0. load: offered load a, arrival rate over service
+    rate, >= 0, erlang. Result: from 0 to 1, of the shape of `servers`. Erlang (1917).
     """
     numbers = _servers(servers, least=0)
     check_number("load", load, least=0)
@@ -57,8 +57,9 @@ def erlang_b(servers: Servers, load: float) -> Floats:
 def erlang_c(servers: Servers, load: float) -> Floats:
     """Share of customers that wait where all have patience (M/M/c).
 
-    servers: number of servers c, >= 1. load: offered load a, arrival rate over service rate, >= 0,
-    erlang. Result: from 0 to 1, of the shape of `servers`; 1 where load >= servers. Erlang (1917).
+    servers: number of servers c, >= 1. load: offered load a, arrival rate over service
+    rate, >= 0, erlang. Result: from 0 to 1, of the shape of `servers`; 1 where load >=
+    servers. Erlang (1917).
     """
     numbers = _servers(servers)
     lost, rho = erlang_b(numbers, load), load / numbers
@@ -69,9 +70,9 @@ def erlang_c(servers: Servers, load: float) -> Floats:
 class Queue:
     """Steady state of a queue, each figure an array over the numbers of servers.
 
-    wait_probability: share of customers that wait, 0 to 1. wait_s: mean wait of all customers, in
-    the unit of 1 / rate; infinite where there is no steady state. utilisation: share of server time
-    in work, 0 to 1.
+    wait_probability: share of customers that wait, 0 to 1. wait_s: mean wait of all
+    customers, in the unit of 1 / rate; infinite where there is no steady state.
+    utilisation: share of server time in work, 0 to 1.
     """
 
     wait_probability: Floats
@@ -86,9 +87,9 @@ class Queue:
 def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
     """M/M/c, first come, first served: W = C(c, a) / (c mu - lambda).
 
-    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0, per the same
-    unit of time. servers: number of servers c, >= 1. Result: its arrays have the shape of
-    `servers`. Gross and Harris, Section 2.3.
+    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0,
+    per the same unit of time. servers: number of servers c, >= 1. Result: its arrays
+    have the shape of `servers`. Gross and Harris, Section 2.3.
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     waiting = erlang_c(numbers, load)
@@ -97,24 +98,32 @@ def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
     return Queue(waiting, wait, np.minimum(1.0, load / numbers))
 
 
-def mgc(arrival_rate: float, service_rate: float, servers: Servers, service_cv: float) -> Queue:
-    """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact for one server.
+def mgc(
+    arrival_rate: float, service_rate: float, servers: Servers, service_cv: float
+) -> Queue:
+    """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact for one
+    server.
 
-    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0, per the same
-    unit of time. servers: number of servers c, >= 1. service_cv: coefficient of variation of the
-    service time, >= 0. Result: its arrays have the shape of `servers`. Lee and Longton (1959).
+    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0,
+    per the same unit of time. servers: number of servers c, >= 1. service_cv:
+    coefficient of variation of the service time, >= 0. Result: its arrays have the
+    shape of `servers`. Lee and Longton (1959).
     """
     check_number("service_cv", service_cv, least=0)
     found = mmc(arrival_rate, service_rate, servers)
-    return Queue(found.wait_probability, found.wait_s * (1 + service_cv**2) / 2, found.utilisation)
+    return Queue(
+        found.wait_probability,
+        found.wait_s * (1 + service_cv**2) / 2,
+        found.utilisation,
+    )
 
 
 def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
     """M/G/1 by Pollaczek and Khinchine: W = rho (1 + cv^2) / (2 (mu - lambda)).
 
-    arrival_rate: lambda, > 0, per unit of time. service_rate: mu, > 0, per the same unit of time.
-    service_cv: coefficient of variation of the service time, >= 0. Result: its arrays have no
-    dimension.
+    arrival_rate: lambda, > 0, per unit of time. service_rate: mu, > 0, per the same
+    unit of time. service_cv: coefficient of variation of the service time, >= 0.
+    Result: its arrays have no dimension.
     """
     return mgc(arrival_rate, service_rate, 1, service_cv)
 
@@ -123,9 +132,9 @@ def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
 class Patience(Queue):
     """A queue whose customers leave after a wait.
 
-    wait_probability: share of customers that wait, 0 to 1. wait_s: mean wait of all customers,
-    those that leave included, in the unit of 1 / rate. utilisation: share of server time in work, 0
-    to 1. left: share of customers that leave, 0 to 1.
+    wait_probability: share of customers that wait, 0 to 1. wait_s: mean wait of all
+    customers, those that leave included, in the unit of 1 / rate. utilisation: share of
+    server time in work, 0 to 1. left: share of customers that leave, 0 to 1.
     """
 
     left: Floats
@@ -134,17 +143,18 @@ class Patience(Queue):
 def mmc_patience(
     arrival_rate: float, service_rate: float, servers: Servers, patience_s: float
 ) -> Patience:
-    """M/M/c whose customers leave after a wait of patience_s (M/M/c+D), exactly; it has a steady
-    state at every load.
+    """M/M/c whose customers leave after a wait of patience_s (M/M/c+D), exactly; it has
+    a steady state at every load.
 
     With d = lambda - c mu, J = integral of e^(d x) from 0 to b, + e^(d b) / (c mu), and
-    E = 1 / B(c - 1, a): P(wait) = lambda J / (E + lambda J), P(left) = (1 + d J) / (E + lambda J),
-    where 1 + d J = e^(d b) lambda / (c mu).
+    E = 1 / B(c - 1, a): P(wait) = lambda J / (E + lambda J), P(left) = (1 + d J) / (E +
+    lambda J), where 1 + d J = e^(d b) lambda / (c mu).
 
-    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0, per the same
-    unit of time. servers: number of servers c, >= 1. patience_s: b, the wait after which a customer
-    leaves, >= 0, in the unit of 1 / rate. Result: its arrays have the shape of `servers`. Zeltyn
-    and Mandelbaum (2005), Queueing Systems 51, 361-402; Baccelli and Hebuterne (1981).
+    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0,
+    per the same unit of time. servers: number of servers c, >= 1. patience_s: b, the
+    wait after which a customer leaves, >= 0, in the unit of 1 / rate. Result: its
+    arrays have the shape of `servers`. Zeltyn and Mandelbaum (2005), Queueing Systems
+    51, 361-402; Baccelli and Hebuterne (1981).
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     check_number("patience_s", patience_s, least=0)
@@ -155,7 +165,8 @@ def mmc_patience(
     end = np.exp(np.minimum(d, 0.0) * b)  # e^(d b), scaled
     area, moment = _integrals(d, b, scale)
     j = area + end / capacity
-    with np.errstate(divide="ignore", over="ignore"):  # so many servers that nobody ever waits
+    # so many servers that nobody ever waits
+    with np.errstate(divide="ignore", over="ignore"):
         total = scale / erlang_b(numbers - 1, load) + arrival_rate * j
     left = end * arrival_rate / capacity / total
     wait = arrival_rate / total * (moment + b * end / capacity)
@@ -171,32 +182,40 @@ def mg1_preemptive(
     With s(k) the load of classes 1 to k: T(k) = E S_k / (1 - s(k-1))
     + sum over i <= k of lambda_i E S_i^2 / (2 (1 - s(k-1)) (1 - s(k))).
 
-    arrival_rates, mean_s, square_s2: of each class, the first before all others: its arrival rate,
-    and mean and second moment of its service time. Result: from arrival to departure; infinite
-    where there is no steady state. Raises InputError for arrays of different lengths, or a value
-    that is not allowed. L. Kleinrock, Queueing Systems, volume 2, 1976, Section 3.4.
+    arrival_rates, mean_s, square_s2: of each class, the first before all others: its
+    arrival rate, and mean and second moment of its service time. Result: from arrival
+    to departure; infinite where there is no steady state. Raises InputError for arrays
+    of different lengths, or a value that is not allowed. L. Kleinrock, Queueing
+    Systems, volume 2, 1976, Section 3.4.
     """
     rates, means, squares = _columns(
         arrival_rates=arrival_rates, mean_s=mean_s, square_s2=square_s2
     )
     loads = np.cumsum(rates * means)
     before, residual = loads - rates * means, np.cumsum(rates * squares) / 2
-    return _where_stable(loads, means / _spare(before) + residual / _spare(before) / _spare(loads))
+    return _where_stable(
+        loads, means / _spare(before) + residual / _spare(before) / _spare(loads)
+    )
 
 
-def mg1_srpt(arrival_rate: float, times_s: npt.ArrayLike, shares: npt.ArrayLike) -> Floats:
-    """Mean response times in M/G/1 where the job of shortest remaining time runs, by service time;
-    equal jobs first come, first served.
+def mg1_srpt(
+    arrival_rate: float, times_s: npt.ArrayLike, shares: npt.ArrayLike
+) -> Floats:
+    """Mean response times in M/G/1 where the job of shortest remaining time runs, by
+    service time; equal jobs first come, first served.
 
-    With F(x) the share of jobs up to x, l(x) the load of those and m(x) the mean of their squares
-    times F(x): T(x) = lambda (m(x) + x^2 (1 - F(x))) / (2 (1 - l(x)) (1 - l(x-)))
-    + integral from 0 to x of dt / (1 - l(t)).
+    With F(x) the share of jobs up to x, l(x) the load of those and m(x) the mean of
+    their squares times F(x):
 
-    arrival_rate: jobs per second, > 0. times_s, shares: the service times that there are, rising,
-    in seconds, and the share of jobs of each. Result: from arrival to departure, in seconds;
-    infinite where there is no steady state. Raises InputError for arrays of different lengths, or a
-    value that is not allowed. L. E. Schrage and L. W. Miller, The queue M/G/1 with the shortest
-    remaining processing time discipline, Operations Research 14 (1966), 670-684.
+        T(x) = lambda (m(x) + x^2 (1 - F(x))) / (2 (1 - l(x)) (1 - l(x-)))
+               + integral from 0 to x of dt / (1 - l(t)).
+
+    arrival_rate: jobs per second, > 0. times_s, shares: the service times that there
+    are, rising, in seconds, and the share of jobs of each. Result: from arrival to
+    departure, in seconds; infinite where there is no steady state. Raises InputError
+    for arrays of different lengths, or a value that is not allowed. L. E. Schrage and
+    L. W. Miller, The queue M/G/1 with the shortest remaining processing time
+    discipline, Operations Research 14 (1966), 670-684.
     """
     check_number("arrival_rate", arrival_rate, above=0)
     times, parts = _columns(times_s=times_s, shares=shares)
@@ -214,13 +233,15 @@ def mg1_ps(arrival_rate: float, mean_s: float, times_s: npt.ArrayLike) -> Floats
     """Mean response times in M/G/1 where all jobs share the server, by service time:
     T(x) = x / (1 - rho), whatever the law of the service times.
 
-    arrival_rate, mean_s: jobs per second, and the mean service time in seconds, both > 0. times_s:
-    service times, seconds. Result: from arrival to departure, in seconds; infinite where there is
-    no steady state. L. Kleinrock, Queueing Systems, volume 2, 1976, Section 4.4.
+    arrival_rate, mean_s: jobs per second, and the mean service time in seconds, both >
+    0. times_s: service times, seconds. Result: from arrival to departure, in seconds;
+    infinite where there is no steady state. L. Kleinrock, Queueing Systems, volume 2,
+    1976, Section 4.4.
     """
     check_number("arrival_rate", arrival_rate, above=0)
     check_number("mean_s", mean_s, above=0)
-    load, times = np.asarray(arrival_rate * mean_s, np.float64), np.asarray(times_s, np.float64)
+    load = np.asarray(arrival_rate * mean_s, np.float64)
+    times = np.asarray(times_s, np.float64)
     good = bool(np.all(np.isfinite(times) & (times >= 0)))
     require(good, "times_s", times_s, "finite numbers >= 0")
     return _where_stable(load, times / _spare(load))
@@ -237,16 +258,20 @@ def _where_stable(load: Floats, found: Floats) -> Floats:
 
 def _columns(**columns: npt.ArrayLike) -> list[Floats]:
     """Arrays of the same length, of numbers >= 0."""
-    arrays = [np.atleast_1d(np.asarray(column, np.float64)) for column in columns.values()]
+    arrays = [
+        np.atleast_1d(np.asarray(column, np.float64)) for column in columns.values()
+    ]
     for (name, column), array in zip(columns.items(), arrays):
-        good = array.shape == arrays[0].shape and bool(np.all(np.isfinite(array) & (array >= 0)))
+        good = array.shape == arrays[0].shape and bool(
+            np.all(np.isfinite(array) & (array >= 0))
+        )
         require(good, name, column, f"as many numbers >= 0 as {next(iter(columns))}")
     return arrays
 
 
 def _integrals(d: Floats, b: float, scale: Floats) -> tuple[Floats, Floats]:
-    """Integrals from 0 to b of e^(d x) and of x e^(d x), scaled; by series where d b is small,
-    as 0 / 0 is near.
+    """Integrals from 0 to b of e^(d x) and of x e^(d x), scaled; by series where d b is
+    small, as 0 / 0 is near.
     """
     y = d * b
     near = np.abs(y) < 1e-4
@@ -259,7 +284,9 @@ def _integrals(d: Floats, b: float, scale: Floats) -> tuple[Floats, Floats]:
     return area, moment
 
 
-def _rates(arrival_rate: float, service_rate: float, servers: Servers) -> tuple[Ints, float]:
+def _rates(
+    arrival_rate: float, service_rate: float, servers: Servers
+) -> tuple[Ints, float]:
     check_number("arrival_rate", arrival_rate, above=0)
     check_number("service_rate", service_rate, above=0)
     return _servers(servers), arrival_rate / service_rate
@@ -270,6 +297,9 @@ def _servers(servers: Any, least: int = 1) -> Ints:
     numbers = np.asarray(servers)
     whole = numbers.dtype.kind in "iu" or bool(np.all(numbers == np.floor(numbers)))
     require(
-        whole and bool(np.all(numbers >= least)), "servers", servers, f"whole numbers >= {least}"
+        whole and bool(np.all(numbers >= least)),
+        "servers",
+        servers,
+        f"whole numbers >= {least}",
     )
     return numbers.astype(np.int64)

@@ -1,4 +1,5 @@
-"""Treatments compared by their ranks in blocks: Friedman's test and Nemenyi's critical difference.
+"""Treatments compared by their ranks in blocks: Friedman's test and Nemenyi's critical
+difference.
 
 Source: Demsar (2006), "Statistical comparisons of classifiers over multiple data sets",
 JMLR 7, 1-30.
@@ -18,10 +19,12 @@ from cgrsp_simpy.model.checks import require
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Ranks of k treatments in n blocks; 1 is the least value, ties share their mean rank.
+    """Ranks of k treatments in n blocks; 1 is the least value, ties share their mean
+    rank.
 
-    mean: mean rank of each treatment, shape (k,). statistic, p: Friedman's chi-square, corrected
-    for ties, and its p-value. critical_difference: of mean ranks, at the level 0.05.
+    mean: mean rank of each treatment, shape (k,). statistic, p: Friedman's chi-square,
+    corrected for ties, and its p-value. critical_difference: of mean ranks, at the
+    level 0.05.
     """
 
     mean: Floats
@@ -45,7 +48,9 @@ def rank_test(values: npt.ArrayLike) -> Ranks:
     blocks, treatments = table.shape
     mean = stats.rankdata(table, axis=1).mean(axis=0)
     constant = (table == table[:, :1]).all()
-    statistic, p = (0.0, 1.0) if constant else map(float, stats.friedmanchisquare(*table.T))
+    statistic, p = (
+        (0.0, 1.0) if constant else map(float, stats.friedmanchisquare(*table.T))
+    )
     return Ranks(mean, statistic, p, critical_difference(treatments, blocks))
 
 
@@ -53,8 +58,8 @@ def critical_difference(treatments: int, blocks: int) -> float:
     """Mean ranks that are further apart than this differ at the level 0.05:
     q sqrt(k (k + 1) / (6 n)).
 
-    q is the quantile of the studentized range, with infinite degrees of freedom, over the
-    square root of 2.
+    q is the quantile of the studentized range, with infinite degrees of freedom, over
+    the square root of 2.
     """
     q = stats.studentized_range.ppf(0.95, treatments, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(treatments * (treatments + 1) / (6 * blocks)))

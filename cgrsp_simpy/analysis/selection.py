@@ -1,5 +1,5 @@
-"""Selection of the best of several systems, with a promised chance of being right: Kim and
-Nelson's sequential procedure.
+"""Selection of the best of several systems, with a promised chance of being right: Kim
+and Nelson's sequential procedure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
+from cgrsp_simpy.model.checks import (
+    check_number,
+    check_one_of,
+    check_whole,
+    entries_of,
+    require,
+)
 from cgrsp_simpy.model.table import aligned
 
 Observe = Callable[[str, int], float]
@@ -21,8 +27,8 @@ Observe = Callable[[str, int], float]
 class Selection:
     """Which system was selected, and what it took.
 
-    best: the system. means: system -> mean of its observations, in their unit. observations: system
-    -> how many were taken before it was left out, or selected.
+    best: the system. means: system -> mean of its observations, in their unit.
+    observations: system -> how many were taken before it was left out, or selected.
     """
 
     best: str
@@ -46,27 +52,30 @@ def kim_nelson(
     first: int = 20,
     better: str = "less",
 ) -> Selection:
-    """Select the system of the best mean, by the procedure of Kim and Nelson with c = 1.
+    """Select the system of the best mean, by the procedure of Kim and Nelson with c =
+    1.
 
-    Where the best is better than each other by the indifference at least, it is selected with the
-    chance `confidence` or more, if observations are normal and those of different replications
-    independent. Systems may share the random numbers of a replication (common random numbers).
+    Where the best is better than each other by the indifference at least, it is
+    selected with the chance `confidence` or more, if observations are normal and those
+    of different replications independent. Systems may share the random numbers of a
+    replication (common random numbers).
 
-    All systems have `first` observations, of which the variances of the differences of pairs are
-    estimated. Then a system is left out as soon as its mean of n is worse than another's by more
-    than max(0, (delta / 2 n) (h^2 S^2 / delta^2 - n)), with S^2 of the pair, h^2 = 2 eta (first -
-    1) and eta = ((2 (1 - confidence) / (systems - 1))^(-2 / (first - 1)) - 1) / 2; the others have
-    one observation more.
+    All systems have `first` observations, of which the variances of the differences of
+    pairs are estimated. Then a system is left out as soon as its mean of n is worse
+    than another's by more than max(0, (delta / 2 n) (h^2 S^2 / delta^2 - n)), with S^2
+    of the pair, h^2 = 2 eta (first - 1) and eta = ((2 (1 - confidence) / (systems -
+    1))^(-2 / (first - 1)) - 1) / 2; the others have one observation more.
 
     Parameters
     ----------
     observe : callable
-        Takes the name of a system and the index of a replication, from 0 on, and returns
-        the observation.
+        Takes the name of a system and the index of a replication, from 0 on, and
+        returns the observation.
     systems : sequence of str
         Two or more names.
     indifference : float
-        delta, the least difference worth detecting, > 0, in the unit of the observations.
+        delta, the least difference worth detecting, > 0, in the unit of the
+        observations.
     confidence : float
         Promised chance of correct selection, above 1 / systems and below 1.
     first : int
@@ -86,11 +95,17 @@ def kim_nelson(
 
     References
     ----------
-    S.-H. Kim and B. L. Nelson, A fully sequential procedure for indifference-zone selection in
-    simulation, ACM Transactions on Modeling and Computer Simulation 11 (2001), 251-273.
+    S.-H. Kim and B. L. Nelson, A fully sequential procedure for indifference-zone
+    selection in simulation, ACM Transactions on Modeling and Computer Simulation 11
+    (2001), 251-273.
     """
     names = entries_of("systems", systems, "a list of names")
-    require(len(set(names)) == len(names) >= 2, "systems", names, "two or more names that differ")
+    require(
+        len(set(names)) == len(names) >= 2,
+        "systems",
+        names,
+        "two or more names that differ",
+    )
     check_number("indifference", indifference, above=0)
     check_number("confidence", confidence, above=1 / len(names))
     require(confidence < 1, "confidence", confidence, "a number below 1")
@@ -103,13 +118,17 @@ def kim_nelson(
         check_number(f"observation {replication} of {names[system]}", value)
         return sign * value
 
-    start = np.array([[seen(system, n) for n in range(first)] for system in range(len(names))])
+    start = np.array(
+        [[seen(system, n) for n in range(first)] for system in range(len(names))]
+    )
     reach = _reach(start, indifference, confidence)
     sums, taken = start.sum(axis=1), np.full(len(names), first)
     left, n = np.arange(len(names)), first
     while len(left) > 1 and n <= math.floor(reach.max()):
         means = sums[left] / n
-        allowed = indifference / (2 * n) * np.maximum(0.0, reach[np.ix_(left, left)] - n)
+        allowed = (
+            indifference / (2 * n) * np.maximum(0.0, reach[np.ix_(left, left)] - n)
+        )
         left = left[np.all(means[:, None] >= means - allowed, axis=1)]
         if len(left) > 1:
             sums[left] += [seen(int(system), n) for system in left]
@@ -121,7 +140,9 @@ def kim_nelson(
 
 
 def _reach(start: np.ndarray, indifference: float, confidence: float) -> np.ndarray:
-    """h^2 S^2 / delta^2 of each pair, in observations: beyond it no distance is allowed."""
+    """h^2 S^2 / delta^2 of each pair, in observations: beyond it no distance is
+    allowed.
+    """
     systems, first = start.shape
     eta = ((2 * (1 - confidence) / (systems - 1)) ** (-2 / (first - 1)) - 1) / 2
     variances = (start[:, None] - start).var(axis=2, ddof=1)

@@ -1,5 +1,5 @@
-"""HiGHS as SciPy calls it (`scipy.optimize.milp`, `linprog`): a second try where it fails, and
-never a failure without a word.
+"""HiGHS as SciPy calls it (`scipy.optimize.milp`, `linprog`): a second try where it
+fails, and never a failure without a word.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ class SolverError(RuntimeError):
 def tried_twice(
     solve: Callable[[bool], scipy.optimize.OptimizeResult],
 ) -> scipy.optimize.OptimizeResult:
-    """The answer of a solver that is told whether to presolve; its status tells whether it is one.
+    """The answer of a solver that is told whether to presolve; its status tells whether
+    it is one.
 
-    With its presolve HiGHS fails on some programs (status 4, "Solve error") that it solves without.
+    With its presolve HiGHS fails on some programs (status 4, "Solve error") that it
+    solves without.
     """
     found = solve(True)
     return found if found.status in (SOLVED, LIMIT) else solve(False)

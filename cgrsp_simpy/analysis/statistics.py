@@ -1,14 +1,15 @@
-"""Intervals, paired tests and effect sizes over independent replications, and what one long run
-needs to give them.
+"""Intervals, paired tests and effect sizes over independent replications, and what one
+long run needs to give them.
 
-NaN stands for a value that is missing, such as a figure of a run that failed. It is left out,
-`n` counts what was used, and no function makes a number of it. Where order matters, in a series,
-it is refused.
+NaN stands for a value that is missing, such as a figure of a run that failed. It is
+left out, `n` counts what was used, and no function makes a number of it. Where order
+matters, in a series, it is refused.
 
-With every supported version of NumPy and SciPy, Wilcoxon's p of up to 50 differences, Holm's
-adjustment and the counts are the same to the bit. Means, Student's t and its p, effect sizes and
-the normal law of Wilcoxon's test are the same to 1e-12 of themselves. Half widths are to 1e-10: the
-quantiles of Student's t in SciPy 1.13 have no more digits. Bootstrap intervals are SciPy's own.
+With every supported version of NumPy and SciPy, Wilcoxon's p of up to 50 differences,
+Holm's adjustment and the counts are the same to the bit. Means, Student's t and its p,
+effect sizes and the normal law of Wilcoxon's test are the same to 1e-12 of themselves.
+Half widths are to 1e-10: the quantiles of Student's t in SciPy 1.13 have no more
+digits. Bootstrap intervals are SciPy's own.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole, refuse, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_number,
+    check_whole,
+    refuse,
+    require,
+)
 from cgrsp_simpy.model.streams import stream
 
 __all__ = [
@@ -44,7 +51,8 @@ __all__ = [
 
 
 Values = Sequence[float] | np.ndarray
-# numbers that differ by less than this share of themselves differ by floating point alone
+# numbers that differ by less than this share of themselves differ by floating point
+# alone
 ROUNDING = 2.0**-40
 FEW_PAIRS = 5
 EXACT_PAIRS = 50  # up to so many differences Wilcoxon's test is exact
@@ -57,13 +65,13 @@ DRAWS_AT_ONCE = 1_000_000
 
 @dataclass(frozen=True)
 class Mean:
-    """A sample mean with its confidence interval; mean, low, high and sd have the unit of the
-    values.
+    """A sample mean with its confidence interval; mean, low, high and sd have the unit
+    of the values.
 
-    mean: NaN for no values. low, high: bounds of the interval; NaN for fewer than two values. n:
-    number of values used. p: two-sided p-value of the mean being 0 by Student's t; NaN for fewer
-    than two values. sd: sample standard deviation (n - 1 below the line); NaN for fewer than two
-    values.
+    mean: NaN for no values. low, high: bounds of the interval; NaN for fewer than two
+    values. n: number of values used. p: two-sided p-value of the mean being 0 by
+    Student's t; NaN for fewer than two values. sd: sample standard deviation (n - 1
+    below the line); NaN for fewer than two values.
     """
 
     mean: float
@@ -82,12 +90,12 @@ class Mean:
 def mean(values: Values, confidence: float = 0.95, in_order: bool = False) -> Mean:
     """Mean and interval x-bar +- t* s / sqrt(n).
 
-    values: NaN is left out. confidence: of the interval, between 0 and 1. in_order: whether the
-    values follow each other and each may be correlated with the next, as means of batches or of
-    days; then n is n times their `worth`, in the interval and in p, as are the degrees of freedom.
-    Result: in the unit of the values. All NaN gives n = 0 and NaN throughout; an infinite value
-    gives an infinite mean and no interval. Raises InputError for another confidence. Thesis Section
-    5.1.3.
+    values: NaN is left out. confidence: of the interval, between 0 and 1. in_order:
+    whether the values follow each other and each may be correlated with the next, as
+    means of batches or of days; then n is n times their `worth`, in the interval and in
+    p, as are the degrees of freedom. Result: in the unit of the values. All NaN gives n
+    = 0 and NaN throughout; an infinite value gives an infinite mean and no interval.
+    Raises InputError for another confidence. Thesis Section 5.1.3.
     """
     _check_confidence(confidence)
     x = _known(values)
@@ -97,18 +105,22 @@ def mean(values: Values, confidence: float = 0.95, in_order: bool = False) -> Me
     share = worth(x) if in_order else 1.0
     freedom, error = max((n - 1) * share, 1.0), sd / math.sqrt(n * share)
     half = _half_width(sd, n * share, confidence, freedom)
-    return Mean(centre, centre - half, centre + half, n, _p_value(centre, error, freedom), sd)
+    return Mean(
+        centre, centre - half, centre + half, n, _p_value(centre, error, freedom), sd
+    )
 
 
 def worth(values: Values) -> float:
-    """How many independent values each of those is worth that follow each other: (1 - r) / (1 + r),
-    as of a first-order autoregression.
+    """How many independent values each of those is worth that follow each other: (1 -
+    r) / (1 + r), as of a first-order autoregression.
 
-    The correlation r of each with the next is estimated without the bias of -(1 + 4 r) / n that so
-    few values bring, and kept from 0 to 0.9: beyond, they are too few for any interval.
+    The correlation r of each with the next is estimated without the bias of -(1 + 4 r)
+    / n that so few values bring, and kept from 0 to 0.9: beyond, they are too few for
+    any interval.
 
-    values: in order; NaN is left out. Result: at most 1; 1 where they do not vary. Law, Simulation
-    Modeling and Analysis, Section 9.5.3; Kendall, Biometrika 41 (1954) 403-404.
+    values: in order; NaN is left out. Result: at most 1; 1 where they do not vary. Law,
+    Simulation Modeling and Analysis, Section 9.5.3; Kendall, Biometrika 41 (1954)
+    403-404.
     """
     x = _known(values)
     centre, sd = _moments(x)
@@ -121,14 +133,17 @@ def worth(values: Values) -> float:
 
 
 def cluster_means(values: Values, clusters: Sequence[int]) -> list[float]:
-    """The means of values that belong together, as runs that begin on one day of a record.
+    """The means of values that belong together, as runs that begin on one day of a
+    record.
 
-    values: NaN is left out. clusters: of each value, the number of the cluster that it belongs to.
-    Result: one a cluster, in the order of their numbers; NaN for one without a value.
+    values: NaN is left out. clusters: of each value, the number of the cluster that it
+    belongs to. Result: one a cluster, in the order of their numbers; NaN for one
+    without a value.
     """
     x, owners = _array(values), sorted(set(clusters))
     return [
-        mean([value for value, owner in zip(x, clusters) if owner == own]).mean for own in owners
+        mean([value for value, owner in zip(x, clusters) if owner == own]).mean
+        for own in owners
     ]
 
 
@@ -153,12 +168,14 @@ def _known(values: Values) -> np.ndarray:
 
 def _refuse(name: str, x: np.ndarray, bad: np.ndarray, allowed: str) -> None:
     """Raise InputError for the first number that is bad."""
-    refuse(bad, lambda index: f"{name}[{index}](={float(x[index])!r}) must be {allowed}")
+    refuse(
+        bad, lambda index: f"{name}[{index}](={float(x[index])!r}) must be {allowed}"
+    )
 
 
 def _moments(x: np.ndarray) -> tuple[float, float]:
-    """Mean and sample standard deviation; the latter 0, not some 1e-17, where values differ by
-    rounding alone.
+    """Mean and sample standard deviation; the latter 0, not some 1e-17, where values
+    differ by rounding alone.
     """
     if len(x) < 2:
         return (float(x[0]) if len(x) else math.nan), math.nan
@@ -168,8 +185,12 @@ def _moments(x: np.ndarray) -> tuple[float, float]:
         return float(x.mean()), float(x.std(ddof=1))
 
 
-def _half_width(sd: float, n: float, confidence: float, freedom: float | None = None) -> float:
-    t = scipy.special.stdtrit(n - 1 if freedom is None else freedom, 0.5 + confidence / 2)
+def _half_width(
+    sd: float, n: float, confidence: float, freedom: float | None = None
+) -> float:
+    t = scipy.special.stdtrit(
+        n - 1 if freedom is None else freedom, 0.5 + confidence / 2
+    )
     return float(t) * sd / math.sqrt(n)
 
 
@@ -191,13 +212,15 @@ def _p_value(centre: float, error: float, freedom: float) -> float:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Tests of values against a reference, matched one by one; NaN where a number does not exist.
+    """Tests of values against a reference, matched one by one; NaN where a number does
+    not exist.
 
-    n: pairs used. difference: mean of values - reference, in their unit. t, p: paired t-test,
-    two-sided. wilcoxon_p: Wilcoxon's signed-rank test, two-sided, without the differences that are
-    0, ties at the mean of their ranks; exact for up to 50 others, by the normal law for more. d,
-    d_paired: effect sizes, as `cohens_d` and `cohens_d_paired`. note: why the tests should not be
-    trusted, "" if nothing speaks against them.
+    n: pairs used. difference: mean of values - reference, in their unit. t, p: paired
+    t-test, two-sided. wilcoxon_p: Wilcoxon's signed-rank test, two-sided, without the
+    differences that are 0, ties at the mean of their ranks; exact for up to 50 others,
+    by the normal law for more. d, d_paired: effect sizes, as `cohens_d` and
+    `cohens_d_paired`. note: why the tests should not be trusted, "" if nothing speaks
+    against them.
     """
 
     n: int
@@ -213,24 +236,27 @@ class PairedTest:
 def paired_difference(
     values: Values, reference: Values, confidence: float = 0.95, in_order: bool = False
 ) -> Mean:
-    """Mean of values - reference, matched one by one, with interval and p-value (paired t-test).
+    """Mean of values - reference, matched one by one, with interval and p-value (paired
+    t-test).
 
-    values, reference: equally many, in one unit; pairs with a NaN are left out. confidence,
-    in_order: as of `mean`. Result: in the unit of the values. Raises InputError for unequal
-    lengths, or another confidence. Thesis Section 5.1.3.
+    values, reference: equally many, in one unit; pairs with a NaN are left out.
+    confidence, in_order: as of `mean`. Result: in the unit of the values. Raises
+    InputError for unequal lengths, or another confidence. Thesis Section 5.1.3.
     """
     _, _, differences, _ = _pairs(values, reference)
     return mean(differences, confidence, in_order)
 
 
-def paired_test(values: Values, reference: Values, in_order: bool = False) -> PairedTest:
+def paired_test(
+    values: Values, reference: Values, in_order: bool = False
+) -> PairedTest:
     """Paired t-test with Wilcoxon's signed-rank test as backup, and effect sizes.
 
-    values, reference: equally many, in one unit; pairs with a NaN are left out, as are two
-    infinities that have no difference. in_order: as of `mean`; then there is no signed-rank test,
-    whose pairs are independent. Result: all differences 0: t NaN, both p 1. All equal otherwise: t
-    infinite, p 0. Fewer than two pairs: the difference alone. Raises InputError for unequal
-    lengths. Thesis Section 5.1.3.
+    values, reference: equally many, in one unit; pairs with a NaN are left out, as are
+    two infinities that have no difference. in_order: as of `mean`; then there is no
+    signed-rank test, whose pairs are independent. Result: all differences 0: t NaN,
+    both p 1. All equal otherwise: t infinite, p 0. Fewer than two pairs: the difference
+    alone. Raises InputError for unequal lengths. Thesis Section 5.1.3.
     """
     x, y, differences, rounding = _pairs(values, reference)
     found = mean(differences, in_order=in_order)
@@ -250,14 +276,14 @@ def paired_test(values: Values, reference: Values, in_order: bool = False) -> Pa
 def _pairs(
     values: Values, reference: Values
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The matched values of which a difference exists, the differences, free of what rounding adds
-    to them, and its size.
+    """The matched values of which a difference exists, the differences, free of what
+    rounding adds to them, and its size.
     """
     x, y = _array(values), _array(reference, "reference")
     if len(x) != len(y):
         raise InputError(
-            f"values have {len(x)} entries and reference has {len(y)}, but they are matched"
-            " one by one"
+            f"values have {len(x)} entries and reference has {len(y)}, but they are"
+            " matched one by one"
         )
     with np.errstate(invalid="ignore", over="ignore"):  # two infinities
         differences = x - y
@@ -267,8 +293,8 @@ def _pairs(
 
 
 def _unrounded(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Differences that are 0, or equal to each other, but for rounding made so: 0.3 - (0.1 + 0.2)
-    is no difference.
+    """Differences that are 0, or equal to each other, but for rounding made so: 0.3 -
+    (0.1 + 0.2) is no difference.
     """
     exact = np.where(np.abs(differences) < rounding, 0.0, differences)
     if len(exact) == 0:
@@ -280,13 +306,14 @@ def _unrounded(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
 
 
 def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
-    """Wilcoxon's signed-rank test, two-sided, against signs that are tossed independently
-    given the ranks.
+    """Wilcoxon's signed-rank test, two-sided, against signs that are tossed
+    independently given the ranks.
 
-    Differences of 0 are left out, and equal magnitudes share the mean of their ranks. Up to
-    EXACT_PAIRS differences the distribution of the sum of positive ranks is exact; beyond, it is
-    normal with the mean and variance of that sum (ties are in the variance), without correction for
-    continuity. Source: Wilcoxon (1945), Biometrics Bulletin 1, 80-83.
+    Differences of 0 are left out, and equal magnitudes share the mean of their ranks.
+    Up to EXACT_PAIRS differences the distribution of the sum of positive ranks is
+    exact; beyond, it is normal with the mean and variance of that sum (ties are in the
+    variance), without correction for continuity. Source: Wilcoxon (1945), Biometrics
+    Bulletin 1, 80-83.
     """
     if len(differences) < 2:
         return math.nan
@@ -294,7 +321,9 @@ def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
     ranks2 = _doubled_ranks(np.abs(differences[left]), rounding[left])
     positive2, most2 = int(ranks2[differences[left] > 0].sum()), int(ranks2.sum())
     if len(ranks2) > EXACT_PAIRS:
-        z = (positive2 - most2 / 2) / math.sqrt(float(np.square(ranks2.astype(float)).sum()) / 4)
+        z = (positive2 - most2 / 2) / math.sqrt(
+            float(np.square(ranks2.astype(float)).sum()) / 4
+        )
         return math.erfc(abs(z) / math.sqrt(2))
     chances = np.zeros(most2 + 1)  # of each sum of doubled positive ranks
     chances[0] = 1.0
@@ -305,11 +334,12 @@ def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
 
 
 def _doubled_ranks(magnitudes: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Twice the rank of each magnitude, a whole number; those that differ by rounding alone share
-    the mean of their ranks.
+    """Twice the rank of each magnitude, a whole number; those that differ by rounding
+    alone share the mean of their ranks.
     """
     order = np.argsort(magnitudes, kind="stable")
-    known, allowed = magnitudes[order], np.where(np.isinf(magnitudes), 0, rounding)[order]
+    known = magnitudes[order]
+    allowed = np.where(np.isinf(magnitudes), 0, rounding)[order]
     with np.errstate(invalid="ignore"):  # two infinities, which are equal
         apart = np.diff(known) > np.maximum(allowed[1:], allowed[:-1])
     starts = np.flatnonzero(np.append(len(known) > 0, apart))
@@ -339,20 +369,21 @@ def cohens_d(values: Values, reference: Values) -> float:
 
     s_pooled = sqrt(((n1 - 1) s1^2 + (n2 - 1) s2^2) / (n1 + n2 - 2)).
 
-    values, reference: need not be matched, nor equally many; NaN is left out of each. Result: NaN
-    where s_pooled is 0, even if the means differ, and for fewer than two values on either side.
-    Thesis Section 5.1.3.
+    values, reference: need not be matched, nor equally many; NaN is left out of each.
+    Result: NaN where s_pooled is 0, even if the means differ, and for fewer than two
+    values on either side. Thesis Section 5.1.3.
     """
     x, y = _known(values), _known(reference)
     return _ratio(_moments(x)[0] - _moments(y)[0], _pooled_sd(x, y))
 
 
 def cohens_d_paired(values: Values, reference: Values) -> float:
-    """Mean of values - reference over the standard deviation of these differences, without a unit
-    (Cohen's d_z).
+    """Mean of values - reference over the standard deviation of these differences,
+    without a unit (Cohen's d_z).
 
-    values, reference: matched one by one; pairs with a NaN are left out. Result: NaN where all
-    differences are equal, and for fewer than two pairs. Raises InputError for unequal lengths.
+    values, reference: matched one by one; pairs with a NaN are left out. Result: NaN
+    where all differences are equal, and for fewer than two pairs. Raises InputError for
+    unequal lengths.
     """
     found = paired_difference(values, reference)
     return _ratio(found.mean, found.sd)
@@ -374,21 +405,23 @@ def _ratio(difference: float, sd: float) -> float:
 
 
 def holm(p_values: Values) -> list[float]:
-    """Holm's step-down adjusted p-values, in the order given: the k-th least times (m - k + 1),
-    never falling, at most 1.
+    """Holm's step-down adjusted p-values, in the order given: the k-th least times (m -
+    k + 1), never falling, at most 1.
 
-    Rejecting where the adjusted value is below alpha keeps the chance of any false rejection below
-    alpha.
+    Rejecting where the adjusted value is below alpha keeps the chance of any false
+    rejection below alpha.
 
-    p_values: from 0 to 1; m of them are numbers, NaN does not count. Result: of the length of
-    `p_values`; NaN stays NaN. Raises InputError for a value outside 0 to 1. Holm (1979),
-    Scandinavian Journal of Statistics 6, 65-70.
+    p_values: from 0 to 1; m of them are numbers, NaN does not count. Result: of the
+    length of `p_values`; NaN stays NaN. Raises InputError for a value outside 0 to 1.
+    Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
     """
     p = _array(p_values, "p_values")
     _refuse("p_values", p, (p < 0) | (p > 1), "a number from 0 to 1")
     order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]  # NaN sorts last
     adjusted = np.full_like(p, math.nan)
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)))
+    adjusted[order] = np.minimum(
+        1, np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1))
+    )
     return [float(value) for value in adjusted]
 
 
@@ -398,17 +431,18 @@ def holm(p_values: Values) -> list[float]:
 def replications_needed(
     values: Values, relative_half_width: float, confidence: float = 0.95
 ) -> int:
-    """The least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|, where t* has n - 1
-    degrees of freedom.
+    """The least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|, where t* has
+    n - 1 degrees of freedom.
 
-    Mean x-bar and standard deviation s are estimated from the values. For an error relative to the
-    true mean of at most gamma, ask for gamma / (1 + gamma).
+    Mean x-bar and standard deviation s are estimated from the values. For an error
+    relative to the true mean of at most gamma, ask for gamma / (1 + gamma).
 
-    values: of a first few replications; NaN is left out. relative_half_width: wanted half width
-    over |x-bar|, > 0. confidence: of the interval, between 0 and 1. Result: number of replications
-    in all; 2 where s = 0. Raises InputError for fewer than two values, an infinite one, or a mean
-    of 0 with s > 0; a half width or confidence that is not allowed. Law, Simulation Modeling and
-    Analysis, Section 9.4.1, with the width relative to x-bar.
+    values: of a first few replications; NaN is left out. relative_half_width: wanted
+    half width over |x-bar|, > 0. confidence: of the interval, between 0 and 1. Result:
+    number of replications in all; 2 where s = 0. Raises InputError for fewer than two
+    values, an infinite one, or a mean of 0 with s > 0; a half width or confidence that
+    is not allowed. Law, Simulation Modeling and Analysis, Section 9.4.1, with the width
+    relative to x-bar.
     """
     check_number("relative_half_width", relative_half_width, above=0)
     _check_confidence(confidence)
@@ -420,17 +454,21 @@ def replications_needed(
     centre, sd = _moments(x)
     if sd > 0 and abs(centre) < ROUNDING * sd:
         raise InputError(
-            "no half width is small relative to the mean of the values: the mean is zero"
+            "no half width is small relative to the mean of the values: the mean is"
+            " zero"
         )
     allowed = relative_half_width * abs(centre)
-    # least is not enough; most is, once doubled often enough, as the half width falls with n
+    # least is not enough; most is, once doubled often enough, as the half width falls
+    # with n
     least, most = 1, 2
     while not _half_width(sd, most, confidence) <= allowed:
         least, most = most, 2 * most
     while most - least > 1:
         middle = (least + most) // 2
         least, most = (
-            (least, middle) if _half_width(sd, middle, confidence) <= allowed else (middle, most)
+            (least, middle)
+            if _half_width(sd, middle, confidence) <= allowed
+            else (middle, most)
         )
     return most
 
@@ -439,17 +477,18 @@ def replications_needed(
 
 
 def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> Mean:
-    """Mean of a stationary series, with an interval from the means of equally long batches that
-    follow each other.
+    """Mean of a stationary series, with an interval from the means of equally long
+    batches that follow each other.
 
-    Batches much longer than the correlation lasts are almost independent, as neighbouring
-    observations are not.
+    Batches much longer than the correlation lasts are almost independent, as
+    neighbouring observations are not.
 
-    series: observations in order. The first len(series) % batches are left out, those nearest to a
-    start. batches: number of batches, >= 2. confidence: of the interval, between 0 and 1. Result:
-    in the unit of the series; n, p and sd are those of the batch means. Raises InputError for fewer
-    than two batches or two observations a batch, a series with NaN or infinity, or a confidence
-    outside 0 to 1. Law, Simulation Modeling and Analysis, Section 9.5.3.
+    series: observations in order. The first len(series) % batches are left out, those
+    nearest to a start. batches: number of batches, >= 2. confidence: of the interval,
+    between 0 and 1. Result: in the unit of the series; n, p and sd are those of the
+    batch means. Raises InputError for fewer than two batches or two observations a
+    batch, a series with NaN or infinity, or a confidence outside 0 to 1. Law,
+    Simulation Modeling and Analysis, Section 9.5.3.
     """
     check_whole("batches", batches, least=2)
     x = _series(series, 2 * batches)
@@ -457,20 +496,23 @@ def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> 
 
 
 def mser5(series: Values) -> int:
-    """How many observations to delete from the start of a series, as its transient, by the MSER-5
-    rule.
+    """How many observations to delete from the start of a series, as its transient, by
+    the MSER-5 rule.
 
-    Of the m means of batches of five, the first d < m / 2 are deleted, for the d with the least
-    marginal standard error: sum of squares about the mean of the rest / (m - d)^2.
+    Of the m means of batches of five, the first d < m / 2 are deleted, for the d with
+    the least marginal standard error: sum of squares about the mean of the rest / (m -
+    d)^2.
 
-    series: observations in order, at least 10. A last batch that is not full has no say. Result: a
-    multiple of 5. An answer near half of the series says that the series is too short. Raises
-    InputError for fewer than 10 observations, NaN or infinity. White (1997), Simulation 69,
-    323-334; batches of five: White, Cobb and Spratt (2000), Winter Simulation Conference, 755-760.
+    series: observations in order, at least 10. A last batch that is not full has no
+    say. Result: a multiple of 5. An answer near half of the series says that the series
+    is too short. Raises InputError for fewer than 10 observations, NaN or infinity.
+    White (1997), Simulation 69, 323-334; batches of five: White, Cobb and Spratt
+    (2000), Winter Simulation Conference, 755-760.
     """
     x = _series(series, 2 * MSER_BATCH)
     y = x[: len(x) // MSER_BATCH * MSER_BATCH].reshape(-1, MSER_BATCH).mean(axis=1)
-    y = y - np.median(y)  # the sums below lose no digits to a large mean, nor to a large transient
+    # the sums below lose no digits to a large mean, nor to a large transient
+    y = y - np.median(y)
     left = np.arange(len(y), 0, -1)
     squares = _sums_to_end(y**2) - _sums_to_end(y) ** 2 / left
     return MSER_BATCH * int(np.argmin((squares / left**2)[: (len(y) + 1) // 2]))
@@ -484,7 +526,9 @@ def _sums_to_end(y: np.ndarray) -> np.ndarray:
 def _series(series: Values, least: int) -> np.ndarray:
     x = _array(series, "series")
     if len(x) < least:
-        raise InputError(f"series has {len(x)} observations, but at least {least} are needed")
+        raise InputError(
+            f"series has {len(x)} observations, but at least {least} are needed"
+        )
     _refuse("series", x, ~np.isfinite(x), "a finite number")
     return x
 
@@ -495,13 +539,15 @@ def _series(series: Values, least: int) -> np.ndarray:
 def bootstrap_mean(
     values: Values, confidence: float = 0.95, resamples: int = 9999, seed: int = 0
 ) -> Mean:
-    """Mean with a BCa bootstrap interval: for values too few or too skewed for Student's t.
+    """Mean with a BCa bootstrap interval: for values too few or too skewed for
+    Student's t.
 
-    values: NaN is left out. confidence: of the interval, between 0 and 1. resamples: how often the
-    values are drawn again, with replacement, >= 1; too few give rough bounds, or NaN. seed: of the
-    stream "bootstrap", >= 0. Result: in the unit of the values, with p NaN; values that are all
-    equal give low = high = mean. Raises InputError for a confidence outside 0 to 1, no resamples,
-    or a negative seed. Efron (1987), Journal of the American Statistical Association 82, 171-185.
+    values: NaN is left out. confidence: of the interval, between 0 and 1. resamples:
+    how often the values are drawn again, with replacement, >= 1; too few give rough
+    bounds, or NaN. seed: of the stream "bootstrap", >= 0. Result: in the unit of the
+    values, with p NaN; values that are all equal give low = high = mean. Raises
+    InputError for a confidence outside 0 to 1, no resamples, or a negative seed. Efron
+    (1987), Journal of the American Statistical Association 82, 171-185.
     """
     _check_confidence(confidence)
     check_whole("resamples", resamples, least=1)
@@ -509,23 +555,26 @@ def bootstrap_mean(
     x = _known(values)
     centre, sd = _moments(x)
     # sd is 0 or NaN
-    low, high = _bca(x, confidence, resamples, seed) if sd > 0 else (centre + sd, centre + sd)
+    low, high = (
+        _bca(x, confidence, resamples, seed) if sd > 0 else (centre + sd, centre + sd)
+    )
     return Mean(centre, low, high, len(x), sd=sd)
 
 
 def block_bootstrap_mean(values: Values, block: int, confidence: float = 0.95) -> Mean:
-    """Mean of a series with an interval from the circular block bootstrap: for days that follow
-    each other and may be correlated.
+    """Mean of a series with an interval from the circular block bootstrap: for days
+    that follow each other and may be correlated.
 
-    Blocks of so many neighbours, the first being the neighbour of the last, are drawn with
-    replacement. The variance of the mean over such draws is known without drawing; it is corrected
-    for the number of blocks, as a sample variance is, and the interval is Student's with a degree
-    of freedom less than there are blocks.
+    Blocks of so many neighbours, the first being the neighbour of the last, are drawn
+    with replacement. The variance of the mean over such draws is known without drawing;
+    it is corrected for the number of blocks, as a sample variance is, and the interval
+    is Student's with a degree of freedom less than there are blocks.
 
-    values: in order of time, none missing or infinite. block: length of a block, >= 1; at most half
-    of the values. confidence: of the interval, between 0 and 1. Result: in the unit of the values,
-    with p NaN. Raises InputError for a value, block or confidence that is not allowed. Politis and
-    Romano (1992), Exploring the Limits of Bootstrap, 263-270.
+    values: in order of time, none missing or infinite. block: length of a block, >= 1;
+    at most half of the values. confidence: of the interval, between 0 and 1. Result: in
+    the unit of the values, with p NaN. Raises InputError for a value, block or
+    confidence that is not allowed. Politis and Romano (1992), Exploring the Limits of
+    Bootstrap, 263-270.
     """
     _check_confidence(confidence)
     check_whole("block", block, least=1)
@@ -538,10 +587,13 @@ def block_bootstrap_mean(values: Values, block: int, confidence: float = 0.95) -
     return Mean(centre, centre - half, centre + half, len(x), sd=sd)
 
 
-def _bca(x: np.ndarray, confidence: float, resamples: int, seed: int) -> tuple[float, float]:
+def _bca(
+    x: np.ndarray, confidence: float, resamples: int, seed: int
+) -> tuple[float, float]:
     from scipy.stats import bootstrap
 
-    with warnings.catch_warnings(action="ignore"):  # of intervals that do not exist: they are NaN
+    # of intervals that do not exist: they are NaN
+    with warnings.catch_warnings(action="ignore"):
         found = bootstrap(
             (x,),
             np.mean,

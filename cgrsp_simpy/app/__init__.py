@@ -1,7 +1,7 @@
 """The live page of `cgrsp app`: a Streamlit script, main.py, with a function a page.
 
-It needs the extra `app`; nothing outside this room imports Streamlit, and importing this room
-does not.
+It needs the extra `app`; nothing outside this room imports Streamlit, and importing
+this room does not.
 """
 
 from __future__ import annotations

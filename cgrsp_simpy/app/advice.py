@@ -8,7 +8,14 @@ from typing import Any
 
 import streamlit as st
 
-from cgrsp_simpy.app.parts import Progress, estimate, plain, policies_of, seeds_of, wanted
+from cgrsp_simpy.app.parts import (
+    Progress,
+    estimate,
+    plain,
+    policies_of,
+    seeds_of,
+    wanted,
+)
 from cgrsp_simpy.decide.advice import PRINT, SEARCHED, advise
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.logs import FORMATS
@@ -24,9 +31,9 @@ PRICED = {
 }
 BY_NAME = "by the file's name, else csv"
 NEEDED = (
-    "A CSV needs a row a job with the columns `submit_s`, seconds or a date and time, and"
-    " `service_s`, seconds on a GPU; `deadline_s`, `gpus` and `weight` count where they are told."
-    " The file stays on this computer."
+    "A CSV needs a row a job with the columns `submit_s`, seconds or a date and time,"
+    " and `service_s`, seconds on a GPU; `deadline_s`, `gpus` and `weight` count where"
+    " they are told. The file stays on this computer."
 )
 
 
@@ -44,7 +51,9 @@ def page() -> None:
     policies = policies_of("log", scenario, "Policies; the first is the one in use")
     seeds = seeds_of("log", 20, 5)
     prices = _prices()
-    if not wanted("Advise", estimate(SEARCHED * len(policies) + 3 * len(seeds), scenario)):
+    if not wanted(
+        "Advise", estimate(SEARCHED * len(policies) + 3 * len(seeds), scenario)
+    ):
         return
     with Progress() as executor:
         found = advise(scenario, policies, seeds, executor, prices=prices)
@@ -59,7 +68,9 @@ def _prices() -> Prices:
     usual, paid = Prices(), {}
     for column, (price, noun) in zip(st.columns(len(PRICED)), PRICED.items()):
         given = getattr(usual, price)
-        paid[price] = column.number_input(f"USD {noun}", 0.0, value=given, format="%g", key=price)
+        paid[price] = column.number_input(
+            f"USD {noun}", 0.0, value=given, format="%g", key=price
+        )
     return Prices(**paid)
 
 

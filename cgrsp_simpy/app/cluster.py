@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cgrsp_simpy.app.parts import beside_of, compared, pictures, policies_of, seeds_of, told
+from cgrsp_simpy.app.parts import (
+    beside_of,
+    compared,
+    pictures,
+    policies_of,
+    seeds_of,
+    told,
+)
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Offered
 from cgrsp_simpy.cluster.policies import SCHEDULERS

@@ -8,5 +8,7 @@ from cgrsp_simpy.app.parts import compared, policies_of, scenario_of, seeds_of
 def page() -> None:
     """Sliders, and the comparison."""
     scenario = scenario_of()
-    policies = policies_of("days", scenario, "Policies; the others are compared with the first")
+    policies = policies_of(
+        "days", scenario, "Policies; the others are compared with the first"
+    )
     compared(scenario, policies, seeds_of("days", 100, 10), ("wait_min", "miss_pct"))

@@ -7,7 +7,14 @@ import streamlit as st
 from cgrsp_simpy.app.parts import beside_of, pictures, scenario_of, told
 from cgrsp_simpy.rental.policies import POLICIES
 
-SHOWN = ("wait_min", "miss_pct", "tight_miss_pct", "tardiness_min", "cost_usd", "utilisation_pct")
+SHOWN = (
+    "wait_min",
+    "miss_pct",
+    "tight_miss_pct",
+    "tardiness_min",
+    "cost_usd",
+    "utilisation_pct",
+)
 
 
 def page() -> None:

@@ -21,10 +21,14 @@ PAGES = {
 }
 STYLE = """<style>
 .stMainBlockContainer { padding: 1rem 1.5rem; }
-.stApp:has([data-testid="stExpandSidebarButton"]) .stMainBlockContainer { padding-top: 4rem; }
+.stApp:has([data-testid="stExpandSidebarButton"]) .stMainBlockContainer {
+  padding-top: 4rem;
+}
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 1rem .5rem; }
-  [data-testid="stTable"] :is(p, th, td) { font-size: .7rem; line-height: 1.2; padding: .15rem; }
+  [data-testid="stTable"] :is(p, th, td) {
+    font-size: .7rem; line-height: 1.2; padding: .15rem;
+  }
 }
 .stMainBlockContainer [data-testid="stVerticalBlock"] { gap: .4rem; }
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: .5rem; }
@@ -39,7 +43,8 @@ def main() -> None:
     st.html(STYLE)
     chosen = st.sidebar.selectbox("Page", list(PAGES), key="page")
     try:
-        with studies_on(jobs=MANY):  # the compiled loop is loaded once, for all that follows
+        # the compiled loop is loaded once, for all that follows
+        with studies_on(jobs=MANY):
             PAGES[chosen]()
     except TOLD as error:
         st.error(plain(" ".join(str(error).split())))

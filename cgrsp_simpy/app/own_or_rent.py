@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from cgrsp_simpy.app.parts import Progress, draw, estimate, policies_of, seeds_of, wanted
+from cgrsp_simpy.app.parts import (
+    Progress,
+    draw,
+    estimate,
+    policies_of,
+    seeds_of,
+    wanted,
+)
 from cgrsp_simpy.plots.marks import lines
 from cgrsp_simpy.plots.style import axes
 from cgrsp_simpy.studies.compare import Comparison, compare
@@ -26,8 +33,8 @@ FIGURES = {
 
 
 def page() -> None:
-    """Sliders; by formula each policy's best number of machines; at one number both, side by
-    side.
+    """Sliders; by formula each policy's best number of machines; at one number both,
+    side by side.
     """
     scenario = _scenario()
     chosen = policies_of("rent", scenario, "Policies")
@@ -48,10 +55,16 @@ def _scenario() -> Scenario:
     """The jobs, the prices and the machines that the sliders say."""
     left, middle, right = st.columns(3)
     per_h = left.slider("Jobs an hour", 1, 500, 72, key="rate")
-    service_min = left.slider("Mean running time, minutes", 0.5, 60.0, 8.0, 0.5, key="service")
+    service_min = left.slider(
+        "Mean running time, minutes", 0.5, 60.0, 8.0, 0.5, key="service"
+    )
     machines = middle.slider("Machines that are owned", 1, 200, 12, key="machines")
-    jobs = middle.slider("Jobs of a simulation", 1_000, 100_000, 20_000, 1_000, key="rent: jobs")
-    fixed = right.slider("Price of an owned hour (on demand: 1)", 0.05, 1.0, 0.4, 0.05, key="fixed")
+    jobs = middle.slider(
+        "Jobs of a simulation", 1_000, 100_000, 20_000, 1_000, key="rent: jobs"
+    )
+    fixed = right.slider(
+        "Price of an owned hour (on demand: 1)", 0.05, 1.0, 0.4, 0.05, key="fixed"
+    )
     source = ExponentialJobs(jobs, per_h / 3600, 60 * service_min)
     return Scenario(source, machines=machines, prices=Prices(fixed, 1.0))
 
@@ -81,7 +94,9 @@ def _by_formula(scenario: Scenario, policies: Sequence[str]) -> None:
         }
         draw(column, _lines, machines, values, FIGURES[name])
     st.caption("By formula, the number of machines of least price")
-    st.table([_row(name, optimum(name, *load, prices=scenario.prices)) for name in policies])
+    st.table(
+        [_row(name, optimum(name, *load, prices=scenario.prices)) for name in policies]
+    )
 
 
 def _row(policy: str, found: Mapping[str, float]) -> dict[str, str]:
@@ -93,14 +108,21 @@ def _lines(machines: np.ndarray, values: dict[str, np.ndarray], told: str) -> An
     """A line a policy, where it has a steady state."""
     ax = axes(None)
     none = np.full(len(machines), np.nan)
-    lines(ax, machines.tolist(), {name: (own, none) for name, own in values.items()}, marker="")
+    lines(
+        ax,
+        machines.tolist(),
+        {name: (own, none) for name, own in values.items()},
+        marker="",
+    )
     ax.set_xlabel("machines that are owned")
     ax.set_ylabel(told)
     return ax
 
 
 def _beside(scenario: Scenario, study: Comparison) -> list[dict[str, str]]:
-    """A row a policy: each figure by formula, and by simulation with its 95 % interval."""
+    """A row a policy: each figure by formula, and by simulation with its 95 %
+    interval.
+    """
     rows = []
     for policy, found in study.means().items():
         form = scenario.under(waiting_policy(policy)).formula() or {}

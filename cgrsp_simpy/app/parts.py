@@ -1,4 +1,6 @@
-"""What several pages have: the options of a day, work with its estimate and progress, pictures."""
+"""What several pages have: the options of a day, work with its estimate and progress,
+pictures.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ PLAYER = 660  # pixels high
 SEEDS, BATCH = 30, 5  # of figures, and of those that are added at a time
 NONE, NOW = "none", "policy"
 MARKDOWN = re.compile(r"[\\`*_\[\]<>$~]")
-DRAWING = Lock()  # the settings of Matplotlib belong to the process, and so to every session
+# the settings of Matplotlib belong to the process, and so to every session
+DRAWING = Lock()
 
 
 def scenario_of() -> Scenario:
@@ -42,11 +45,15 @@ def scenario_of() -> Scenario:
         "Persistence of stock, min (0: none)", 0, 240, 0, 10, key="persistence"
     )
     free = bar.checkbox("The policy chooses the GPU type", key="free")
-    return day(name, slots, tight, jobs, free_types=free, persistence_s=60.0 * persistence_min)
+    return day(
+        name, slots, tight, jobs, free_types=free, persistence_s=60.0 * persistence_min
+    )
 
 
 def plain(text: str) -> str:
-    """A text for an element that reads Markdown, such that it shows the text as it is."""
+    """A text for an element that reads Markdown, such that it shows the text as it
+    is.
+    """
     return MARKDOWN.sub(r"\\\g<0>", visible(text, "\n"))
 
 
@@ -56,7 +63,9 @@ def seeds_of(page: str, most: int, usual: int) -> range:
 
 
 def policies_of(page: str, model: Model, told: str) -> list[str]:
-    """The policies that are chosen, of all that the model has. page: where; told: what for."""
+    """The policies that are chosen, of all that the model has. page: where; told: what
+    for.
+    """
     usual = list(model.default_policies())
     return st.multiselect(told, list(model.policies), usual, key=f"{page}: policies")
 
@@ -72,7 +81,9 @@ def estimate(runs: int, model: Model) -> float:
 def wanted(label: str, seconds: float) -> bool:
     """Whether the button has been pressed, for work that is not too long."""
     if seconds > MOST_S:
-        st.warning(f"That is more than {MOST_S:.0f} s: choose fewer seeds, jobs or policies.")
+        st.warning(
+            f"That is more than {MOST_S:.0f} s: choose fewer seeds, jobs or policies."
+        )
     return st.button(label, type="primary", disabled=seconds > MOST_S)
 
 
@@ -99,7 +110,9 @@ class Progress(ThreadPoolExecutor):
         self._bar.empty()
 
 
-def compared(model: Model, policies: Sequence[str], seeds: range, metrics: Sequence[str]) -> None:
+def compared(
+    model: Model, policies: Sequence[str], seeds: range, metrics: Sequence[str]
+) -> None:
     """Compare policies when asked to; the table, and a figure a metric."""
     seeds = seeds if model.is_random else range(1)
     if not wanted("Compare", estimate(len(policies) * len(seeds), model)):
@@ -112,7 +125,9 @@ def compared(model: Model, policies: Sequence[str], seeds: range, metrics: Seque
 
 
 def beside_of(noun: str, names: Iterable[str], key: str) -> list[str]:
-    """One policy, or two that differ. noun: what a policy is called; key: of its widget."""
+    """One policy, or two that differ. noun: what a policy is called; key: of its
+    widget.
+    """
     left, right = st.columns(2)
     first = left.selectbox(noun, list(names), key=key)
     second = right.selectbox("Beside it", [NONE, *names], key=f"{key} beside")
@@ -120,10 +135,13 @@ def beside_of(noun: str, names: Iterable[str], key: str) -> list[str]:
 
 
 def told(
-    model: Model, policies: Sequence[str], names: Sequence[str], shown: Callable[[], None]
+    model: Model,
+    policies: Sequence[str],
+    names: Sequence[str],
+    shown: Callable[[], None],
 ) -> None:
-    """The figures of policies as means over seeds, which fill in, above those from before the last
-    change; below, what is shown in the meantime.
+    """The figures of policies as means over seeds, which fill in, above those from
+    before the last change; below, what is shown in the meantime.
     """
     kept = st.session_state.setdefault(f"figures of a {model.noun}", {})
     if kept.get("of") != (model, policies):
@@ -151,7 +169,10 @@ def told(
             place = st.empty()
         with place.container():
             st.table([*kept["now"], *before], hide_index=True)
-            st.caption(f"Means of {len(rows) // len(policies)} seeds ± half of the 95 % interval.")
+            st.caption(
+                f"Means of {len(rows) // len(policies)} seeds ± half of the 95 %"
+                " interval."
+            )
         if not first:
             shown()
 
@@ -167,16 +188,20 @@ def supported(values: Sequence[float]) -> str:
 
 
 def pictures(model: Model, policies: Sequence[str], name: str) -> None:
-    """A run of each policy as a player, Gantt charts, their queues or what their places do: the one
-    that is chosen.
+    """A run of each policy as a player, Gantt charts, their queues or what their places
+    do: the one that is chosen.
     """
     plots: dict[str, Callable[..., Any]] = {
         "Gantt": gantt,
         "Queue": queue_length,
         "Places": slot_timeline,
     }
-    seed = int(st.sidebar.number_input("Seed of what is shown", 0, 1_000_000, 0, key="seed"))
-    chosen = st.sidebar.radio("Shown", ["Player", *plots], horizontal=True, key="picture")
+    seed = int(
+        st.sidebar.number_input("Seed of what is shown", 0, 1_000_000, 0, key="seed")
+    )
+    chosen = st.sidebar.radio(
+        "Shown", ["Player", *plots], horizontal=True, key="picture"
+    )
     runs = [simulate(model, policy, seed) for policy in policies]
     if chosen in plots:
         for column, run in zip(st.columns(len(runs)), runs):
@@ -184,7 +209,9 @@ def pictures(model: Model, policies: Sequence[str], name: str) -> None:
         return
     page = player_page(runs, f"{name}_{'_'.join(policies)}_{seed}")
     st.iframe(page, height=PLAYER)
-    st.download_button("This player as a file", page, f"{name}_{seed}.html", "text/html")
+    st.download_button(
+        "This player as a file", page, f"{name}_{seed}.html", "text/html"
+    )
 
 
 def draw(place: Any, plot: Callable[..., Any], *of: Any) -> None:

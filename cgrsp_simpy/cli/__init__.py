@@ -1,8 +1,8 @@
 """The command line: `cgrsp` and `python -m cgrsp_simpy`.
 
-Results go to stdout, everything else to stderr. Exit status 0; 1 where runs failed or a check
-fell short; 2 with one line for bad arguments or input, or if stdout is closed; 130 when
-interrupted, 143 and 129 at SIGTERM and SIGHUP.
+Results go to stdout, everything else to stderr. Exit status 0; 1 where runs failed or a
+check fell short; 2 with one line for bad arguments or input, or if stdout is closed;
+130 when interrupted, 143 and 129 at SIGTERM and SIGHUP.
 """
 
 from __future__ import annotations
@@ -91,23 +91,49 @@ def make_parser(verb: str = "") -> Parser:
         description="Simulate scheduling on rented cloud GPUs.",
         epilog="The options below are those of every command, and may stand anywhere.",
     )
-    large = f"read files of more than {MOST_LINES:,} lines or {MOST_BYTES >> 20} MiB unpacked"
+    large = (
+        f"read files of more than {MOST_LINES:,} lines or {MOST_BYTES >> 20} MiB"
+        " unpacked"
+    )
     add_options(
         parser,
-        ("--format NAME", str, "of the answer: table, csv or json, unless the command has others"),
-        ("--workers N", int, "processes (default: this one; of figures and tables one a core)"),
-        ("--engine NAME", str, "of studies of rented slots: auto, simpy or compiled, equal bits"),
-        ("--yes", bool, f"start even if it takes more than an hour or {MOST_HELD / 1e9:g} GB"),
+        (
+            "--format NAME",
+            str,
+            "of the answer: table, csv or json, unless the command has others",
+        ),
+        (
+            "--workers N",
+            int,
+            "processes (default: this one; of figures and tables one a core)",
+        ),
+        (
+            "--engine NAME",
+            str,
+            "of studies of rented slots: auto, simpy or compiled, equal bits",
+        ),
+        (
+            "--yes",
+            bool,
+            f"start even if it takes more than an hour or {MOST_HELD / 1e9:g} GB",
+        ),
         ("--large-files", bool, large),
     )
-    parser.add_argument("--version", action="version", version=f"cgrsp {version('cgrsp_simpy')}")
+    parser.add_argument(
+        "--version", action="version", version=f"cgrsp {version('cgrsp_simpy')}"
+    )
     parser.add_argument(
         "--completion",
         action=Completion,
         metavar="SHELL",
-        help="print the completion of words for bash, zsh or tcsh (needs the extra completion)",
+        help=(
+            "print the completion of words for bash, zsh or tcsh (needs the extra"
+            " completion)"
+        ),
     )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", prog="cgrsp")
+    verbs = parser.add_subparsers(
+        dest="verb", required=True, metavar="VERB", prog="cgrsp"
+    )
     for name in VERBS:
         if verb not in ("", name):
             verbs.add_parser(name)
@@ -125,13 +151,19 @@ def make_parser(verb: str = "") -> Parser:
 class Completion(argparse.Action):
     """Prints what completes words in a shell, and ends."""
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option_string: Any = None
+    ) -> None:
         try:
             shtab: Any = import_module("shtab")
         except ImportError:
-            parser.error('completion needs shtab: pip install ".[completion]" in a clone')
+            parser.error(
+                'completion needs shtab: pip install ".[completion]" in a clone'
+            )
         if values not in shtab.SUPPORTED_SHELLS:
-            parser.error(f"--completion(={values!r}) must be {', '.join(shtab.SUPPORTED_SHELLS)}")
+            parser.error(
+                f"--completion(={values!r}) must be {', '.join(shtab.SUPPORTED_SHELLS)}"
+            )
         print(shtab.complete(make_parser(), values))
         parser.exit()
 
@@ -141,7 +173,8 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     for word in words:
         if word.startswith("-") and word.endswith("=--"):  # argparse drops such a value
             parser.error(f"argument {word[:-3]}: expected one argument")
-    if words and COMMON.get(words[-1]):  # else it takes the verb, before which it is put
+    # else it takes the verb, before which it is put
+    if words and COMMON.get(words[-1]):
         parser.error(f"argument {words[-1]}: expected one argument")
     return parser.parse_args(words)
 
@@ -154,7 +187,12 @@ def _check_common(given: argparse.Namespace) -> None:
     elif given.formats:
         given.format = given.formats[0]
     if given.workers is not None:
-        require(given.parallel, "--workers", given.workers, "left out here: one process does it")
+        require(
+            given.parallel,
+            "--workers",
+            given.workers,
+            "left out here: one process does it",
+        )
         check_whole("--workers", given.workers, least=1, most=MOST_WORKERS)
     if given.engine is not None:
         require(given.engines, "--engine", given.engine, "left out here: it is SimPy")
@@ -163,7 +201,8 @@ def _check_common(given: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status."""
-    if sys.stderr is None:  # closed, as by 2>&- in a shell: results count without messages, too
+    # closed, as by 2>&- in a shell: results count without messages, too
+    if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         return _failed("cgrsp: stdout is closed, so that no result can be printed", 2)
@@ -184,7 +223,10 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
     """Replace what the encoding of stdout does not have; an error handler of codecs."""
     assert isinstance(error, UnicodeEncodeError)
     text = error.object[error.start : error.end]
-    return "".join(ASCII.get(letter) or ascii(letter)[1:-1] for letter in text), error.end
+    return (
+        "".join(ASCII.get(letter) or ascii(letter)[1:-1] for letter in text),
+        error.end,
+    )
 
 
 class _Terminated(KeyboardInterrupt):
@@ -195,7 +237,9 @@ class _Terminated(KeyboardInterrupt):
 
 
 def _end_in_order() -> None:
-    """Let SIGTERM and SIGHUP end the command as Ctrl-C does: with its workers, and one line."""
+    """Let SIGTERM and SIGHUP end the command as Ctrl-C does: with its workers, and one
+    line.
+    """
 
     def end(number: int, _: Any) -> None:
         raise _Terminated(number)
@@ -210,17 +254,19 @@ def _end_in_order() -> None:
 
 
 def _end_at_second(number: int) -> None:
-    """Let a second signal end the process at once, also while C code runs: Python calls a handler
-    only between its own instructions. Needs glibc, whose `sysv_signal` removes a handler at the
-    first signal.
+    """Let a second signal end the process at once, also while C code runs: Python calls
+    a handler only between its own instructions. Needs glibc, whose `sysv_signal`
+    removes a handler at the first signal.
     """
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None)
     if hasattr(libc, "sysv_signal"):
         for function in (libc.signal, libc.sysv_signal):
-            function.argtypes, function.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
-        handler = libc.signal(number, None)  # the function in C that notes signals for Python
+            function.argtypes = (ctypes.c_int, ctypes.c_void_p)
+            function.restype = ctypes.c_void_p
+        # the function in C that notes signals for Python
+        handler = libc.signal(number, None)
         libc.sysv_signal(number, handler)
 
 
@@ -245,10 +291,14 @@ def _carried_out(given: argparse.Namespace) -> int:
         return _failed(f"cgrsp {given.verb}: {error}", 2)
     except MemoryError as error:
         return _failed(
-            f"cgrsp {given.verb}: not enough memory{f': {error}' if str(error) else ''}", 2
+            f"cgrsp {given.verb}: not enough"
+            f" memory{f': {error}' if str(error) else ''}",
+            2,
         )
     except (OverflowError, RecursionError, RuntimeWarning) as error:
-        return _failed(f"cgrsp {given.verb}: a number is out of range for this: {error}", 2)
+        return _failed(
+            f"cgrsp {given.verb}: a number is out of range for this: {error}", 2
+        )
     except BrokenPipeError:
         # the reader has left: nothing more to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -258,7 +308,8 @@ def _carried_out(given: argparse.Namespace) -> int:
         return _failed(f"cgrsp {given.verb}: {error.strerror}{named}", 2)
     except _Terminated as end:
         return _failed(
-            f"cgrsp {given.verb}: ended by {signal.Signals(end.number).name}", 128 + end.number
+            f"cgrsp {given.verb}: ended by {signal.Signals(end.number).name}",
+            128 + end.number,
         )
     except KeyboardInterrupt:
         return _failed(f"cgrsp {given.verb}: interrupted", 130)
@@ -267,7 +318,12 @@ def _carried_out(given: argparse.Namespace) -> int:
 
 def _told(given: argparse.Namespace) -> str:
     """What a command does, in its own words."""
-    words = ("cgrsp", given.verb, getattr(given, "action", ""), getattr(given, "id", ""))
+    words = (
+        "cgrsp",
+        given.verb,
+        getattr(given, "action", ""),
+        getattr(given, "id", ""),
+    )
     return visible(" ".join(word for word in words if word))
 
 

@@ -1,5 +1,5 @@
-"""What to change: the policy, the number of slots, or their GPU types? Advice in USD a day, in
-three lines, and a page to print.
+"""What to change: the policy, the number of slots, or their GPU types? Advice in USD a
+day, in three lines, and a page to print.
 """
 
 from __future__ import annotations
@@ -34,20 +34,34 @@ log = logging.getLogger(__name__)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_scenario(parser)
-    first, target = (
-        "the first is the one in use (default: %(default)s)",
-        "such as miss<=1%%,wait<=30",
-    )
+    first = "the first is the one in use (default: %(default)s)"
+    target = "such as miss<=1%%,wait<=30"
     add_options(
         parser,
         ("--policies P,P", str, first, ",".join(POLICIES)),
         ("--target FIGURE<=X", str, f"{target}: to be reached with the least change"),
         ("--budget USD", float, "what rent and slots may cost a day"),
-        ("--load X", checked(_load), "so many times as many jobs an hour: 1.3, or +30%%", 1.0),
-        ("--report DIR", str, "write advice.html, a page to print, advice.csv and figures"),
+        (
+            "--load X",
+            checked(_load),
+            "so many times as many jobs an hour: 1.3, or +30%%",
+            1.0,
+        ),
+        (
+            "--report DIR",
+            str,
+            "write advice.html, a page to print, advice.csv and figures",
+        ),
     )
-    add_pairs(parser, "spot", fields_of(Spot), "try spot instances, at a share of the price")
-    add_pairs(parser, "prices", fields_of(Prices), "what options are ordered by, beside the rent")
+    add_pairs(
+        parser, "spot", fields_of(Spot), "try spot instances, at a share of the price"
+    )
+    add_pairs(
+        parser,
+        "prices",
+        fields_of(Prices),
+        "what options are ordered by, beside the rent",
+    )
     add_study(parser, 20)
 
 
@@ -59,7 +73,12 @@ def carry_out(given: argparse.Namespace) -> Answer:
     if folder is not None:
         check_folder(folder)
     if spot is not None:
-        require(len(spot) == len(fields_of(Spot)), "--spot", spot, "both, as in share=.4,per_h=.2")
+        require(
+            len(spot) == len(fields_of(Spot)),
+            "--spot",
+            spot,
+            "both, as in share=.4,per_h=.2",
+        )
     check_work(given, scenario.work * (SEARCHED * len(policies) + 3 * len(seeds)))
     found = advise(
         scenario,
@@ -92,7 +111,9 @@ def _report(found: Advice, folder: Path) -> None:
 
     pictures = ""
     for figure in ADVICE:
-        picture = b64encode(figure.write(folder, figure.rows(found))[1].read_bytes()).decode()
+        picture = b64encode(
+            figure.write(folder, figure.rows(found))[1].read_bytes()
+        ).decode()
         told = escape(figure.title)
         pictures += f'<figure><img src="data:image/png;base64,{picture}" alt="{told}">'
         pictures += f"<figcaption>{told}</figcaption></figure>"

@@ -1,4 +1,6 @@
-"""A live page in the browser: days, comparisons, own or rent, advice on a log, a cluster."""
+"""A live page in the browser: days, comparisons, own or rent, advice on a log, a
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -40,5 +42,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
         "server.headless": str(given.headless).lower(),
     }
     words = [f"--{name}={value}" for name, value in told.items()]
-    status = subprocess.call([sys.executable, "-m", "streamlit", "run", str(SCRIPT), *words])
+    status = subprocess.call(
+        [sys.executable, "-m", "streamlit", "run", str(SCRIPT), *words]
+    )
     return Answer("", min(status, 1))

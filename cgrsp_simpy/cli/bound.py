@@ -44,7 +44,8 @@ from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.study import interval, many, plain_mean
 
 log = logging.getLogger(__name__)
-BOUNDED_PER_S = 44  # jobs, roughly, in bins of BIN_S; four times as many in bins twice as wide
+# jobs, roughly, in bins of BIN_S; four times as many in bins twice as wide
+BOUNDED_PER_S = 44
 POLICIES = "rh,cadr,edf,triage"
 UNITS = {
     "wait": "minutes of mean wait",
@@ -61,8 +62,14 @@ Row = dict[str, Any]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_scenario(parser)
-    known = f"the optimum with all draws known, of at most {MOST_JOBS} jobs, in place of the bound"
-    both = "the least misses at every mean wait, and policies beside it, in place of one objective"
+    known = (
+        f"the optimum with all draws known, of at most {MOST_JOBS} jobs, in place of"
+        " the bound"
+    )
+    both = (
+        "the least misses at every mean wait, and policies beside it, in place of one"
+        " objective"
+    )
     knots = f"minutes between price knots (default: {BIN_S / 60:g}; few jobs have none)"
     add_options(
         parser,
@@ -73,14 +80,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--policies P,P", str, f"of the frontier (default: {POLICIES})"),
         ("--report DIR", str, "draw the frontier into DIR"),
     )
-    add_pairs(parser, "prices", fields_of(Prices), "of --objective cost, beside the rent")
+    add_pairs(
+        parser, "prices", fields_of(Prices), "of --objective cost, beside the rent"
+    )
     add_study(parser, 10, out=False)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The bounds in the format asked for."""
     _check(given)
-    objective, seeds, scenario = given.objective or "mix", seeds_of(given), scenario_of(given)
+    objective = given.objective or "mix"
+    seeds = seeds_of(given)
+    scenario = scenario_of(given)
     if given.clairvoyant:
         return _clairvoyant(given, scenario, objective, seeds)
     bin_s = None if given.bin is None else 60 * given.bin
@@ -95,9 +106,15 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 
 def check_bounds(
-    given: argparse.Namespace, scenario: Scenario, bounds: int, runs: int, bin_s: float = BIN_S
+    given: argparse.Namespace,
+    scenario: Scenario,
+    bounds: int,
+    runs: int,
+    bin_s: float = BIN_S,
 ) -> None:
-    """Tell of the work of so many bounds and runs before it starts, as `check_work` does."""
+    """Tell of the work of so many bounds and runs before it starts, as `check_work`
+    does.
+    """
     jobs = (bounds + runs) * scenario.work
     per_s = BOUNDED_PER_S * (bin_s / BIN_S) ** 2
     seconds = scenario.work * (bounds / per_s + runs / scenario.pace_per_s)
@@ -109,11 +126,15 @@ def _check(given: argparse.Namespace) -> None:
     if given.report is not None:
         check_folder(Path(given.report))
     if given.objective is not None:
-        check_one_of("objective", given.objective, OBJECTIVES if given.clairvoyant else UNITS)
+        check_one_of(
+            "objective", given.objective, OBJECTIVES if given.clairvoyant else UNITS
+        )
     if given.bin is not None:
         check_bin("--bin", given.bin, 60)
     if given.clairvoyant and given.frontier:
-        raise InputError("--clairvoyant and --frontier are two questions; give one of them")
+        raise InputError(
+            "--clairvoyant and --frontier are two questions; give one of them"
+        )
     for name in ("policies", "report"):
         if getattr(given, name) is not None and not given.frontier:
             raise InputError(f"--{name} goes with --frontier")
@@ -143,7 +164,10 @@ def _told(
     lost = any(bound.program is not None for bound in bounds)
     known = value if any(bound.value is not None for bound in bounds) else None
     least = f"{value.mean:.2f}" if value.low < 0 else interval(value, value.n)
-    heading = f"no policy has less than {least} {UNITS[objective]}, in the mean over the draws"
+    heading = (
+        f"no policy has less than {least} {UNITS[objective]}, in the mean over the"
+        " draws"
+    )
     title = f"{scenario.name}: {heading if known else NONE_KNOWN}"
     table = Table(title, cells_of(rows), "\n".join(notes))
     told = {
@@ -160,26 +184,31 @@ def _told(
 def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str]:
     """What readers of bounds, and of their mean, have to know."""
     unknown = sum(bound.value is None for bound in bounds)
-    lost = [bound.program - (bound.value or 0) for bound in bounds if bound.program is not None]
+    lost = [
+        bound.program - (bound.value or 0)
+        for bound in bounds
+        if bound.program is not None
+    ]
     notes = []
     if 0 < unknown < len(bounds):
         notes.append(f"{NONE_KNOWN} for {many(unknown, 'seed')}, which count as 0")
     if value.low < 0:
         notes.append(
-            f"that is the mean of these {value.n} seeds; they are too few for an interval of other"
-            " seeds: it would reach below 0"
+            f"that is the mean of these {value.n} seeds; they are too few for an"
+            " interval of other seeds: it would reach below 0"
         )
     if scenario.market.persists:
         notes.append(
-            "of policies that know how the stock will go; each seed has a course of its own"
+            "of policies that know how the stock will go; each seed has a course of"
+            " its own"
         )
     if scenario.terms.warm_s or scenario.terms.retry_s is not None:
         notes.append("provisioning is left out, as instances may be warm or refused")
     step_min = bounds[0].step_s / 60
     if lost:
         notes.append(
-            f"prices in bins of {step_min:g} min: {mean(lost).mean:.2f} below the program in"
-            " groups; narrower bins raise the bound, and take longer"
+            f"prices in bins of {step_min:g} min: {mean(lost).mean:.2f} below the"
+            " program in groups; narrower bins raise the bound, and take longer"
         )
     else:
         notes.append(f"each job once on every luck, in steps of {60 * step_min:g} s")
@@ -197,7 +226,11 @@ def _clairvoyant(
     done = dict(progress(found, total=len(tasks), unit=" optima"))
     rows = [{"seed": seed, **done[seed]} for seed in seeds]
     value = over_seeds(scenario, seeds, [row["value"] for row in rows])
-    told = {"scenario": scenario.name, "objective": objective, "optimum": plain_mean(value)}
+    told = {
+        "scenario": scenario.name,
+        "objective": objective,
+        "optimum": plain_mean(value),
+    }
     heading = f"who knows every draw has {interval(value, value.n)} {UNITS[objective]}"
     table = Table(f"{scenario.name}: {heading}", cells_of(rows))
     return formatted(given, {**told, "seeds": rows}, rows, table.text)
@@ -232,8 +265,15 @@ def _frontier(
         {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
         for price, value in found.means.items()
     ]
-    told = {"scenario": scenario.name, "bin_min": bin_s / 60, "least": least, "points": rows}
-    return formatted(given, told, rows, lambda: _frontier_text(scenario.name, rows, found))
+    told = {
+        "scenario": scenario.name,
+        "bin_min": bin_s / 60,
+        "least": least,
+        "points": rows,
+    }
+    return formatted(
+        given, told, rows, lambda: _frontier_text(scenario.name, rows, found)
+    )
 
 
 def _point(name: str, means: dict[tuple[str, str, int], float], found: Frontier) -> Row:
@@ -265,7 +305,9 @@ def _points(found: Frontier) -> list[Row]:
 
 def _frontier_text(name: str, rows: Sequence[Row], found: Frontier) -> str:
     shown = ("wait_min", "miss_pct")
-    corners = [{each: row[each] for each in shown} for row in rows if row["kind"] == "bound"]
+    corners = [
+        {each: row[each] for each in shown} for row in rows if row["kind"] == "bound"
+    ]
     policies = [
         {
             "policy": row["name"],
@@ -281,7 +323,10 @@ def _frontier_text(name: str, rows: Sequence[Row], found: Frontier) -> str:
     )
     spread = ", ± 95 % over seeds" if len(found.seeds) > 1 else ""
     note = f"means over {LUCKS} draws of each seed's arrivals{spread}; -: {NONE_KNOWN}"
-    tables = Table(heading, cells_of(corners)), Table("policies", cells_of(policies), note)
+    tables = (
+        Table(heading, cells_of(corners)),
+        Table("policies", cells_of(policies), note),
+    )
     return "\n\n".join(table.text() for table in tables)
 
 

@@ -1,5 +1,5 @@
-"""Multi-GPU clusters: gang scheduling on nodes; compare schedulers, run one, the paper's
-table, figures.
+"""Multi-GPU clusters: gang scheduling on nodes; compare schedulers, run one, the
+paper's table, figures.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from cgrsp_simpy.model.table import aligned
 log = logging.getLogger(__name__)
 CENSORED = "their waits depend on where the jobs end"
 OVERRUN = (
-    "easy expects such a job to end at once, conservative to run as long again; the others look at"
-    " waiting jobs only"
+    "easy expects such a job to end at once, conservative to run as long again; the"
+    " others look at waiting jobs only"
 )
 
 
@@ -60,14 +60,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "run": "one scheduler: figures, waits by class, or a row a job",
             "compare": "schedulers on the same jobs: means, intervals, paired tests",
             "sweep": (
-                "schedulers at every point of a grid: load, jobs, warm_up, after, placement,"
-                " kill_at_limit, or scheduler:parameter"
+                "schedulers at every point of a grid: load, jobs, warm_up, after,"
+                " placement, kill_at_limit, or scheduler:parameter"
             ),
         },
     )
     swf = "write the schedule, in the Standard Workload Format"
     add_options(actions.choices["run"], ("--swf FILE", str, swf))
-    told = "Table II published beside reproduced, over offered loads, and the paper's claims"
+    told = (
+        "Table II published beside reproduced, over offered loads, and the paper's"
+        " claims"
+    )
     printed = actions.add_parser("table", help=told)
     add_study(printed, 10, out=False)
     printed.set_defaults(carry_out=_table)
@@ -77,13 +80,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     replayed = actions.add_parser("replay", help=told, description=told)
     _add_log(replayed, needed=True)
     change = (
-        "also nodes=4 (so many more), scheduler=easy:depth=10, placement=pack or kill_at_limit=true"
+        "also nodes=4 (so many more), scheduler=easy:depth=10, placement=pack or"
+        " kill_at_limit=true"
     )
     names = (
-        f"{', '.join(SCHEDULERS)}, or own.py:function (default: all that the log has columns for)"
+        f"{', '.join(SCHEDULERS)}, or own.py:function (default: all that the log has"
+        " columns for)"
     )
     add_options(replayed, ("--policies P,P", str, names))
-    replayed.add_argument("--what-if", metavar="A=X", action="append", default=[], help=change)
+    replayed.add_argument(
+        "--what-if", metavar="A=X", action="append", default=[], help=change
+    )
     replayed.set_defaults(carry_out=_replay, formats=FORMATTED)
 
 
@@ -96,27 +103,35 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
 def _add_log(group: argparse._ActionsContainer, *, needed: bool = False) -> None:
     add_log(group, own=fields_of(jobs_of, "skip_wide"), needed=needed)
     nodes = (
-        "nodes x GPUs, as 4x8,2x4, or a CSV file of nodes: gpus, cores, memory_gb, gpu_type,"
-        " partition (default: as an SWF log tells, else 8x8)"
+        "nodes x GPUs, as 4x8,2x4, or a CSV file of nodes: gpus, cores, memory_gb,"
+        " gpu_type, partition (default: as an SWF log tells, else 8x8)"
     )
     add_options(
         group,
         ("--cluster NxG", checked(_cluster), nodes),
-        ("--qos A=N,B=N", checked(_ranks), "priorities of the log's qualities of service"),
+        (
+            "--qos A=N,B=N",
+            checked(_ranks),
+            "priorities of the log's qualities of service",
+        ),
     )
     add_fields(group, Scenario, "placement", "kill_at_limit", placement=PLACEMENTS)
 
 
 def _scenario(given: argparse.Namespace) -> Scenario:
     source, cluster = _offered(given)
-    scenario = Scenario(source, cluster, **given_of(given, "placement", "kill_at_limit"))
+    scenario = Scenario(
+        source, cluster, **given_of(given, "placement", "kill_at_limit")
+    )
     if given.action not in ("run", "replay") and given.policies is None:
         _warn_of_left_out(scenario)
     return scenario
 
 
 def _warn_of_left_out(scenario: Scenario) -> None:
-    """Say which schedulers are not compared because they look at what a log does not tell."""
+    """Say which schedulers are not compared because they look at what a log does not
+    tell.
+    """
     needs = [
         f"{name} (needs {' and '.join(columns)})"
         for name in COMPARED
@@ -128,7 +143,9 @@ def _warn_of_left_out(scenario: Scenario) -> None:
 
 
 def _more(run: Run, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """Waits by class, and what overruns mean; the schedule is written where that is asked for."""
+    """Waits by class, and what overruns mean; the schedule is written where that is
+    asked for.
+    """
     if given.swf is not None:
         write_whole(Path(given.swf), schedule_text(run).encode())
     classes, lines, jobs = by_class(run), list[str](), run.jobs
@@ -143,7 +160,11 @@ def _more(run: Run, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
 
 
 MODULE = Module(
-    Scenario, _add_source, _scenario, figures="cgrsp_simpy.cluster.paper.figures", more=_more
+    Scenario,
+    _add_source,
+    _scenario,
+    figures="cgrsp_simpy.cluster.paper.figures",
+    more=_more,
 )
 
 
@@ -155,7 +176,9 @@ def _cluster(text: str) -> Cluster:
     for part in text.split(","):
         number, _, gpus = part.partition("x")
         if not (number.isdecimal() and gpus.isdecimal()):
-            raise InputError(f"cluster(={text!r}) must be nodes x GPUs, such as 8x8 or 4x8,2x4")
+            raise InputError(
+                f"cluster(={text!r}) must be nodes x GPUs, such as 8x8 or 4x8,2x4"
+            )
         check_whole("number of nodes", int(number), least=1, most=100_000)
         sizes += [int(gpus)] * int(number)
     return Cluster(tuple(sizes))
@@ -170,7 +193,8 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
     if given.trace is None:
         refuse(given, "given with --trace", "log", "qos")
         own = given_of(given, "load", "jobs", "warm_up", "after")
-        if getattr(given, "show", None):  # these jobs alone, unless others are asked for
+        # these jobs alone, unless others are asked for
+        if getattr(given, "show", None):
             own = {"warm_up": 0, "after": 0} | own
         return Offered(Mix(**given.mix or {}), **own), cluster
     refuse(given, "given without --trace", "load", "mix", "warm_up", "after")
@@ -178,7 +202,9 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
     skip_wide = reading.pop("skip_wide", False)
     found = read_log(given.trace, **reading)
     if given.cluster is None and (told := cluster_of(found)):
-        said = "%s: its header tells %d processors on %d nodes, which are taken for GPUs"
+        said = (
+            "%s: its header tells %d processors on %d nodes, which are taken for GPUs"
+        )
         log.info(said, given.trace, told.gpus, len(told.sizes))
         cluster = told
     jobs = jobs_of(found, cluster, skip_wide=skip_wide, qos=given.qos)
@@ -189,29 +215,42 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
 
 def _ranks(text: str) -> dict[str, float]:
     """Numbers by name from "high=100,normal=10"."""
-    return pairs(text.split(","), lambda _: READERS[float], "name=number, such as high=100")
+    return pairs(
+        text.split(","), lambda _: READERS[float], "name=number, such as high=100"
+    )
 
 
 def _replay(given: argparse.Namespace) -> Answer:
     scenario = _scenario(given)
     policies = None if given.policies is None else policies_of(given.policies)
     # each is simulated, and asked twice at each of two moments a job
-    check_work(given, 5 * scenario.jobs * len(policies or SCHEDULERS), kept=scenario.jobs)
+    check_work(
+        given, 5 * scenario.jobs * len(policies or SCHEDULERS), kept=scenario.jobs
+    )
     found = replay(scenario, policies)
     rows, changes = found.rows, found.what_if(given.what_if)
-    named = {"scenario": scenario.name, "placement": found.scenario.placement, "best": found.best}
+    named = {
+        "scenario": scenario.name,
+        "placement": found.scenario.placement,
+        "best": found.best,
+    }
     tables = {"schedulers": rows, "what_if": changes}
 
     def text() -> str:
         judged = len(found.agreement[found.best]) if found.best else 0
         agrees = (
-            f"{found.best} agrees most often with what was recorded, at {judged:,} moments;"
-            f" simulated with placement {found.scenario.placement}"
+            f"{found.best} agrees most often with what was recorded, at {judged:,}"
+            f" moments; simulated with placement {found.scenario.placement}"
         )
-        none = "the log tells no starts, or no job waited: no scheduler agrees more than another"
+        none = (
+            "the log tells no starts, or no job waited: no scheduler agrees more than"
+            " another"
+        )
         parts = [[scenario.name, agrees if found.best else none], _lined(rows)]
         return "\n".join(
-            "\n".join(part) for part in [*parts, _lined(changes), [scenario.note]] if any(part)
+            "\n".join(part)
+            for part in [*parts, _lined(changes), [scenario.note]]
+            if any(part)
         )
 
     return formatted(given, {**named, **tables}, [*rows, *changes], text)
@@ -231,7 +270,8 @@ def _table(given: argparse.Namespace) -> Answer:
     verdicts = {
         setting: {
             figure: {
-                kind: table.verdict(tested, figure, kind, setting) for kind in ("mean", "best")
+                kind: table.verdict(tested, figure, kind, setting)
+                for kind in ("mean", "best")
             }
             for figure in table.CLAIMS
         }
@@ -247,15 +287,18 @@ def _table_text(rows: list[dict[str, Any]], verdicts: dict[str, Any]) -> str:
     lines = [
         *aligned([heading, *([*map(short_text, _shown(row))] for row in rows)]),
         "",
-        "cut: 1,000 jobs and none after them, as in the paper; uncut: jobs go on arriving",
+        (
+            "cut: 1,000 jobs and none after them, as in the paper; uncut: jobs go on"
+            " arriving"
+        ),
         "*: the load whose utilisation, cut, is closest to the printed one",
         "",
         *table.implied(),
         "",
     ]
     lines += [
-        f"{setting}: dynamic beats static on {figure}: {both['mean']} (means); {both['best']}"
-        " (worst dynamic, best static)"
+        f"{setting}: dynamic beats static on {figure}: {both['mean']} (means);"
+        f" {both['best']} (worst dynamic, best static)"
         for setting, own in verdicts.items()
         for figure, both in own.items()
     ]
@@ -264,7 +307,9 @@ def _table_text(rows: list[dict[str, Any]], verdicts: dict[str, Any]) -> str:
 
 def _shown(row: dict[str, Any]) -> list[Any]:
     figures = [
-        value for figure in table.FIGURES for value in (row[figure], row[f"published_{figure}"])
+        value
+        for figure in table.FIGURES
+        for value in (row[figure], row[f"published_{figure}"])
     ]
     near = "*" if row["closest"] else ""
     return [row["scheduler"], row["load"], row["setting"], near, *figures]

@@ -1,5 +1,5 @@
-"""Compare policies on the same seeds: means with 95 % intervals, and paired tests against
-the first policy; or what each costs on a suite of scenarios.
+"""Compare policies on the same seeds: means with 95 % intervals, and paired tests
+against the first policy; or what each costs on a suite of scenarios.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--suite",
         metavar="NAME",
         help=(
-            f"{' or '.join(SUITES)}: 100 scenarios drawn at random in place of one, and what each"
-            " policy costs beyond the best of the others; default policies: all"
+            f"{' or '.join(SUITES)}: 100 scenarios drawn at random in place of one, and"
+            " what each policy costs beyond the best of the others; default"
+            " policies: all"
         ),
     )
     own = {action.dest for action in parser._actions} - OF_SUITE
@@ -54,9 +55,13 @@ def carry_out(given: argparse.Namespace) -> Answer:
     if not given.gap:
         return pattern.compared(RENTAL, given)
 
-    def check(scenario: Scenario, policies: Sequence[str], seeds: Sequence[int]) -> None:
+    def check(
+        scenario: Scenario, policies: Sequence[str], seeds: Sequence[int]
+    ) -> None:
         check_proved(scenario)
-        check_bounds(given, scenario, 2 * len(seeds), LUCKS * len(policies) * len(seeds))
+        check_bounds(
+            given, scenario, 2 * len(seeds), LUCKS * len(policies) * len(seeds)
+        )
 
     return pattern.compared(RENTAL, given, with_gaps, check)
 
@@ -69,4 +74,6 @@ def _judged(given: argparse.Namespace) -> Answer:
     scenarios = [scenario(seed) for seed in SUITES[given.suite]]
     check_work(given, sum(each.work for each in scenarios) * len(policies) * len(seeds))
     title = f"suite {given.suite}"
-    return answer(judge(scenarios, policies, seeds, workers, title=title, out=given.out), given)
+    return answer(
+        judge(scenarios, policies, seeds, workers, title=title, out=given.out), given
+    )

@@ -1,5 +1,5 @@
-"""DAGs on GPUs: place a training graph or a workflow, compare schedulers at equal budgets,
-correlate plans, figures.
+"""DAGs on GPUs: place a training graph or a workflow, compare schedulers at equal
+budgets, correlate plans, figures.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from cgrsp_simpy.model.table import aligned, progress
 log = logging.getLogger(__name__)
 
 GRAPHS = (
-    "er:n=300,degree=3, training:stages=4, star:n=11, a WfFormat file (.json), or FILE.csv:JOB of"
-    " Alibaba's batch tasks"
+    "er:n=300,degree=3, training:stages=4, star:n=11, a WfFormat file (.json), or"
+    " FILE.csv:JOB of Alibaba's batch tasks"
 )
 SERVERS = fields_of(Servers)
 
@@ -43,16 +43,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         MODULE,
         {
             "solve": (
-                "one graph by one or several schedulers: makespans, or where and when each node"
-                " runs"
+                "one graph by one or several schedulers: makespans, or where and when"
+                " each node runs"
             ),
-            "correlate": "distance of plans (SPD) and gap of finish times (FTG) of random plans",
+            "correlate": (
+                "distance of plans (SPD) and gap of finish times (FTG) of random plans"
+            ),
             "run": (
-                "one graph by one scheduler or policy: figures, or a row a node; event by event,"
-                " or drawn"
+                "one graph by one scheduler or policy: figures, or a row a node; event"
+                " by event, or drawn"
             ),
             "compare": (
-                "schedulers on the same graphs at equal budgets: means, intervals, tests, ranks"
+                "schedulers on the same graphs at equal budgets: means, intervals,"
+                " tests, ranks"
             ),
             "sweep": (
                 "schedulers at every point of a grid: gpus, state, budget, ...,"
@@ -67,20 +70,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(SCHEDULERS)}, with parameters as in worl-rtgs:b=1.5,order=rank;"
         " or own.py:function"
     )
-    add_options(one, ("--policies P,P", str, f"{names} (default: {','.join(COMPARED)})"))
+    add_options(
+        one, ("--policies P,P", str, f"{names} (default: {','.join(COMPARED)})")
+    )
     for action, own in ((one, _solve), (pairs, _correlate)):
         add_options(action, ("--seed N", int, "default: %(default)s", 0))
         action.set_defaults(carry_out=own, formats=FORMATTED)
     add_options(
         pairs,
         ("--pairs N", int, "default: %(default)s", 1000),
-        ("--concentration A", float, "uneven plans, by a Dirichlet law (default: even ones)"),
+        (
+            "--concentration A",
+            float,
+            "uneven plans, by a Dirichlet law (default: even ones)",
+        ),
     )
 
 
 def _add_placed(parser: argparse.ArgumentParser) -> Any:
     group = parser.add_argument_group("scenario: what is placed, and on what")
-    add_options(group, ("--graph G", str, f"{GRAPHS} (default: %(default)s)", "er:n=300,degree=3"))
+    add_options(
+        group,
+        ("--graph G", str, f"{GRAPHS} (default: %(default)s)", "er:n=300,degree=3"),
+    )
     file = "or a file of GPUs and links, in TOML or CSV"
     add_pairs(group, "platform", SERVERS, file, _platform)
     add_fields(group, Scenario, "state")
@@ -143,7 +155,8 @@ def _solve(given: argparse.Namespace) -> Answer:
     size = f"{graph.nodes} nodes, {len(graph.edges)} edges, {graph.units} units"
     title = f"{scenario}: {size}; no plan ends before {rows[0]['bound_s']:.4g} s"
     cells = [
-        [str(row["scheduler"]), *(f"{row[name]:,.4g}" for name in scenario.shown)] for row in rows
+        [str(row["scheduler"]), *(f"{row[name]:,.4g}" for name in scenario.shown)]
+        for row in rows
     ]
     lines = [title, *aligned([["scheduler", *scenario.shown], *cells])]
     return formatted(given, values, runs[names[0]].rows(), lambda: "\n".join(lines))
@@ -152,19 +165,31 @@ def _solve(given: argparse.Namespace) -> Answer:
 def _correlate(given: argparse.Namespace) -> Answer:
     check_whole("--seed", given.seed, least=0)
     scenario = _placed(given)
-    found = correlate(scenario.draw(given.seed), given.pairs, given.seed, given.concentration)
+    found = correlate(
+        scenario.draw(given.seed), given.pairs, given.seed, given.concentration
+    )
     told = {
-        name: {"coefficient": getattr(found, name), "ci95": getattr(found, f"{name}_ci95")}
+        name: {
+            "coefficient": getattr(found, name),
+            "ci95": getattr(found, f"{name}_ci95"),
+        }
         for name in ("pearson", "spearman")
     }
-    values = {"setting": str(scenario), "seed": given.seed, "pairs": given.pairs, **told}
+    values = {
+        "setting": str(scenario),
+        "seed": given.seed,
+        "pairs": given.pairs,
+        **told,
+    }
     pairs = zip(found.spd_s.tolist(), found.ftg_s.tolist())
     rows = [{"spd_s": spd, "ftg_s": ftg} for spd, ftg in pairs]
     printed = {"pearson": "0.16 to 0.57, mean 0.46", "spearman": "mean 0.51"}
     form = "{:10} {coefficient:6.3f}  [{ci95[0]:.3f}, {ci95[1]:.3f}]  {}"
     lines = [
-        f"{scenario}, {given.pairs} pairs of random plans: correlation of SPD and FTG,"
-        " 95 % interval; published",
+        (
+            f"{scenario}, {given.pairs} pairs of random plans: correlation of SPD and"
+            " FTG, 95 % interval; published"
+        ),
         *(form.format(name, printed[name], **value) for name, value in told.items()),
     ]
     return formatted(given, values, rows, lambda: "\n".join(lines))

@@ -1,5 +1,6 @@
-"""Options made from the parameters of classes and functions: name, kind, default and help are
-theirs. A parameter that is a dataclass itself is one option of pairs: --terms warm_s=60,retry_s=30.
+"""Options made from the parameters of classes and functions: name, kind, default and
+help are theirs. A parameter that is a dataclass itself is one option of pairs: --terms
+warm_s=60,retry_s=30.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ from cgrsp_simpy.model.policy import READERS, pairs
 # Kind -> what reads it from a text, and what is allowed.
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
     **READERS,
-    bool: ({"yes": True, "no": False, "true": True, "false": False}.__getitem__, "yes or no"),
+    bool: (
+        {"yes": True, "no": False, "true": True, "false": False}.__getitem__,
+        "yes or no",
+    ),
     tuple: (lambda text: tuple(map(float, text.split(":"))), "numbers, such as 1:2"),
 }
 METAVARS = {int: "N", float: "X", str: "NAME", tuple: "X:X,"}
 
 
 class Field(NamedTuple):
-    """A parameter: what its docstring tells of it, and of which of KINDS, or which dataclass, it
-    is.
+    """A parameter: what its docstring tells of it, and of which of KINDS, or which
+    dataclass, it is.
     """
 
     name: str
@@ -38,13 +42,17 @@ class Field(NamedTuple):
     @property
     def help(self) -> str:
         """What is told, with the default unless that is nothing."""
-        plain = isinstance(self.default, int | float | str) and not isinstance(self.default, bool)
+        plain = isinstance(self.default, int | float | str) and not isinstance(
+            self.default, bool
+        )
         shown = f"{self.default:g}" if isinstance(self.default, float) else self.default
         return f"{self.told}{f' (default: {shown})' if plain and shown != '' else ''}"
 
 
 def fields_of(made: Callable[..., Any], *names: str) -> dict[str, Field]:
-    """The parameters of a class or a function that a text can give; some of them, if named."""
+    """The parameters of a class or a function that a text can give; some of them, if
+    named.
+    """
     told, found = _told_of(made), {}
     for name, item in inspect.signature(made, eval_str=True).parameters.items():
         if (kind := _kind(item.annotation)) and (name in names or not names):
@@ -64,12 +72,16 @@ def _kind(hint: Any) -> Any:
 
 
 def _told_of(made: Callable[..., Any]) -> dict[str, str]:
-    """By name what a docstring says of parameters, in a section or as "name: text.", one line each,
-    without marks of reStructuredText.
+    """By name what a docstring says of parameters, in a section or as "name: text.",
+    one line each, without marks of reStructuredText.
     """
-    prose, _, section = (inspect.getdoc(made) or "").partition("\nParameters\n----------\n")
+    prose, _, section = (inspect.getdoc(made) or "").partition(
+        "\nParameters\n----------\n"
+    )
     section = re.split(r"\n\n?\w+\n-+\n", section)[0]
-    entries = re.findall(r"^(\w[^:\n]*)(?: :.*)?\n((?:(?: .*)?(?:\n|\Z))+)", section, re.M)
+    entries = re.findall(
+        r"^(\w[^:\n]*)(?: :.*)?\n((?:(?: .*)?(?:\n|\Z))+)", section, re.M
+    )
     _, *parts = re.split(r"(?<=\. )(\w+(?:, \w+)*): ", " ".join(prose.split()))
     return {
         name: re.sub(r" \[\d+\]_|`| Raises .*", "", " ".join(text.split()))
@@ -97,7 +109,11 @@ def add_fields(
         beside = more.get(name, "")
         text = beside if isinstance(beside, str) else ", ".join(beside)
         told = item.told.rstrip(".")
-        told = f"{told}{' ' if text.startswith('(') else '; '}{text}" if text and told else told
+        told = (
+            f"{told}{' ' if text.startswith('(') else '; '}{text}"
+            if text and told
+            else told
+        )
         if is_dataclass(item.kind):
             kind: Any = item.kind
             add_pairs(parser, name, fields_of(kind), told)
@@ -119,10 +135,12 @@ def add_pairs(
 ) -> None:
     """Add an option of pairs, which gives a dict.
 
-    told: what the help says behind their names. read: what reads the text, unless that is
-    `pairs_of`.
+    told: what the help says behind their names. read: what reads the text, unless that
+    is `pairs_of`.
     """
-    text = f"{'; '.join([', '.join(known), *filter(None, [told])])}\n{parts_told(known)}"
+    text = (
+        f"{'; '.join([', '.join(known), *filter(None, [told])])}\n{parts_told(known)}"
+    )
     parser.add_argument(
         flag(option),
         type=checked(read or partial(pairs_of, known)),
@@ -135,11 +153,15 @@ def add_pairs(
 class Pairs(argparse.Action):
     """Keeps the pairs of an option, which may be given again for others."""
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option_string: Any = None
+    ) -> None:
         held = getattr(namespace, self.dest) or {}
         both = isinstance(values, dict) and isinstance(held, dict)
         if held and (not both or held.keys() & values):
-            twice = ", ".join(name for name in values if name in held) if both else values
+            twice = (
+                ", ".join(name for name in values if name in held) if both else values
+            )
             raise argparse.ArgumentError(self, f"{twice} is given twice")
         setattr(namespace, self.dest, {**held, **values} if both else values)
 
@@ -161,7 +183,8 @@ def pairs_of(known: Mapping[str, Field], text: str) -> dict[str, Any]:
 
 def named_pairs(known: Mapping[str, Field], text: str) -> tuple[str, dict[str, Any]]:
     """A name, or a file, and the pairs behind it: "tasks1:tasks=9,load=0.8"."""
-    name, pairs = re.fullmatch(r"(.*?)(?::(\w+=.*))?", text, re.S).groups()  # type: ignore[union-attr]
+    matched = re.fullmatch(r"(.*?)(?::(\w+=.*))?", text, re.S)
+    name, pairs = matched.groups()  # type: ignore[union-attr]
     return name, pairs_of(known, pairs) if pairs else {}
 
 

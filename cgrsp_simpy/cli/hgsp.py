@@ -1,4 +1,6 @@
-"""Weighted tardiness on GPUs of different speed: generate, solve and compare instances; figures."""
+"""Weighted tardiness on GPUs of different speed: generate, solve and compare instances;
+figures.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +56,12 @@ log = logging.getLogger(__name__)
 
 USUAL = "tasks1"
 WAYS = (
-    "A plan is frozen: it is made ahead with every arrival known, and its order is carried out."
-    " With --replan-s, or name:replan_s=60, it is made anew of what has arrived and not started."
-    " A rule (wspt, edd, atc) can be asked online, as tasks arrive (atc:online=true);"
-    " so is one's own policy, a function of a view in a file (own.py:function). Service times"
-    " are log-normal about the planned ones. Where reality is not as planned, each scheduler is"
-    " compared in all ways open to it."
+    "A plan is frozen: it is made ahead with every arrival known, and its order is"
+    " carried out. With --replan-s, or name:replan_s=60, it is made anew of what has"
+    " arrived and not started. A rule (wspt, edd, atc) can be asked online, as tasks"
+    " arrive (atc:online=true); so is one's own policy, a function of a view in a file"
+    " (own.py:function). Service times are log-normal about the planned ones. Where"
+    " reality is not as planned, each scheduler is compared in all ways open to it."
 )
 
 
@@ -71,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         {
             "run": "one scheduler's plan against reality, event by event if asked for",
             "compare": (
-                "schedulers on the same tasks, as planned or not: means, intervals, paired tests"
+                "schedulers on the same tasks, as planned or not: means, intervals,"
+                " paired tests"
             ),
             "sweep": (
                 "schedulers at every point of a grid: noise, delay_s, tasks, load,"
@@ -87,12 +90,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make.set_defaults(carry_out=_generate)
     told = "the paper's Table I cell by cell: printed, found, and whether they agree"
     table = actions.add_parser("table", help=told, description=f"{told}.")
-    folder = "with the authors' tasks1.csv to tasks4.csv; else tasks1 and tasks2 are of their laws"
+    folder = (
+        "with the authors' tasks1.csv to tasks4.csv; else tasks1 and tasks2 are of"
+        " their laws"
+    )
     add_options(table, ("--tasks FOLDER", str, folder))
     add_study(table, 40, out=False)
     table.set_defaults(carry_out=_table)
     printed = (
-        "some of fifo,greedy,sagreedy (default: all; sagreedy takes minutes without the extra fast)"
+        "some of fifo,greedy,sagreedy (default: all; sagreedy takes minutes without the"
+        " extra fast)"
     )
     add_options(table, ("--policies P,P", str, printed))
     one = actions.add_parser("solve", help="one instance by one scheduler")
@@ -100,9 +107,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--policy", required=True, metavar="P", help=names)
     _add_source(one)
     add_fields(one, Scenario, "moves", "seconds")
-    one.set_defaults(carry_out=_solve, formats=FORMATTED)  # csv: where and when each task runs
+    # csv: where and when each task runs
+    one.set_defaults(carry_out=_solve, formats=FORMATTED)
     for action in (make, one):
-        add_options(action, ("--seed N", int, "of the instance and the search (default: 0)", 0))
+        add_options(
+            action, ("--seed N", int, "of the instance and the search (default: 0)", 0)
+        )
 
 
 OF_LEVEL = fields_of(Level)
@@ -113,14 +123,18 @@ OF_INSTANCE = {
 OF_ORLIB = {
     "index": Field("index", int, "of the instance in it, from 1", 1),
     "machines": Field("machines", int, "identical; due dates are divided by it", 1),
-    "tasks": Field("tasks", int, "of each instance in it (known of wt40.txt, wt50.txt, wt100.txt)"),
+    "tasks": Field(
+        "tasks", int, "of each instance in it (known of wt40.txt, wt50.txt, wt100.txt)"
+    ),
 }
 OF_SCHEDULER = ("moves", "seconds", "replan_s")
 REALITY = ("noise", "delay_s", "unknown_arrivals", *OF_SCHEDULER)
 
 
 def _add_tasks(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("scenario: tasks, and in what reality differs from the plans")
+    group = parser.add_argument_group(
+        "scenario: tasks, and in what reality differs from the plans"
+    )
     _add_source(group)
     add_fields(group, Scenario, *REALITY)
 
@@ -128,8 +142,8 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
 def _add_source(parser: argparse._ActionsContainer) -> None:
     _add_level(parser)
     file = (
-        "CSV of workload, or time_s:GPU for each GPU, memory_gb, deadline_s, weight, arrival_s;"
-        " task, if any, names them"
+        "CSV of workload, or time_s:GPU for each GPU, memory_gb, deadline_s, weight,"
+        " arrival_s; task, if any, names them"
     )
     _add_named(parser, "--instance FILE:A=X", file, OF_INSTANCE)
     orlib = "a weighted tardiness file of the OR-Library"
@@ -142,7 +156,10 @@ def _add_level(parser: argparse._ActionsContainer) -> None:
 
 
 def _add_named(
-    parser: argparse._ActionsContainer, usage: str, told: str, known: Mapping[str, Field]
+    parser: argparse._ActionsContainer,
+    usage: str,
+    told: str,
+    known: Mapping[str, Field],
 ) -> None:
     text = f"{told}; with {', '.join(known)}\n{parts_told(known)}"
     add_options(parser, (usage, checked(partial(named_pairs, known)), text))
@@ -160,18 +177,20 @@ def _level(given: argparse.Namespace) -> Level | str:
 
 
 def _check_options(given: argparse.Namespace, schedulers: Sequence[str]) -> None:
-    """Raise InputError for several sources, and for an option that none of the schedulers looks
-    at.
+    """Raise InputError for several sources, and for an option that none of the
+    schedulers looks at.
     """
     sources = list(given_of(given, "level", "instance", "orlib"))
     allowed = "one of --level, --instance and --orlib"
     require(len(sources) < 2, "sources of the instance", sources, allowed)
     for option in given_of(given, *OF_SCHEDULER):
-        open_to = {name.partition(":")[0] for name in schedulers if not _says(name, option)}
+        open_to = {
+            name.partition(":")[0] for name in schedulers if not _says(name, option)
+        }
         if open_to.isdisjoint(OWNERS[option]):
             raise InputError(
-                f"{flag(option)} has no effect beside {', '.join(schedulers)}; it goes with"
-                f" {' or '.join(OWNERS[option])}"
+                f"{flag(option)} has no effect beside {', '.join(schedulers)}; it goes"
+                f" with {' or '.join(OWNERS[option])}"
             )
 
 
@@ -213,15 +232,17 @@ def _scenario(given: argparse.Namespace) -> Scenario:
 
 
 def _check_seed(given: argparse.Namespace, scheduler: str) -> None:
-    """Raise InputError for a seed of a given instance that the scheduler does not use."""
+    """Raise InputError for a seed of a given instance that the scheduler does not
+    use.
+    """
     searched = scheduler.partition(":")[0] in SEEDED
     allowed = f"0 here; it goes with {' or '.join(SEEDED)}"
     require(given.seed == 0 or searched, "--seed", given.seed, allowed)
 
 
 def _ways(scheduler: str, given: argparse.Namespace) -> list[str]:
-    """The ways open to a scheduler: frozen, if arrivals are known; planned anew, if asked for;
-    online, if it is a rule.
+    """The ways open to a scheduler: frozen, if arrivals are known; planned anew, if
+    asked for; online, if it is a rule.
     """
     name, sign = scheduler.partition(":")[0], "," if ":" in scheduler else ":"
     if in_file(scheduler) or _says(scheduler, "replan_s"):
@@ -243,7 +264,9 @@ def _more(run: Run, _: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     if run.scenario.is_certain and not run.plan.planner.replan_s:
         return "", figures
     names = figures["planned"]
-    lines = [[name, *(_told(each[name]) for each in figures.values())] for name in names]
+    lines = [
+        [name, *(_told(each[name]) for each in figures.values())] for name in names
+    ]
     return "\n".join(["", *aligned([["", *figures], *lines])]), figures
 
 
@@ -261,7 +284,12 @@ def _generate(given: argparse.Namespace) -> Answer:
     instance = generate(_level(given), given.seed)
     write_instance(instance, given.out)
     gpus = ", ".join(gpu.name for gpu in instance.gpus)
-    log.info("%d tasks over %.1f h for %s", instance.tasks, instance.arrival_s[-1] / 3600, gpus)
+    log.info(
+        "%d tasks over %.1f h for %s",
+        instance.tasks,
+        instance.arrival_s[-1] / 3600,
+        gpus,
+    )
     return Answer(given.out)
 
 

@@ -1,8 +1,8 @@
 """A lecture as a notebook and as a speaker's slides, from its script alone.
 
-A heading in the text, or the title of a cell of code, begins a slide; what does not fit goes on
-with the next. Of a cell that draws, the slide shows the picture without the code. The page is
-slides.html, beside this file; nothing is loaded from elsewhere.
+A heading in the text, or the title of a cell of code, begins a slide; what does not fit
+goes on with the next. Of a cell that draws, the slide shows the picture without the
+code. The page is slides.html, beside this file; nothing is loaded from elsewhere.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ PICTURE = "picture"  # the tag of a cell that draws
 TEMPLATE = Path(__file__).with_name("slides.html")
 MOST_LINES = 22  # of code on a slide; longer cells are shown in parts
 HOW_TO_INSTALL = """\
-# This needs the package cgrsp_simpy, which is on no package index. Where the import fails, take
-# the # from one of the two lines, put in where it lies, and run the cell again: the folder of the
-# project, or the wheel that `python -m build` makes there in the folder dist.
+# This needs the package cgrsp_simpy, which is on no package index. Where the import
+# fails, take the # from one of the two lines, put in where it lies, and run the cell
+# again: the folder of the project, or the wheel that `python -m build` makes there in
+# the folder dist.
 # %pip install /where/it/lies/cgrsp_simpy
 # %pip install /where/it/lies/dist/cgrsp_simpy-{version}-py3-none-any.whl
 import cgrsp_simpy"""
@@ -52,7 +53,9 @@ def notebook_text(script: str) -> str:
 
 
 def run(written: Any, folder: str | Path) -> None:
-    """Run a notebook in a kernel that works in the folder; it holds its outputs afterwards."""
+    """Run a notebook in a kernel that works in the folder; it holds its outputs
+    afterwards.
+    """
     client = _needed("nbclient").NotebookClient
     own: dict[str, Any] = {"kernel_name": "python3", "timeout": CELL_S}
     own["resources"] = {"metadata": {"path": str(folder)}}
@@ -65,7 +68,9 @@ def run(written: Any, folder: str | Path) -> None:
 def slides(script: str) -> str:
     """The page of slides, with all that the script prints and draws."""
     written = notebook(script)
-    hidden = {"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": [PICTURE]}}
+    hidden = {
+        "TagRemovePreprocessor": {"enabled": True, "remove_input_tags": [PICTURE]}
+    }
     config = _needed("traitlets.config").Config(hidden)
     exporter = _needed("nbconvert").HTMLExporter(config=config, template_name="basic")
     with tempfile.TemporaryDirectory() as folder:  # for the pictures that it saves
@@ -77,7 +82,9 @@ def slides(script: str) -> str:
 
 
 def _parts(cell: Any) -> Iterator[Any]:
-    """A cell, or if its code is long its parts between empty lines; the last has the output."""
+    """A cell, or if its code is long its parts between empty lines; the last has the
+    output.
+    """
     shown = cell.cell_type == "code" and PICTURE not in cell.metadata.get("tags", ())
     lines: list[str] = []
     for number, part in enumerate(cell.source.split("\n\n") if shown else ()):
@@ -108,7 +115,9 @@ def _cells(cell: Any) -> Iterator[Any]:
 
 
 def _docstring(source: str) -> str | None:
-    """The title of a lecture, if a cell is the script's docstring: its name, and what it finds."""
+    """The title of a lecture, if a cell is the script's docstring: its name, and what
+    it finds.
+    """
     body = ast.parse(source).body
     if len(body) != 1 or (said := ast.get_docstring(ast.parse(source))) is None:
         return None

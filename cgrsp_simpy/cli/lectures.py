@@ -1,5 +1,5 @@
-"""Lectures on discrete-event simulation and a lab with one's own log: list them, read one,
-copy it with its answers, or write it as a notebook or as slides.
+"""Lectures on discrete-event simulation and a lab with one's own log: list them, read
+one, copy it with its answers, or write it as a notebook or as slides.
 """
 
 from __future__ import annotations
@@ -31,20 +31,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
     add_options(
         one,
-        ("--copy DIR", str, "copy script, output and figure into DIR, answers into DIR/answers"),
-        ("--notebook DIR", str, "write it as a notebook into DIR (needs the extra teach)"),
-        ("--slides DIR", str, "run it, and write its slides into DIR (needs the extra teach)"),
+        (
+            "--copy DIR",
+            str,
+            "copy script, output and figure into DIR, answers into DIR/answers",
+        ),
+        (
+            "--notebook DIR",
+            str,
+            "write it as a notebook into DIR (needs the extra teach)",
+        ),
+        (
+            "--slides DIR",
+            str,
+            "run it, and write its slides into DIR (needs the extra teach)",
+        ),
     )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The list, the script, or the files that were written."""
     scripts = _scripts()
-    asked = {"--copy": given.copy, "--notebook": given.notebook, "--slides": given.slides}
-    option, folder = next((each for each in asked.items() if each[1] is not None), ("", ""))
+    asked = {
+        "--copy": given.copy,
+        "--notebook": given.notebook,
+        "--slides": given.slides,
+    }
+    option, folder = next(
+        (each for each in asked.items() if each[1] is not None), ("", "")
+    )
     if given.number is None:
         require(not option, option, folder, "given with the number of a lecture")
-        return Answer("\n".join(f"{name:3}  {_finds(path)}" for name, path in scripts.items()))
+        return Answer(
+            "\n".join(f"{name:3}  {_finds(path)}" for name, path in scripts.items())
+        )
     check_one_of("lecture", given.number, scripts)
     script = scripts[given.number]
     text = script.read_text(encoding="utf-8")
@@ -52,9 +72,10 @@ def carry_out(given: argparse.Namespace) -> Answer:
         return Answer(text.rstrip("\n"))
     if option == "--copy":
         return Answer("\n".join(map(str, _copy(script, Path(folder)))))
-    ending, made = {"--notebook": ("ipynb", notebook_text), "--slides": ("slides.html", slides)}[
-        option
-    ]
+    ending, made = {
+        "--notebook": ("ipynb", notebook_text),
+        "--slides": ("slides.html", slides),
+    }[option]
     path = _free(option, Path(folder), f"{script.stem}.{ending}")
     if option == "--slides":
         log.info("lecture %s is run, which takes up to a minute", given.number)
@@ -63,7 +84,9 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 
 def _free(option: str, folder: Path, name: str) -> Path:
-    require(not (folder / name).exists(), option, str(folder), f"a folder without {name}")
+    require(
+        not (folder / name).exists(), option, str(folder), f"a folder without {name}"
+    )
     return folder / name
 
 
@@ -72,7 +95,9 @@ def _scripts() -> dict[str, Path]:
     folder = next((place for place in PLACES if place.is_dir()), None)
     if folder is None:
         raise InputError("the lectures are not installed with this package")
-    numbered = {str(int(path.name[:2])): path for path in sorted(folder.glob("[0-9]*.py"))}
+    numbered = {
+        str(int(path.name[:2])): path for path in sorted(folder.glob("[0-9]*.py"))
+    }
     return {**numbered, "lab": folder / "lab_own_log.py"}
 
 

@@ -1,5 +1,5 @@
-"""LLM inference requests on replicas that batch them: run, compare and sweep policies, the paper's
-table, figures.
+"""LLM inference requests on replicas that batch them: run, compare and sweep policies,
+the paper's table, figures.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.table import aligned
 
 NOTE = (
-    "response: from arrival to completion, which the paper calls waiting. double count: the"
-    " authors' loop counts the requests that run twice."
+    "response: from arrival to completion, which the paper calls waiting. double count:"
+    " the authors' loop counts the requests that run twice."
 )
 LOG = "such as a CSV of TIMESTAMP, ContextTokens, GeneratedTokens"
 OF_LOG = {
@@ -55,28 +55,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "run": "one policy: figures, or a row a request; event by event, or drawn",
             "compare": "policies on the same requests",
             "sweep": (
-                "policies at every point of a grid: gpus, tensor_parallel, max_batch, chunk_tokens,"
-                " rate_per_s, ttft_target_s, ..."
+                "policies at every point of a grid: gpus, tensor_parallel, max_batch,"
+                " chunk_tokens, rate_per_s, ttft_target_s, ..."
             ),
         },
     )
     add_log(actions.choices["figures"], f"a log for the figure gpus, {LOG}", OF_LOG)
-    told = "the paper's table by its authors' loop, beside the print, and without its double count"
+    told = (
+        "the paper's table by its authors' loop, beside the print, and without its"
+        " double count"
+    )
     table = actions.add_parser("table", help=told, description=told)
     table.set_defaults(carry_out=_table, formats=FORMATTED)
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("scenario: requests, drawn or of a log, and who serves them")
+    group = parser.add_argument_group(
+        "scenario: requests, drawn or of a log, and who serves them"
+    )
     add_pairs(group, "requests", fields_of(Offered), "those that are drawn")
     add_log(group, LOG, OF_LOG)
     add_fields(group, Scenario, "service", *TARGETS)
-    columns = "how long steps take: CSV of gpu, tensor_parallel, phase, batch, tokens, ms, or of"
+    columns = (
+        "how long steps take: CSV of gpu, tensor_parallel, phase, batch, tokens, ms,"
+        " or of"
+    )
     model = "(FILE:model=NAME if it has several models)"
     roofline = "roofline:tflops=X,bandwidth_gb_per_s=X,efficiency=X"
     usual = "(default: Llama 2 70B as measured)"
     add_options(
-        group, ("--steps FILE", str, f"{columns} splitwise-sim {model}, or {roofline} {usual}")
+        group,
+        (
+            "--steps FILE",
+            str,
+            f"{columns} splitwise-sim {model}, or {roofline} {usual}",
+        ),
     )
 
 

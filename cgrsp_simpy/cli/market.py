@@ -1,5 +1,5 @@
-"""The stock of a market as it was recorded, a law fitted to it, and the thesis on stock that
-persists.
+"""The stock of a market as it was recorded, a law fitted to it, and the thesis on stock
+that persists.
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.cli.options import FORMATTED, Answer, add_gallery, draw_gallery, formatted
+from cgrsp_simpy.cli.options import (
+    FORMATTED,
+    Answer,
+    add_gallery,
+    draw_gallery,
+    formatted,
+)
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.metric import summed
@@ -34,23 +40,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     report = actions.add_parser(
-        "report", help="by type: shares, prices, runs, gaps, correlations, and shares by hour"
+        "report",
+        help="by type: shares, prices, runs, gaps, correlations, and shares by hour",
     )
     fit = actions.add_parser(
         "fit",
-        help="by type chances by hour and persistence, on one time scale or two; how they fit the"
-        " snapshots, and those of the first half the second; whether the halves differ",
+        help=(
+            "by type chances by hour and persistence, on one time scale or two; how"
+            " they fit the snapshots, and those of the first half the second; whether"
+            " the halves differ"
+        ),
     )
     for action, own in ((report, _report), (fit, _fit)):
         action.add_argument(
             "files",
             nargs="+",
             metavar="FILE",
-            help="snapshots: JSON of spot traces, JSON lines of GPU offers, or CSV; or gzipped",
+            help=(
+                "snapshots: JSON of spot traces, JSON lines of GPU offers, or CSV; or"
+                " gzipped"
+            ),
         )
         action.set_defaults(carry_out=own, formats=FORMATTED)
     report.add_argument(
-        "--figure", metavar="STEM", help="draw STEM.png and STEM.svg, and write their data"
+        "--figure",
+        metavar="STEM",
+        help="draw STEM.png and STEM.svg, and write their data",
     )
     fit.add_argument("--out", metavar="FILE.toml", help="write the laws, for --market")
     figures = actions.add_parser(
@@ -58,7 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_gallery(figures, "figures/market")
     figures.set_defaults(carry_out=_figures)
-    recorded = "snapshots or laws, on whose stock the findings are judged, too; may be given again"
+    recorded = (
+        "snapshots or laws, on whose stock the findings are judged, too; may be given"
+        " again"
+    )
     figures.add_argument("--market", action="append", metavar="FILE", help=recorded)
 
 
@@ -75,7 +93,10 @@ def _report(given: argparse.Namespace) -> Answer:
     rows = [_told(each) for each in polls]
     hours = [_by_hour(each) for each in polls]
     merged = [row | hour for row, hour in zip(rows, hours)]
-    found = [row | {"low_pct_by_hour": list(own.values())[1:]} for row, own in zip(rows, hours)]
+    found = [
+        row | {"low_pct_by_hour": list(own.values())[1:]}
+        for row, own in zip(rows, hours)
+    ]
     head = "share of Low stock by hour of day, %"
     text = "\n\n".join([_table(rows), f"{head}\n{_table(hours, digits=0)}"])
     return formatted(given, {"types": found}, merged, lambda: text)
@@ -114,7 +135,9 @@ def _by_hour(polls: Polls) -> Row:
     found: Row = {"type": polls.snapshots.gpu}
     for hour in range(24):
         own = polls.status[polls.seen & (polls.hour == hour)]
-        found[f"{hour:02}"] = 100 * float((own == 2).mean()) if len(own) else float("nan")
+        found[f"{hour:02}"] = (
+            100 * float((own == 2).mean()) if len(own) else float("nan")
+        )
     return found
 
 
@@ -122,30 +145,41 @@ def _fit(given: argparse.Namespace) -> Answer:
     """The laws."""
     fits = [fit_stock(each) for each in snapshots_of(given.files)]
     if given.out is not None:
-        require(given.out.endswith(".toml"), "--out", given.out, "a file that ends in .toml")
+        require(
+            given.out.endswith(".toml"), "--out", given.out, "a file that ends in .toml"
+        )
         write_whole(Path(given.out), measured_toml(fits).encode())
         log.info("the laws are in %s: --market %s", given.out, given.out)
     for fit in fits:
         apart, width = fit.polls.drift_pct
         if abs(apart) > width:
-            told = "%s drifts: %+.0f ± %.0f points in its share of Low stock, from the days of the"
+            told = (
+                "%s drifts: %+.0f ± %.0f points in its share of Low stock, from the"
+                " days of the"
+            )
             told += " first half to those of the second; one law for both tells neither"
             log.warning(told, fit.stock.gpu, apart, width)
     rows = [_goodness(fit) for fit in fits]
     later = [_goodness(fit.later) for fit in fits if fit.later]
-    heads = ["snapshots | law: mean runs, hours, shares, %, and correlations of the status"]
+    heads = [
+        "snapshots | law: mean runs, hours, shares, %, and correlations of the status"
+    ]
     heads += ["the second half of the snapshots | the law of the first"] * bool(later)
     tables = zip(heads, (rows, later))
-    text = "\n\n".join(f"{head}\n{_table([_beside(row) for row in own])}" for head, own in tables)
+    text = "\n\n".join(
+        f"{head}\n{_table([_beside(row) for row in own])}" for head, own in tables
+    )
     return formatted(given, {"types": rows, "second_halves": later}, rows, lambda: text)
 
 
 def _beside(row: Row) -> Row:
     """The figures of the data, each with the law's."""
     return {
-        name: f"{_cell(row[name])}{_error(row, name)} | {_cell(row[f'{name}_law'])}"
-        if f"{name}_law" in row
-        else row[name]
+        name: (
+            f"{_cell(row[name])}{_error(row, name)} | {_cell(row[f'{name}_law'])}"
+            if f"{name}_law" in row
+            else row[name]
+        )
         for name in row
         if not name.endswith(("_law", "_half_width"))
     }
@@ -177,7 +211,9 @@ def _goodness(fit: StockFit) -> Row:
 
 def _table(rows: Sequence[Row], digits: int = 2) -> str:
     shown = [name for name in rows[0] if not name.endswith("_half_width")]
-    cells = [[_cell(row[name], digits) + _error(row, name) for name in shown] for row in rows]
+    cells = [
+        [_cell(row[name], digits) + _error(row, name) for name in shown] for row in rows
+    ]
     return "\n".join(aligned([shown, *cells]))
 
 

@@ -24,7 +24,9 @@ POLICIES = ",".join(Scenario.compared)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    shares = {name: Field(name, float, "probability", THESIS_MIX[name]) for name in DAYS}
+    shares = {
+        name: Field(name, float, "probability", THESIS_MIX[name]) for name in DAYS
+    }
     add_pairs(parser, "mix", shares, "types of day; without these as in the thesis")
     add_options(
         parser,
@@ -43,4 +45,6 @@ def carry_out(given: argparse.Namespace) -> Answer:
     check_work(given, most * given.days * len(seeds) * len(policies))
     numbers = (given.days, len(seeds), seeds.start)
     of_day, mix = partial(day, slots=given.slots), given.mix or THESIS_MIX
-    return answer(month(mix, policies, *numbers, of_day, given.workers, out=given.out), given)
+    return answer(
+        month(mix, policies, *numbers, of_day, given.workers, out=given.out), given
+    )

@@ -1,5 +1,5 @@
-"""What several commands share: options of studies, logs and galleries, and in what form an
-answer is given.
+"""What several commands share: options of studies, logs and galleries, and in what form
+an answer is given.
 """
 
 from __future__ import annotations
@@ -15,14 +15,22 @@ from typing import Any, NamedTuple
 from cgrsp_simpy.cli.fields import Field, add_pairs, checked, fields_of, flag, pairs_of
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
-from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, read_as, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_one_of,
+    check_whole,
+    read_as,
+    require,
+)
 from cgrsp_simpy.model.table import aligned, csv_text, figure_text, json_text
 from cgrsp_simpy.studies.study import Results, failures_told
 
 log = logging.getLogger(__name__)
 BYTES_A_JOB = 1000  # of a run that keeps its records, roughly
 MOST_S, MOST_HELD = 3600, 8e9  # without --yes
-LONG_FIGURES = "all figures are to be drawn, and their runs carried out, which may take minutes"
+LONG_FIGURES = (
+    "all figures are to be drawn, and their runs carried out, which may take minutes"
+)
 FORMATTED = ("table", "csv", "json")
 
 
@@ -39,7 +47,9 @@ def formatted(
     rows: Sequence[Mapping[str, Any]],
     text: Callable[[], str],
 ) -> Answer:
-    """An answer in the format asked for. values: as JSON. rows: as CSV. text: makes the table."""
+    """An answer in the format asked for. values: as JSON. rows: as CSV. text: makes the
+    table.
+    """
     if given.format == "json":
         return Answer(json_text(values))
     return Answer(csv_text(rows).rstrip("\n") if given.format == "csv" else text())
@@ -48,12 +58,16 @@ def formatted(
 def cells_of(
     rows: Sequence[Mapping[str, Any]], told: Callable[[Any], str] = figure_text
 ) -> list[list[str]]:
-    """Rows as the cells of a table, below the names of the columns. told: a value as text."""
+    """Rows as the cells of a table, below the names of the columns. told: a value as
+    text.
+    """
     return [list(rows[0]), *([told(value) for value in row.values()] for row in rows)]
 
 
 def short_text(value: Any) -> str:
-    """A number in four digits, or as a whole one; a text as it is, and a dash for None."""
+    """A number in four digits, or as a whole one; a text as it is, and a dash for
+    None.
+    """
     if isinstance(value, int | float):
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     return "-" if value is None else str(value)
@@ -67,8 +81,8 @@ def summary(docstring: str | None) -> str:
 def add_options(parser: argparse._ActionsContainer, *rows: tuple[Any, ...]) -> None:
     """Add options.
 
-    rows: of each the name with its metavar, as in "--seed N", the type, the help, and the default
-    if there is one; a flag has the type bool and no metavar.
+    rows: of each the name with its metavar, as in "--seed N", the type, the help, and
+    the default if there is one; a flag has the type bool and no metavar.
     """
     for usage, kind, told, *default in rows:
         name, _, metavar = usage.partition(" ")
@@ -82,9 +96,13 @@ def add_options(parser: argparse._ActionsContainer, *rows: tuple[Any, ...]) -> N
 # ---- studies ----
 
 
-def add_study(parser: argparse.ArgumentParser, number: int = 30, out: bool = True) -> None:
+def add_study(
+    parser: argparse.ArgumentParser, number: int = 30, out: bool = True
+) -> None:
     """Add the options of a study: how many replications, and where they are kept."""
-    seeds = f"replications: their number, or FROM:TO, such as 100:130 (default: {number})"
+    seeds = (
+        f"replications: their number, or FROM:TO, such as 100:130 (default: {number})"
+    )
     add_options(parser, ("--seeds N", checked(_seeds), seeds))
     if out:
         kept = "keep results in DIR as they come; the same command resumes there"
@@ -102,12 +120,19 @@ def _seeds(text: str) -> range:
     seeds = range(*bounds)
     if not span:
         check_whole("--seeds", seeds.stop, least=1)
-    require(len(seeds) > 0 and seeds.start >= 0, "--seeds", text, f"{allowed}, TO above FROM")
+    require(
+        len(seeds) > 0 and seeds.start >= 0,
+        "--seeds",
+        text,
+        f"{allowed}, TO above FROM",
+    )
     return seeds
 
 
 def seeds_of(given: argparse.Namespace, random: bool = True) -> range:
-    """The seeds that the options name; one where nothing is random, and any other is refused."""
+    """The seeds that the options name; one where nothing is random, and any other is
+    refused.
+    """
     if random:
         return given.seeds or range(given.usual)
     allowed = "left out: nothing is drawn here, one run is all there is"
@@ -123,11 +148,11 @@ def check_work(
     per_s: float = Model.pace_per_s,
     done: str = "simulated",
 ) -> None:
-    """Tell of work of more than a minute before it starts, and raise InputError for much more
-    that has not been asked for twice.
+    """Tell of work of more than a minute before it starts, and raise InputError for
+    much more that has not been asked for twice.
 
-    jobs: that are to be simulated, of which `kept` are held in memory at a time. per_s: so many of
-    them a second, roughly. done: what is done to them.
+    jobs: that are to be simulated, of which `kept` are held in memory at a time. per_s:
+    so many of them a second, roughly. done: what is done to them.
     """
     seconds = jobs / per_s / (given.workers or 1)
     held = BYTES_A_JOB * kept
@@ -142,7 +167,9 @@ def check_work(
 
 
 def policies_of(text: str) -> list[str]:
-    """The policies in "a,b:x=1,y=2,c"; a part like y=2 belongs to the policy before it."""
+    """The policies in "a,b:x=1,y=2,c"; a part like y=2 belongs to the policy before
+    it.
+    """
     policies: list[str] = []
     for part in text.split(","):
         if policies and "=" in part and ":" not in part:
@@ -158,7 +185,11 @@ def answer(study: Results, given: argparse.Namespace) -> Answer:
         log.info("results are in %s", given.out)
     if study.failures and given.format != "table":
         log.warning("%s", failures_told(study)[-1])
-    made = {"json": study.json, "csv": lambda: csv_text(study.rows), "table": study.__str__}
+    made = {
+        "json": study.json,
+        "csv": lambda: csv_text(study.rows),
+        "table": study.__str__,
+    }
     return Answer(made[given.format]().rstrip("\n"), 1 if study.failures else 0)
 
 
@@ -166,14 +197,21 @@ def answer(study: Results, given: argparse.Namespace) -> Answer:
 
 
 STYLES = ("print", "lecture", "single", "double")
-LOOK = {"width": Field("width", float), "pgf": Field("pgf", bool)}  # beside matplotlib's settings
+# beside matplotlib's settings
+LOOK = {"width": Field("width", float), "pgf": Field("pgf", bool)}
 
 
-def add_gallery(parser: argparse.ArgumentParser, folder: str, only: bool = True) -> None:
-    """Add the options of an action that draws. only: whether some of its figures can be chosen."""
+def add_gallery(
+    parser: argparse.ArgumentParser, folder: str, only: bool = True
+) -> None:
+    """Add the options of an action that draws. only: whether some of its figures can be
+    chosen.
+    """
     if only:
         add_options(parser, ("--only ID,ID", str, "some of the figures (default: all)"))
-    add_options(parser, ("--out DIR", str, "where to draw (default: %(default)s)", folder))
+    add_options(
+        parser, ("--out DIR", str, "where to draw (default: %(default)s)", folder)
+    )
     add_style(parser)
     parser.set_defaults(parallel=True)
 
@@ -181,11 +219,14 @@ def add_gallery(parser: argparse.ArgumentParser, folder: str, only: bool = True)
 def add_style(parser: argparse.ArgumentParser) -> None:
     """Add the option that tells how figures are drawn."""
     told = (
-        f"{', '.join(STYLES)}, or settings of matplotlib, such as font.size=10, width=MM and"
-        " pgf=yes: a PGF, too, for LaTeX, which has to be there; single, double: columns of a"
-        " journal, 88 and 180 mm, in 8 pt (wide figures take both) (default: print)"
+        f"{', '.join(STYLES)}, or settings of matplotlib, such as font.size=10,"
+        " width=MM and pgf=yes: a PGF, too, for LaTeX, which has to be there; single,"
+        " double: columns of a journal, 88 and 180 mm, in 8 pt (wide figures take"
+        " both) (default: print)"
     )
-    add_options(parser, ("--style NAME|A=X,B=Y", checked(_look), told, {"style": "print"}))
+    add_options(
+        parser, ("--style NAME|A=X,B=Y", checked(_look), told, {"style": "print"})
+    )
 
 
 def _look(text: str) -> dict[str, Any]:
@@ -199,11 +240,15 @@ def _look(text: str) -> dict[str, Any]:
 
 
 def draw_gallery(given: argparse.Namespace, module: Any, **sizes: Any) -> Answer:
-    """Draw the figures asked for, of a module of figures; the files. sizes: of what is run."""
+    """Draw the figures asked for, of a module of figures; the files. sizes: of what is
+    run.
+    """
     if given.only is None:
         log.info("%s", LONG_FIGURES)
     ids = tuple(module.FIGURES if given.only is None else given.only.split(","))
-    drawn = module.draw_figures(given.out, ids, executor=executor_of(given), **given.style, **sizes)
+    drawn = module.draw_figures(
+        given.out, ids, executor=executor_of(given), **given.style, **sizes
+    )
     return Answer("\n".join(map(str, drawn)))
 
 
@@ -216,7 +261,9 @@ def executor_of(given: argparse.Namespace) -> int | None:
 # ---- logs ----
 
 READING = fields_of(read_log, "format", "window", "strict")
-READING["format"] = Field("format", str, f"{', '.join(FORMATS)} (default: by the file's name)")
+READING["format"] = Field(
+    "format", str, f"{', '.join(FORMATS)} (default: by the file's name)"
+)
 
 
 def add_log(
@@ -226,11 +273,14 @@ def add_log(
     *,
     needed: bool = False,
 ) -> None:
-    """Add the options that name a log and tell how it is read. own: what a module's reader may be
-    told beside. needed: the log is an argument.
+    """Add the options that name a log and tell how it is read. own: what a module's
+    reader may be told beside. needed: the log is an argument.
     """
     known = {**READING, **own}
-    names = [*COLUMNS, *(each.name for format in FORMATS.values() for each in format.fields)]
+    names = [
+        *COLUMNS,
+        *(each.name for format in FORMATS.values() for each in format.fields),
+    ]
     short = [name.removesuffix("_s").removesuffix("_gb") for name in names]
     columns = {name: Field(name, str) for name in [*names, *short]}
     if needed:
@@ -242,7 +292,9 @@ def add_log(
 
 
 def reading_of(given: argparse.Namespace, *own: str) -> dict[str, Any]:
-    """The arguments of a reader of logs that --log gives. own: those beside `read_log`'s."""
+    """The arguments of a reader of logs that --log gives. own: those beside
+    `read_log`'s.
+    """
     told = dict(given.log or {})
     found = {name: told.pop(name) for name in (*READING, *own) if name in told}
     return {**found, "columns": told}
@@ -253,7 +305,9 @@ def refuse(given: argparse.Namespace, allowed: str, *options: str) -> None:
     for name in options:
         value = getattr(given, name, None)
         if isinstance(value, dict):  # as it was typed
-            value = ",".join(key if one is True else f"{key}={one}" for key, one in value.items())
+            value = ",".join(
+                key if one is True else f"{key}={one}" for key, one in value.items()
+            )
         require(value is None, flag(name), value, allowed)
 
 
@@ -268,14 +322,22 @@ def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> A
     if given.by in rows[0]:  # of one run
         names = [name for name in rows[0] if name != given.by]
         rows = [
-            {"by": given.by, "value": row[given.by], **{name: row[name] for name in names}}
+            {
+                "by": given.by,
+                "value": row[given.by],
+                **{name: row[name] for name in names},
+            }
             for row in rows
         ]
     own = [{name: row[name] for name in list(row)[1:]} for row in rows]
     lines = [[given.by, *list(rows[0])[2:]]]
     lines += [[str(row["value"]), *map(_shown, list(row.values())[2:])] for row in rows]
-    return formatted(given, {"by": given.by, "rows": own}, rows, lambda: "\n".join(aligned(lines)))
+    return formatted(
+        given, {"by": given.by, "rows": own}, rows, lambda: "\n".join(aligned(lines))
+    )
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else "-" if value != value else f"{value:,.6g}"
+    return (
+        value if isinstance(value, str) else "-" if value != value else f"{value:,.6g}"
+    )

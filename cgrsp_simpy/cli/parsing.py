@@ -21,7 +21,9 @@ OLD = {"llm --cluster": "--service gpus=N,memory_gb=GB"}
 
 
 def _common_first(words: Sequence[str]) -> list[str]:
-    """The words with the options of every command before the verb, wherever they stand."""
+    """The words with the options of every command before the verb, wherever they
+    stand.
+    """
     common, others, left = list[str](), list[str](), iter(words)
     for word in left:
         name, equals, _ = word.partition("=")
@@ -49,30 +51,43 @@ class Brief(Full):
     """A help with one line an option, and its default."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        told, default = re.fullmatch(r"(.*?)( \(default: [^()]*\))?", text.split("\n")[0]).groups()  # type: ignore[union-attr]
+        line = text.split("\n")[0]
+        matched = re.fullmatch(r"(.*?)( \(default: [^()]*\))?", line)
+        meaning, default = matched.groups()  # type: ignore[union-attr]
         default = default if default and len(default) < width // 2 else ""
-        return [f"{textwrap.shorten(told, width - len(default), placeholder=' ...')}{default}"]
+        room = width - len(default)
+        return [textwrap.shorten(meaning, room, placeholder=" ...") + default]
 
 
 class Help(argparse.Action):
     """Prints the help, and ends."""
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option_string: Any = None
+    ) -> None:
         parser.formatter_class = Full if values == "all" else Brief
         parser.print_help()
         parser.exit()
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, that of the command they are about."""
+    """An argument parser whose errors are one line, that of the command they are
+    about.
+    """
 
     def __init__(self, **named: Any) -> None:
-        super().__init__(add_help=False, allow_abbrev=False, formatter_class=Brief, **named)
+        super().__init__(
+            add_help=False, allow_abbrev=False, formatter_class=Brief, **named
+        )
         told = "this help; all: with all that there is to say of each option"
-        self.add_argument("-h", "--help", action=Help, nargs="?", metavar="all", help=told)
+        self.add_argument(
+            "-h", "--help", action=Help, nargs="?", metavar="all", help=told
+        )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Those of its options and arguments; another is an error, here and not further up."""
+        """Those of its options and arguments; another is an error, here and not further
+        up.
+        """
         if " " not in self.prog:
             args = _common_first(args)
         given, others = super().parse_known_args(args, namespace)
@@ -81,13 +96,15 @@ class Parser(argparse.ArgumentParser):
         return given, others
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """The value of an option; the name of a file or folder is not empty, which would mean the
-        current folder.
+        """The value of an option; the name of a file or folder is not empty, which
+        would mean the current folder.
         """
         if not arg_string and str(action.metavar).startswith(
             ("DIR", "FILE", "FOLDER", "LOG", "STEM")
         ):
-            raise argparse.ArgumentError(action, "must not be empty; . is the current folder")
+            raise argparse.ArgumentError(
+                action, "must not be empty; . is the current folder"
+            )
         return super()._get_value(action, arg_string)
 
     def format_help(self) -> str:
@@ -95,9 +112,11 @@ class Parser(argparse.ArgumentParser):
         self._action_groups.sort(key=lambda group: group is self._optionals)
         if self._subparsers is None:
             names = [
-                " ".join([*each.option_strings, str(each.metavar)])
-                if each.required
-                else f"[{each.metavar}]"
+                (
+                    " ".join([*each.option_strings, str(each.metavar)])
+                    if each.required
+                    else f"[{each.metavar}]"
+                )
                 for each in self._actions
                 if each.required or not each.option_strings
             ]
@@ -107,17 +126,29 @@ class Parser(argparse.ArgumentParser):
             taken = [f"--format {formats}"] * bool(formats)
             taken += ["--workers N"] * bool(self.get_default("parallel"))
             taken += ["--engine NAME"] * bool(self.get_default("engines"))
-            common = f"Also {', '.join([*taken, '--yes, --large-files'])}: see cgrsp --help."
+            common = (
+                f"Also {', '.join([*taken, '--yes, --large-files'])}: see cgrsp --help."
+            )
             self.epilog = f"{own} {common}" if own else common
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Print the line, with the name that may have been meant, and leave with status 2."""
+        """Print the line, with the name that may have been meant, and leave with status
+        2.
+        """
         meant = ""
         if found := re.match(r"unrecognized arguments: .*?(--[^\s=]+)", message):
             now = OLD.get(" ".join([*self.prog.split()[1:2], found[1]]))
-            meant = f"; it is {now} now" if now else nearest(found[1], self._option_string_actions)
-        elif found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
+            meant = (
+                f"; it is {now} now"
+                if now
+                else nearest(found[1], self._option_string_actions)
+            )
+        elif found := re.search(
+            r"invalid choice: '(.*)' \(choose from (.*)\)$", message
+        ):
             meant = nearest(found[1], re.findall(r"[^\s',]+", found[2]))
-        line = " ".join(f"{self.prog}: {message}{meant} (see {self.prog} --help)".split())
+        line = " ".join(
+            f"{self.prog}: {message}{meant} (see {self.prog} --help)".split()
+        )
         self.exit(2, f"{visible(line)}\n")

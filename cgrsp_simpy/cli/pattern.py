@@ -40,11 +40,11 @@ from cgrsp_simpy.studies.sweep import points_of, scenarios_of, sweep
 class Module(NamedTuple):
     """What a module brings to its commands.
 
-    model: the class of its scenarios. add_scenario, scenario_of: the options that name one, and
-    what they name. seeds: number of replications unless told. figures: the module that draws them.
-    more: text and values, for JSON, that stand below the figures of a run. beside: text below
-    a comparison's table. drawn: what a run is given of the draws of its seed. sizes: of what its
-    figures run.
+    model: the class of its scenarios. add_scenario, scenario_of: the options that name
+    one, and what they name. seeds: number of replications unless told. figures: the
+    module that draws them. more: text and values, for JSON, that stand below the
+    figures of a run. beside: text below a comparison's table. drawn: what a run is
+    given of the draws of its seed. sizes: of what its figures run.
     """
 
     model: type[Model]
@@ -52,7 +52,9 @@ class Module(NamedTuple):
     scenario_of: Callable[[argparse.Namespace], Model]
     seeds: int = 10
     figures: str = ""
-    more: Callable[[Any, argparse.Namespace], tuple[str, Mapping[str, Any]]] = lambda *_: ("", {})
+    more: Callable[[Any, argparse.Namespace], tuple[str, Mapping[str, Any]]] = (
+        lambda *_: ("", {})
+    )
     beside: Callable[[Comparison], str] = lambda _: ""
     drawn: Callable[[Any, argparse.Namespace], Any] = lambda *_: None
     sizes: Callable[[argparse.Namespace], Mapping[str, Any]] = lambda _: {}
@@ -64,7 +66,8 @@ def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
     _add_policies(parser, module, "--policy", module.model.compared[0])
     add_options(parser, ("--seed N", int, "default: %(default)s", 0), BY)
     add_show(parser)
-    parser.set_defaults(carry_out=partial(run, module), formats=FORMATTED)  # csv: a row a job
+    # csv: a row a job
+    parser.set_defaults(carry_out=partial(run, module), formats=FORMATTED)
 
 
 def add_compare(parser: argparse.ArgumentParser, module: Module) -> None:
@@ -87,8 +90,8 @@ def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
         nargs="+",
         metavar="NAME=V,V,...",
         help=(
-            "a parameter of the scenario, or of a policy (name:parameter), and its values;"
-            " several mean the cross product"
+            "a parameter of the scenario, or of a policy (name:parameter), and its"
+            " values; several mean the cross product"
         ),
     )
     module.add_scenario(parser)
@@ -104,13 +107,16 @@ def _add_policies(
     model = module.model
     several = default is None
     told = (
-        f"{', '.join(model.policies)}, with parameters as in name:parameter=2, or functions of a"
-        f" view (own.py:function) (default: {','.join(model.compared) if several else default})"
+        f"{', '.join(model.policies)}, with parameters as in name:parameter=2, or"
+        " functions of a view (own.py:function) (default:"
+        f" {','.join(model.compared) if several else default})"
     )
     add_options(parser, (f"{option} {'P,P' if several else 'P'}", str, told, default))
 
 
-def add_actions(parser: argparse.ArgumentParser, module: Module, helps: Mapping[str, str]) -> Any:
+def add_actions(
+    parser: argparse.ArgumentParser, module: Module, helps: Mapping[str, str]
+) -> Any:
     """Add the actions with their options, and those of the module without.
 
     helps: a line on each action that stands before the figures.
@@ -118,7 +124,9 @@ def add_actions(parser: argparse.ArgumentParser, module: Module, helps: Mapping[
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     common = {"run": add_run, "compare": add_compare, "sweep": add_sweep}
     for name, told in helps.items():
-        added = actions.add_parser(name, help=told, description=told if name in common else None)
+        added = actions.add_parser(
+            name, help=told, description=told if name in common else None
+        )
         if name in common:
             common[name](added, module)
     drawn = actions.add_parser(
@@ -141,7 +149,9 @@ def run(module: Module, given: argparse.Namespace) -> Answer:
     drawn = module.drawn(scenario, given)
     found = watch(
         given,
-        lambda listener: scenario.simulation(policy, given.seed, drawn=drawn, listener=listener),
+        lambda listener: scenario.simulation(
+            policy, given.seed, drawn=drawn, listener=listener
+        ),
     )
     rows = None if given.by is None else found.by(given.by)  # before files are written
     draw(given, found, [scenario.run(other, given.seed) for other in beside])
@@ -152,11 +162,17 @@ def run(module: Module, given: argparse.Namespace) -> Answer:
         return Answer(csv_text(found.rows()).rstrip("\n"))
     figures = found.summary()
     if given.format == "json":
-        named = {"scenario": scenario.name, scenario.noun: label(given.policy), "seed": given.seed}
+        named = {
+            "scenario": scenario.name,
+            scenario.noun: label(given.policy),
+            "seed": given.seed,
+        }
         return Answer(json_text({**named, "summary": figures, **values}))
     title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
     width = max(16, *map(len, figures))
-    lines = [f"{name:{width}} {figure_text(value):>10}" for name, value in figures.items()]
+    lines = [
+        f"{name:{width}} {figure_text(value):>10}" for name, value in figures.items()
+    ]
     return Answer("\n".join([title, *lines, *filter(None, [text, scenario.note])]))
 
 
@@ -166,8 +182,8 @@ def compared(
     more: Callable[[Comparison, int | None], Comparison] = lambda study, _: study,
     check: Callable[[Any, Sequence[str], Sequence[int]], None] = lambda *_: None,
 ) -> Answer:
-    """Compare policies. more: what is added to the study; check: of the scenario, policies and
-    seeds, whether that can be.
+    """Compare policies. more: what is added to the study; check: of the scenario,
+    policies and seeds, whether that can be.
     """
     workers, precision = given.workers, _precision(given.precision, module)
     scenario = module.scenario_of(given)
@@ -180,7 +196,9 @@ def compared(
         refuse(given, "left out beside --by", "out", "precision", "workers")
         named = check_policies(policies, scenario)
         return by_answer(by_column(scenario, named, seeds, given.by), given)
-    study = compare(scenario, policies, seeds, workers, out=given.out, precision=precision)
+    study = compare(
+        scenario, policies, seeds, workers, out=given.out, precision=precision
+    )
     study = more(study, workers)
     found = answer(study, given)
     beside = module.beside(study) if given.format == "table" else ""
@@ -199,7 +217,10 @@ def _precision(text: str | None, module: Module) -> dict[str, float] | None:
         return None
     named = module.model.tested[1 % len(module.model.tested)]
     form = f"a number > 0, or figures and numbers, such as {named}=0.1"
-    parts = (part if "=" in part else f"{module.model.precise}={part}" for part in text.split(","))
+    parts = (
+        part if "=" in part else f"{module.model.precise}={part}"
+        for part in text.split(",")
+    )
     return pairs(parts, lambda _: (float, form), form, "--precision: ")
 
 
@@ -212,11 +233,15 @@ def swept(module: Module, given: argparse.Namespace) -> Answer:
     seeds = seeds_of(given, any(place.is_random for place in places))
     work = sum(place.work_of(policies) for place in places) * len(seeds)
     check_work(given, work, per_s=scenario.pace_per_s)
-    return answer(sweep(scenario, grid, policies, seeds, given.workers, out=given.out), given)
+    return answer(
+        sweep(scenario, grid, policies, seeds, given.workers, out=given.out), given
+    )
 
 
 def check_free(given: argparse.Namespace, grid: Mapping[str, Any]) -> None:
-    """Raise InputError for an option without effect, since the grid has its parameter."""
+    """Raise InputError for an option without effect, since the grid has its
+    parameter.
+    """
     for option, value in vars(given).items():
         for part in value if isinstance(value, list | tuple) else [value]:
             told = part if isinstance(part, dict) else {option: part}
@@ -231,7 +256,9 @@ def grid_beside_file(given: argparse.Namespace) -> dict[str, Any]:
     require(len(files) <= 1, "scenario files", files, "one")
     given.grid = [text for text in given.grid if text not in files]
     given.scenario = files[0] if files else None
-    require(len(given.grid) > 0, "grid", given.grid, "at least one name=value,value,...")
+    require(
+        len(given.grid) > 0, "grid", given.grid, "at least one name=value,value,..."
+    )
     return grid_of(given.grid)
 
 

@@ -1,4 +1,6 @@
-"""Draw figures again from their CSV files, beside these, in another style; nothing is run."""
+"""Draw figures again from their CSV files, beside these, in another style; nothing is
+run.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
     for path in map(Path, given.files):
         allowed = f"a CSV file whose name begins with {', '.join(GALLERIES)}"
-        require(path.stem.partition("_")[0] in GALLERIES, "FILE.csv", str(path), allowed)
+        require(
+            path.stem.partition("_")[0] in GALLERIES, "FILE.csv", str(path), allowed
+        )
         module = import_module(f"cgrsp_simpy.{GALLERIES[path.stem.partition('_')[0]]}")
         own = [each for each in vars(module).values() if isinstance(each, Figure)]
         known = {figure.stem: figure for figure in (*module.FIGURES.values(), *own)}

@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.cli.fields import add_fields, checked, fields_of, given_of, pairs_of, parts_told
+from cgrsp_simpy.cli.fields import (
+    add_fields,
+    checked,
+    fields_of,
+    given_of,
+    pairs_of,
+    parts_told,
+)
 from cgrsp_simpy.cli.options import add_log, add_options, reading_of, refuse
 from cgrsp_simpy.cli.pattern import Module
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
@@ -31,8 +38,12 @@ NEEDS = {
 
 
 def add_scenario(parser: argparse.ArgumentParser, own: bool = True) -> None:
-    """Add the options that name a scenario: a day, a log, or a file. own: and its parameters."""
-    group = parser.add_argument_group("scenario: a file, a day of the thesis, or a log of jobs")
+    """Add the options that name a scenario: a day, a log, or a file. own: and its
+    parameters.
+    """
+    group = parser.add_argument_group(
+        "scenario: a file, a day of the thesis, or a log of jobs"
+    )
     file = "a scenario file, as Scenario.to_toml writes"
     group.add_argument("scenario", nargs="?", metavar="FILE.toml", help=file)
     add_options(group, ("--day NAME", str, f"{', '.join(DAYS)} (default: hectic)"))
@@ -40,11 +51,16 @@ def add_scenario(parser: argparse.ArgumentParser, own: bool = True) -> None:
     if own:
         add_fields(group, day, *OF_DAY, "terms")
     told = (
-        f"{', '.join(OF_MARKET)}; or a file of stock and prices; may be given again\nThe file:"
-        " laws (cgrsp market fit --out), or snapshots, which are replayed. A type that it calls"
-        f" otherwise: RTX 3090=H100_80GB SXM5.\n{parts_told(OF_MARKET)}"
+        f"{', '.join(OF_MARKET)}; or a file of stock and prices; may be given again\n"
+        "The file: laws (cgrsp market fit --out), or snapshots, which are replayed. A"
+        " type that it calls otherwise: RTX 3090=H100_80GB SXM5.\n"
+        f"{parts_told(OF_MARKET)}"
     )
-    how: dict[str, Any] = {"action": "append", "type": checked(_market), "metavar": "A=X|FILE"}
+    how: dict[str, Any] = {
+        "action": "append",
+        "type": checked(_market),
+        "metavar": "A=X|FILE",
+    }
     group.add_argument("--market", help=told, **how)
 
 
@@ -61,7 +77,9 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
         refuse(given, "left out beside a scenario file, which names its types", "gpus")
         scenario = Scenario.from_toml(given.scenario).varied(**own)
     elif source == "trace":
-        refuse(given, "left out beside --trace, which has the jobs", "jobs", "rate_per_s")
+        refuse(
+            given, "left out beside --trace, which has the jobs", "jobs", "rate_per_s"
+        )
         scenario = trace(given.trace, **reading_of(given), **own)
     else:
         scenario = day("hectic" if given.day is None else given.day, **own)
@@ -73,13 +91,20 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
 
 
 def _market(text: str) -> str | dict[str, Any]:
-    """What one --market gives: a file, or pairs, of which those with other names are types."""
+    """What one --market gives: a file, or pairs, of which those with other names are
+    types.
+    """
     if "=" not in text:
         return text
     own: dict[str, Any] = {}
     for part in text.split(","):
         name, _, value = part.partition("=")
-        require(bool(name and value) and name not in own, "pairs", text, "name=value, each once")
+        require(
+            bool(name and value) and name not in own,
+            "pairs",
+            text,
+            "name=value, each once",
+        )
         own[name] = pairs_of(OF_MARKET, part)[name] if name in OF_MARKET else value
     return own
 
@@ -88,7 +113,9 @@ def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
     """The scenario with the clock and the stock that the options name."""
     parts = given.market or []
     files = [part for part in parts if isinstance(part, str)]
-    types = {name: part[name] for part in parts if isinstance(part, dict) for name in part}
+    types = {
+        name: part[name] for part in parts if isinstance(part, dict) for name in part
+    }
     for name in types:
         names = [*OF_MARKET, *(gpu.name for gpu in scenario.gpus)]
         check_one_of("name in --market", name, names)
@@ -99,7 +126,8 @@ def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
     # SciPy's solvers, for these options alone
     from cgrsp_simpy.rental.measured import measured, on_market
 
-    told, sight = "left out beside a file, which tells its own", own.pop("sight", "none")
+    told = "left out beside a file, which tells its own"
+    sight = own.pop("sight", "none")
     require("persistence_s" not in own, "persistence_s", own.get("persistence_s"), told)
     found = on_market(scenario.varied(**own), measured(*files), types or None, sight)
     span_s = scenario.jobs / scenario.workload.rate_per_s
@@ -111,8 +139,8 @@ def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
 
 
 def _on_terms(given: argparse.Namespace, scenario: Scenario) -> Scenario:
-    """The scenario on the terms of renting that the options name; some go with stock that
-    persists.
+    """The scenario on the terms of renting that the options name; some go with stock
+    that persists.
     """
     own = getattr(given, "terms", None) or {}
     terms = replace(scenario.terms, **own)
@@ -139,8 +167,9 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     lead_h = jobs.submit_s[0] / 3600
     begun = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
     return (
-        f"{scenario.name}: {jobs.jobs} job{'s' * (jobs.jobs > 1)} over {span}{pace}{begun};"
-        f" service median {median:.0f} s, 90 % {ninety:.0f} s, 99 % {most:.0f} s; {told}"
+        f"{scenario.name}: {jobs.jobs} job{'s' * (jobs.jobs > 1)} over"
+        f" {span}{pace}{begun}; service median {median:.0f} s, 90 % {ninety:.0f} s, 99"
+        f" % {most:.0f} s; {told}"
     )
 
 

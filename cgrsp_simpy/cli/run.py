@@ -1,4 +1,6 @@
-"""Run one policy once: its figures, its records, its events one by one, or its Gantt chart."""
+"""Run one policy once: its figures, its records, its events one by one, or its Gantt
+chart.
+"""
 
 from __future__ import annotations
 

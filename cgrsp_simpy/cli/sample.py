@@ -1,5 +1,5 @@
-"""Write a small log of jobs into a file, to try what is done with one's own: 600 jobs of
-two days, generated.
+"""Write a small log of jobs into a file, to try what is done with one's own: 600 jobs
+of two days, generated.
 """
 
 from __future__ import annotations

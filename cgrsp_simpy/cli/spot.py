@@ -1,5 +1,5 @@
-"""One long job under a deadline, on spot instances or on demand: run a policy, compare several,
-figures.
+"""One long job under a deadline, on spot instances or on demand: run a policy, compare
+several, figures.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "run": "one policy: figures; event by event, or drawn",
             "compare": "policies from the same starts: means, intervals, paired tests",
             "sweep": (
-                "policies at every point of a grid: deadline, overhead, hours, zones, prices,"
-                " or policy:parameter"
+                "policies at every point of a grid: deadline, overhead, hours, zones,"
+                " prices, or policy:parameter"
             ),
         },
     )
@@ -37,8 +37,8 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
         "scenario: the job, and its market: files of zones, or made up"
     )
     told = (
-        "series of zones: JSON of spot traces, CSV of time, status and price, or offers of"
-        " providers as JSON lines"
+        "series of zones: JSON of spot traces, CSV of time, status and price, or offers"
+        " of providers as JSON lines"
     )
     group.add_argument("--trace", nargs="+", metavar="FILE", help=told)
     add_pairs(group, "log", fields_of(read_traces), "how they are read")
@@ -48,8 +48,13 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
 
 def _scenario(given: argparse.Namespace) -> Scenario:
     own = given_of(given, *FIELDS)
-    if given.action == "sweep":  # a point of the grid, so that what is checked is what is run
-        own |= {name: value[0] for name, value in grid_of(given.grid).items() if name in FIELDS}
+    # a point of the grid, so that what is checked is what is run
+    if given.action == "sweep":
+        own |= {
+            name: value[0]
+            for name, value in grid_of(given.grid).items()
+            if name in FIELDS
+        }
     own["checkpoints"] = Checkpoints(**own.get("checkpoints", {}))
     return Scenario(_source(given), **own)
 
@@ -64,5 +69,9 @@ def _source(given: argparse.Namespace) -> Any:
 
 
 MODULE = Module(
-    Scenario, _add_scenario, _scenario, seeds=30, figures="cgrsp_simpy.spot.paper.figures"
+    Scenario,
+    _add_scenario,
+    _scenario,
+    seeds=30,
+    figures="cgrsp_simpy.spot.paper.figures",
 )

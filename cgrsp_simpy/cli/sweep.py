@@ -24,16 +24,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The sweep in the format asked for: over a file, a log, or days of the thesis, whose name is
-    a parameter, too.
+    """The sweep in the format asked for: over a file, a log, or days of the thesis,
+    whose name is a parameter, too.
     """
     grid = pattern.grid_beside_file(given)
     if "name" not in grid:
         return pattern.swept(RENTAL, given)
     pattern.check_free(given, grid)
-    refuse(given, "left out where the grid has the name of a day", "scenario", "day", "trace")
+    refuse(
+        given,
+        "left out where the grid has the name of a day",
+        "scenario",
+        "day",
+        "trace",
+    )
     now = scenario_of(given)  # of what the options say beside the days
-    require(not now.market.series, "--market", given.market, "without files where days are swept")
+    require(
+        not now.market.series,
+        "--market",
+        given.market,
+        "without files where days are swept",
+    )
     policies, seeds = pattern.policies_given(given, now), seeds_of(given)
     most = given.jobs or max(jobs for _, jobs in DAYS.values())
     points = math.prod(map(len, grid.values()))
@@ -42,5 +53,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     own = given_of(given, *OF_DAY) | ({"terms": now.terms} if given.terms else {})
     for part in given.market or ():
         own |= part
-    found = sweep(day, {**own, **grid}, policies, seeds, executor=given.workers, out=given.out)
+    found = sweep(
+        day, {**own, **grid}, policies, seeds, executor=given.workers, out=given.out
+    )
     return answer(found, given)

@@ -26,7 +26,9 @@ from cgrsp_simpy.thesis.verdict import DIFFERS
 log = logging.getLogger(__name__)
 
 MOST_SEEDS = 10_000  # hours
-VARIED = "slots tight_fraction jobs rate_per_s free_types clock persistence_s sight".split()
+VARIED = (
+    "slots tight_fraction jobs rate_per_s free_types clock persistence_s sight".split()
+)
 LEAST_SHARE_PCT, MOST_RMS_Z = 93.0, 1.15
 
 
@@ -39,12 +41,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check = actions.add_parser(
         "check",
         help=(
-            f"count the cells that agree; status 1 below {LEAST_SHARE_PCT:g} %%, above an rms z of"
-            f" {MOST_RMS_Z:g}, or with fewer seeds than printed"
+            f"count the cells that agree; status 1 below {LEAST_SHARE_PCT:g} %%, above"
+            f" an rms z of {MOST_RMS_Z:g}, or with fewer seeds than printed"
         ),
     )
-    for action, usual in ((tables, "as printed"), (table, "as printed"), (check, "100")):
-        seeds = f"replications of every table; 300 leave hardly any noise (default: {usual})"
+    for action, usual in (
+        (tables, "as printed"),
+        (table, "as printed"),
+        (check, "100"),
+    ):
+        seeds = (
+            "replications of every table; 300 leave hardly any noise (default:"
+            f" {usual})"
+        )
         kept = "keep results and report in DIR; the same command resumes there"
         add_options(action, ("--seeds N", int, seeds), ("--out DIR", str, kept))
         action.set_defaults(carry_out=_tables, parallel=True, engines=True)
@@ -57,15 +66,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figure.add_argument(
         "id",
         metavar="N.M",
-        help="a number of the thesis, or slots, thresholds, reservations, stock, queue, cells",
+        help=(
+            "a number of the thesis, or slots, thresholds, reservations, stock, queue,"
+            " cells"
+        ),
     )
     add_options(
         figure,
         ("--seeds N", int, "replications of every table (default: the thesis's)"),
-        ("--policies P,P", str, "in place of the thesis's; of others nothing is published"),
+        (
+            "--policies P,P",
+            str,
+            "in place of the thesis's; of others nothing is published",
+        ),
     )
     add_pairs(
-        figure, "scenario", fields_of(day, *VARIED), "that each scenario has in place of its own"
+        figure,
+        "scenario",
+        fields_of(day, *VARIED),
+        "that each scenario has in place of its own",
     )
     for action in (figures, figure):
         add_gallery(action, "figures", only=False)
@@ -86,7 +105,8 @@ def _tables(given: argparse.Namespace) -> Answer:
         check_whole("--seeds", seeds, least=2, most=MOST_SEEDS)
     if given.action == "table":
         check_one_of("table", given.id, IDS)
-    ids = {"tables": IDS, "table": (getattr(given, "id", ""),), "check": COUNTED}[given.action]
+    one = (getattr(given, "id", ""),)
+    ids = {"tables": IDS, "table": one, "check": COUNTED}[given.action]
     seeds = seeds or (100 if given.action == "check" else None)
     check_work(given, work_of(wanted_of(ids, seeds)))
     report = make_report(ids, seeds, executor, given.out)
@@ -96,7 +116,9 @@ def _tables(given: argparse.Namespace) -> Answer:
         return _checked(report)
     if given.format == "csv":
         return Answer(csv_text(report.rows()).rstrip("\n"))
-    return Answer((report.html() if given.format == "html" else report.markdown()).rstrip("\n"))
+    return Answer(
+        (report.html() if given.format == "html" else report.markdown()).rstrip("\n")
+    )
 
 
 def _figures(given: argparse.Namespace) -> Answer:
@@ -112,9 +134,9 @@ def _figures(given: argparse.Namespace) -> Answer:
 def _checked(report: Report) -> Answer:
     far = [cell for cell in report.cells if cell.counted and cell.verdict == DIFFERS]
     lines = [
-        f"Table {cell.table}, {cell.row}, {cell.column}{', ' * bool(cell.part)}{cell.part}:"
-        f" published {cell.printed}, reproduced {cell.ours} (n {cell.n}), z {cell.z:+.2f};"
-        f" {cell.note}"
+        f"Table {cell.table}, {cell.row},"
+        f" {cell.column}{', ' * bool(cell.part)}{cell.part}: published {cell.printed},"
+        f" reproduced {cell.ours} (n {cell.n}), z {cell.z:+.2f}; {cell.note}"
         for cell in far
     ]
     tally, seeds = report.tally, report.replications or 0

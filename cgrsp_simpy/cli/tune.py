@@ -1,5 +1,5 @@
-"""Tune parameters of a policy, and the slots, on wait, misses and cost together (NSGA-II);
-what is found is judged on seeds that the search did not use.
+"""Tune parameters of a policy, and the slots, on wait, misses and cost together
+(NSGA-II); what is found is judged on seeds that the search did not use.
 """
 
 from __future__ import annotations
@@ -8,7 +8,14 @@ import argparse
 
 from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.fields import add_pairs, fields_of
-from cgrsp_simpy.cli.options import Answer, add_options, add_study, answer, check_work, seeds_of
+from cgrsp_simpy.cli.options import (
+    Answer,
+    add_options,
+    add_study,
+    answer,
+    check_work,
+    seeds_of,
+)
 from cgrsp_simpy.cli.rental import add_scenario, scenario_of
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.studies.sweep import policies_at, scenarios_of
@@ -20,12 +27,15 @@ SIZES = fields_of(tune, "training", "population", "generations")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     told = (
-        "a parameter of the scenario, or of the policy (name:parameter): its range, in whole"
-        " numbers where both ends are (0.0:2.0 is not), or its value where that stays"
+        "a parameter of the scenario, or of the policy (name:parameter): its range, in"
+        " whole numbers where both ends are (0.0:2.0 is not), or its value where that"
+        " stays"
     )
     parser.add_argument("grid", nargs="+", metavar="NAME=LOW:HIGH", help=told)
     add_scenario(parser, own=False)
-    add_options(parser, ("--policy P", str, "default: the one whose parameters are named"))
+    add_options(
+        parser, ("--policy P", str, "default: the one whose parameters are named")
+    )
     add_pairs(parser, "search", SIZES, "how large it is")
     add_study(parser)
     parser.set_defaults(engines=True)
@@ -37,16 +47,24 @@ def carry_out(given: argparse.Namespace) -> Answer:
     pattern.check_free(given, grid)
     named = [given.policy, *(name.partition(":")[0] for name in grid if ":" in name)]
     policy = next(filter(None, named), "")
-    require(bool(policy), "--policy", given.policy, "given where no range is of a policy's")
+    require(
+        bool(policy), "--policy", given.policy, "given where no range is of a policy's"
+    )
     ranges, stays = {}, {}
     for name, values in grid.items():
-        require(len(values) == 1, f"values of {name}", values, "one, or its range as LOW:HIGH")
+        require(
+            len(values) == 1,
+            f"values of {name}",
+            values,
+            "one, or its range as LOW:HIGH",
+        )
         ends = [pattern.value_of(end) for end in str(values[0]).split(":")]
         if len(ends) > 1:
             ranges[name] = ends
         else:
             stays[name] = values[0]
-    seeds, [scenario] = seeds_of(given), scenarios_of(scenario_of(given), [stays], [policy])
+    seeds = seeds_of(given)
+    [scenario] = scenarios_of(scenario_of(given), [stays], [policy])
     [policy] = policies_at(stays, {policy: policy}, scenario).values()
     sizes = {name: item.default for name, item in SIZES.items()} | (given.search or {})
     training, population, generations = sizes.values()

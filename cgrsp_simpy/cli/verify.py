@@ -1,7 +1,7 @@
 """Run a sample of the tasks of a results directory again, and compare them to the bit.
 
-What is run is told by the directory's configuration, as plain values: nothing there is carried
-out, and nothing is written.
+What is run is told by the directory's configuration, as plain values: nothing there is
+carried out, and nothing is written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from cgrsp_simpy.studies.store import kept_json, verifying
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.thesis.report import run_tables
 
-# modules whose classes a configuration holds: each is imported when its name is looked up
+# modules whose classes a configuration holds: each is imported when its name is looked
+# up
 CLASSES = (cg.Scenario, cg.cluster, cg.dag, cg.hgsp, cg.spot, cg.waiting, later)
 DIGEST = frozenset("0123456789abcdef")
 
@@ -37,7 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         ("--sample N", int, "tasks to run again (default: %(default)s)", 5),
         ("--seed N", int, "of the sample (default: %(default)s)", 0),
-        ("--run-code", bool, "import the policy files that DIR names, which runs what is in them"),
+        (
+            "--run-code",
+            bool,
+            "import the policy files that DIR names, which runs what is in them",
+        ),
     )
 
 
@@ -54,12 +59,25 @@ def carry_out(given: argparse.Namespace) -> Answer:
             _run_again(out, kept_json(out / "configuration.json"))
     except InputError as error:
         told = str(error)
-        raise InputError(told if told.startswith(str(out)) else f"{out}: {told}") from None
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
-        raise InputError(f"{out / 'configuration.json'} is damaged or altered") from None
+        raise InputError(
+            told if told.startswith(str(out)) else f"{out}: {told}"
+        ) from None
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ):
+        raise InputError(
+            f"{out / 'configuration.json'} is damaged or altered"
+        ) from None
     if found.differing:
         number = f"{len(found.differing)} of {len(found.tasks)}"
-        return Answer(f"{out}: task {found.differing[0]} came out otherwise ({number})", 1)
+        return Answer(
+            f"{out}: task {found.differing[0]} came out otherwise ({number})", 1
+        )
     tasks = many(len(found.tasks), "task")
     return Answer(f"{out}: {tasks} run again, all as they are kept, to the bit")
 
@@ -82,7 +100,9 @@ def _run_again(out: Path, configuration: Any) -> None:
 
 
 def _policy(told: Any, code: Mapping[str, Any]) -> Any:
-    """A policy as it was given; a function of a file is told with its name and digest."""
+    """A policy as it was given; a function of a file is told with its name and
+    digest.
+    """
     if isinstance(told, list):
         return told[0]
     if isinstance(told, str) and told in code:
@@ -96,10 +116,20 @@ def _policy(told: Any, code: Mapping[str, Any]) -> Any:
 def _swept(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
     points = [point for point, _ in told["points"]]
     places = {_arguments(point): place for point, place in told["points"]}
-    grid = {name: list(dict.fromkeys(point[name] for point in points)) for name in points[0]}
+    grid = {
+        name: list(dict.fromkeys(point[name] for point in points)) for name in points[0]
+    }
     number = math.prod(map(len, grid.values()))
-    require(number == len(points), "points", len(points), f"{number}, those of the grid")
-    cg.sweep(lambda **given: places[_arguments(given)], grid, policies, told["seeds"], out=out)
+    require(
+        number == len(points), "points", len(points), f"{number}, those of the grid"
+    )
+    cg.sweep(
+        lambda **given: places[_arguments(given)],
+        grid,
+        policies,
+        told["seeds"],
+        out=out,
+    )
 
 
 def _arguments(point: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -107,7 +137,8 @@ def _arguments(point: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(item for item in point.items() if ":" not in item[0])
 
 
-# of a study's kind -> what carries it out, from what is told of it, with its policies, into DIR
+# of a study's kind -> what carries it out, from what is told of it, with its policies,
+# into DIR
 AGAIN: dict[str, Callable[[Mapping[str, Any], Sequence[Any], Path], Any]] = {
     "compare": lambda told, policies, out: cg.compare(
         told["scenario"],
@@ -127,7 +158,11 @@ AGAIN: dict[str, Callable[[Mapping[str, Any], Sequence[Any], Path], Any]] = {
         out=out,
     ),
     "suite": lambda told, policies, out: judge(
-        told["scenarios"], policies, told["seeds"], prices=Prices(**told["prices"]), out=out
+        told["scenarios"],
+        policies,
+        told["seeds"],
+        prices=Prices(**told["prices"]),
+        out=out,
     ),
     "advice": lambda told, policies, out: cg.advise(
         told["scenario"],
@@ -150,5 +185,7 @@ AGAIN: dict[str, Callable[[Mapping[str, Any], Sequence[Any], Path], Any]] = {
         generations=told["generations"],
         figures=told["figures"],
     ),
-    "thesis": lambda told, _, out: run_tables(told["tables"], told["replications"], None, out),
+    "thesis": lambda told, _, out: run_tables(
+        told["tables"], told["replications"], None, out
+    ),
 }

@@ -16,7 +16,14 @@ import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.fields import add_fields, add_pairs, checked, fields_of, given_of, pairs_of
+from cgrsp_simpy.cli.fields import (
+    add_fields,
+    add_pairs,
+    checked,
+    fields_of,
+    given_of,
+    pairs_of,
+)
 from cgrsp_simpy.cli.options import (
     FORMATTED,
     Answer,
@@ -29,21 +36,48 @@ from cgrsp_simpy.cli.options import (
     refuse,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions, policies_given
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole, read_as, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_number,
+    check_whole,
+    read_as,
+    require,
+)
 from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
-from cgrsp_simpy.waiting.jobs import ExponentialJobs, JobSource, ListedJobs, describe, read_jobs
-from cgrsp_simpy.waiting.machines import BILLED, M5, Prices, Size, read_sizes, rent_per_h
+from cgrsp_simpy.waiting.jobs import (
+    ExponentialJobs,
+    JobSource,
+    ListedJobs,
+    describe,
+    read_jobs,
+)
+from cgrsp_simpy.waiting.machines import (
+    BILLED,
+    M5,
+    Prices,
+    Size,
+    read_sizes,
+    rent_per_h,
+)
 from cgrsp_simpy.waiting.plan import Limit, bounds, plan, told
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, WaitingPolicy
 from cgrsp_simpy.waiting.scenario import Scenario
 
 log = logging.getLogger(__name__)
 
-SHOWN = ("wait_s", "wait_s_as_printed", "price", "on_demand_fraction", "cost", "servers")
-SEEDS, JOBS, FEW = 5, 100_000, 100  # replications; generated jobs, and those of a single run
+SHOWN = (
+    "wait_s",
+    "wait_s_as_printed",
+    "price",
+    "on_demand_fraction",
+    "cost",
+    "servers",
+)
+# replications; generated jobs, and those of a single run
+SEEDS, JOBS, FEW = 5, 100_000, 100
 MACHINE_CORES, GB_PER_CORE = 64, 4.0  # of a fixed machine, an m5.16xlarge
 OF_LOAD = ("rate_per_s", "service_s")
 OF_MACHINE = fields_of(Size, "cores", "memory_gb")
@@ -54,15 +88,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     helps = {
         "run": "one policy on a few jobs, to be watched: event by event, or drawn",
         "compare": "policies on the same jobs, formula beside simulation",
-        "sweep": "policies at every point of a grid: machines, order, rate_per_s, service_s, fixed,"
-        " on_demand, wait_over, ..., or policy:parameter",
+        "sweep": (
+            "policies at every point of a grid: machines, order, rate_per_s, service_s,"
+            " fixed, on_demand, wait_over, ..., or policy:parameter"
+        ),
     }
     actions = add_actions(parser, MODULE, helps)
     actions.choices["compare"].set_defaults(carry_out=_compare)
     add_log(actions.choices["figures"], "a log for Figures 15 to 22")
     one = actions.add_parser(
         "analyze",
-        help="one policy by formula; without --machines at its cheapest number of machines",
+        help=(
+            "one policy by formula; without --machines at its cheapest number of"
+            " machines"
+        ),
     )
     best = actions.add_parser(
         "optimize",
@@ -70,11 +109,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_plan(actions)
     names = ", ".join(POLICIES)
-    one.add_argument("--policy", required=True, metavar="P", help=f"{names}, as sww:wait_s=60")
+    one.add_argument(
+        "--policy", required=True, metavar="P", help=f"{names}, as sww:wait_s=60"
+    )
     add_options(
         best,
-        ("--policies P,P", str, f"as sww:wait_s=60 (default: {names})", ",".join(POLICIES)),
-        ("--objective NAME", str, f"{', '.join(OBJECTIVES)} (default: %(default)s)", "price"),
+        (
+            "--policies P,P",
+            str,
+            f"as sww:wait_s=60 (default: {names})",
+            ",".join(POLICIES),
+        ),
+        (
+            "--objective NAME",
+            str,
+            f"{', '.join(OBJECTIVES)} (default: %(default)s)",
+            "price",
+        ),
     )
     waits = fields_of(Mispredictions, "wait_over", "wait_under")
     for action, own in ((one, _analyze), (best, _optimize)):
@@ -89,17 +140,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_plan(actions: Any) -> None:
     """Add what plans for a log."""
-    told = "what to own, which jobs wait, what it costs a year and how sure that is; of a log"
+    told = (
+        "what to own, which jobs wait, what it costs a year and how sure that is; of"
+        " a log"
+    )
     parser = actions.add_parser("plan", help=told)
     add_log(parser)
     add_options(
         parser.add_mutually_exclusive_group(required=True),
-        ("--limit NAME=TIME", checked(Limit.read), "of the waits: p95=30min, mean=600, p99=2h"),
-        ("--budget AMOUNT", float, "money a year, > 0, below which the bill's interval is to lie"),
+        (
+            "--limit NAME=TIME",
+            checked(Limit.read),
+            "of the waits: p95=30min, mean=600, p99=2h",
+        ),
+        (
+            "--budget AMOUNT",
+            float,
+            "money a year, > 0, below which the bill's interval is to lie",
+        ),
     )
     add_options(
         parser,
-        ("--policies P,P", str, "among them (default: all), as sww:wait_s=60", ",".join(POLICIES)),
+        (
+            "--policies P,P",
+            str,
+            "among them (default: all), as sww:wait_s=60",
+            ",".join(POLICIES),
+        ),
         ("--growth SHARE", checked(_share), "of jobs from year to year, such as 20%%"),
         ("--seed N", int, "default: %(default)s", 0),
         ("--out DIR", str, "draw money against wait there"),
@@ -112,11 +179,15 @@ def _add_plan(actions: Any) -> None:
 def _share(text: str) -> float:
     """20%, or 0.2."""
     told = f"{text!r} must be a share, such as 0.2 or 20%"
-    return read_as(float, text.removesuffix("%"), told) / (100 if text.endswith("%") else 1)
+    return read_as(float, text.removesuffix("%"), told) / (
+        100 if text.endswith("%") else 1
+    )
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("scenario: jobs, generated or of a log, and machines")
+    group = parser.add_argument_group(
+        "scenario: jobs, generated or of a log, and machines"
+    )
     add_fields(group, ExponentialJobs, jobs=f"(default: {JOBS}; of run {FEW})")
     add_log(group)
     add_fields(group, Scenario, "machines", "errors", "work_conserving")
@@ -131,19 +202,21 @@ def _add_prices(parser: argparse._ActionsContainer) -> None:
 
 def _priced(text: str) -> dict[str, Any]:
     """Pairs; a table of prices belongs elsewhere."""
-    hint = "pairs, such as fixed=3.84,on_demand=9.6; a table of machines is --sizes FILE"
+    hint = (
+        "pairs, such as fixed=3.84,on_demand=9.6; a table of machines is --sizes FILE"
+    )
     require("=" in text, "--prices", text, hint)
     return pairs_of(fields_of(Prices), text)
 
 
 def _add_machines(parser: argparse._ActionsContainer, order: bool = True) -> None:
     machine = (
-        "of a fixed machine; or whole: each job of a log takes one, whatever it needs (default:"
-        f" {MACHINE_CORES}, {GB_PER_CORE:g} GB a core)"
+        "of a fixed machine; or whole: each job of a log takes one, whatever it needs"
+        f" (default: {MACHINE_CORES}, {GB_PER_CORE:g} GB a core)"
     )
     sizes = (
-        "of a log, sizes for rent: CSV of name, cores (or gpus), memory_gb, price_per_h, and"
-        f" perhaps {', '.join(BILLED)} (default: m5)"
+        "of a log, sizes for rent: CSV of name, cores (or gpus), memory_gb,"
+        f" price_per_h, and perhaps {', '.join(BILLED)} (default: m5)"
     )
     add_pairs(parser, "machine", OF_MACHINE, machine, _machine)
     add_options(parser, ("--sizes FILE", str, sizes))
@@ -159,8 +232,8 @@ def _machine(text: str) -> dict[str, Any] | str:
 
 
 def _scenario(given: argparse.Namespace) -> Scenario:
-    """The scenario that the options say; of `run` the jobs are all there are, so that each
-    counts.
+    """The scenario that the options say; of `run` the jobs are all there are, so that
+    each counts.
     """
     prices = _prices(given)
     if given.machines is None and given.action != "sweep":
@@ -197,13 +270,16 @@ def _log_of(given: argparse.Namespace, **how: Any) -> ListedJobs:
     log.info("%s: %s", given.trace, describe(jobs, how.get("unit", "cores")))
     if not jobs.run_s.any():
         raise InputError(
-            f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run for 0 s"
+            f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run"
+            " for 0 s"
         )
     return jobs
 
 
 def _machines(given: argparse.Namespace) -> int | tuple[Size, ...]:
-    """The fixed machines: jobs of a log share them, unless they take them as a whole."""
+    """The fixed machines: jobs of a log share them, unless they take them as a
+    whole.
+    """
     number = 1 if given.machines is None else given.machines
     check_whole("--machines", number, least=1)
     if given.trace is None or given.machine == "whole":
@@ -238,7 +314,9 @@ MODULE = Module(
 
 
 def _steady(scenario: Scenario, policies: list[str]) -> list[str]:
-    """The policies that have a steady state, or of which none is asked; the others are named."""
+    """The policies that have a steady state, or of which none is asked; the others are
+    named.
+    """
     steady = []
     for text in policies:
         if why := scenario.under(scenario.make_policy(text)).unsteady:
@@ -246,7 +324,9 @@ def _steady(scenario: Scenario, policies: list[str]) -> list[str]:
         else:
             steady.append(text)
     if not steady:
-        raise InputError(f"none of {', '.join(policies)} has a steady state on {scenario.name}")
+        raise InputError(
+            f"none of {', '.join(policies)} has a steady state on {scenario.name}"
+        )
     return steady
 
 
@@ -257,9 +337,18 @@ class _Beside(Comparison):
         """The formula's figures by policy; None where there is no formula."""
         scenario = self.scenario
         assert isinstance(scenario, Scenario)
-        made = {name: scenario.make_policy(policy) for name, policy in self._named.items()}
-        own = {name: policy for name, policy in made.items() if isinstance(policy, WaitingPolicy)}
-        return {name: scenario.under(own[name]).formula() if name in own else None for name in made}
+        made = {
+            name: scenario.make_policy(policy) for name, policy in self._named.items()
+        }
+        own = {
+            name: policy
+            for name, policy in made.items()
+            if isinstance(policy, WaitingPolicy)
+        }
+        return {
+            name: scenario.under(own[name]).formula() if name in own else None
+            for name in made
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """With a key "formula" of each policy."""
@@ -267,7 +356,9 @@ class _Beside(Comparison):
         rows = found["policies"].items()
         return {
             **found,
-            "policies": {name: {**row, "formula": formulas[name]} for name, row in rows},
+            "policies": {
+                name: {**row, "formula": formulas[name]} for name, row in rows
+            },
         }
 
     def __str__(self) -> str:
@@ -282,12 +373,16 @@ class _Beside(Comparison):
             for name in names:
                 form = formulas[policy]
                 lines[-1] += [_told(row[name]), f"{form[name]:.4g}" if form else "-"]
-        return "\n".join([super().__str__(), "", "simulation beside formula", *aligned(lines)])
+        return "\n".join(
+            [super().__str__(), "", "simulation beside formula", *aligned(lines)]
+        )
 
 
 def _compare(given: argparse.Namespace) -> Answer:
     def beside(study: Comparison, _: int | None) -> Comparison:
-        return _Beside(**{item.name: getattr(study, item.name) for item in fields(study)})
+        return _Beside(
+            **{item.name: getattr(study, item.name) for item in fields(study)}
+        )
 
     return pattern.compared(MODULE, given, beside)
 
@@ -323,12 +418,15 @@ def _row(given: argparse.Namespace, found: Mapping[str, float]) -> Answer:
 
 def _optimize(given: argparse.Namespace) -> Answer:
     texts, own = policies_of(given.policies), _formula(given)
-    require(len(set(texts)) == len(texts), "--policies", given.policies, "names that differ")
+    require(
+        len(set(texts)) == len(texts), "--policies", given.policies, "names that differ"
+    )
     rows = {text: optimum(text, by=given.objective, **own) for text in texts}
     for name, row in rows.items():
         if row["wait_s"] > own["service_s"]:
             log.warning(
-                "%s: best by %s: %s; but jobs wait longer in the mean (%.3g h) than they run",
+                "%s: best by %s: %s; but jobs wait longer in the mean (%.3g h) than"
+                " they run",
                 *(name, given.objective, many(int(row["servers"]), "fixed machine")),
                 row["wait_s"] / 3600,
             )
@@ -343,22 +441,37 @@ def _plan(given: argparse.Namespace) -> Answer:
     sizes, whole = _sizes(given), given.machine == "whole"
     jobs = _log_of(given, whole=whole, unit=sizes[0].unit)
     if whole:
-        size = Size("machine", 1, 0.0, prices.on_demand) if given.sizes is None else sizes[0]
+        size = (
+            Size("machine", 1, 0.0, prices.on_demand)
+            if given.sizes is None
+            else sizes[0]
+        )
         allowed = "of one size, which each job takes as a whole"
         require(given.sizes is None or len(sizes) == 1, "--sizes", given.sizes, allowed)
         sizes = (replace(size, cores=1, memory_gb=0.0),)
-        jobs = replace(jobs, cores=np.ones(jobs.jobs, np.int64), memory_gb=np.zeros(jobs.jobs))
+        jobs = replace(
+            jobs, cores=np.ones(jobs.jobs, np.int64), memory_gb=np.zeros(jobs.jobs)
+        )
     elif given.machine:
-        size = Size("fixed machine", **{"memory_gb": 0.0, **given.machine}, price_per_h=0.0)
+        size = Size(
+            "fixed machine", **{"memory_gb": 0.0, **given.machine}, price_per_h=0.0
+        )
         needs = np.array([size.cores]), np.array([size.memory_gb])
         rent = float(rent_per_h(*needs, sizes)[0])
-        sizes += (replace(size, price_per_h=rent, reserved_1y_per_h=prices.share * rent),)
+        sizes += (
+            replace(size, price_per_h=rent, reserved_1y_per_h=prices.share * rent),
+        )
     options = given_of(given, "limit", "budget", "growth", "seed")
     planned = plan(
-        jobs, sizes=sizes, prices=prices, policies=policies_of(given.policies), **options
+        jobs,
+        sizes=sizes,
+        prices=prices,
+        policies=policies_of(given.policies),
+        **options,
     )
     if given.out is not None:
-        from cgrsp_simpy.waiting.paper.figures import PLANNED  # matplotlib, for this alone
+        # matplotlib, for this alone
+        from cgrsp_simpy.waiting.paper.figures import PLANNED
 
         for path in PLANNED.write(given.out, PLANNED.rows(planned)):
             log.info("%s", path)
@@ -371,8 +484,8 @@ def _plan(given: argparse.Namespace) -> Answer:
     if planned.range is not None:
         few, many_ = planned.range
         load += (
-            f"; in 95 % of resampled logs {few:,} to {many_:,} machines are best, and this plan is"
-            f" at most {planned.regret:.1%} dearer than the best"
+            f"; in 95 % of resampled logs {few:,} to {many_:,} machines are best, and"
+            f" this plan is at most {planned.regret:.1%} dearer than the best"
         )
     texts = [str(planned), "", load, "", "least money for a wait"]
     table = "\n".join([*texts, *aligned([list(names), *lines])])
@@ -381,7 +494,9 @@ def _plan(given: argparse.Namespace) -> Answer:
     return answer._replace(status=int(bool(planned.reason)))
 
 
-def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -> Answer:
+def _table(
+    given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]
+) -> Answer:
     """A row a policy, with the opportunity cost beside the figures."""
     shown = {
         name: {
@@ -391,8 +506,14 @@ def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -
         for name, row in rows.items()
     }
     own = [{"policy": name, **row} for name, row in shown.items()]
-    names = [key for key in (*SHOWN, "opportunity") if all(key in row for row in shown.values())]
-    lines = [[name, *(f"{row[key]:.6g}" for key in names)] for name, row in shown.items()]
+    names = [
+        key
+        for key in (*SHOWN, "opportunity")
+        if all(key in row for row in shown.values())
+    ]
+    lines = [
+        [name, *(f"{row[key]:.6g}" for key in names)] for name, row in shown.items()
+    ]
     text = "\n".join(aligned([["policy", *names], *lines]))
     return formatted(given, {"policies": shown}, own, lambda: text)
 

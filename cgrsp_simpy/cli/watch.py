@@ -1,4 +1,6 @@
-"""Watching one run of any model: its events, step by step, as a Gantt chart, or set in motion."""
+"""Watching one run of any model: its events, step by step, as a Gantt chart, or set in
+motion.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import visible
 
-# Suffix of a picture -> what is written into it in place of the date, so that the same run gives
-# the same bytes.
+# Suffix of a picture -> what is written into it in place of the date, so that the same
+# run gives the same bytes.
 PICTURES: dict[str, dict[str, Any]] = {
     ".png": {},
     ".svg": {"Date": None},
@@ -29,24 +31,33 @@ LISTED = ("events", "step")
 def add_show(parser: argparse.ArgumentParser) -> None:
     """Add the option."""
     told = (
-        "events: list them before the figures; step: the same with queue, places and future event"
-        f" list, waiting for Enter after each; or a file: a Gantt chart ({', '.join(PICTURES)}), or"
-        f" queue and places in motion ({', '.join(FILMS)}), of two policies side by side; may be"
-        " given again"
+        "events: list them before the figures; step: the same with queue, places and"
+        " future event list, waiting for Enter after each; or a file: a Gantt chart"
+        f" ({', '.join(PICTURES)}), or queue and places in motion ({', '.join(FILMS)}),"
+        " of two policies side by side; may be given again"
     )
     parser.add_argument("--show", action="append", metavar="WHAT", help=told)
 
 
 def check_show(given: argparse.Namespace, policies: Sequence[str]) -> None:
-    """Raise InputError for what cannot be shown or drawn, for events that would be listed into
-    JSON or CSV, and for a second policy that nothing shows, before anything is run.
+    """Raise InputError for what cannot be shown or drawn, for events that would be
+    listed into JSON or CSV, and for a second policy that nothing shows, before anything
+    is run.
     """
     shown = given.show or []
     for each in shown:
-        allowed = f"events, step, or a file that ends in {', '.join([*PICTURES, *FILMS])}"
-        require(each in LISTED or _suffix(each) in (*PICTURES, *FILMS), "--show", each, allowed)
+        allowed = (
+            f"events, step, or a file that ends in {', '.join([*PICTURES, *FILMS])}"
+        )
+        require(
+            each in LISTED or _suffix(each) in (*PICTURES, *FILMS),
+            "--show",
+            each,
+            allowed,
+        )
         if _suffix(each) == ".mp4":
-            from cgrsp_simpy.plots.animation import check_film  # matplotlib, only where needed
+            # matplotlib, only where needed
+            from cgrsp_simpy.plots.animation import check_film
 
             check_film("--show", each)
     beside = any(_suffix(each) in FILMS for each in shown) and len(policies) == 2
@@ -55,7 +66,12 @@ def check_show(given: argparse.Namespace, policies: Sequence[str]) -> None:
     listed = [each for each in shown if each in LISTED]
     require(len(listed) < 2, "--show", listed, "events or step, not both")
     allowed = "left out beside --show events, whose lines would stand in it"
-    require("events" not in shown or given.format == "table", "--format", given.format, allowed)
+    require(
+        "events" not in shown or given.format == "table",
+        "--format",
+        given.format,
+        allowed,
+    )
 
 
 def watch(given: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -> Any:
@@ -69,7 +85,9 @@ def watch(given: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -
 
 
 def _stepped(set_up: Callable[[Listener], Any]) -> Any:
-    """Print each step and wait for Enter; where there is no more input, go on without."""
+    """Print each step and wait for Enter; where there is no more input, go on
+    without.
+    """
     walk = steps(set_up)
     while True:
         try:
@@ -84,8 +102,8 @@ def _say(what: object, flush: bool = False) -> None:
 
 
 def draw(given: argparse.Namespace, run: Any, beside: Sequence[Any] = ()) -> None:
-    """Draw a run, or anything with a timeline, into the files that the option names. beside: others
-    of the same jobs, in motion.
+    """Draw a run, or anything with a timeline, into the files that the option names.
+    beside: others of the same jobs, in motion.
     """
     for path in given.show or ():
         if _suffix(path) in PICTURES:
@@ -102,7 +120,9 @@ def _draw_gantt(run: Any, path: str) -> None:
     picture = io.BytesIO()
     with styled("print"):
         figure: Any = gantt(run).figure
-        figure.savefig(picture, format=_suffix(path)[1:], metadata=PICTURES[_suffix(path)])
+        figure.savefig(
+            picture, format=_suffix(path)[1:], metadata=PICTURES[_suffix(path)]
+        )
     write_whole(Path(path), picture.getvalue())
 
 

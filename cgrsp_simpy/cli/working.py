@@ -14,8 +14,8 @@ SILENT_S, EVERY_S = 1.0, 0.5
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """From the second second on, a line on the terminal with what is done and the time it has
-    taken; it goes when the work ends. Nothing where stderr is no terminal.
+    """From the second second on, a line on the terminal with what is done and the time
+    it has taken; it goes when the work ends. Nothing where stderr is no terminal.
     """
     if not sys.stderr.isatty():
         yield

@@ -1,13 +1,13 @@
-"""Backfilling by estimates: EASY, which protects the head of the queue, and conservative, which
-protects every job; and the profile of free GPUs by which they plan.
+"""Backfilling by estimates: EASY, which protects the head of the queue, and
+conservative, which protects every job; and the profile of free GPUs by which they plan.
 
-Sources: Lifka (1995), "The ANL/IBM SP scheduling system", LNCS 949; Mu'alem and Feitelson (2001),
-IEEE Transactions on Parallel and Distributed Systems 12, 529-543. Both are for GPUs of one pool;
-that reservations look at nodes is ours.
+Sources: Lifka (1995), "The ANL/IBM SP scheduling system", LNCS 949; Mu'alem and
+Feitelson (2001), IEEE Transactions on Parallel and Distributed Systems 12, 529-543.
+Both are for GPUs of one pool; that reservations look at nodes is ours.
 
-Estimates may be shorter than the runs, which then go on: nothing is stopped. EASY expects a job
-that has exceeded its estimate to end at once, conservative backfilling expects it to run for as
-long again (both ours), and what they promise can come later.
+Estimates may be shorter than the runs, which then go on: nothing is stopped. EASY
+expects a job that has exceeded its estimate to end at once, conservative backfilling
+expects it to run for as long again (both ours), and what they promise can come later.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Reservation(NamedTuple):
 class Profile:
     """Free GPUs by time; a new profile is that of an empty cluster.
 
-    starts_s: when each step begins. free: what is free in each, as in `Nodes`. The last step
-    lasts for ever.
+    starts_s: when each step begins. free: what is free in each, as in `Nodes`. The last
+    step lasts for ever.
     """
 
     def __init__(self, now_s: float, nodes: Nodes) -> None:
@@ -71,12 +71,14 @@ class Profile:
             self.free.insert(step, self.free[step - 1])
         return step
 
-    def earliest(self, gpus: int, time_s: float, before_s: float = inf) -> Reservation | None:
-        """The earliest start before a time from which so many GPUs are free for so long; None
-        if there is none.
+    def earliest(
+        self, gpus: int, time_s: float, before_s: float = inf
+    ) -> Reservation | None:
+        """The earliest start before a time from which so many GPUs are free for so
+        long; None if there is none.
 
-        A job can only become able to start where a step begins. free: in all of the steps from
-        `first` up to `over`.
+        A job can only become able to start where a step begins. free: in all of the
+        steps from `first` up to `over`.
         """
         first, over, free = 0, 0, self.nodes.all
         while first < len(self.starts_s) and self.starts_s[first] < before_s:
@@ -93,8 +95,8 @@ class Profile:
         return None
 
     def _back(self, over: int, gpus: int) -> tuple[int, int]:
-        """The first of the steps before `over` from which there is room in all of them, and what
-        is free in all.
+        """The first of the steps before `over` from which there is room in all of them,
+        and what is free in all.
         """
         first, free = over, self.nodes.all
         while first and self.nodes.fits(left := free & self.free[first - 1], gpus):
@@ -103,8 +105,8 @@ class Profile:
 
 
 def easy(depth: int = 0) -> Scheduler:
-    """By arrival; while the head does not fit, others may start if by their estimates they
-    do not delay it.
+    """By arrival; while the head does not fit, others may start if by their estimates
+    they do not delay it.
 
     These end by the time at which the head can start, or leave it a place at that time.
 
@@ -124,7 +126,9 @@ def easy_in_order(view: View, jobs: Sequence[int], depth: int = 0) -> Starts:
     """As `easy`, but waiting jobs go in the order given, which holds all of them."""
     for behind, job in enumerate(jobs, 1):
         if (place := view.room(view.needs[job])) is None:
-            yield from _backfill(view, job, jobs[behind : behind + (depth or len(jobs))])
+            yield from _backfill(
+                view, job, jobs[behind : behind + (depth or len(jobs))]
+            )
             return
         yield job, place
 
@@ -152,8 +156,8 @@ def _backfill(view: View, head: int, jobs: Sequence[int]) -> Starts:
 
 
 def shadow(view: View, job: int) -> tuple[float, int]:
-    """When a waiting job could start if nothing else did, by the estimates, and what is free
-    then, as in `Nodes`.
+    """When a waiting job could start if nothing else did, by the estimates, and what is
+    free then, as in `Nodes`.
 
     A running job that has exceeded its estimate counts as if it ended now.
     """
@@ -167,14 +171,14 @@ def shadow(view: View, job: int) -> tuple[float, int]:
 
 
 class Conservative:
-    """Every job has a reservation from its arrival on, the earliest that delays none before it;
-    it starts when its time has come.
+    """Every job has a reservation from its arrival on, the earliest that delays none
+    before it; it starts when its time has come.
 
-    When a job ends before its estimate, the reservations are compressed: in the order of their
-    starts, each is given up and made anew, at the earliest start that the others leave, which
-    is never later. So no job starts later than by its first reservation unless one exceeds its
-    estimate; then all are made anew by arrival, and what was promised may come later. At one
-    instant jobs end before others arrive.
+    When a job ends before its estimate, the reservations are compressed: in the order
+    of their starts, each is given up and made anew, at the earliest start that the
+    others leave, which is never later. So no job starts later than by its first
+    reservation unless one exceeds its estimate; then all are made anew by arrival, and
+    what was promised may come later. At one instant jobs end before others arrive.
 
     reserved: of each waiting job its Reservation, as by the last decision.
     """
@@ -215,7 +219,9 @@ class Conservative:
             yield job, self._kept[job].place
 
     def _take_back(self, view: View) -> bool:
-        """Free what is kept for jobs that have ended; whether one has before its estimate."""
+        """Free what is kept for jobs that have ended; whether one has before its
+        estimate.
+        """
         early, running = False, view.running
         for job in [job for job in self._kept if job not in running]:
             kept = self._kept.pop(job)
@@ -225,7 +231,9 @@ class Conservative:
         return early
 
     def _late(self, view: View) -> bool:
-        """Whether a job runs that should have ended, or one waits that should have started."""
+        """Whether a job runs that should have ended, or one waits that should have
+        started.
+        """
         now_s = view.now_s
         return any(start_s < now_s for start_s, _ in self._coming[:1]) or (
             any(end_s <= now_s for end_s, _ in view.ends[:1])  # by its first estimate
@@ -233,7 +241,9 @@ class Conservative:
         )
 
     def _begin_anew(self, view: View) -> None:
-        """Forget all reservations, and expect more of the jobs that should have ended."""
+        """Forget all reservations, and expect more of the jobs that should have
+        ended.
+        """
         self.reserved.clear()
         self._coming.clear()
         self._profile = Profile(view.now_s, view.nodes)
@@ -243,8 +253,12 @@ class Conservative:
             self._profile.take(self._kept[job]._replace(start_s=view.now_s))
 
     def _reserve(self, view: View, job: int, before_s: float = inf) -> None:
-        """Give a job the earliest start before a time; the one that it has if there is none."""
-        earliest = self._profile.earliest(view.needs[job], view.estimate_s[job], before_s)
+        """Give a job the earliest start before a time; the one that it has if there is
+        none.
+        """
+        earliest = self._profile.earliest(
+            view.needs[job], view.estimate_s[job], before_s
+        )
         self.reserved[job] = earliest or self.reserved[job]
         self._profile.take(self.reserved[job])
         insort(self._coming, (self.reserved[job].start_s, job))

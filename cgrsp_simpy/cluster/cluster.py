@@ -1,6 +1,6 @@
-"""The nodes of a multi-GPU cluster (cluster-schedulers.txt Section IV.A), and where a job's GPUs
-are: on one node, or, if it is wider than any node, on whole nodes and the rest on one; or on as
-many nodes as a log tells, with its cores and memory.
+"""The nodes of a multi-GPU cluster (cluster-schedulers.txt Section IV.A), and where a
+job's GPUs are: on one node, or, if it is wider than any node, on whole nodes and the
+rest on one; or on as many nodes as a log tells, with its cores and memory.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from cgrsp_simpy.cluster.jobs import Jobs
 
 Place = Sequence[tuple[int, int]]
-"""Nodes, and how many GPUs are taken of each; of n nodes, n + i and 2n + i are the cores and the
-memory of node i, where jobs take these.
+"""Nodes, and how many GPUs are taken of each; of n nodes, n + i and 2n + i are the
+cores and the memory of node i, where jobs take these.
 """
 
 Placement = Callable[[int, int], float]
-"""(size of a node, GPUs free on it) -> its key; of the nodes with room the first of those of
-least key is taken.
+"""(size of a node, GPUs free on it) -> its key; of the nodes with room the first of
+those of least key is taken.
 """
 
 
@@ -43,7 +43,9 @@ def best_fit(size: int, free: int) -> float:  # noqa: ARG001
 
 
 def pack(size: int, free: int) -> float:
-    """The node that is busiest, by share of its GPUs in use: empty nodes are kept for wide jobs."""
+    """The node that is busiest, by share of its GPUs in use: empty nodes are kept for
+    wide jobs.
+    """
     return free / size
 
 
@@ -64,8 +66,8 @@ PLACEMENTS: dict[str, Placement] = {
 class Need(NamedTuple):
     """What a job takes of a cluster where GPUs alone do not tell.
 
-    amounts: of each pool (GPUs, cores, memory), over all of its nodes. nodes: their number.
-    where: those that it may have, a bit a node.
+    amounts: of each pool (GPUs, cores, memory), over all of its nodes. nodes: their
+    number. where: those that it may have, a bit a node.
     """
 
     amounts: tuple[int, ...]
@@ -74,11 +76,12 @@ class Need(NamedTuple):
 
 
 class Nodes:
-    """The nodes of a cluster, and what is free on them: one whole number, with a bit a GPU.
+    """The nodes of a cluster, and what is free on them: one whole number, with a bit a
+    GPU.
 
-    Of n nodes, bit (k - 1) n + i says whether node i has k GPUs free, or more. So `one & other` is
-    what is free in both; where nodes with k GPUs free are takes a few operations on such numbers,
-    however the GPUs are shared out among nodes.
+    Of n nodes, bit (k - 1) n + i says whether node i has k GPUs free, or more. So `one
+    & other` is what is free in both; where nodes with k GPUs free are takes a few
+    operations on such numbers, however the GPUs are shared out among nodes.
 
     all: when nothing runs. widest: GPUs of the largest node.
     """
@@ -87,9 +90,17 @@ class Nodes:
         self.sizes, self.widest = tuple(sizes), max(sizes)
         self._placement, self._nodes = placement, len(self.sizes)
         # by k: the bits of the first k GPUs of node 0; times some nodes: theirs
-        self._first = (0, *accumulate(1 << gpus * self._nodes for gpus in range(self.widest)))
+        self._first = (
+            0,
+            *accumulate(1 << gpus * self._nodes for gpus in range(self.widest)),
+        )
         self._kinds = [
-            (size, sum(1 << node for node, other in enumerate(self.sizes) if other == size))
+            (
+                size,
+                sum(
+                    1 << node for node, other in enumerate(self.sizes) if other == size
+                ),
+            )
             for size in sorted({*self.sizes} - {0}, reverse=True)
         ]
         self.all = self.packed(self.sizes)
@@ -120,7 +131,10 @@ class Nodes:
     def take(self, free: int, place: Place) -> int:
         """What is left when a place, which is free, is taken."""
         for node, gpus in place:
-            free ^= self._first[gpus] << (self.count(free, node) - gpus) * self._nodes + node
+            free ^= (
+                self._first[gpus]
+                << (self.count(free, node) - gpus) * self._nodes + node
+            )
         return free
 
     def give(self, free: int, place: Place) -> int:
@@ -138,8 +152,8 @@ class Nodes:
         return self.room(free, gpus) is not None
 
     def usable(self, free: int, gpus: int) -> int:
-        """GPUs of the nodes that have room for a job of so many; of one wider than any node, of
-        those that are all free.
+        """GPUs of the nodes that have room for a job of so many; of one wider than any
+        node, of those that are all free.
         """
         if gpus <= self.widest:
             room = free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1
@@ -149,8 +163,8 @@ class Nodes:
     def room(self, free: int, gpus: int) -> Place | None:
         """Where a job of so many GPUs goes; None if it does not fit.
 
-        A wide one has empty nodes, the largest first, while they are not too large; the rest is as
-        a job of its own.
+        A wide one has empty nodes, the largest first, while they are not too large; the
+        rest is as a job of its own.
         """
         if free.bit_count() < gpus:
             return None
@@ -172,7 +186,10 @@ class Nodes:
 
     def _empty(self, free: int) -> list[tuple[int, int]]:
         """Sizes, the largest first, and the nodes of each that are all free."""
-        return [(size, free >> (size - 1) * self._nodes & nodes) for size, nodes in self._kinds]
+        return [
+            (size, free >> (size - 1) * self._nodes & nodes)
+            for size, nodes in self._kinds
+        ]
 
     def _node(self, free: int, gpus: int) -> int | None:
         """The node of least key for a job that is not wide."""
@@ -190,13 +207,16 @@ class Nodes:
 
 
 class Pools(Nodes):
-    """Nodes whose jobs take a `Need`: it is spread evenly over its nodes, and fits if as many have
-    room for the greatest part of each of its amounts.
+    """Nodes whose jobs take a `Need`: it is spread evenly over its nodes, and fits if
+    as many have room for the greatest part of each of its amounts.
 
-    Each pool of a node is a node of `Nodes`, so that what is free is one number as there.
+    Each pool of a node is a node of `Nodes`, so that what is free is one number as
+    there.
     """
 
-    def __init__(self, pools: Sequence[Sequence[int]], placement: Placement = best_fit) -> None:
+    def __init__(
+        self, pools: Sequence[Sequence[int]], placement: Placement = best_fit
+    ) -> None:
         self.number, self._most = len(pools[0]), [max(pool) for pool in pools]
         super().__init__([*chain(*pools)], placement)
 
@@ -224,7 +244,8 @@ class Pools(Nodes):
 
     def serves(self, place: Place, need: Need) -> bool:
         """Whether a place is what a job needs."""
-        totals, nodes = [0] * len(need.amounts), {number % self.number for number, _ in place}
+        totals = [0] * len(need.amounts)
+        nodes = {number % self.number for number, _ in place}
         for number, part in place:
             totals[number // self.number] += part
         allowed = all(need.where >> node & 1 for node in nodes)
@@ -240,7 +261,8 @@ class Pools(Nodes):
         return room
 
 
-MEMORY_STEPS = 256  # in which the memory of the largest node is counted, if it has more GB
+# in which the memory of the largest node is counted, if it has more GB
+MEMORY_STEPS = 256
 
 
 @dataclass(frozen=True)
@@ -254,14 +276,14 @@ class Cluster:
     cores, memory_gb : sequence of int
         Of each node; none: jobs do not take them.
     types, partitions : sequence of str
-        Of each node the type of its GPUs, and its partitions, parted by commas; none: jobs may have
-        any node.
+        Of each node the type of its GPUs, and its partitions, parted by commas; none:
+        jobs may have any node.
 
     Raises
     ------
     InputError
-        For no node, one without GPUs (or cores, where these are told), no GPU at all, and lists
-        that are not one entry a node.
+        For no node, one without GPUs (or cores, where these are told), no GPU at all,
+        and lists that are not one entry a node.
     """
 
     sizes: tuple[int, ...]
@@ -276,11 +298,22 @@ class Cluster:
             object.__setattr__(self, name, own)
             require(len(self.sizes) > 0, "sizes", self.sizes, "at least one node")
             fit = len(own) in (0, len(self.sizes))
-            require(fit, f"entries of {name}", len(own), f"{len(self.sizes)}, one a node")
-        for name, least in {"GPUs": 0 if self.cores else 1, "cores": 1, "memory_gb": 0}.items():
+            require(
+                fit, f"entries of {name}", len(own), f"{len(self.sizes)}, one a node"
+            )
+        for name, least in {
+            "GPUs": 0 if self.cores else 1,
+            "cores": 1,
+            "memory_gb": 0,
+        }.items():
             for node, size in enumerate(getattr(self, name.replace("GPUs", "sizes"))):
                 check_whole(f"{name} of node {node}", size, least=least)
-        require(self.gpus > 0, "sizes", self.sizes, "of nodes of which at least one has GPUs")
+        require(
+            self.gpus > 0,
+            "sizes",
+            self.sizes,
+            "of nodes of which at least one has GPUs",
+        )
 
     @property
     def gpus(self) -> int:
@@ -289,7 +322,9 @@ class Cluster:
 
     @property
     def step_gb(self) -> int:
-        """Gigabytes in which memory is counted: those of a node rounded down, of a job up."""
+        """Gigabytes in which memory is counted: those of a node rounded down, of a job
+        up.
+        """
         return -(-max(self.memory_gb, default=1) // MEMORY_STEPS)
 
     @property
@@ -304,23 +339,35 @@ class Cluster:
         return Pools(self.pools, placement) if rich else Nodes(self.sizes, placement)
 
     def marks(self, jobs: Jobs) -> dict[str, tuple[str, ...]]:
-        """Of each node what jobs look at in it, by the tag in which they tell what they want."""
+        """Of each node what jobs look at in it, by the tag in which they tell what they
+        want.
+        """
         marks = {"gpu_type": self.types, "partition": self.partitions}
         return {name: own for name, own in marks.items() if own and name in jobs.tags}
 
     def needs(self, jobs: Jobs) -> Sequence[int] | Sequence[Need]:
-        """What each job takes: its GPUs, where neither the jobs nor the cluster tell more.
+        """What each job takes: its GPUs, where neither the jobs nor the cluster tell
+        more.
 
-        A job that does not tell its nodes takes the fewest on which it fits. A partition or type of
-        GPU that is not told, or "a|b", leaves the choice.
+        A job that does not tell its nodes takes the fewest on which it fits. A
+        partition or type of GPU that is not told, or "a|b", leaves the choice.
         """
         marks, none = self.marks(jobs), np.zeros(jobs.jobs, np.int64)
-        on_one = jobs.nodes is None or ((jobs.nodes == 1) & (jobs.gpus <= max(self.sizes))).all()
+        on_one = (
+            jobs.nodes is None
+            or ((jobs.nodes == 1) & (jobs.gpus <= max(self.sizes))).all()
+        )
         if on_one and len(self.pools) == 1 and not marks:
             return list(map(int, jobs.gpus))
         cores = none if jobs.cores is None else jobs.cores
-        memory = none if jobs.memory_gb is None else np.ceil(jobs.memory_gb / self.step_gb)
-        told = [jobs.gpus, *[cores] * bool(self.cores), *[memory] * bool(self.memory_gb)]
+        memory = (
+            none if jobs.memory_gb is None else np.ceil(jobs.memory_gb / self.step_gb)
+        )
+        told = [
+            jobs.gpus,
+            *[cores] * bool(self.cores),
+            *[memory] * bool(self.memory_gb),
+        ]
         nodes = Pools(self.pools)
 
         @cache
@@ -332,14 +379,23 @@ class Cluster:
         @cache
         def need(amounts: tuple[int, ...], number: int, *texts: str) -> Need:
             allowed = reduce(and_, map(where, marks, texts), (1 << len(self.sizes)) - 1)
-            least = (Need(amounts, one, allowed) for one in range(1, len(self.sizes) + 1))
+            least = (
+                Need(amounts, one, allowed) for one in range(1, len(self.sizes) + 1)
+            )
             fewest = (one for one in least if nodes.fits(nodes.all, one))
             own = min(number, max(amounts))  # no node without a part
-            return Need(amounts, own, allowed) if number else next(fewest, Need(amounts, 1, 0))
+            return (
+                Need(amounts, own, allowed)
+                if number
+                else next(fewest, Need(amounts, 1, 0))
+            )
 
         amounts = zip(*(column.astype(np.int64).tolist() for column in told))
         numbers = (none if jobs.nodes is None else jobs.nodes).tolist()
-        return [need(*each) for each in zip(amounts, numbers, *map(jobs.tags.__getitem__, marks))]
+        return [
+            need(*each)
+            for each in zip(amounts, numbers, *map(jobs.tags.__getitem__, marks))
+        ]
 
 
 PAPER_CLUSTER = Cluster((8,) * 8)  # 64 GPUs, cluster-schedulers.txt Section IV.A

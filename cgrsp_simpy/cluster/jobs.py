@@ -1,8 +1,8 @@
 """Jobs of a multi-GPU cluster, as columns, and those drawn of the paper's mix
 (cluster-schedulers.txt Section IV.A).
 
-Of the mix the paper gives three lists of shares and no more. Everything else is ours and stated at
-`Mix`.
+Of the mix the paper gives three lists of shares and no more. Everything else is ours
+and stated at `Mix`.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ from cgrsp_simpy.model.checks import (
 from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
-KINDS = ("inference", "training", "research")  # kinds of jobs, in the order of their indices
+# kinds of jobs, in the order of their indices
+KINDS = ("inference", "training", "research")
 # columns of jobs: those that no scheduler sees; those that may be lacking
 HIDDEN = ("limited", "running", "start_s", "nodes", "cores", "memory_gb")
 MAY_LACK = ("iterations", "family", "user", "qos", *HIDDEN)
-KIND = dict.fromkeys(("gpus", "kind", "family", "user", "nodes", "cores"), "i8") | dict.fromkeys(
-    ("limited", "running"), "?"
-)
+KIND = dict.fromkeys(
+    ("gpus", "kind", "family", "user", "nodes", "cores"), "i8"
+) | dict.fromkeys(("limited", "running"), "?")
 Row = tuple[Any, ...]  # a job: its values of the columns that are there
 Number = TypeVar("Number", np.float64, np.int64)
 
@@ -62,8 +63,8 @@ class Jobs:
     estimate_s : array
         What a scheduler is told of the duration, seconds, > 0.
     iterations : array or None
-        The work that is known before a job runs, > 0, for the efficiency of PBS and SBS; None: not
-        told.
+        The work that is known before a job runs, > 0, for the efficiency of PBS and
+        SBS; None: not told.
     kind : array of int
         Index into KINDS.
     family, user : array of int or None
@@ -73,13 +74,16 @@ class Jobs:
     tags : Tags
         Of jobs of a log, its own ids and all other columns, as texts.
     limited : array of bool or None
-        Whether the estimate is one that was given, not the run time for want of one; None: all are.
+        Whether the estimate is one that was given, not the run time for want of one;
+        None: all are.
     qos : array or None
-        The priority of a job's quality of service over the highest, 0 to 1; None: not told.
+        The priority of a job's quality of service over the highest, 0 to 1; None: not
+        told.
     running : array of bool or None
         Whether a job still ran when its log was written: its duration is then a guess.
     start_s : array or None
-        When a job started, by its log, on the clock of `arrival_s`; NaN or None: not told.
+        When a job started, by its log, on the clock of `arrival_s`; NaN or None: not
+        told.
     nodes : array of int or None
         On how many nodes a job is; 0 or None: on as few as it fits on.
     cores, memory_gb : array or None
@@ -88,7 +92,8 @@ class Jobs:
     Raises
     ------
     InputError
-        For what is not allowed, naming column and job (numbered from 1 in the order given).
+        For what is not allowed, naming column and job (numbered from 1 in the order
+        given).
     """
 
     arrival_s: Floats = field(repr=False)
@@ -113,13 +118,20 @@ class Jobs:
         set_columns(self, {column: COLUMNS[column] for column in self.columns})
         if self.jobs == 0:
             raise InputError(f"{self.name} holds no job")
-        positive = ("duration_s", "estimate_s", "iterations", *("gpus",) * (self.cores is None))
+        positive = (
+            "duration_s",
+            "estimate_s",
+            "iterations",
+            *("gpus",) * (self.cores is None),
+        )
         for column in {*self.columns} - {"start_s"}:
             above = 0 if column in positive else None
             check_entries(column, getattr(self, column), above=above)
         refuse(
             self.kind >= len(KINDS),
-            lambda job: f"kind of job {job + 1}(={self.kind[job]}) must be below {len(KINDS)}",
+            lambda job: (
+                f"kind of job {job + 1}(={self.kind[job]}) must be below {len(KINDS)}"
+            ),
         )
         order_columns(self, self.columns, np.argsort(self.arrival_s, kind="stable"))
 
@@ -147,20 +159,28 @@ class Jobs:
         return zip(*(getattr(self, column).tolist() for column in self.shown))
 
     def load(self, cluster: Cluster) -> float:
-        """Offered load: work that arrives per second, from the first arrival to the last, over the
-        GPUs there are.
+        """Offered load: work that arrives per second, from the first arrival to the
+        last, over the GPUs there are.
 
-        cluster: whose GPUs are counted. Result: without a unit; infinite if all arrive at once.
+        cluster: whose GPUs are counted. Result: without a unit; infinite if all arrive
+        at once.
         """
         span_s = float(self.arrival_s[-1] - self.arrival_s[0])
-        return float(self.gpus @ self.duration_s) / (span_s * cluster.gpus) if span_s else inf
+        return (
+            float(self.gpus @ self.duration_s) / (span_s * cluster.gpus)
+            if span_s
+            else inf
+        )
 
     def check_fit(self, cluster: Cluster) -> None:
         """Refuse jobs of which the cluster cannot run one, even when it is empty.
 
         Raises InputError that names the job.
         """
-        refuse(self.too_wide(cluster), lambda job: f"job {job + 1} {self.lacks(job, cluster)}")
+        refuse(
+            self.too_wide(cluster),
+            lambda job: f"job {job + 1} {self.lacks(job, cluster)}",
+        )
 
     def too_wide(self, cluster: Cluster) -> Bools:
         """The jobs that the cluster cannot run, even when it is empty."""
@@ -172,17 +192,22 @@ class Jobs:
     def lacks(self, job: int, cluster: Cluster) -> str:
         """What a job needs, and what the cluster has."""
         columns = {"nodes": self.nodes, "cores": self.cores, "GB": self.memory_gb}
-        more = [f", {own[job]:g} {unit}" for unit, own in columns.items() if own is not None]
-        more += [f", {name} {self.tags[name][job] or 'any'}" for name in cluster.marks(self)]
+        more = [
+            f", {own[job]:g} {unit}" for unit, own in columns.items() if own is not None
+        ]
+        more += [
+            f", {name} {self.tags[name][job] or 'any'}" for name in cluster.marks(self)
+        ]
         return (
-            f"needs {self.gpus[job]} GPUs{''.join(more)}; the cluster has {cluster.gpus} on"
-            f" {len(cluster.sizes)} nodes"
+            f"needs {self.gpus[job]} GPUs{''.join(more)}; the cluster has"
+            f" {cluster.gpus} on {len(cluster.sizes)} nodes"
         )
 
     def chosen(self, index: Sequence[int] | Ints, name: str) -> Jobs:
         """Some of the jobs.
 
-        index: of those wanted, in their order. name: of the new jobs. Result: with their tags.
+        index: of those wanted, in their order. name: of the new jobs. Result: with
+        their tags.
         """
         columns: dict[str, Any] = dict.fromkeys(MAY_LACK)
         columns |= {column: getattr(self, column)[index] for column in self.columns}
@@ -211,14 +236,14 @@ SCALING = 0.9  # iterations grow with GPUs to this power: wide jobs do less per 
 
 @dataclass(frozen=True)
 class Mix:
-    """Shares of kinds, GPUs and durations; the defaults are the paper's (cluster-schedulers.txt
-    Section IV.A).
+    """Shares of kinds, GPUs and durations; the defaults are the paper's
+    (cluster-schedulers.txt Section IV.A).
 
-    Ours: the widths of a class ("16+": 16, 24 and 32) are equally likely, durations are log-uniform
-    within each class, and kind, GPUs and duration are independent. Families of a kind, and users,
-    have shares in proportion to 1, 1/2, 1/3 and so on. A family does 0.1 to 10 iterations per
-    second on one GPU (log-uniform, drawn by the seed); a job's iterations are this rate times its
-    duration times its GPUs^0.9.
+    Ours: the widths of a class ("16+": 16, 24 and 32) are equally likely, durations are
+    log-uniform within each class, and kind, GPUs and duration are independent. Families
+    of a kind, and users, have shares in proportion to 1, 1/2, 1/3 and so on. A family
+    does 0.1 to 10 iterations per second on one GPU (log-uniform, drawn by the seed); a
+    job's iterations are this rate times its duration times its GPUs^0.9.
 
     Parameters
     ----------
@@ -235,8 +260,8 @@ class Mix:
     shortest_s, longest_s : float
         Where the first class of durations begins, and the last ends, seconds.
     overestimate : float
-        An estimate is the duration times a uniform number from 1 to 1 + overestimate [1]_; 0: users
-        know.
+        An estimate is the duration times a uniform number from 1 to 1 + overestimate
+        [1]_; 0: users know.
     families : int
         Model families of each kind.
     users : int
@@ -245,8 +270,8 @@ class Mix:
     Raises
     ------
     InputError
-        For shares that do not sum to 1, or that are not one a class, and for limits that do not
-        rise.
+        For shares that do not sum to 1, or that are not one a class, and for limits
+        that do not rise.
 
     References
     ----------
@@ -267,12 +292,18 @@ class Mix:
     def __post_init__(self) -> None:
         classes = {
             "kind_shares": len(KINDS),
-            "gpu_shares": len(entries_of("gpus", self.gpus, "a list of widths by class")),
-            "duration_shares": len(entries_of("limits_s", self.limits_s, "a list of seconds")) + 1,
+            "gpu_shares": len(
+                entries_of("gpus", self.gpus, "a list of widths by class")
+            ),
+            "duration_shares": (
+                len(entries_of("limits_s", self.limits_s, "a list of seconds")) + 1
+            ),
         }
         for name, number in classes.items():
             shares = entries_of(name, getattr(self, name), "a list of shares")
-            require(len(shares) == number, name, shares, f"{number} shares, one a class")
+            require(
+                len(shares) == number, name, shares, f"{number} shares, one a class"
+            )
             check_shares(name, shares)
         for widths in self.gpus:
             require(
@@ -302,7 +333,9 @@ class Mix:
             for widths, share in zip(self.gpus, self.gpu_shares)
             for width in widths
         ]
-        return tuple(width for width, _ in pairs), np.array([share for _, share in pairs])
+        return tuple(width for width, _ in pairs), np.array(
+            [share for _, share in pairs]
+        )
 
     def check_fit(self, cluster: Cluster) -> None:
         """Refuse a mix with jobs that a cluster cannot run, even when it is empty.
@@ -316,10 +349,12 @@ class Mix:
 
 @dataclass(frozen=True)
 class Offered:
-    """Jobs of a mix, drawn anew for each seed; the nth is the same however many there are.
+    """Jobs of a mix, drawn anew for each seed; the nth is the same however many there
+    are.
 
-    Jobs arrive until the measured ones have ended and no more GPU-seconds wait than jobs have met
-    on average since the first of them: so no wait depends on where the run is cut.
+    Jobs arrive until the measured ones have ended and no more GPU-seconds wait than
+    jobs have met on average since the first of them: so no wait depends on where the
+    run is cut.
 
     Parameters
     ----------
@@ -328,13 +363,15 @@ class Offered:
     jobs : int
         Number of measured jobs of a run.
     load : float
-        Offered load, > 0: GPU-seconds that arrive per second over the GPUs of the cluster.
+        Offered load, > 0: GPU-seconds that arrive per second over the GPUs of the
+        cluster.
     warm_up : int
         Jobs before them, which are not measured.
     after : int
-        Most jobs after them. Where more are needed, the scheduler is not stable at this load, or
-        this is too few to tell, and its waits are infinite. 0: what waits when the last has come is
-        served by a cluster to which nobody else comes, as in the paper.
+        Most jobs after them. Where more are needed, the scheduler is not stable at this
+        load, or this is too few to tell, and its waits are infinite. 0: what waits when
+        the last has come is served by a cluster to which nobody else comes, as in the
+        paper.
     """
 
     mix: Mix = field(default_factory=Mix)
@@ -345,8 +382,8 @@ class Offered:
 
     def __str__(self) -> str:
         return (
-            f"{self.jobs} jobs of the mix{'' if self.after else ', none after them'}, offered load"
-            f" {self.load:g}"
+            f"{self.jobs} jobs of the mix{'' if self.after else ', none after them'},"
+            f" offered load {self.load:g}"
         )
 
     def __post_init__(self) -> None:
@@ -358,34 +395,46 @@ class Offered:
 
     def draw(self, cluster: Cluster, seed: int) -> Jobs:
         """All jobs of a seed that may arrive, in order of arrival."""
-        return generate(self.mix, self.warm_up + self.jobs + self.after, self.load, cluster, seed)
+        return generate(
+            self.mix, self.warm_up + self.jobs + self.after, self.load, cluster, seed
+        )
 
 
 def least_gpu_hours(mix: Mix) -> float:
-    """The mean job has at least so many GPU-hours, whatever the laws within the classes: all at
-    the lower ends of their classes.
+    """The mean job has at least so many GPU-hours, whatever the laws within the
+    classes: all at the lower ends of their classes.
 
-    Holds if GPUs and duration are independent (else: `least_of_any_law`). 3.56 of the paper's mix;
-    its first class of durations begins at 0.
+    Holds if GPUs and duration are independent (else: `least_of_any_law`). 3.56 of the
+    paper's mix; its first class of durations begins at 0.
     """
-    gpus = summed(share * min(widths) for widths, share in zip(mix.gpus, mix.gpu_shares))
+    gpus = summed(
+        share * min(widths) for widths, share in zip(mix.gpus, mix.gpu_shares)
+    )
     return (
         gpus
-        * summed(share * low_s for low_s, share in zip((0.0, *mix.limits_s), mix.duration_shares))
+        * summed(
+            share * low_s
+            for low_s, share in zip((0.0, *mix.limits_s), mix.duration_shares)
+        )
         / HOUR_S
     )
 
 
 def least_of_any_law(mix: Mix) -> float:
-    """As `least_gpu_hours`, but whatever GPUs and duration have to do with each other: 1.10 of
-    the paper's mix.
+    """As `least_gpu_hours`, but whatever GPUs and duration have to do with each other:
+    1.10 of the paper's mix.
 
     The least is where the widest jobs are the shortest (rearrangement inequality).
     """
-    by_width = sorted((min(widths), share) for widths, share in zip(mix.gpus, mix.gpu_shares))
+    by_width = sorted(
+        (min(widths), share) for widths, share in zip(mix.gpus, mix.gpu_shares)
+    )
     by_length = sorted(zip((0.0, *mix.limits_s), mix.duration_shares), reverse=True)
     (gpus, width_ends), (low_s, length_ends) = (
-        (np.array([value for value, _ in pairs]), np.cumsum([share for _, share in pairs]))
+        (
+            np.array([value for value, _ in pairs]),
+            np.cumsum([share for _, share in pairs]),
+        )
         for pairs in (by_width, by_length)
     )
     edges = np.unique(np.concatenate([[0.0], width_ends, length_ends]))
@@ -409,13 +458,13 @@ def mean_gpu_hours(mix: Mix) -> float:
 def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) -> Jobs:
     """Jobs of a mix; each quantity has its own stream of random numbers.
 
-    Arrivals are Poisson (ours; the paper does not say how its jobs arrive), at the rate at which
-    the law, not the sample, offers the load.
+    Arrivals are Poisson (ours; the paper does not say how its jobs arrive), at the rate
+    at which the law, not the sample, offers the load.
 
-    mix: the laws of the jobs. jobs: number of jobs. load: GPU-seconds that arrive per second over
-    the GPUs of the cluster. cluster: what the load is of. seed: at least 0. Result: in order of
-    arrival. Raises InputError if the mix holds jobs that the cluster cannot run, or for a number
-    that is not allowed.
+    mix: the laws of the jobs. jobs: number of jobs. load: GPU-seconds that arrive per
+    second over the GPUs of the cluster. cluster: what the load is of. seed: at least 0.
+    Result: in order of arrival. Raises InputError if the mix holds jobs that the
+    cluster cannot run, or for a number that is not allowed.
     """
     check_whole("jobs", jobs, least=1)
     check_number("load", load, above=0)
@@ -428,18 +477,30 @@ def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) 
     ends = np.concatenate([[0.0], np.cumsum(mix.duration_shares)])
     uniform = stream(seed, "durations").random(jobs)
     duration_s = np.exp(np.interp(uniform, ends, np.log(mix.edges_s)))  # by inversion
-    estimate_s = duration_s * (1 + mix.overestimate * stream(seed, "estimates").random(jobs))
+    estimate_s = duration_s * (
+        1 + mix.overestimate * stream(seed, "estimates").random(jobs)
+    )
     kind = stream(seed, "kinds").choice(len(KINDS), jobs, p=mix.kind_shares)
     family = kind * mix.families + stream(seed, "families").choice(
         mix.families, jobs, p=_harmonic(mix.families)
     )
     rate = np.exp(
-        stream(seed, "rates").uniform(np.log(SLOWEST), np.log(FASTEST), len(KINDS) * mix.families)
+        stream(seed, "rates").uniform(
+            np.log(SLOWEST), np.log(FASTEST), len(KINDS) * mix.families
+        )
     )
     iterations = rate[family] * duration_s * gpus**SCALING
     user = stream(seed, "users").choice(mix.users, jobs, p=_harmonic(mix.users))
     return Jobs(
-        arrival_s, gpus, duration_s, estimate_s, iterations, kind, family, user, f"mix seed {seed}"
+        arrival_s,
+        gpus,
+        duration_s,
+        estimate_s,
+        iterations,
+        kind,
+        family,
+        user,
+        f"mix seed {seed}",
     )
 
 

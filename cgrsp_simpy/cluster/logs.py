@@ -41,9 +41,9 @@ def read_jobs(
 ) -> Jobs:
     """The jobs of a log that is read, as of `jobs_of`.
 
-    cluster, skip_wide, qos: as of `jobs_of`. All others: as of `cgrsp_simpy.logs.read_log`. Result:
-    in order of submission, with the log's tags. Raises InputError with the file's name, and the
-    line where there is one.
+    cluster, skip_wide, qos: as of `jobs_of`. All others: as of
+    `cgrsp_simpy.logs.read_log`. Result: in order of submission, with the log's tags.
+    Raises InputError with the file's name, and the line where there is one.
     """
     check_bool("skip_wide", skip_wide)
     return jobs_of(
@@ -63,21 +63,22 @@ def jobs_of(
 ) -> Jobs:
     """The jobs of a log on a cluster; time 0 is the first arrival.
 
-    Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left out; of a
-    log without any GPU, cores are taken for GPUs. Where the cluster tells cores, jobs without a GPU
-    hold these. The estimate is the limit that was given, else, for a log that tells limits by
-    partition, the longest of the partition, else the run time, which tables say. A job that still
-    ran holds its GPUs up to its limit, at least to the end of the log. Ours, for logs tell
-    no more: latency-sensitive pods (qos LS of openb) are inference, all others training. The family
-    is the application (swf), the model without its batch size (philly), or all pods of equal
-    demands (openb). What a log does not tell of its jobs (work, family, user) is not made up from
-    what happened to them: the column is None, and schedulers that look at it refuse the log. The
-    user is None unless the log tells two users apart at least.
+    Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left
+    out; of a log without any GPU, cores are taken for GPUs. Where the cluster tells
+    cores, jobs without a GPU hold these. The estimate is the limit that was given,
+    else, for a log that tells limits by partition, the longest of the partition, else
+    the run time, which tables say. A job that still ran holds its GPUs up to its limit,
+    at least to the end of the log. Ours, for logs tell no more: latency-sensitive pods
+    (qos LS of openb) are inference, all others training. The family is the application
+    (swf), the model without its batch size (philly), or all pods of equal demands
+    (openb). What a log does not tell of its jobs (work, family, user) is not made up
+    from what happened to them: the column is None, and schedulers that look at it
+    refuse the log. The user is None unless the log tells two users apart at least.
 
-    cluster: that they are to run on. skip_wide: leave out a job that is too wide for the cluster,
-    instead of refusing it. qos: priorities >= 0 of the log's qualities of service, by name; a job
-    of another has 0. Result: in order of submission, with the log's tags. Raises InputError
-    with the file's name, and the line where there is one.
+    cluster: that they are to run on. skip_wide: leave out a job that is too wide for
+    the cluster, instead of refusing it. qos: priorities >= 0 of the log's qualities of
+    service, by name; a job of another has 0. Result: in order of submission, with the
+    log's tags. Raises InputError with the file's name, and the line where there is one.
     """
     found = _to_the_end(found if cluster.cores else _of_cores(found))
 
@@ -85,30 +86,38 @@ def jobs_of(
         return _jobs(rows, cluster, qos).too_wide(cluster)
 
     def idle(rows: Log) -> np.ndarray:
-        return np.asarray(rows.get("gpus", 0) + (rows.get("cores", 0) if cluster.cores else 0) == 0)
+        return np.asarray(
+            rows.get("gpus", 0) + (rows.get("cores", 0) if cluster.cores else 0) == 0
+        )
 
-    found = found.usable("jobs of a cluster", NEEDED, {"no GPU": idle, **NO_TIME}, running=True)
+    found = found.usable(
+        "jobs of a cluster", NEEDED, {"no GPU": idle, **NO_TIME}, running=True
+    )
     if skip_wide:
-        found = found.usable("jobs of a cluster", NEEDED, {"wider than the cluster": too_wide})
+        found = found.usable(
+            "jobs of a cluster", NEEDED, {"wider than the cluster": too_wide}
+        )
     jobs = _jobs(found, cluster, qos)
     refuse(
         jobs.too_wide(cluster),
         lambda job: (
-            f"{found.path}: line {found.line[job]}: the job {jobs.lacks(job, cluster)} (skip_wide"
-            " leaves such jobs out)"
+            f"{found.path}: line {found.line[job]}: the job {jobs.lacks(job, cluster)}"
+            " (skip_wide leaves such jobs out)"
         ),
     )
     load = jobs.load(cluster)
     log.info(
-        "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter than the"
-        " run: %d, equal to it: %d; not told: %s; %s %d GPUs",
+        "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter"
+        " than the run: %d, equal to it: %d; not told: %s; %s %d GPUs",
         found.path,
         jobs.jobs,
         jobs.gpus.mean(),
         jobs.gpus.max(),
         (jobs.estimate_s < jobs.duration_s).sum(),
         (jobs.estimate_s == jobs.duration_s).sum(),
-        ", ".join(name for name in MAY_LACK if name not in (*jobs.columns, "qos", *HIDDEN))
+        ", ".join(
+            name for name in MAY_LACK if name not in (*jobs.columns, "qos", *HIDDEN)
+        )
         or "none",
         f"offered load {load:.3g} of" if np.isfinite(load) else "all at once, on",
         cluster.gpus,
@@ -133,7 +142,8 @@ def _to_the_end(found: Log) -> Log:
     end_s = max((start_s + service_s).max(), found["submit_s"].max())
     held_s = np.maximum(end_s - start_s, np.maximum(found.get("limit_s", 0), 1.0))
     return replace(
-        found, columns={**found.columns, "service_s": np.where(running, held_s, service_s)}
+        found,
+        columns={**found.columns, "service_s": np.where(running, held_s, service_s)},
     )
 
 
@@ -141,14 +151,17 @@ def _jobs(found: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs
     """The rows of a log as jobs, also those that are too wide."""
     none, tags, limit_s = ("",) * len(found), dict(found.tags), found.get("limit_s", 0)
     start_s, running = found.get("start_s", np.nan), found.get("running", 0) > 0
-    partitions = np.array(tags.get("partition", none) if found.format == "sacct" else none)
+    partitions = np.array(
+        tags.get("partition", none) if found.format == "sacct" else none
+    )
     for partition in {*partitions.tolist()} - {""}:
         own = partitions == partition
         limit_s = np.where(own & (limit_s == 0), limit_s[own].max(), limit_s)
     if types := _types(tags):
         tags["gpu_type"] = types
     ranks, zero_s, work = qos or {}, found["submit_s"].min(), found.get("known_work", 0)
-    nodes, cores = found.get("nodes", 0).astype(np.int64), np.ceil(found.get("cores", 0))
+    nodes = found.get("nodes", 0).astype(np.int64)
+    cores = np.ceil(found.get("cores", 0))
     return Jobs(
         found["submit_s"] - zero_s,
         np.ceil(found.get("gpus", 0)).astype(np.int64),
@@ -183,7 +196,9 @@ def _shares(ranks: Sequence[float]) -> np.ndarray | None:
 
 
 def _types(tags: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The types of GPU that jobs asked for, "a|b" for a choice and "" for any; none: not told."""
+    """The types of GPU that jobs asked for, "a|b" for a choice and "" for any; none:
+    not told.
+    """
     asked = tags.get("ReqTRES", tags.get("AllocTRES", ()))
     found = tuple("|".join(TYPE.findall(text)[:1]) for text in asked)
     return tags.get("gpu_type", tags.get("gpu_spec", found))  # the second of openb
@@ -197,18 +212,22 @@ def _families(found: Log) -> Sequence[str]:
     if found.format == "openb":
         return [
             repr(demands)
-            for demands in zip(found["cores"], found["memory_gb"], found["gpus"], tags["gpu_milli"])
+            for demands in zip(
+                found["cores"], found["memory_gb"], found["gpus"], tags["gpu_milli"]
+            )
         ]
     return tags.get("application", tags.get("family", ("",) * len(found)))
 
 
 def _numbered(marks: Sequence[str], least: int) -> Ints | None:
-    """Whole numbers for marks, in the order in which they first occur; None if fewer than
-    `least` are told.
+    """Whole numbers for marks, in the order in which they first occur; None if fewer
+    than `least` are told.
     """
     numbers = {mark: number for number, mark in enumerate(dict.fromkeys(marks))}
     return (
-        np.array([numbers[mark] for mark in marks]) if len(numbers.keys() - {""}) >= least else None
+        np.array([numbers[mark] for mark in marks])
+        if len(numbers.keys() - {""}) >= least
+        else None
     )
 
 
@@ -218,8 +237,8 @@ def _numbered(marks: Sequence[str], least: int) -> Ints | None:
 def cluster_of(found: Log) -> Cluster | None:
     """The cluster that the header of an SWF file tells.
 
-    Result: MaxProcs processors, spread evenly over MaxNodes nodes (else on one); None if it tells
-    no processors.
+    Result: MaxProcs processors, spread evenly over MaxNodes nodes (else on one); None
+    if it tells no processors.
     """
     processors, nodes = (
         int(re.match(r"\d*", found.header.get(name, ""))[0] or 0)  # type: ignore[index]
@@ -228,7 +247,9 @@ def cluster_of(found: Log) -> Cluster | None:
     if processors == 0:
         return None
     number = min(nodes or 1, processors)
-    return Cluster(tuple(processors // number + (k < processors % number) for k in range(number)))
+    return Cluster(
+        tuple(processors // number + (k < processors % number) for k in range(number))
+    )
 
 
 NODES = Format(
@@ -244,11 +265,13 @@ NODES = Format(
     ),
     comma_rows,
 )
-"""A row a node, as also in Alibaba's cluster-trace-gpu-v2023; commas part partitions."""
+"""A row a node, as also in Alibaba's cluster-trace-gpu-v2023; commas part
+partitions."""
 
 
 def read_cluster(path: str | Path) -> Cluster:
-    """The cluster of a CSV table as of `NODES`; of nodes without GPUs, cores are taken for GPUs.
+    """The cluster of a CSV table as of `NODES`; of nodes without GPUs, cores are taken
+    for GPUs.
 
     Raises InputError with the file's name and line.
     """
@@ -257,7 +280,9 @@ def read_cluster(path: str | Path) -> Cluster:
         name: found.get(name, 0).astype(np.int64).tolist() for name in found.columns
     }
     names = {"gpu_type": "types", "partition": "partitions"}
-    told |= {ours: found.tags[name] for name, ours in names.items() if name in found.tags}
+    told |= {
+        ours: found.tags[name] for name, ours in names.items() if name in found.tags
+    }
     sizes = told.pop("gpus")
     if sizes == told.get("cores"):
         del told["cores"]
@@ -265,12 +290,12 @@ def read_cluster(path: str | Path) -> Cluster:
 
 
 def schedule_text(run: Run) -> str:
-    """A schedule in the Standard Workload Format: submissions, waits and run times in seconds, GPUs
-    as processors.
+    """A schedule in the Standard Workload Format: submissions, waits and run times in
+    seconds, GPUs as processors.
 
-    The job number is the log's job_id where all are whole numbers that differ; else jobs are
-    numbered from 1, and the comments say which ids these are of. The status is 1 (completed), or 0
-    for a job that was ended at its limit.
+    The job number is the log's job_id where all are whole numbers that differ; else
+    jobs are numbered from 1, and the comments say which ids these are of. The status is
+    1 (completed), or 0 for a job that was ended at its limit.
 
     Result: the comments, then a line a job.
     """

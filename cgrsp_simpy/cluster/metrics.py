@@ -1,6 +1,6 @@
-"""What a run of a cluster comes to (cluster-schedulers.txt Section IV.C): figures, tables by class
-of job, time courses, and what moving running jobs together would free (counted; nothing is moved in
-a simulation).
+"""What a run of a cluster comes to (cluster-schedulers.txt Section IV.C): figures,
+tables by class of job, time courses, and what moving running jobs together would free
+(counted; nothing is moved in a simulation).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ COMES = 2  # of what happens: a job ends, starts, comes
 Table = np.ndarray[Any, Any]  # rows of `Run.jobs`
 
 METRICS = {
-    "throughput_per_h": Metric("jobs completed while measured jobs arrive", "1/h", "more"),
+    "throughput_per_h": Metric(
+        "jobs completed while measured jobs arrive", "1/h", "more"
+    ),
     "utilisation_pct": Metric("GPUs in use while measured jobs arrive", "%", "more"),
     "makespan_s": Metric("last completion", "s"),
     "wait_s": Metric("mean wait", "s"),
@@ -55,7 +57,15 @@ METRICS = {
 
 UNSETTLED = dict.fromkeys(  # where what waits grows for as long as jobs arrive
     (
-        *("makespan_s", "wait_s", "jct_s", "wait_min_s", "wait_p50_s", "wait_p95_s", "wait_max_s"),
+        *(
+            "makespan_s",
+            "wait_s",
+            "jct_s",
+            "wait_min_s",
+            "wait_p50_s",
+            "wait_p95_s",
+            "wait_max_s",
+        ),
         *("wait_variance_s2", "wait_variance_min2", "bounded_slowdown"),
     ),
     inf,
@@ -71,11 +81,12 @@ def metrics(run: Run) -> dict[str, float]:
         The figures by name; labels and units stand in METRICS.
 
         throughput_per_h, utilisation_pct
-            Measured while measured jobs arrive, from the first to the last, both included, of
-            length L: jobs that complete in that time over L, and GPU-seconds in use in it over
-            GPUs times L. NaN if all arrive at one time. What comes after, the drain, tells how long
-            the last job is, not how fast jobs are served: over the makespan a scheduler that leaves
-            wide jobs to the end seems slow even if it completes most.
+            Measured while measured jobs arrive, from the first to the last, both
+            included, of length L: jobs that complete in that time over L, and
+            GPU-seconds in use in it over GPUs times L. NaN if all arrive at one time.
+            What comes after, the drain, tells how long the last job is, not how fast
+            jobs are served: over the makespan a scheduler that leaves wide jobs to the
+            end seems slow even if it completes most.
         makespan_s
             From the first arrival to the last completion.
         wait_s, jct_s
@@ -87,31 +98,32 @@ def metrics(run: Run) -> dict[str, float]:
         starved, starved_pct
             Jobs that wait over 1800 s.
         jain
-            Jain's index of slowdowns, (wait + run time) / run time, from 1/n to 1; not of waits,
-            which can all be 0.
+            Jain's index of slowdowns, (wait + run time) / run time, from 1/n to 1; not
+            of waits, which can all be 0.
         bounded_slowdown
             Mean of slowdowns, of a run below 10 s over 10 s, and at least 1 [1]_.
         success_pct
-            Jobs that are complete when the last measured one arrives (ours, the paper gives no
-            time).
+            Jobs that are complete when the last measured one arrives (ours, the paper
+            gives no time).
         censored
-            Jobs that had not started when the last job came: their waits depend on where the run,
-            or a log, is cut.
+            Jobs that had not started when the last job came: their waits depend on
+            where the run, or a log, is cut.
         fragmentation_pct
-            Mean of `fragmentation` over the time in which jobs wait while measured ones arrive; 0
-            if none ever does.
+            Mean of `fragmentation` over the time in which jobs wait while measured ones
+            arrive; 0 if none ever does.
         node_fragmentation_pct
-            Share of that time in which the largest waiting job fits nowhere although as many GPUs
-            are free as it needs (Section II.B: free GPUs are spread over nodes).
+            Share of that time in which the largest waiting job fits nowhere although as
+            many GPUs are free as it needs (Section II.B: free GPUs are spread over
+            nodes).
         consolidation_pct, moves
-            Share of that second time in which moving running jobs to other nodes would make room,
-            and how many jobs, on average over the time in which it would (`consolidation.moves`;
-            ours); 0 if there is no such time.
+            Share of that second time in which moving running jobs to other nodes would
+            make room, and how many jobs, on average over the time in which it would
+            (`consolidation.moves`; ours); 0 if there is no such time.
         killed
             Jobs that were ended at their limit.
 
-        Where `Offered.after` did not suffice, all of waits and completions but the starved and
-        successful jobs is infinite, and jain 0.
+        Where `Offered.after` did not suffice, all of waits and completions but the
+        starved and successful jobs is infinite, and jain 0.
 
     References
     ----------
@@ -162,9 +174,13 @@ def _of_waits(jobs: Table) -> dict[str, float]:
 
 
 def _while_jobs_arrive(run: Run, from_s: float, to_s: float) -> dict[str, float]:
-    """Jobs completed, and GPUs in use, from one time to another; NaN where that is no time."""
+    """Jobs completed, and GPUs in use, from one time to another; NaN where that is no
+    time.
+    """
     jobs, gpus, length_s = run.jobs, run.scenario.cluster.gpus, (to_s - from_s) or nan
-    start_s, finish_s = (np.clip(jobs[name], from_s, to_s) for name in ("start_s", "finish_s"))
+    start_s, finish_s = (
+        np.clip(jobs[name], from_s, to_s) for name in ("start_s", "finish_s")
+    )
     used_gpu_s = float(jobs["gpus"] @ (finish_s - start_s))
     completed = int(((from_s <= jobs["finish_s"]) & (jobs["finish_s"] <= to_s)).sum())
     return {
@@ -174,8 +190,9 @@ def _while_jobs_arrive(run: Run, from_s: float, to_s: float) -> dict[str, float]
 
 
 def by_class(run: Run) -> list[dict[str, str | float]]:
-    """Waits of the measured jobs by kind and by class of GPUs: a dict for each class that has jobs,
-    with by, value, jobs, wait_s, jct_s (means, seconds), starved and starved_pct.
+    """Waits of the measured jobs by kind and by class of GPUs: a dict for each class
+    that has jobs, with by, value, jobs, wait_s, jct_s (means, seconds), starved and
+    starved_pct.
     """
     jobs = measured(run)
     width = np.searchsorted(list(GPU_CLASSES.values()), jobs["gpus"])
@@ -212,7 +229,8 @@ def waits(jobs: Table) -> dict[str, float]:
 
 
 def jain(values: Floats) -> float:
-    """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has all.
+    """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one
+    has all.
 
     values: numbers > 0. Result: from 1/n to 1. Jain, Chiu, Hawe (1984), DEC-TR-301.
     """
@@ -222,12 +240,13 @@ def jain(values: Floats) -> float:
 def fragmentation(nodes: Nodes, free: int, gpus: int) -> float:
     """Share of the free GPUs that a job cannot use.
 
-    Usable are those of nodes with room for the job and, for one wider than any node, those of nodes
-    that are all free.
+    Usable are those of nodes with room for the job and, for one wider than any node,
+    those of nodes that are all free.
 
-    free: what is free, as in `Nodes`. gpus: of the job. Result: from 0 to 1; 0 if none is free.
-    After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node that a task cannot use;
-    the share of the free ones, and one job instead of a mean over tasks, are ours.
+    free: what is free, as in `Nodes`. gpus: of the job. Result: from 0 to 1; 0 if none
+    is free. After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node
+    that a task cannot use; the share of the free ones, and one job instead of a mean
+    over tasks, are ours.
     """
     idle = free.bit_count()
     return (idle - nodes.usable(free, gpus)) / idle if idle else 0.0
@@ -250,7 +269,8 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
         fragmentation
             Of the largest waiting job, from 0 to 1; 0 if none waits.
         unplaced
-            1 if this job fits nowhere although as many GPUs are free as it needs, else 0.
+            1 if this job fits nowhere although as many GPUs are free as it needs, else
+            0.
         moves
             Running jobs that are moved to make room for it when it is unplaced
             (`consolidation.moves`); 0 if it is not, or if that does not help.
@@ -258,24 +278,33 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
     jobs, parts = run.jobs[run.jobs["submit_s"] <= to_s], run.parts()
     nodes = Nodes(run.scenario.cluster.sizes)
     # in the order of what happens at one time
-    events = [np.minimum(jobs[name], to_s) for name in ("finish_s", "start_s", "submit_s")]
+    events = [
+        np.minimum(jobs[name], to_s) for name in ("finish_s", "start_s", "submit_s")
+    ]
     time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
     # a job so short that the clock does not tell its end from its start holds nothing
     holds, widths = (events[1] < events[0]).tolist(), jobs["gpus"].tolist()
     free, queue = nodes.all, dict.fromkeys(widths, 0)
-    held: list[list[int]] = [[] for _ in nodes.sizes]  # GPUs of the jobs that run on one node
+    # GPUs of the jobs that run on one node
+    held: list[list[int]] = [[] for _ in nodes.sizes]
     waiting, busy, share, unplaced, moved = np.zeros((5, len(time_s)))
-    for now, happens in groupby(np.argsort(moment, kind="stable").tolist(), moment.__getitem__):
+    for now, happens in groupby(
+        np.argsort(moment, kind="stable").tolist(), moment.__getitem__
+    ):
         for what, job in (divmod(event, len(jobs)) for event in happens):
             queue[widths[job]] += (0, -1, 1)[what]
             if what == COMES or not holds[job]:
                 continue
-            own = [(node, int(n)) for node, n in parts[job] if node < len(held)]  # no cores
+            # no cores
+            own = [(node, int(n)) for node, n in parts[job] if node < len(held)]
             free = (nodes.give, nodes.take)[what](free, own)
             for node, width in own if len(own) == 1 else ():
                 (held[node].remove, held[node].append)[what](width)
-        waiting[now], busy[now] = sum(queue.values()), nodes.all.bit_count() - free.bit_count()
-        if largest := max((width for width, number in queue.items() if number), default=0):
+        waiting[now] = sum(queue.values())
+        busy[now] = nodes.all.bit_count() - free.bit_count()
+        if largest := max(
+            (width for width, number in queue.items() if number), default=0
+        ):
             share[now] = fragmentation(nodes, free, largest)
             if free.bit_count() >= largest and not nodes.fits(free, largest):
                 unplaced[now] = 1
@@ -291,8 +320,8 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
 
 
 def _fragmented(columns: dict[str, Floats], from_s: float) -> dict[str, float]:
-    """Means over the time from `from_s` on: fragmentation and unplaced while jobs wait, moves > 0
-    while unplaced (percent), and moves while > 0.
+    """Means over the time from `from_s` on: fragmentation and unplaced while jobs wait,
+    moves > 0 while unplaced (percent), and moves while > 0.
     """
     length_s = np.diff(np.maximum(columns["time_s"], from_s))
     waiting, share, unplaced, moved = (
@@ -314,13 +343,14 @@ def _fragmented(columns: dict[str, Floats], from_s: float) -> dict[str, float]:
 def moves(
     free: Sequence[int], nodes: Nodes, held: Sequence[Sequence[int]], gpus: int
 ) -> int | None:
-    """How many running jobs are moved to other nodes until a job of so many GPUs fits; None if that
-    does not make it fit.
+    """How many running jobs are moved to other nodes until a job of so many GPUs fits;
+    None if that does not make it fit.
 
-    free: GPUs by node. held: GPUs of each job that runs on one node, by node; jobs on several nodes
-    stay where they are. Greedy, ours: nodes are emptied in turn, that with most free GPUs first,
-    widest jobs first, each job once and to the node on which least is left free, but to none that
-    is empty. It is what a simple consolidation does, not the fewest moves there are.
+    free: GPUs by node. held: GPUs of each job that runs on one node, by node; jobs on
+    several nodes stay where they are. Greedy, ours: nodes are emptied in turn, that
+    with most free GPUs first, widest jobs first, each job once and to the node on which
+    least is left free, but to none that is empty. It is what a simple consolidation
+    does, not the fewest moves there are.
     """
     left, moved = list(free), 0
     for node in sorted(range(len(left)), key=lambda node: -left[node]):

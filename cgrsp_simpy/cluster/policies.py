@@ -1,7 +1,7 @@
-"""The schedulers by name, and from text such as "hps:monotone=true": those of one objective
-(cluster-schedulers.txt Section III.B); those that weigh several things at once, HPS, and the
-adaptive one that the paper gave up (Sections III.D and V.A); the predictive PBS (V.B); the smart
-batch scheduler SBS (V.C); and Slurm's.
+"""The schedulers by name, and from text such as "hps:monotone=true": those of one
+objective (cluster-schedulers.txt Section III.B); those that weigh several things at
+once, HPS, and the adaptive one that the paper gave up (Sections III.D and V.A); the
+predictive PBS (V.B); the smart batch scheduler SBS (V.C); and Slurm's.
 
 A job's time t is its estimate, g its GPUs. Equal jobs go by arrival.
 """
@@ -38,7 +38,8 @@ def start_in_order(view: View, jobs: Iterable[int]) -> Starts:
         if needs[job] in full:
             continue
         if (place := view.room(needs[job])) is None:
-            full.add(needs[job])  # what does not fit now will not fit when still more is taken
+            # what does not fit now will not fit when still more is taken
+            full.add(needs[job])
         else:
             yield job, place
 
@@ -60,7 +61,9 @@ def fitting(view: View) -> Ints:
 
 
 def start_chosen(view: View, choose: Callable[[Ints], int]) -> Starts:
-    """Start the job that `choose` picks of those that fit, again and again until none fits."""
+    """Start the job that `choose` picks of those that fit, again and again until none
+    fits.
+    """
     while len(jobs := fitting(view)):
         yield from start_in_order(view, [choose(jobs)])
 
@@ -68,26 +71,32 @@ def start_chosen(view: View, choose: Callable[[Ints], int]) -> Starts:
 @named("fifo")
 def fifo(view: View) -> Starts:
     """By arrival; the first that does not fit holds up all others."""
-    while (job := view.head) is not None and (place := view.room(view.needs[job])) is not None:
+    while (job := view.head) is not None and (
+        place := view.room(view.needs[job])
+    ) is not None:
         yield job, place
 
 
 @named("fifo-skip")
 def fifo_skip(view: View) -> Starts:
-    """By arrival; what does not fit is skipped. Ours, to part the order from the blocking."""
+    """By arrival; what does not fit is skipped. Ours, to part the order from the
+    blocking.
+    """
     return start_in_order(view, view.fitting())
 
 
 @named("sjf")
 def sjf(view: View) -> Starts:
-    """Fewest GPUs first, by g; Table I of the source swaps the words for SJF and Shortest."""
+    """Fewest GPUs first, by g; Table I of the source swaps the words for SJF and
+    Shortest.
+    """
     return start_by(view, lambda jobs: view.jobs.gpus[jobs])
 
 
 @named("shortest")
 def shortest(view: View) -> Starts:
-    """Least time first, by t: nothing is preempted, so that the remaining time of a waiting
-    job is all of it.
+    """Least time first, by t: nothing is preempted, so that the remaining time of a
+    waiting job is all of it.
     """
     return start_by(view, lambda jobs: view.jobs.estimate_s[jobs])
 
@@ -95,12 +104,15 @@ def shortest(view: View) -> Starts:
 @named("shortest-gpu")
 def shortest_gpu(view: View) -> Starts:
     """Least GPU-time first, by t g."""
-    return start_by(view, lambda jobs: view.jobs.estimate_s[jobs] * view.jobs.gpus[jobs])
+    return start_by(
+        view, lambda jobs: view.jobs.estimate_s[jobs] * view.jobs.gpus[jobs]
+    )
 
 
 class Received:
-    """GPU-seconds that users have received, those of t seconds ago counted as 2^(-t / half_life_s):
-    of jobs that run, up to now, and of jobs that have ended, whose duration is known by then.
+    """GPU-seconds that users have received, those of t seconds ago counted as 2^(-t /
+    half_life_s): of jobs that run, up to now, and of jobs that have ended, whose
+    duration is known by then.
     """
 
     def __init__(self, half_life_s: float = inf) -> None:
@@ -113,12 +125,16 @@ class Received:
         for own in self._ended:
             self._ended[own] *= 0.5 ** ((now_s - since_s) / self.half_life_s)
         for job in np.flatnonzero(jobs.end_s > since_s).tolist():
-            gpu_s = self._gpu_s(view.gpus[job], float(jobs.run_s[job]), now_s - jobs.end_s[job])
+            gpu_s = self._gpu_s(
+                view.gpus[job], float(jobs.run_s[job]), now_s - jobs.end_s[job]
+            )
             self._ended[int(user[job])] += gpu_s
         self._now_s, received = now_s, self._ended.copy()
         for job, running in view.running.items():
             if job >= 0:  # no GPUs that are supposed to be taken
-                received[int(user[job])] += self._gpu_s(view.gpus[job], now_s - running.start_s)
+                received[int(user[job])] += self._gpu_s(
+                    view.gpus[job], now_s - running.start_s
+                )
         return received
 
     def _gpu_s(self, gpus: int, run_s: float, ago_s: float = 0.0) -> float:
@@ -136,8 +152,8 @@ class Received:
 
 
 class LeastAttained:
-    """Least attained service without preemption: first the jobs of the user who has received fewest
-    GPU-seconds so far.
+    """Least attained service without preemption: first the jobs of the user who has
+    received fewest GPU-seconds so far.
 
     Tiresias, which the paper cites, for jobs; by user, and without preemption, is ours.
     """
@@ -152,25 +168,31 @@ class LeastAttained:
         """Decide."""
         user = known(view.jobs.user)
         by_user = self._received.by_user(view, user)
-        return start_by(view, lambda jobs: np.array([by_user[of] for of in user[jobs].tolist()]))
+        return start_by(
+            view, lambda jobs: np.array([by_user[of] for of in user[jobs].tolist()])
+        )
 
 
 BATCHES = (3, 4, 5)  # jobs, by the authors' program
 
 
-def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3600.0) -> Scheduler:
-    """Smart batch: the first job of the best batch of those that fit; without a batch, the best job
-    by itself.
+def sbs(
+    capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3600.0
+) -> Scheduler:
+    """Smart batch: the first job of the best batch of those that fit; without a batch,
+    the best job by itself.
 
-    A batch is 3 to 5 jobs of a family that follow each other in the queue. It is feasible if the
-    sum of g is at most `capacity` and its similarity, 1 / (1 + Var t + Var g), at least
-    `least_similarity`; its score is efficiency x similarity, with efficiency = sum of iterations /
-    (sum of g x max t). A job by itself: efficiency / (1 + g / 4) / (1 + t / 3600).
+    A batch is 3 to 5 jobs of a family that follow each other in the queue. It is
+    feasible if the sum of g is at most `capacity` and its similarity, 1 / (1 + Var t +
+    Var g), at least `least_similarity`; its score is efficiency x similarity, with
+    efficiency = sum of iterations / (sum of g x max t). A job by itself: efficiency /
+    (1 + g / 4) / (1 + t / 3600).
 
-    capacity: the most GPUs of a batch. least_similarity: the least similarity of a batch, 0 to 1.
-    time_unit_s: of t in its variance, seconds. By seconds, 1.0, as in the authors' program, hardly
-    any batch reaches 0.8 (the program itself does not look at the threshold: least_similarity=0);
-    hours are ours. cluster-schedulers.txt Section V.C.
+    capacity: the most GPUs of a batch. least_similarity: the least similarity of a
+    batch, 0 to 1. time_unit_s: of t in its variance, seconds. By seconds, 1.0, as in
+    the authors' program, hardly any batch reaches 0.8 (the program itself does not look
+    at the threshold: least_similarity=0); hours are ours. cluster-schedulers.txt
+    Section V.C.
     """
     check_whole("capacity", capacity, least=1)
     check_fraction("least_similarity", least_similarity)
@@ -179,16 +201,25 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
     @named("sbs", "iterations", "family")
     def schedule(view: View) -> Starts:
         return start_chosen(
-            view, lambda fits: best_job(view.jobs, fits, capacity, least_similarity, time_unit_s)
+            view,
+            lambda fits: best_job(
+                view.jobs, fits, capacity, least_similarity, time_unit_s
+            ),
         )
 
     return schedule
 
 
 def best_job(
-    jobs: Arrived, queue: Ints, capacity: int, least_similarity: float, time_unit_s: float
+    jobs: Arrived,
+    queue: Ints,
+    capacity: int,
+    least_similarity: float,
+    time_unit_s: float,
 ) -> int:
-    """The first job of the feasible batch of best score; without one, the best by itself."""
+    """The first job of the feasible batch of best score; without one, the best by
+    itself.
+    """
     family, iterations = known(jobs.family), known(jobs.iterations)
     gpus, time_s = jobs.gpus[queue], jobs.estimate_s[queue]
     alone = iterations[queue] / (gpus * time_s) / (1 + gpus / 4) / (1 + time_s / 3600)
@@ -198,7 +229,9 @@ def best_job(
         batches = sliding_window_view(by_family, size)
         batches = batches[family[batches[:, 0]] == family[batches[:, -1]]]
         gpus, time_s = jobs.gpus[batches], jobs.estimate_s[batches]
-        efficiency = iterations[batches].sum(axis=1) / (gpus.sum(axis=1) * time_s.max(axis=1))
+        efficiency = iterations[batches].sum(axis=1) / (
+            gpus.sum(axis=1) * time_s.max(axis=1)
+        )
         similarity = 1 / (1 + (time_s / time_unit_s).var(axis=1) + gpus.var(axis=1))
         feasible = (gpus.sum(axis=1) <= capacity) & (similarity >= least_similarity)
         score = np.where(feasible, efficiency * similarity, 0.0)
@@ -215,14 +248,14 @@ def hps(
 ) -> Scheduler:
     """Hybrid priority: the largest score first, score = Base x Aging x Penalty.
 
-    Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging is at most
-    the boost, and nothing is kept for a job that does not fit: so no wait is bounded, although the
-    paper says so (tests: test_aging_does_not_bound_a_wait).
+    Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging
+    is at most the boost, and nothing is kept for a job that does not fit: so no wait is
+    bounded, although the paper says so (tests: test_aging_does_not_bound_a_wait).
 
-    aging_threshold_s: the wait from which on aging acts, seconds. aging_boost: the most that aging
-    raises a score, >= 1. max_wait_s: the wait at which it does, seconds, above the threshold.
-    monotone: aging that never falls, ours. cluster-schedulers.txt Section V.A; formulas: authors'
-    program.
+    aging_threshold_s: the wait from which on aging acts, seconds. aging_boost: the most
+    that aging raises a score, >= 1. max_wait_s: the wait at which it does, seconds,
+    above the threshold. monotone: aging that never falls, ours. cluster-schedulers.txt
+    Section V.A; formulas: authors' program.
     """
     check_number("aging_threshold_s", aging_threshold_s, least=0)
     check_number("aging_boost", aging_boost, least=1)
@@ -252,15 +285,20 @@ def hps(
 def hps_aging(
     wait_s: Floats, threshold_s: float, boost: float, max_wait_s: float, monotone: bool
 ) -> Floats:
-    """How much a wait w raises a job: 1 up to the threshold, then boost x min(w / max_wait, 1).
+    """How much a wait w raises a job: 1 up to the threshold, then boost x min(w /
+    max_wait, 1).
 
-    Just past the threshold that is below 1 (0.33 by default), and a job falls back until
-    w = max_wait / boost. The monotone form, ours, rises from 1 at the threshold to boost at
-    max_wait in a straight line.
+    Just past the threshold that is below 1 (0.33 by default), and a job falls back
+    until w = max_wait / boost. The monotone form, ours, rises from 1 at the threshold
+    to boost at max_wait in a straight line.
     """
     if monotone:
-        return 1 + (boost - 1) * np.clip((wait_s - threshold_s) / (max_wait_s - threshold_s), 0, 1)
-    return np.where(wait_s > threshold_s, boost * np.minimum(wait_s / max_wait_s, 1), 1.0)
+        return 1 + (boost - 1) * np.clip(
+            (wait_s - threshold_s) / (max_wait_s - threshold_s), 0, 1
+        )
+    return np.where(
+        wait_s > threshold_s, boost * np.minimum(wait_s / max_wait_s, 1), 1.0
+    )
 
 
 def adaptive(
@@ -271,14 +309,15 @@ def adaptive(
     long_queue: int = 20,
     shift: float = 2.0,
 ) -> Scheduler:
-    """The multi-factor scheduler that failed: the largest weighted sum of three scores first.
+    """The multi-factor scheduler that failed: the largest weighted sum of three scores
+    first.
 
     The paper prints no formula: all numbers are ours.
 
-    efficiency, fairness, resources: weights of the `scores_of_queue`, >= 0. short_queue,
-    long_queue: while more than `long_queue` jobs wait, efficiency counts `shift` times as much;
-    while at most `short_queue` wait, fairness does. shift: at least 1. cluster-schedulers.txt
-    Section III.D.
+    efficiency, fairness, resources: weights of the `scores_of_queue`, >= 0.
+    short_queue, long_queue: while more than `long_queue` jobs wait, efficiency counts
+    `shift` times as much; while at most `short_queue` wait, fairness does. shift: at
+    least 1. cluster-schedulers.txt Section III.D.
     """
     weights = {"efficiency": efficiency, "fairness": fairness, "resources": resources}
     check_each(check_number, weights, least=0)
@@ -292,24 +331,26 @@ def adaptive(
         many, few = len(queue) > long_queue, len(queue) <= short_queue
         shifts = (shift if many else 1.0, shift if few else 1.0, 1.0)
         own = -np.multiply(shifts, list(weights.values()))
-        return start_by(view, lambda fits: (own @ scores_of_queue(view))[np.isin(queue, fits)])
+        return start_by(
+            view, lambda fits: (own @ scores_of_queue(view))[np.isin(queue, fits)]
+        )
 
     return schedule
 
 
 def scores_of_queue(view: View) -> Floats:
-    """Efficiency, fairness and resource score of the waiting jobs, each from 0 (worst in the queue)
-    to 1 (best); (3, waiting).
+    """Efficiency, fairness and resource score of the waiting jobs, each from 0 (worst
+    in the queue) to 1 (best); (3, waiting).
 
-    Efficiency: little GPU-time t g. Fairness: a long wait. Resources: few GPUs that leave
-    little free on their nodes, g (1 + left). What they weigh is the paper's (Section III.D), the
-    formulas are ours.
+    Efficiency: little GPU-time t g. Fairness: a long wait. Resources: few GPUs that
+    leave little free on their nodes, g (1 + left). What they weigh is the paper's
+    (Section III.D), the formulas are ours.
     """
     jobs, waiting, idle = view.jobs, view.queue, view.idle()
 
     def left(need: Any) -> int:
-        """The GPUs that a job of a need would leave free on its nodes; if it does not fit, as many
-        as the largest node has.
+        """The GPUs that a job of a need would leave free on its nodes; if it does not
+        fit, as many as the largest node has.
         """
         place = view.room(need)
         if place is None:
@@ -321,7 +362,8 @@ def scores_of_queue(view: View) -> Floats:
     cost = jobs.estimate_s[waiting] * jobs.gpus[waiting]
     room = jobs.gpus[waiting] * (1 + np.array([by_need[need] for need in needs]))
     scores = np.array([-cost, view.now_s - jobs.arrival_s[waiting], -room])
-    least, greatest = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
+    least = scores.min(axis=1, keepdims=True)
+    greatest = scores.max(axis=1, keepdims=True)
     spread = greatest - least
     return np.asarray((scores - least) / np.where(spread, spread, 1.0))
 
@@ -334,20 +376,21 @@ def pbs(
     medium_s: float = 3600.0,
     tolerance: float = 0.2,
 ) -> Scheduler:
-    """Predictive backfill: of the jobs that fit, the most efficient if it stands out, else by the
-    next rule that finds one.
+    """Predictive backfill: of the jobs that fit, the most efficient if it stands out,
+    else by the next rule that finds one.
 
-    Efficiency is iterations / (g t). The rules after it: the shortest of those with at most
-    `small_gpus`; the fewest GPUs of those below `medium_s`; the shortest.
+    Efficiency is iterations / (g t). The rules after it: the shortest of those with at
+    most `small_gpus`; the fewest GPUs of those below `medium_s`; the shortest.
 
     Parameters
     ----------
     mode : str
-        When the best stands out. "program": its efficiency exceeds `threshold`, as in the authors'
-        program; "text": it is at least `threshold` above the next best, as a share.
+        When the best stands out. "program": its efficiency exceeds `threshold`, as in
+        the authors' program; "text": it is at least `threshold` above the next best, as
+        a share.
     pairs : bool
-        First start the best pairs, see `best_pair`; the authors' program has such a function but
-        never calls it.
+        First start the best pairs, see `best_pair`; the authors' program has such a
+        function but never calls it.
     threshold : float
         See mode.
     small_gpus : int
@@ -377,7 +420,9 @@ def pbs(
         gpus, time_s = jobs.gpus[fits], jobs.estimate_s[fits]
         efficiency = known(jobs.iterations)[fits] / (gpus * time_s)
         *_, second, most = 0.0, *np.sort(efficiency)
-        stands_out = most > threshold if mode == "program" else most >= (1 + threshold) * second
+        stands_out = (
+            most > threshold if mode == "program" else most >= (1 + threshold) * second
+        )
         rules = (  # of which jobs, the one of least key
             (np.full(len(fits), stands_out), -efficiency),
             (gpus <= small_gpus, time_s),
@@ -391,20 +436,18 @@ def pbs(
 
 
 def best_pair(view: View, tolerance: float) -> tuple[int, int] | None:
-    """The waiting jobs, oldest first, that together are most efficient: (it1 + it2) / (g1 t1 + g2
-    t2); None if no pair will do.
+    """The waiting jobs, oldest first, that together are most efficient: (it1 + it2) /
+    (g1 t1 + g2 t2); None if no pair will do.
 
-    A pair will do if one node has room for both now and |t1 - t2| <= tolerance x max(t1, t2)
-    (Section V.B; tolerance: ours).
+    A pair will do if one node has room for both now and |t1 - t2| <= tolerance x
+    max(t1, t2) (Section V.B; tolerance: ours).
     """
     room = max(view.idle())
     fits = fitting(view)
     fits = fits[view.jobs.gpus[fits] < room]
-    gpus, time_s, work = (
-        view.jobs.gpus[fits],
-        view.jobs.estimate_s[fits],
-        known(view.jobs.iterations)[fits],
-    )
+    gpus = view.jobs.gpus[fits]
+    time_s = view.jobs.estimate_s[fits]
+    work = known(view.jobs.iterations)[fits]
     first, second = np.triu_indices(len(fits), 1)
     longer_s = np.maximum(time_s[first], time_s[second])
     will_do = (gpus[first] + gpus[second] <= room) & (
@@ -418,18 +461,20 @@ def best_pair(view: View, tolerance: float) -> tuple[int, int] | None:
 
 
 class Multifactor:
-    """Slurm's multifactor priority, by which jobs are started as EASY starts them by arrival.
+    """Slurm's multifactor priority, by which jobs are started as EASY starts them by
+    arrival.
 
-    Priority = age min(w / max_age, 1) + size g / G + fairshare 2^(-U / S) + qos Q. w: wait; g / G:
-    share of the GPUs, or 1 less it where small jobs are favoured; U: the user's share in what all
-    have received, GPU-seconds counting half after each half life; S: 1 over the users seen so far;
-    Q: priority of the QOS over the highest.
+    Priority = age min(w / max_age, 1) + size g / G + fairshare 2^(-U / S) + qos Q. w:
+    wait; g / G: share of the GPUs, or 1 less it where small jobs are favoured; U: the
+    user's share in what all have received, GPU-seconds counting half after each half
+    life; S: 1 over the users seen so far; Q: priority of the QOS over the highest.
 
-    age, size, fairshare, qos: weights >= 0 (PriorityWeightAge, ...; Slurm's are 0, these are ours).
-    max_age_s, half_life_s: PriorityMaxAge, PriorityDecayHalfLife, seconds, with Slurm's defaults.
-    favor_small: PriorityFavorSmall. depth: as of easy (bf_max_job_test). Slurm documentation,
-    "Multifactor Priority Plugin" and "Classic Fairshare Algorithm" with a damping factor of 1;
-    accounts, partitions and nice values are left out, and one head alone is protected.
+    age, size, fairshare, qos: weights >= 0 (PriorityWeightAge, ...; Slurm's are 0,
+    these are ours). max_age_s, half_life_s: PriorityMaxAge, PriorityDecayHalfLife,
+    seconds, with Slurm's defaults. favor_small: PriorityFavorSmall. depth: as of easy
+    (bf_max_job_test). Slurm documentation, "Multifactor Priority Plugin" and "Classic
+    Fairshare Algorithm" with a damping factor of 1; accounts, partitions and nice
+    values are left out, and one head alone is protected.
     """
 
     __name__ = "multifactor"
@@ -447,7 +492,9 @@ class Multifactor:
     ) -> None:
         self.weights = {"age": age, "size": size, "fairshare": fairshare, "qos": qos}
         check_each(check_number, self.weights, least=0)
-        check_each(check_number, {"max_age_s": max_age_s, "half_life_s": half_life_s}, above=0)
+        check_each(
+            check_number, {"max_age_s": max_age_s, "half_life_s": half_life_s}, above=0
+        )
         check_bool("favor_small", favor_small)
         check_whole("depth", depth, least=0)
         self.max_age_s, self.favor_small, self.depth = max_age_s, favor_small, depth
@@ -469,7 +516,9 @@ class Multifactor:
         priority = weights["age"] * age + weights["size"] * size
         if weights["fairshare"]:
             user = known(jobs.user)
-            priority += weights["fairshare"] * self._received.shares(view, user)[user[queue]]
+            priority += (
+                weights["fairshare"] * self._received.shares(view, user)[user[queue]]
+            )
         if weights["qos"]:
             priority += weights["qos"] * known(jobs.qos)[queue]
         return np.asarray(priority)
@@ -499,8 +548,8 @@ COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "eas
 def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
     """A scheduler from its text.
 
-    scheduler: "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a callable is
-    passed through. Raises InputError for an unknown name, parameter or file, or a value that a
-    parameter cannot have.
+    scheduler: "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a
+    callable is passed through. Raises InputError for an unknown name, parameter or
+    file, or a value that a parameter cannot have.
     """
     return chosen("scheduler", scheduler, SCHEDULERS)

@@ -1,9 +1,10 @@
-"""One's own log replayed: which scheduler does what the log recorded, and what more nodes, another
-scheduler or another placement would have changed.
+"""One's own log replayed: which scheduler does what the log recorded, and what more
+nodes, another scheduler or another placement would have changed.
 
-A simulated schedule soon leaves the recorded one, under the right scheduler, too, since the nodes
-on which jobs ran are not told. So schedulers are judged moment by moment: the recorded schedule is
-followed, and at each moment each scheduler is asked what it would start (all ours).
+A simulated schedule soon leaves the recorded one, under the right scheduler, too, since
+the nodes on which jobs ran are not told. So schedulers are judged moment by moment: the
+recorded schedule is followed, and at each moment each scheduler is asked what it would
+start (all ours).
 """
 
 from __future__ import annotations
@@ -31,10 +32,13 @@ from cgrsp_simpy.model.policy import READERS, Wake, policy
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.replicate import check_policies
 
-GRACE_S = 60.0  # a start so much later counts as one of the moment: schedulers run in cycles
-TIE = 0.02  # what the second question counts beside the first; chosen on 30 logs of its own
+# a start so much later counts as one of the moment: schedulers run in cycles
+GRACE_S = 60.0
+# what the second question counts beside the first; chosen on 30 logs of its own
+TIE = 0.02
 MOMENTS = 2000  # at most so many are judged, evenly spread
-EARLY_S = 1e-3  # jobs that are followed end before others start: sums of times are rounded
+# jobs that are followed end before others start: sums of times are rounded
+EARLY_S = 1e-3
 BLOCKS = 20  # in which jobs, or moments, are drawn for an interval
 
 
@@ -45,14 +49,14 @@ class Replay:
     Attributes
     ----------
     scenario : Scenario
-        The log on its cluster; under the placement with which all recorded starts find room, if
-        there is one.
+        The log on its cluster; under the placement with which all recorded starts find
+        room, if there is one.
     waits_s : mapping
-        Of each job, seconds: by scheduler, simulated; under "recorded" those of the log, NaN where
-        it does not tell one.
+        Of each job, seconds: by scheduler, simulated; under "recorded" those of the
+        log, NaN where it does not tell one.
     agreement : mapping
-        By scheduler, of each moment that is judged whether it would have done what was recorded;
-        empty where the log tells no starts, or no job waited.
+        By scheduler, of each moment that is judged whether it would have done what was
+        recorded; empty where the log tells no starts, or no job waited.
     """
 
     scenario: Scenario
@@ -62,17 +66,23 @@ class Replay:
     @property
     def best(self) -> str | None:
         """The scheduler that agrees most often; None: not told."""
-        return max(self.agreement, key=lambda name: self.agreement[name].mean(), default=None)
+        return max(
+            self.agreement, key=lambda name: self.agreement[name].mean(), default=None
+        )
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row for what was recorded, then one a scheduler, those that agree most often first: the
-        agreement in percent, by how much it is below the best one's (with a 95 % interval, block
-        bootstrap over moments), and the waits in seconds.
+        """A row for what was recorded, then one a scheduler, those that agree most
+        often first: the agreement in percent, by how much it is below the best one's
+        (with a 95 % interval, block bootstrap over moments), and the waits in seconds.
         """
         told, best = self.agreement, self.best
-        names = sorted(self.waits_s, key=lambda name: -told[name].mean() if name in told else -inf)
-        known = {name: wait_s[~np.isnan(wait_s)] for name, wait_s in self.waits_s.items()}
+        names = sorted(
+            self.waits_s, key=lambda name: -told[name].mean() if name in told else -inf
+        )
+        known = {
+            name: wait_s[~np.isnan(wait_s)] for name, wait_s in self.waits_s.items()
+        }
         return [
             {
                 "scheduler": name,
@@ -85,15 +95,20 @@ class Replay:
         ]
 
     def _agrees(self, name: str) -> dict[str, float | None]:
-        """How often a scheduler agrees, percent, and by how much the best does more often."""
+        """How often a scheduler agrees, percent, and by how much the best does more
+        often.
+        """
         own, best = self.agreement.get(name), self.agreement[str(self.best)]
-        below = None if own is None or name == self.best else interval(100 * (best - own))
+        below = (
+            None if own is None or name == self.best else interval(100 * (best - own))
+        )
         agrees_pct = None if own is None else 100 * float(own.mean())
         return {"agreement_pct": agrees_pct, **_plain("below_best_pct", below)}
 
     def what_if(self, changes: Sequence[str]) -> list[dict[str, Any]]:
-        """A row for each change of the scenario: the mean wait, and how it differs, job by job,
-        from that without the change, both simulated, with a 95 % interval (block bootstrap).
+        """A row for each change of the scenario: the mean wait, and how it differs, job
+        by job, from that without the change, both simulated, with a 95 % interval
+        (block bootstrap).
 
         changes: as of `changed`; of the best scheduler, else the first.
         """
@@ -112,14 +127,18 @@ class Replay:
 
 
 def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Replay:
-    """A log, the source of a scenario, under schedulers; all that it has columns for, unless given.
+    """A log, the source of a scenario, under schedulers; all that it has columns for,
+    unless given.
 
-    Raises InputError for jobs that are no log's, and as `Scenario` and `check_policies` do.
+    Raises InputError for jobs that are no log's, and as `Scenario` and `check_policies`
+    do.
     """
     jobs = scenario.source
     require(isinstance(jobs, Jobs), "source", jobs, "the jobs of a log")
     assert isinstance(jobs, Jobs)
-    every = [name for name in scenario.policies if not scenario.lacks(make_scheduler(name))]
+    every = [
+        name for name in scenario.policies if not scenario.lacks(make_scheduler(name))
+    ]
     policies = check_policies(schedulers or every, scenario)
     told, waits_s = dict[str, Floats](), dict[str, Floats]()
     if jobs.start_s is not None:
@@ -140,7 +159,9 @@ def _waits(scenario: Scenario, scheduler: Any) -> Floats:
 
 
 def interval(differences: Floats) -> Mean:
-    """Their mean, with a 95 % interval from `BLOCKS` blocks of neighbours; of one, with none."""
+    """Their mean, with a 95 % interval from `BLOCKS` blocks of neighbours; of one, with
+    none.
+    """
     if len(differences) < 2:
         return mean(differences)
     return block_bootstrap_mean(differences, max(1, len(differences) // BLOCKS))
@@ -153,8 +174,8 @@ def _plain(name: str, value: Mean | None) -> dict[str, float | None]:
 
 
 def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, str]:
-    """A scenario and its scheduler with a change: "nodes=4" (that many more, like the last),
-    "scheduler=easy:depth=10", "placement=pack", "kill_at_limit=true".
+    """A scenario and its scheduler with a change: "nodes=4" (that many more, like the
+    last), "scheduler=easy:depth=10", "placement=pack", "kill_at_limit=true".
 
     Raises InputError for any other.
     """
@@ -166,7 +187,10 @@ def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, st
     if name == "nodes":
         require(value.isdecimal(), "what-if nodes", value, "a whole number")
         check_whole("what-if nodes", int(value), least=1, most=100_000)
-        more = {key: own + own[-1:] * int(value) for key, own in vars(scenario.cluster).items()}
+        more = {
+            key: own + own[-1:] * int(value)
+            for key, own in vars(scenario.cluster).items()
+        }
         return replace(scenario, cluster=Cluster(**more)), scheduler
     read, allowed = READERS[bool if name == "kill_at_limit" else str]
     try:
@@ -184,18 +208,20 @@ Asked = Callable[[View, Sequence[int], set[int]], None]
 def agreement(
     scenario: Scenario, schedulers: Mapping[str, Scheduler]
 ) -> tuple[dict[str, Floats], str | None]:
-    """By scheduler, of each moment whether it would have done what was recorded, 0 to 1; and the
-    placement under which every recorded start finds room on the nodes, if there is one.
+    """By scheduler, of each moment whether it would have done what was recorded, 0 to
+    1; and the placement under which every recorded start finds room on the nodes, if
+    there is one.
 
-    Asked are the moments at which some jobs go on to wait. It counts 1 if the job that a scheduler
-    would start first is one that was started, or if it would start none where none was. Under such
-    a placement nothing else matters. Without one, it is not known what had room but that: a job
-    that was started shows that one of as many GPUs had, and any of g GPUs has where more are free
-    than nodes can hide, min(size, g - 1) each. So schedulers are asked what they would start if no
-    wider job fitted and the other GPUs came free at the next end, and, which counts `TIE` beside
-    it, if all free GPUs were on one node. There GPUs of one type and partition are taken together,
-    or all of the cluster if a job needs more than one type or partition has; cores and memory are
-    not looked at.
+    Asked are the moments at which some jobs go on to wait. It counts 1 if the job that
+    a scheduler would start first is one that was started, or if it would start none
+    where none was. Under such a placement nothing else matters. Without one, it is not
+    known what had room but that: a job that was started shows that one of as many GPUs
+    had, and any of g GPUs has where more are free than nodes can hide, min(size, g - 1)
+    each. So schedulers are asked what they would start if no wider job fitted and the
+    other GPUs came free at the next end, and, which counts `TIE` beside it, if all free
+    GPUs were on one node. There GPUs of one type and partition are taken together, or
+    all of the cluster if a job needs more than one type or partition has; cores and
+    memory are not looked at.
     """
     source = scenario.source
     assert isinstance(source, Jobs) and source.start_s is not None
@@ -215,29 +241,39 @@ def agreement(
         sure = [0] * len(view.sizes)
         if len(sure) == 1:
             sure[0] = bisect_left(hidden, sum(view.idle()))
-        for node, gpus in chain.from_iterable(view.room(view.needs[job]) or () for job in due):
+        for node, gpus in chain.from_iterable(
+            view.room(view.needs[job]) or () for job in due
+        ):
             sure[node] = max(sure[node], gpus)
         if any(sure):
             supposed = view.supposing(sure)
             for name, values in scores.items():
                 surely = agrees(name, supposed, due, soon)
                 values.append(
-                    (surely + TIE * (not due or agrees(name, view, due, soon))) / (1 + TIE)
+                    (surely + TIE * (not due or agrees(name, view, due, soon)))
+                    / (1 + TIE)
                 )
 
     exact = (replace(scenario, placement=placement) for placement in PLACEMENTS)
-    on_its_nodes, with_gpus = next(filter(_follow, exact), None), np.flatnonzero(source.gpus)
+    on_its_nodes = next(filter(_follow, exact), None)
+    with_gpus = np.flatnonzero(source.gpus)
     if on_its_nodes:
         _follow(on_its_nodes, on_nodes)
     elif with_gpus.size:
-        bare = replace(source.chosen(with_gpus, ""), nodes=None, cores=None, memory_gb=None)
+        bare = replace(
+            source.chosen(with_gpus, ""), nodes=None, cores=None, memory_gb=None
+        )
         _follow(Scenario(bare, _together(scenario.cluster, bare)), on_one)
-    agreed = {name: np.array(values, float) for name, values in scores.items() if values}
+    agreed = {
+        name: np.array(values, float) for name, values in scores.items() if values
+    }
     return agreed, str(on_its_nodes.placement) if on_its_nodes else None
 
 
 def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
-    """Start each job when it was by the log, or as soon as it fits; whether all fitted in time."""
+    """Start each job when it was by the log, or as soon as it fits; whether all fitted
+    in time.
+    """
     jobs, moments, late = scenario.source, count(), set[int]()
     assert isinstance(jobs, Jobs) and jobs.start_s is not None
     start_s = np.fmax(jobs.start_s, jobs.arrival_s).tolist()
@@ -248,7 +284,12 @@ def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
         now_s, queue = view.now_s, view.queue
         due = [job for job in queue if start_s[job] <= now_s]
         soon = {job for job in queue if start_s[job] <= now_s + GRACE_S}
-        if ask and len(soon) < len(queue) and (due or not soon) and next(moments) % every == 0:
+        if (
+            ask
+            and len(soon) < len(queue)
+            and (due or not soon)
+            and next(moments) % every == 0
+        ):
             ask(view, due, soon)
         for job in due:
             if (place := view.room(view.needs[job])) is None:
@@ -264,13 +305,15 @@ def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
 
 
 def _together(cluster: Cluster, jobs: Jobs) -> Cluster:
-    """The cluster with one node per pair of GPU type and partitions; a cluster without types, or
-    without partitions, has none afterwards. If a job does not fit on that, as when it spans two
-    partitions, all GPUs are on one node that serves every job.
+    """The cluster with one node per pair of GPU type and partitions; a cluster without
+    types, or without partitions, has none afterwards. If a job does not fit on that, as
+    when it spans two partitions, all GPUs are on one node that serves every job.
     """
     none = ("",) * len(cluster.sizes)
     gpus = Counter[tuple[str, str]]()
-    for kind, size in zip(zip(cluster.types or none, cluster.partitions or none), cluster.sizes):
+    for kind, size in zip(
+        zip(cluster.types or none, cluster.partitions or none), cluster.sizes
+    ):
         gpus[kind] += size
     types, partitions = zip(*+gpus)  # those that have GPUs
     merged = Cluster(

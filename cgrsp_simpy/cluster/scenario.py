@@ -40,11 +40,12 @@ NEEDED = {  # what jobs that lack a column do not tell
 
 
 class Measured:
-    """Which jobs of a run are measured, and whether enough have arrived to know their waits.
+    """Which jobs of a run are measured, and whether enough have arrived to know their
+    waits.
 
-    jobs: their indices; all of a log. left: how many of them have not ended. waiting_gpu_s: work
-    that waits, GPU-seconds. settled: whether enough have arrived; that is not asked of a log, nor
-    where none come after the measured jobs.
+    jobs: their indices; all of a log. left: how many of them have not ended.
+    waiting_gpu_s: work that waits, GPU-seconds. settled: whether enough have arrived;
+    that is not asked of a log, nor where none come after the measured jobs.
     """
 
     def __init__(self, source: Offered | Jobs) -> None:
@@ -52,12 +53,16 @@ class Measured:
         self.jobs = range(first, first + source.jobs)
         self.settled = not isinstance(source, Offered) or not source.after
         self.left, self.waiting_gpu_s = source.jobs, 0
-        self._met_gpu_s = self._came = 0  # since the first of them: what jobs met, and how many
+        # since the first of them: what jobs met, and how many
+        self._met_gpu_s = self._came = 0
 
     def arrives(self, job: int, gpu_s: int) -> bool:
-        """Take a job with so much work into account; whether it is the last that need arrive."""
+        """Take a job with so much work into account; whether it is the last that need
+        arrive.
+        """
         if job >= self.jobs.start:
-            self._met_gpu_s, self._came = self._met_gpu_s + self.waiting_gpu_s, self._came + 1
+            self._met_gpu_s = self._met_gpu_s + self.waiting_gpu_s
+            self._came = self._came + 1
         enough = not self.left and self.waiting_gpu_s * self._came <= self._met_gpu_s
         self.settled |= enough
         self.waiting_gpu_s += gpu_s
@@ -66,19 +71,22 @@ class Measured:
 
 @dataclass(frozen=True)
 class Scenario(Model):
-    """Jobs on a cluster: everything that a run depends on, but the scheduler and the seed.
+    """Jobs on a cluster: everything that a run depends on, but the scheduler and the
+    seed.
 
     In a run jobs go by their index, in order of arrival.
 
     Parameters
     ----------
     source : Offered or Jobs
-        A mix, drawn anew for each seed, or jobs that are there (a log), the same for every seed.
+        A mix, drawn anew for each seed, or jobs that are there (a log), the same for
+        every seed.
     cluster : Cluster
         The nodes and their GPUs.
     placement : str or callable
-        On which nodes a job is put: a name of PLACEMENTS, or a function (size of a node, GPUs free
-        on it) -> key; of the nodes with room the first of those of least key is taken.
+        On which nodes a job is put: a name of PLACEMENTS, or a function (size of a
+        node, GPUs free on it) -> key; of the nodes with room the first of those of
+        least key is taken.
     kill_at_limit : bool
         End a job that has run for its estimate, as Slurm does.
 
@@ -112,13 +120,18 @@ class Scenario(Model):
 
     def __post_init__(self) -> None:
         require(
-            isinstance(self.source, Offered | Jobs), "source", self.source, "an Offered, or Jobs"
+            isinstance(self.source, Offered | Jobs),
+            "source",
+            self.source,
+            "an Offered, or Jobs",
         )
         require(isinstance(self.cluster, Cluster), "cluster", self.cluster, "a Cluster")
         if not callable(self.placement):
             check_one_of("placement", self.placement, PLACEMENTS)
         check_bool("kill_at_limit", self.kill_at_limit)
-        (self.source if isinstance(self.source, Jobs) else self.source.mix).check_fit(self.cluster)
+        (self.source if isinstance(self.source, Jobs) else self.source.mix).check_fit(
+            self.cluster
+        )
 
     # ---- the model ----
 
@@ -126,7 +139,11 @@ class Scenario(Model):
         run.plan = Measured(self.source)
 
     def places(self) -> tuple[Place, ...]:
-        units = ("GPUs", *("cores",) * bool(self.cluster.cores), f"{self.cluster.step_gb} GB")
+        units = (
+            "GPUs",
+            *("cores",) * bool(self.cluster.cores),
+            f"{self.cluster.step_gb} GB",
+        )
         return tuple(
             place
             for sizes, unit in zip(self.cluster.pools, units)
@@ -135,12 +152,14 @@ class Scenario(Model):
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, int, Row]]:
         source = self.source
-        jobs = source if isinstance(source, Jobs) else source.draw(self.cluster, draw.seed)
+        jobs = (
+            source if isinstance(source, Jobs) else source.draw(self.cluster, draw.seed)
+        )
         return zip(jobs.arrival_s.tolist(), range(jobs.jobs), jobs.rows())
 
     def life(self, run: Simulation, job: int) -> Process:
-        """A job: it claims its GPUs, all at once, and runs until its work is done, or it is killed
-        at its limit.
+        """A job: it claims its GPUs, all at once, and runs until its work is done, or
+        it is killed at its limit.
         """
         told, seen = run.luck[job], run.plan
         time_s = self.time_s(told)
@@ -158,9 +177,13 @@ class Scenario(Model):
         return float(min(told[2], told[3]) if self.kill_at_limit else told[2])
 
     def view(self, run: Simulation) -> View:
-        needs = self.cluster.needs(self.source) if isinstance(self.source, Jobs) else (1,)
+        needs = (
+            self.cluster.needs(self.source) if isinstance(self.source, Jobs) else (1,)
+        )
         named = self.placement
-        nodes = self.cluster.nodes(needs, named if callable(named) else PLACEMENTS[named])
+        nodes = self.cluster.nodes(
+            needs, named if callable(named) else PLACEMENTS[named]
+        )
         return View(run, nodes, self.known, needs if isinstance(nodes, Pools) else ())
 
     def says(self, kind: str, claim: Claim) -> str:
@@ -182,17 +205,25 @@ class Scenario(Model):
         return figures_of(measured(run)[chosen])
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a measured job: the columns of `Run.jobs`, its GPUs by node as "node:GPUs", and
-        a log's own columns, whose texts stand in place of our numbers of families and users.
+        """One dict a measured job: the columns of `Run.jobs`, its GPUs by node as
+        "node:GPUs", and a log's own columns, whose texts stand in place of our numbers
+        of families and users.
         """
-        names, parts, tags = run.jobs.dtype.names or (), run.parts(), self.tags or Tags()
-        taken, sizes = {"nodes", *names}.difference(("family", "user")), self.cluster.sizes
+        names = run.jobs.dtype.names or ()
+        parts = run.parts()
+        tags = self.tags or Tags()
+        taken = {"nodes", *names}.difference(("family", "user"))
+        sizes = self.cluster.sizes
         nodes = {
-            job: " ".join(f"{node}:{gpus:g}" for node, gpus in place if node < len(sizes))
+            job: " ".join(
+                f"{node}:{gpus:g}" for node, gpus in place if node < len(sizes)
+            )
             for job, place in parts.items()
         }
         return [
-            dict(zip(names, values)) | {"nodes": nodes[values[0]]} | tags.of(values[0], taken)
+            dict(zip(names, values))
+            | {"nodes": nodes[values[0]]}
+            | tags.of(values[0], taken)
             for values in measured(run).tolist()
         ]
 
@@ -203,7 +234,9 @@ class Scenario(Model):
         told = {
             "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
             "places": tuple(f"{node}  {gpus_text(size)}" for node, size in sizes),
-            "kinds": {job: KINDS[kind] for job, kind in enumerate(run.jobs["kind"].tolist())},
+            "kinds": {
+                job: KINDS[kind] for job, kind in enumerate(run.jobs["kind"].tolist())
+            },
         }
         return super().timeline(run, **told | parts)
 
@@ -213,7 +246,10 @@ class Scenario(Model):
     def name(self) -> str:
         """What arrives, and where."""
         nodes = len(self.cluster.sizes)
-        return f"{self.offered}, {self.cluster.gpus} GPUs on {nodes} node{'s' * (nodes > 1)}"
+        return (
+            f"{self.offered}, {self.cluster.gpus} GPUs on {nodes}"
+            f" node{'s' * (nodes > 1)}"
+        )
 
     @property
     def offered(self) -> str:
@@ -228,22 +264,26 @@ class Scenario(Model):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """How many jobs of a log have no limit, and what schedulers see instead; and how many still
-        ran, whose ends are not known.
+        """How many jobs of a log have no limit, and what schedulers see instead; and
+        how many still ran, whose ends are not known.
         """
         source, jobs = self.source, self.jobs
         if not isinstance(source, Jobs):
             return ""
         none = 0 if source.limited is None else int((~source.limited).sum())
         still = 0 if source.running is None else int(source.running.sum())
-        whose, see = ("s", "the") if none == jobs else (f" of {none} of {jobs} jobs", "their")
-        told = {
+        whose, see = (
+            ("s", "the") if none == jobs else (f" of {none} of {jobs} jobs", "their")
+        )
+        no_limit = (
             f"{self.offered} tells no limit{whose}:"
-            f" schedulers that look at limits see {see} run times": none,
+            f" schedulers that look at limits see {see} run times"
+        )
+        running = (
             f"{still} of {jobs} jobs of {self.offered} still ran:"
-            " their waits are known, when they end is their limit's guess": still,
-        }
-        return "; ".join(said for said, number in told.items() if number)
+            " their waits are known, when they end is their limit's guess"
+        )
+        return "; ".join([no_limit] * (none > 0) + [running] * (still > 0))
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
@@ -261,23 +301,34 @@ class Scenario(Model):
         return self.source.jobs
 
     def default_policies(self) -> tuple[str, ...]:
-        """The schedulers of a comparison, but for those that look at what the jobs do not tell."""
+        """The schedulers of a comparison, but for those that look at what the jobs do
+        not tell.
+        """
         return tuple(name for name in COMPARED if not self.lacks(make_scheduler(name)))
 
     def lacks(self, scheduler: Scheduler) -> tuple[str, ...]:
         """The columns that a scheduler needs and the jobs lack, by name."""
-        return tuple(each for each in getattr(scheduler, "needs", ()) if each not in self.known)
+        return tuple(
+            each for each in getattr(scheduler, "needs", ()) if each not in self.known
+        )
 
     def make_policy(self, policy: str | Scheduler) -> Scheduler:
-        """As of `Model`; InputError also for a scheduler that needs a column that the jobs lack."""
+        """As of `Model`; InputError also for a scheduler that needs a column that the
+        jobs lack.
+        """
         made: Scheduler = super().make_policy(policy)
         for column in self.lacks(made)[:1]:
-            told = f"needs {NEEDED.get(column, column)}, which {self.offered} does not tell"
+            told = (
+                f"needs {NEEDED.get(column, column)}, which {self.offered} does not"
+                " tell"
+            )
             raise InputError(f"scheduler {policy_name(made)} {told}")
         return made
 
     def moment(self, now_s: float, seed: int = 0) -> View:
-        """A view to try a scheduler on without a simulation: all jobs wait, and nothing runs."""
+        """A view to try a scheduler on without a simulation: all jobs wait, and nothing
+        runs.
+        """
         run = self.simulation(lambda _: (), seed)
         view: View = run.view
         for _, job, told in self.arrivals(Draw(seed)):
@@ -301,4 +352,6 @@ def simulate(
     listener: Listener | None = None,
 ) -> Run:
     """A run of jobs that are there, as of `Scenario` and `cg.simulate`."""
-    return Scenario(jobs, cluster, placement, kill_at_limit).run(scheduler, listener=listener)
+    return Scenario(jobs, cluster, placement, kill_at_limit).run(
+        scheduler, listener=listener
+    )

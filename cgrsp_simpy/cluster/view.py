@@ -1,4 +1,6 @@
-"""What a scheduler of a cluster sees: the jobs that have arrived, the nodes, the clock."""
+"""What a scheduler of a cluster sees: the jobs that have arrived, the nodes, the
+clock.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Arrived:
 
     def __getattr__(self, name: str) -> Any:
         if name not in ARRIVED:
-            raise AttributeError(f"no column of the jobs that have arrived is called {name!r}")
+            raise AttributeError(
+                f"no column of the jobs that have arrived is called {name!r}"
+            )
         if name not in self._columns:
             return None
         shown = self._columns[name][: self._number]
@@ -85,7 +89,8 @@ class Running(NamedTuple):
 
 
 class View(view.View):
-    """What a scheduler sees at a decision; read only. Jobs go by their index, in order of arrival.
+    """What a scheduler sees at a decision; read only. Jobs go by their index, in order
+    of arrival.
 
     Attributes
     ----------
@@ -113,14 +118,20 @@ class View(view.View):
     )
 
     def __init__(
-        self, run: Simulation, nodes: Nodes, columns: Sequence[str], needs: Sequence[Any] = ()
+        self,
+        run: Simulation,
+        nodes: Nodes,
+        columns: Sequence[str],
+        needs: Sequence[Any] = (),
     ) -> None:
         super().__init__(run)
         self._told = needs  # of all jobs; none: their GPUs
         self._needs: list[Any] = SealedList()
         self._left: Any = run.free  # what the engine counts, by node
         self._nodes, self._free = nodes, nodes.all
-        self._gpus, self._estimate_s, self._ends = SealedList(), SealedList(), SealedList()
+        self._gpus = SealedList()
+        self._estimate_s = SealedList()
+        self._ends = SealedList()
         self._running: dict[int, Running] = SealedDict()
         self._by_need: dict[Any, list[int]] = {}  # the jobs that wait, in order
         self._arrived = Arrived(columns)
@@ -151,30 +162,37 @@ class View(view.View):
         return min((jobs[0] for jobs in self._by_need.values() if jobs), default=None)
 
     def room(self, need: int) -> Place | None:  # type: ignore[override]
-        """Where a job of a need, as in `needs`, could go now: pairs of node and GPUs; None if it
-        does not fit.
+        """Where a job of a need, as in `needs`, could go now: pairs of node and GPUs;
+        None if it does not fit.
         """
         return self._nodes.room(self._free, need)
 
     def fitting(self) -> list[int]:
         """The jobs that wait and fit now, each by itself, oldest first."""
         fits, free, waiting = self._nodes.fits, self._free, self._by_need.items()
-        return sorted(chain(*(jobs for need, jobs in waiting if jobs and fits(free, need))))
+        return sorted(
+            chain(*(jobs for need, jobs in waiting if jobs and fits(free, need)))
+        )
 
     def idle(self) -> list[int]:
         """Idle GPUs of each node."""
         return self._nodes.counts(self._free)[: len(self.sizes)]
 
     def without(self, job: int, free: int) -> int:
-        """What is free when a job that runs has ended; free: what is before, as of `free`."""
+        """What is free when a job that runs has ended; free: what is before, as of
+        `free`.
+        """
         return self._nodes.give(free, self._running[job].place)
 
     def supposing(self, counts: Sequence[int]) -> View:
-        """As if only so many GPUs of each node were free, and the others came free at the next end,
-        in a second at least: to ask what would be started.
+        """As if only so many GPUs of each node were free, and the others came free at
+        the next end, in a second at least: to ask what would be started.
         """
-        other, job, now_s = copy(self), -self._run.decisions, self._now_s  # another job each time
-        place = tuple((node, n) for node, n in enumerate(map(sub, self.idle(), counts)) if n > 0)
+        # another job each time
+        other, job, now_s = copy(self), -self._run.decisions, self._now_s
+        place = tuple(
+            (node, n) for node, n in enumerate(map(sub, self.idle(), counts)) if n > 0
+        )
         first_s = max([now_s + 1, *(end_s for end_s, _ in self._ends[:1])])
         other._free = self._nodes.packed(counts)
         taken = Running(job, place, now_s, first_s)
@@ -189,7 +207,9 @@ class View(view.View):
         return f"{len(self._run.waiting)} waiting, {idle} of {every} GPUs idle"
 
     def joined(self, job: int) -> None:
-        """A job waits: one that arrives, or, where a life claims again, one that has waited."""
+        """A job waits: one that arrives, or, where a life claims again, one that has
+        waited.
+        """
         if job == len(self._gpus):
             told = self._run.luck[job]
             self._arrived._add((*told[:2], *told[3:]))  # without its duration
@@ -199,7 +219,9 @@ class View(view.View):
         insort(self._by_need.setdefault(self._needs[job], []), job)
 
     def left(self, job: int) -> None:
-        """A job waits no longer; if it has been granted a place, the engine has counted it."""
+        """A job waits no longer; if it has been granted a place, the engine has counted
+        it.
+        """
         waiting = self._by_need[self._needs[job]]
         del waiting[bisect_left(waiting, job)]
         if job in self._running:
@@ -225,10 +247,14 @@ class View(view.View):
             raise PlaceError(f"{chosen!r}, which is not pairs (node, GPUs)") from None
         for node, gpus in place:
             if gpus < 1:
-                raise PlaceError(f"node {node} for {gpus} GPUs; that must be at least one")
+                raise PlaceError(
+                    f"node {node} for {gpus} GPUs; that must be at least one"
+                )
         for node, gpus in place:
             if not 0 <= node < nodes:
-                raise PlaceError(f"node {node}, which is none of the {nodes} of the cluster")
+                raise PlaceError(
+                    f"node {node}, which is none of the {nodes} of the cluster"
+                )
             if gpus > self._left[node]:
                 raise PlaceError(claim.run.places[node].lacks(self._left[node], gpus))
         if isinstance(self._nodes, Pools):
@@ -249,7 +275,8 @@ class View(view.View):
         list.__delitem__(self._ends, bisect_left(self._ends, (end_s, job)))
         if not claim.revoked:
             columns = self._arrived._columns
-            columns["run_s"][job], columns["end_s"][job] = now_s - claim.granted_s, now_s
+            columns["run_s"][job] = now_s - claim.granted_s
+            columns["end_s"][job] = now_s
 
 
 Starts = Iterator[tuple[int, Place]]
@@ -258,17 +285,17 @@ Starts = Iterator[tuple[int, Place]]
 Scheduler = Callable[[View], Iterable[tuple[int, Place]] | None]
 """A function of a View that answers with pairs (job, place).
 
-If it yields them one by one, the view shows what each has left. What a run has to know of it
-before, such as the columns that it needs of those that jobs may lack, or that it is to hear of
-every arrival, also while no GPU is idle, it says by `cg.policy`.
+If it yields them one by one, the view shows what each has left. What a run has to know
+of it before, such as the columns that it needs of those that jobs may lack, or that it
+is to hear of every arrival, also while no GPU is idle, it says by `cg.policy`.
 """
 
 Named = TypeVar("Named", bound=Scheduler)
 
 
 def named(name: str, *needs: str) -> Callable[[Named], Named]:
-    """Give a scheduler the name under which it is reported, and the columns that it needs of those
-    that jobs may lack.
+    """Give a scheduler the name under which it is reported, and the columns that it
+    needs of those that jobs may lack.
     """
 
     def give(scheduler: Named) -> Named:

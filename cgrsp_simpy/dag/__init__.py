@@ -1,11 +1,11 @@
-"""DAGs on GPUs: graphs whose nodes start when their predecessors' data have arrived, and schedulers
-that place the nodes.
+"""DAGs on GPUs: graphs whose nodes start when their predecessors' data have arrived,
+and schedulers that place the nodes.
 
 A `Scenario` is simulated, compared and swept as that of any module:
-`cg.compare(cg.dag.Scenario("er:n=300"), ["heft", "worl-rtgs"], range(10))`. Below it stand a
-`Problem` (graph and GPUs), what schedulers `find`, and `simulate`. Source: "Efficient Scheduling
-for GPU-Based Neural Network Training via Hybrid Reinforcement Learning and Metaheuristic
-Optimization", cited as worl-rtgs.txt.
+`cg.compare(cg.dag.Scenario("er:n=300"), ["heft", "worl-rtgs"], range(10))`. Below it
+stand a `Problem` (graph and GPUs), what schedulers `find`, and `simulate`. Source:
+"Efficient Scheduling for GPU-Based Neural Network Training via Hybrid Reinforcement
+Learning and Metaheuristic Optimization", cited as worl-rtgs.txt.
 """
 
 from cgrsp_simpy.dag.generate import training_graph

@@ -1,6 +1,6 @@
-"""Graphs that are made: drawn at random, the star of the paper's proof (worl-rtgs.txt Sections 3.3,
-4.2 and 5.6), and neural-network training with data, model and pipeline parallelism (Section 3.1
-and Figure 1).
+"""Graphs that are made: drawn at random, the star of the paper's proof (worl-rtgs.txt
+Sections 3.3, 4.2 and 5.6), and neural-network training with data, model and pipeline
+parallelism (Section 3.1 and Figure 1).
 """
 
 from __future__ import annotations
@@ -40,25 +40,26 @@ def erdos_renyi(
     times: str | Law = "small",
     seed: int = 0,
 ) -> Graph:
-    """An Erdos-Renyi DAG: of the pairs of nodes in a random order, each is an edge with the same
-    chance, independently.
+    """An Erdos-Renyi DAG: of the pairs of nodes in a random order, each is an edge with
+    the same chance, independently.
 
-    Ours, for the paper prints none: the laws of data and memory. Data of an edge are uniform from 0
-    to 1 gigabyte, the memory of a node from 500 to 4000 whole megabytes.
+    Ours, for the paper prints none: the laws of data and memory. Data of an edge are
+    uniform from 0 to 1 gigabyte, the memory of a node from 500 to 4000 whole megabytes.
 
     Parameters
     ----------
     nodes : int
         Number of nodes, >= 1.
     degree : float
-        Mean number of edges a node, which is the mean in-degree and the mean out-degree; 1, 3 or
-        100 in the paper. The number of edges is drawn too: degree is its mean over graphs. At most
-        (nodes - 1) / 2, that of all pairs.
+        Mean number of edges a node, which is the mean in-degree and the mean
+        out-degree; 1, 3 or 100 in the paper. The number of edges is drawn too: degree
+        is its mean over graphs. At most (nodes - 1) / 2, that of all pairs.
     times : str or tuple of (float, float)
-        The normal law of the nodes' times, a name of TIMES_S or (mean, standard deviation) in
-        seconds. Ours: these are times on a GPU of 1 TFLOPS, so that the work in 10^12 operations is
-        the same number; and times below LEAST_S are drawn again, which lifts the mean of "short"
-        from 2 to 2.06 s and leaves the others as they are.
+        The normal law of the nodes' times, a name of TIMES_S or (mean, standard
+        deviation) in seconds. Ours: these are times on a GPU of 1 TFLOPS, so that the
+        work in 10^12 operations is the same number; and times below LEAST_S are drawn
+        again, which lifts the mean of "short" from 2 to 2.06 s and leaves the others as
+        they are.
     seed : int
         Of the draws, >= 0.
     """
@@ -93,13 +94,13 @@ def erdos_renyi(
 
 
 def star(nodes: int) -> Graph:
-    """Entry nodes of one second on a GPU of 1 TFLOPS each, and an exit node, the last, of no work;
-    no data.
+    """Entry nodes of one second on a GPU of 1 TFLOPS each, and an exit node, the last,
+    of no work; no data.
 
     No node needs memory (ours).
 
-    nodes: number of nodes, >= 2. Result: of nodes - 1 edges. Raises InputError for fewer than two
-    nodes. worl-rtgs.txt Section 4.2.
+    nodes: number of nodes, >= 2. Result: of nodes - 1 edges. Raises InputError for
+    fewer than two nodes. worl-rtgs.txt Section 4.2.
     """
     check_whole("nodes", nodes, least=2, most=MOST_NODES)
     entries = np.arange(nodes - 1)
@@ -113,11 +114,11 @@ def star(nodes: int) -> Graph:
 
 
 def _drawn_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints, Ints]:
-    """A random order of the nodes, in which units are numbered, too, and edges that all lead
-    forward in it, shape (edges, 2).
+    """A random order of the nodes, in which units are numbered, too, and edges that all
+    lead forward in it, shape (edges, 2).
 
-    Drawing their number and then that many different pairs is the same as asking of each pair
-    whether it is an edge, but takes memory for the edges alone.
+    Drawing their number and then that many different pairs is the same as asking of
+    each pair whether it is an edge, but takes memory for the edges alone.
     """
     label = generator.permutation(nodes)
     pairs = nodes * (nodes - 1) // 2
@@ -129,7 +130,8 @@ def _drawn_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints,
     return label, label[np.column_stack((pair - first[later], later))]
 
 
-TFLOP_PER_GB = 0.25e-3  # of an operation on each of a gigabyte of parameters, four bytes long
+# of an operation on each of a gigabyte of parameters, four bytes long
+TFLOP_PER_GB = 0.25e-3
 STATES = 4  # of a parameter: itself, its gradient, and two moments of Adam
 SCHEDULES = ("gpipe", "1f1b")
 
@@ -139,7 +141,8 @@ NAMES = {  # by kind: of replica, micro-batch or step, layer and shard
     "ring": "r{0} l{2}.{3} ring {1}",
     "update": "r{0} l{2}.{3} update",
 }
-Part = tuple[str, int, int, int, int]  # kind, replica, micro-batch or step, layer, shard
+# kind, replica, micro-batch or step, layer, shard
+Part = tuple[str, int, int, int, int]
 
 
 def training_graph(
@@ -157,17 +160,18 @@ def training_graph(
 ) -> Graph:
     """One iteration (mini-batch) of the training of a network of equal layers.
 
-    Nodes: "r0 m1 l3.0 forward" and "... backward" of replica 0, micro-batch 1, layer 3, shard 0;
-    "r0 l3.0 update", once its gradients of all micro-batches are summed; and before it, of several
-    replicas, "r0 l3.0 ring 1" and on: the steps of a ring all-reduce, in which each replica sends a
-    part of its gradients to the next, 2 (r - 1) parts of an r-th each. Units: a replica's nodes of
-    a shard of a stage are one.
+    Nodes: "r0 m1 l3.0 forward" and "... backward" of replica 0, micro-batch 1, layer 3,
+    shard 0; "r0 l3.0 update", once its gradients of all micro-batches are summed; and
+    before it, of several replicas, "r0 l3.0 ring 1" and on: the steps of a ring
+    all-reduce, in which each replica sends a part of its gradients to the next, 2 (r -
+    1) parts of an r-th each. Units: a replica's nodes of a shard of a stage are one.
 
-    In a stage, edges without data keep the order of the schedule. Summing takes an operation a
-    parameter, an update two. Parameters, their gradients and two moments of Adam are resident;
-    from forward to backward a layer holds its activations, as much as it passes on (its inner ones
-    are not counted). All this is ours; the defaults are about those of a transformer's layer of
-    width 2048 at 2048 tokens a sample, in single precision.
+    In a stage, edges without data keep the order of the schedule. Summing takes an
+    operation a parameter, an update two. Parameters, their gradients and two moments of
+    Adam are resident; from forward to backward a layer holds its activations, as much
+    as it passes on (its inner ones are not counted). All this is ours; the defaults are
+    about those of a transformer's layer of width 2048 at 2048 tokens a sample, in
+    single precision.
 
     Parameters
     ----------
@@ -176,15 +180,17 @@ def training_graph(
     stages : int
         Groups of layers, as equal as can be (pipeline parallelism).
     micro_batches : int
-        Of a replica's share (pipeline parallelism; in one stage, gradient accumulation).
+        Of a replica's share (pipeline parallelism; in one stage, gradient
+        accumulation).
     replicas : int
         Of the whole network, each with its share of the samples (data parallelism).
     shards : int
-        Of each layer; every shard of a layer sends its share of the activations to every shard of
-        the next (model parallelism).
+        Of each layer; every shard of a layer sends its share of the activations to
+        every shard of the next (model parallelism).
     schedule : str
-        "gpipe": all micro-batches forward, then all backward; or "1f1b": one forward, one
-        backward, as soon as as many micro-batches are on their way as there are stages from here.
+        "gpipe": all micro-batches forward, then all backward; or "1f1b": one forward,
+        one backward, as soon as as many micro-batches are on their way as there are
+        stages from here.
     samples : float
         Of the mini-batch, > 0.
     work_tflop : float
@@ -196,15 +202,20 @@ def training_graph(
 
     References
     ----------
-    Huang et al. (2019), GPipe, NeurIPS 32. Narayanan et al. (2019), PipeDream, SOSP, and (2021),
-    Megatron-LM, SC: 1F1B. Patarasuk and Yuan (2009), J. Parallel Distrib. Comput. 69: the ring.
+    Huang et al. (2019), GPipe, NeurIPS 32. Narayanan et al. (2019), PipeDream, SOSP,
+    and (2021), Megatron-LM, SC: 1F1B. Patarasuk and Yuan (2009), J. Parallel Distrib.
+    Comput. 69: the ring.
     """
     counts = {"micro_batches": micro_batches, "replicas": replicas, "shards": shards}
     check_each(check_whole, {"layers": layers, "stages": stages, **counts}, least=1)
     parts = 2 * micro_batches + 2 * replicas - 1  # nodes of a layer
     check_whole("nodes", layers * replicas * shards * parts, least=1, most=MOST_NODES)
-    check_whole("edges", layers * replicas * shards**2 * micro_batches, least=1, most=MOST_EDGES)
-    require(stages <= layers, "stages", stages, f"at most {layers}, the number of layers")
+    check_whole(
+        "edges", layers * replicas * shards**2 * micro_batches, least=1, most=MOST_EDGES
+    )
+    require(
+        stages <= layers, "stages", stages, f"at most {layers}, the number of layers"
+    )
     check_one_of("schedule", schedule, SCHEDULES)
     check_number("samples", samples, above=0)
     sizes = {"activation_gb": activation_gb, "parameters_gb": parameters_gb}
@@ -226,7 +237,8 @@ def training_graph(
         for part in product(range(replicas), turns, way, range(shards))
     }
     edges: dict[tuple[Part, Part], tuple[float, float]] = {}  # gigabytes sent, and held
-    # from layer to layer, forward and backward again; what a layer holds until it is back
+    # from layer to layer, forward and backward again; what a layer holds until it is
+    # back
     for replica, batch in product(range(replicas), batches):
         passes = [
             [(kind, replica, batch, layer, shard) for shard in range(shards)]
@@ -240,12 +252,18 @@ def training_graph(
     for replica, stage, shard in product(range(replicas), range(stages), range(shards)):
         own = [layer for layer in up if layer * stages // layers == stage]
         ways = {"forward": own, "backward": own[::-1]}
-        ahead = micro_batches if schedule == "gpipe" else min(stages - stage, micro_batches)
+        ahead = (
+            micro_batches if schedule == "gpipe" else min(stages - stage, micro_batches)
+        )
         for (kind, batch), (then, after) in pairwise(_in_turn(micro_batches, ahead)):
             last, first = ways[kind][-1], ways[then][0]
-            ends = (kind, replica, batch, last, shard), (then, replica, after, first, shard)
+            ends = (
+                (kind, replica, batch, last, shard),
+                (then, replica, after, first, shard),
+            )
             edges.setdefault(ends, (0.0, 0.0))
-    # the ring of the gradients of a layer's shard, from its last part backward to its update
+    # the ring of the gradients of a layer's shard, from its last part backward to its
+    # update
     links = [("backward", micro_batches - 1), *product(["ring"], steps), ("update", 0)]
     for replica, layer, shard in product(range(replicas), down, range(shards)):
         here, left = (
@@ -253,7 +271,9 @@ def training_graph(
             for each in (replica, (replica - 1) % replicas)
         )
         edges |= dict.fromkeys(pairwise(here), (0.0, 0.0))
-        edges |= dict.fromkeys(zip(left[:-2], here[1:-1]), (gradients_gb / replicas, 0.0))
+        edges |= dict.fromkeys(
+            zip(left[:-2], here[1:-1]), (gradients_gb / replicas, 0.0)
+        )
     number = {part: node for node, part in enumerate(work)}
     sent, held = np.array(list(edges.values())).T
     return Graph(
@@ -269,8 +289,8 @@ def training_graph(
         ),
         names=tuple(NAMES[kind].format(*part) for kind, *part in work),
         name=(
-            f"training: layers {layers}, stages {stages}, micro-batches {micro_batches},"
-            f" replicas {replicas}, shards {shards}, {schedule}"
+            f"training: layers {layers}, stages {stages}, micro-batches"
+            f" {micro_batches}, replicas {replicas}, shards {shards}, {schedule}"
         ),
         resident_mb=ceil(1000 * STATES * gradients_gb)
         * np.array([kind == "update" for kind, *_ in work]),
@@ -279,8 +299,8 @@ def training_graph(
 
 
 def _in_turn(micro_batches: int, ahead: int) -> list[tuple[str, int]]:
-    """What a stage does: so many micro-batches go forward before the first goes backward, and one
-    more after each that does.
+    """What a stage does: so many micro-batches go forward before the first goes
+    backward, and one more after each that does.
     """
     return sorted(
         product(("forward", "backward"), range(micro_batches)),

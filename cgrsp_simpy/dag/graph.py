@@ -51,7 +51,8 @@ class Node(NamedTuple):
 
 
 # two are equal only if they are the same object, which is found at once
-Node.__eq__, Node.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+Node.__eq__ = object.__eq__  # type: ignore[method-assign]
+Node.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +64,15 @@ class Graph:
     work_tflop : array
         Of each node, 10^12 floating-point operations, >= 0, shape (nodes,).
     memory_mb : array of int
-        What a node needs of its GPU only while it runs, whole megabytes >= 0, shape (nodes,).
+        What a node needs of its GPU only while it runs, whole megabytes >= 0, shape
+        (nodes,).
     edges : array of int
         (predecessor, successor) by node number from 0, shape (edges, 2).
     data_gb : array
         Sent along each edge, gigabytes >= 0, shape (edges,).
     unit : array of int
-        Computational unit of each node, whole numbers, shape (nodes,); nodes of a unit share a GPU.
-        Every node is a unit of its own unless given.
+        Computational unit of each node, whole numbers, shape (nodes,); nodes of a unit
+        share a GPU. Every node is a unit of its own unless given.
     names : tuple of str
         Of the nodes, for people; their numbers unless given.
     name : str
@@ -78,19 +80,19 @@ class Graph:
     tags : Tags
         Of nodes of a log, its own ids and all other columns, as texts.
     resident_mb : array of int
-        What a node has of its GPU's memory for the whole run, as weights, gradients and the state
-        of an optimizer, whole megabytes >= 0, shape (nodes,); 0 unless given.
+        What a node has of its GPU's memory for the whole run, as weights, gradients and
+        the state of an optimizer, whole megabytes >= 0, shape (nodes,); 0 unless given.
     held_mb : array of int
-        What stays in the memory of the GPU of an edge, whose nodes share a unit, from the start of
-        the first until the second has ended, as activations, whole megabytes >= 0, shape (edges,);
-        0 unless given.
+        What stays in the memory of the GPU of an edge, whose nodes share a unit, from
+        the start of the first until the second has ended, as activations, whole
+        megabytes >= 0, shape (edges,); 0 unless given.
 
     Raises
     ------
     InputError
-        For an empty graph, a number that is none or negative, an edge to a node that is not there,
-        an edge that is there twice, one between units that holds memory, and a cycle, which is
-        named.
+        For an empty graph, a number that is none or negative, an edge to a node that is
+        not there, an edge that is there twice, one between units that holds memory, and
+        a cycle, which is named.
     """
 
     work_tflop: Floats = field(repr=False)
@@ -101,24 +103,40 @@ class Graph:
     names: tuple[str, ...] = field(default=(), repr=False)
     name: str = "graph"
     tags: Tags = field(default_factory=Tags, repr=False)
-    resident_mb: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
-    held_mb: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    resident_mb: Ints = field(
+        default_factory=lambda: np.empty(0, dtype=np.int64), repr=False
+    )
+    held_mb: Ints = field(
+        default_factory=lambda: np.empty(0, dtype=np.int64), repr=False
+    )
 
     def __post_init__(self) -> None:
         nodes = np.size(self.work_tflop)
         require(nodes > 0, "nodes of the graph", nodes, "at least one")
-        names = entries_of("names", self.names, "a list") or tuple(map(str, range(nodes)))
-        require(len(names) == nodes, "number of names", len(names), f"{nodes}, one a node")
+        names = entries_of("names", self.names, "a list") or tuple(
+            map(str, range(nodes))
+        )
+        require(
+            len(names) == nodes, "number of names", len(names), f"{nodes}, one a node"
+        )
         object.__setattr__(self, "names", names)
-        for column, otherwise in (("unit", np.arange(nodes)), ("resident_mb", np.zeros(nodes))):
+        for column, otherwise in (
+            ("unit", np.arange(nodes)),
+            ("resident_mb", np.zeros(nodes)),
+        ):
             if not len(getattr(self, column)):
                 object.__setattr__(self, column, otherwise)
-        numbers = dict.fromkeys(("work_tflop", "memory_mb", "unit", "resident_mb"), "f8")
+        numbers = dict.fromkeys(
+            ("work_tflop", "memory_mb", "unit", "resident_mb"), "f8"
+        )
         set_columns(self, numbers, "node")
         for column in numbers:
             whole = column != "work_tflop"
             check_entries(
-                column, getattr(self, column), lambda n: f"node {names[n - 1]}", whole=whole
+                column,
+                getattr(self, column),
+                lambda n: f"node {names[n - 1]}",
+                whole=whole,
             )
         set_columns(self, {"memory_mb": "i8", "resident_mb": "i8"}, "node")
         object.__setattr__(self, "unit", np.unique(self.unit, return_inverse=True)[1])
@@ -127,9 +145,16 @@ class Graph:
         _ = self.order  # names a cycle
 
     def _check_edges(self) -> None:
-        """Make edges and their data arrays of pairs of nodes that are there, each once."""
+        """Make edges and their data arrays of pairs of nodes that are there, each
+        once.
+        """
         given = np.atleast_1d(numbers("edges", self.edges, None, "pairs of nodes"))
-        require(given.shape in ((0,), (len(given), 2)), "shape of edges", given.shape, "(edges, 2)")
+        require(
+            given.shape in ((0,), (len(given), 2)),
+            "shape of edges",
+            given.shape,
+            "(edges, 2)",
+        )
         given = given.reshape(-1, 2)
         known = np.isin(given, np.arange(self.nodes))
         refuse(
@@ -151,7 +176,9 @@ class Graph:
         apart = self.unit[self.edges[:, 0]] != self.unit[self.edges[:, 1]]
         refuse(
             (self.held_mb > 0) & apart,
-            lambda edge: f"held_mb of edge {edge}(={self.held_mb[edge]}) must be 0 between units",
+            lambda edge: (
+                f"held_mb of edge {edge}(={self.held_mb[edge]}) must be 0 between units"
+            ),
         )
         _, first, times = np.unique(
             self.edges @ [self.nodes, 1], return_index=True, return_counts=True
@@ -159,8 +186,9 @@ class Graph:
         refuse(
             times > 1,
             lambda pair: (
-                f"the edge {' to '.join(self.names[node] for node in self.edges[first[pair]])} is"
-                f" there {times[pair]} times (first as edge {first[pair]})"
+                "the edge"
+                f" {' to '.join(self.names[node] for node in self.edges[first[pair]])}"
+                f" is there {times[pair]} times (first as edge {first[pair]})"
             ),
         )
 
@@ -203,7 +231,9 @@ class Graph:
 
     @cached_property
     def incoming(self) -> list[list[tuple[int, int]]]:
-        """Predecessor and edge of all data that each node receives, as lists, for loops."""
+        """Predecessor and edge of all data that each node receives, as lists, for
+        loops.
+        """
         return [
             list(zip(nodes.tolist(), edges.tolist()))
             for nodes, edges in zip(self.predecessors, self.edges_in)
@@ -211,33 +241,43 @@ class Graph:
 
     @cached_property
     def lasting_mb(self) -> Floats:
-        """What the run of each node adds to the memory that is held, until others take it away
-        again, and what it takes away; megabytes, shape (2, nodes).
+        """What the run of each node adds to the memory that is held, until others take
+        it away again, and what it takes away; megabytes, shape (2, nodes).
         """
-        return np.array([np.bincount(end, self.held_mb, self.nodes) for end in self.edges.T])
+        return np.array(
+            [np.bincount(end, self.held_mb, self.nodes) for end in self.edges.T]
+        )
 
     def in_use_mb(self, group: Ints, order: Ints) -> Floats:
-        """Memory in use while each node runs, by all of its group, as a unit or what is on one
-        GPU, in an order one at a time; megabytes, shape (nodes,). No unit is in two groups.
+        """Memory in use while each node runs, by all of its group, as a unit or what is
+        on one GPU, in an order one at a time; megabytes, shape (nodes,). No unit is in
+        two groups.
         """
         turn = order[np.argsort(group[order], kind="stable")]
         added, taken = self.lasting_mb
         answer = np.bincount(group, self.resident_mb)[group]
-        answer[turn] += np.cumsum((added - taken)[turn]) + (taken + self.memory_mb)[turn]
+        answer[turn] += (
+            np.cumsum((added - taken)[turn]) + (taken + self.memory_mb)[turn]
+        )
         return np.asarray(answer)
 
     def _edges_of(self, end: int) -> tuple[Ints, ...]:
         by_node = np.argsort(self.edges[:, end], kind="stable")
         return tuple(
-            np.split(by_node, np.searchsorted(self.edges[by_node, end], np.arange(1, self.nodes)))
+            np.split(
+                by_node,
+                np.searchsorted(self.edges[by_node, end], np.arange(1, self.nodes)),
+            )
         )
 
     def ordered(self, key: Sequence[Any]) -> list[int]:
-        """The nodes in topological order; of those that are ready, the one of the least key, of
-        equals the first by number.
+        """The nodes in topological order; of those that are ready, the one of the least
+        key, of equals the first by number.
         """
         missing = np.bincount(self.edges[:, 1], minlength=self.nodes).tolist()
-        ready = [(key[node], node) for node, number in enumerate(missing) if number == 0]
+        ready = [
+            (key[node], node) for node, number in enumerate(missing) if number == 0
+        ]
         heapify(ready)
         answer: list[int] = []
         while ready:
@@ -249,8 +289,9 @@ class Graph:
         return answer
 
     def longest_s(self, time_s: Floats, moved_s: Floats, back: bool = False) -> Floats:
-        """Length of the longest path from an entry to each node, or, back, from each to an exit;
-        itself excluded, seconds, shape (nodes,). time_s, moved_s: of each node and edge.
+        """Length of the longest path from an entry to each node, or, back, from each to
+        an exit; itself excluded, seconds, shape (nodes,). time_s, moved_s: of each node
+        and edge.
         """
         ways = (self.order, self.edges_in, 0), (self.order[::-1], self.edges_out, 1)
         order, edges, side = ways[back]
@@ -269,7 +310,9 @@ class Graph:
         """
         answer = self.ordered(range(self.nodes))
         if len(answer) < self.nodes:
-            before = {node: each.tolist() for node, each in enumerate(self.predecessors)}
+            before = {
+                node: each.tolist() for node, each in enumerate(self.predecessors)
+            }
             try:
                 TopologicalSorter(before).prepare()
             except CycleError as error:

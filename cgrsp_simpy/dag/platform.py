@@ -1,5 +1,5 @@
-"""GPUs of different speed on servers, and what connects them (worl-rtgs.txt Section 3.1); from
-files in TOML or CSV, too.
+"""GPUs of different speed on servers, and what connects them (worl-rtgs.txt Section
+3.1); from files in TOML or CSV, too.
 """
 
 from __future__ import annotations
@@ -53,24 +53,28 @@ class Platform:
     server : array_like of int
         Server of each GPU, whole numbers; shape (gpus,).
     bandwidth_gb_per_s : array_like of float
-        From each GPU to each other, gigabytes per second; shape (gpus, gpus). 0 where there is no
-        connection. The diagonal is not looked at: data need not move on one GPU.
+        From each GPU to each other, gigabytes per second; shape (gpus, gpus). 0 where
+        there is no connection. The diagonal is not looked at: data need not move on one
+        GPU.
     latency_s : array_like of float, optional
-        What a transfer takes beside its data over the bandwidth, seconds >= 0; shape (gpus, gpus).
-        0 unless given, as in the paper; elsewhere as the start-up costs of HEFT's platform.
+        What a transfer takes beside its data over the bandwidth, seconds >= 0; shape
+        (gpus, gpus). 0 unless given, as in the paper; elsewhere as the start-up costs
+        of HEFT's platform.
     names : sequence of str, optional
         Of the GPUs, for people.
     name : str
         Of the platform.
     contention : bool, optional
-        Whether transfers over a link take turns, first come, first served, as they do in reality;
-        or each has all of its bandwidth, as in the paper. Unless given they do where nodes of the
-        graph share units, as those of training do. Each GPU has a link to each other on its server,
-        and each server one to each other, in each direction.
+        Whether transfers over a link take turns, first come, first served, as they do
+        in reality; or each has all of its bandwidth, as in the paper. Unless given they
+        do where nodes of the graph share units, as those of training do. Each GPU has a
+        link to each other on its server, and each server one to each other, in each
+        direction.
 
     References
     ----------
-    Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274, Equation 3: the start-up costs.
+    Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274, Equation 3: the start-up
+    costs.
     """
 
     tflops: Floats = field(repr=False)
@@ -92,15 +96,23 @@ class Platform:
         check_entries("tflops", self.tflops, lambda n: f"GPU {n - 1}", above=0)
         for column, least in (("memory_mb", 1), ("server", -MOST_WHOLE)):
             values = getattr(self, column)
-            check_entries(column, values, lambda n: f"GPU {n - 1}", least=least, whole=True)
+            check_entries(
+                column, values, lambda n: f"GPU {n - 1}", least=least, whole=True
+            )
         set_columns(self, {"memory_mb": "i8", "server": "i8"}, "GPU")
         square = (self.gpus, self.gpus)
         if not np.size(self.latency_s):
             object.__setattr__(self, "latency_s", np.zeros(square))
-        for column, most in (("bandwidth_gb_per_s", np.inf), ("latency_s", np.finfo("f8").max)):
+        for column, most in (
+            ("bandwidth_gb_per_s", np.inf),
+            ("latency_s", np.finfo("f8").max),
+        ):
             values = numbers(column, getattr(self, column), "f8")
-            require(values.shape == square, f"shape of {column}", values.shape, f"{square}")
-            for one, other in np.argwhere(~((values >= 0) & (values <= most)))[:1].tolist():
+            require(
+                values.shape == square, f"shape of {column}", values.shape, f"{square}"
+            )
+            wrong = np.argwhere(~((values >= 0) & (values <= most)))
+            for one, other in wrong[:1].tolist():
                 name = f"{column} from GPU {one} to GPU {other}"
                 require(False, name, values.item(one, other), "a number >= 0")
             object.__setattr__(self, column, values)
@@ -111,9 +123,13 @@ class Platform:
         return len(self.tflops)
 
     def link(self, source: Ints, target: Ints) -> Ints:
-        """The number of the link from GPUs to others; the numbers broadcast, as the answer."""
+        """The number of the link from GPUs to others; the numbers broadcast, as the
+        answer.
+        """
         one, other = self._servers[source], self._servers[target]
-        return np.where(one == other, source * self.gpus + target, -1 - one * self.gpus - other)
+        return np.where(
+            one == other, source * self.gpus + target, -1 - one * self.gpus - other
+        )
 
     @cached_property
     def _servers(self) -> Ints:
@@ -123,14 +139,19 @@ class Platform:
     def in_use(self, share: Floats) -> Platform:
         """The platform with a share of each GPU's speed in use by others.
 
-        Scaling the speed by 1 - share is ours (the paper only says that the servers are busy or
-        idle).
+        Scaling the speed by 1 - share is ours (the paper only says that the servers are
+        busy or idle).
 
-        share: of each GPU, at least 0 and below 1; shape (gpus,). Result: a copy with lower speeds.
-        Raises InputError for a share that is not allowed.
+        share: of each GPU, at least 0 and below 1; shape (gpus,). Result: a copy with
+        lower speeds. Raises InputError for a share that is not allowed.
         """
         for gpu, used in enumerate(np.asarray(share).tolist()):
-            require(0 <= used < 1, f"share in use of GPU {gpu}", used, "at least 0 and below 1")
+            require(
+                0 <= used < 1,
+                f"share in use of GPU {gpu}",
+                used,
+                "at least 0 and below 1",
+            )
         return replace(self, tflops=self.tflops * (1 - np.asarray(share)))
 
 
@@ -140,7 +161,8 @@ MOST_GB = 1e9  # of one of them
 
 @dataclass(frozen=True)
 class Servers:
-    """GPUs on servers of so many each, the last with what is left; no link has a latency.
+    """GPUs on servers of so many each, the last with what is left; no link has a
+    latency.
 
     Parameters
     ----------
@@ -149,15 +171,16 @@ class Servers:
     per_server : int
         GPUs that share a server.
     tflops : sequence of float
-        Speeds, dealt to the GPUs in turn, 10^12 operations per second; the defaults are those of
-        V100, A100 and H100 in single precision (ours; the paper prints none).
+        Speeds, dealt to the GPUs in turn, 10^12 operations per second; the defaults are
+        those of V100, A100 and H100 in single precision (ours; the paper prints none).
     memory_gb : float
         Of a GPU, gigabytes.
     intra_gb_per_s, inter_gb_per_s : float
-        Bandwidth within a server, NVLink (worl-rtgs.txt Section 3.1: 50 to 600 GB/s), and of the
-        network between servers; 0: no connection.
+        Bandwidth within a server, NVLink (worl-rtgs.txt Section 3.1: 50 to 600 GB/s),
+        and of the network between servers; 0: no connection.
     contention : bool, optional
-        Whether transfers over a link take turns (yes where nodes share units, as in training).
+        Whether transfers over a link take turns (yes where nodes share units, as in
+        training).
     """
 
     gpus: int = 10
@@ -173,7 +196,9 @@ class Servers:
         check_whole("per_server", self.per_server, least=1)
         check_number("memory_gb", self.memory_gb, above=0, most=MOST_GB)
         check_fields(self, check_number, "intra_gb_per_s", "inter_gb_per_s", least=0)
-        object.__setattr__(self, "tflops", entries_of("tflops", self.tflops, "a list of speeds"))
+        object.__setattr__(
+            self, "tflops", entries_of("tflops", self.tflops, "a list of speeds")
+        )
 
     @property
     def name(self) -> str:
@@ -183,7 +208,9 @@ class Servers:
     def platform(self) -> Platform:
         """The GPUs one by one."""
         server = np.arange(self.gpus) // self.per_server
-        bandwidth = np.where(server[:, None] == server, self.intra_gb_per_s, self.inter_gb_per_s)
+        bandwidth = np.where(
+            server[:, None] == server, self.intra_gb_per_s, self.inter_gb_per_s
+        )
         return Platform(
             np.resize(self.tflops, self.gpus),
             np.full(self.gpus, int(self.memory_gb * 1000)),
@@ -219,7 +246,9 @@ class _Gpu:
 
 @dataclass(frozen=True)
 class _Link:
-    """What connects all GPUs of one name or server with those of another, in both directions."""
+    """What connects all GPUs of one name or server with those of another, in both
+    directions.
+    """
 
     one_end: str | int
     other_end: str | int
@@ -237,19 +266,26 @@ COLUMNS = tuple(item.name for cls in (_Gpu, _Link) for item in fields(cls))
 def read_platform(path: str | Path) -> Platform:
     """Read a platform from a TOML or CSV file, by its ending.
 
-    A GPU has server, tflops and memory_gb; where given, a name, and count, how many there are
-    of it. A link has one_end and other_end, each the name of a server or of GPUs, gb_per_s and,
-    where given, latency_s. It connects every GPU of the one end with every GPU of the other,
-    in both directions; of several links between two GPUs the last holds; without one there is
-    no connection. In TOML the tables are [[gpu]] and [[link]]; in CSV these keys are the columns,
-    and a row is a link where it has an end.
+    A GPU has server, tflops and memory_gb; where given, a name, and count, how many
+    there are of it. A link has one_end and other_end, each the name of a server or of
+    GPUs, gb_per_s and, where given, latency_s. It connects every GPU of the one end
+    with every GPU of the other, in both directions; of several links between two GPUs
+    the last holds; without one there is no connection. In TOML the tables are [[gpu]]
+    and [[link]]; in CSV these keys are the columns, and a row is a link where it has an
+    end.
 
-    path: of the file; it ends in .toml or .csv. Result: named by the file; GPUs in its order.
-    Raises InputError with the file's name, and the table or line, for what is not allowed.
+    path: of the file; it ends in .toml or .csv. Result: named by the file; GPUs in its
+    order. Raises InputError with the file's name, and the table or line, for what is
+    not allowed.
     """
     path = Path(path)
     ending = path.suffix.lower()
-    require(ending in READERS, "platform", str(path), f"a file that ends in {' or '.join(READERS)}")
+    require(
+        ending in READERS,
+        "platform",
+        str(path),
+        f"a file that ends in {' or '.join(READERS)}",
+    )
     with faults_of(path):
         tables, links = READERS[ending](path)
         connected = [(where, make(_Link, table, where)) for where, table in links]
@@ -260,7 +296,12 @@ def read_platform(path: str | Path) -> Platform:
         servers = list(dict.fromkeys(str(gpu.server) for gpu in gpus))
         members: dict[str, list[int]] = {}  # of servers, and of GPUs that have a name
         for place, gpu in enumerate(gpus):
-            require(gpu.name not in servers, "name", gpu.name, "another than those of the servers")
+            require(
+                gpu.name not in servers,
+                "name",
+                gpu.name,
+                "another than those of the servers",
+            )
             for end in filter(None, (str(gpu.server), gpu.name)):
                 members.setdefault(end, []).append(place)
         bandwidth, latency_s = np.zeros((2, len(gpus), len(gpus)))

@@ -1,5 +1,5 @@
-"""The schedulers by name, from text such as "worl-rtgs:b=1.5", and what each finds; annealing and
-random search, for comparison.
+"""The schedulers by name, from text such as "worl-rtgs:b=1.5", and what each finds;
+annealing and random search, for comparison.
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ from cgrsp_simpy.dag.paper.searches import ddqn, rtgs, woa, worl_rtgs
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, latest
 from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
 from cgrsp_simpy.model.arrays import Ints
-from cgrsp_simpy.model.checks import check_each, check_fraction, check_number, check_one_of
+from cgrsp_simpy.model.checks import (
+    check_each,
+    check_fraction,
+    check_number,
+    check_one_of,
+)
 from cgrsp_simpy.model.policy import made
 from cgrsp_simpy.model.streams import stream
 
@@ -49,19 +54,21 @@ def anneal(
     start: str = "best-simple",
     reorders: float = 0.2,
 ) -> Solution:
-    """Simulated annealing over order and placement, unless told otherwise from the best of the
-    simple plans: two nodes of a GPU change their turns, a unit moves to another GPU, or two units
-    change places; of what holds the last node up, as no other move can end sooner.
+    """Simulated annealing over order and placement, unless told otherwise from the best
+    of the simple plans: two nodes of a GPU change their turns, a unit moves to another
+    GPU, or two units change places; of what holds the last node up, as no other move
+    can end sooner.
 
-    order: in which the nodes run at first: "best-simple", that of this plan, or one of `run_order`.
-    hot, cold: first and last temperature, > 0, as multiples of the best makespan so far; geometric
-    in between, by the share of the budget that is spent. start: "best-simple", the placement of
-    this plan, than which in its order no answer is worse; or "random", each unit on one of the GPUs
-    that have the memory, as whales start. reorders: share of the moves that change the order, 0 to
-    1.
+    order: in which the nodes run at first: "best-simple", that of this plan, or one of
+    `run_order`. hot, cold: first and last temperature, > 0, as multiples of the best
+    makespan so far; geometric in between, by the share of the budget that is spent.
+    start: "best-simple", the placement of this plan, than which in its order no answer
+    is worse; or "random", each unit on one of the GPUs that have the memory, as whales
+    start. reorders: share of the moves that change the order, 0 to 1.
 
-    Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; turns on the critical path: van
-    Laarhoven, Aarts and Lenstra (1992), Oper. Res. 40, 113-125; all else is ours.
+    Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; turns on the critical
+    path: van Laarhoven, Aarts and Lenstra (1992), Oper. Res. 40, 113-125; all else is
+    ours.
     """
     check_one_of("order", order, ("best-simple", *ORDERS))
     check_one_of("start", start, STARTS)
@@ -71,7 +78,8 @@ def anneal(
     generator = stream(seed, "dag annealing")
     first = plan.order if order == "best-simple" else run_order(problem, order)
     search = Search(problem, budget, "annealing", first)
-    now, turns = random_units(problem, 1, generator)[0], graph.order if first is None else first
+    now = random_units(problem, 1, generator)[0]
+    turns = graph.order if first is None else first
     if start == "best-simple":
         now[graph.unit] = plan.gpu
     now_s, late = float(search.evaluate(now[None])[0]), None
@@ -80,7 +88,11 @@ def anneal(
     while problem.platform.gpus > 1 and search.best_s > 0 and not search.over:
         nodes, waits = late = late or latest(problem, now[graph.unit], turns)
         new, new_turns = now, turns
-        if waits and len(graph.edges) and (not len(movable) or generator.random() < reorders):
+        if (
+            waits
+            and len(graph.edges)
+            and (not len(movable) or generator.random() < reorders)
+        ):
             new_turns = _sooner(graph, turns, *waits[generator.integers(len(waits))])
         elif len(movable):
             units = np.intersect1d(graph.unit[nodes], movable)
@@ -90,13 +102,17 @@ def anneal(
             break
         new_s = float(search.evaluate(new[None], new_turns)[0])
         temperature_s = search.best_s * hot * (cold / hot) ** search.spent
-        if new_s <= now_s or generator.random() < math.exp((now_s - new_s) / temperature_s):
+        if new_s <= now_s or generator.random() < math.exp(
+            (now_s - new_s) / temperature_s
+        ):
             now, now_s, turns, late = new, new_s, new_turns, None
     return search.found()
 
 
 def _sooner(graph: Graph, order: Ints, before: int, node: int) -> Ints:
-    """The order in which a node, and what it needs from between the two, come before another."""
+    """The order in which a node, and what it needs from between the two, come before
+    another.
+    """
     first, last = np.flatnonzero((order == before) | (order == node))
     between, needed = order[first : last + 1].tolist(), {node}
     for each in reversed(between[:-1]):
@@ -129,15 +145,13 @@ def _neighbour(
 def random_search(
     problem: Problem, budget: Budget, seed: int = 0, order: str = "graph"
 ) -> Solution:
-    """The best of as many random plans as the budget has: each unit on one of the GPUs that have
-    the memory, all equally likely.
+    """The best of as many random plans as the budget has: each unit on one of the GPUs
+    that have the memory, all equally likely.
 
     order: in which the nodes run, as of `run_order`.
     """
-    search, generator = (
-        Search(problem, budget, "random-search", run_order(problem, order)),
-        stream(seed, "random search"),
-    )
+    search = Search(problem, budget, "random-search", run_order(problem, order))
+    generator = stream(seed, "random search")
     while not search.over:
         search.evaluate(random_units(problem, 1, generator))
     return search.found()
@@ -165,12 +179,22 @@ SEARCHES: dict[str, Callable[..., Solution]] = {
 """By name, the schedulers that try many plans within a budget."""
 SCHEDULERS: dict[str, Callable[..., Plan | Solution]] = {**CONSTRUCTIVE, **SEARCHES}
 """All schedulers by name."""
-COMPARED = ("best-simple", "heft", "round-robin", "annealing", "random-search", "rtgs", "worl-rtgs")
+COMPARED = (
+    "best-simple",
+    "heft",
+    "round-robin",
+    "annealing",
+    "random-search",
+    "rtgs",
+    "worl-rtgs",
+)
 """Names of those that are compared unless told."""
 
 
 def is_search(policy: Any) -> bool:
-    """Whether a policy is the text of a search, which evaluates as many plans as its budget."""
+    """Whether a policy is the text of a search, which evaluates as many plans as its
+    budget.
+    """
     return isinstance(policy, str) and policy.partition(":")[0] in SEARCHES
 
 
@@ -195,7 +219,8 @@ class Planner:
             return SEARCHES[self.name](problem, budget, seed, **self.given)
         begin = time.perf_counter()
         plan = CONSTRUCTIVE[self.name](problem, seed, **self.given)
-        makespan_s, seconds = carried_out(problem, plan).makespan_s, time.perf_counter() - begin
+        makespan_s = carried_out(problem, plan).makespan_s
+        seconds = time.perf_counter() - begin
         return Solution(plan, makespan_s, 1, seconds, ((1, seconds, makespan_s),))
 
 
@@ -214,11 +239,11 @@ POLICIES = {name: _factory(name) for name in SCHEDULERS}
 
 
 def find(problem: Problem, scheduler: str, budget: Budget, seed: int = 0) -> Solution:
-    """What a scheduler finds, such as "heft" or "worl-rtgs:b=1.5,order=rank"; one that constructs a
-    plan takes a single evaluation, whatever the budget.
+    """What a scheduler finds, such as "heft" or "worl-rtgs:b=1.5,order=rank"; one that
+    constructs a plan takes a single evaluation, whatever the budget.
 
-    Raises InputError for an unknown scheduler or parameter, or a value that a parameter cannot
-    have.
+    Raises InputError for an unknown scheduler or parameter, or a value that a parameter
+    cannot have.
     """
     planner: Planner = made("scheduler", scheduler, POLICIES)
     return planner(problem, budget, seed)

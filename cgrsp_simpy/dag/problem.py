@@ -1,6 +1,6 @@
-"""A graph to be placed on GPUs, plans that place it, and when its nodes then run (worl-rtgs.txt
-Equations 1 to 17): computed node by node, equal to the simulation to the last digit, and many times
-faster.
+"""A graph to be placed on GPUs, plans that place it, and when its nodes then run
+(worl-rtgs.txt Equations 1 to 17): computed node by node, equal to the simulation to the
+last digit, and many times faster.
 """
 
 from __future__ import annotations
@@ -38,13 +38,17 @@ class Problem:
 
     def __post_init__(self) -> None:
         require(isinstance(self.graph, Graph), "graph", self.graph, "a Graph")
-        require(isinstance(self.platform, Platform), "platform", self.platform, "a Platform")
+        require(
+            isinstance(self.platform, Platform), "platform", self.platform, "a Platform"
+        )
         for unit in np.flatnonzero(~self.fits.any(axis=1))[:1]:
-            own = self.graph.unit == unit
-            node = np.flatnonzero(own)[self.unit_in_use_mb[own].argmax()]
-            of_unit = f", of a unit of {own.sum()} nodes," if own.sum() > 1 else ""
+            within = self.graph.unit == unit
+            node = np.flatnonzero(within)[self.unit_in_use_mb[within].argmax()]
+            nodes = within.sum()
+            of_unit = f", of a unit of {nodes} nodes," if nodes > 1 else ""
+            in_use_mb = self.unit_in_use_mb[node]
             raise InputError(
-                f"{self.needs(node, self.unit_in_use_mb[node], of_unit, self.graph.unit)};"
+                f"{self.needs(node, in_use_mb, of_unit, self.graph.unit)};"
                 f" the largest GPU has {self.platform.memory_mb.max()} MB"
             )
 
@@ -60,21 +64,24 @@ class Problem:
         if resident_mb or held_mb:
             units = len(np.unique(graph.unit[group == group[node]]))
             told += (
-                f": {resident_mb} resident, of {units} unit{'s' * (units > 1)}, {held_mb:.0f} held"
-                f" between nodes, as activations, {graph.memory_mb[node]} of its own"
+                f": {resident_mb} resident, of {units} unit{'s' * (units > 1)},"
+                f" {held_mb:.0f} held between nodes, as activations,"
+                f" {graph.memory_mb[node]} of its own"
             )
         return told
 
     @cached_property
     def unit_in_use_mb(self) -> Floats:
-        """Memory in use while each node runs, of its unit alone in the graph's order, megabytes,
-        shape (nodes,).
+        """Memory in use while each node runs, of its unit alone in the graph's order,
+        megabytes, shape (nodes,).
         """
         return self.graph.in_use_mb(self.graph.unit, self.graph.order)
 
     @cached_property
     def unit_mb(self) -> Floats:
-        """The most that each unit by itself has in use at once, megabytes, shape (units,)."""
+        """The most that each unit by itself has in use at once, megabytes, shape
+        (units,).
+        """
         answer = np.zeros(self.graph.units)
         np.maximum.at(answer, self.graph.unit, self.unit_in_use_mb)
         return answer
@@ -92,27 +99,31 @@ class Problem:
 
     @cached_property
     def contention(self) -> bool:
-        """Whether transfers over a link wait for each other: as the platform says; if it says
-        nothing, where nodes share units, as those of training do.
+        """Whether transfers over a link wait for each other: as the platform says; if
+        it says nothing, where nodes share units, as those of training do.
         """
         said, graph = self.platform.contention, self.graph
         return graph.units < graph.nodes if said is None else said
 
     @cached_property
     def unit_s(self) -> Floats:
-        """Execution time of all nodes of each unit on each GPU, seconds, shape (units, gpus)."""
+        """Execution time of all nodes of each unit on each GPU, seconds, shape (units,
+        gpus).
+        """
         unit, columns = self.graph.unit, self.time_s.T
         return np.stack([np.bincount(unit, time_s) for time_s in columns], axis=1)
 
     @cached_property
     def time_s(self) -> Floats:
-        """Execution time of each node on each GPU, seconds, shape (nodes, gpus) (Equation 14)."""
+        """Execution time of each node on each GPU, seconds, shape (nodes, gpus)
+        (Equation 14).
+        """
         return self.graph.work_tflop[:, None] / self.platform.tflops
 
     @cached_property
     def s_per_gb(self) -> Floats:
-        """Seconds to move a gigabyte between GPUs, shape (gpus, gpus): 0 on one GPU, infinite
-        without connection.
+        """Seconds to move a gigabyte between GPUs, shape (gpus, gpus): 0 on one GPU,
+        infinite without connection.
         """
         with np.errstate(divide="ignore"):
             apart_s = 1 / self.platform.bandwidth_gb_per_s
@@ -120,10 +131,12 @@ class Problem:
 
     @cached_property
     def latency_s(self) -> Floats:
-        """What a transfer takes beside its data over the bandwidth, seconds, shape (gpus,
-        gpus): 0 on one GPU.
+        """What a transfer takes beside its data over the bandwidth, seconds, shape
+        (gpus, gpus): 0 on one GPU.
         """
-        return np.where(np.eye(self.platform.gpus, dtype=bool), 0.0, self.platform.latency_s)
+        return np.where(
+            np.eye(self.platform.gpus, dtype=bool), 0.0, self.platform.latency_s
+        )
 
     @cached_property
     def _plain(self) -> bool:
@@ -135,14 +148,17 @@ class Problem:
 
         An edge without data needs no transfer: neither time nor connection.
 
-        data_gb: gigabytes. source, target: indices of GPUs; all three broadcast. Result: seconds;
-        infinite without a connection. worl-rtgs.txt Equation 3, and the latency.
+        data_gb: gigabytes. source, target: indices of GPUs; all three broadcast.
+        Result: seconds; infinite without a connection. worl-rtgs.txt Equation 3, and
+        the latency.
         """
         delay_s: Floats = self.s_per_gb[source, target]
         if self._plain:
             return np.asarray(data_gb * delay_s)
         with np.errstate(invalid="ignore"):  # no data, no connection: 0 x infinity
-            return np.where(data_gb > 0, self.latency_s[source, target] + data_gb * delay_s, 0.0)
+            return np.where(
+                data_gb > 0, self.latency_s[source, target] + data_gb * delay_s, 0.0
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +170,8 @@ class Plan:
     gpu : array of int
         Index of each node's GPU, shape (nodes,).
     order : array of int, optional
-        In which a GPU runs its nodes: all nodes in a topological order, shape (nodes,); the
-        graph's unless given.
+        In which a GPU runs its nodes: all nodes in a topological order, shape (nodes,);
+        the graph's unless given.
     scheduler : str
         Who made it.
     """
@@ -168,7 +184,9 @@ class Plan:
         for name in ("gpu", "order")[: 1 + (self.order is not None)]:
             set_columns(self, {name: "f8"}, "node")
             own = getattr(self, name)
-            check_entries(name, own, lambda n: f"node {n - 1}", least=-MOST_WHOLE, whole=True)
+            check_entries(
+                name, own, lambda n: f"node {n - 1}", least=-MOST_WHOLE, whole=True
+            )
             set_columns(self, {name: "i8"}, "node")
 
     def check(self, problem: Problem) -> None:
@@ -186,7 +204,9 @@ class Plan:
         names, last = graph.names, problem.platform.gpus - 1
         refuse(
             (self.gpu < 0) | (self.gpu > last),
-            lambda node: f"GPU of node {names[node]}(={self.gpu[node]}) must be 0 to {last}",
+            lambda node: (
+                f"GPU of node {names[node]}(={self.gpu[node]}) must be 0 to {last}"
+            ),
         )
         of_unit = np.full(graph.units, -1)
         of_unit[graph.unit] = self.gpu
@@ -194,23 +214,27 @@ class Plan:
             of_unit[graph.unit] != self.gpu,  # Equation 16
             lambda node: f"node {names[node]} is not on the GPU of its unit",
         )
-        first = np.unique(graph.unit, return_index=True)[1]  # the first node of each unit
+        # the first node of each unit
+        first = np.unique(graph.unit, return_index=True)[1]
         refuse(
             ~problem.fits[np.arange(graph.units), of_unit],
             lambda unit: (
-                f"node {names[first[unit]]} or its unit does not fit on GPU {of_unit[unit]}"
+                f"node {names[first[unit]]} or its unit does not fit on GPU"
+                f" {of_unit[unit]}"
             ),
         )
         if self.order is not None:
             if not np.array_equal(np.sort(self.order), np.arange(graph.nodes)):
-                raise InputError(f"order must hold each of the {graph.nodes} nodes once")
+                raise InputError(
+                    f"order must hold each of the {graph.nodes} nodes once"
+                )
             before, after = graph.edges.T
             place = np.argsort(self.order)
             refuse(
                 place[before] > place[after],
                 lambda edge: (
-                    f"order: node {names[after[edge]]} comes before {names[before[edge]]}, whose"
-                    " data it needs"
+                    f"order: node {names[after[edge]]} comes before"
+                    f" {names[before[edge]]}, whose data it needs"
                 ),
             )
         order = graph.order if self.order is None else self.order
@@ -248,12 +272,14 @@ class Schedule:
         return float(self.finish_s.max())
 
     def arrivals_s(self) -> Floats:
-        """When the data of each edge arrive if they need not wait for a link, seconds, shape
-        (edges,) (Equation 2).
+        """When the data of each edge arrive if they need not wait for a link, seconds,
+        shape (edges,) (Equation 2).
         """
         start, end = self.problem.graph.edges.T
         gpu = self.plan.gpu
-        moved_s = self.problem.transfer_s(self.problem.graph.data_gb, gpu[start], gpu[end])
+        moved_s = self.problem.transfer_s(
+            self.problem.graph.data_gb, gpu[start], gpu[end]
+        )
         return np.asarray(self.finish_s[start] + moved_s)
 
 
@@ -266,8 +292,8 @@ def lower_bound_s(problem: Problem) -> float:
 
 
 def critical_path_s(problem: Problem) -> float:
-    """Length of the longest path with each node on the fastest GPU that has the memory, and no
-    transfers; seconds.
+    """Length of the longest path with each node on the fastest GPU that has the memory,
+    and no transfers; seconds.
     """
     graph = problem.graph
     time_s = problem.time_s.min(axis=1, where=problem.fits[graph.unit], initial=np.inf)
@@ -284,22 +310,26 @@ def capacity_s(problem: Problem) -> float:
     return float(max(longest_s, work / tflops))
 
 
-FEW = 16  # plans: up to so many are quicker one by one, in plain Python, than all at once, in NumPy
+# plans: up to so many are quicker one by one, in plain Python, than all at once, in
+# NumPy
+FEW = 16
 
 
 def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
     """Makespans of many plans.
 
-    gpu: of each node, one row a plan, shape (plans, nodes). order: of all plans, as of `Plan`.
-    Result: seconds, shape (plans,); infinite where data would need a connection that is not there,
-    or a GPU more memory than it has.
+    gpu: of each node, one row a plan, shape (plans, nodes). order: of all plans, as of
+    `Plan`. Result: seconds, shape (plans,); infinite where data would need a connection
+    that is not there, or a GPU more memory than it has.
     """
     order = problem.graph.order if order is None else np.asarray(order)
     gpu = np.asarray(gpu)
     answer: Floats = _times(problem, np.ascontiguousarray(gpu.T), order)[1].max(axis=0)
     if problem.lasts.any():
         for number, plan in enumerate(gpu):
-            if (problem.graph.in_use_mb(plan, order) > problem.platform.memory_mb[plan]).any():
+            if (
+                problem.graph.in_use_mb(plan, order) > problem.platform.memory_mb[plan]
+            ).any():
                 answer[number] = np.inf
     return answer
 
@@ -311,30 +341,41 @@ def carried_out(problem: Problem, plan: Plan) -> Schedule:
     """
     plan.check(problem)
     order = problem.graph.order if plan.order is None else plan.order
-    start_s, finish_s = (times[:, 0] for times in _times(problem, plan.gpu[:, None], order))
+    start_s, finish_s = (
+        times[:, 0] for times in _times(problem, plan.gpu[:, None], order)
+    )
     return Schedule(problem, plan, start_s, finish_s)
 
 
 def turns_of(gpu: Ints, order: Ints, gpus: int) -> list[list[int]]:
-    """The nodes of each GPU, the last first; gpu, order: shape (nodes,), as of `Plan`."""
+    """The nodes of each GPU, the last first; gpu, order: shape (nodes,), as of
+    `Plan`.
+    """
     return [order[gpu[order] == each][::-1].tolist() for each in range(gpus)]
 
 
-def latest(problem: Problem, gpu: Ints, order: Ints) -> tuple[list[int], list[tuple[int, int]]]:
-    """What holds the last node of a plan up, from it back to the beginning; and of these nodes,
-    those that wait for their GPU until another has ended whose data they do not need, after it.
+def latest(
+    problem: Problem, gpu: Ints, order: Ints
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """What holds the last node of a plan up, from it back to the beginning; and of
+    these nodes, those that wait for their GPU until another has ended whose data they
+    do not need, after it.
 
-    gpu, order: shape (nodes,), as of `Plan`. Where data wait for a link, the node whose data would
-    be the last without is taken.
+    gpu, order: shape (nodes,), as of `Plan`. Where data wait for a link, the node whose
+    data would be the last without is taken.
     """
     graph = problem.graph
-    start_s, finish_s = (times[:, 0].tolist() for times in _times(problem, gpu[:, None], order))
+    start_s, finish_s = (
+        times[:, 0].tolist() for times in _times(problem, gpu[:, None], order)
+    )
     moved_s = problem.transfer_s(graph.data_gb, *gpu[graph.edges.T]).tolist()
     turns = turns_of(gpu, order, problem.platform.gpus)
     before_it = dict(pair for own in turns for pair in pairwise(own))
     nodes, waits = [int(np.argmax(finish_s))], list[tuple[int, int]]()
     while start_s[node := nodes[-1]]:
-        sent = {each: finish_s[each] + moved_s[edge] for each, edge in graph.incoming[node]}
+        sent = {
+            each: finish_s[each] + moved_s[edge] for each, edge in graph.incoming[node]
+        }
         before = before_it.get(node, -1)
         if before >= 0 and before not in sent and finish_s[before] == start_s[node]:
             waits.append((before, node))
@@ -348,7 +389,9 @@ def _times(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
     """Starts and finishes, shape (nodes, plans); gpu: shape (nodes, plans)."""
     if gpu.shape[1] and (problem.contention or gpu.shape[1] <= FEW):
         one_by_one = _times_on_links if problem.contention else _times_of_one
-        start_s, finish_s = np.stack([one_by_one(problem, plan, order) for plan in gpu.T], axis=-1)
+        start_s, finish_s = np.stack(
+            [one_by_one(problem, plan, order) for plan in gpu.T], axis=-1
+        )
         return start_s, finish_s
     graph = problem.graph
     plans = np.arange(gpu.shape[1])
@@ -360,15 +403,17 @@ def _times(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
         if len(before):
             data_gb = graph.data_gb[graph.edges_in[node]]
             moved_s = problem.transfer_s(data_gb[:, None], gpu[before], on)
-            ready_s = np.maximum((finish_s[before] + moved_s).max(axis=0), ready_s)  # Equation 1
+            # Equation 1
+            ready_s = np.maximum((finish_s[before] + moved_s).max(axis=0), ready_s)
         start_s[node] = ready_s
-        finish_s[node] = free_s[on, plans] = ready_s + problem.time_s[node, on]  # Equation 15
+        # Equation 15
+        finish_s[node] = free_s[on, plans] = ready_s + problem.time_s[node, on]
     return start_s, finish_s
 
 
 def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
-    """Starts and finishes, shape (2, nodes), of one plan, to the last digit those of many; gpu:
-    shape (nodes,).
+    """Starts and finishes, shape (2, nodes), of one plan, to the last digit those of
+    many; gpu: shape (nodes,).
     """
     graph = problem.graph
     incoming = graph.incoming
@@ -388,20 +433,23 @@ def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
 
 
 def _times_on_links(problem: Problem, gpu: Ints, order: Ints) -> Floats:
-    """As `_times_of_one`, by events in order of time, where a link has one transfer at a time:
-    first come, first served; of those of an instant, the edge of the least number.
+    """As `_times_of_one`, by events in order of time, where a link has one transfer at
+    a time: first come, first served; of those of an instant, the edge of the least
+    number.
     """
     graph = problem.graph
     source, target = gpu[graph.edges.T]
     moved_s = problem.transfer_s(graph.data_gb, source, target).tolist()
     link = problem.platform.link(source, target).tolist()
     time_s, on = problem.time_s[np.arange(graph.nodes), gpu].tolist(), gpu.tolist()
-    ends, edges_out = graph.edges[:, 1].tolist(), [edges.tolist() for edges in graph.edges_out]
+    ends = graph.edges[:, 1].tolist()
+    edges_out = [edges.tolist() for edges in graph.edges_out]
     missing = [len(edges) for edges in graph.edges_in]
     start_s, finish_s = [0.0] * graph.nodes, [0.0] * graph.nodes
     turns = turns_of(gpu, order, problem.platform.gpus)
     runs, free_s = [False] * len(turns), dict.fromkeys(link, 0.0)
-    coming: list[tuple[float, int]] = []  # (time, edge whose data arrive, or -1 - node that ends)
+    # (time, edge whose data arrive, or -1 - node that ends)
+    coming: list[tuple[float, int]] = []
 
     def start(host: int, now_s: float) -> None:
         if turns[host] and not runs[host] and not missing[turns[host][-1]]:

@@ -1,4 +1,6 @@
-"""A graph and the GPUs it runs on: what schedulers are simulated, compared and swept on."""
+"""A graph and the GPUs it runs on: what schedulers are simulated, compared and swept
+on.
+"""
 
 from __future__ import annotations
 
@@ -51,21 +53,24 @@ SHORT = Budget(evaluations=SEARCHED)
 
 
 GRAPHS: dict[str, Callable[..., Graph]] = {
-    "er": lambda seed, n=300, degree=3.0, times="small": erdos_renyi(n, degree, times, seed),
+    "er": lambda seed, n=300, degree=3.0, times="small": erdos_renyi(
+        n, degree, times, seed
+    ),
     "training": partial(training_graph, layers=8, stages=4, micro_batches=4),
     "star": lambda n=11: star(n),
 }
 """By name, what makes a graph."""
 
 
-Edge = tuple[simpy.Event, Node, int]  # the end of a predecessor, which it is, and the edge
+# the end of a predecessor, which it is, and the edge
+Edge = tuple[simpy.Event, Node, int]
 
 
 class Planned(NamedTuple):
     """What there is before a run, as its `plan`.
 
-    problem: the graph and its GPUs. solution: the plan, and what finding it took; None where a
-    policy decides as it goes.
+    problem: the graph and its GPUs. solution: the plan, and what finding it took; None
+    where a policy decides as it goes.
     """
 
     problem: Problem
@@ -74,18 +79,20 @@ class Planned(NamedTuple):
 
 @dataclass(frozen=True)
 class Scenario(Model):
-    """A graph on GPUs: everything that a run depends on, but the scheduler and the seed.
+    """A graph on GPUs: everything that a run depends on, but the scheduler and the
+    seed.
 
     Parameters
     ----------
     graph : Graph or str
-        A Graph, the name of a file as of `read_graph`, or the text of one that is generated, such
-        as "er:n=300,degree=3" (drawn anew for each seed), "star:n=11" or "training:stages=4".
+        A Graph, the name of a file as of `read_graph`, or the text of one that is
+        generated, such as "er:n=300,degree=3" (drawn anew for each seed), "star:n=11"
+        or "training:stages=4".
     platform : Servers or Platform
         The GPUs.
     state : str
-        "free", "busy" or "idle": how much of the GPUs others use (worl-rtgs.txt Section 4.2), drawn
-        by the seed.
+        "free", "busy" or "idle": how much of the GPUs others use (worl-rtgs.txt Section
+        4.2), drawn by the seed.
     budget : Budget
         Of each search for a plan.
     """
@@ -108,7 +115,12 @@ class Scenario(Model):
     def __post_init__(self) -> None:
         if isinstance(self.graph, str):
             object.__setattr__(self, "graph", read_graph(self.graph))
-        require(isinstance(self.graph, (str, Graph)), "graph", self.graph, "a text or a Graph")
+        require(
+            isinstance(self.graph, (str, Graph)),
+            "graph",
+            self.graph,
+            "a text or a Graph",
+        )
         known = isinstance(self.platform, (Servers, Platform))
         require(known, "platform", self.platform, "Servers or a Platform")
         require(isinstance(self.budget, Budget), "budget", self.budget, "a Budget")
@@ -139,7 +151,9 @@ class Scenario(Model):
         return self.work * searches + self.jobs * (len(policies) - searches)
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
-        """Whether the seed draws the graph, what others use, or what one of the schedulers does."""
+        """Whether the seed draws the graph, what others use, or what one of the
+        schedulers does.
+        """
         drawn = isinstance(self.graph, str) and self.graph.partition(":")[0] == "er"
         lucky = any(is_search(each) or each == "random" for each in policies)
         return drawn or self.state != "free" or lucky
@@ -148,7 +162,11 @@ class Scenario(Model):
 
     @cached_property
     def _gpus(self) -> Platform:
-        return self.platform.platform() if isinstance(self.platform, Servers) else self.platform
+        return (
+            self.platform.platform()
+            if isinstance(self.platform, Servers)
+            else self.platform
+        )
 
     def places(self) -> tuple[Place, ...]:
         return slots(self._gpus.gpus, "GPU")
@@ -157,7 +175,9 @@ class Scenario(Model):
         """The graph and the GPUs of a seed."""
         platform, used = self._gpus, STATES[self.state]
         if used is not None:
-            platform = platform.in_use(stream(seed, "in use").uniform(*used, platform.gpus))
+            platform = platform.in_use(
+                stream(seed, "in use").uniform(*used, platform.gpus)
+            )
         if isinstance(self.graph, Graph):
             return Problem(self.graph, platform)
         name = self.graph.partition(":")[0]
@@ -173,9 +193,9 @@ class Scenario(Model):
     def life(self, run: Simulation, node: Node) -> Process:
         """A node; it returns the number of the GPU on which it ran.
 
-        Where there is a plan, data are sent on as soon as they are there, and the node claims its
-        GPU when it has them. Else its GPU is known, and they are sent, once a policy has granted
-        it.
+        Where there is a plan, data are sent on as soon as they are there, and the node
+        claims its GPU when it has them. Else its GPU is known, and they are sent, once
+        a policy has granted it.
         """
         problem, solution = run.plan
         nodes, incoming = problem.graph.jobs, problem.graph.incoming[node.id]
@@ -183,7 +203,8 @@ class Scenario(Model):
         if solution is None:
             yield run.env.all_of([ended for ended, *_ in edges])
         else:
-            yield self._data(run, edges, node, solution.plan.gpu.item(node.id))  # Equation 1
+            # Equation 1
+            yield self._data(run, edges, node, solution.plan.gpu.item(node.id))
         ready_s = run.now_s
 
         with run.claim(node, start=False) as claim:
@@ -196,14 +217,19 @@ class Scenario(Model):
                     claim.phase("data", claim.granted_s)
 
             claim.start()
-            yield run.timeout(problem.time_s.item(node.id, gpu), ("finish", node.id))  # Equation 15
+            # Equation 15
+            yield run.timeout(problem.time_s.item(node.id, gpu), ("finish", node.id))
         run.note(node, gpu, ready_s)
         return gpu
 
-    def _data(self, run: Simulation, edges: Sequence[Edge], node: Node, gpu: int) -> simpy.Event:
+    def _data(
+        self, run: Simulation, edges: Sequence[Edge], node: Node, gpu: int
+    ) -> simpy.Event:
         """Happens when all data of a node have arrived at a GPU."""
         process = run.env.process
-        return run.env.all_of([process(self._transfer(run, each, node, gpu)) for each in edges])
+        return run.env.all_of(
+            [process(self._transfer(run, each, node, gpu)) for each in edges]
+        )
 
     def _transfer(self, run: Simulation, edge: Edge, node: Node, gpu: int) -> Process:
         """The data of an edge on their way (worl-rtgs.txt Equations 2 and 3)."""
@@ -214,7 +240,9 @@ class Scenario(Model):
         with ExitStack() as until_there:
             if delay_s and problem.contention:
                 # after all else of the instant, in order of the edges
-                run.env.schedule(asked := Bell(run.env), EventPriority(AT_LAST + 1 + number))
+                run.env.schedule(
+                    asked := Bell(run.env), EventPriority(AT_LAST + 1 + number)
+                )
                 yield asked
                 link = run.links[int(problem.platform.link(source, gpu))]
                 yield until_there.enter_context(link.request())
@@ -272,7 +300,9 @@ class Scenario(Model):
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         graph, platform = run.plan.problem.graph, run.plan.problem.platform
-        called = platform.names or [f"{tflops:g} TFLOP/s" for tflops in platform.tflops.tolist()]
+        called = platform.names or [
+            f"{tflops:g} TFLOP/s" for tflops in platform.tflops.tolist()
+        ]
         places = tuple([f"{gpu}  {name}" for gpu, name in enumerate(called)])
         labels = dict(enumerate(graph.names))
         made = super().timeline(run, **{"places": places, "labels": labels, **parts})
@@ -282,8 +312,8 @@ class Scenario(Model):
     # ---- studies ----
 
     def make_policy(self, policy: Any) -> Planner | Plan | OwnPolicy:
-        """A scheduler from its text, a plan that is there, or an online policy, a function of a
-        `View`.
+        """A scheduler from its text, a plan that is there, or an online policy, a
+        function of a `View`.
         """
         plan = policy.policy if isinstance(policy, Named) else policy
         return plan if isinstance(plan, Plan) else super().make_policy(policy)
@@ -334,13 +364,16 @@ def schedule_of(run: Run) -> Schedule:
 
 
 def simulate(
-    problem: Problem, scheduler: Plan | OwnPolicy | str, listener: Listener | None = None
+    problem: Problem,
+    scheduler: Plan | OwnPolicy | str,
+    listener: Listener | None = None,
 ) -> Run:
-    """The run of a plan or a policy on a graph and GPUs that are there, as of `Scenario` and
-    `cg.simulate`; `schedule_of(run)` is what was measured.
+    """The run of a plan or a policy on a graph and GPUs that are there, as of
+    `Scenario` and `cg.simulate`; `schedule_of(run)` is what was measured.
 
-    listener: called with each Event. Raises InputError for a plan that the problem does not allow,
-    or that needs a missing connection; PolicyError for an answer that cannot be carried out.
+    listener: called with each Event. Raises InputError for a plan that the problem does
+    not allow, or that needs a missing connection; PolicyError for an answer that cannot
+    be carried out.
     """
     scenario = Scenario(problem.graph, problem.platform)
     return scenario.run(scheduler, drawn=problem, listener=listener)
@@ -349,16 +382,21 @@ def simulate(
 def read_graph(text: str) -> str | Graph:
     """A graph from a file, by its ending; any other text as it is.
 
-    text: a file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and a job of
-    it, as in "tasks.csv:j_17" (.csv or .csv.gz). Result: the text itself where it names no file.
-    Raises InputError with the file's name, and the line where there is one.
+    text: a file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and
+    a job of it, as in "tasks.csv:j_17" (.csv or .csv.gz). Result: the text itself where
+    it names no file. Raises InputError with the file's name, and the line where there
+    is one.
     """
     path, colon, job = text.partition(":")
     if path.endswith((".json", ".json.gz")):
-        require(not colon, "graph", text, "without a job: a file in WfFormat is one graph")
+        require(
+            not colon, "graph", text, "without a job: a file in WfFormat is one graph"
+        )
         return read_wfformat(path)
     if path.endswith((".csv", ".csv.gz")):
         if not job:
-            raise InputError(f"graph(={text!r}) must name a job of the file, as in {path}:j_17")
+            raise InputError(
+                f"graph(={text!r}) must name a job of the file, as in {path}:j_17"
+            )
         return read_alibaba(path, job)
     return text

@@ -1,4 +1,6 @@
-"""What all searches for a plan share: a budget, the best plan so far, and how it got there."""
+"""What all searches for a plan share: a budget, the best plan so far, and how it got
+there.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Budget:
 
     def __str__(self) -> str:
         limits = {"evaluations": self.evaluations, "s": self.seconds}
-        return " or ".join(f"{limit} {unit}" for unit, limit in limits.items() if limit is not None)
+        return " or ".join(
+            f"{limit} {unit}" for unit, limit in limits.items() if limit is not None
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +59,8 @@ class Solution:
     makespan_s : float
         Of the plan, seconds.
     evaluations, seconds
-        What it took; the wall time is in no figure of a study, as it differs from run to run.
+        What it took; the wall time is in no figure of a study, as it differs from run
+        to run.
     history : tuple of tuple of (int, float, float)
         (evaluations, seconds, makespan_s) at each improvement, the first plan included.
     """
@@ -70,13 +75,21 @@ class Solution:
 class Search:
     """The best of the plans that have been evaluated.
 
-    A plan here is a GPU for each unit, shape (units,); order: of all plans, unless told otherwise.
+    A plan here is a GPU for each unit, shape (units,); order: of all plans, unless told
+    otherwise.
     """
 
     def __init__(
-        self, problem: Problem, budget: Budget, scheduler: str, order: Ints | None = None
+        self,
+        problem: Problem,
+        budget: Budget,
+        scheduler: str,
+        order: Ints | None = None,
     ) -> None:
-        self.problem, self.budget, self.scheduler, self.order = problem, budget, scheduler, order
+        self.problem = problem
+        self.budget = budget
+        self.scheduler = scheduler
+        self.order = order
         self.best, self.best_order = np.empty(0, dtype=np.int64), order
         self.best_s, self.evaluations = np.inf, 0
         self.history: list[tuple[int, float, float]] = []
@@ -103,32 +116,43 @@ class Search:
     def evaluate(self, units: Ints, order: Ints | None = None) -> Floats:
         """Makespans of plans, shape (plans, units) -> (plans,); the best is kept.
 
-        Plans beyond the budget of evaluations are not evaluated: their makespans are infinite.
+        Plans beyond the budget of evaluations are not evaluated: their makespans are
+        infinite.
         """
         most = self.budget.evaluations
         counted = units if most is None else units[: max(0, most - self.evaluations)]
         order = self.order if order is None else order
         answer = np.full(len(units), np.inf)
-        answer[: len(counted)] = makespans(self.problem, counted[:, self.problem.graph.unit], order)
+        answer[: len(counted)] = makespans(
+            self.problem, counted[:, self.problem.graph.unit], order
+        )
         for place, makespan_s in enumerate(answer[: len(counted)].tolist()):
             if makespan_s < self.best_s or not self.history:
                 self.best, self.best_s = units[place].copy(), makespan_s
                 self.best_order = order
-                self.history.append((self.evaluations + place + 1, self.seconds, makespan_s))
+                self.history.append(
+                    (self.evaluations + place + 1, self.seconds, makespan_s)
+                )
         self.evaluations += len(counted)
         return answer
 
     def found(self) -> Solution:
         """The answer of the search."""
         plan = Plan(self.best[self.problem.graph.unit], self.best_order, self.scheduler)
-        return Solution(plan, self.best_s, self.evaluations, self.seconds, tuple(self.history))
+        return Solution(
+            plan, self.best_s, self.evaluations, self.seconds, tuple(self.history)
+        )
 
 
 def random_units(problem: Problem, plans: int, generator: Generator) -> Ints:
-    """Random plans, shape (plans, units): each unit on one of the GPUs that have the memory,
-    all equally likely.
+    """Random plans, shape (plans, units): each unit on one of the GPUs that have the
+    memory, all equally likely.
     """
     fits = problem.fits
     if fits.all():
-        return generator.integers(0, problem.platform.gpus, (plans, problem.graph.units))
-    return np.asarray(np.where(fits, generator.random((plans, *fits.shape)), -1.0).argmax(axis=2))
+        return generator.integers(
+            0, problem.platform.gpus, (plans, problem.graph.units)
+        )
+    return np.asarray(
+        np.where(fits, generator.random((plans, *fits.shape)), -1.0).argmax(axis=2)
+    )

@@ -22,22 +22,33 @@ from cgrsp_simpy.model.policy import PlaceError, Wake
 
 
 class View(view.View):
-    """What a policy sees at a decision, read only; its `queue` are the nodes that are ready.
+    """What a policy sees at a decision, read only; its `queue` are the nodes that are
+    ready.
 
-    There is room on a GPU for one node at a time, as far as the memory goes. A policy answers with
-    pairs (node, place), and if it likes with a `Wake`.
+    There is room on a GPU for one node at a time, as far as the memory goes. A policy
+    answers with pairs (node, place), and if it likes with a `Wake`.
     """
 
-    __slots__ = ("_at", "_free_mb", "_may", "_nodes", "_problem", "_unit_mb", "_waiting")
+    __slots__ = (
+        "_at",
+        "_free_mb",
+        "_may",
+        "_nodes",
+        "_problem",
+        "_unit_mb",
+        "_waiting",
+    )
 
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
         self._problem: Problem = run.plan.problem
         self._nodes, self._waiting = self._problem.graph.jobs, run.waiting
-        self._at: dict[int, int] = {}  # the number of the GPU of each unit that is on one
+        # the number of the GPU of each unit that is on one
+        self._at: dict[int, int] = {}
         self._may: dict[int, int] = {}  # by node, as of `_reached`
         graph = self._problem.graph
-        self._unit_mb = np.bincount(graph.unit, graph.resident_mb)  # what a unit has for good
+        # what a unit has for good
+        self._unit_mb = np.bincount(graph.unit, graph.resident_mb)
         self._free_mb = self._problem.platform.memory_mb.astype(float)
 
     def node(self, number: int) -> Node | None:
@@ -47,8 +58,8 @@ class View(view.View):
         return node if node in self._waiting else None
 
     def rooms(self, node: Node) -> list[Place]:
-        """The GPUs to which a node may go now: with room, with memory for its unit, and where that
-        is, if some of it has run.
+        """The GPUs to which a node may go now: with room, with memory for its unit, and
+        where that is, if some of it has run.
         """
         run, need_mb, may = self._run, self._need_mb(node), self._may.get(node.id)
         if may is None:
@@ -56,11 +67,15 @@ class View(view.View):
         may &= run.mask
         if (at := self._at.get(node.unit)) is not None:
             may &= 1 << at
-        return [gpu for gpu in Places(run.declared, may) if need_mb <= self._free_mb[gpu.index]]
+        return [
+            gpu
+            for gpu in Places(run.declared, may)
+            if need_mb <= self._free_mb[gpu.index]
+        ]
 
     def _need_mb(self, node: Node) -> float:
-        """Memory that the start of a node takes: its own, what it holds for later nodes, and, with
-        the first of a unit, what that has for good.
+        """Memory that the start of a node takes: its own, what it holds for later
+        nodes, and, with the first of a unit, what that has for good.
         """
         unit_mb = 0.0 if node.unit in self._at else self._unit_mb.item(node.unit)
         added_mb = self._problem.graph.lasting_mb.item(0, node.id)
@@ -71,31 +86,36 @@ class View(view.View):
         return self._problem.time_s.item(node.id, gpu.index)
 
     def data(self, node: Node) -> tuple[tuple[Place, float], ...]:
-        """Of each predecessor of a node, the GPU on which it ran and the gigabytes that it
-        sends.
+        """Of each predecessor of a node, the GPU on which it ran and the gigabytes that
+        it sends.
         """
         return tuple([(self.places[at], data_gb) for at, data_gb in self._sent(node)])
 
     def _sent(self, node: Node) -> list[tuple[int, float]]:
         graph, at = self._problem.graph, self._at
         incoming = graph.incoming[node.id]
-        return [(at[graph.unit.item(each)], graph.data_gb.item(edge)) for each, edge in incoming]
+        return [
+            (at[graph.unit.item(each)], graph.data_gb.item(edge))
+            for each, edge in incoming
+        ]
 
     def data_s(self, node: Node, gpu: Place) -> float:
-        """How long the data of a node are on their way to a GPU, seconds; infinite where they
-        cannot get there; if no other transfer is before them on a link.
+        """How long the data of a node are on their way to a GPU, seconds; infinite
+        where they cannot get there; if no other transfer is before them on a link.
         """
         at, data_gb = np.array(self._sent(node)).reshape(-1, 2).T
         moved_s = self._problem.transfer_s(data_gb, at.astype(int), gpu.index)
         return float(moved_s.max(initial=0.0))
 
     def _reached(self, node: Node) -> int:
-        """Bit n is set if the nth GPU has memory for the unit of a node, and its data can get
-        there.
+        """Bit n is set if the nth GPU has memory for the unit of a node, and its data
+        can get there.
         """
         problem = self._problem
         sources = np.array([at for at, data_gb in self._sent(node) if data_gb], int)
-        may = problem.fits[node.unit] & np.isfinite(problem.s_per_gb[sources]).all(axis=0)
+        may = problem.fits[node.unit] & np.isfinite(problem.s_per_gb[sources]).all(
+            axis=0
+        )
         return int.from_bytes(np.packbits(may, bitorder="little").tobytes(), "little")
 
     # ---- what the engine asks and tells ----
@@ -134,8 +154,8 @@ OwnPolicy = Callable[[View], Answer | None]
 class InTurn:
     """A plan as a policy: on each GPU the next node once it is ready.
 
-    Raises InputError for a plan that the problem does not allow, or that needs a missing
-    connection.
+    Raises InputError for a plan that the problem does not allow, or that needs a
+    missing connection.
     """
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
@@ -146,8 +166,8 @@ class InTurn:
             np.isinf(problem.transfer_s(graph.data_gb, *ends.T)),
             lambda edge: (
                 f"node {names[edges[edge, 0]]} on GPU {ends[edge, 0]} sends data to"
-                f" {names[edges[edge, 1]]} on GPU {ends[edge, 1]}, between which there is no"
-                " bandwidth"
+                f" {names[edges[edge, 1]]} on GPU {ends[edge, 1]}, between which there"
+                " is no bandwidth"
             ),
         )
         order = graph.order if plan.order is None else plan.order
@@ -163,7 +183,9 @@ class InTurn:
                 yield node, gpu
 
     def _gpus(self, view: View) -> Iterable[Place]:
-        """The GPUs that are free, or those of the nodes that are ready: whichever are fewer."""
+        """The GPUs that are free, or those of the nodes that are ready: whichever are
+        fewer.
+        """
         if len(view.free) <= len(view.queue):
             return view.free
         own = sorted({self._gpu[node.id] for node in view.queue})

@@ -1,4 +1,6 @@
-"""Advice: what to do, what it saves a day and how sure that is; then today, and what was tried."""
+"""Advice: what to do, what it saves a day and how sure that is; then today, and what
+was tried.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,15 @@ from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, many, plain_mean
 
 POLICIES = ("fifo", "spt", "edf", "cadr", "triage")
-FIGURES = (COST, "bills_usd", "inconvenience_usd", *PARTS, "miss_pct", "wait_min", "tardiness_min")
+FIGURES = (
+    COST,
+    "bills_usd",
+    "inconvenience_usd",
+    *PARTS,
+    "miss_pct",
+    "wait_min",
+    "tardiness_min",
+)
 WORSE = {  # figures that can get worse
     "miss_pct": "misses, %",
     "wait_min": "wait, min",
@@ -54,7 +64,17 @@ WORSE = {  # figures that can get worse
     "rent_usd": "rent, USD",
     "slots_usd": "slots, USD",
 }
-HEAD = ["change", "policy", "slots", "types", COST, "saved_usd", "miss_pct", "wait_min", "seeds"]
+HEAD = [
+    "change",
+    "policy",
+    "slots",
+    "types",
+    COST,
+    "saved_usd",
+    "miss_pct",
+    "wait_min",
+    "seeds",
+]
 WORTH = 0.001  # share of today's cost below which a saving is not advised
 SEARCHED = 60  # runs of a policy, roughly
 WEEK = 7  # days: of fewer, nothing is said of others
@@ -65,8 +85,9 @@ body { max-width: 60rem } figure { margin: 1.2rem 0; break-inside: avoid }
 figure img { width: 100%; max-width: 42rem } td { padding: .25rem .5rem }
 @page { size: A4; margin: 16mm }
 @media print {
-  body { font-size: 9.5pt; line-height: 1.3; margin: 0; padding: 0 } h1 { font-size: 14pt }
-  figure img { width: auto; max-width: 100%; max-height: 105mm } .wide { overflow: visible }
+  body { font-size: 9.5pt; line-height: 1.3; margin: 0; padding: 0 }
+  h1 { font-size: 14pt } .wide { overflow: visible }
+  figure img { width: auto; max-width: 100%; max-height: 105mm }
   table { font-size: 6.5pt } td, th { padding: .3mm .6mm; white-space: normal }
 }
 """
@@ -87,30 +108,33 @@ def advise(
     load: float = 1.0,
     out: str | Path | None = None,
 ) -> Advice:
-    """Search policies, numbers of slots and their types for the least cost of a day, or for a
-    target or budget, and compare what is found with what is now on seeds of their own.
+    """Search policies, numbers of slots and their types for the least cost of a day, or
+    for a target or budget, and compare what is found with what is now on seeds of their
+    own.
 
     Parameters
     ----------
     scenario : Scenario
         What is now.
     policies : sequence of str or Policy
-        The first is the one in use; it is also tried with loose jobs later, where an hour is
-        scarcer than another.
+        The first is the one in use; it is also tried with loose jobs later, where an
+        hour is scarcer than another.
     seeds : iterable of int
-        On which today and what is advised are compared; the search uses those after the greatest.
+        On which today and what is advised are compared; the search uses those after the
+        greatest.
     executor : Executor or int, optional
         As of `compare`.
     prices : Prices, optional
-        Of a missed deadline, a late minute, a waiting minute and a slot kept; `triage` weighs by
-        them, too, unless it has parameters of its own.
+        Of a missed deadline, a late minute, a waiting minute and a slot kept; `triage`
+        weighs by them, too, unless it has parameters of its own.
     spot : Spot, optional
         What spot instances are; None tries none.
     target : str, optional
-        What is to be reached with the least change, such as "miss<=1%,wait<=30": figures of a
-        summary without their units.
+        What is to be reached with the least change, such as "miss<=1%,wait<=30":
+        figures of a summary without their units.
     budget_usd : float, optional
-        What rent and slots may cost a day; misses, lateness and waits are then to cost least.
+        What rent and slots may cost a day; misses, lateness and waits are then to cost
+        least.
     load : float
         How many times as many jobs come an hour, > 0.
     out : str or Path, optional
@@ -161,7 +185,9 @@ def advise(
 
 def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
     """The figures that a target names, and what each may be at most."""
-    known = {UNITS.sub("", name): name for name, own in scenario.metrics.items() if own.unit}
+    known = {
+        UNITS.sub("", name): name for name, own in scenario.metrics.items() if own.unit
+    }
     limits = {}
     for part in target.split(",") if target is not None else ():
         name, _, most = part.partition("<=")
@@ -224,39 +250,50 @@ class Advice(Results):
 
     @cached_property
     def advised(self) -> Option:
-        """What was found if it is shown to pay, or is to keep limits; else what is now."""
+        """What was found if it is shown to pay, or is to keep limits; else what is
+        now.
+        """
         return self.best if self.search.limits or self.pays(self.best) else self.now
 
     def pays(self, option: Option) -> bool:
-        """Whether it is shown to cost less, by at least WORTH, and for days like a log's, too."""
+        """Whether it is shown to cost less, by at least WORTH, and for days like a
+        log's, too.
+        """
         saved, days = self.saved(option), self.for_days(option)
         worth = saved.mean >= WORTH * self.mean(self.now).mean
         return worth and saved.low > 0 and (days is None or days.low > 0)
 
     @property
     def whole_days(self) -> int:
-        """Parts of about a day that the days of a log are taken in; 0 where jobs are drawn."""
+        """Parts of about a day that the days of a log are taken in; 0 where jobs are
+        drawn.
+        """
         logged = isinstance(self.trials.scenario.workload, LoggedWorkload)
         return round(self.trials.days) if logged else 0
 
     @property
     def block_days(self) -> int:
-        """Days that are drawn together, as many as the cube root of all; 0 below a week."""
+        """Days that are drawn together, as many as the cube root of all; 0 below a
+        week.
+        """
         return ceil(self.whole_days ** (1 / 3)) if self.whole_days >= WEEK else 0
 
     def for_days(self, option: Option) -> Mean | None:
-        """What an option saves of the cost of a day, for days like those of the log: they are drawn
-        again in blocks, each with its mean over the seeds; None where jobs are drawn, and below a
-        week.
+        """What an option saves of the cost of a day, for days like those of the log:
+        they are drawn again in blocks, each with its mean over the seeds; None where
+        jobs are drawn, and below a week.
         """
         if not self.block_days:
             return None
-        return block_bootstrap_mean(self.daily(self.now) - self.daily(option), self.block_days)
+        return block_bootstrap_mean(
+            self.daily(self.now) - self.daily(option), self.block_days
+        )
 
     @cache  # noqa: B019 - as long as the advice
     def daily(self, option: Option) -> np.ndarray:
-        """The cost of each day of a log, of the jobs that were submitted on it, the mean over the
-        seeds: simulated again, for the jobs; where jobs are drawn, the cost of a day by seed. USD.
+        """The cost of each day of a log, of the jobs that were submitted on it, the
+        mean over the seeds: simulated again, for the jobs; where jobs are drawn, the
+        cost of a day by seed. USD.
         """
         trials, days = self.trials, self.whole_days
         if days < 2:
@@ -266,24 +303,34 @@ class Advice(Results):
             jobs = simulate_for_study(place, trials.policies[option.policy], seed).jobs
             usd = jobs["cost_usd"] + trials.prices.of_jobs(jobs)
             costs.append(_by_part(jobs["submit_s"], usd, days) * (days / trials.days))
-        return np.asarray(sum(costs) / len(costs) + trials.prices.price_slot * option.slots)
+        return np.asarray(
+            sum(costs) / len(costs) + trials.prices.price_slot * option.slots
+        )
 
     @cached_property
     def hours(self) -> list[Row]:
         """Today by the hour, on the first seed, from the first submission to the last.
 
-        hour: of the day. load: what the jobs of the hour hold the slots for, provisioning included,
-        over what the slots have. usd: what its jobs cost beside rent and slots.
+        hour: of the day. load: what the jobs of the hour hold the slots for,
+        provisioning included, over what the slots have. usd: what its jobs cost beside
+        rent and slots.
         """
         scenario = self.trials.scenario
-        run = simulate_for_study(scenario, self.trials.policies[self.now.policy], self.seeds[0])
+        run = simulate_for_study(
+            scenario, self.trials.policies[self.now.policy], self.seeds[0]
+        )
         jobs = run.jobs
         away_s = jobs["away_s"] if "away_s" in scenario.terms.columns else 0.0
         held_s = (jobs["finish_s"] - jobs["dispatch_s"] - away_s) * jobs["gpus"]
         span_s = max(HOUR_S, float(np.ptp(jobs["submit_s"])))
         hours = round(span_s / HOUR_S)
-        columns = held_s * hours / span_s / len(run.held_s), self.trials.prices.of_jobs(jobs)
-        found = [_by_part(jobs["submit_s"], each, hours, span_s).tolist() for each in columns]
+        columns = (
+            held_s * hours / span_s / len(run.held_s),
+            self.trials.prices.of_jobs(jobs),
+        )
+        found = [
+            _by_part(jobs["submit_s"], each, hours, span_s).tolist() for each in columns
+        ]
         begin_h = scenario.market.clock.start_h + float(jobs["submit_s"].min()) / HOUR_S
         return [
             {"hour": (begin_h + number) % 24, "load": load, "usd": usd}
@@ -299,7 +346,10 @@ class Advice(Results):
 
     def _what(self) -> str:
         other = f" {self.best}, the cheapest found, is not shown to cost less."
-        return f"What to do: {self.told(self.advised)}.{other * (self.best != self.advised)}"
+        return (
+            "What to do:"
+            f" {self.told(self.advised)}.{other * (self.best != self.advised)}"
+        )
 
     def told(self, option: Option) -> str:
         """What an option changes, as something to do."""
@@ -308,12 +358,19 @@ class Advice(Results):
         types = {"all": f"all slots of type {gpu}", "spot": f"{gpu} as spot instances"}
         types |= {"free": "free choice of the types", "fixed": "fixed types"}
         after, before = (
-            Counter(gpu.name for gpu in self.trials.fleet(each).slots) for each in (option, now)
+            Counter(gpu.name for gpu in self.trials.fleet(each).slots)
+            for each in (option, now)
         )
-        more = ", ".join(f"{number} {name}" for name, number in (after - before).items())
-        fewer = ", ".join(f"{number} {name}" for name, number in (before - after).items())
+        more = ", ".join(
+            f"{number} {name}" for name, number in (after - before).items()
+        )
+        fewer = ", ".join(
+            f"{number} {name}" for name, number in (before - after).items()
+        )
         own = "types" not in changed and option.types != FREE
-        which = f" (+ {more})" * bool(own and more) + f" (- {fewer})" * bool(own and fewer)
+        which = f" (+ {more})" * bool(own and more) + f" (- {fewer})" * bool(
+            own and fewer
+        )
         policy = f"{option.policy} in place of {now.policy}"
         if option.policy == f"{now.policy}-later":
             policy = f"loose jobs after the scarce hours, with {now.policy} as today"
@@ -332,7 +389,11 @@ class Advice(Results):
             for name, group in (("bills", BILLS), ("inconvenience", INCONVENIENCE))
         ]
         parts, today = "); ".join(told), f"{self.mean(self.now).mean:.2f}"
-        saved = f"{_spread(self.saved(self.best))} USD of today's {today}" if sign else "nothing"
+        saved = (
+            f"{_spread(self.saved(self.best))} USD of today's {today}"
+            if sign
+            else "nothing"
+        )
         what = "it saves" if self.best == self.advised else f"{self.best} would save"
         return f"What {what} a day: {saved}: {parts})."
 
@@ -340,16 +401,30 @@ class Advice(Results):
         saved, common = self.saved(self.best), self.trials.scenario.common
         logged = isinstance(self.trials.scenario.workload, (LoggedWorkload, JobList))
         each = "run" if self.trials.days > 1 else "day"
-        luck = "of stock and delays on these jobs alone" if logged else "drawn by the same law"
+        luck = (
+            "of stock and delays on these jobs alone"
+            if logged
+            else "drawn by the same law"
+        )
         over = f"{many(len(self.seeds), 'seed' if logged else each)} {luck}"
         over += f" (n = {many(saved.n, common)})" if common else ""
         if saved.n < LEAST_SEEDS:
-            told = f"{many(saved.n, common or 'seed')}: no interval (at least {LEAST_SEEDS})"
+            told = (
+                f"{many(saved.n, common or 'seed')}: no interval (at least"
+                f" {LEAST_SEEDS})"
+            )
         elif self.best == self.now:
-            told = f"none of {many(len(self.tried) - 1, 'other')} was better in the search"
+            told = (
+                f"none of {many(len(self.tried) - 1, 'other')} was better in the search"
+            )
         else:
-            sure = "" if saved.low > 0 or saved.high < 0 else "; these seeds do not decide"
-            told = f"{saved.low:.2f} to {saved.high:.2f} USD, the 95 % interval over {over} that"
+            sure = (
+                "" if saved.low > 0 or saved.high < 0 else "; these seeds do not decide"
+            )
+            told = (
+                f"{saved.low:.2f} to {saved.high:.2f} USD, the 95 % interval over"
+                f" {over} that"
+            )
             told += f" the search did not use, p = {saved.p:.1g}{sure}"
         if self.whole_days and self.best != self.now:
             days = self.for_days(self.best)
@@ -359,7 +434,8 @@ class Advice(Results):
                 if days is None
                 else (
                     f"; for days like these {days.low:.2f} to {days.high:.2f} USD"
-                    f" ({self.whole_days} days, drawn again in blocks of {self.block_days})"
+                    f" ({self.whole_days} days, drawn again in blocks of"
+                    f" {self.block_days})"
                 )
             )
         return "".join([f"How sure: {told}.", *map(self._kept, self.search.limits)])
@@ -369,7 +445,9 @@ class Advice(Results):
         most, found = self.search.limits[figure], self.mean(self.best, figure)
         shown = self.search.reached(self.best, figure, self.seeds) <= most
         verdict = "met" if shown else "met in the mean, not shown"
-        verdict = verdict if found.mean <= most else "not met by anything that was tried"
+        verdict = (
+            verdict if found.mean <= most else "not met by anything that was tried"
+        )
         return f" {figure} <= {most:g}: {verdict}, {_spread(found)}."
 
     # ---- the rest ----
@@ -377,45 +455,62 @@ class Advice(Results):
     @property
     def rest(self) -> list[str]:
         """Today, the first step, a bad day, and what gets worse."""
-        return [*filter(None, (self._today(), self._first(), self._bad(), self._worse()))]
+        return [
+            *filter(None, (self._today(), self._first(), self._bad(), self._worse()))
+        ]
 
     def _today(self) -> str:
-        miss, wait = (_spread(self.mean(self.now, name)) for name in ("miss_pct", "wait_min"))
-        loads, usd = ([float(row[name]) for row in self.hours] for name in ("load", "usd"))
+        miss, wait = (
+            _spread(self.mean(self.now, name)) for name in ("miss_pct", "wait_min")
+        )
+        loads, usd = (
+            [float(row[name]) for row in self.hours] for name in ("load", "usd")
+        )
         load, above = summed(loads) / len(loads), sum(each > 1 for each in loads)
         top = self.hours[int(np.argmax(usd))]
         at = f"{int(top['hour'])}:{int(60 * (top['hour'] % 1)):02}"
-        stable = f"Stable, above what they can do in {above} of {many(len(loads), 'hour')}."
+        stable = (
+            f"Stable, above what they can do in {above} of {many(len(loads), 'hour')}."
+        )
         over = (
-            "Overloaded: the queue grows as long as such jobs come, so that the cost of a day"
-            " depends on how long it is watched."
+            "Overloaded: the queue grows as long as such jobs come, so that the cost of"
+            " a day depends on how long it is watched."
         )
         return (
-            f"Today, {self.now}: {miss} % of the deadlines are missed, the mean wait is {wait} min."
-            f" While jobs come they bring {load:.2f} times the work that the slots can do,"
-            f" provisioning included, at most {max(loads):.2f} times in an hour."
-            f" {over if load > 1 else stable} The jobs of the hour from {at} bring"
-            f" {100 * top['usd'] / (summed(usd) or 1):.0f} % of the inconvenience (first seed)."
+            f"Today, {self.now}: {miss} % of the deadlines are missed, the mean wait is"
+            f" {wait} min. While jobs come they bring {load:.2f} times the work that"
+            f" the slots can do, provisioning included, at most {max(loads):.2f} times"
+            f" in an hour. {over if load > 1 else stable} The jobs of the hour from"
+            f" {at} bring {100 * top['usd'] / (summed(usd) or 1):.0f} % of the"
+            " inconvenience (first seed)."
         )
 
     def _first(self) -> str:
         if self.first in (None, self.best):
             return ""
-        told = f"First step, the smallest change of one thing that pays: {self.told(self.first)};"
+        told = (
+            "First step, the smallest change of one thing that pays:"
+            f" {self.told(self.first)};"
+        )
         unsure = "" if self.pays(self.first) else ", not shown on these seeds"
         return f"{told} it saves {_spread(self.saved(self.first))} USD a day{unsure}."
 
     def _bad(self) -> str:
         costs = {
-            name: self.daily(each) for name, each in (("today", self.now), ("then", self.best))
+            name: self.daily(each)
+            for name, each in (("today", self.now), ("then", self.best))
         }
         logged, number = self.whole_days, len(costs["today"])
         noun = "run" if logged == 1 or self.trials.days > 1 > logged else "day"
         few = number < BAD_DAYS
         worst = (
-            f"{max(x) if few else np.quantile(x, BAD):.2f} {name}" for name, x in costs.items()
+            f"{max(x) if few else np.quantile(x, BAD):.2f} {name}"
+            for name, x in costs.items()
         )
-        told = f"the worst of {many(number, noun)} (no 95th percentile of fewer than {BAD_DAYS})"
+        told = (
+            f"the worst of {many(number, noun)} (no 95th percentile of fewer than"
+            f" {BAD_DAYS})"
+        )
         told = told if few else f"the 95th percentile of {number} {noun}s"
         return f"A bad day, {told}, USD: {', '.join(worst)}."
 
@@ -439,19 +534,33 @@ class Advice(Results):
         """What an option changes, in a word or three."""
         later = option == self.now._replace(policy=f"{self.now.policy}-later")
         changed = ", ".join(self.search.changed(option)) or "today"
-        return "spot" if option.types.startswith("spot ") else "start later" if later else changed
+        return (
+            "spot"
+            if option.types.startswith("spot ")
+            else "start later"
+            if later
+            else changed
+        )
 
     @cached_property
     def rows(self) -> list[Row]:
-        """An option a row, means with half widths of their 95 % intervals: those compared, on their
-        own seeds; then all that the search tried, each on as many of its seeds as it got.
+        """An option a row, means with half widths of their 95 % intervals: those
+        compared, on their own seeds; then all that the search tried, each on as many of
+        its seeds as it got.
         """
         own = [(each, self.seeds) for each in self.compared]
         searched = set(self.search.seeds)
-        own += [(each, sorted(searched & self.trials.figures[each].keys())) for each in self.tried]
+        own += [
+            (each, sorted(searched & self.trials.figures[each].keys()))
+            for each in self.tried
+        ]
         found = []
         for option, seeds in own:
-            row: Row = {"change": self.kind(option), **option._asdict(), "seeds": len(seeds)}
+            row: Row = {
+                "change": self.kind(option),
+                **option._asdict(),
+                "seeds": len(seeds),
+            }
             row["compared"] = seeds is self.seeds
             values = {name: self.trials.mean(option, name, seeds) for name in FIGURES}
             values["saved_usd"] = self.trials.change(self.now, option, COST, seeds)
@@ -462,8 +571,8 @@ class Advice(Results):
 
     @cached_property
     def shown(self) -> list[Row]:
-        """Of the rows those compared, and of each other kind of change the best of those that the
-        search followed furthest.
+        """Of the rows those compared, and of each other kind of change the best of
+        those that the search followed furthest.
         """
         best = {row["change"]: row for row in self.rows if row["compared"]}
         for row in sorted(self.rows, key=lambda row: (-row["seeds"], row[COST])):
@@ -483,25 +592,30 @@ class Advice(Results):
         ]
         of, days, spot = self.trials.prices, self.trials.days, self.trials.spot
         note = (
-            f"Prices, times the weight of a job: {of.price_miss:g} USD a missed deadline,"
-            f" {of.price_late:g} a minute late, {of.price_wait:g} a minute waiting;"
-            f" {of.price_slot:g} a slot kept a day; the rent is the market's. A run counts as"
-            f" {days:.3g} day{'s' * (days > 1)}. Behind ± is half of a 95 % interval."
+            f"Prices, times the weight of a job: {of.price_miss:g} USD a missed"
+            f" deadline, {of.price_late:g} a minute late, {of.price_wait:g} a minute"
+            f" waiting; {of.price_slot:g} a slot kept a day; the rent is the market's."
+            f" A run counts as {days:.3g} day{'s' * (days > 1)}. Behind ± is half of a"
+            " 95 % interval."
         )
         if spot:
             note += (
-                f" Spot instances cost {spot.share:g} of a type's price and are taken back at"
-                f" {spot.per_h:g} an hour."
+                f" Spot instances cost {spot.share:g} of a type's price and are taken"
+                f" back at {spot.per_h:g} an hour."
             )
         title = (
-            f"Compared, and the best tried of each other kind ({many(len(self.tried), 'option')})"
+            "Compared, and the best tried of each other kind"
+            f" ({many(len(self.tried), 'option')})"
         )
         return [Table(title, [HEAD, *cells], note)]
 
     @property
     def title(self) -> str:
         """What is advised on."""
-        return f"{self.trials.scenario.name}, {many(self.now.slots, 'slot')}: what to change?"
+        return (
+            f"{self.trials.scenario.name}, {many(self.now.slots, 'slot')}: what to"
+            " change?"
+        )
 
     @property
     def _held(self) -> str:
@@ -531,15 +645,22 @@ class Advice(Results):
         return self.html()
 
     def html(self, pictures: str = "") -> str:
-        """Everything as HTML elements. pictures: elements between the text and the table."""
-        tables = "".join(f'<div class="wide">{table.html()}</div>' for table in self.tables)
-        told = "".join(map(paragraph, self.lines))
-        return f"<h1>{html_text(self.title)}</h1>{told}{bullets(self.rest)}{pictures}{tables}"
+        """Everything as HTML elements. pictures: elements between the text and the
+        table.
+        """
+        tables = "".join(
+            f'<div class="wide">{table.html()}</div>' for table in self.tables
+        )
+        head = f"<h1>{html_text(self.title)}</h1>"
+        text = "".join(map(paragraph, self.lines))
+        return f"{head}{text}{bullets(self.rest)}{pictures}{tables}"
 
 
-def _by_part(submit_s: np.ndarray, values: np.ndarray, parts: int, span_s: float = 0) -> np.ndarray:
-    """The sums of values by equal parts of the time from the first submission to the last, or of
-    a longer span.
+def _by_part(
+    submit_s: np.ndarray, values: np.ndarray, parts: int, span_s: float = 0
+) -> np.ndarray:
+    """The sums of values by equal parts of the time from the first submission to the
+    last, or of a longer span.
     """
     since_s = submit_s - submit_s.min()
     part = since_s / (max(span_s, since_s.max()) or 1.0) * parts
@@ -553,7 +674,9 @@ def _spread(value: Mean, sign: str = "") -> str:
 
 
 def _half(row: Row, name: str, sign: str = "") -> str:
-    """A figure of a row and half of its interval; both told as 0 only where they are."""
+    """A figure of a row and half of its interval; both told as 0 only where they
+    are.
+    """
     value, half = row[name], row[f"{name}_half"] or 0.0
     form = digits(min(filter(None, (abs(value), half)), default=0.0))
     return f"{value:{sign}z{form}}" + f" ± {half:{form}}" * (half > 0)

@@ -1,52 +1,58 @@
-"""What no policy can do better than: a linear program over expectations, for arrivals that
-are known (ours).
+"""What no policy can do better than: a linear program over expectations, for arrivals
+that are known (ours).
 
-Let the jobs of a seed be known: when they come, of what complexity, due when. When a policy
-dispatches a job it does not know the job's own draws. So whatever it does, job j has some chance
-x_j(t, g) of being dispatched at time t on type g, and given that, its provisioning delay D and
-execution S follow their laws (thesis Eq. 3.1, 3.2, 3.12). With L = D + S,
+Let the jobs of a seed be known: when they come, of what complexity, due when. When a
+policy dispatches a job it does not know the job's own draws. So whatever it does, job j
+has some chance x_j(t, g) of being dispatched at time t on type g, and given that, its
+provisioning delay D and execution S follow their laws (thesis Eq. 3.1, 3.2, 3.12). With
+L = D + S,
 
-    for each job                   the sum of x_j(t, g) over g and t, from its submission on, is 1
-    for each type g and instant s  the sum of x_j(t, g) P(L > s - t) over j and t <= s is at most
-                                   the number of slots of g
+    for each job                   the sum of x_j(t, g) over g and t, from its
+                                   submission on, is 1
+    for each type g and instant s  the sum of x_j(t, g) P(L > s - t) over j and
+                                   t <= s is at most the number of slots of g
 
-and mean wait, misses, tardiness and rent are linear in x. The least value over all such x is below
-the expectation of every policy, even of one that knows the arrivals to come. Where types may be
-chosen, slots are counted over all types at once.
+and mean wait, misses, tardiness and rent are linear in x. The least value over all such
+x is below the expectation of every policy, even of one that knows the arrivals to come.
+Where types may be chosen, slots are counted over all types at once.
 
-No bound is lost to discrete time, by duality: for any prices p_g(s) >= 0 of a slot held at time s,
+No bound is lost to discrete time, by duality: for any prices p_g(s) >= 0 of a slot held
+at time s,
 
-    sum over j of the least over t, g of [cost_j(t, g) + integral of p_g(s) P(L > s - t)]
+    sum over j of the least over t, g of
+        [cost_j(t, g) + integral of p_g(s) P(L > s - t)]
     - sum over g of slots of g x integral of p_g(s)
 
-is below that least value. Prices that are linear between knots a bin apart come from the program
-with jobs in groups (columns are generated from the least terms above); the bound is then taken of
-the jobs as they are. Poor prices make it lower, not false. What is paid at each step is found in
-`decide.dispatches`.
+is below that least value. Prices that are linear between knots a bin apart come from
+the program with jobs in groups (columns are generated from the least terms above); the
+bound is then taken of the jobs as they are. Poor prices make it lower, not false. What
+is paid at each step is found in `decide.dispatches`.
 
-Slots that are whole, taken one by one, make it no tighter: whatever x meets the capacities can be
-followed on each slot. Whenever the slot is free at t, let it take job j with chance x_j(t, g) over
-(slots of g x the chance that it is free). By induction over t the latter is 1 - the sum over j and
-s < t of x_j(s, g) P(L > t - s) / slots of g, and the constraint at t says that the chances of all j
-add up to at most 1. What is lost between this bound and the best policy lies in "once each" on
-every luck, not only on average, and in several slots at once. Few jobs on one or two slots are not
-left to it: `decide.recursion` has each of them once on every luck.
+Slots that are whole, taken one by one, make it no tighter: whatever x meets the
+capacities can be followed on each slot. Whenever the slot is free at t, let it take job
+j with chance x_j(t, g) over (slots of g x the chance that it is free). By induction
+over t the latter is 1 - the sum over j and s < t of x_j(s, g) P(L > t - s) / slots of
+g, and the constraint at t says that the chances of all j add up to at most 1. What is
+lost between this bound and the best policy lies in "once each" on every luck, not only
+on average, and in several slots at once. Few jobs on one or two slots are not left to
+it: `decide.recursion` has each of them once on every luck.
 
-Measured times have no law. There the bound is of policies that may know every job's time, and the
-expectation is over stock and delays alone.
+Measured times have no law. There the bound is of policies that may know every job's
+time, and the expectation is over stock and delays alone.
 
-Stock that lasts, or is replayed, takes the path that the seed draws, and the bound is of policies
-that know it: all others do no better. Given the path, delays are independent again, and all above
-holds with the statuses of the path in place of their chances. Of terms of renting: where instances
-are kept warm or refused, a delay is taken to be 0 (a warm one has none, a refused job holds no
-slot), and what is billed beside execution is left out. Where they are taken back, or jobs
-suspended, a job may hold its slot in parts, and nothing is known.
+Stock that lasts, or is replayed, takes the path that the seed draws, and the bound is
+of policies that know it: all others do no better. Given the path, delays are
+independent again, and all above holds with the statuses of the path in place of their
+chances. Of terms of renting: where instances are kept warm or refused, a delay is taken
+to be 0 (a warm one has none, a refused job holds no slot), and what is billed beside
+execution is left out. Where they are taken back, or jobs suspended, a job may hold its
+slot in parts, and nothing is known.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, NamedTuple
 
@@ -65,18 +71,30 @@ from cgrsp_simpy.rental.stock import DAY_S
 
 BIN_S = 600.0
 GROUPS_PER_BIN = 2
-# rounds of column generation at most; columns a group that are kept from one to the next
+# rounds of column generation at most; columns a group that are kept from one to the
+# next
 ROUNDS, KEPT = 40, 20
-# the generation ends when prices give this little less than the program: share of it, and of a job
-# that waits a minute, is missed and a minute late
+# the generation ends when prices give this little less than the program: share of it,
+# and of a job that waits a minute, is missed and a minute late
 GAP_SHARE, GAP = 0.002, 0.06
 NEGLIGIBLE_S = 1e-4  # of a step that is held
 LEAST = 1e-9  # minutes, per cent or USD a day: less is rounding
 MOST_CELLS = 2e8  # steps times shapes of prices: 1.6 GB
-BILLED = {"billed_from", "minimum_s", "increment_s", "budget_usd_per_day"}  # beside execution
-# What the proofs are of, by field of a scenario, its terms, its market and its hourly stock.
+# beside execution
+BILLED = {"billed_from", "minimum_s", "increment_s", "budget_usd_per_day"}
+# What the proofs are of, by field of a scenario, its terms, its market and its hourly
+# stock.
 PROVED: dict[str, set[str]] = {
-    "scenario": {"name", "workload", "slots", "gpus", "free_types", "market", "service", "terms"},
+    "scenario": {
+        "name",
+        "workload",
+        "slots",
+        "gpus",
+        "free_types",
+        "market",
+        "service",
+        "terms",
+    },
     "terms": {"retry_s", "warm_s"} | BILLED,
     "market": {
         *("clock", "delay_s", "high_cap", "medium_factor", "medium_cap", "stock"),
@@ -87,7 +105,9 @@ PROVED: dict[str, set[str]] = {
 
 
 class Weights(NamedTuple):
-    """What a minute of mean wait, a per cent of misses and a minute of mean tardiness count."""
+    """What a minute of mean wait, a per cent of misses and a minute of mean tardiness
+    count.
+    """
 
     wait: float = 0.0
     miss: float = 0.0
@@ -105,17 +125,18 @@ OBJECTIVES = {
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound on the expectation, over the draws, of an objective under any policy, for a
-    seed's arrivals.
+    """A lower bound on the expectation, over the draws, of an objective under any
+    policy, for a seed's arrivals.
 
     Attributes
     ----------
     value : float, optional
-        The bound: minutes, per cent, their sum or USD a day, by the objective. None: no bound
-        is known but 0.
+        The bound: minutes, per cent, their sum or USD a day, by the objective. None: no
+        bound is known but 0.
     program : float, optional
-        Value of the program with jobs in groups, itself no bound; it lies above by what is lost to
-        groups, steps and the rounds that were left out. None: by the recursion.
+        Value of the program with jobs in groups, itself no bound; it lies above by what
+        is lost to groups, steps and the rounds that were left out. None: by the
+        recursion.
     step_s : float
         Seconds between knots of the prices, or of a step of the recursion.
     """
@@ -125,13 +146,16 @@ class Bound:
     step_s: float
 
 
-def check_proved(scenario: Scenario, what: str = "bound", but: Collection[str] = ()) -> None:
-    """Refuse a scenario of which no bound is known: one in which a part that the proof does not
-    know of (jobs that are suspended, instances that are taken back) is not left at its default.
+def check_proved(
+    scenario: Scenario, what: str = "bound", but: Collection[str] = ()
+) -> None:
+    """Refuse a scenario of which no bound is known: one in which a part that the proof
+    does not know of (jobs that are suspended, instances that are taken back) is not
+    left at its default.
 
-    what: of which else none is known, such as "optimum". but: parts (scenario, terms, market,
-    hourly stock) of which it knows no other than the default. Raises InputError for such a part, by
-    its name, and for what is no such scenario.
+    what: of which else none is known, such as "optimum". but: parts (scenario, terms,
+    market, hourly stock) of which it knows no other than the default. Raises InputError
+    for such a part, by its name, and for what is no such scenario.
     """
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     market = scenario.market
@@ -183,27 +207,29 @@ def lower_bound(
     objective: str | Weights | Prices = "mix",
     bin_s: float | None = None,
 ) -> Bound:
-    """A lower bound on an objective under any policy, in expectation over the draws, for the
-    arrivals of a seed, and its path of the stock where that lasts.
+    """A lower bound on an objective under any policy, in expectation over the draws,
+    for the arrivals of a seed, and its path of the stock where that lasts.
 
-    By a linear program (ours), which the module's docstring describes; of few jobs on one or two
-    slots by a recursion (`decide.recursion`).
+    By a linear program (ours), which the module's docstring describes; of few jobs on
+    one or two slots by a recursion (`decide.recursion`).
 
     Parameters
     ----------
     scenario : Scenario
-        Jobs of one GPU each. Of a log the bound is of the measured times, even for a policy that
-        knows them; the draws are those of stock and delay.
+        Jobs of one GPU each. Of a log the bound is of the measured times, even for a
+        policy that knows them; the draws are those of stock and delay.
     seed : int
         Of the arrivals and of stock that lasts, >= 0.
     objective : str, Weights or Prices
-        "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum; or own weights of these,
-        >= 0. "cost": USD a day, as `advise` has it, rent among them, by its default prices, or
-        those given; a job's weight multiplies those of its wait, miss and lateness.
+        "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum; or own weights
+        of these, >= 0. "cost": USD a day, as `advise` has it, rent among them, by its
+        default prices, or those given; a job's weight multiplies those of its wait,
+        miss and lateness.
     bin_s : float, optional
-        Seconds between knots of the prices, from 1 to a day's. Narrower ones give greater bounds
-        and take longer: on a hectic day 20, 10 and 5 minutes take some 5, 15 and 70 seconds.
-        None: the recursion where there are few jobs and slots, else BIN_S.
+        Seconds between knots of the prices, from 1 to a day's. Narrower ones give
+        greater bounds and take longer: on a hectic day 20, 10 and 5 minutes take some
+        5, 15 and 70 seconds. None: the recursion where there are few jobs and slots,
+        else BIN_S.
 
     Returns
     -------
@@ -213,8 +239,9 @@ def lower_bound(
     Raises
     ------
     InputError
-        For another objective, a seed or bin that is not allowed, jobs of several GPUs, a log of
-        many days, narrow bins over a long time, and terms of which no bound is known.
+        For another objective, a seed or bin that is not allowed, jobs of several GPUs,
+        a log of many days, narrow bins over a long time, and terms of which no bound is
+        known.
     SolverError
         If the linear program's solver fails.
     """
@@ -232,7 +259,9 @@ def lower_bound(
     else:
         step_s = BIN_S if bin_s is None else float(bin_s)
         width = math.ceil(step_s / STEP_S)
-        own = _Program(Dispatches(scenario, seed, drawn, units, step_s / width, width), width)
+        own = _Program(
+            Dispatches(scenario, seed, drawn, units, step_s / width, width), width
+        )
         price, program = own.solve()
         value, program = own.bound(price), program + units.beside
     return Bound(value + units.beside if value > LEAST else None, program, step_s)
@@ -254,12 +283,15 @@ class _Program:
         self.basis = self._basis()
         slot_s = self.basis.sum(axis=0) * own.step_s
         self.room_s = np.concatenate([slots * slot_s for slots in own.slots])
-        # columns: what they cost, of which group, and what they use of each shape of price
+        # columns: what they cost, of which group, and what they use of each shape of
+        # price
         self.cost, self.row = np.empty(0), np.empty(0, int)
         self.used = scipy.sparse.csr_array((0, len(self.room_s)))
 
     def _grouped(self, span_s: float) -> list[Group]:
-        """Jobs that come within a span, and are due within one where deadlines count."""
+        """Jobs that come within a span, and are due within one where deadlines
+        count.
+        """
         due_counts = self.own.units.miss or self.own.units.late
 
         def spans(job: Group) -> tuple[float, float, int]:
@@ -277,12 +309,13 @@ class _Program:
         ]
 
     def _basis(self) -> np.ndarray:
-        """What prices are sums of: hats over the knots, cut in two at changes of the clock, and
-        where the first job comes if a bin or more is over by then; shape (steps, shapes).
+        """What prices are sums of: hats over the knots, cut in two at changes of the
+        clock, and where the first job comes if a bin or more is over by then; shape
+        (steps, shapes).
 
-        At either side of a change stands a block as long as a slot is held at least: what is held
-        across a change for the worse was dispatched before it, so that prices jump there. Before
-        the first job nothing is held.
+        At either side of a change stands a block as long as a slot is held at least:
+        what is held across a change for the worse was dispatched before it, so that
+        prices jump there. Before the first job nothing is held.
         """
         own, end = self.own, self.own.end
         first = int(own.jobs[0].submit_s // own.step_s)
@@ -293,10 +326,14 @@ class _Program:
         shapes = []
         for before, knot, after in zip([0, *knots], knots, [*knots[1:], end]):
             up = np.where(
-                (before < middle) & (middle < knot), (middle - before) / max(knot - before, 1), 0.0
+                (before < middle) & (middle < knot),
+                (middle - before) / max(knot - before, 1),
+                0.0,
             )
             down = np.where(
-                (knot < middle) & (middle < after), (after - middle) / max(after - knot, 1), 0.0
+                (knot < middle) & (middle < after),
+                (after - middle) / max(after - knot, 1),
+                0.0,
             )
             shapes += [up, down] if knot in cuts else [up + down]
         for change in own.changes:
@@ -309,8 +346,8 @@ class _Program:
     # ---- columns ----
 
     def _add(self, wanted: Columns) -> None:
-        """Add columns: what they cost, their groups, and by shape of each pool's price the seconds
-        held, weighted by it.
+        """Add columns: what they cost, their groups, and by shape of each pool's price
+        the seconds held, weighted by it.
         """
         own, shapes, size = self.own, self.basis.shape[1], len(self.room_s)
         cost, row, used = [self.cost], [self.row], [self.used]
@@ -322,21 +359,29 @@ class _Program:
             padded = np.vstack([self.basis, np.zeros((len(held_s), shapes))])
             made = np.zeros((len(distinct), size))
             of = slice(own.pool[g] * shapes, (own.pool[g] + 1) * shapes)
-            made[:, of] = [held_s @ padded[step : step + len(held_s)] for step in distinct.tolist()]
+            made[:, of] = [
+                held_s @ padded[step : step + len(held_s)] for step in distinct.tolist()
+            ]
             used.append(scipy.sparse.csr_array(made)[place])
             row.append(groups)
-            cost += [own.at(self.groups[r], g, v, np.array([step])) for r, step in pairs]
+            cost += [
+                own.at(self.groups[r], g, v, np.array([step])) for r, step in pairs
+            ]
         self.cost, self.row = np.concatenate(cost), np.concatenate(row)
         self.used = scipy.sparse.csr_array(scipy.sparse.vstack(used))
 
     def _start(self) -> None:
-        """The first columns: dispatches at each bin, and after the horizon, which takes no slot."""
+        """The first columns: dispatches at each bin, and after the horizon, which takes
+        no slot.
+        """
         own, wanted = self.own, Columns()
         bins = [*range(0, own.end, self.width), own.end]
         for r, group in enumerate(self.groups):
             for step in bins:
                 if step * own.step_s >= group.submit_s:
-                    for g, v in enumerate(own.law[np.searchsorted(own.steps, step)].tolist()):
+                    for g, v in enumerate(
+                        own.law[np.searchsorted(own.steps, step)].tolist()
+                    ):
                         wanted.setdefault((group.c, g, v), []).append((r, step))
         self._add(wanted)
 
@@ -366,21 +411,22 @@ class _Program:
     def _solved(
         self, once: scipy.sparse.csr_array, jobs: list[int]
     ) -> scipy.optimize.OptimizeResult:
-        def solve(presolve: bool) -> scipy.optimize.OptimizeResult:
-            found: scipy.optimize.OptimizeResult = scipy.optimize.linprog(  # type: ignore[call-overload]
-                self.cost, self.used.T, self.room_s, once, jobs, options={"presolve": presolve}
-            )
-            return found
-
-        found = tried_twice(solve)
-        if found.status != SOLVED:
+        linprog: Callable[..., scipy.optimize.OptimizeResult] = scipy.optimize.linprog
+        program = self.cost, self.used.T, self.room_s, once, jobs
+        solution = tried_twice(
+            lambda presolve: linprog(*program, options={"presolve": presolve})
+        )
+        if solution.status != SOLVED:
             raise SolverError(
-                f"no lower bound: the solver failed, with presolve and without: {found.message}"
+                "no lower bound: the solver failed, with presolve and without:"
+                f" {solution.message}"
             )
-        return found
+        return solution
 
     def _answers(self, price: np.ndarray) -> tuple[float, Columns]:
-        """What groups add up to at prices, and the columns of their best answers on each type."""
+        """What groups add up to at prices, and the columns of their best answers on
+        each type.
+        """
         own, wanted = self.own, Columns()
         least, value = own.least(self._by_step(price)), -float(price @ self.room_s)
         for r, group in enumerate(self.groups):
@@ -393,11 +439,17 @@ class _Program:
         return value, wanted
 
     def _drop(self, found: scipy.optimize.OptimizeResult, price: np.ndarray) -> None:
-        """Keep what is used, what needs no slot, and the columns that are nearest to being used."""
+        """Keep what is used, what needs no slot, and the columns that are nearest to
+        being used.
+        """
         reduced = self.cost + self.used @ price - found.eqlin.marginals[self.row]
         most = np.sort(reduced)[: KEPT * len(self.groups)][-1]
-        keep = np.flatnonzero((found.x > 0) | (reduced <= most) | (np.diff(self.used.indptr) == 0))
-        self.cost, self.row, self.used = self.cost[keep], self.row[keep], self.used[keep]
+        keep = np.flatnonzero(
+            (found.x > 0) | (reduced <= most) | (np.diff(self.used.indptr) == 0)
+        )
+        self.cost = self.cost[keep]
+        self.row = self.row[keep]
+        self.used = self.used[keep]
 
     # ---- the bound at prices ----
 

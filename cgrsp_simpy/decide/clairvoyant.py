@@ -1,16 +1,16 @@
 """The best schedule of a small instance for one who knows every draw: what not knowing
 costs (ours).
 
-With the draws known, a job's delay on a type changes only where the multiplier of the clock does,
-or stock that persists.
-Between two such instants an earlier dispatch is an earlier start, and nothing gained by waiting; so
-a job starts earliest if it is dispatched as soon as it is there and the slot is free, or at a later
-change from which its delay is shorter. An earlier start is never worse, for the job or
-for those after it. So an order of jobs on a slot has one best schedule, and no time is discretised.
+With the draws known, a job's delay on a type changes only where the multiplier of the
+clock does, or stock that persists. Between two such instants an earlier dispatch is an
+earlier start, and nothing gained by waiting; so a job starts earliest if it is
+dispatched as soon as it is there and the slot is free, or at a later change from which
+its delay is shorter. An earlier start is never worse, for the job or for those after
+it. So an order of jobs on a slot has one best schedule, and no time is discretised.
 
-For each set of jobs on a slot of each type, all orders are searched at once: of two orders of the
-same jobs, one that ends later and costs more is dropped (dynamic programming over sets of jobs).
-Then the jobs are divided among the slots.
+For each set of jobs on a slot of each type, all orders are searched at once: of two
+orders of the same jobs, one that ends later and costs more is dropped (dynamic
+programming over sets of jobs). Then the jobs are divided among the slots.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Optimum:
 
 
 class _Order(NamedTuple):
-    """Jobs on a slot, one after the other: what they cost, when the last one ends, what happens to
-    it, and those before it.
+    """Jobs on a slot, one after the other: what they cost, when the last one ends, what
+    happens to it, and those before it.
     """
 
     cost: float
@@ -87,8 +87,8 @@ class _Step(NamedTuple):
 
 
 Table = list[list[_Order]]
-"""By set of jobs, as a bit mask: its orders of which none costs no more and ends no later than
-another, cheapest first.
+"""By set of jobs, as a bit mask: its orders of which none costs no more and ends no
+later than another, cheapest first.
 """
 
 Division = list[tuple[float, tuple[_Order, ...]]]
@@ -100,22 +100,30 @@ the order on each.
 def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimum:
     """The least value of an objective with all arrivals and draws of a seed known.
 
-    By a search over sets of jobs (ours), which the module's docstring describes. The schedule may
-    keep a slot for a job that is still to come.
+    By a search over sets of jobs (ours), which the module's docstring describes. The
+    schedule may keep a slot for a job that is still to come.
 
-    scenario: at most MOST_JOBS jobs, of one GPU each. seed: of the draws, >= 0. objective: "wait"
-    (min), "miss" (%), "tardiness" (min), or "mix", their sum. Result: the value and a schedule that
-    reaches it. Raises InputError for an unknown objective, a seed that is not allowed, more than
-    MOST_JOBS jobs, a job of several GPUs, or other terms of renting than the thesis's.
+    scenario: at most MOST_JOBS jobs, of one GPU each. seed: of the draws, >= 0.
+    objective: "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum. Result:
+    the value and a schedule that reaches it. Raises InputError for an unknown
+    objective, a seed that is not allowed, more than MOST_JOBS jobs, a job of several
+    GPUs, or other terms of renting than the thesis's.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
     check_proved(scenario, "optimum", but=("terms",))
     number = scenario.workload.jobs
-    require(number <= MOST_JOBS, "jobs", number, f"at most {MOST_JOBS} for an exact optimum")
+    require(
+        number <= MOST_JOBS, "jobs", number, f"at most {MOST_JOBS} for an exact optimum"
+    )
     jobs = list(scenario.workload.generate(seed, scenario.service))
     widest = max((job for job, _ in jobs), key=lambda job: job.gpus)
-    require(widest.gpus == 1, f"gpus of job {widest.id}", widest.gpus, "1 for an exact optimum")
+    require(
+        widest.gpus == 1,
+        f"gpus of job {widest.id}",
+        widest.gpus,
+        "1 for an exact optimum",
+    )
     weights, stock = OBJECTIVES[objective], Stock(scenario.market, seed)
     tables: dict[tuple[GpuType, ...], Table] = {}
     division: Division = [(inf if mask else 0.0, ()) for mask in range(2**number)]
@@ -124,7 +132,9 @@ def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimu
         if choices not in tables:
             tables[choices] = _table(stock, jobs, choices, weights)
         division = _divided(
-            division, tables[choices], only_all=len(division[0][1]) == len(scenario.slots) - 1
+            division,
+            tables[choices],
+            only_all=len(division[0][1]) == len(scenario.slots) - 1,
         )
     return _optimum(scenario, division[-1][1], weights)
 
@@ -133,7 +143,9 @@ def _divided(division: Division, table: Table, only_all: bool) -> Division:
     """With one slot more; for the last slot the set of all jobs is enough."""
     best: Division = [(inf, ())] * len(division)
     for mask in [len(division) - 1] if only_all else range(len(division)):
-        own = min(_subsets(mask), key=lambda own: division[mask ^ own][0] + table[own][0].cost)
+        own = min(
+            _subsets(mask), key=lambda own: division[mask ^ own][0] + table[own][0].cost
+        )
         cost, orders = division[mask ^ own]
         best[mask] = (cost + table[own][0].cost, (*orders, table[own][0]))
     return best
@@ -149,7 +161,10 @@ def _subsets(mask: int) -> Iterator[int]:
 
 
 def _table(
-    stock: Stock, jobs: Sequence[tuple[Job, Draws]], choices: Sequence[GpuType], weights: Weights
+    stock: Stock,
+    jobs: Sequence[tuple[Job, Draws]],
+    choices: Sequence[GpuType],
+    weights: Weights,
 ) -> Table:
     """The best orders of every set of jobs on a slot that can be provisioned as the
     types of `choices`.
@@ -183,7 +198,9 @@ def _followed(
     return _Order(order.cost + cost, end_s, step, order)
 
 
-def _earliest(stock: Stock, ready_s: float, job: Job, draws: Draws, gpu: GpuType) -> _Step:
+def _earliest(
+    stock: Stock, ready_s: float, job: Job, draws: Draws, gpu: GpuType
+) -> _Step:
     """The dispatch of earliest start: now, or at a change of the stock that comes
     before this start.
     """
@@ -217,14 +234,20 @@ def _optimum(scenario: Scenario, orders: Sequence[_Order], weights: Weights) -> 
             records.append(_record(order.last, slot, names))
             order = order.before
     records.sort()
-    columns = {name: np.array(column) for name, column in zip(JobRecord._fields, zip(*records))}
+    columns = {
+        name: np.array(column) for name, column in zip(JobRecord._fields, zip(*records))
+    }
     totals = Totals()
     totals.add(columns)
     found = figures(totals, len(records), 1.0)
     wait_min, miss_pct, tardiness_min = (
         found[name] for name in ("wait_min", "miss_pct", "tardiness_min")
     )
-    value = weights.wait * wait_min + weights.miss * miss_pct + weights.tardiness * tardiness_min
+    value = (
+        weights.wait * wait_min
+        + weights.miss * miss_pct
+        + weights.tardiness * tardiness_min
+    )
     return Optimum(value, wait_min, miss_pct, tardiness_min, tuple(records))
 
 
@@ -233,5 +256,12 @@ def _record(step: _Step, slot: int, names: Sequence[str]) -> JobRecord:
     times = (step.dispatch_s, step.start_s, step.start_s + step.service_s)
     gpu = names.index(step.gpu.name)
     return JobRecord(
-        *step.job, *times, slot, gpu, int(step.status), step.delay_s, step.service_s, cost_usd
+        *step.job,
+        *times,
+        slot,
+        gpu,
+        int(step.status),
+        step.delay_s,
+        step.service_s,
+        cost_usd,
     )

@@ -1,15 +1,16 @@
 """What dispatches of the jobs of a seed cost and hold, step by step.
 
-Time is cut into steps, of each something that no time of it is below: a job may use the whole step
-in which it comes; misses and tardiness are of the step's beginning, with the deadline put off to a
-whole step; wait and price are the lesser of both ends, less a margin. For the price of a dispatch
-at t is the sum over steps' edges b of (p before b - p after b) K(b - t), where K(u) = E min(L, u)
-is concave in u >= 0: where prices fall, its least is at an end; where they rise by r, it dips below
-both by at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t the step's beginning and h its length.
-After the horizon prices are 0, and a job is taken to meet the law of the stock that suits it best.
-L is cut off where S would be longer with a chance of 1 in 1000 only, which lowers P(L > u).
-Measured times are rounded down to levels (`occupation`), which lowers it, too. Where the law of the
-stock changes within a step, both count.
+Time is cut into steps, of each something that no time of it is below: a job may use the
+whole step in which it comes; misses and tardiness are of the step's beginning, with the
+deadline put off to a whole step; wait and price are the lesser of both ends, less a
+margin. For the price of a dispatch at t is the sum over steps' edges b of (p before b -
+p after b) K(b - t), where K(u) = E min(L, u) is concave in u >= 0: where prices fall,
+its least is at an end; where they rise by r, it dips below both by at most r h / 4 (P(L
+> b - t - h) - P(L > b - t)), t the step's beginning and h its length. After the horizon
+prices are 0, and a job is taken to meet the law of the stock that suits it best. L is
+cut off where S would be longer with a chance of 1 in 1000 only, which lowers P(L > u).
+Measured times are rounded down to levels (`occupation`), which lowers it, too. Where
+the law of the stock changes within a step, both count.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ from cgrsp_simpy.rental.stock import DAY_S, Stock
 STEP_S = 10.0
 MOST_STEPS = 30_000  # of a horizon, three and a half days of STEP_S
 AFTER_S = 1e-6  # by when a change of the clock has come, whatever its rounding
-KNOWN = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # chances of a status that is known
+# chances of a status that is known
+KNOWN = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 class Units(NamedTuple):
-    """What a second of a job's wait, its miss, a second of its tardiness and a USD of its rent
-    count; whether by its weight, but for rent; and what counts beside jobs.
+    """What a second of a job's wait, its miss, a second of its tardiness and a USD of
+    its rent count; whether by its weight, but for rent; and what counts beside jobs.
     """
 
     wait: float
@@ -47,7 +49,9 @@ class Units(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Jobs of one level that come, and are due, at about the same time; means in seconds."""
+    """Jobs of one level that come, and are due, at about the same time; means in
+    seconds.
+    """
 
     submit_s: float
     deadline_s: float
@@ -56,12 +60,14 @@ class Group(NamedTuple):
 
 
 class Dispatches:
-    """Dispatches on a grid of steps, up to step `end`. A step of several laws of the stock is there
-    as often: the step stands in `steps`, and by type an index of the chances in `law`. Step `end`
-    stands for all times from then on: any law may hold, and no slot is taken.
+    """Dispatches on a grid of steps, up to step `end`. A step of several laws of the
+    stock is there as often: the step stands in `steps`, and by type an index of the
+    chances in `law`. Step `end` stands for all times from then on: any law may hold,
+    and no slot is taken.
 
-    jobs: of one each. slots: numbers of slots, by pool; pool: from which pool a type takes its
-    slot. changes: steps in which the chances of the stock change by the clock.
+    jobs: of one each. slots: numbers of slots, by pool; pool: from which pool a type
+    takes its slot. changes: steps in which the chances of the stock change by the
+    clock.
     """
 
     def __init__(
@@ -78,13 +84,23 @@ class Dispatches:
         self.units, self.step_s = units, step_s
         gpus = scenario.types
         self.pool = [0] * len(gpus) if scenario.free_types else list(range(len(gpus)))
-        sizes = [len(scenario.slots)] if scenario.free_types else map(scenario.slots.count, gpus)
+        sizes = (
+            [len(scenario.slots)]
+            if scenario.free_types
+            else map(scenario.slots.count, gpus)
+        )
         self.slots = np.array(list(sizes), float)
         self.levels, levels = levels_of(scenario, drawn, units.weighed)
-        self.jobs = [Group(job.submit_s, job.deadline_s, c) for (job, _), c in zip(drawn, levels)]
+        self.jobs = [
+            Group(job.submit_s, job.deadline_s, c) for (job, _), c in zip(drawn, levels)
+        ]
         longest_s, most_s = longest_execution_s(gpus, self.levels), MOST_STEPS * STEP_S
-        last_s, allowed = self.jobs[-1].submit_s, f"at most {most_s / 3600:.0f} h for a bound"
-        for name, value_s in (("last submission", last_s), ("longest execution", longest_s)):
+        last_s = self.jobs[-1].submit_s
+        allowed = f"at most {most_s / 3600:.0f} h for a bound"
+        for name, value_s in (
+            ("last submission", last_s),
+            ("longest execution", longest_s),
+        ):
             require(value_s <= most_s, name, f"{value_s / 3600:.1f} h", allowed)
         replayed = {series.gpu for series in market.series}
         lasting = {
@@ -98,9 +114,13 @@ class Dispatches:
                 return KNOWN[stock.status(gpu, at_s, 0.0)]
             return market.probabilities(gpu, at_s)
 
-        hours_s = [3600 * (hour - market.clock.start_h) % DAY_S for hour in market.change_hours]
+        hours_s = [
+            3600 * (hour - market.clock.start_h) % DAY_S for hour in market.change_hours
+        ]
         met = [
-            KNOWN if gpu in lasting else [chances(gpu, at_s + AFTER_S) for at_s in hours_s]
+            KNOWN
+            if gpu in lasting
+            else [chances(gpu, at_s + AFTER_S) for at_s in hours_s]
             for gpu in gpus
         ]
         kinds = list(dict.fromkeys(each for own in met for each in own))
@@ -140,53 +160,68 @@ class Dispatches:
         )
 
     def _bins(self, bin_s: float, law: Callable[[float], tuple[int, ...]]) -> int:
-        """The bins by which half the fleet, never idle while jobs wait, would have served all; not
-        much beyond all arrivals and twice MOST_STEPS.
+        """The bins by which half the fleet, never idle while jobs wait, would have
+        served all; not much beyond all arrivals and twice MOST_STEPS.
         """
         laws, types = self.laws, list(range(len(self.pool)))
         shares = np.bincount([job.c for job in self.jobs]) / len(self.jobs)
-        arrived = np.bincount([int(job.submit_s // bin_s) for job in self.jobs]).tolist()
+        arrived = np.bincount(
+            [int(job.submit_s // bin_s) for job in self.jobs]
+        ).tolist()
         left, bins = 0.0, 0
         most = 2 * MOST_STEPS * STEP_S / bin_s
         while bins < len(arrived) or (left > 0 and bins < most):
             held_s = shares @ laws.mean_s[:, types, law(bins * bin_s + AFTER_S)]
-            least_s = [held_s[np.array(self.pool) == pool].min() for pool in range(len(self.slots))]
+            least_s = [
+                held_s[np.array(self.pool) == pool].min()
+                for pool in range(len(self.slots))
+            ]
             served = bin_s * float(np.sum(self.slots / least_s)) / 2
             left = max(0.0, left + sum(arrived[bins : bins + 1]) - served)
             bins += 1
         return bins
 
     def at(self, job: Group, g: int, v: int, steps: np.ndarray) -> np.ndarray:
-        """What dispatches at the beginnings of steps cost, without prices; shape (steps,)."""
+        """What dispatches at the beginnings of steps cost, without prices; shape
+        (steps,).
+        """
         laws, units, c = self.laws, self.units, job.c
         slack = math.ceil(job.deadline_s / self.step_s) - steps
         wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + laws.delay_s[v]
         missed, late_s = laws.miss(c, g, v, slack), laws.late_s(c, g, v, slack)
         own = units.wait * wait_s + units.miss * missed + units.late * late_s
-        return np.asarray(self.levels[c].weight * own + units.rent * laws.rent_usd[c, g])
+        return np.asarray(
+            self.levels[c].weight * own + units.rent * laws.rent_usd[c, g]
+        )
 
     def least(self, price: np.ndarray) -> np.ndarray:
-        """Wait from time 0 on, rent and price of a dispatch within a step, at least; shape (levels,
-        steps by laws, types). price: per slot-second, by pool and step before `end`.
+        """Wait from time 0 on, rent and price of a dispatch within a step, at least;
+        shape (levels, steps by laws, types). price: per slot-second, by pool and step
+        before `end`.
         """
         laws, units = self.laws, self.units
         least = np.empty((len(self.levels), *self.law.shape))
         start_s = np.arange(self.end + 2) * self.step_s
         for c, g in np.ndindex(laws.rent_usd.shape):
             own = np.concatenate([price[self.pool[g]], np.zeros(laws.last + 1)])
-            rise, weight = np.maximum(0.0, np.diff(own, append=0.0)), self.levels[c].weight
+            rise = np.maximum(0.0, np.diff(own, append=0.0))
+            weight = self.levels[c].weight
             for v in set(self.law[:, g].tolist()):
                 paid = np.convolve(own, np.diff(laws.held_s[c, g, v])[::-1], "valid")
                 paid += units.wait * weight * (start_s + laws.delay_s[v])
                 lost = np.convolve(rise, -np.diff(laws.beyond[c, g, v])[::-1], "valid")
-                lesser = np.minimum(paid[:-1], paid[1:]) - self.step_s / 4 * lost[: self.end + 1]
+                lesser = (
+                    np.minimum(paid[:-1], paid[1:])
+                    - self.step_s / 4 * lost[: self.end + 1]
+                )
                 there = self.law[:, g] == v
-                least[c, there, g] = (lesser + units.rent * laws.rent_usd[c, g])[self.steps[there]]
+                cost = lesser + units.rent * laws.rent_usd[c, g]
+                least[c, there, g] = cost[self.steps[there]]
         return least
 
     def costs(self, least: np.ndarray, job: Group) -> tuple[int, np.ndarray]:
-        """Where in `steps` a job can be dispatched first, and what it costs from there on, at
-        least; shape (steps by laws, types).
+        """Where in `steps` a job can be dispatched first, and what it costs from there
+        on, at least; shape (steps by laws, types).
         """
         laws, units, weight = self.laws, self.units, self.levels[job.c].weight
         first = int(np.searchsorted(self.steps, int(job.submit_s // self.step_s)))

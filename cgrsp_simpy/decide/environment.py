@@ -1,5 +1,5 @@
-"""Dispatching as an environment of Gymnasium: a step is one dispatch, or a hold, and the reward is
-what it cost.
+"""Dispatching as an environment of Gymnasium: a step is one dispatch, or a hold, and
+the reward is what it cost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from cgrsp_simpy.rental.view import SlotView, View
 
 LOOK_S = 60.0  # after which a hold is asked about again
 MOST_HELD = 1440  # holds in a row, a day of looks; then a hold is not allowed
-MOST_H, MOST_JOBS = 48.0, 10_000.0  # of an observation; what is beyond is shown as these
+# of an observation; what is beyond is shown as these
+MOST_H, MOST_JOBS = 48.0, 10_000.0
 
 Seen = np.ndarray[Any, Any]
 Told = dict[str, Any]
@@ -31,7 +32,9 @@ Look = Callable[[View], float | None]
 
 
 def earliest_due(view: View, jobs: Sequence[Job]) -> Job:
-    """Of the jobs of a class the one that is due first, among those that can be in time."""
+    """Of the jobs of a class the one that is due first, among those that can be in
+    time.
+    """
     fastest_s = view.fastest_s()[jobs[0].complexity - 1]
     able = [job for job in jobs if job.deadline_s >= view.now_s + fastest_s]
     return min(able or jobs, key=lambda job: (job.deadline_s, job.id))
@@ -48,19 +51,20 @@ def gym_env(
     pick: Pick = earliest_due,
     look: Look = in_a_minute,
 ) -> Any:
-    """An environment of Gymnasium: its agent is asked where a policy is. Needs the extra rl.
+    """An environment of Gymnasium: its agent is asked where a policy is. Needs the
+    extra rl.
 
-    An action n sends a job of class n // types to an idle slot of type n % types; the last one
-    holds. A class is a deadline class and a complexity, in that order. What is allowed stands in
-    `info["action_mask"]`; what is not, is taken for a hold. A decision goes on, in the same
-    instant, until it is held or nothing is left to send.
+    An action n sends a job of class n // types to an idle slot of type n % types; the
+    last one holds. A class is a deadline class and a complexity, in that order. What is
+    allowed stands in `info["action_mask"]`; what is not, is taken for a hold. A
+    decision goes on, in the same instant, until it is held or nothing is left to send.
 
-    The observation is flat: by class the number of waiting jobs and the least time to a deadline in
-    hours; by type the number of idle slots and the chances of High, Medium and Low stock (of the
-    law, or by what is seen); the hour of day as sine and cosine; and the hours until a busy slot is
-    expected to end. The reward is minus what the jobs cost that ended since the last step: their
-    rent, misses, lateness and waiting, USD; over a run minus the bill of `Prices`, but for the
-    slots.
+    The observation is flat: by class the number of waiting jobs and the least time to a
+    deadline in hours; by type the number of idle slots and the chances of High, Medium
+    and Low stock (of the law, or by what is seen); the hour of day as sine and cosine;
+    and the hours until a busy slot is expected to end. The reward is minus what the
+    jobs cost that ended since the last step: their rent, misses, lateness and waiting,
+    USD; over a run minus the bill of `Prices`, but for the slots.
 
     Parameters
     ----------
@@ -81,9 +85,12 @@ def gym_env(
     Raises
     ------
     InputError
-        For a scenario of another module, of jobs on several slots, or if gymnasium is missing.
+        For a scenario of another module, of jobs on several slots, or if gymnasium is
+        missing.
     """
-    gymnasium = needed("gymnasium", 'gym_env needs gymnasium: pip install ".[rl]" in a clone')
+    gymnasium = needed(
+        "gymnasium", 'gym_env needs gymnasium: pip install ".[rl]" in a clone'
+    )
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     wide = [gpus for gpus in widths(scenario.workload) if gpus > 1]
     require(not wide, "scenario", scenario.name, "one whose jobs need one slot each")
@@ -97,8 +104,8 @@ def gym_env(
 class Dispatching:
     """What `gym_env` makes an environment of.
 
-    run: the episode's; once it is over, `run.close()` has its records. types: of the actions.
-    classes: a deadline class's index and a complexity each.
+    run: the episode's; once it is over, `run.close()` has its records. types: of the
+    actions. classes: a deadline class's index and a complexity each.
     """
 
     np_random: Any
@@ -110,16 +117,32 @@ class Dispatching:
         self.scenario, self.prices, self.pick, self.look = scenario, prices, pick, look
         load, known = scenario.workload, scenario.known()
         self.types = tuple(known.types)
-        self.classes = list(product(range(len(load.classes)), range(1, len(load.mix) + 1)))
+        self.classes = list(
+            product(range(len(load.classes)), range(1, len(load.mix) + 1))
+        )
         self.hold = len(self.classes) * len(self.types)
         self.action_space = spaces.Discrete(self.hold + 1)
         by_class, by_type = [MOST_JOBS, MOST_H], [len(known.fleet), 1.0, 1.0, 1.0]
-        most = [*by_class * len(self.classes), *by_type * len(self.types), 1.0, 1.0, MOST_H]
-        least = [*[0.0, -MOST_H] * len(self.classes), *[0.0] * 4 * len(self.types), -1.0, -1.0, 0.0]
+        most = [
+            *by_class * len(self.classes),
+            *by_type * len(self.types),
+            1.0,
+            1.0,
+            MOST_H,
+        ]
+        least = [
+            *[0.0, -MOST_H] * len(self.classes),
+            *[0.0] * 4 * len(self.types),
+            -1.0,
+            -1.0,
+            0.0,
+        ]
         self._ends = np.array(least), np.array(most)
         self.observation_space = spaces.Box(*self._ends, dtype=np.float64)
 
-    def reset(self, *, seed: int | None = None, options: Told | None = None) -> tuple[Seen, Told]:
+    def reset(
+        self, *, seed: int | None = None, options: Told | None = None
+    ) -> tuple[Seen, Told]:
         """The first decision of a run."""
         super().reset(seed=seed)  # type: ignore[misc]
 

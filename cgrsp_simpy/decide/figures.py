@@ -1,5 +1,5 @@
-"""Figures of decisions: what a day costs by its parts and by the number of slots; the frontier that
-no policy can be below; and the recorded stock of a market.
+"""Figures of decisions: what a day costs by its parts and by the number of slots; the
+frontier that no policy can be below; and the recorded stock of a market.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ LINES = 5
 
 
 def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
-    """A bar an option: the cost of a day by what it is for, with the interval of the whole."""
+    """A bar an option: the cost of a day by what it is for, with the interval of the
+    whole.
+    """
     ax = canvas.add_subplot()
     places, left = np.arange(len(rows)), np.zeros(len(rows))
     for name, colour in COLOURS.items():
@@ -44,7 +46,10 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
         ax.barh(places, values, 0.7, left, color=colour, edgecolor="0.4", linewidth=0.4)
         left += values
     intervals(ax, left, places, x_half=[row["total_usd_half"] for row in rows])
-    names = [f"{row['change']}: {row['policy']}, {row['slots']}, {row['types']}" for row in rows]
+    names = [
+        f"{row['change']}: {row['policy']}, {row['slots']}, {row['types']}"
+        for row in rows
+    ]
     ax.set_yticks(places, names)
     ax.set(xlabel="cost of a day (USD)", ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
     handles = [
@@ -55,10 +60,12 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
 
 
 def searched(found: Advice) -> list[Row]:
-    """The options that differ in the number of slots alone, of the LINES cheapest policies and
-    types of which the search tried three numbers or more.
+    """The options that differ in the number of slots alone, of the LINES cheapest
+    policies and types of which the search tried three numbers or more.
     """
-    by_slots = sorted(where(found.rows, compared=False), key=lambda row: float(row["slots"]))
+    by_slots = sorted(
+        where(found.rows, compared=False), key=lambda row: float(row["slots"])
+    )
     lines = grouped(by_slots, lambda row: (row["policy"], row["types"]))
     long = [rows for rows in lines.values() if len(rows) > 2]
     long.sort(key=lambda rows: min(float(row["total_usd"]) for row in rows))
@@ -66,14 +73,18 @@ def searched(found: Advice) -> list[Row]:
 
 
 def draw_slots(canvas: Canvas, rows: list[Row]) -> None:
-    """A line for each policy and types: the cost of a day against the number of slots."""
+    """A line for each policy and types: the cost of a day against the number of
+    slots.
+    """
     ax = canvas.add_subplot()
     lines = list(dict.fromkeys((row["policy"], row["types"]) for row in rows))
     handles: list[Line2D] = []
     for (policy, types), look in zip(lines, looks([policy for policy, _ in lines])):
         own = where(rows, policy=policy, types=types)
         points = (numbers(own, name) for name in ("slots", "total_usd"))
-        handles += ax.plot(*points, label=f"{policy}, {types}", linestyle=look.line, **dots(look))
+        handles += ax.plot(
+            *points, label=f"{policy}, {types}", linestyle=look.line, **dots(look)
+        )
     ax.set(xlabel="slots", ylabel="cost of a day (USD)", yscale="log")
     whole_numbers(ax.xaxis)
     legend_above(ax, handles)
@@ -82,8 +93,9 @@ def draw_slots(canvas: Canvas, rows: list[Row]) -> None:
 ADVICE = (
     Figure(
         "advice_cost",
-        "The cost of a day by what it is for: today, what was compared with it, and the best of"
-        " each other kind of change by the seeds of the search; 95 % intervals.",
+        "The cost of a day by what it is for: today, what was compared with it, and the"
+        " best of each other kind of change by the seeds of the search; 95 %"
+        " intervals.",
         (6.3, 3.4),
         rows=lambda found: found.shown,
         draw=draw_bars,
@@ -112,9 +124,10 @@ def policies_and_frontier(
 ) -> Axes:
     """A point a policy, and the least misses at every mean wait.
 
-    rows: with kind, name, wait_min, miss_pct and their half widths. Kind "policy" is a point;
-    "bound", "low" and "high" are corners of the frontier and of its 95 % interval, shortest wait
-    first; one seed has no interval. ax: to draw on. title: above it.
+    rows: with kind, name, wait_min, miss_pct and their half widths. Kind "policy" is a
+    point; "bound", "low" and "high" are corners of the frontier and of its 95 %
+    interval, shortest wait first; one seed has no interval. ax: to draw on. title:
+    above it.
     """
     ax = axes(ax)
     policies = where(rows, kind="policy")
@@ -157,9 +170,13 @@ def _ends(rows: Sequence[Mapping[str, Any]], name: str) -> Iterator[float]:
         yield from (row[name] - half, row[name] + half)
 
 
-def _corners(rows: Sequence[Mapping[str, Any]], kind: str) -> tuple[np.ndarray, np.ndarray]:
+def _corners(
+    rows: Sequence[Mapping[str, Any]], kind: str
+) -> tuple[np.ndarray, np.ndarray]:
     own = where(rows, kind=kind)
-    wait_min, miss_pct = np.array([(row["wait_min"], row["miss_pct"]) for row in own], float).T
+    wait_min, miss_pct = np.array(
+        [(row["wait_min"], row["miss_pct"]) for row in own], float
+    ).T
     return wait_min, miss_pct
 
 
@@ -173,7 +190,9 @@ def _to_the_edges(
 
 
 def frontier(note: str) -> Figure:
-    """The figure of a frontier, of rows as `policies_and_frontier` takes them. note: above it."""
+    """The figure of a frontier, of rows as `policies_and_frontier` takes them. note:
+    above it.
+    """
 
     def draw(canvas: Canvas, rows: list[Row]) -> None:
         policies_and_frontier(rows, canvas.add_subplot(), note)
@@ -188,7 +207,9 @@ FIGURES = {figure.stem: figure for figure in (*ADVICE, frontier(""))}
 def market(stem: str, types: int) -> Figure:
     """The figure of so many types of a market, of `market_rows`."""
     size = (6.3, 0.6 + 2.2 * types)
-    return Figure(stem, "The stock of each type", size, rows=market_rows, draw=draw_market)
+    return Figure(
+        stem, "The stock of each type", size, rows=market_rows, draw=draw_market
+    )
 
 
 LAGS_H = (0.5, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24)
@@ -205,7 +226,9 @@ def market_rows(fits: Sequence[StockFit]) -> list[Row]:
 def _runs(fit: StockFit) -> list[Row]:
     polls, step_h = fit.polls, fit.polls.step_s / 3600
     at_h = polls.time_s / 3600 + polls.snapshots.start_h
-    keyed = zip(polls.status.tolist(), (at_h // 24).astype(int).tolist(), (at_h % 24).tolist())
+    keyed = zip(
+        polls.status.tolist(), (at_h // 24).astype(int).tolist(), (at_h % 24).tolist()
+    )
     return [
         {"type": fit.stock.gpu, "day": day, "from_h": hours[0]}
         | {"to_h": min(24.0, hours[-1] + step_h), "status": status}
@@ -274,4 +297,9 @@ def _draw_lags(ax: Axes, rows: list[Row]) -> None:
     )
     ax.plot(lags, numbers(rows, "law"), color="#D55E00", label="fitted law")
     ax.axhline(0, color="grey", linewidth=0.5)
-    ax.set(xlabel="lag (h)", ylabel="correlation", ylim=(-0.35, 1.05), xticks=range(0, 25, 6))
+    ax.set(
+        xlabel="lag (h)",
+        ylabel="correlation",
+        ylim=(-0.35, 1.05),
+        xticks=range(0, 25, 6),
+    )

@@ -1,13 +1,15 @@
-"""How far policies are from what no policy can do better than, seed by seed; and what wait and
-misses can be had together.
+"""How far policies are from what no policy can do better than, seed by seed; and what
+wait and misses can be had together.
 
-A bound is on an expectation over the draws, given the arrivals of a seed, and the path of stock
-that lasts. It is compared with a policy's mean over many draws of the same, never with one run.
+A bound is on an expectation over the draws, given the arrivals of a seed, and the path
+of stock that lasts. It is compared with a policy's mean over many draws of the same,
+never with one run.
 
-The frontier is a lower bound on every mix of wait and misses at once (ours). For each price w of a
-per cent missed, in minutes of mean wait, the linear program gives b(w): no policy has less of wait
-+ w misses. So for a policy of mean wait x, misses are at least the greatest (b(w) - x) / w over the
-prices. Each b is a mean over the same seeds. Where no bound is known of a seed, 0 stands in a mean.
+The frontier is a lower bound on every mix of wait and misses at once (ours). For each
+price w of a per cent missed, in minutes of mean wait, the linear program gives b(w): no
+policy has less of wait + w misses. So for a policy of mean wait x, misses are at least
+the greatest (b(w) - x) / w over the prices. Each b is a mean over the same seeds. Where
+no bound is known of a seed, 0 stands in a mean.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from cgrsp_simpy.studies.isolation import run_isolated
 from cgrsp_simpy.studies.replicate import check_seeds, engine_for
 
 LUCKS = 20  # draws of a seed's arrivals, which a policy's figures are averaged over
-OBJECTIVES = {"wait_min": "wait", "miss_pct": "miss"}  # figure -> objective of its bound
+# figure -> objective of its bound
+OBJECTIVES = {"wait_min": "wait", "miss_pct": "miss"}
 GAPS = {"wait_min": "wait_gap_min", "miss_pct": "miss_gap_pct"}
 
 
@@ -45,8 +48,12 @@ def lower_bounds(
     executor: Executor | int | None = None,
     bin_s: float | None = None,
 ) -> list[list[Bound]]:
-    """Lower bounds by objective and seed, with a bar of progress; tens of seconds each."""
-    tasks = {(n, seed): (each, seed) for n, each in enumerate(objectives) for seed in seeds}
+    """Lower bounds by objective and seed, with a bar of progress; tens of seconds
+    each.
+    """
+    tasks = {
+        (n, seed): (each, seed) for n, each in enumerate(objectives) for seed in seeds
+    }
     found = as_they_come(partial(_bound, scenario, bin_s), tasks, executor)
     done = dict(progress(found, total=len(tasks), unit=" bounds", delay=0))
     return [[done[number, seed] for seed in seeds] for number in range(len(objectives))]
@@ -59,8 +66,12 @@ def _bound(
     return lower_bound(scenario, seed, objective, bin_s)
 
 
-def over_seeds(scenario: Scenario, seeds: Sequence[int], values: Sequence[float]) -> Mean:
-    """The mean of a value a seed; seeds whose replayed stock begins on one day count as one."""
+def over_seeds(
+    scenario: Scenario, seeds: Sequence[int], values: Sequence[float]
+) -> Mean:
+    """The mean of a value a seed; seeds whose replayed stock begins on one day count as
+    one.
+    """
     clusters = [scenario.in_common(seed) for seed in seeds]
     return mean(cluster_means(values, clusters), in_order=bool(scenario.common))
 
@@ -68,16 +79,20 @@ def over_seeds(scenario: Scenario, seeds: Sequence[int], values: Sequence[float]
 def over_lucks(
     scenario: Scenario, policy: Any, seed: int, lucks: int, engine: str = "simpy"
 ) -> list[dict[str, float]]:
-    """The figures of a policy on the arrivals of a seed, one run for each of so many draws.
+    """The figures of a policy on the arrivals of a seed, one run for each of so many
+    draws.
 
-    The seeds of the draws are drawn of the stream "lucks"; also statuses that a policy sees, and
-    its own random numbers, are of these seeds. Stock that lasts takes the path of the one seed.
+    The seeds of the draws are drawn of the stream "lucks"; also statuses that a policy
+    sees, and its own random numbers, are of these seeds. Stock that lasts takes the
+    path of the one seed.
     """
     check_whole("lucks", lucks, least=1)
     drawn, found = scenario.draw(seed), []
     for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
         path, jobs = seed if scenario.market.persists else own, drawn.redrawn(own)
-        run = run_isolated(scenario, policy, path, drawn=jobs, records=False, engine=engine)
+        run = run_isolated(
+            scenario, policy, path, drawn=jobs, records=False, engine=engine
+        )
         found.append(scenario.figures(scenario.outcome(run)))
     return found
 
@@ -89,8 +104,12 @@ def expected(
     executor: Executor | int | None = None,
     lucks: int = LUCKS,
 ) -> dict[tuple[str, str, int], float]:
-    """The means over draws of wait_min, miss_pct and tardiness_min by policy, figure and seed."""
-    tasks = {(name, seed): (policies[name], seed) for name in policies for seed in seeds}
+    """The means over draws of wait_min, miss_pct and tardiness_min by policy, figure
+    and seed.
+    """
+    tasks = {
+        (name, seed): (policies[name], seed) for name in policies for seed in seeds
+    }
     engine = engine_for("auto", [], scenario.jobs * lucks * len(tasks))
     found = as_they_come(partial(_lucks, scenario, lucks, engine), tasks, executor)
     return {
@@ -107,12 +126,12 @@ def _lucks(
 
 
 def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comparison:
-    """The comparison with two figures more: wait_gap_min and miss_gap_pct, what the mean over
-    LUCKS draws of a seed's arrivals is above the lower bound of that seed; NaN where no bound is
-    known of any seed.
+    """The comparison with two figures more: wait_gap_min and miss_gap_pct, what the
+    mean over LUCKS draws of a seed's arrivals is above the lower bound of that seed;
+    NaN where no bound is known of any seed.
 
-    Gap and bound are of the same arrivals and of expectations, but that a mean over LUCKS draws
-    still has luck: a gap can be below 0 by that.
+    Gap and bound are of the same arrivals and of expectations, but that a mean over
+    LUCKS draws still has luck: a gap can be below 0 by that.
     """
     scenario, told = study.scenario, "one of rented slots: of others no bound is known"
     require(isinstance(scenario, Scenario), "scenario", scenario, told)
@@ -121,7 +140,9 @@ def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comp
     found = lower_bounds(scenario, list(OBJECTIVES.values()), study.seeds, executor)
     for figure, own in zip(OBJECTIVES, found):
         unknown = 0.0 if any(bound.value for bound in own) else nan
-        bounds[figure] = {seed: bound.value or unknown for seed, bound in zip(study.seeds, own)}
+        bounds[figure] = {
+            seed: bound.value or unknown for seed, bound in zip(study.seeds, own)
+        }
     done = [row for row in study.rows if "error" not in row]
     means: dict[tuple[str, str, int], float] = {}
     for policy in dict.fromkeys(row["policy"] for row in done):
@@ -147,9 +168,9 @@ PRICES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, inf)
 class Frontier:
     """Half planes of wait and misses that every policy lies in.
 
-    scenario: of which it is. seeds: of the arrivals. bin_s: seconds between knots of the prices.
-    least: price of a per cent missed, in minutes -> the least wait + price x misses, minutes, one a
-    seed; at price infinity the least misses, per cent.
+    scenario: of which it is. seeds: of the arrivals. bin_s: seconds between knots of
+    the prices. least: price of a per cent missed, in minutes -> the least wait + price
+    x misses, minutes, one a seed; at price infinity the least misses, per cent.
     """
 
     scenario: Scenario
@@ -167,8 +188,9 @@ class Frontier:
 
     @property
     def corners(self) -> dict[str, list[tuple[float, float]]]:
-        """Wait in minutes and misses in per cent at which the bound turns, shortest wait first: of
-        the means, and of the low and the high ends of their 95 % intervals.
+        """Wait in minutes and misses in per cent at which the bound turns, shortest
+        wait first: of the means, and of the low and the high ends of their 95 %
+        intervals.
         """
         means = self.means
         return {
@@ -178,19 +200,23 @@ class Frontier:
         }
 
     def miss_pct(self, wait_min: float) -> float:
-        """The least misses of a policy of such a mean wait, per cent; infinite where no policy
-        waits so little.
+        """The least misses of a policy of such a mean wait, per cent; infinite where no
+        policy waits so little.
         """
         means = {price: own.mean for price, own in self.means.items()}
         if wait_min < means.pop(0.0, 0.0):
             return inf
         most = means.pop(inf, 0.0)
-        return max(most, 0.0, *((value - wait_min) / price for price, value in means.items()))
+        return max(
+            most, 0.0, *((value - wait_min) / price for price, value in means.items())
+        )
 
 
 def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
     """Where two of the lines a wait + b misses = c meet, and no other is above."""
-    lines = [(0, 1, c) if b == inf else (1, b, c) for b, c in least.items()] + [(0, 1, 0)]
+    lines = [(0, 1, c) if b == inf else (1, b, c) for b, c in least.items()] + [
+        (0, 1, 0)
+    ]
     a, b, c = np.array(lines, float).T
     one, other = np.triu_indices(len(lines), 1)
     steep = a[one] * b[other] - a[other] * b[one]
@@ -212,18 +238,23 @@ def frontier(
 ) -> Frontier:
     """The least misses at every mean wait, that no policy can be below.
 
-    scenario: as of `lower_bound`. seeds, executor: as of `compare`. prices: of a per cent missed,
-    in minutes of mean wait, >= 0, each once; infinity for misses alone. bin_s: as of `lower_bound`.
-    Result: from a bound a price and seed, of which each takes seconds to minutes. Raises InputError
-    for what is not allowed, or a scenario that has no bound.
+    scenario: as of `lower_bound`. seeds, executor: as of `compare`. prices: of a per
+    cent missed, in minutes of mean wait, >= 0, each once; infinity for misses alone.
+    bin_s: as of `lower_bound`. Result: from a bound a price and seed, of which each
+    takes seconds to minutes. Raises InputError for what is not allowed, or a scenario
+    that has no bound.
     """
     numbers = entries_of("prices", prices, "a list of numbers")
     for price in numbers:
         if price != inf:
             check_number("price", price, least=0)
-    require(len(numbers) == len(set(numbers)) > 0, "prices", numbers, "several, each once")
+    require(
+        len(numbers) == len(set(numbers)) > 0, "prices", numbers, "several, each once"
+    )
     chosen = check_seeds(seeds)
-    objectives = [Weights(miss=1) if price == inf else Weights(1, price) for price in numbers]
+    objectives = [
+        Weights(miss=1) if price == inf else Weights(1, price) for price in numbers
+    ]
     found = lower_bounds(scenario, objectives, chosen, executor, bin_s)
     values = [[bound.value or 0.0 for bound in own] for own in found]
     return Frontier(scenario, tuple(chosen), bin_s, dict(zip(numbers, values)))

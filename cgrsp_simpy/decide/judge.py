@@ -1,4 +1,6 @@
-"""Judging policies on scenarios: what each costs beyond the best of the others, and where most."""
+"""Judging policies on scenarios: what each costs beyond the best of the others, and
+where most.
+"""
 
 from __future__ import annotations
 
@@ -71,16 +73,32 @@ def judge(
     """
     made = [*entries_of("scenarios", scenarios, "a list of scenarios")]
     for each in made:
-        require(isinstance(checked_model(each), Scenario), "scenario", each, "one of rented slots")
+        require(
+            isinstance(checked_model(each), Scenario),
+            "scenario",
+            each,
+            "one of rented slots",
+        )
     seeds = check_seeds(seeds)
     names = [each.name for each in made]
-    require(len(set(names)) == len(names) > 0, "scenarios", names, "one or more, names that differ")
+    require(
+        len(set(names)) == len(names) > 0,
+        "scenarios",
+        names,
+        "one or more, names that differ",
+    )
     prices = given_or_usual(prices)
-    named = check_policies(prices.passed_to(check_policies(policies, made[0]).values()), made[0])
+    named = check_policies(
+        prices.passed_to(check_policies(policies, made[0]).values()), made[0]
+    )
     require(len(named) > 1, "policies", list(named), "two or more")
-    store = open_store(out, "suite", named, seeds, scenarios=made, prices=asdict(prices))
+    store = open_store(
+        out, "suite", named, seeds, scenarios=made, prices=asdict(prices)
+    )
     runs = replicate(
-        [Replications(each, list(named.values()), seeds) for each in made], executor, store
+        [Replications(each, list(named.values()), seeds) for each in made],
+        executor,
+        store,
     )
     rows: list[Row] = []
     for each in made:
@@ -89,8 +107,13 @@ def judge(
                 row = runs.figures(each, policy, seed)
                 if "error" not in row:
                     sums = Totals(*runs.outcome(each, policy, seed))
-                    row = {"usd_per_job": prices.bill(sums, 0, 1.0)[COST] / each.jobs, **row}
-                rows.append({"scenario": each.name, "policy": name, "seed": seed, **row})
+                    row = {
+                        "usd_per_job": prices.bill(sums, 0, 1.0)[COST] / each.jobs,
+                        **row,
+                    }
+                rows.append(
+                    {"scenario": each.name, "policy": name, "seed": seed, **row}
+                )
     begun = {each.name: [*map(each.in_common, seeds)] for each in made if each.common}
     study = Judgement(title, rows, begun)
     study.keep(store)
@@ -118,8 +141,8 @@ class Difference(NamedTuple):
 class Judgement(Results):
     """What policies cost on scenarios.
 
-    Its rows are dicts, one a scenario, policy and seed: the expected cost `usd_per_job` and the
-    figures of the run's summary.
+    Its rows are dicts, one a scenario, policy and seed: the expected cost `usd_per_job`
+    and the figures of the run's summary.
 
     Attributes
     ----------
@@ -129,7 +152,8 @@ class Judgement(Results):
 
     title: str
     _rows: list[Row] = field(repr=False)
-    _clusters: dict[str, list[int]] = field(repr=False)  # as in Study, by replayed scenario
+    # as in Study, by replayed scenario
+    _clusters: dict[str, list[int]] = field(repr=False)
 
     @property
     def rows(self) -> list[Row]:
@@ -139,7 +163,10 @@ class Judgement(Results):
     @property
     def _held(self) -> str:
         """What was studied, in a line."""
-        return f"{self.title}: {counted('policy', self.policies)}, {many(len(self.seeds), 'seed')}"
+        return (
+            f"{self.title}: {counted('policy', self.policies)},"
+            f" {many(len(self.seeds), 'seed')}"
+        )
 
     def _each(self, key: str) -> list[Any]:
         return list(dict.fromkeys(row[key] for row in self.rows))
@@ -170,8 +197,12 @@ class Judgement(Results):
         found = dict.fromkeys(name for row in done for name in row)
         return [name for name in found if name not in ("scenario", "policy", "seed")]
 
-    def values(self, scenario: str, policy: str, figure: str = "usd_per_job") -> list[float]:
-        """A figure by seed, NaN where the run failed; InputError for an unknown name."""
+    def values(
+        self, scenario: str, policy: str, figure: str = "usd_per_job"
+    ) -> list[float]:
+        """A figure by seed, NaN where the run failed; InputError for an unknown
+        name.
+        """
         check_one_of("scenario", scenario, self.scenarios)
         check_one_of("policy", policy, self.policies)
         if self._figures:  # else all runs have failed
@@ -179,60 +210,78 @@ class Judgement(Results):
         return [row.get(figure, math.nan) for row in self._by_run[scenario, policy]]
 
     def _independent(self, scenario: str, policy: str, figure: str) -> list[float]:
-        """A figure by seed, or by the day on which a replay begins; NaN where a run failed."""
-        values, clusters = self.values(scenario, policy, figure), self._clusters.get(scenario)
+        """A figure by seed, or by the day on which a replay begins; NaN where a run
+        failed.
+        """
+        values = self.values(scenario, policy, figure)
+        clusters = self._clusters.get(scenario)
         whole = values if not any(map(math.isnan, values)) else [math.nan] * len(values)
         return whole if clusters is None else cluster_means(whole, clusters)
 
-    def against_best(self, policy: str, figure: str = "usd_per_job") -> list[Difference]:
+    def against_best(
+        self, policy: str, figure: str = "usd_per_job"
+    ) -> list[Difference]:
         """A policy beside the best of the others, on each scenario.
 
         Seeds that begin on one day of a market that is replayed count once.
 
-        The best is chosen on the same seeds, which flatters it: where several are equal, the
-        difference is above 0 in expectation. A policy of which a run failed there is not chosen;
-        its own difference does not exist.
+        The best is chosen on the same seeds, which flatters it: where several are
+        equal, the difference is above 0 in expectation. A policy of which a run failed
+        there is not chosen; its own difference does not exist.
 
-        policy, figure: as they are called in the rows. Result: as the scenarios; the regret, where
-        the figure is the expected cost. Raises InputError for an unknown name.
+        policy, figure: as they are called in the rows. Result: as the scenarios; the
+        regret, where the figure is the expected cost. Raises InputError for an unknown
+        name.
         """
         rest = [each for each in self.policies if each != policy]
         found = []
         for scenario in self.scenarios:
-            means = {each: mean(self._independent(scenario, each, figure)).mean for each in rest}
+            means = {
+                each: mean(self._independent(scenario, each, figure)).mean
+                for each in rest
+            }
             best = min(means, key=lambda each: (math.isnan(means[each]), means[each]))
-            own, other = (self._independent(scenario, each, figure) for each in (policy, best))
+            own, other = (
+                self._independent(scenario, each, figure) for each in (policy, best)
+            )
             less = paired_difference(own, other, in_order=scenario in self._clusters)
             found.append(Difference(scenario, policy, best, less))
         return found
 
     def regret(self, policy: str) -> Mean:
-        """Expected cost beyond the best of the others, USD a job; below 0: it is the best.
+        """Expected cost beyond the best of the others, USD a job; below 0: it is the
+        best.
 
-        A mean over the scenarios, each a mean over its seeds, with the interval over scenarios; NaN
-        for a policy of which a run failed. Scenarios where one of all others did are left out.
+        A mean over the scenarios, each a mean over its seeds, with the interval over
+        scenarios; NaN for a policy of which a run failed. Scenarios where one of all
+        others did are left out.
         """
         own = self._mean(policy, "usd_per_job")
         found = mean([each.difference.mean for each in self.against_best(policy)])
         return mean([]) if math.isnan(own) else found
 
-    def worst(self, policy: str, figure: str = "usd_per_job", number: int = 5) -> list[Difference]:
-        """The scenarios where it is furthest behind the best of the others, the worst first;
-        without those where there is no difference, since runs failed.
+    def worst(
+        self, policy: str, figure: str = "usd_per_job", number: int = 5
+    ) -> list[Difference]:
+        """The scenarios where it is furthest behind the best of the others, the worst
+        first; without those where there is no difference, since runs failed.
 
         Raises InputError for an unknown name, or a number below 0.
         """
         check_whole("number", number, least=0)
-        known = [each for each in self.against_best(policy, figure) if each.difference.n]
+        known = [
+            each for each in self.against_best(policy, figure) if each.difference.n
+        ]
         return sorted(known, key=lambda each: -each.difference.mean)[:number]
 
     def behind(self, policy: str) -> list[Difference]:
-        """The scenarios where it misses more deadlines than the best of the others, by more than
-        POINTS on average, and by the 95 % interval, which one seed does not have; the worst first.
+        """The scenarios where it misses more deadlines than the best of the others, by
+        more than POINTS on average, and by the 95 % interval, which one seed does not
+        have; the worst first.
 
-        Each interval is taken by itself: where nothing differs, one in forty is above 0 by chance,
-        and more as the best is chosen on the same seeds. Whether a difference is real, other seeds
-        tell.
+        Each interval is taken by itself: where nothing differs, one in forty is above 0
+        by chance, and more as the best is chosen on the same seeds. Whether a
+        difference is real, other seeds tell.
         """
         return [
             each
@@ -241,11 +290,11 @@ class Judgement(Results):
         ]
 
     def table(self) -> list[Row]:
-        """A dict a policy: expected cost, regret with its interval over scenarios, the greatest
-        regret and where; misses, wait, lateness; in how many scenarios its misses are more than
-        one point above the best of the others, and in how many of these the 95 % interval, each
-        by itself, is above 0. Costs, regret, misses, wait and lateness of a policy of which a run
-        failed are NaN.
+        """A dict a policy: expected cost, regret with its interval over scenarios, the
+        greatest regret and where; misses, wait, lateness; in how many scenarios its
+        misses are more than one point above the best of the others, and in how many of
+        these the 95 % interval, each by itself, is above 0. Costs, regret, misses, wait
+        and lateness of a policy of which a run failed are NaN.
         """
         return [self._row(policy) for policy in self.policies]
 
@@ -253,7 +302,10 @@ class Judgement(Results):
         regret, worst = self.regret(policy), self.worst(policy, number=1)
         missed = [each.difference for each in self.against_best(policy, "miss_pct")]
         figures = ("usd_per_job", "miss_pct", "tardiness_min", "wait_min")
-        return {"policy": policy, **{name: self._mean(policy, name) for name in figures}} | {
+        return {
+            "policy": policy,
+            **{name: self._mean(policy, name) for name in figures},
+        } | {
             "regret_usd": regret.mean,
             "regret_low": regret.low,
             "regret_high": regret.high,
@@ -264,7 +316,9 @@ class Judgement(Results):
         }
 
     def _mean(self, policy: str, figure: str) -> float:
-        found = [self._independent(scenario, policy, figure) for scenario in self.scenarios]
+        found = [
+            self._independent(scenario, policy, figure) for scenario in self.scenarios
+        ]
         means = [mean(own).mean for own in found]
         return math.nan if any(map(math.isnan, means)) else mean(means).mean
 
@@ -272,7 +326,11 @@ class Judgement(Results):
         """Table and regrets as plain values."""
         regrets = {
             policy: [
-                {"scenario": each.scenario, "best": each.other, **plain_mean(each.difference)}
+                {
+                    "scenario": each.scenario,
+                    "best": each.other,
+                    **plain_mean(each.difference),
+                }
                 for each in self.against_best(policy)
             ]
             for policy in self.policies
@@ -292,9 +350,15 @@ class Judgement(Results):
         number, seeds, table = len(self.scenarios), len(self.seeds), self.table()
         cost = {row["policy"]: row["usd_per_job"] for row in table}
         least = min(cost, key=lambda policy: (math.isnan(cost[policy]), cost[policy]))
-        title = f"{self.title}: means of {number} scenarios, {seeds} seeds each; regret: USD a job"
+        title = (
+            f"{self.title}: means of {number} scenarios, {seeds} seeds each; regret:"
+            " USD a job"
+        )
         found = [Table(title, [list(HEADINGS), *map(_cells, table)])]
-        for figure, unit in (("usd_per_job", "US cents a job"), ("miss_pct", "points missed")):
+        for figure, unit in (
+            ("usd_per_job", "US cents a job"),
+            ("miss_pct", "points missed"),
+        ):
             title = f"{least} beside the best of the others, {unit}: where it is worst"
             scale = 100 if figure == "usd_per_job" else 1
             rows = [_row_text(each, scale, seeds) for each in self.worst(least, figure)]
@@ -303,7 +367,15 @@ class Judgement(Results):
 
 
 HEADINGS = (
-    *("policy", "usd_per_job", "regret", "greatest", "where", "miss_pct", "tardiness_min"),
+    *(
+        "policy",
+        "usd_per_job",
+        "regret",
+        "greatest",
+        "where",
+        "miss_pct",
+        "tardiness_min",
+    ),
     *("wait_min", "1 point behind", "by interval"),
 )
 
@@ -324,10 +396,14 @@ def _cells(row: Row) -> list[str]:
     return [
         row["policy"],
         _text(row["usd_per_job"], ".4f"),
-        _text(row["regret_usd"], "+.4f") + ("" if math.isnan(half) else f" ± {half:.4f}"),
+        _text(row["regret_usd"], "+.4f")
+        + ("" if math.isnan(half) else f" ± {half:.4f}"),
         _text(row["worst_regret_usd"], "+.3f"),
         row["worst"] or "-",
-        *(figure_text(row[figure]) for figure in ("miss_pct", "tardiness_min", "wait_min")),
+        *(
+            figure_text(row[figure])
+            for figure in ("miss_pct", "tardiness_min", "wait_min")
+        ),
         str(row["behind"]),
         str(row["behind_by_interval"]),
     ]

@@ -1,4 +1,6 @@
-"""Months: days drawn from a mix of day types, each a run of its own (thesis Section 5.6)."""
+"""Months: days drawn from a mix of day types, each a run of its own (thesis Section
+5.6).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.checks import check_each, check_one_of, check_shares, check_whole, require
+from cgrsp_simpy.model.checks import (
+    check_each,
+    check_one_of,
+    check_shares,
+    check_whole,
+    require,
+)
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import csv_text, grouped
 from cgrsp_simpy.rental.record import Totals, figures
@@ -35,7 +43,8 @@ THESIS_MIX = {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10}
 class Day(NamedTuple):
     """A day of a month.
 
-    replication: the month's seed. number: from 1. kind: a name of the mix. seed: of the day's run.
+    replication: the month's seed. number: from 1. kind: a name of the mix. seed: of the
+    day's run.
     """
 
     replication: int
@@ -45,7 +54,9 @@ class Day(NamedTuple):
 
 
 def days_of(mix: Mapping[str, float], days: int, replication: int) -> list[Day]:
-    """The days of one month, each of a kind drawn from the mix, with a seed of its own."""
+    """The days of one month, each of a kind drawn from the mix, with a seed of its
+    own.
+    """
     rng = stream(replication, "days")
     kinds = rng.choice(list(mix), size=days, p=list(mix.values()))
     seeds = rng.integers(2**48, size=days)
@@ -66,8 +77,8 @@ def month(
     *,
     out: str | Path | None = None,
 ) -> Month:
-    """Months of days drawn at random from a mix of day types; every day starts empty at its own
-    time 0.
+    """Months of days drawn at random from a mix of day types; every day starts empty at
+    its own time 0.
 
     Parameters
     ----------
@@ -107,7 +118,9 @@ def month(
         mix,
         "a mapping from day types to probabilities",
     )
-    require(callable(scenario), "scenario", scenario, "a function of the name of a day type")
+    require(
+        callable(scenario), "scenario", scenario, "a function of the name of a day type"
+    )
     for kind in mix:
         require(isinstance(kind, str), "day type in the mix", kind, "a text")
     check_shares("mix", list(mix.values()))
@@ -118,19 +131,29 @@ def month(
     for made in scenarios.values():
         require(isinstance(made, Scenario), "scenario", made, "a Scenario")
     calendar = [each for seed in seeds for each in days_of(mix, days, seed)]
-    store = open_store(out, "month", named, seeds, mix=dict(mix), days=days, scenarios=scenarios)
-    runs = replicate(wanted_days(calendar, scenarios, list(named.values())), executor, store)
+    store = open_store(
+        out, "month", named, seeds, mix=dict(mix), days=days, scenarios=scenarios
+    )
+    runs = replicate(
+        wanted_days(calendar, scenarios, list(named.values())), executor, store
+    )
     rows = month_rows(calendar, scenarios, named, runs)
-    study = Month(scenarios, named, rows, day_rows(calendar, scenarios, named, runs), dict(mix))
+    study = Month(
+        scenarios, named, rows, day_rows(calendar, scenarios, named, runs), dict(mix)
+    )
     study.keep(store)
     return study
 
 
 def wanted_days(
-    calendar: Sequence[Day], scenarios: Mapping[str, Scenario], policies: Sequence[str | Policy]
+    calendar: Sequence[Day],
+    scenarios: Mapping[str, Scenario],
+    policies: Sequence[str | Policy],
 ) -> list[Replications]:
     """The runs of the days of a calendar."""
-    return [Replications(scenarios[each.kind], policies, [each.seed]) for each in calendar]
+    return [
+        Replications(scenarios[each.kind], policies, [each.seed]) for each in calendar
+    ]
 
 
 def month_rows(
@@ -144,20 +167,29 @@ def month_rows(
     """
     months = grouped(calendar, lambda day: day.replication)
     return [
-        {"policy": name, "seed": replication, **_month_figures(days, scenarios, policy, runs)}
+        {
+            "policy": name,
+            "seed": replication,
+            **_month_figures(days, scenarios, policy, runs),
+        }
         for name, policy in named.items()
         for replication, days in months.items()
     ]
 
 
 def _month_figures(
-    days: Sequence[Day], scenarios: Mapping[str, Scenario], policy: str | Policy, runs: Runs
+    days: Sequence[Day],
+    scenarios: Mapping[str, Scenario],
+    policy: str | Policy,
+    runs: Runs,
 ) -> dict[str, Any]:
     sums, capacity_s = [], 0.0
     for each in days:
         outcome = runs.outcome(scenarios[each.kind], policy, each.seed)
         if isinstance(outcome, str):
-            return {"error": f"day {each.number} ({each.kind}, seed {each.seed}): {outcome}"}
+            return {
+                "error": f"day {each.number} ({each.kind}, seed {each.seed}): {outcome}"
+            }
         sums.append(Totals(*outcome))
         capacity_s += len(scenarios[each.kind].slots) * sums[-1].end_s
     jobs = sum(scenarios[each.kind].workload.jobs for each in days)
@@ -170,7 +202,9 @@ def day_rows(
     named: Mapping[str, str | Policy],
     runs: Runs,
 ) -> list[Row]:
-    """One row a policy and day: replication, day, kind, seed and the figures of its run."""
+    """One row a policy and day: replication, day, kind, seed and the figures of its
+    run.
+    """
     return [
         {
             "policy": name,
@@ -189,13 +223,14 @@ def day_rows(
 class Month(Study):
     """Figures of several policies over the same months.
 
-    Its rows are dicts, one a policy and replication (the key seed); means over the month's jobs,
-    costs summed.
+    Its rows are dicts, one a policy and replication (the key seed); means over the
+    month's jobs, costs summed.
 
     Attributes
     ----------
     days : list of dict
-        One dict a policy and day: replication, day, kind, seed, and the figures of `Run.summary`.
+        One dict a policy and day: replication, day, kind, seed, and the figures of
+        `Run.summary`.
     mix : dict
         Name of a day type -> probability.
     """
@@ -217,7 +252,9 @@ class Month(Study):
 
     @property
     def common(self) -> str:
-        """The record, where a market is replayed: every month takes its days from the same one."""
+        """The record, where a market is replayed: every month takes its days from the
+        same one.
+        """
         return "record" if any(each.common for each in self._scenarios.values()) else ""
 
     @property
@@ -226,16 +263,22 @@ class Month(Study):
         return [0] * len(self.seeds) if self.common else self.seeds
 
     def run(self, policy: str, replication: int, day: int) -> Run:
-        """The run of one day, with its per-job records: simulated again, equal to the bit.
+        """The run of one day, with its per-job records: simulated again, equal to the
+        bit.
 
-        policy: as it is called in the table. replication: the month's seed. day: of the month, as
-        in `days`. Result: as from `simulate`. Raises InputError for a policy or day that is not of
-        this study.
+        policy: as it is called in the table. replication: the month's seed. day: of the
+        month, as in `days`. Result: as from `simulate`. Raises InputError for a policy
+        or day that is not of this study.
         """
         check_one_of("policy", policy, self._named)
         key = {"policy": policy, "replication": replication, "day": day}
         row = next((row for row in self.days if key.items() <= row.items()), None)
-        require(row is not None, "day", (replication, day), "a replication and day of this study")
+        require(
+            row is not None,
+            "day",
+            (replication, day),
+            "a replication and day of this study",
+        )
         assert row is not None
         scenario = self._scenarios[row["kind"]]
         return simulate_for_study(scenario, self._named[policy], row["seed"])

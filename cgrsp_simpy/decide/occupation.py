@@ -1,5 +1,5 @@
-"""How long a dispatch holds its slot, provisioning plus execution, by level, type and chances of
-the stock (thesis Eq. 3.1, 3.2, 3.12).
+"""How long a dispatch holds its slot, provisioning plus execution, by level, type and
+chances of the stock (thesis Eq. 3.1, 3.2, 3.12).
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import LoggedWorkload
 
 TAIL = 1e-3  # the chance of a longer time, where a law of times is cut off
-# of a log: factors of a level are this near to each other, unless that takes more levels a class
+# of a log: factors of a level are this near to each other, unless that takes more
+# levels a class
 NEAR, MOST_LEVELS = 1.25, 8
 ROUNDING_S = 1e-9  # of an instant
 SAME_S = 0.01  # delays that differ by less are the least of them
 
 Factor = Callable[[np.ndarray], np.ndarray]
-"""From x to P(F <= x), E max(0, x - F) and half of E max(0, x - F)^2 of a factor F; shape
-(3, values of x).
+"""From x to P(F <= x), E max(0, x - F) and half of E max(0, x - F)^2 of a factor F;
+shape (3, values of x).
 """
 
 
 class Level(NamedTuple):
-    """Jobs whose execution times follow one law, and that weigh the same: index of their
-    complexity, the law of realised over mean execution time, the greatest of these, where the law
-    is cut off, and their weight.
+    """Jobs whose execution times follow one law, and that weigh the same: index of
+    their complexity, the law of realised over mean execution time, the greatest of
+    these, where the law is cut off, and their weight.
     """
 
     complexity: int
@@ -45,10 +46,12 @@ class Level(NamedTuple):
 def levels_of(
     scenario: Scenario, drawn: Sequence[tuple[Job, Draws]], weighed: bool = False
 ) -> tuple[list[Level], list[int]]:
-    """The levels of jobs, and the level of each job; weighed: whether weights are told apart.
+    """The levels of jobs, and the level of each job; weighed: whether weights are told
+    apart.
 
-    Drawn times have a level a complexity. Measured ones have levels of nearly equal times, each
-    with its least: jobs that hold their slots no longer than the log's. So have weights.
+    Drawn times have a level a complexity. Measured ones have levels of nearly equal
+    times, each with its least: jobs that hold their slots no longer than the log's. So
+    have weights.
     """
     measured = isinstance(scenario.workload, LoggedWorkload)
     factors = np.array([draws.service if measured else 1.0 for _, draws in drawn])
@@ -59,7 +62,11 @@ def levels_of(
     levels: list[Level] = []
     for (c, _, _), own in places.items():
         factor, weight = float(factors[own].min()), float(weights[own].min())
-        law, most = (partial(_certain, factor), factor) if measured else _drawn(scenario.service, c)
+        law, most = (
+            (partial(_certain, factor), factor)
+            if measured
+            else _drawn(scenario.service, c)
+        )
         levels.append(Level(c, law, most, weight))
     numbers = {key: number for number, key in enumerate(places)}
     return levels, [numbers[key] for key in keys]
@@ -75,11 +82,11 @@ def _spans(values: np.ndarray) -> list[float]:
 
 
 class Laws:
-    """L = D + S by level c, type g and chances v of the stock: arrays over u = 0, 1, ... steps
-    after dispatch.
+    """L = D + S by level c, type g and chances v of the stock: arrays over u = 0, 1,
+    ... steps after dispatch.
 
-    held_s: E min(L, u). beyond: P(L > u). ends: P(u <= L < u + 1). mean_s: E L. delay_s: E D, by
-    chances. rent_usd: of E S, by level and type.
+    held_s: E min(L, u). beyond: P(L > u). ends: P(u <= L < u + 1). mean_s: E L.
+    delay_s: E D, by chances. rent_usd: of E S, by level and type.
     """
 
     def __init__(
@@ -90,15 +97,24 @@ class Laws:
         step_s: float,
         chances: Sequence[tuple[float, ...]],
     ) -> None:
-        longest_s = max(most for _, most in delays_s) + longest_execution_s(gpus, levels)
+        longest_s = max(most for _, most in delays_s) + longest_execution_s(
+            gpus, levels
+        )
         self.step_s, self.last = step_s, math.ceil(longest_s / step_s) + 1
         at_s, chance = np.arange(self.last + 1) * step_s, np.array(chances)
-        self.delay_s = chance @ np.array([(least + most) / 2 for least, most in delays_s])
+        self.delay_s = chance @ np.array(
+            [(least + most) / 2 for least, most in delays_s]
+        )
         tables = np.array(
             [
                 [
                     [
-                        _tables(at_s, gpu.mean_execution_s[level.complexity], level.factor, bounds)
+                        _tables(
+                            at_s,
+                            gpu.mean_execution_s[level.complexity],
+                            level.factor,
+                            bounds,
+                        )
                         for bounds in delays_s
                     ]
                     for gpu in gpus
@@ -111,7 +127,8 @@ class Laws:
         )
         self.ends = -np.diff(least, append=0.0)
         self.mean_s = self.held_s[..., -1]
-        usd_per_s = np.array([gpu.price_usd_per_h / 3600 for gpu in gpus])  # thesis Eq. 3.11
+        # thesis Eq. 3.11
+        usd_per_s = np.array([gpu.price_usd_per_h / 3600 for gpu in gpus])
         self.rent_usd = usd_per_s * (self.mean_s - self.delay_s)[..., 0]
 
     def miss(
@@ -127,16 +144,24 @@ class Laws:
     ) -> np.ndarray:
         """E max(0, L - slack), slack in steps."""
         within_s = self.held_s[c, g, v, np.clip(slack, 0, self.last)]
-        return np.asarray(self.mean_s[c, g, v] - within_s + self.step_s * np.maximum(0, -slack))
+        return np.asarray(
+            self.mean_s[c, g, v] - within_s + self.step_s * np.maximum(0, -slack)
+        )
 
 
 def longest_execution_s(gpus: Sequence[GpuType], levels: Sequence[Level]) -> float:
     """The longest execution of any level on any type, where its law is cut off."""
-    return max(gpu.mean_execution_s[each.complexity] * each.most for gpu in gpus for each in levels)
+    return max(
+        gpu.mean_execution_s[each.complexity] * each.most
+        for gpu in gpus
+        for each in levels
+    )
 
 
 def _drawn(service: Service, c: int) -> tuple[Factor, float]:
-    """The law of the factors of a complexity (thesis Eq. 3.12), and where it is cut off."""
+    """The law of the factors of a complexity (thesis Eq. 3.12), and where it is cut
+    off.
+    """
     if service.distribution == "exponential":
         return _exponential, -math.log(TAIL)
     sigma = service.sigma[c]
@@ -160,7 +185,8 @@ def _exponential(x: np.ndarray) -> np.ndarray:
 def _lognormal(sigma: float, x: np.ndarray) -> np.ndarray:
     """Of mean 1: E F^k of F <= x is exp(k (k - 1) sigma^2 / 2) Phi(z - k sigma)."""
     x = np.maximum(0.0, x)
-    with np.errstate(divide="ignore", over="ignore"):  # log 0; a sigma of next to nothing
+    # log 0; a sigma of next to nothing
+    with np.errstate(divide="ignore", over="ignore"):
         z = np.log(x) / sigma + sigma / 2
     below, first = scipy.special.ndtr(z), scipy.special.ndtr(z - sigma)
     second = np.exp(sigma**2 + scipy.special.log_ndtr(z - 2 * sigma))
@@ -171,11 +197,12 @@ def _lognormal(sigma: float, x: np.ndarray) -> np.ndarray:
 def _tables(
     at_s: np.ndarray, mean_s: float, factor: Factor, delay_s: tuple[float, float]
 ) -> np.ndarray:
-    """E min(L, u), P(L > u) and P(L >= u) at times u, for D uniform between bounds and S a mean
-    time by a factor; L is cut off at the last of the times. Shape (3, times).
+    """E min(L, u), P(L > u) and P(L >= u) at times u, for D uniform between bounds and
+    S a mean time by a factor; L is cut off at the last of the times. Shape (3, times).
 
-    P(L <= u) is the mean of P(S <= u - D) over D, and E max(0, u - L) that of E max(0, u - D - S):
-    differences of the integrals of these over u, which are one place later in `factor`.
+    P(L <= u) is the mean of P(S <= u - D) over D, and E max(0, u - L) that of E max(0,
+    u - D - S): differences of the integrals of these over u, which are one place later
+    in `factor`.
     """
     least, most = delay_s
     found = []

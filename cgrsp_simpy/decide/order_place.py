@@ -27,9 +27,10 @@ def order_by_place(
 ) -> Grid:
     """Run every order with every placement, all on the same seeds.
 
-    scenario: of rented slots. orders, places: callables of `policies.rules`, or own ones, by name.
-    seeds: of the runs. executor: as in `compare`. Result: the study, and each policy's merit by
-    order and placement. Raises InputError for no order or placement, or what `compare` refuses.
+    scenario: of rented slots. orders, places: callables of `policies.rules`, or own
+    ones, by name. seeds: of the runs. executor: as in `compare`. Result: the study, and
+    each policy's merit by order and placement. Raises InputError for no order or
+    placement, or what `compare` refuses.
     """
     for name, named in (("orders", orders), ("places", places)):
         made = isinstance(named, Mapping) and all(map(callable, named.values()))
@@ -39,7 +40,9 @@ def order_by_place(
         for order_name, order in orders.items()
         for place_name, place in places.items()
     ]
-    return Grid(list(orders), list(places), compare(scenario, policies, seeds, executor))
+    return Grid(
+        list(orders), list(places), compare(scenario, policies, seeds, executor)
+    )
 
 
 def _pair(order: str, place: str) -> str:
@@ -49,8 +52,8 @@ def _pair(order: str, place: str) -> str:
 class Shares(NamedTuple):
     """The difference of two policies, in two steps.
 
-    total, order, place: paired by seed. The order is changed first, under the first placement, and
-    then the placement, under the second order; the two sum to the total.
+    total, order, place: paired by seed. The order is changed first, under the first
+    placement, and then the placement, under the second order; the two sum to the total.
     """
 
     total: Mean
@@ -75,9 +78,11 @@ class Grid:
         check_one_of("placement", place, self.places)
         return self.study.values(_pair(order, place), figure)
 
-    def shares(self, figure: str, first: tuple[str, str], second: tuple[str, str]) -> Shares:
-        """How far the second policy's difference from the first is its order's; both are an order
-        and a placement.
+    def shares(
+        self, figure: str, first: tuple[str, str], second: tuple[str, str]
+    ) -> Shares:
+        """How far the second policy's difference from the first is its order's; both
+        are an order and a placement.
         """
         middle = self.values(second[0], first[1], figure)
         begin, end = self.values(*first, figure), self.values(*second, figure)
@@ -92,8 +97,13 @@ class Grid:
         rows = [
             [
                 order,
-                *(interval(over(self.values(order, each, figure)), count) for each in self.places),
+                *(
+                    interval(over(self.values(order, each, figure)), count)
+                    for each in self.places
+                ),
             ]
             for order in self.orders
         ]
-        return "\n".join([*failures_told(self.study), *aligned([[figure, *self.places], *rows])])
+        return "\n".join(
+            [*failures_told(self.study), *aligned([[figure, *self.places], *rows])]
+        )

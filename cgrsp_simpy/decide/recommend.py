@@ -1,7 +1,7 @@
 """What to change: a search over policies, numbers of slots and their types.
 
-Runs of options are compared in pairs on the same seeds, few of them while the search goes on; what
-it finds is to be compared with what is now on seeds that it did not use.
+Runs of options are compared in pairs on the same seeds, few of them while the search
+goes on; what it finds is to be compared with what is now on seeds that it did not use.
 """
 
 from __future__ import annotations
@@ -65,11 +65,12 @@ WEIGHS_BY = {
 class Prices:
     """What a day costs beside the rent, each price from 0 to MOST_USD.
 
-    The first three are of a job of weight 1, and multiplied by the weight of any other. The default
-    prices of misses and waits give the thesis's trade-off, in which a minute of mean wait weighs as
-    much as a tenth of a per cent missed; a late minute counts as ten waiting ones. A slot kept is
-    an hour's rent of the cheapest type (thesis Table 4.1) a day: what is paid for its quota and
-    disk whether it is used or not.
+    The first three are of a job of weight 1, and multiplied by the weight of any other.
+    The default prices of misses and waits give the thesis's trade-off, in which a
+    minute of mean wait weighs as much as a tenth of a per cent missed; a late minute
+    counts as ten waiting ones. A slot kept is an hour's rent of the cheapest type
+    (thesis Table 4.1) a day: what is paid for its quota and disk whether it is used or
+    not.
 
     Parameters
     ----------
@@ -101,8 +102,8 @@ class Prices:
             require(price <= MOST_USD, item.name, price, f"at most {MOST_USD:,.0f} USD")
 
     def passed_to(self, policies: Iterable[Any]) -> list[Any]:
-        """The policies, `triage` with those of the prices that are not the default ones, where it
-        has no parameters of its own.
+        """The policies, `triage` with those of the prices that are not the default
+        ones, where it has no parameters of its own.
         """
         own = [
             f"{parameter}={getattr(self, name)!r}"
@@ -113,15 +114,17 @@ class Prices:
         return [weighed if policy == "triage" else policy for policy in policies]
 
     def of_jobs(self, jobs: Mapping[str, np.ndarray] | np.ndarray) -> np.ndarray:
-        """What jobs cost beside rent and slots; USD, (jobs,). jobs: columns as of JobRecord."""
+        """What jobs cost beside rent and slots; USD, (jobs,). jobs: columns as of
+        JobRecord.
+        """
         late_s = np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"])
         wait_s = jobs["start_s"] - jobs["submit_s"]
         usd = self.price_miss * (late_s > 0) + self.price_late * late_s / 60
         return np.asarray(jobs["weight"] * (usd + self.price_wait * wait_s / 60))
 
     def bill(self, sums: Totals, slots: int, days: float) -> dict[str, float]:
-        """The cost of a day in USD by name of PARTS, and COST, their sum, of a run with so many
-        slots that stands for so many days.
+        """The cost of a day in USD by name of PARTS, and COST, their sum, of a run with
+        so many slots that stands for so many days.
         """
         parts = {
             "rent_usd": sums.cost_usd / days,
@@ -144,8 +147,8 @@ def given_or_usual(prices: Prices | None) -> Prices:
 class Spot:
     """Spot instances of a type: cheaper, and taken back now and then.
 
-    share: their price, as a share of the type's, from 0 to 1. per_h: rate per hour at which one is
-    taken back, > 0.
+    share: their price, as a share of the type's, from 0 to 1. per_h: rate per hour at
+    which one is taken back, > 0.
     """
 
     share: float
@@ -160,8 +163,8 @@ class Spot:
 class Option(NamedTuple):
     """Something one could do.
 
-    types: FIXED, FREE, or "all", "plus" or "spot" and the name of a type: all slots are of it, all
-    slots beyond today's are, or its instances are spot instances.
+    types: FIXED, FREE, or "all", "plus" or "spot" and the name of a type: all slots are
+    of it, all slots beyond today's are, or its instances are spot instances.
     """
 
     policy: str
@@ -176,8 +179,8 @@ class Option(NamedTuple):
 
 
 def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
-    """The policy in use with loose jobs later; none for an own policy, where no hour is scarcer
-    than another, and where all jobs are tight.
+    """The policy in use with loose jobs later; none for an own policy, where no hour is
+    scarcer than another, and where all jobs are tight.
     """
     named = isinstance(policy, str) and policy.partition(":")[0] in POLICIES
     loose = any(not each.tight and each.share for each in scenario.workload.classes)
@@ -193,12 +196,16 @@ def own_types(scenario: Scenario) -> str:
 def variant(scenario: Scenario, free_types: bool, slots: int) -> Scenario:
     """The scenario with so many slots, of fixed or free types.
 
-    If its slots are the rentable types in turn, further ones go on so, as another number of slots
-    would have them; else with the scenario's own slots from the first.
+    If its slots are the rentable types in turn, further ones go on so, as another
+    number of slots would have them; else with the scenario's own slots from the first.
     """
     own = scenario.slots
     in_turn = own == round_robin(len(own), scenario.gpus)
-    types = round_robin(slots, scenario.gpus) if in_turn else tuple(islice(cycle(own), slots))
+    types = (
+        round_robin(slots, scenario.gpus)
+        if in_turn
+        else tuple(islice(cycle(own), slots))
+    )
     return replace(scenario, slots=types, free_types=free_types)
 
 
@@ -230,10 +237,11 @@ Fleets = dict[str, Callable[[int], Scenario]]
 
 
 def fleets(scenario: Scenario, spot: Spot | None = None) -> Fleets:
-    """What the types of the slots can be: from a number of slots to the scenario on them.
+    """What the types of the slots can be: from a number of slots to the scenario on
+    them.
 
-    Today's first; what cannot differ is left out. Raises InputError for spot instances beside
-    others that are taken back.
+    Today's first; what cannot differ is left out. Raises InputError for spot instances
+    beside others that are taken back.
     """
     own, gpus = own_types(scenario), scenario.gpus
     kinds = (own, FREE, FIXED) if len(gpus) > 1 else (own,)
@@ -244,16 +252,18 @@ def fleets(scenario: Scenario, spot: Spot | None = None) -> Fleets:
             if not scenario.free_types:
                 found[f"plus {gpu.name}"] = partial(_plus, scenario, gpu)
     if spot is not None:
-        _on_spot(scenario, gpus[0], spot, len(scenario.slots))  # refused before the work
+        # refused before the work
+        _on_spot(scenario, gpus[0], spot, len(scenario.slots))
         found |= {
-            f"spot {gpu.name}": partial(_on_spot, scenario, gpu, spot) for gpu in scenario.types
+            f"spot {gpu.name}": partial(_on_spot, scenario, gpu, spot)
+            for gpu in scenario.types
         }
     return found
 
 
 def days_of(scenario: Scenario) -> float:
-    """Days that a run stands for: in so many as many jobs come at the mean rate (of a log, from
-    its first to its last submission); at least one.
+    """Days that a run stands for: in so many as many jobs come at the mean rate (of a
+    log, from its first to its last submission); at least one.
     """
     return max(1.0, scenario.jobs / scenario.workload.rate_per_s / DAY_S)
 
@@ -261,9 +271,9 @@ def days_of(scenario: Scenario) -> float:
 def under_load(scenario: Scenario, factor: float) -> Scenario:
     """The scenario with so many times as many jobs an hour.
 
-    Jobs that are drawn: their number and rates are multiplied. A log: the time between submissions
-    is divided, as is usual; its hours of the day are then not those of the market any more. Raises
-    InputError for other workloads.
+    Jobs that are drawn: their number and rates are multiplied. A log: the time between
+    submissions is divided, as is usual; its hours of the day are then not those of the
+    market any more. Raises InputError for other workloads.
     """
     check_number("load", factor, above=0)
     load, jobs = scenario.workload, max(1, round(factor * scenario.jobs))
@@ -275,11 +285,15 @@ def under_load(scenario: Scenario, factor: float) -> Scenario:
         per_h = tuple(tuple(factor * each for each in day) for day in load.rates.per_h)
         return scenario.varied(jobs=jobs, rates=replace(load.rates, per_h=per_h))
     if not isinstance(load, LoggedWorkload):
-        raise InputError("load must be left out: the jobs are neither drawn by a rate nor of a log")
+        raise InputError(
+            "load must be left out: the jobs are neither drawn by a rate nor of a log"
+        )
     first, old = load.submit_s[0], load.submit_s
     new = tuple(first + (at_s - first) / factor for at_s in old)
     due_s = tuple(at_s + due - was for at_s, due, was in zip(new, load.deadline_s, old))
-    return replace(scenario, workload=replace(load, submit_s=new, deadline_s=due_s, origin={}))
+    return replace(
+        scenario, workload=replace(load, submit_s=new, deadline_s=due_s, origin={})
+    )
 
 
 # ---- runs ----
@@ -288,8 +302,8 @@ def under_load(scenario: Scenario, factor: float) -> Scenario:
 class Trials:
     """Runs of options, each made once.
 
-    scenario: what is now. policies: by their labels, the first the one in use. prices: that a bill
-    is made of.
+    scenario: what is now. policies: by their labels, the first the one in use. prices:
+    that a bill is made of.
     """
 
     def __init__(
@@ -306,15 +320,17 @@ class Trials:
         self.scenario, self.prices, self.spot = scenario, prices, spot
         self.policies = check_policies(weighed, scenario)
         self.fleets = fleets(scenario, spot)
-        self.now = Option(next(iter(self.policies)), len(scenario.slots), own_types(scenario))
+        self.now = Option(
+            next(iter(self.policies)), len(scenario.slots), own_types(scenario)
+        )
         self._least = max(widths(scenario.workload), default=1)
         self.executor, self.store, self.days = executor, store, days_of(scenario)
         self._made: dict[tuple[int, str], Scenario] = {self.now[1:]: scenario}
         self.figures: dict[Option, dict[int, dict[str, float]]] = {}
 
     def fleet(self, option: Option) -> Scenario:
-        """The scenario on the fleet of an option. Raises InputError where there can be none: a job
-        does not fit, a type is never in stock, or no job would end on it.
+        """The scenario on the fleet of an option. Raises InputError where there can be
+        none: a job does not fit, a type is never in stock, or no job would end on it.
         """
         _, slots, types = option
         if (slots, types) not in self._made:
@@ -343,11 +359,15 @@ class Trials:
         for option, (made, left) in wanted.items():
             for seed in left:
                 outcome = runs.outcome(made, self.policies[option.policy], seed)
-                if isinstance(outcome, str):  # nothing is said of means over other seeds
+                # nothing is said of means over other seeds
+                if isinstance(outcome, str):
                     raise PolicyError(f"{option}, seed {seed}: {outcome}")
                 parts = self.prices.bill(Totals(*outcome), option.slots, self.days)
                 own = {"bills_usd": BILLS, "inconvenience_usd": INCONVENIENCE}
-                sums = {name: summed(parts[part] for part in group) for name, group in own.items()}
+                sums = {
+                    name: summed(parts[part] for part in group)
+                    for name, group in own.items()
+                }
                 self.figures[option][seed] = made.figures(outcome) | parts | sums
 
     def values(self, option: Option, figure: str, seeds: Sequence[int]) -> list[float]:
@@ -360,10 +380,16 @@ class Trials:
         own = self.values(option, figure, seeds)
         return _with_enough(mean(own, in_order=bool(self.scenario.common)))
 
-    def change(self, option: Option, other: Option, figure: str, seeds: Sequence[int]) -> Mean:
-        """The paired difference of a figure, with its 95 % interval from LEAST_SEEDS on."""
+    def change(
+        self, option: Option, other: Option, figure: str, seeds: Sequence[int]
+    ) -> Mean:
+        """The paired difference of a figure, with its 95 % interval from LEAST_SEEDS
+        on.
+        """
         own, theirs = (self.values(each, figure, seeds) for each in (option, other))
-        return _with_enough(paired_difference(own, theirs, in_order=bool(self.scenario.common)))
+        return _with_enough(
+            paired_difference(own, theirs, in_order=bool(self.scenario.common))
+        )
 
 
 def _with_enough(found: Mean) -> Mean:
@@ -384,11 +410,13 @@ FINALISTS = 4
 class Search:
     """The way to what is best.
 
-    limits: figure -> what it may be at most. least: the figure that is to be least. first: of the
-    seeds of the search; as many follow as it needs.
+    limits: figure -> what it may be at most. least: the figure that is to be least.
+    first: of the seeds of the search; as many follow as it needs.
     """
 
-    def __init__(self, trials: Trials, limits: Mapping[str, float], least: str, first: int) -> None:
+    def __init__(
+        self, trials: Trials, limits: Mapping[str, float], least: str, first: int
+    ) -> None:
         self.trials, self.limits, self.least = trials, limits, least
         number = min(MOST_SEEDS, max(2, SEARCHED_JOBS // trials.scenario.work))
         self.seeds = range(first, first + 3 * number)
@@ -410,17 +438,23 @@ class Search:
         self, options: Iterable[Option], seeds: Sequence[int], number: int = 1
     ) -> list[Option]:
         """The best of those that there can be; of equals the first."""
-        able = [each for each in dict.fromkeys(options) if self.trials.able(each)]
+        able = [option for option in dict.fromkeys(options) if self.trials.able(option)]
         self.trials.run(able, seeds)
-        least = {each: self.trials.mean(each, self.least, seeds).mean for each in able}
-        return sorted(able, key=lambda each: (self.excess(each, seeds), least[each]))[:number]
+
+        def key(option: Option) -> tuple[float, float]:
+            least = self.trials.mean(option, self.least, seeds).mean
+            return self.excess(option, seeds), least
+
+        return sorted(able, key=key)[:number]
 
     def race(self, options: Iterable[Option]) -> Option:
         """The best of several, of which most run on one seed or so alone."""
         return self.best(self.best(options, self.fewer, KEPT), self.few)[0]
 
     def climb(self, option: Option, seeds: Sequence[int]) -> Option:
-        """Other numbers of slots, until one more, and one fewer, is worse; by fewer seeds first."""
+        """Other numbers of slots, until one more, and one fewer, is worse; by fewer
+        seeds first.
+        """
         if seeds == self.few != self.fewer:
             option = self.climb(option, self.fewer)
         step = 1
@@ -460,7 +494,8 @@ class Search:
             self.fewer,
             len(self.starts),
         )
-        by_types = list({each.types: each for each in reversed(ranked)}.values())[::-1][:KEPT]
+        by_types = list({each.types: each for each in reversed(ranked)}.values())
+        by_types = by_types[::-1][:KEPT]
         found = [self.climb(each, self.few) for each in (self.trials.now, *by_types)]
         [best], last = self.best(found, self.few), None
         while best != last:
@@ -469,12 +504,18 @@ class Search:
             others += [last._replace(types=each) for each in self.trials.fleets]
             [best] = self.best([last, self.race(others)], self.few)
             best = best if best == last else self.climb(best, self.few)
-        tried = [each for each, runs in self.trials.figures.items() if len(runs) >= len(self.few)]
+        tried = [
+            each
+            for each, runs in self.trials.figures.items()
+            if len(runs) >= len(self.few)
+        ]
         finalists = self.best(tried, self.few, FINALISTS)
         return self.best([self.trials.now, *finalists], self.seeds)[0]
 
     def least_change(self) -> Option:
-        """What keeps the limits with the least change, cheapest; else what comes nearest."""
+        """What keeps the limits with the least change, cheapest; else what comes
+        nearest.
+        """
         nearest = self.trials.now
         for level in LEVELS:
             own = [
@@ -483,8 +524,13 @@ class Search:
                 if set(self.changed(each)) - {"slots"} == set(level) - {"slots"}
             ]
             if "slots" in level:
-                own = [self.climb(each, self.few) for each in self.best(own, self.few, KEPT)]
-            own = self.best((e for e in own if self.changed(e) == level), self.few, KEPT)
+                own = [
+                    self.climb(each, self.few)
+                    for each in self.best(own, self.few, KEPT)
+                ]
+            own = self.best(
+                (e for e in own if self.changed(e) == level), self.few, KEPT
+            )
             for best in self.best(own, self.seeds):
                 if "slots" in level and self.excess(best, self.seeds):
                     best = self.climb(best, self.seeds)
@@ -494,7 +540,9 @@ class Search:
         return nearest
 
     def first_step(self) -> Option | None:
-        """The smallest change of one thing that pays: policy, then types, then one slot."""
+        """The smallest change of one thing that pays: policy, then types, then one
+        slot.
+        """
         now, cost = self.trials.now, self.least
         one = [each._replace(slots=now.slots + 1) for each in self.starts]
         one += [now._replace(slots=now.slots - 1)]

@@ -1,12 +1,13 @@
 """A suite of scenarios, drawn by a documented law, on which policies are judged.
 
-A policy that is tuned on the thesis's four days may be caught out on others. `scenario` draws one
-by its seed: slots, types, prices, stock over the day, delays, deadlines and load, and beyond the
-thesis how long stock lasts and who sees it, long delays at Medium stock, refusals, warm instances
-and logs, each as its function here describes. Each of these has a random stream of its own ("suite
-sight", "suite delays", "suite retries", "suite terms", "suite log"), so that the rest of a scenario
-does not depend on it. Nothing is read from a file. Seeds of TRAIN are for making policies, those of
-TEST for judging them.
+A policy that is tuned on the thesis's four days may be caught out on others. `scenario`
+draws one by its seed: slots, types, prices, stock over the day, delays, deadlines and
+load, and beyond the thesis how long stock lasts and who sees it, long delays at Medium
+stock, refusals, warm instances and logs, each as its function here describes. Each of
+these has a random stream of its own ("suite sight", "suite delays", "suite retries",
+"suite terms", "suite log"), so that the rest of a scenario does not depend on it.
+Nothing is read from a file. Seeds of TRAIN are for making policies, those of TEST for
+judging them.
 """
 
 from __future__ import annotations
@@ -25,20 +26,27 @@ from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Terms
-from cgrsp_simpy.rental.workload import COMPLEXITY_MIX, LoggedWorkload, PoissonWorkload, Workload
+from cgrsp_simpy.rental.workload import (
+    COMPLEXITY_MIX,
+    LoggedWorkload,
+    PoissonWorkload,
+    Workload,
+)
 
 TRAIN = range(100)  # seeds of scenarios on which policies are made
 TEST = range(5000, 5100)  # seeds of scenarios on which policies are judged
-HARMLESS_S = ((0.0, 10.0), (30.0, 120.0), (120.0, 600.0))  # Low stock that blocks nothing
+# Low stock that blocks nothing
+HARMLESS_S = ((0.0, 10.0), (30.0, 120.0), (120.0, 600.0))
 
 
 def scenario(seed: int) -> Scenario:
     """The scenario of a seed.
 
-    seed: names the scenario; the runs in it have seeds of their own. Result: two to twelve slots,
-    or fifty in one of ten; half of them on the thesis's types; free choice of type in three of ten;
-    200 to 900 jobs, twice as many on fifty slots; offered load from .5 to 2 by execution time
-    alone, from second 0 to the last submission. The jobs are those of a log in one of five.
+    seed: names the scenario; the runs in it have seeds of their own. Result: two to
+    twelve slots, or fifty in one of ten; half of them on the thesis's types; free
+    choice of type in three of ten; 200 to 900 jobs, twice as many on fifty slots;
+    offered load from .5 to 2 by execution time alone, from second 0 to the last
+    submission. The jobs are those of a log in one of five.
     """
     rng = stream(seed, "suite")
     gpus = _gpus(rng)
@@ -55,17 +63,21 @@ def scenario(seed: int) -> Scenario:
         gpus,
         free_types=free_types,
         market=_persistent(stream(seed, "suite sight"), market),
-        terms=_refusing(stream(seed, "suite retries"), _terms(stream(seed, "suite terms"))),
+        terms=_refusing(
+            stream(seed, "suite retries"), _terms(stream(seed, "suite terms"))
+        ),
     )
 
 
 def wide(seed: int) -> Scenario:
-    """The scenario of a seed by a second law, which lies further from the thesis's days.
+    """The scenario of a seed by a second law, which lies further from the thesis's
+    days.
 
-    seed: as of `scenario`. Result: one to forty slots, few more often than many; 150 to 900 jobs of
-    a log, with bursts and heavy tails; offered load from .4 to 1.6; one to five deadline classes;
-    in half of them hours of scarcity that come and go; stock that persists, long delays at Medium
-    stock, refusals and warm instances as by the first law.
+    seed: as of `scenario`. Result: one to forty slots, few more often than many; 150 to
+    900 jobs of a log, with bursts and heavy tails; offered load from .4 to 1.6; one to
+    five deadline classes; in half of them hours of scarcity that come and go; stock
+    that persists, long delays at Medium stock, refusals and warm instances as by the
+    first law.
     """
     rng = stream(seed, "suite wide")
     gpus = _gpus(rng)
@@ -80,23 +92,35 @@ def wide(seed: int) -> Scenario:
     terms = _refusing(stream(seed, "suite wide retries"), terms)
     workload = _log(*times, load, deadlines, slots)
     return Scenario(
-        f"wide {seed}", workload, slots, gpus, free_types=free_types, market=market, terms=terms
+        f"wide {seed}",
+        workload,
+        slots,
+        gpus,
+        free_types=free_types,
+        market=market,
+        terms=terms,
     )
 
 
 def _classes(rng: Generator) -> Deadlines:
-    """One to five classes, due after 10 minutes to 24 hours; tight if that is below two hours."""
+    """One to five classes, due after 10 minutes to 24 hours; tight if that is below two
+    hours.
+    """
     windows_s = sorted(600 * 144 ** rng.random(int(rng.integers(1, 6))))
     shares = rng.dirichlet([1.5] * len(windows_s)).round(3)
     shares[-1] = round(1 - shares[:-1].sum(), 3)
     return tuple(
-        DeadlineClass(f"class-{index}", float(share), round(window_s), tight=bool(window_s < 7200))
+        DeadlineClass(
+            f"class-{index}", float(share), round(window_s), tight=bool(window_s < 7200)
+        )
         for index, (share, window_s) in enumerate(zip(shares, windows_s), 1)
     )
 
 
 def _jumping(rng: Generator, gpus: Sequence[GpuType]) -> Market:
-    """Each hour of a type is scarce or not, and the next is as it is with a chance of .7 to .95."""
+    """Each hour of a type is scarce or not, and the next is as it is with a chance of
+    .7 to .95.
+    """
     stock: list[HourlyStock] = []
     for gpu in gpus:
         stays, scarce = rng.uniform(0.7, 0.95), bool(rng.random() < 0.4)
@@ -108,25 +132,35 @@ def _jumping(rng: Generator, gpus: Sequence[GpuType]) -> Market:
         stock.append(HourlyStock(gpu.name, tuple(chances)))
     low_s = 600 * 0.2 * 7.5 ** rng.random()
     delay_s = (*Market().delay_s[:2], (round(low_s, 1), round(12 * low_s, 1)))
-    return Market(Clock(((0, 1.0),), float(rng.integers(0, 24))), delay_s, stock=tuple(stock))
+    return Market(
+        Clock(((0, 1.0),), float(rng.integers(0, 24))), delay_s, stock=tuple(stock)
+    )
 
 
 def _bursts(rng: Generator, jobs: int) -> np.ndarray:
-    """Submission times up to a scale: gaps that are ten times as short while it is busy."""
-    rate = np.repeat(rng.permuted(np.tile([1.0, 10.0], jobs)), rng.geometric(0.1, 2 * jobs))[:jobs]
+    """Submission times up to a scale: gaps that are ten times as short while it is
+    busy.
+    """
+    rate = np.repeat(
+        rng.permuted(np.tile([1.0, 10.0], jobs)), rng.geometric(0.1, 2 * jobs)
+    )[:jobs]
     pace = rate if rng.random() < 0.6 else 1.0
     return np.asarray((rng.exponential(1.0, jobs) / pace).cumsum())
 
 
 def _tails(rng: Generator, jobs: int) -> np.ndarray:
-    """Seconds up to a scale: lognormal of sigma .1 to 1.5, or Pareto of shape 1.5 to 2.6."""
+    """Seconds up to a scale: lognormal of sigma .1 to 1.5, or Pareto of shape 1.5 to
+    2.6.
+    """
     if rng.random() < 0.6:
         return np.exp(rng.uniform(0.1, 1.5) * rng.standard_normal(jobs))
     return 1 + rng.pareto(rng.uniform(1.5, 2.6), jobs)
 
 
 def _gpus(rng: Generator) -> tuple[GpuType, ...]:
-    """The thesis's types, or two to four of 20 to 240 s, .2 to 5 USD/h and beta .35 to .95."""
+    """The thesis's types, or two to four of 20 to 240 s, .2 to 5 USD/h and beta .35 to
+    .95.
+    """
     if rng.random() < 0.5:
         return THESIS_GPUS
     made: list[GpuType] = []
@@ -141,26 +175,36 @@ def _gpus(rng: Generator) -> tuple[GpuType, ...]:
 
 
 def _market(rng: Generator, gpus: Sequence[GpuType]) -> Market:
-    """The calibrated day, one of own bands, one that is always the same, or hours a type.
+    """The calibrated day, one of own bands, one that is always the same, or hours a
+    type.
 
     Delays are the thesis's, but Low stock is harmless in one of five.
     """
     start_h = float(rng.integers(0, 24))
-    kind = rng.choice(["calibrated", "bands", "constant", "hourly"], p=[0.3, 0.35, 0.15, 0.2])
+    kind = rng.choice(
+        ["calibrated", "bands", "constant", "hourly"], p=[0.3, 0.35, 0.15, 0.2]
+    )
     bands: tuple[tuple[float, float], ...] = CLOCKS["calibrated"].bands
     if kind == "bands":
-        hours = [0, *sorted(rng.choice(range(1, 24), size=int(rng.integers(1, 5)), replace=False))]
+        hours = [
+            0,
+            *sorted(
+                rng.choice(range(1, 24), size=int(rng.integers(1, 5)), replace=False)
+            ),
+        ]
         bands = tuple((float(hour), round(rng.uniform(0.4, 1.3), 2)) for hour in hours)
     elif kind == "constant":
         bands = ((0.0, round(rng.uniform(0.4, 1.3), 2)),)
     stock = tuple(_hourly(rng, gpu.name) for gpu in gpus) if kind == "hourly" else ()
     delay_s = HARMLESS_S if rng.random() < 0.2 else Market().delay_s
-    return Market(Clock(bands, 8.0 if kind == "calibrated" else start_h), delay_s, stock=stock)
+    return Market(
+        Clock(bands, 8.0 if kind == "calibrated" else start_h), delay_s, stock=stock
+    )
 
 
 def _persistent(rng: Generator, market: Market) -> Market:
-    """In three of ten stock lasts for 5 minutes to 4 hours; in a third of these it is seen now, in
-    a third every 1 to 30 minutes, and in the others never.
+    """In three of ten stock lasts for 5 minutes to 4 hours; in a third of these it is
+    seen now, in a third every 1 to 30 minutes, and in the others never.
     """
     if rng.random() >= 0.3:
         return market
@@ -171,8 +215,8 @@ def _persistent(rng: Generator, market: Market) -> Market:
 
 
 def _slower(rng: Generator, market: Market) -> Market:
-    """In three of ten Medium stock has a delay of 1 to 5 minutes at least and of five times that at
-    most; Low stock has no less.
+    """In three of ten Medium stock has a delay of 1 to 5 minutes at least and of five
+    times that at most; Low stock has no less.
     """
     if rng.random() >= 0.3:
         return market
@@ -197,8 +241,8 @@ def _chances(low: float, high: float) -> tuple[float, float, float]:
 
 
 def _deadlines(rng: Generator) -> Deadlines:
-    """A share of 0 to 1 has half an hour to two hours, the others four to twelve; in one of four
-    the others are halved, and one half has a time between.
+    """A share of 0 to 1 has half an hour to two hours, the others four to twelve; in
+    one of four the others are halved, and one half has a time between.
     """
     tight, tight_s = round(rng.uniform(0, 1), 2), round(rng.uniform(1800, 7200))
     loose_s = round(rng.uniform(4, 12) * 3600)
@@ -213,18 +257,20 @@ def _deadlines(rng: Generator) -> Deadlines:
 
 
 def _terms(rng: Generator) -> Terms:
-    """In one of five an instance is kept for 1 to 15 minutes after its job, and paid while idle; in
-    half of these its provisioning is paid, too.
+    """In one of five an instance is kept for 1 to 15 minutes after its job, and paid
+    while idle; in half of these its provisioning is paid, too.
     """
     if rng.random() >= 0.2:
         return Terms()
     warm_s = round(60 * 15 ** rng.random())
-    return Terms(warm_s=warm_s, billed_from=str(rng.choice(["execution", "provisioning"])))
+    return Terms(
+        warm_s=warm_s, billed_from=str(rng.choice(["execution", "provisioning"]))
+    )
 
 
 def _refusing(rng: Generator, terms: Terms) -> Terms:
-    """In one of five Low stock is a refusal, after which a job waits for 30 seconds to 10 minutes
-    before it tries again.
+    """In one of five Low stock is a refusal, after which a job waits for 30 seconds to
+    10 minutes before it tries again.
     """
     if rng.random() >= 0.2:
         return terms
@@ -232,10 +278,15 @@ def _refusing(rng: Generator, terms: Terms) -> Terms:
 
 
 def _workload(
-    rng: Generator, jobs: int, load: float, deadlines: Deadlines, slots: Sequence[GpuType]
+    rng: Generator,
+    jobs: int,
+    load: float,
+    deadlines: Deadlines,
+    slots: Sequence[GpuType],
 ) -> Workload:
-    """Poisson arrivals, or in one of five a log, the same jobs in each run: batches of one to six
-    jobs in the mean, with lognormal seconds, of which half of the variance is the batch's.
+    """Poisson arrivals, or in one of five a log, the same jobs in each run: batches of
+    one to six jobs in the mean, with lognormal seconds, of which half of the variance
+    is the batch's.
     """
     if rng.random() >= 0.2:
         work_s = summed(
@@ -247,7 +298,9 @@ def _workload(
     batch = np.cumsum(rng.random(jobs) < 1 / size)
     own, common = rng.standard_normal(jobs), rng.standard_normal(jobs + 1)[batch]
     service = np.exp(sigma * np.sqrt(0.5) * (own + common) - sigma**2 / 2)
-    return _log(rng.exponential(1.0, jobs + 1).cumsum()[batch], service, load, deadlines, slots)
+    return _log(
+        rng.exponential(1.0, jobs + 1).cumsum()[batch], service, load, deadlines, slots
+    )
 
 
 def _log(
@@ -260,7 +313,9 @@ def _log(
     """Jobs of given times, each up to a scale, at an offered load."""
     first, jobs = slots[0], len(submit)  # its speed is 1
     service_s = float(np.dot(COMPLEXITY_MIX, first.mean_execution_s)) * service
-    work_s = float(service_s.mean()) * summed(1 / gpu.speed for gpu in slots) / len(slots)
+    work_s = (
+        float(service_s.mean()) * summed(1 / gpu.speed for gpu in slots) / len(slots)
+    )
     last_s = jobs * work_s / (load * len(slots))
     return LoggedWorkload(
         submit_s=tuple((submit * last_s / submit[-1]).tolist()),

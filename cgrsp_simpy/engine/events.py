@@ -74,7 +74,8 @@ def check_id(owner: str, number: Any, whole: bool) -> None:
     whole: whether fractions are refused; of a claim's number the whole part is
     recorded, such as 3 for 3.25, a part of job 3.
     """
-    right = isinstance(number, Real) and -LARGEST_ID <= number <= LARGEST_ID  # type: ignore[operator]
+    real = isinstance(number, Real)
+    right = real and -LARGEST_ID <= number <= LARGEST_ID
     kind = "a whole number" if whole else "a number"
     allowed = f"{kind} of at most 64 bits (a job is its number, or has it as `id`)"
     require(right and not (whole and number % 1), f"number of {owner}", number, allowed)
@@ -122,6 +123,7 @@ class Environment(simpy.Environment):
     if TYPE_CHECKING:
 
         def timeout(self, delay: float = 0, value: Any = None) -> Timeout: ...
+
     else:
         timeout = BoundClass(Timeout)
 

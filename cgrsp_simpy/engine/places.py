@@ -129,12 +129,10 @@ def nth(mask: int, place: int) -> int:
         if place < count:
             mask, width = low, half
         else:
-            mask, width, below, place = (
-                mask >> half,
-                width - half,
-                below + half,
-                place - count,
-            )
+            mask = mask >> half
+            width = width - half
+            below = below + half
+            place = place - count
     return below + lowest(mask)
 
 

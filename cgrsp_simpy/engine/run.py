@@ -205,11 +205,9 @@ class Run(HoldsPolicies):
     ) -> None:
         records.close()
         self.scenario, self.policy, self.seed = scenario, policy, seed
-        self.decisions, self.held_s, self.tally = (
-            decisions,
-            tuple(held_s),
-            records.tally,
-        )
+        self.decisions = decisions
+        self.held_s = tuple(held_s)
+        self.tally = records.tally
         self.plan, self.rule, self._log = plan, rule, log
         self._names, self._blocks = records.names, records.blocks
 

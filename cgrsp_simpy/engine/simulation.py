@@ -195,19 +195,16 @@ class Simulation:
             mask=sum(1 << n for n, left in enumerate(self.free) if left > 0)
         )
         self.waiting: dict[Any, Claim] = {}  # oldest first
-        self.holding: dict[
-            Claim, None
-        ] = {}  # the claims that are granted, in that order
-        self.held_s = [0.0] * len(
-            self.places
-        )  # amount x seconds for which each was held
+        # the claims that are granted, in that order
+        self.holding: dict[Claim, None] = {}
+        # amount x seconds for which each was held
+        self.held_s = [0.0] * len(self.places)
         keep = records or model.keeps_jobs
         self.log: list[Held] | None = [] if keep else None
         self.records = Records(model, keep)
         self._noted = len(self.records.blank)
-        self.downs: dict[
-            int, list[float]
-        ] = {}  # by number: how often, and what is withheld
+        # by number: how often, and what is withheld
+        self.downs: dict[int, list[float]] = {}
         self._jobs: dict[Any, Life] = {}  # that live
         # calls of `resumed` whose work has not begun: the calling process and the job
         self._unstarted: dict[object, tuple[Any, Any]] = {}

@@ -145,10 +145,8 @@ class View:
             return self._whole(((self._number(chosen), need),))
         try:
             parts = tuple([(self._number(place), amount) for place, amount in chosen])
-            total, least = (
-                summed(each[1] for each in parts),
-                min(each[1] for each in parts),
-            )
+            total = summed(each[1] for each in parts)
+            least = min(each[1] for each in parts)
         except (TypeError, ValueError):
             raise PlaceError(f"{chosen!r}, which is no place of the view") from None
         if not least > 0:

@@ -2,9 +2,9 @@
 
     cg.exercises.check(3.1, 0.5)
 
-A right answer is worked out when it is needed, by a run or a formula; none is written down here.
-A wrong one is told from its usual mistakes, never whether it is too high or too low. `claim` checks
-the lectures' own sentences.
+A right answer is worked out when it is needed, by a run or a formula; none is written
+down here. A wrong one is told from its usual mistakes, never whether it is too high or
+too low. `claim` checks the lectures' own sentences.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ EXERCISES: dict[str, Exercise] = dict(
 
 
 def check(exercise: float | str, answer: Any) -> Verdict:
-    """Whether an answer is right, and if not, what is off; the right one is not given away, nor
-    on which side of it the answer lies.
+    """Whether an answer is right, and if not, what is off; the right one is not given
+    away, nor on which side of it the answer lies.
 
-    exercise: lecture and number, as 3.1. answer: what the exercise asks for. Result: true if right;
-    its message says what is off. Raises InputError for an unknown exercise.
+    exercise: lecture and number, as 3.1. answer: what the exercise asks for. Result:
+    true if right; its message says what is off. Raises InputError for an unknown
+    exercise.
     """
     check_one_of("exercise", str(exercise), EXERCISES)
     fault = EXERCISES[str(exercise)].judge(answer)

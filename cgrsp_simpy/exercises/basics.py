@@ -26,15 +26,20 @@ from cgrsp_simpy.studies.replicate import simulate
 
 
 def plain(
-    workload: Workload, mean_s: tuple[float, ...], slots: int = 1, service: Service | None = None
+    workload: Workload,
+    mean_s: tuple[float, ...],
+    slots: int = 1,
+    service: Service | None = None,
 ) -> Scenario:
-    """Equal slots whose GPUs come at once, and jobs that take exactly their mean time, or the
-    log's, unless a service is given.
+    """Equal slots whose GPUs come at once, and jobs that take exactly their mean time,
+    or the log's, unless a service is given.
     """
     gpu = GpuType("GPU", 1.0, mean_s, 1.0)
     own = service or Service(sigma=(0.0,) * len(mean_s))
     at_once = Market(delay_s=((0, 0),) * 3)
-    return Scenario("exercise", workload, (gpu,) * slots, (gpu,), market=at_once, service=own)
+    return Scenario(
+        "exercise", workload, (gpu,) * slots, (gpu,), market=at_once, service=own
+    )
 
 
 def mean_wait_s(run: Run, until: str = "start_s") -> float:
@@ -52,7 +57,9 @@ def four_jobs(policy: str) -> Run:
     """The lecture's four jobs."""
     jobs = tuple(
         Job(i, at_s, at_s + 3600.0, level)
-        for i, (at_s, level) in enumerate(((FIRST_S, 4), (25.0, 1), (30.0, 3), (55.0, 2)))
+        for i, (at_s, level) in enumerate(
+            ((FIRST_S, 4), (25.0, 1), (30.0, 3), (55.0, 2))
+        )
     )
     return simulate(plain(JobList(jobs), (10.0, 20.0, 30.0, 40.0)), policy)
 
@@ -86,13 +93,15 @@ SUBMITS_S, DELAY_S, WORK_S = (0.0, 10.0, 20.0), 30.0, 60.0
 
 
 def last_end_s(slots: int, delay_on_slot: bool = False) -> float:
-    """When the last of the three jobs ends, if they take turns on so many slots; whether the slot
-    is held for the delay.
+    """When the last of the three jobs ends, if they take turns on so many slots;
+    whether the slot is held for the delay.
     """
     free_s = [0.0] * slots
     for i, submit_s in enumerate(SUBMITS_S):
         on_slot_s, before_s = (DELAY_S, 0.0) if delay_on_slot else (0.0, DELAY_S)
-        free_s[i % slots] = max(free_s[i % slots], submit_s + before_s) + on_slot_s + WORK_S
+        free_s[i % slots] = (
+            max(free_s[i % slots], submit_s + before_s) + on_slot_s + WORK_S
+        )
     return max(free_s)
 
 
@@ -107,8 +116,8 @@ def bunches(view: View) -> Iterable[Assignment | Wake]:
     return [Wake(oldest_s + PATIENCE_S)]
 
 
-# Whole seconds, so that no rounding blurs "600 s". Alone, in pairs, in threes, a crowd, and a
-# second job after just 600 s.
+# Whole seconds, so that no rounding blurs "600 s". Alone, in pairs, in threes, a crowd,
+# and a second job after just 600 s.
 BUNCH_SUBMITS_S = (
     *(0, 1000, 1500, 3000, 3300, 3540, 5000, 5005, 5010, 5015, 5020, 5025, 5030),
     *(7000, 7600, 7650, 9000, 9100, 9200),
@@ -133,12 +142,17 @@ def judge_bunches(policy: Any) -> str:
     job = int(np.flatnonzero(found_s != right_s)[0])
     submits = ", ".join(map(str, BUNCH_SUBMITS_S[: job + 1][-4:]))
     when = "early" if found_s[job] < right_s[job] else "late"
-    return f"in a test with submissions at {submits} s the last of these is dispatched too {when}"
+    return (
+        f"in a test with submissions at {submits} s the last of these is dispatched too"
+        f" {when}"
+    )
 
 
 def dispatches_s(policy: str | Policy) -> np.ndarray:
     """When each job is dispatched, on two slots with jobs of 200 s."""
-    return np.asarray(simulate(plain(BUNCH_JOBS, (200.0,), slots=2), policy).jobs["dispatch_s"])
+    return np.asarray(
+        simulate(plain(BUNCH_JOBS, (200.0,), slots=2), policy).jobs["dispatch_s"]
+    )
 
 
 # ---- lecture 3: queues ----
@@ -148,13 +162,19 @@ MANY_SLOTS = np.arange(1, 200)
 
 
 def slots_needed(wait_s: np.ndarray) -> int:
-    """The fewest slots whose mean wait is short enough. wait_s: by number of slots, from 1 on."""
+    """The fewest slots whose mean wait is short enough. wait_s: by number of slots,
+    from 1 on.
+    """
     return int(MANY_SLOTS[wait_s <= MOST_WAIT_S][0])
 
 
 def separate_wait_s() -> np.ndarray:
-    """Mean wait by number of slots, each with its own queue and its share of the jobs."""
-    return np.array([float(mmc(RATE_PER_S / slots, 1 / MEAN_S, 1).wait_s) for slots in MANY_SLOTS])
+    """Mean wait by number of slots, each with its own queue and its share of the
+    jobs.
+    """
+    return np.array(
+        [float(mmc(RATE_PER_S / slots, 1 / MEAN_S, 1).wait_s) for slots in MANY_SLOTS]
+    )
 
 
 @cache
@@ -164,7 +184,9 @@ def surge() -> Run:
 
 
 def little(until: str) -> float:
-    """Arrivals per second of the whole run, times the mean time from submission to a column."""
+    """Arrivals per second of the whole run, times the mean time from submission to a
+    column.
+    """
     run = surge()
     return float(mean_wait_s(run, until) * len(run.jobs) / run.tally.end_s)
 
@@ -176,32 +198,38 @@ COMMON_SEEDS = 50
 
 @cache
 def seeds_worth() -> float:
-    """By how many times the variance of a difference is larger with independent seeds."""
+    """By how many times the variance of a difference is larger with independent
+    seeds.
+    """
     study = compare(day("normal"), ["fifo", "spt"], range(COMMON_SEEDS))
-    fifo, spt = (np.array(study.values(policy, "wait_min")) for policy in study.policies)
+    fifo, spt = (
+        np.array(study.values(policy, "wait_min")) for policy in study.policies
+    )
     return float((fifo.var(ddof=1) + spt.var(ddof=1)) / (spt - fifo).var(ddof=1))
 
 
 @cache
 def wait_by_streams_s(services: str) -> float:
-    """Mean wait of 5,000 jobs whose gaps come from the stream "arrivals" of seed 4, and their
-    service times from this one.
+    """Mean wait of 5,000 jobs whose gaps come from the stream "arrivals" of seed 4, and
+    their service times from this one.
     """
     jobs = 5000
     gaps_s = stream(4, "arrivals").exponential(12.5, jobs)
     service_s = stream(4, services).exponential(10.0, jobs)
     log = LoggedWorkload(
-        tuple(gaps_s.cumsum()), tuple(service_s), (nan,) * jobs, (1,) * jobs, (1.0,) * jobs
+        tuple(gaps_s.cumsum()),
+        tuple(service_s),
+        (nan,) * jobs,
+        (1,) * jobs,
+        (1.0,) * jobs,
     )
     return mean_wait_s(simulate(plain(log, (10.0, 10.0, 10.0)), "fifo"))
 
 
 EXERCISES: dict[str, Exercise] = {
     "1.1": Exercise(
-        (
-            "A GPU that falls free takes the shortest waiting job. What is the mean wait of the"
-            " four jobs, in seconds?"
-        ),
+        "A GPU that falls free takes the shortest waiting job. What is the mean wait of"
+        " the four jobs, in seconds?",
         number(
             lambda: mean_wait_s(four_jobs("spt")),
             "s",
@@ -230,10 +258,8 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
     "1.2": Exercise(
-        (
-            "First come, first served: how many jobs wait on average over time, from 0 s until the"
-            " last job ends?"
-        ),
+        "First come, first served: how many jobs wait on average over time, from 0 s"
+        " until the last job ends?",
         number(
             lambda: mean_queue(four_jobs("fifo")),
             "jobs",
@@ -244,17 +270,15 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(
                 lambda: queue_over_events(four_jobs("fifo")),
-                (
-                    "that is the mean over the rows of the table; a row that lasts longer should"
-                    " count for more"
-                ),
+                "that is the mean over the rows of the table; a row that lasts longer"
+                " should count for more",
             ),
             Mistake(
-                lambda: area(four_jobs("fifo")) / (four_jobs("fifo").tally.end_s - FIRST_S),
-                (
-                    "the average starts at 0 s, not at the first arrival; nobody waits before it,"
-                    " but the time counts"
+                lambda: (
+                    area(four_jobs("fifo")) / (four_jobs("fifo").tally.end_s - FIRST_S)
                 ),
+                "the average starts at 0 s, not at the first arrival; nobody waits"
+                " before it, but the time counts",
             ),
             Mistake(
                 lambda: area(four_jobs("fifo")),
@@ -264,21 +288,23 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: mean_queue(four_jobs("spt")),
                 "that is for the shortest first; here the oldest goes first",
             ),
-            way="draw the number of waiting jobs over time, as the lecture does: what is its mean?",
+            way=(
+                "draw the number of waiting jobs over time, as the lecture does: what"
+                " is its mean?"
+            ),
         ),
     ),
     "2.1": Exercise(
-        "Three jobs on three slots with double booking: when does the last job end, in seconds?",
+        "Three jobs on three slots with double booking: when does the last job end, in"
+        " seconds?",
         number(
             lambda: last_end_s(slots=1),
             "s",
             1e-3,
             Mistake(
                 lambda: last_end_s(slots=3),
-                (
-                    "that is how it should be; here no job has requested a slot yet when the others"
-                    " come"
-                ),
+                "that is how it should be; here no job has requested a slot yet when"
+                " the others come",
             ),
             Mistake(
                 lambda: last_end_s(slots=1, delay_on_slot=True),
@@ -288,31 +314,28 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: last_end_s(slots=2),
                 "when job 2 is dispatched, is any slot requested already?",
             ),
-            way="for each job: when is it dispatched, to which slot, and when does its GPU come?",
+            way=(
+                "for each job: when is it dispatched, to which slot, and when does its"
+                " GPU come?"
+            ),
         ),
     ),
     "2.2": Exercise(
-        (
-            "A policy that starts jobs, oldest first, on all idle slots once three wait or the"
-            " oldest has waited for 600 s."
-        ),
+        "A policy that starts jobs, oldest first, on all idle slots once three wait or"
+        " the oldest has waited for 600 s.",
         code("a policy, a function of a view", lambda: [{}], judge_bunches),
     ),
     "3.1": Exercise(
-        (
-            "6 jobs a minute of 60 s each: how many slots with one queue for a mean wait of at most"
-            " 5 s?"
-        ),
+        "6 jobs a minute of 60 s each: how many slots with one queue for a mean wait of"
+        " at most 5 s?",
         number(
             lambda: slots_needed(mmc(RATE_PER_S, 1 / MEAN_S, MANY_SLOTS).wait_s),
             "slots",
             1e-9,
             Mistake(
                 lambda: RATE_PER_S * MEAN_S,
-                (
-                    "so many slots are busy on average; with no more than these the queue grows for"
-                    " ever"
-                ),
+                "so many slots are busy on average; with no more than these the queue"
+                " grows for ever",
             ),
             Mistake(
                 lambda: RATE_PER_S * MEAN_S + 1,
@@ -326,28 +349,29 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
     "3.2": Exercise(
-        (
-            "Surge day, FIFO, seed 3: how many jobs are waiting for their dispatch on average,"
-            " from 0 s to the end of the last job?"
-        ),
+        "Surge day, FIFO, seed 3: how many jobs are waiting for their dispatch on"
+        " average, from 0 s to the end of the last job?",
         number(
             lambda: little("dispatch_s"),
             "jobs",
             5e-3,
             Mistake(
                 lambda: little("start_s"),
-                "that includes jobs whose GPU is on its way; they have been dispatched already",
+                "that includes jobs whose GPU is on its way; they have been dispatched"
+                " already",
             ),
             Mistake(
                 lambda: little("finish_s"),
-                "that is the number in the system; how many of them wait for their dispatch?",
+                "that is the number in the system; how many of them wait for their"
+                " dispatch?",
             ),
             Mistake(
-                lambda: surge().scenario.workload.rate_per_s * mean_wait_s(surge(), "dispatch_s"),
-                (
-                    "the rate at which jobs arrive while they arrive; over the whole run, up to"
-                    " the end of the last job, it is lower"
+                lambda: (
+                    surge().scenario.workload.rate_per_s
+                    * mean_wait_s(surge(), "dispatch_s")
                 ),
+                "the rate at which jobs arrive while they arrive; over the whole run,"
+                " up to the end of the last job, it is lower",
             ),
             Mistake(
                 lambda: little("dispatch_s") * 60,
@@ -361,10 +385,8 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
     "4.1": Exercise(
-        (
-            "How many independent seeds for each policy give the difference the variance that"
-            " 50 common seeds give it?"
-        ),
+        "How many independent seeds for each policy give the difference the variance"
+        " that 50 common seeds give it?",
         number(
             lambda: COMMON_SEEDS * seeds_worth(),
             "seeds",
@@ -372,10 +394,8 @@ EXERCISES: dict[str, Exercise] = {
             Mistake(seeds_worth, "so many times the seeds; of how many?"),
             Mistake(
                 lambda: COMMON_SEEDS * seeds_worth() ** 0.5,
-                (
-                    "that is by the ratio of the widths; the width falls with the root of the"
-                    " number of seeds"
-                ),
+                "that is by the ratio of the widths; the width falls with the root of"
+                " the number of seeds",
             ),
             Mistake(
                 lambda: 2 * COMMON_SEEDS * seeds_worth(),
@@ -386,36 +406,39 @@ EXERCISES: dict[str, Exercise] = {
                 "the other way round: with independent seeds it takes more",
             ),
             way=(
-                "set the variance of the difference with n seeds each equal to that of common seeds"
+                "set the variance of the difference with n seeds each equal to that of"
+                " common seeds"
             ),
         ),
     ),
     "4.2": Exercise(
-        "Gaps and service times from one stream, taken twice: what is the mean wait, in seconds?",
+        "Gaps and service times from one stream, taken twice: what is the mean wait, in"
+        " seconds?",
         number(
             lambda: wait_by_streams_s("arrivals"),
             "s",
             5e-3,
             Mistake(
                 lambda: wait_by_streams_s("service"),
-                (
-                    "that is with a stream for each purpose, as it should be; what if both take"
-                    " the same one?"
-                ),
+                "that is with a stream for each purpose, as it should be; what if both"
+                " take the same one?",
             ),
             Mistake(
                 lambda: float(mmc(1 / 12.5, 1 / 10, 1).wait_s),
-                (
-                    "that is M/M/1's, whose service times know nothing of the gaps; here they"
-                    " are the same numbers on another scale"
-                ),
+                "that is M/M/1's, whose service times know nothing of the gaps; here"
+                " they are the same numbers on another scale",
             ),
-            Mistake(lambda: wait_by_streams_s("arrivals") / 60, "in seconds, not in minutes"),
+            Mistake(
+                lambda: wait_by_streams_s("arrivals") / 60, "in seconds, not in minutes"
+            ),
             Mistake(
                 lambda: wait_by_streams_s("arrivals") + 10,
                 "the wait ends with the start of a job, not with its end",
             ),
-            way="follow the first jobs by hand: when do they come, how long do they take?",
+            way=(
+                "follow the first jobs by hand: when do they come, how long do they"
+                " take?"
+            ),
         ),
     ),
 }

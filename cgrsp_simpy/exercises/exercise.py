@@ -1,5 +1,5 @@
-"""An exercise: a question, and a judge of answers that knows the usual mistakes; and sentences of a
-text that stand or fall with what the code beside them finds.
+"""An exercise: a question, and a judge of answers that knows the usual mistakes; and
+sentences of a text that stand or fall with what the code beside them finds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.model.checks import InputError, require
 
 ROUNDING = 1e-6  # a tolerance below it is for rounding alone: a count
-THREE_FIGURES = 5e-3  # how far three significant figures may lie from the number, as a share
+# how far three significant figures may lie from the number, as a share
+THREE_FIGURES = 5e-3
 
 Judge = Callable[[Any], str]
 """What is off in an answer, without the answer; "" if it is right."""
@@ -27,7 +28,8 @@ Judge = Callable[[Any], str]
 class Exercise:
     """A question as it stands in the lecture, and who judges the answers.
 
-    question: its text. judge: takes an answer and says what is wrong with it, "" if it is right.
+    question: its text. judge: takes an answer and says what is wrong with it, "" if it
+    is right.
     """
 
     question: str
@@ -69,9 +71,10 @@ def number(
 ) -> Judge:
     """A judge of numbers, who never says on which side of the right one an answer lies.
 
-    answer, mistakes: work out the right one, and wrong ones, when asked. tolerance: as a share; 0
-    for a count. All other answers are right to three significant figures as well. way: how to come
-    by the answer, said to any wrong one that is no usual mistake.
+    answer, mistakes: work out the right one, and wrong ones, when asked. tolerance: as
+    a share; 0 for a count. All other answers are right to three significant figures as
+    well. way: how to come by the answer, said to any wrong one that is no usual
+    mistake.
     """
     within = f"to {100 * tolerance:g} %" if tolerance > ROUNDING else "exactly"
     if ROUNDING < tolerance < THREE_FIGURES:
@@ -113,11 +116,14 @@ Case = Mapping[str, Any]
 """What an answer that is a function is called with, by the name of what it is."""
 
 
-def code(what: str, cases: Callable[[], Iterable[Case]], fault: Callable[..., str]) -> Judge:
-    """A judge of functions, who runs them on cases and says on which one they are wrong.
+def code(
+    what: str, cases: Callable[[], Iterable[Case]], fault: Callable[..., str]
+) -> Judge:
+    """A judge of functions, who runs them on cases and says on which one they are
+    wrong.
 
-    what: the answer, such as "a function of a view". cases: made anew for each answer. fault: takes
-    the answer and what the case holds; what is off, "" if nothing.
+    what: the answer, such as "a function of a view". cases: made anew for each answer.
+    fault: takes the answer and what the case holds; what is off, "" if nothing.
     """
 
     def judge(given: Any) -> str:
@@ -129,7 +135,9 @@ def code(what: str, cases: Callable[[], Iterable[Case]], fault: Callable[..., st
             except Exception as error:
                 off = f"{type(error).__name__}: {error}"
             if off:
-                told = ", ".join(f"{name} {_told(value)}" for name, value in case.items())
+                told = ", ".join(
+                    f"{name} {_told(value)}" for name, value in case.items()
+                )
                 return f"{off} (with {told})" if told else off
         return ""
 
@@ -144,8 +152,8 @@ def same(
 ) -> Callable[..., str]:
     """What `code` takes as fault: something else comes out than of the right function.
 
-    right, mistakes: functions of what a case holds, which give numbers of any shape. tried: what
-    comes of the answer. within: as a share of the largest right number.
+    right, mistakes: functions of what a case holds, which give numbers of any shape.
+    tried: what comes of the answer. within: as a share of the largest right number.
     """
 
     def fault(given: Any, *case: Any) -> str:
@@ -154,7 +162,9 @@ def same(
         if _alike(found, wanted, within):
             return ""
         for mistake in mistakes:
-            if _alike(found, np.asarray(mistake.answer(*deepcopy(case)), float), within):
+            if _alike(
+                found, np.asarray(mistake.answer(*deepcopy(case)), float), within
+            ):
                 return mistake.hint
         return f"{_told(found)} comes out, it should be {_told(wanted)}"
 
@@ -186,16 +196,19 @@ def claim(
     below: float | None = None,
     equal: float | None = None,
 ) -> str:
-    """Check a sentence against what was found, so that a text cannot say what its code denies.
+    """Check a sentence against what was found, so that a text cannot say what its code
+    denies.
 
-    Of a mean the whole interval must lie within the bounds: an interval that reaches 0 is above
-    nothing. "No difference" is a claim with two bounds, the least difference that would matter.
+    Of a mean the whole interval must lie within the bounds: an interval that reaches 0
+    is above nothing. "No difference" is a claim with two bounds, the least difference
+    that would matter.
 
-    sentence: as it stands in the text. found: with its interval, or a number that has none, such as
-    a count, or True and False. above, below: what is claimed, both excluded; in the unit of
-    `found`. equal: the number itself, in place of bounds. Result: a line to print: the sentence,
-    what was found and what was claimed of it. Raises ClaimError where it is not so; NaN is never
-    so; InputError for a sentence without a claim.
+    sentence: as it stands in the text. found: with its interval, or a number that has
+    none, such as a count, or True and False. above, below: what is claimed, both
+    excluded; in the unit of `found`. equal: the number itself, in place of bounds.
+    Result: a line to print: the sentence, what was found and what was claimed of it.
+    Raises ClaimError where it is not so; NaN is never so; InputError for a sentence
+    without a claim.
     """
     claimed = {"above": above, "below": below, "equal": equal}
     said = [f"{word} {bound:g}" for word, bound in claimed.items() if bound is not None]

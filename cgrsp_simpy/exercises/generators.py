@@ -51,8 +51,8 @@ def _beds(share: Numbers) -> float:
 
 
 def _stays() -> list[Case]:
-    """Rows of runs: one in another's stay; in the instant of a leaving; never started; together;
-    not in order of starts.
+    """Rows of runs: one in another's stay; in the instant of a leaving; never started;
+    together; not in order of starts.
     """
     each = (
         [(0, 5), (1, 9), (2, 3), (6, 8)],
@@ -61,7 +61,10 @@ def _stays() -> list[Case]:
         [(4, 9), (4, 6), (4, 5)],
         [(8, 9), (0, 3), (1, 2)],
     )
-    return [{"stays": np.array(own, [("start_s", float), ("finish_s", float)])} for own in each]
+    return [
+        {"stays": np.array(own, [("start_s", float), ("finish_s", float)])}
+        for own in each
+    ]
 
 
 def _as_if_started(jobs: Numbers) -> Numbers:
@@ -75,30 +78,41 @@ def _most_in_bed(jobs: Numbers, side: Any = "right") -> float:
     """side: "left" counts who leaves in the instant of a start."""
     stays = jobs[~np.isnan(jobs["start_s"])]
     starts, ends = np.sort(stays["start_s"]), np.sort(stays["finish_s"])
-    present = np.searchsorted(starts, starts, "right") - np.searchsorted(ends, starts, side)
+    present = np.searchsorted(starts, starts, "right") - np.searchsorted(
+        ends, starts, side
+    )
     return float(max(present, default=0))
 
 
 EXERCISES: dict[str, Exercise] = {
     "15.1": Exercise(
-        "Thirty independent tests of a right generator at the level 0.01: with what chance does"
-        " at least one reject it?",
+        "Thirty independent tests of a right generator at the level 0.01: with what"
+        " chance does at least one reject it?",
         number(
             lambda: 1 - (1 - LEVEL) ** TESTS,
             "chance",
             5e-3,
-            Mistake(lambda: TESTS * LEVEL, "that adds up chances of tests that may both reject"),
-            Mistake(lambda: (1 - LEVEL) ** TESTS, "that is the chance that none rejects"),
             Mistake(
-                lambda: TESTS * LEVEL * (1 - LEVEL) ** (TESTS - 1), "that is exactly one, not more"
+                lambda: TESTS * LEVEL,
+                "that adds up chances of tests that may both reject",
+            ),
+            Mistake(
+                lambda: (1 - LEVEL) ** TESTS, "that is the chance that none rejects"
+            ),
+            Mistake(
+                lambda: TESTS * LEVEL * (1 - LEVEL) ** (TESTS - 1),
+                "that is exactly one, not more",
             ),
             Mistake(lambda: LEVEL, "that is one test's; how many are there?"),
-            way="with what chance does one test not reject, and with what chance do all not?",
+            way=(
+                "with what chance does one test not reject, and with what chance do all"
+                " not?"
+            ),
         ),
     ),
     "15.2": Exercise(
-        "A function of 2 n numbers: the p-value of the chi-square test of their pairs in 10 x 10"
-        " cells.",
+        "A function of 2 n numbers: the p-value of the chi-square test of their pairs"
+        " in 10 x 10 cells.",
         code(
             "a function of an array",
             _samples,
@@ -106,11 +120,15 @@ EXERCISES: dict[str, Exercise] = {
                 _pairs_p,
                 Mistake(
                     lambda u: _pairs_p(_overlapping(u)),
-                    "these pairs overlap, so they are not independent; take each number once",
+                    "these pairs overlap, so they are not independent; take each number"
+                    " once",
                 ),
-                Mistake(lambda u: 1 - _pairs_p(u), "that is the chance of less, not of more"),
                 Mistake(
-                    lambda u: _pairs_p(u, -1), "one degree of freedom too many: the counts add up"
+                    lambda u: 1 - _pairs_p(u), "that is the chance of less, not of more"
+                ),
+                Mistake(
+                    lambda u: _pairs_p(u, -1),
+                    "one degree of freedom too many: the counts add up",
                 ),
                 Mistake(
                     lambda u: stats.chisquare(_counts(u)).statistic,
@@ -121,31 +139,41 @@ EXERCISES: dict[str, Exercise] = {
                         lambda u, left=left: stats.chisquare(left(_counts(u))).pvalue,
                         "cells that are empty are cells, too",
                     )
-                    for left in (lambda c: c[c > 0], np.trim_zeros, lambda c: np.trim_zeros(c, "b"))
+                    for left in (
+                        lambda c: c[c > 0],
+                        np.trim_zeros,
+                        lambda c: np.trim_zeros(c, "b"),
+                    )
                 ),
             ),
         ),
     ),
     "16.1": Exercise(
-        "Three patients a day stay for 4 days on average, and none can wait: how many beds, so"
-        " that at most one in a hundred is sent on?",
+        "Three patients a day stay for 4 days on average, and none can wait: how many"
+        " beds, so that at most one in a hundred is sent on?",
         number(
             lambda: _beds(erlang_b(BEDS, LOAD)),
             "beds",
             0.0,
-            Mistake(lambda: LOAD, "so many beds are taken on average if nobody is sent on"),
+            Mistake(
+                lambda: LOAD, "so many beds are taken on average if nobody is sent on"
+            ),
             Mistake(
                 lambda: _beds(erlang_c(BEDS, LOAD)),
                 "that is for patients who wait; here they are sent on",
             ),
             Mistake(
-                lambda: _beds(erlang_b(BEDS, 3 / 4)), "the load is the rate times the mean stay"
+                lambda: _beds(erlang_b(BEDS, 3 / 4)),
+                "the load is the rate times the mean stay",
             ),
-            way="Erlang's formula B for several numbers of beds: `cg.queueing.erlang_b`",
+            way=(
+                "Erlang's formula B for several numbers of beds: `cg.queueing.erlang_b`"
+            ),
         ),
     ),
     "16.2": Exercise(
-        "A function of a run's rows: how many are in bed at the instant at which it is most?",
+        "A function of a run's rows: how many are in bed at the instant at which it is"
+        " most?",
         code(
             "a function of a run's rows",
             _stays,
@@ -153,7 +181,8 @@ EXERCISES: dict[str, Exercise] = {
                 _most_in_bed,
                 Mistake(
                     lambda jobs: _most_in_bed(jobs, "left"),
-                    "one leaves in the instant in which another comes: they were never both there",
+                    "one leaves in the instant in which another comes: they were never"
+                    " both there",
                 ),
                 Mistake(
                     lambda jobs: _most_in_bed(_as_if_started(jobs)),

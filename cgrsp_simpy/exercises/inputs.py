@@ -1,4 +1,6 @@
-"""The exercises of lectures 9 to 11: input modelling, variates and streams, interrupts."""
+"""The exercises of lectures 9 to 11: input modelling, variates and streams,
+interrupts.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def _distance(law: stats.rv_continuous, *parameters: float) -> float:
 
 
 def _one_sided() -> float:
-    """The greatest excess of the empirical distribution function, downwards left out."""
+    """The greatest excess of the empirical distribution function, downwards left
+    out.
+    """
     x = np.sort(_service_s())
     return float(np.max(np.arange(1, 501) / 500 - stats.expon(0, x.mean()).cdf(x)))
 
@@ -40,7 +44,8 @@ def _chi_square_p(fitted: int, law: stats.rv_continuous = stats.gamma) -> float:
 
 # ---- lecture 10: variates and streams ----
 
-LEAST_C = math.sqrt(2 * math.e / math.pi)  # of |Z| under an exponential density of mean 1
+# of |Z| under an exponential density of mean 1
+LEAST_C = math.sqrt(2 * math.e / math.pi)
 RATES_PER_H = ((2.0,) * 8 + (10.0,) * 12 + (2.0,) * 4,)  # of one day
 
 
@@ -60,8 +65,8 @@ PER_H, RESTART_H, WRITING_H = 1 / 3, 2 / 60, 1 / 60
 
 
 def _piece_h(length_h: float, restart_h: float = RESTART_H) -> float:
-    """Expected hours of a piece of work that is lost as a whole: the first attempt needs the
-    length, each later one a restart as well.
+    """Expected hours of a piece of work that is lost as a whole: the first attempt
+    needs the length, each later one a restart as well.
     """
     again_h = math.expm1(PER_H * (length_h + restart_h)) / PER_H
     return -math.expm1(-PER_H * length_h) * (1 / PER_H + again_h)
@@ -79,8 +84,8 @@ def _best_pieces(work_h: float = 4.0, writing_h: float = WRITING_H) -> float:
 
 EXERCISES: dict[str, Exercise] = {
     "9.1": Exercise(
-        "An exponential law is fitted to 500 service times. What is the Kolmogorov-Smirnov"
-        " distance D?",
+        "An exponential law is fitted to 500 service times. What is the"
+        " Kolmogorov-Smirnov distance D?",
         number(
             lambda: _distance(stats.expon, 0, _service_s().mean()),
             "a distance",
@@ -98,12 +103,16 @@ EXERCISES: dict[str, Exercise] = {
                 "that is the distance of the gamma law",
             ),
             Mistake(_one_sided, "that is the largest gap on one side; look at both"),
-            way="fit the mean, and compare the law with both ends of each step of the data",
+            way=(
+                "fit the mean, and compare the law with both ends of each step of the"
+                " data"
+            ),
         ),
     ),
     "9.2": Exercise(
-        "A gamma law is fitted to the same times. What is the p-value of the chi-square test"
-        " with 20 equally likely cells, if each fitted parameter takes a degree of freedom?",
+        "A gamma law is fitted to the same times. What is the p-value of the chi-square"
+        " test with 20 equally likely cells, if each fitted parameter takes a degree of"
+        " freedom?",
         number(
             lambda: _chi_square_p(2),
             "a probability",
@@ -118,28 +127,36 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(
                 lambda: _chi_square_p(3),
-                "that has 16 degrees of freedom; the place where the law begins was not fitted",
+                "that has 16 degrees of freedom; the place where the law begins was not"
+                " fitted",
             ),
             Mistake(
                 lambda: 1 - _chi_square_p(2),
                 "that is the chance of a smaller statistic; p is that of one as large",
             ),
-            Mistake(lambda: _chi_square_p(1, stats.expon), "that is the exponential law"),
+            Mistake(
+                lambda: _chi_square_p(1, stats.expon), "that is the exponential law"
+            ),
             Mistake(
                 lambda: 2 * _chi_square_p(2),
                 "that is doubled; the chi-square test looks at one side alone",
             ),
-            way="how many are expected in each cell, and how many degrees of freedom are left?",
+            way=(
+                "how many are expected in each cell, and how many degrees of freedom"
+                " are left?"
+            ),
         ),
     ),
     "10.1": Exercise(
-        "|Z| by rejection from an exponential law of mean 1: how many draws does a kept one"
-        " take on average?",
+        "|Z| by rejection from an exponential law of mean 1: how many draws does a kept"
+        " one take on average?",
         number(
             lambda: LEAST_C,
             "draws",
             2e-3,
-            Mistake(lambda: 1 / LEAST_C, "that is the share that is kept; turn it round"),
+            Mistake(
+                lambda: 1 / LEAST_C, "that is the share that is kept; turn it round"
+            ),
             Mistake(
                 lambda: 2 * LEAST_C,
                 "a kept one takes so many uniform numbers; how many exponential draws?",
@@ -152,22 +169,31 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: LEAST_C / 2,
                 "the density of |Z| is twice that of Z",
             ),
-            way="where is the ratio of the two densities largest, and how large is it there?",
+            way=(
+                "where is the ratio of the two densities largest, and how large is it"
+                " there?"
+            ),
         ),
     ),
     "10.2": Exercise(
-        "Two jobs an hour by night, ten by day, from 8:00 on: how many hours after the start"
-        " does the 500th job come?",
+        "Two jobs an hour by night, ten by day, from 8:00 on: how many hours after the"
+        " start does the 500th job come?",
         number(
             lambda: _last_h(8.0),
             "hours",
             5e-4,
-            Mistake(lambda: _last_h(0.0), "that starts at midnight; the run starts at 8:00"),
+            Mistake(
+                lambda: _last_h(0.0), "that starts at midnight; the run starts at 8:00"
+            ),
             Mistake(
                 lambda: _last_at_one_rate_h(6.0),
-                "that is at the mean rate all along; how many jobs are expected until a time?",
+                "that is at the mean rate all along; how many jobs are expected until a"
+                " time?",
             ),
-            Mistake(lambda: _last_at_one_rate_h(10.0), "that is at the highest rate all along"),
+            Mistake(
+                lambda: _last_at_one_rate_h(10.0),
+                "that is at the highest rate all along",
+            ),
             Mistake(
                 lambda: _last_h(8.0) + 8.0,
                 "that counts from midnight; the question counts from the start at 8:00",
@@ -185,7 +211,8 @@ EXERCISES: dict[str, Exercise] = {
             5e-4,
             Mistake(
                 lambda: _piece_h(8.0, 0.0),
-                "that is without the time of a restart; each attempt but the first needs it",
+                "that is without the time of a restart; each attempt but the first"
+                " needs it",
             ),
             Mistake(
                 lambda: math.expm1(PER_H * (8.0 + RESTART_H)) / PER_H,
@@ -195,9 +222,13 @@ EXERCISES: dict[str, Exercise] = {
             Mistake(lambda: 60 * _piece_h(8.0), "that is in minutes"),
             Mistake(
                 lambda: 2 * _piece_h(4.0),
-                "that is twice the time of 4 h, as with a checkpoint in the middle that is free",
+                "that is twice the time of 4 h, as with a checkpoint in the middle that"
+                " is free",
             ),
-            way="E(L) for one piece: what does the first attempt need, what each later one?",
+            way=(
+                "E(L) for one piece: what does the first attempt need, what each later"
+                " one?"
+            ),
         ),
     ),
     "11.2": Exercise(

@@ -1,4 +1,6 @@
-"""The exercises of lectures 12 to 14: validation, experiments and selection, variance reduction."""
+"""The exercises of lectures 12 to 14: validation, experiments and selection, variance
+reduction.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +45,15 @@ def _apart_min(freedom: int = 18) -> float:
 def _wait_min() -> dict[tuple[int, float], float]:
     """Mean wait over five hectic days by slots and persistence."""
     return {
-        (slots, persistence_s): mean(
-            compare(
-                day("hectic", slots=slots, persistence_s=persistence_s), ["fifo"], range(5)
-            ).values("fifo", "wait_min")
-        ).mean
+        (slots, persistence_s): (
+            mean(
+                compare(
+                    day("hectic", slots=slots, persistence_s=persistence_s),
+                    ["fifo"],
+                    range(5),
+                ).values("fifo", "wait_min")
+            ).mean
+        )
         for slots, persistence_s in product((5, 6), (0.0, 7200.0))
     }
 
@@ -58,7 +64,9 @@ def _difference_of_differences_min() -> float:
 
 
 def _main_effect_min(first: tuple[int, float], other: tuple[int, float]) -> float:
-    """The mean of the two points that lie at the high level, minus that of the other two."""
+    """The mean of the two points that lie at the high level, minus that of the other
+    two.
+    """
     wait = _wait_min()
     high = wait[6, 7200.0] + wait[first]
     return (high - wait[5, 0.0] - wait[other]) / 2
@@ -87,14 +95,20 @@ def _slope() -> float:
 
 EXERCISES: dict[str, Exercise] = {
     "12.1": Exercise(
-        "What is the half width of the 95 % interval of the difference between model and log,"
-        " day by day?",
+        "What is the half width of the 95 % interval of the difference between model"
+        " and log, day by day?",
         number(
             _paired_min,
             "min",
             5e-3,
-            Mistake(_apart_min, "that treats the days as different ones; take differences by day"),
-            Mistake(lambda: 2 * _paired_min(), "that is the whole width; the question is for half"),
+            Mistake(
+                _apart_min,
+                "that treats the days as different ones; take differences by day",
+            ),
+            Mistake(
+                lambda: 2 * _paired_min(),
+                "that is the whole width; the question is for half",
+            ),
             Mistake(
                 lambda: _paired_min(1.96),
                 "that is with the normal quantile; ten days ask for Student's t",
@@ -108,7 +122,10 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: -paired_difference(MODEL_MIN, LOG_MIN).mean,
                 "that is the difference itself; how sure is it?",
             ),
-            way="ten differences, one a day: their mean, their standard deviation, Student's t",
+            way=(
+                "ten differences, one a day: their mean, their standard deviation,"
+                " Student's t"
+            ),
         ),
     ),
     "12.2": Exercise(
@@ -117,25 +134,32 @@ EXERCISES: dict[str, Exercise] = {
             _apart_min,
             "min",
             5e-3,
-            Mistake(_paired_min, "that is by days; here forget that the days are the same"),
             Mistake(
-                lambda: _apart_min(9), "that is with 9 degrees of freedom; the question says 18"
+                _paired_min, "that is by days; here forget that the days are the same"
             ),
-            Mistake(lambda: 2 * _apart_min(), "that is the whole width; the question is for half"),
+            Mistake(
+                lambda: _apart_min(9),
+                "that is with 9 degrees of freedom; the question says 18",
+            ),
+            Mistake(
+                lambda: 2 * _apart_min(),
+                "that is the whole width; the question is for half",
+            ),
             Mistake(
                 lambda: math.sqrt(0.9) * _apart_min(),
                 "the standard deviation of a sample divides by n - 1",
             ),
             Mistake(
                 lambda: _apart_min(10**9),
-                "that is with the normal quantile; the question says 18 degrees of freedom",
+                "that is with the normal quantile; the question says 18 degrees of"
+                " freedom",
             ),
             way="the variances of two independent means add up",
         ),
     ),
     "13.1": Exercise(
-        "Hectic day, FIFO, seeds 0 to 4: what is the interaction effect of a sixth slot and"
-        " persistence on the mean wait, in min?",
+        "Hectic day, FIFO, seeds 0 to 4: what is the interaction effect of a sixth slot"
+        " and persistence on the mean wait, in min?",
         number(
             lambda: _difference_of_differences_min() / 2,
             "min",
@@ -149,7 +173,8 @@ EXERCISES: dict[str, Exercise] = {
                 "the sign: the effect of a slot with persistence minus that without",
             ),
             Mistake(
-                lambda: _main_effect_min((6, 0.0), (5, 7200.0)), "that is the effect of the slot"
+                lambda: _main_effect_min((6, 0.0), (5, 7200.0)),
+                "that is the effect of the slot",
             ),
             Mistake(
                 lambda: _main_effect_min((5, 7200.0), (6, 0.0)),
@@ -163,8 +188,8 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
     "13.2": Exercise(
-        "How many runs does it take to select among FIFO, SPT and LCF, with delta a tenth"
-        " of a minute?",
+        "How many runs does it take to select among FIFO, SPT and LCF, with delta a"
+        " tenth of a minute?",
         number(
             lambda: sum(_selected().observations.values()),
             "runs",
@@ -181,7 +206,8 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
     "14.1": Exercise(
-        "The mean of e^U by antithetic pairs: how many times the runs does the plain method need?",
+        "The mean of e^U by antithetic pairs: how many times the runs does the plain"
+        " method need?",
         number(
             lambda: VARIANCE / (VARIANCE + COVARIANCE),
             "times",
@@ -211,10 +237,13 @@ EXERCISES: dict[str, Exercise] = {
             _controlled_s,
             "s",
             1e-3,
-            Mistake(lambda: _controlled_s(0.0), "that is the plain mean; use the control"),
+            Mistake(
+                lambda: _controlled_s(0.0), "that is the plain mean; use the control"
+            ),
             Mistake(
                 lambda: _controlled_s(1.0),
-                "that takes off the control's whole excess; what is the slope of wait on control?",
+                "that takes off the control's whole excess; what is the slope of wait"
+                " on control?",
             ),
             Mistake(
                 lambda: _controlled_s(-_slope()),
@@ -226,7 +255,8 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(
                 lambda: _controlled_s(1 / float(np.polyfit(WAIT_S, CONTROL_S, 1)[0])),
-                "that is by the regression of control on wait; take that of wait on control",
+                "that is by the regression of control on wait; take that of wait on"
+                " control",
             ),
             way="the slope of wait on control, times by how much the control was off",
         ),

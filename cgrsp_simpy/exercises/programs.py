@@ -1,4 +1,6 @@
-"""The exercises of the lectures that ask for a function, and those of lectures 17 and 18."""
+"""The exercises of the lectures that ask for a function, and those of lectures 17 and
+18.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
 
-def _drawn(make: Callable[[Generator], Case], cases: int = 20) -> Callable[[], list[Case]]:
+def _drawn(
+    make: Callable[[Generator], Case], cases: int = 20
+) -> Callable[[], list[Case]]:
     """Cases drawn at random, the same ones each time."""
 
     def cases_made() -> list[Case]:
@@ -31,7 +35,9 @@ def _drawn(make: Callable[[Generator], Case], cases: int = 20) -> Callable[[], l
 
 
 def _ends_s(ready_s: Any, held_s: Any) -> np.ndarray:
-    """Of jobs on one slot that is held so long, in the order in which they are ready."""
+    """Of jobs on one slot that is held so long, in the order in which they are
+    ready.
+    """
     ends_s, free_s = np.zeros(len(ready_s)), 0.0
     for job in np.argsort(ready_s, kind="stable"):
         ends_s[job] = free_s = max(free_s, ready_s[job]) + held_s[job]
@@ -59,7 +65,10 @@ def _lived_s(life: Any, submit_s: Any, delay_s: Any, work_s: Any) -> np.ndarray:
 
 def _pairs(rng: Generator) -> Case:
     day = rng.exponential(30, 8)
-    return {"x": (day + rng.normal(0, 3, 8)).round(1), "y": (day + rng.normal(4, 3, 8)).round(1)}
+    return {
+        "x": (day + rng.normal(0, 3, 8)).round(1),
+        "y": (day + rng.normal(4, 3, 8)).round(1),
+    }
 
 
 def _unpaired(x: Any, y: Any) -> tuple[float, float]:
@@ -74,7 +83,10 @@ def _around(x: Any, y: Any, times: float, ddof: int = 1) -> Any:
 
 def _left_out(y: Any, power: int = 2, share: float = 0.5) -> int:
     """MSER: where the squares that are left, over their number's power, are least."""
-    spread = [np.var(y[d:]) * (len(y) - d) ** (1 - power) for d in range(int(share * len(y)) + 1)]
+    spread = [
+        np.var(y[d:]) * (len(y) - d) ** (1 - power)
+        for d in range(int(share * len(y)) + 1)
+    ]
     return int(np.argmin(spread))
 
 
@@ -90,7 +102,9 @@ SECTIONS_H, EXPECTED = (0, 8, 20, 24), np.array([16.0, 120.0, 8.0])
 
 
 def _shares(arrivals: Any, days: int) -> list[float]:
-    """Jobs by section of the day, and the variance of a day's number, over what is expected."""
+    """Jobs by section of the day, and the variance of a day's number, over what is
+    expected.
+    """
     rng = stream(0, "exercise")
     counts = np.array([np.histogram(arrivals(rng), SECTIONS_H)[0] for _ in range(days)])
     return [*counts.mean(axis=0) / EXPECTED, counts.sum(axis=1).var() / EXPECTED.sum()]
@@ -111,7 +125,9 @@ def _done_h(work_h: float, every_h: float, failures_h: Any) -> float:
 
 
 def controlled(y: Any, x: Any, known: float, slope: float | None = None) -> float:
-    """The mean of y with the control x, whose mean is known; slope: that of y on x unless told."""
+    """The mean of y with the control x, whose mean is known; slope: that of y on x
+    unless told.
+    """
     slope = np.polyfit(x, y, 1)[0] if slope is None else slope
     return float(np.mean(y) - slope * (np.mean(x) - known))
 
@@ -140,7 +156,9 @@ def _over(gaps_s: Any, works_s: Any, level_s: float) -> float:
 
 def _lowest(x: Any, y: Any) -> float:
     fit, ends = np.polyfit(x, y, 2), (min(x), max(x))
-    return float(min((*ends, np.clip(_vertex(x, y), *ends)), key=lambda at: np.polyval(fit, at)))
+    return float(
+        min((*ends, np.clip(_vertex(x, y), *ends)), key=lambda at: np.polyval(fit, at))
+    )
 
 
 def _vertex(x: Any, y: Any) -> float:
@@ -149,56 +167,74 @@ def _vertex(x: Any, y: Any) -> float:
 
 
 def _least_of_six() -> float:
-    """How many standard deviations the least of six normal values lies below the mean."""
+    """How many standard deviations the least of six normal values lies below the
+    mean.
+    """
     at = np.arange(-9, 9, 0.001)
     return -0.006 * float(np.sum(at * stats.norm.pdf(at) * stats.norm.sf(at) ** 5))
 
 
 EXERCISES: dict[str, Exercise] = {
     "1.3": Exercise(
-        "A function `in_order(events)`: the numbers of the events in the order in which they"
-        " happen.",
+        "A function `in_order(events)`: the numbers of the events in the order in which"
+        " they happen.",
         code(
             "a function of a list of events",
             _drawn(
                 lambda rng: {
-                    "events": [(*rng.integers((4, 2)).tolist(), event) for event in range(12)]
+                    "events": [
+                        (*rng.integers((4, 2)).tolist(), event) for event in range(12)
+                    ]
                 }
             ),
             same(
-                lambda events: [each[2] for each in sorted(events, key=lambda each: each[:2])],
+                lambda events: [
+                    each[2] for each in sorted(events, key=lambda each: each[:2])
+                ],
                 Mistake(
-                    lambda events: [each[2] for each in sorted(events, key=lambda each: each[0])],
-                    "events of the same time go by priority before the order of scheduling",
+                    lambda events: [
+                        each[2] for each in sorted(events, key=lambda each: each[0])
+                    ],
+                    "events of the same time go by priority before the order of"
+                    " scheduling",
                 ),
                 Mistake(
-                    lambda events: [each[2] for each in sorted(events, key=lambda each: each[1])],
+                    lambda events: [
+                        each[2] for each in sorted(events, key=lambda each: each[1])
+                    ],
                     "the time counts before the priority",
                 ),
                 Mistake(
                     lambda events: [
-                        each[2] for each in sorted(events, key=lambda each: (*each[:2], -each[2]))
+                        each[2]
+                        for each in sorted(
+                            events, key=lambda each: (*each[:2], -each[2])
+                        )
                     ],
-                    "of the same time and priority, what was scheduled first happens first",
+                    "of the same time and priority, what was scheduled first happens"
+                    " first",
                 ),
             ),
         ),
     ),
     "2.3": Exercise(
-        "A process `life(env, slot, delay_s, work_s)`: a job whose GPU comes before it asks for"
-        " the slot.",
+        "A process `life(env, slot, delay_s, work_s)`: a job whose GPU comes before it"
+        " asks for the slot.",
         code(
             "a generator function of env, slot, delay_s and work_s",
             _drawn(
                 lambda rng: {
-                    name: rng.permutation(1000)[:6] / 10 + k / 7  # no two ends are the same
+                    # no two ends are the same
+                    name: (rng.permutation(1000)[:6] / 10 + k / 7)
                     for k, name in enumerate(("submissions at", "delays", "work"))
                 }
             ),
             same(
                 lambda submit_s, delay_s, work_s: _ends_s(submit_s + delay_s, work_s),
                 Mistake(
-                    lambda submit_s, delay_s, work_s: _ends_s(submit_s, delay_s + work_s),
+                    lambda submit_s, delay_s, work_s: _ends_s(
+                        submit_s, delay_s + work_s
+                    ),
                     "the slot is held while the GPU is on its way; request it later",
                 ),
                 Mistake(
@@ -207,15 +243,16 @@ EXERCISES: dict[str, Exercise] = {
                 ),
                 Mistake(
                     lambda submit_s, _, work_s: _ends_s(submit_s, work_s),
-                    "a GPU takes its delay to come; the job asks for the slot too early",
+                    "a GPU takes its delay to come; the job asks for the slot too"
+                    " early",
                 ),
                 tried=_lived_s,
             ),
         ),
     ),
     "3.3": Exercise(
-        "A function `bound_s(gap_s, gap_sd_s, work_s, work_sd_s)`: Kingman's upper bound of the"
-        " mean wait.",
+        "A function `bound_s(gap_s, gap_sd_s, work_s, work_sd_s)`: Kingman's upper"
+        " bound of the mean wait.",
         code(
             "a function of two means and two standard deviations",
             _drawn(
@@ -246,15 +283,25 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
     "4.3": Exercise(
-        "A function `interval(x, y)`: the 95 % interval of the mean of x - y, from common seeds.",
+        "A function `interval(x, y)`: the 95 % interval of the mean of x - y, from"
+        " common seeds.",
         code(
             "a function of two lists",
             _drawn(_pairs),
             same(
-                lambda x, y: (paired_difference(x, y).low, paired_difference(x, y).high),
-                Mistake(_unpaired, "that treats the runs as independent; the seeds are common"),
+                lambda x, y: (
+                    paired_difference(x, y).low,
+                    paired_difference(x, y).high,
+                ),
                 Mistake(
-                    lambda x, y: (paired_difference(y, x).low, paired_difference(y, x).high),
+                    _unpaired,
+                    "that treats the runs as independent; the seeds are common",
+                ),
+                Mistake(
+                    lambda x, y: (
+                        paired_difference(y, x).low,
+                        paired_difference(y, x).high,
+                    ),
                     "the sign: x - y",
                 ),
                 Mistake(
@@ -284,50 +331,68 @@ EXERCISES: dict[str, Exercise] = {
                 _left_out,
                 Mistake(
                     lambda y: _left_out(y, power=1),
-                    "that is where the variance is least; MSER divides by the number once more",
+                    "that is where the variance is least; MSER divides by the number"
+                    " once more",
                 ),
                 Mistake(
                     lambda y: _left_out(y, power=0),
-                    "that is where the sum of squares is least; divide by the number squared",
+                    "that is where the sum of squares is least; divide by the number"
+                    " squared",
                 ),
                 Mistake(
                     lambda y: _left_out(y, share=1 - 1 / len(y)),
-                    "leave out half at most; of a few values the spread is small by chance",
+                    "leave out half at most; of a few values the spread is small by"
+                    " chance",
                 ),
-                Mistake(lambda y: _left_out(y) + 1, "off by one: how many, not which one"),
+                Mistake(
+                    lambda y: _left_out(y) + 1, "off by one: how many, not which one"
+                ),
             ),
         ),
     ),
     "8.3": Exercise(
-        "A function `adjusted(p)`: the p-values after Holm's correction, in the order given.",
+        "A function `adjusted(p)`: the p-values after Holm's correction, in the order"
+        " given.",
         code(
             "a function of a list",
             _drawn(lambda rng: {"p": (rng.random(6) ** 3).round(4).tolist()}),
             same(
                 holm,
-                Mistake(lambda p: np.minimum(1, len(p) * np.array(p)), "that is Bonferroni's"),
                 Mistake(
-                    lambda p: stats.false_discovery_control(p),  # loads SciPy when it is asked
+                    lambda p: np.minimum(1, len(p) * np.array(p)),
+                    "that is Bonferroni's",
+                ),
+                Mistake(
+                    # loads SciPy when it is asked
+                    lambda p: stats.false_discovery_control(p),
                     "that is Benjamini and Hochberg's, which bounds another error",
                 ),
                 Mistake(lambda p: np.sort(holm(p)), "in the order given, not sorted"),
                 Mistake(
-                    lambda p: np.minimum(1, (len(p) + 1 - stats.rankdata(p)) * np.array(p)),
-                    "a greater p must not become the smaller one: take the running maximum",
+                    lambda p: np.minimum(
+                        1, (len(p) + 1 - stats.rankdata(p)) * np.array(p)
+                    ),
+                    "a greater p must not become the smaller one: take the running"
+                    " maximum",
                 ),
             ),
         ),
     ),
     "9.3": Exercise(
-        "A function `arrivals(rng)`: the hours at which a day's jobs come, 2 an hour by night and"
-        " 10 from 8 to 20 o'clock.",
+        "A function `arrivals(rng)`: the hours at which a day's jobs come, 2 an hour by"
+        " night and 10 from 8 to 20 o'clock.",
         code(
             "a function of a random generator",
             lambda: [{"days": 2000}],
             same(
                 lambda _: [1.0, 1.0, 1.0, 1.0],
-                Mistake(lambda _: [3.0, 0.6, 3.0, 1.0], "that is the mean rate all along"),
-                Mistake(lambda _: [5.0, 1.0, 5.0, 240 / 144], "that is the rate by day all along"),
+                Mistake(
+                    lambda _: [3.0, 0.6, 3.0, 1.0], "that is the mean rate all along"
+                ),
+                Mistake(
+                    lambda _: [5.0, 1.0, 5.0, 240 / 144],
+                    "that is the rate by day all along",
+                ),
                 Mistake(
                     lambda _: [1.0, 1.0, 1.0, 0.0],
                     "every day has the same number of jobs; a Poisson number varies",
@@ -341,24 +406,31 @@ EXERCISES: dict[str, Exercise] = {
         "A function `life_h(u, scale_h, shape)`: a Weibull variate by inversion.",
         code(
             "a function of u, scale_h and shape",
-            _drawn(lambda rng: {"scale": rng.uniform(1, 9), "shape": rng.uniform(0.5, 3)}),
+            _drawn(
+                lambda rng: {"scale": rng.uniform(1, 9), "shape": rng.uniform(0.5, 3)}
+            ),
             same(
                 lambda scale, shape: scale * (-np.log(1 - _U)) ** (1 / shape),
                 Mistake(
                     lambda scale, shape: scale * (-np.log(1 - _U)) ** shape,
                     "the power is one over the shape",
                 ),
-                Mistake(lambda scale, _: -scale * np.log(1 - _U), "that is exponential"),
+                Mistake(
+                    lambda scale, _: -scale * np.log(1 - _U), "that is exponential"
+                ),
                 Mistake(
                     lambda scale, shape: (-np.log(1 - _U)) ** (1 / shape) / scale,
                     "that takes the scale for a rate",
                 ),
-                tried=lambda given, *law: np.sort([float(given(u, *law)) for u in _U.tolist()]),
+                tried=lambda given, *law: np.sort(
+                    [float(given(u, *law)) for u in _U.tolist()]
+                ),
             ),
         ),
     ),
     "11.3": Exercise(
-        "A function `done_h(work_h, every_h, failures_h)`: when a job with checkpoints is done.",
+        "A function `done_h(work_h, every_h, failures_h)`: when a job with checkpoints"
+        " is done.",
         code(
             "a function of work_h, every_h and failures_h",
             _drawn(
@@ -372,7 +444,8 @@ EXERCISES: dict[str, Exercise] = {
                 _done_h,
                 Mistake(
                     lambda work_h, _, failures_h: _done_h(work_h, 1e9, failures_h),
-                    "that begins anew after each failure; what the last checkpoint holds is kept",
+                    "that begins anew after each failure; what the last checkpoint"
+                    " holds is kept",
                 ),
                 Mistake(
                     lambda work_h, *_: work_h,
@@ -391,18 +464,23 @@ EXERCISES: dict[str, Exercise] = {
                 Mistake(lambda y, *_: np.mean(y), "that is the plain mean"),
                 Mistake(
                     lambda y, x, known: controlled(y, x, known, 1.0),
-                    "that takes off the control's whole excess; what is the slope of y on x?",
+                    "that takes off the control's whole excess; what is the slope of y"
+                    " on x?",
                 ),
                 Mistake(
                     lambda y, x, known: 2 * np.mean(y) - controlled(y, x, known),
                     "the sign: take off what the control's excess explains",
                 ),
                 Mistake(
-                    lambda y, x, known: controlled(y, x, known, np.cov(x, y)[0, 1] / np.var(x)),
+                    lambda y, x, known: controlled(
+                        y, x, known, np.cov(x, y)[0, 1] / np.var(x)
+                    ),
                     "covariance and variance with the same divisor, n - 1",
                 ),
                 Mistake(
-                    lambda y, x, known: controlled(y, x, known, 1 / np.polyfit(y, x, 1)[0]),
+                    lambda y, x, known: controlled(
+                        y, x, known, 1 / np.polyfit(y, x, 1)[0]
+                    ),
                     "that is by the regression of x on y; take that of y on x",
                 ),
             ),
@@ -412,10 +490,15 @@ EXERCISES: dict[str, Exercise] = {
         "A function `interval(x)`: the binomial 95 % interval of the median.",
         code(
             "a function of a list",
-            _drawn(lambda rng: {"x": rng.exponential(40, rng.integers(20, 60)).round(1)}),
+            _drawn(
+                lambda rng: {"x": rng.exponential(40, rng.integers(20, 60)).round(1)}
+            ),
             same(
                 _median_interval,
-                Mistake(lambda x: (mean(x).low, mean(x).high), "that is the interval of the mean"),
+                Mistake(
+                    lambda x: (mean(x).low, mean(x).high),
+                    "that is the interval of the mean",
+                ),
                 Mistake(
                     lambda x: np.quantile(x, [0.025, 0.975]),
                     "between these lie 95 % of the values; where does the median lie?",
@@ -423,8 +506,9 @@ EXERCISES: dict[str, Exercise] = {
                 *(
                     Mistake(
                         lambda x, off=off: _median_interval(x, *off),
-                        "off by one rank: the first is at the 2.5 % point of the binomial law, the"
-                        " other one after its 97.5 % point, counted from 1",
+                        "off by one rank: the first is at the 2.5 % point of the"
+                        " binomial law, the other one after its 97.5 % point, counted"
+                        " from 1",
                     )
                     for off in ((0, -1), (1, 0), (1, 1), (1, -1), (0, 1), (-1, 0))
                 ),
@@ -432,13 +516,15 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
     "17.2": Exercise(
-        "How many independent runs without a miss rule out a probability of 1 in 10,000 or more,"
-        " with 95 % confidence?",
+        "How many independent runs without a miss rule out a probability of 1 in 10,000"
+        " or more, with 95 % confidence?",
         number(
             lambda: math.log(0.05) / math.log1p(-NEVER_SEEN),
             "runs",
             2e-3,
-            Mistake(lambda: 1 / NEVER_SEEN, "of so many runs, a third or more see none"),
+            Mistake(
+                lambda: 1 / NEVER_SEEN, "of so many runs, a third or more see none"
+            ),
             Mistake(
                 lambda: math.log(0.025) / math.log1p(-NEVER_SEEN),
                 "that is for 97.5 %; only one side is asked for",
@@ -452,7 +538,8 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
     "17.3": Exercise(
-        "A function `weight(gaps_s, works_s, level_s)`: what a tilted walk contributes.",
+        "A function `weight(gaps_s, works_s, level_s)`: what a tilted walk"
+        " contributes.",
         code(
             "a function of two lists and a level",
             _drawn(
@@ -474,37 +561,53 @@ EXERCISES: dict[str, Exercise] = {
                 ),
                 Mistake(lambda *_: 1.0, "that counts the walk, without its weight"),
                 Mistake(
-                    lambda gaps_s, works_s, _: math.exp(-TILT * (summed(works_s) - summed(gaps_s))),
+                    lambda gaps_s, works_s, _: math.exp(
+                        -TILT * (summed(works_s) - summed(gaps_s))
+                    ),
                     "stop where the walk gets over the level for the first time",
                 ),
             ),
         ),
     ),
     "18.1": Exercise(
-        "Six equally good choices, a standard error of half a minute: how much too low is the"
-        " least mean on average, in min?",
+        "Six equally good choices, a standard error of half a minute: how much too low"
+        " is the least mean on average, in min?",
         number(
             lambda: _least_of_six() / 2,
             "min",
             5e-3,
             Mistake(_least_of_six, "that is in standard errors"),
-            Mistake(lambda: 0.5, "that is the error of one choice; this is the least of six"),
             Mistake(
-                lambda: 0.5 / 6**0.5, "that is the error of the mean of all six; take the least"
+                lambda: 0.5, "that is the error of one choice; this is the least of six"
+            ),
+            Mistake(
+                lambda: 0.5 / 6**0.5,
+                "that is the error of the mean of all six; take the least",
             ),
             Mistake(lambda: 30 * _least_of_six(), "in minutes, not in seconds"),
             Mistake(lambda: -_least_of_six() / 2, "the sign: how much too low"),
-            way="the expected least of six standard normal values, by a formula or by drawing them",
+            way=(
+                "the expected least of six standard normal values, by a formula or by"
+                " drawing them"
+            ),
         ),
     ),
     "18.2": Exercise(
         "A function `lowest(x, y)`: where the fitted parabola is lowest.",
         code(
             "a function of two lists",
-            _drawn(lambda rng: {"x": rng.random(5).round(2), "y": rng.normal(0, 1, 5).round(2)}),
+            _drawn(
+                lambda rng: {
+                    "x": rng.random(5).round(2),
+                    "y": rng.normal(0, 1, 5).round(2),
+                }
+            ),
             same(
                 _lowest,
-                Mistake(_vertex, "look between the least and the greatest x, at the ends as well"),
+                Mistake(
+                    _vertex,
+                    "look between the least and the greatest x, at the ends as well",
+                ),
                 Mistake(
                     lambda x, y: np.clip(_vertex(x, y), min(x), max(x)),
                     "a parabola that opens downwards is lowest at one of the ends",

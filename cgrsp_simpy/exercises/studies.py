@@ -1,5 +1,5 @@
-"""The exercises of lectures 5 to 8: output analysis, policies, the bottleneck that moves,
-honest comparison.
+"""The exercises of lectures 5 to 8: output analysis, policies, the bottleneck that
+moves, honest comparison.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.analysis.statistics import Mean, batch_means, holm, mean, replications_needed
+from cgrsp_simpy.analysis.statistics import (
+    Mean,
+    batch_means,
+    holm,
+    mean,
+    replications_needed,
+)
 from cgrsp_simpy.exercises.basics import plain
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
 from cgrsp_simpy.model.metric import summed
@@ -27,7 +33,9 @@ from cgrsp_simpy.studies.replicate import simulate
 
 @cache
 def _waits_s(load: float) -> np.ndarray:
-    """Waits of one server with exponential gaps and service, seed 1, the first 1000 left out."""
+    """Waits of one server with exponential gaps and service, seed 1, the first 1000
+    left out.
+    """
     work = PoissonWorkload(30_000, load / 10, complexity_mix=(1.0,))
     queue = plain(work, (10.0,), service=Service("exponential"))
     jobs = simulate(queue, "fifo", seed=1).jobs
@@ -44,7 +52,9 @@ def _times_as_wide(load: float, batches: int = 20) -> float:
 
 @cache
 def _fifo_waits_min(days: int) -> tuple[float, ...]:
-    return tuple(compare(day("hectic"), ["fifo"], range(days)).values("fifo", "wait_min"))
+    return tuple(
+        compare(day("hectic"), ["fifo"], range(days)).values("fifo", "wait_min")
+    )
 
 
 def _needed(share: float) -> float:
@@ -83,13 +93,13 @@ def _judge_policy(given: Any) -> str:
     fifo_min = mean(_fifo_waits_min(3)).mean
     if late_pct > LATE_PCT:
         return (
-            f"{late_pct:.1f} % of the rush orders are late: which job must not be overtaken any"
-            " longer, and how do you see it?"
+            f"{late_pct:.1f} % of the rush orders are late: which job must not be"
+            " overtaken any longer, and how do you see it?"
         )
     if wait_min > (1 - LESS_PCT / 100) * fifo_min:
         return (
-            f"the mean wait is {wait_min:.0f} min, FIFO's {fifo_min:.0f}: what should decide among"
-            " jobs that are in no hurry?"
+            f"the mean wait is {wait_min:.0f} min, FIFO's {fifo_min:.0f}: what should"
+            " decide among jobs that are in no hurry?"
         )
     return ""
 
@@ -100,7 +110,9 @@ def _judge_policy(given: Any) -> str:
 def _held_s(scenario: Scenario, slot: int, hour: float) -> float:
     gpu, market = scenario.slots[slot], scenario.market
     chances = market.probabilities(gpu, 3600 * hour)
-    delay_s = summed(chance * sum(bounds) / 2 for chance, bounds in zip(chances, market.delay_s))
+    delay_s = summed(
+        chance * sum(bounds) / 2 for chance, bounds in zip(chances, market.delay_s)
+    )
     return delay_s + summed(
         share * each for share, each in zip(scenario.workload.mix, gpu.mean_execution_s)
     )
@@ -121,7 +133,9 @@ def _pace_of_mean(scenario: Scenario) -> float:
 def _slots(pace: Callable[[Scenario], float]) -> float:
     """The least number of slots whose pace keeps up with the surge day's arrivals."""
     scenarios = (day("surge", slots=slots) for slots in count(1))
-    return next(len(each.slots) for each in scenarios if pace(each) >= each.workload.rate_per_s)
+    return next(
+        len(each.slots) for each in scenarios if pace(each) >= each.workload.rate_per_s
+    )
 
 
 # ---- 7.2: whose provisioning ----
@@ -130,7 +144,9 @@ def _slots(pace: Callable[[Scenario], float]) -> float:
 @cache
 def _surge_s() -> tuple[float, float, float]:
     """Sums over ten surge days under FIFO: waiting, own provisioning, execution."""
-    jobs = np.concatenate([simulate(day("surge"), "fifo", seed).jobs for seed in range(10)])
+    jobs = np.concatenate(
+        [simulate(day("surge"), "fifo", seed).jobs for seed in range(10)]
+    )
     return (
         float((jobs["start_s"] - jobs["submit_s"]).sum()),
         float(jobs["delay_s"].sum()),
@@ -167,14 +183,16 @@ def _z(printed_days: float, own_days: float) -> float:
     make up the error.
     """
     found = _pilot()
-    return (PRINTED_MIN - found.mean) / (found.sd * math.sqrt(1 / printed_days + 1 / own_days))
+    return (PRINTED_MIN - found.mean) / (
+        found.sd * math.sqrt(1 / printed_days + 1 / own_days)
+    )
 
 
 EXERCISES: dict[str, Exercise] = {
     "5.1": Exercise(
-        "How many times as wide is the interval of the mean wait from 20 batches as the one that"
-        " treats the waits as independent, at utilisation 0.8, over 30,000 customers of seed 1"
-        " without the first 1000?",
+        "How many times as wide is the interval of the mean wait from 20 batches as the"
+        " one that treats the waits as independent, at utilisation 0.8, over 30,000"
+        " customers of seed 1 without the first 1000?",
         number(
             lambda: _times_as_wide(0.8),
             "a ratio",
@@ -192,20 +210,22 @@ EXERCISES: dict[str, Exercise] = {
                 "that is the ratio at utilisation 0.5; the question raises it",
             ),
             Mistake(
-                lambda: _times_as_wide(0.8, 1450), "batches of 20 customers are not 20 batches"
+                lambda: _times_as_wide(0.8, 1450),
+                "batches of 20 customers are not 20 batches",
             ),
             Mistake(
                 lambda: batch_means(_waits_s(0.8)).half_width,
                 "that is the half width of one of the intervals; compare the two",
             ),
-            way="both intervals come from the same waits: `mean` of them, and `batch_means`",
+            way=(
+                "both intervals come from the same waits: `mean` of them, and"
+                " `batch_means`"
+            ),
         ),
     ),
     "5.2": Exercise(
-        (
-            "How many hectic days until the 95 % half width of FIFO's mean wait is 2 % of it,"
-            " judged by a pilot of 20 days?"
-        ),
+        "How many hectic days until the 95 % half width of FIFO's mean wait is 2 % of"
+        " it, judged by a pilot of 20 days?",
         number(
             lambda: _needed(0.02),
             "days",
@@ -216,7 +236,8 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(
                 lambda: _needed(0.01),
-                "that is for 1 %: the half width is half of the interval, not all of it",
+                "that is for 1 %: the half width is half of the interval, not all"
+                " of it",
             ),
             Mistake(  # the standard error, not the half width
                 lambda: math.ceil((_pilot().sd / (0.02 * _pilot().mean)) ** 2),
@@ -226,14 +247,15 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: math.ceil(20 * _pilot().half_width / (0.02 * _pilot().mean)),
                 "half widths fall with the root of the number of days",
             ),
-            way="`replications_needed` takes the waits of the pilot and the half width as a share",
+            way=(
+                "`replications_needed` takes the waits of the pilot and the half width"
+                " as a share"
+            ),
         ),
     ),
     "6.1": Exercise(
-        (
-            "How many minutes longer do jobs of complexity 3 wait under SPT than under FIFO,"
-            " on the hectic day with seed 0?"
-        ),
+        "How many minutes longer do jobs of complexity 3 wait under SPT than under"
+        " FIFO, on the hectic day with seed 0?",
         number(
             lambda: _longer_min(3),
             "minutes",
@@ -241,33 +263,39 @@ EXERCISES: dict[str, Exercise] = {
             Mistake(lambda: -_longer_min(3), "the sign: SPT's wait minus FIFO's"),
             Mistake(lambda: 60 * _longer_min(3), "that is in seconds"),
             Mistake(lambda: _longer_min(3) / 60, "that is in hours"),
-            Mistake(lambda: _longer_min(None), "that is for all jobs; look at complexity 3 alone"),
-            Mistake(lambda: _longer_min(1), "that is for complexity 1, the small frames"),
+            Mistake(
+                lambda: _longer_min(None),
+                "that is for all jobs; look at complexity 3 alone",
+            ),
+            Mistake(
+                lambda: _longer_min(1), "that is for complexity 1, the small frames"
+            ),
             Mistake(
                 lambda: _longer_min(3, until="dispatch_s"),
                 "a wait lasts until the execution starts, not the dispatch",
             ),
-            way="two runs of the same seed: start minus submission, mean over the large frames",
+            way=(
+                "two runs of the same seed: start minus submission, mean over the large"
+                " frames"
+            ),
         ),
     ),
     "6.2": Exercise(
-        (
-            "Which policy waits at least 10 % less than FIFO and misses at most 1 % of the rush"
-            " orders, over hectic days 0, 1 and 2?"
-        ),
+        "Which policy waits at least 10 % less than FIFO and misses at most 1 % of the"
+        " rush orders, over hectic days 0, 1 and 2?",
         code("a policy, a function of a view", lambda: [{}], _judge_policy),
     ),
     "7.1": Exercise(
-        (
-            "What is the least number of slots at which the pace in the peak keeps up with the"
-            " surge day's arrivals?"
-        ),
+        "What is the least number of slots at which the pace in the peak keeps up with"
+        " the surge day's arrivals?",
         number(
             lambda: _slots(_pace_at(5)),
             "slots",
             0.0,
             Mistake(
-                lambda: _slots(lambda own: own.workload.rate_per_s / own.known().offered_load),
+                lambda: _slots(
+                    lambda own: own.workload.rate_per_s / own.known().offered_load
+                ),
                 "that counts execution alone; what else holds a slot?",
             ),
             Mistake(
@@ -276,19 +304,18 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(
                 lambda: _slots(_pace_of_mean),
-                (
-                    "that divides by the mean time a slot is held; but types of better stock serve"
-                    " more jobs: add up their paces"
-                ),
+                "that divides by the mean time a slot is held; but types of better"
+                " stock serve more jobs: add up their paces",
             ),
-            way="add up the slots' paces, `pace` of the lecture, for several numbers of slots",
+            way=(
+                "add up the slots' paces, `pace` of the lecture, for several numbers of"
+                " slots"
+            ),
         ),
     ),
     "7.2": Exercise(
-        (
-            "How much of all the waiting on the surge day under FIFO, seeds 0 to 9, is a job's"
-            " own provisioning?"
-        ),
+        "How much of all the waiting on the surge day under FIFO, seeds 0 to 9, is a"
+        " job's own provisioning?",
         number(
             _own_pct,
             "per cent",
@@ -297,48 +324,52 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: 100 - _own_pct(),
                 "that is the share of the queue; the question asks for the rest",
             ),
-            Mistake(lambda: _own_pct() / 100, "that is a fraction; the answer is in per cent"),
+            Mistake(
+                lambda: _own_pct() / 100,
+                "that is a fraction; the answer is in per cent",
+            ),
             Mistake(
                 lambda: 100 * _own_pct() / (100 - _own_pct()),
                 "that is its ratio to the rest of the waiting; divide by all of it",
             ),
             Mistake(
-                _held_pct, "that is the share of the slots' held time; divide by the jobs' waits"
+                _held_pct,
+                "that is the share of the slots' held time; divide by the jobs' waits",
             ),
             way="two sums over the jobs of all ten runs, and their ratio",
         ),
     ),
     "8.1": Exercise(
-        (
-            "How many of p = 0.004, 0.011, 0.020, 0.045 and 0.300 are significant at the 5 % level"
-            " after Holm's correction?"
-        ),
+        "How many of p = 0.004, 0.011, 0.020, 0.045 and 0.300 are significant at the 5"
+        " % level after Holm's correction?",
         number(
             lambda: _significant(holm(P_VALUES)),
             "tests",
             0.0,
-            Mistake(lambda: _significant(list(P_VALUES)), "that is without any correction"),
+            Mistake(
+                lambda: _significant(list(P_VALUES)), "that is without any correction"
+            ),
             Mistake(
                 lambda: _significant([len(P_VALUES) * p for p in P_VALUES]),
-                "that is Bonferroni's: Holm multiplies by fewer after each test that passes",
+                "that is Bonferroni's: Holm multiplies by fewer after each test that"
+                " passes",
             ),
             Mistake(
                 lambda: _significant(
-                    [len(P_VALUES) / rank * p for rank, p in enumerate(P_VALUES, start=1)]
+                    [
+                        len(P_VALUES) / rank * p
+                        for rank, p in enumerate(P_VALUES, start=1)
+                    ]
                 ),
-                (
-                    "that is Benjamini and Hochberg's correction, which bounds another error and"
-                    " lets more pass"
-                ),
+                "that is Benjamini and Hochberg's correction, which bounds another"
+                " error and lets more pass",
             ),
             way="by hand: from the least p-value on, by what is each multiplied?",
         ),
     ),
     "8.2": Exercise(
-        (
-            "What is z of Table 5.2's mean wait of FIFO, 158.77 min over 30 seeds, against 20"
-            " days of our own?"
-        ),
+        "What is z of Table 5.2's mean wait of FIFO, 158.77 min over 30 seeds, against"
+        " 20 days of our own?",
         number(
             lambda: _z(30, 20),
             "standard errors",
@@ -358,7 +389,8 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(
                 lambda: _z(1, math.inf),
-                "that divides by the standard deviation between days; a mean varies less",
+                "that divides by the standard deviation between days; a mean varies"
+                " less",
             ),
             way="the variances of two independent means add up; what are they here?",
         ),

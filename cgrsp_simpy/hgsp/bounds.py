@@ -1,4 +1,6 @@
-"""Lower bounds on the total weighted tardiness of any schedule, for instances of any size."""
+"""Lower bounds on the total weighted tardiness of any schedule, for instances of any
+size.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,13 @@ ROUNDING = 1e-9  # of what is paid: more than rounding can add to a bound
 
 @lru_cache(maxsize=1)
 def lower_bound(instance: Instance) -> float:
-    """The better of `alone` and `by_capacity`, or `by_few` where both are 0; no schedule of the
-    instance is below it.
+    """The better of `alone` and `by_capacity`, or `by_few` where both are 0; no
+    schedule of the instance is below it.
 
     Worked out once for schedulers in turn.
 
-    instance: tasks and GPUs. Result: weighted tardiness, in the unit of weight x seconds.
+    instance: tasks and GPUs. Result: weighted tardiness, in the unit of weight x
+    seconds.
     """
     return max(alone(instance), by_capacity(instance)) or by_few(instance)
 
@@ -46,25 +49,27 @@ def alone(instance: Instance) -> float:
 
 
 def by_capacity(instance: Instance) -> float:
-    """As if GPUs were sold by the second, to as many as want them: what all tasks cost at least,
-    each by itself, less what the GPUs can earn.
+    """As if GPUs were sold by the second, to as many as want them: what all tasks cost
+    at least, each by itself, less what the GPUs can earn.
 
-    Let a second on each of the n_m GPUs of model m, which are equally fast for every task, cost
-    lambda_m(t) >= 0 at time t. In a schedule no more than n_m tasks run on them at once, so that
-    all runs together pay at most E, the sum over m of n_m times the integral of lambda_m. The
-    weighted tardiness of the schedule is what its
-    tasks pay and are late for, less what they pay; it is therefore at least the sum over tasks of
-    the least that any run from the arrival on, on any GPU that fits, is late for and pays, less E.
+    Let a second on each of the n_m GPUs of model m, which are equally fast for every
+    task, cost lambda_m(t) >= 0 at time t. In a schedule no more than n_m tasks run on
+    them at once, so that all runs together pay at most E, the sum over m of n_m times
+    the integral of lambda_m. The weighted tardiness of the schedule is what its tasks
+    pay and are late for, less what they pay; it is therefore at least the sum over
+    tasks of the least that any run from the arrival on, on any GPU that fits, is late
+    for and pays, less E.
 
-    This holds at any prices (it is the Lagrangian relaxation of the capacity); they are good where
-    they balance what is wanted. They are the dual values of a linear program in which tasks take
-    shares of the runs that begin at the edges of equal intervals, or at the arrival; of many tasks
-    one in so many stands for all. The bound is the better of two: at these prices, which jump from
-    interval to interval, and on straight lines between them. Of several optimal dual values the
-    solver chooses. Should it fail, a warning is logged and the answer is 0.
+    This holds at any prices (it is the Lagrangian relaxation of the capacity); they are
+    good where they balance what is wanted. They are the dual values of a linear program
+    in which tasks take shares of the runs that begin at the edges of equal intervals,
+    or at the arrival; of many tasks one in so many stands for all. The bound is the
+    better of two: at these prices, which jump from interval to interval, and on
+    straight lines between them. Of several optimal dual values the solver chooses.
+    Should it fail, a warning is logged and the answer is 0.
 
-    M. L. Fisher, "The Lagrangian relaxation method for solving integer programming problems",
-    Management Science 27 (1981) 1-18.
+    M. L. Fisher, "The Lagrangian relaxation method for solving integer programming
+    problems", Management Science 27 (1981) 1-18.
     """
     models = _models(instance)
     begin_s, end_s = _span(instance, models)
@@ -78,13 +83,15 @@ def by_capacity(instance: Instance) -> float:
     fine_s = np.linspace(begin_s, end_s, FINE_EDGES)
     lines = _along_lines(models, edges_s, prices, fine_s)
     return max(
-        0.0, _worth(instance, models, edges_s, prices), _worth(instance, models, fine_s, lines)
+        0.0,
+        _worth(instance, models, edges_s, prices),
+        _worth(instance, models, fine_s, lines),
     )
 
 
 class _Model(NamedTuple):
-    """GPUs that are equally fast for every task; times_s: of each task, infinite where it does not
-    fit.
+    """GPUs that are equally fast for every task; times_s: of each task, infinite where
+    it does not fit.
     """
 
     times_s: Floats
@@ -103,31 +110,40 @@ def _models(instance: Instance) -> list[_Model]:
 
 
 def _span(instance: Instance, models: list[_Model]) -> tuple[float, float]:
-    """From the first arrival to when GPUs that never wait would have done all, about; later time
-    is free.
+    """From the first arrival to when GPUs that never wait would have done all, about;
+    later time is free.
     """
     rate = summed(model.number / model.mean_s for model in models)
     work_s = instance.tasks / rate + instance.least_time_s.max()
     return float(instance.arrival_s.min()), float(instance.arrival_s.max() + work_s)
 
 
-def _prices(instance: Instance, models: list[_Model], edges_s: Floats, every: int) -> Floats | None:
+def _prices(
+    instance: Instance, models: list[_Model], edges_s: Floats, every: int
+) -> Floats | None:
     """Of a second on a GPU of each model in each interval; None if the solver fails.
 
     every: of so many tasks one is taken, and of the GPUs' time as small a share.
     """
     deadline_s, weight, arrival_s = (
-        own[::every] for own in (instance.deadline_s, instance.weight, instance.arrival_s)
+        own[::every]
+        for own in (instance.deadline_s, instance.weight, instance.arrival_s)
     )
     times_s = np.array([own.times_s[::every] for own in models])
     length_s, fits = edges_s[1] - edges_s[0], np.isfinite(times_s)
-    model, task, edge = np.nonzero(fits[:, :, None] & (edges_s + length_s >= arrival_s[:, None]))
+    model, task, edge = np.nonzero(
+        fits[:, :, None] & (edges_s + length_s >= arrival_s[:, None])
+    )
     start_s = np.maximum(edges_s[edge], arrival_s[task])
     finish_s = start_s + times_s[model, task]
     cost = weight[task] * np.maximum(0.0, finish_s - deadline_s[task])
-    once = matrix_of(np.ones(len(task)), task, np.arange(len(task)), (len(weight), len(task)))
+    once = matrix_of(
+        np.ones(len(task)), task, np.arange(len(task)), (len(weight), len(task))
+    )
     used = _used(model, start_s, finish_s, edges_s, len(models))
-    room_s = np.repeat([own.number * length_s / every for own in models], len(edges_s) - 1)
+    room_s = np.repeat(
+        [own.number * length_s / every for own in models], len(edges_s) - 1
+    )
     found = tried_twice(
         lambda presolve: scipy.optimize.linprog(  # type: ignore[call-overload]
             cost,
@@ -141,29 +157,41 @@ def _prices(instance: Instance, models: list[_Model], edges_s: Floats, every: in
     )
     if found.status != SOLVED:
         log.warning(
-            "%s: no bound by capacity: the solver failed, with presolve and without: %s",
+            "%s: no bound by capacity: the solver failed, with presolve and"
+            " without: %s",
             instance.name,
             found.message,
         )
         return None
-    return np.asarray(np.maximum(0.0, -found.ineqlin.marginals).reshape(len(models), -1))
+    return np.asarray(
+        np.maximum(0.0, -found.ineqlin.marginals).reshape(len(models), -1)
+    )
 
 
-def _along_lines(models: list[_Model], edges_s: Floats, prices: Floats, fine_s: Floats) -> Floats:
+def _along_lines(
+    models: list[_Model], edges_s: Floats, prices: Floats, fine_s: Floats
+) -> Floats:
     """Prices in finer intervals, on straight lines between those of wider ones.
 
-    An interval's price is that of the middle of the time in which the runs of the program use it:
-    all of it, or as long as a run takes if that is less.
+    An interval's price is that of the middle of the time in which the runs of the
+    program use it: all of it, or as long as a run takes if that is less.
     """
     length_s, middles_s = edges_s[1] - edges_s[0], (fine_s[1:] + fine_s[:-1]) / 2
     used_s = [min(length_s, model.mean_s) for model in models]
     return np.array(
-        [np.interp(middles_s, edges_s[:-1] + used / 2, own) for used, own in zip(used_s, prices)]
+        [
+            np.interp(middles_s, edges_s[:-1] + used / 2, own)
+            for used, own in zip(used_s, prices)
+        ]
     )
 
 
 def _used(
-    model: npt.NDArray[np.intp], start_s: Floats, finish_s: Floats, edges_s: Floats, models: int
+    model: npt.NDArray[np.intp],
+    start_s: Floats,
+    finish_s: Floats,
+    edges_s: Floats,
+    models: int,
 ) -> scipy.sparse.csr_array:
     """Seconds of each run, a column, in each interval of its model."""
     intervals, used = len(edges_s) - 1, []
@@ -175,10 +203,15 @@ def _used(
     return matrix_of(values, rows, columns, (models * intervals, len(model)))
 
 
-def _worth(instance: Instance, models: list[_Model], edges_s: Floats, prices: Floats) -> float:
-    """The bound at prices that are constant in each interval, and 0 before and after all."""
+def _worth(
+    instance: Instance, models: list[_Model], edges_s: Floats, prices: Floats
+) -> float:
+    """The bound at prices that are constant in each interval, and 0 before and after
+    all.
+    """
     paid = np.concatenate(
-        [np.zeros((len(models), 1)), np.cumsum(prices * np.diff(edges_s), axis=1)], axis=1
+        [np.zeros((len(models), 1)), np.cumsum(prices * np.diff(edges_s), axis=1)],
+        axis=1,
     )
     least = np.full(instance.tasks, np.inf)
     for model, own in zip(models, paid):
@@ -192,13 +225,18 @@ def _worth(instance: Instance, models: list[_Model], edges_s: Floats, prices: Fl
 
 
 def _least(
-    instance: Instance, tasks: npt.NDArray[np.intp], times_s: Floats, edges_s: Floats, paid: Floats
+    instance: Instance,
+    tasks: npt.NDArray[np.intp],
+    times_s: Floats,
+    edges_s: Floats,
+    paid: Floats,
 ) -> Floats:
     """What a run of each of these tasks on a GPU is late for and pays at least.
 
-    times_s: there, of all tasks. paid: by a GPU in use from the first edge to each. What a run
-    costs is, as a function of its start, made of straight lines that meet where it starts or ends
-    at an edge or ends at the deadline; so the least is at one of those, or at the arrival.
+    times_s: there, of all tasks. paid: by a GPU in use from the first edge to each.
+    What a run costs is, as a function of its start, made of straight lines that meet
+    where it starts or ends at an edge or ends at the deadline; so the least is at one
+    of those, or at the arrival.
     """
     jobs = (times_s, instance.arrival_s, instance.deadline_s, instance.weight)
     run_s, arrival_s, deadline_s, weight = (own[tasks, None] for own in jobs)
@@ -207,12 +245,18 @@ def _least(
     start_s = np.maximum(arrival_s, corners_s)
     finish_s = start_s + run_s
     price = np.interp(finish_s, edges_s, paid) - np.interp(start_s, edges_s, paid)
-    return np.asarray((weight * np.maximum(0.0, finish_s - deadline_s) + price).min(axis=1))
+    return np.asarray(
+        (weight * np.maximum(0.0, finish_s - deadline_s) + price).min(axis=1)
+    )
 
 
 def matrix_of(
-    values: npt.ArrayLike, rows: npt.ArrayLike, columns: npt.ArrayLike, shape: tuple[int, int]
+    values: npt.ArrayLike,
+    rows: npt.ArrayLike,
+    columns: npt.ArrayLike,
+    shape: tuple[int, int],
 ) -> scipy.sparse.csr_array:
     """The matrix of a program, from its entries and their places."""
-    at = np.asarray(rows, np.int32), np.asarray(columns, np.int32)  # SciPy 1.13.0 hands HiGHS these
+    # SciPy 1.13.0 hands HiGHS these
+    at = np.asarray(rows, np.int32), np.asarray(columns, np.int32)
     return scipy.sparse.csr_array((np.asarray(values), at), shape=shape)

@@ -1,5 +1,5 @@
-"""A few tasks to proven optimality, by branch and bound over what each GPU runs in turn, and the
-lower bound that they give.
+"""A few tasks to proven optimality, by branch and bound over what each GPU runs in
+turn, and the lower bound that they give.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ FEW = 10  # tasks whose optimum is found within so many nodes, as a rule
 def by_few(instance: Instance) -> float:
     """A lower bound where little is late: the optima of groups of few tasks, added up.
 
-    No task is in two groups, and each group has the GPUs to itself. A group is a task that the best
-    of Greedy and the dispatch rules ends late, and those that start last before it does there; of
-    few tasks all are one group.
+    No task is in two groups, and each group has the GPUs to itself. A group is a task
+    that the best of Greedy and the dispatch rules ends late, and those that start last
+    before it does there; of few tasks all are one group.
     """
     best = best_listed(instance)
     order = np.argsort(best.start_s, kind="stable").tolist()
@@ -37,30 +37,42 @@ def by_few(instance: Instance) -> float:
     return bound
 
 
-def least_of_few(instance: Instance, tasks: Sequence[int], nodes: int = MOST_NODES) -> float:
-    """What some of the tasks cost at least if they had the GPUs to themselves: their optimum, or
-    what is proven when `nodes` partial schedules have been looked at.
+def least_of_few(
+    instance: Instance, tasks: Sequence[int], nodes: int = MOST_NODES
+) -> float:
+    """What some of the tasks cost at least if they had the GPUs to themselves: their
+    optimum, or what is proven when `nodes` partial schedules have been looked at.
 
     Best first: of all partial schedules, in which tasks are appended to GPUs, the one
-    with the least bound is extended, which is what its tasks cost and what each other task would at
-    least if it were next on some GPU. No extension leaves a GPU idle for as long as another task
-    would take there: some best schedule does not either (Giffler and Thompson, Operations Research
-    8 (1960) 487-503); and of partial schedules of the same tasks, one that ends no sooner on any
-    GPU and costs no less than another is left.
+    with the least bound is extended, which is what its tasks cost and what each other
+    task would at least if it were next on some GPU. No extension leaves a GPU idle for
+    as long as another task would take there: some best schedule does not either
+    (Giffler and Thompson, Operations Research 8 (1960) 487-503); and of partial
+    schedules of the same tasks, one that ends no sooner on any GPU and costs no less
+    than another is left.
     """
-    columns = (instance.arrival_s, instance.deadline_s, instance.weight, instance.times_s)
+    columns = (
+        instance.arrival_s,
+        instance.deadline_s,
+        instance.weight,
+        instance.times_s,
+    )
     jobs = list(zip(*(column[list(tasks)].tolist() for column in columns)))
 
     def bound(cost: float, free_s: tuple[float, ...], left: frozenset[int]) -> float:
         for k in left:
             arrival_s, deadline_s, weight, times_s = jobs[k]
-            end_s = min(max(now_s, arrival_s) + time for now_s, time in zip(free_s, times_s))
+            end_s = min(
+                max(now_s, arrival_s) + time for now_s, time in zip(free_s, times_s)
+            )
             cost += weight * max(0.0, end_s - deadline_s)
         return cost
 
     ties, everyone = count(), frozenset(range(len(jobs)))
     free_s = tuple(instance.free_s.tolist())
-    heap = [(bound(0.0, free_s, everyone), len(jobs), next(ties), 0.0, free_s, everyone)]
+    heap = [
+        (bound(0.0, free_s, everyone), len(jobs), next(ties), 0.0, free_s, everyone)
+    ]
     seen: dict[frozenset[int], list[tuple[float, ...]]] = {}
     while True:
         least, many, _, cost, free_s, left = heappop(heap)
@@ -75,7 +87,8 @@ def least_of_few(instance: Instance, tasks: Sequence[int], nodes: int = MOST_NOD
                 if end_s == np.inf or start_s >= first_end_s:
                     continue
                 then = (*free_s[:j], end_s, *free_s[j + 1 :])
-                others, late = left - {k}, cost + jobs[k][2] * max(0.0, end_s - jobs[k][1])
+                others = left - {k}
+                late = cost + jobs[k][2] * max(0.0, end_s - jobs[k][1])
                 known = seen.setdefault(others, [])
                 if not any(all(map(le, one, (*then, late))) for one in known):
                     known.append((*then, late))

@@ -1,5 +1,5 @@
-"""The inner loops of both searches: descent by swaps and insertions, and kicks; insertion into
-gaps.
+"""The inner loops of both searches: descent by swaps and insertions, and kicks;
+insertion into gaps.
 
 Compiled, and with arrays for lists, as of `cgrsp_simpy.model.compiled`.
 """
@@ -26,10 +26,10 @@ Jobs = Sequence[Sequence[float]]
 class State(NamedTuple):
     """The tasks of each GPU in order, each as early as it can be.
 
-    jobs[j]: Jobs of GPU j. tasks[j][k]: the kth of its size[j] tasks. finish_s[j][k], late[j][k]:
-    when the first k of them end, and their weighted tardiness. gpu, place: of each task. queue,
-    waits, ends: tasks to look at, in a ring; whether a task is in it; how many have left it and how
-    many have come.
+    jobs[j]: Jobs of GPU j. tasks[j][k]: the kth of its size[j] tasks. finish_s[j][k],
+    late[j][k]: when the first k of them end, and their weighted tardiness. gpu, place:
+    of each task. queue, waits, ends: tasks to look at, in a ring; whether a task is in
+    it; how many have left it and how many have come.
     """
 
     jobs: Sequence[Jobs]
@@ -46,8 +46,8 @@ class State(NamedTuple):
 
 @compiled
 def then(jobs: Jobs, task: int, now_s: float, late: float) -> tuple[float, float]:
-    """When a task ends that follows on a GPU, and the weighted tardiness with it (hgsp.txt Eq. 1,
-    4 and 5).
+    """When a task ends that follows on a GPU, and the weighted tardiness with it
+    (hgsp.txt Eq. 1, 4 and 5).
     """
     arrival_s, deadline_s, weight, time_s = jobs[task]
     end_s = (now_s if now_s > arrival_s else arrival_s) + time_s
@@ -66,12 +66,12 @@ def worsening(
     change: tuple[int, int, int, int, int, int],
     most: float,
 ) -> float:
-    """What a GPU's weighted tardiness grows by with a change: first, head, begin, end, tail, on.
-    From position `first` on there come the task `head`, the GPU's own of positions begin to
-    end - 1, `tail`, and then its own from `on` on.
+    """What a GPU's weighted tardiness grows by with a change: first, head, begin, end,
+    tail, on. From position `first` on there come the task `head`, the GPU's own of
+    positions begin to end - 1, `tail`, and then its own from `on` on.
 
-    A head or tail of -1 is none. It is looked at up to where all is as it was; infinite as soon as
-    it is known to be `most` or more.
+    A head or tail of -1 is none. It is looked at up to where all is as it was; infinite
+    as soon as it is known to be `most` or more.
     """
     first, head, begin, end, tail, on = change
     now_s, sum_late = finish_s[first], late[first]
@@ -93,10 +93,13 @@ def worsening(
 
 @compiled
 def retime(state: State, j: int, first: int, last: int) -> None:
-    """Work out GPU j anew from a position on, of which those to `last` have changed, and have
-    all near them looked at.
+    """Work out GPU j anew from a position on, of which those to `last` have changed,
+    and have all near them looked at.
     """
-    tasks, finish_s, late, size = state.tasks[j], state.finish_s[j], state.late[j], state.size[j]
+    tasks = state.tasks[j]
+    finish_s = state.finish_s[j]
+    late = state.late[j]
+    size = state.size[j]
     for k in range(first, size):
         task = tasks[k]
         finish_s[k + 1], late[k + 1] = then(state.jobs[j], task, finish_s[k], late[k])
@@ -144,13 +147,16 @@ def ended(finish_s: list[float], size: int, at_s: float) -> int:
 
 
 @compiled
-def best_move(state: State, task: int, least: float) -> tuple[float, int, int, bool, int]:
-    """Where a task goes best: by how much that lowers the objective, GPU (-1: it stays), position,
-    whether in place of the task there, and how many moves were tried.
+def best_move(
+    state: State, task: int, least: float
+) -> tuple[float, int, int, bool, int]:
+    """Where a task goes best: by how much that lowers the objective, GPU (-1: it
+    stays), position, whether in place of the task there, and how many moves were tried.
 
-    least: to be lowered by more than that. What the others gain without the task limits what its
-    own tardiness may be, and so how late it may go; before the tasks that end as it arrives it need
-    not go. So no insertion is better, but a swap from which its partner alone gains may be.
+    least: to be lowered by more than that. What the others gain without the task limits
+    what its own tardiness may be, and so how late it may go; before the tasks that end
+    as it arrives it need not go. So no insertion is better, but a swap from which its
+    partner alone gains may be.
     """
     own, was = state.gpu[task], state.place[task]
     mine = (state.jobs[own], state.tasks[own], state.finish_s[own], state.late[own])
@@ -158,12 +164,10 @@ def best_move(state: State, task: int, least: float) -> tuple[float, int, int, b
     gain = -worsening(*mine, last, (was, -1, 0, 0, -1, was + 1), inf)
     best, to, at, swaps, tried = -least, -1, 0, False, 1
     for j in range(len(state.size)):
-        jobs, tasks, finish_s, late = (
-            state.jobs[j],
-            state.tasks[j],
-            state.finish_s[j],
-            state.late[j],
-        )
+        jobs = state.jobs[j]
+        tasks = state.tasks[j]
+        finish_s = state.finish_s[j]
+        late = state.late[j]
         arrival_s, deadline_s, weight, time_s = jobs[task]
         if gain <= least or time_s == inf:
             continue
@@ -179,12 +183,20 @@ def best_move(state: State, task: int, least: float) -> tuple[float, int, int, b
             if j != own:
                 moved = (
                     worsening(
-                        jobs, tasks, finish_s, late, size, (k, task, 0, 0, -1, k), best + gain
+                        jobs,
+                        tasks,
+                        finish_s,
+                        late,
+                        size,
+                        (k, task, 0, 0, -1, k),
+                        best + gain,
                     )
                     - gain
                 )
                 if other >= 0 and state.jobs[own][other][3] < inf:
-                    swapped = worsening(*mine, last, (was, other, 0, 0, -1, was + 1), inf)
+                    swapped = worsening(
+                        *mine, last, (was, other, 0, 0, -1, was + 1), inf
+                    )
                     swapped += worsening(
                         jobs,
                         tasks,
@@ -196,10 +208,16 @@ def best_move(state: State, task: int, least: float) -> tuple[float, int, int, b
                     )
             elif k < was:
                 moved = worsening(*mine, last, (k, task, k, was, -1, was + 1), best)
-                swapped = worsening(*mine, last, (k, task, k + 1, was, other, was + 1), best)
+                swapped = worsening(
+                    *mine, last, (k, task, k + 1, was, other, was + 1), best
+                )
             else:
-                moved = worsening(*mine, last, (was, -1, was + 1, k + 1, task, k + 1), best)
-                swapped = worsening(*mine, last, (was, other, was + 1, k, task, k + 1), best)
+                moved = worsening(
+                    *mine, last, (was, -1, was + 1, k + 1, task, k + 1), best
+                )
+                swapped = worsening(
+                    *mine, last, (was, other, was + 1, k, task, k + 1), best
+                )
             tried += 2
             if min(moved, swapped) < best:
                 best, to, at, swaps = min(moved, swapped), j, k, swapped < moved
@@ -208,8 +226,8 @@ def best_move(state: State, task: int, least: float) -> tuple[float, int, int, b
 
 @compiled
 def descend(state: State, least: float, moves: int) -> int:
-    """Each task that is to be looked at goes where that lowers the objective most, until none does
-    or so many moves were tried; how many were.
+    """Each task that is to be looked at goes where that lowers the objective most,
+    until none does or so many moves were tried; how many were.
     """
     tried = 0
     while state.ends[0] < state.ends[1] and tried < moves:
@@ -225,8 +243,8 @@ def descend(state: State, least: float, moves: int) -> int:
 
 @compiled
 def kick(state: State, draw: Sequence[float]) -> None:
-    """Random moves near a late task: a task goes to a GPU, near the time at which it starts now,
-    or changes places with one there.
+    """Random moves near a late task: a task goes to a GPU, near the time at which it
+    starts now, or changes places with one there.
     """
     late = int(draw[1] * len(state.gpu))
     while (
@@ -275,9 +293,9 @@ def copy(source: State, target: State) -> None:
 def rounds(
     state: State, best: State, draws: Sequence[Sequence[float]], moves: int
 ) -> tuple[int, int]:
-    """Descend, go back to the best state if this one is worse, and kick: once a row of random
-    numbers, or until so many moves were tried or nothing is late; how many rows and moves those
-    were.
+    """Descend, go back to the best state if this one is worse, and kick: once a row of
+    random numbers, or until so many moves were tried or nothing is late; how many rows
+    and moves those were.
     """
     tried = 0
     for row in range(len(draws)):
@@ -300,8 +318,9 @@ def rounds(
 
 
 class Gaps(NamedTuple):
-    """Where GPUs are free. opens[j][k], closes[j][k]: from when to when GPU j's gap k is, in order.
-    number[j]: of its gaps, the last without an end. shortest_s[j]: a gap below it holds no task.
+    """Where GPUs are free. opens[j][k], closes[j][k]: from when to when GPU j's gap k
+    is, in order. number[j]: of its gaps, the last without an end. shortest_s[j]: a gap
+    below it holds no task.
     """
 
     opens: Sequence[list[float]]
@@ -354,8 +373,8 @@ def insert(
     gpu: list[int],
     start_s: list[float],
 ) -> None:
-    """Each task in turn into the earliest gap after its arrival that holds it, on the GPU where it
-    then ends first; of equal GPUs it is the first.
+    """Each task in turn into the earliest gap after its arrival that holds it, on the
+    GPU where it then ends first; of equal GPUs it is the first.
     """
     for task in order:
         best_s, chosen, where, begin_s = inf, 0, 0, 0.0
@@ -363,6 +382,9 @@ def insert(
             if times_s[task][j] < inf:
                 k, from_s = gap_for(gaps, j, arrivals_s[task], times_s[task][j])
                 if from_s + times_s[task][j] < best_s:
-                    best_s, chosen, where, begin_s = from_s + times_s[task][j], j, k, from_s
+                    best_s = from_s + times_s[task][j]
+                    chosen = j
+                    where = k
+                    begin_s = from_s
         gpu[task], start_s[task] = chosen, begin_s
         take(gaps, chosen, where, begin_s, best_s)

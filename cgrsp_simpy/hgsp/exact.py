@@ -1,5 +1,5 @@
-"""Small instances to proven optimality: the mixed-integer program of hgsp.txt equations 1 to 6,
-solved by HiGHS.
+"""Small instances to proven optimality: the mixed-integer program of hgsp.txt equations
+1 to 6, solved by HiGHS.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
     """The best schedule of a small instance (up to ten tasks or so), or what was found
     within the limit.
 
-    A search's schedule bounds the program, and is the answer where nothing better was found
-    in time. Where the solver fails with its presolve, it is tried without; if it fails again, a
-    warning is logged, and the bound is that of `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises
-    InputError for a limit of 0 or less.
+    A search's schedule bounds the program, and is the answer where nothing better was
+    found in time. Where the solver fails with its presolve, it is tried without; if it
+    fails again, a warning is logged, and the bound is that of
+    `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises InputError for a limit of 0 or less.
     """
     check_number("time_limit_s", time_limit_s, above=0)
     require(
@@ -60,22 +60,30 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
     )
     if found.status not in (SOLVED, LIMIT):
         log.warning(
-            "%s: the solver failed, with presolve and without: %s", instance.name, found.message
+            "%s: the solver failed, with presolve and without: %s",
+            instance.name,
+            found.message,
         )
         return Solution(known, bound=least)
     schedules = [known] if found.x is None else [known, model.schedule(found.x)]
     best = min(schedules, key=lambda schedule: schedule.weighted_tardiness)
-    bound = least if found.mip_dual_bound is None else max(least, float(found.mip_dual_bound))
-    return Solution(best, bound=min(bound, best.weighted_tardiness), optimal=found.status == SOLVED)
+    bound = (
+        least
+        if found.mip_dual_bound is None
+        else max(least, float(found.mip_dual_bound))
+    )
+    return Solution(
+        best, bound=min(bound, best.weighted_tardiness), optimal=found.status == SOLVED
+    )
 
 
 class _Model:
-    """Variables in this order: x_ij (task by GPU), s_i, tardiness T_i, and y_ik for each pair of
-    different tasks.
+    """Variables in this order: x_ij (task by GPU), s_i, tardiness T_i, and y_ik for
+    each pair of different tasks.
 
-    y_ik = 1: i precedes k on the same GPU. With one such variable for each order of a pair,
-    Eq. 6 needs one H a row instead of three, and what precedes a task can be added up
-    (`_start_after_those_before`), which makes the relaxation much tighter.
+    y_ik = 1: i precedes k on the same GPU. With one such variable for each order of a
+    pair, Eq. 6 needs one H a row instead of three, and what precedes a task can be
+    added up (`_start_after_those_before`), which makes the relaxation much tighter.
     """
 
     def __init__(self, instance: Instance, known: float) -> None:
@@ -103,11 +111,13 @@ class _Model:
         self.constraints = self._matrix()
 
     def _latest(self, known: float) -> Floats:
-        """Of each completion: no task costs more than a known schedule leaves it, and no GPU idles
-        after the last arrival.
+        """Of each completion: no task costs more than a known schedule leaves it, and
+        no GPU idles after the last arrival.
         """
         jobs = self.instance
-        alone = jobs.weight * np.maximum(0.0, jobs.arrival_s + jobs.least_time_s - jobs.deadline_s)
+        alone = jobs.weight * np.maximum(
+            0.0, jobs.arrival_s + jobs.least_time_s - jobs.deadline_s
+        )
         left = known * (1 + 1e-9) - (alone.sum() - alone)
         allowed_s = left / np.where(jobs.weight > 0, jobs.weight, 1e-12)
         last_s = float(jobs.arrival_s.max() + self._times_s.max(axis=1).sum())
@@ -118,7 +128,10 @@ class _Model:
         return {self._s[i]: 1.0, **dict(zip(self._x[i], self._times_s[i]))}
 
     def _assign(self, i: int) -> None:
-        late = {**{name: -factor for name, factor in self._completion(i).items()}, self._t[i]: 1.0}
+        late = {
+            **{name: -factor for name, factor in self._completion(i).items()},
+            self._t[i]: 1.0,
+        }
         self._rows += [
             (dict.fromkeys(self._x[i], 1.0), 1.0, 1.0),  # Eq. 2
             (late, -self.instance.deadline_s[i], np.inf),  # T_i >= c_i - d_i, of Eq. 1
@@ -126,32 +139,44 @@ class _Model:
         ]
 
     def _keep_apart(self, i: int, k: int) -> None:
-        """Eq. 6: of two tasks on one GPU either precedes the other, and ends before it starts;
-        H is as small as it can be.
+        """Eq. 6: of two tasks on one GPU either precedes the other, and ends before it
+        starts; H is as small as it can be.
         """
         both = {self._y[i, k]: 1.0, self._y[k, i]: 1.0}
         self._rows.append((both, -np.inf, 1.0))
         for j in np.flatnonzero(self._fits[i] & self._fits[k]).tolist():
-            self._rows.append(({**both, self._x[i, j]: -1.0, self._x[k, j]: -1.0}, -1.0, np.inf))
+            self._rows.append(
+                ({**both, self._x[i, j]: -1.0, self._x[k, j]: -1.0}, -1.0, np.inf)
+            )
         for first, second in ((i, k), (k, i)):
             big = max(0.0, self._latest_s[first] - self.instance.arrival_s[second])
-            row = {**self._completion(first), self._s[second]: -1.0, self._y[first, second]: big}
+            row = {
+                **self._completion(first),
+                self._s[second]: -1.0,
+                self._y[first, second]: big,
+            }
             self._rows.append((row, -np.inf, big))
 
     def _start_after_those_before(self, k: int) -> None:
-        """Implied: those that arrive from a_r <= a_k on and precede k all run between a_r and s_k,
-        for their time on k's GPU.
+        """Implied: those that arrive from a_r <= a_k on and precede k all run between
+        a_r and s_k, for their time on k's GPU.
 
-        If k is not on GPU j, their least times hold instead: D is what their times on j are more.
+        If k is not on GPU j, their least times hold instead: D is what their times on j
+        are more.
         """
         jobs, n = self.instance, self.instance.tasks
         for since_s in np.unique(jobs.arrival_s[jobs.arrival_s <= jobs.arrival_s[k]]):
             before = [i for i in range(n) if i != k and jobs.arrival_s[i] >= since_s]
-            least = {self._s[k]: 1.0, **{self._y[i, k]: -jobs.least_time_s[i] for i in before}}
+            least = {
+                self._s[k]: 1.0,
+                **{self._y[i, k]: -jobs.least_time_s[i] for i in before},
+            }
             self._rows.append((least, since_s, np.inf))
             for j in np.flatnonzero(self._fits[k]).tolist():
                 own = [i for i in before if self._fits[i, j]]
-                more = float(sum(self._times_s[i, j] - jobs.least_time_s[i] for i in own))
+                more = float(
+                    sum(self._times_s[i, j] - jobs.least_time_s[i] for i in own)
+                )
                 if more > 0:
                     row = {
                         self._s[k]: 1.0,
@@ -161,15 +186,18 @@ class _Model:
                     self._rows.append((row, since_s - more, np.inf))
 
     def _order_equal_gpus(self) -> None:
-        """Of equal GPUs, the next has a task only if the one before has an earlier one of
-        those that fit.
+        """Of equal GPUs, the next has a task only if the one before has an earlier one
+        of those that fit.
         """
         times_s = self.instance.times_s.T
         for j in range(1, len(times_s)):
             if np.array_equal(times_s[j], times_s[j - 1]):
                 fit = np.flatnonzero(self._fits[:, j]).tolist()
                 for place, i in enumerate(fit):
-                    row = {self._x[i, j]: 1.0, **dict.fromkeys(self._x[fit[:place], j - 1], -1.0)}
+                    row = {
+                        self._x[i, j]: 1.0,
+                        **dict.fromkeys(self._x[fit[:place], j - 1], -1.0),
+                    }
                     self._rows.append((row, -np.inf, 0.0))
 
     def _limits(self) -> scipy.optimize.Bounds:
@@ -178,19 +206,25 @@ class _Model:
         most[self._x] = self._fits  # Eq. 3
         least[starts] = jobs.arrival_s  # Eq. 5
         most[starts] = np.maximum(jobs.arrival_s, self._latest_s - jobs.least_time_s)
-        least[late] = np.maximum(0.0, jobs.arrival_s + jobs.least_time_s - jobs.deadline_s)
+        least[late] = np.maximum(
+            0.0, jobs.arrival_s + jobs.least_time_s - jobs.deadline_s
+        )
         most[late] = np.maximum(least[late], self._latest_s - jobs.deadline_s)
         return scipy.optimize.Bounds(least, most)
 
     def _matrix(self) -> scipy.optimize.LinearConstraint:
         rows, lows, highs = zip(*self._rows)
-        entries = ((number, *entry) for number, row in enumerate(rows) for entry in row.items())
+        entries = (
+            (number, *entry) for number, row in enumerate(rows) for entry in row.items()
+        )
         numbers, columns, values = zip(*entries)
         matrix = matrix_of(values, numbers, columns, (len(rows), self._size))
         return scipy.optimize.LinearConstraint(matrix, lows, highs)
 
     def schedule(self, solution: Floats) -> Schedule:
-        """The schedule that a solution stands for, each task as early as its GPU's order allows."""
+        """The schedule that a solution stands for, each task as early as its GPU's
+        order allows.
+        """
         chosen, start_s = solution[self._x].argmax(axis=1), solution[self._s]
         return from_sequences(
             self.instance,

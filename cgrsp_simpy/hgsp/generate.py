@@ -1,10 +1,11 @@
-"""The paper's four sets of tasks, by the laws that they were drawn from (hgsp.txt Section IV).
+"""The paper's four sets of tasks, by the laws that they were drawn from (hgsp.txt
+Section IV).
 
-The laws are not printed. Those of tasks3 and tasks4 are in the authors' public program: with its
-two seeds every row of both files comes out. Those of tasks1 and tasks2, whose seed is not known,
-are read off the files: gaps between arrivals are uniform from 0 to 5 s, so that tasks come more
-evenly than at uniform times. No task needs more than the 24 GB of the least GPU: memory forces
-nothing.
+The laws are not printed. Those of tasks3 and tasks4 are in the authors' public program:
+with its two seeds every row of both files comes out. Those of tasks1 and tasks2, whose
+seed is not known, are read off the files: gaps between arrivals are uniform from 0 to 5
+s, so that tasks come more evenly than at uniform times. No task needs more than the 24
+GB of the least GPU: memory forces nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from cgrsp_simpy.model.checks import (
 from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.model.streams import stream
 
-SPEED = 30.0  # at which the laws of the deadlines take a task's time: the A30's of the text
+# at which the laws of the deadlines take a task's time: the A30's of the text
+SPEED = 30.0
 SIZES_GB = tuple(float(gb) for gb in range(6, 25) if gb != 9)
 DIGITS = 2  # of arrivals and deadlines
 
@@ -45,8 +47,8 @@ class Level:
     load : float
         Offered work per second over the speed of all GPUs of the cluster.
     slack : pair of float
-        Least and greatest time from arrival to deadline, as multiples of the task's time at speed
-        30; 0:0: none.
+        Least and greatest time from arrival to deadline, as multiples of the task's
+        time at speed 30; 0:0: none.
     slack_s : pair of float
         The same in seconds, added; 0:0: none.
     workload : pair of float
@@ -56,7 +58,8 @@ class Level:
     greatest_weight : int
         Weights are 1 to this.
     uniform_gaps : bool
-        Gaps between arrivals are uniform, from 0 to twice their mean; else arrival times are.
+        Gaps between arrivals are uniform, from 0 to twice their mean; else arrival
+        times are.
     """
 
     tasks: int
@@ -77,7 +80,9 @@ class Level:
         check_number("load", self.load, above=0)
         for name, floor in (("slack", 0), ("slack_s", 0), ("workload", 1)):
             pair = entries_of(name, getattr(self, name), "a pair [least, greatest]")
-            require(len(pair) == 2, name, getattr(self, name), "a pair [least, greatest]")
+            require(
+                len(pair) == 2, name, getattr(self, name), "a pair [least, greatest]"
+            )
             check_number(f"least {name}", pair[0], least=floor)
             check_number(f"greatest {name}", pair[1], least=pair[0])
         whole = all(float(value).is_integer() for value in self.workload)
@@ -96,7 +101,9 @@ class Level:
 
     @property
     def span_s(self) -> float:
-        """How long tasks arrive, on average, seconds: their mean work over load and speed."""
+        """How long tasks arrive, on average, seconds: their mean work over load and
+        speed.
+        """
         speed = summed(gpu.speed for gpu in self.gpus)
         return self.tasks * sum(self.workload) / 2 / (self.load * speed)
 
@@ -104,14 +111,17 @@ class Level:
     def name(self) -> str:
         """What is generated."""
         told = (("", self.slack), (" s", self.slack_s))
-        slack = " + ".join(f"{pair[0]:g} to {pair[1]:g}{unit}" for unit, pair in told if any(pair))
+        slack = " + ".join(
+            f"{pair[0]:g} to {pair[1]:g}{unit}" for unit, pair in told if any(pair)
+        )
         return (
             f"{self.tasks} tasks on {len(self.gpus)} GPUs, load {self.load:.4g},"
             f" slack {slack or 'none'}"
         )
 
 
-# Arrivals within 2500 s (tasks1, tasks2), 1500 s and 1000 s; three GPUs have a speed of 190.
+# Arrivals within 2500 s (tasks1, tasks2), 1500 s and 1000 s; three GPUs have a speed of
+# 190.
 _TASKS1 = Level(
     tasks=1000,
     cluster="small",
@@ -127,18 +137,24 @@ LEVELS = {
     "tasks1": _TASKS1,
     "tasks2": replace(_TASKS1, cluster="medium", load=1000 * 405 / (2500 * 380)),
     "tasks3": Level(1500, "small", 1500 * 450 / (1500 * 190), (0.8, 1.5)),
-    "tasks4": Level(2000, "large", 2000 * 500 / (1000 * 570), (0.5, 1.0), workload=(200.0, 800.0)),
+    "tasks4": Level(
+        2000, "large", 2000 * 500 / (1000 * 570), (0.5, 1.0), workload=(200.0, 800.0)
+    ),
 }
 AUTHORS_SEEDS = {"tasks3": 342, "tasks4": 442}  # of their program's `random`
 
 
-def generate(level: str | Level, seed: int = 0, gpus: tuple[Gpu, ...] | None = None) -> Instance:
-    """Tasks of a load level; of tasks3 and tasks4 seed 0 gives the paper's own, row by row.
+def generate(
+    level: str | Level, seed: int = 0, gpus: tuple[Gpu, ...] | None = None
+) -> Instance:
+    """Tasks of a load level; of tasks3 and tasks4 seed 0 gives the paper's own, row by
+    row.
 
-    level: "tasks1" (medium), "tasks2" (medium), "tasks3" (high), "tasks4" (extreme), or one of
-    one's own. seed: of the draws, >= 0. gpus: that the tasks run on; those of the level's cluster
-    unless given. The arrivals do not depend on them. Result: tasks in order of arrival. Raises
-    InputError for a level or seed that is not allowed. hgsp.txt Section IV.
+    level: "tasks1" (medium), "tasks2" (medium), "tasks3" (high), "tasks4" (extreme), or
+    one of one's own. seed: of the draws, >= 0. gpus: that the tasks run on; those of
+    the level's cluster unless given. The arrivals do not depend on them. Result: tasks
+    in order of arrival. Raises InputError for a level or seed that is not allowed.
+    hgsp.txt Section IV.
     """
     check_whole("seed", seed, least=0)
     name = level if isinstance(level, str) else "generated"
@@ -147,8 +163,12 @@ def generate(level: str | Level, seed: int = 0, gpus: tuple[Gpu, ...] | None = N
         level = LEVELS[level]
     require(isinstance(level, Level), "level", level, "a Level, or a name")
     known = AUTHORS_SEEDS.get(name) if seed == 0 else None
-    rng = Random(int.from_bytes(stream(seed, "tasks").bytes(16)) if known is None else known)
-    rows = np.array([_task(rng, level, arrival_s) for arrival_s in _arrivals(rng, level)])
+    rng = Random(
+        int.from_bytes(stream(seed, "tasks").bytes(16)) if known is None else known
+    )
+    rows = np.array(
+        [_task(rng, level, arrival_s) for arrival_s in _arrivals(rng, level)]
+    )
     columns = dict(zip(COLUMNS, rows.T))
     return Instance(**columns, gpus=gpus or level.gpus, name=f"{name} seed {seed}")
 
@@ -161,12 +181,20 @@ def _arrivals(rng: Random, level: Level) -> list[float]:
 
 
 def _task(rng: Random, level: Level, arrival_s: float) -> tuple[float, ...]:
-    """Workload, memory, deadline, weight and arrival, drawn in the order of the authors' program.
+    """Workload, memory, deadline, weight and arrival, drawn in the order of the
+    authors' program.
 
     Deadlines are drawn from arrivals that are not yet rounded.
     """
     workload = rng.randint(*map(int, level.workload))
-    memory_gb, weight = rng.choice(level.memory_gb), rng.randint(1, level.greatest_weight)
+    memory_gb = rng.choice(level.memory_gb)
+    weight = rng.randint(1, level.greatest_weight)
     slack_s = workload / SPEED * rng.uniform(*level.slack) if any(level.slack) else 0.0
     slack_s += rng.uniform(*level.slack_s) if any(level.slack_s) else 0.0
-    return workload, memory_gb, round(arrival_s + slack_s, DIGITS), weight, round(arrival_s, DIGITS)
+    return (
+        workload,
+        memory_gb,
+        round(arrival_s + slack_s, DIGITS),
+        weight,
+        round(arrival_s, DIGITS),
+    )

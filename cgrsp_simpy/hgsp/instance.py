@@ -1,5 +1,5 @@
-"""Instances of the Heterogeneous GPU Scheduling Problem: tasks, GPUs, and how long each takes on
-which (hgsp.txt Section I).
+"""Instances of the Heterogeneous GPU Scheduling Problem: tasks, GPUs, and how long each
+takes on which (hgsp.txt Section I).
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Gpu:
         check_number(f"speed of {self.name}", self.speed, above=0)
 
 
-# hgsp.txt Section IV, with the speeds of the printed runs; those of the text are for an A30 of 30.
+# hgsp.txt Section IV, with the speeds of the printed runs; those of the text are for an
+# A30 of 30.
 _MODELS = (Gpu("A100", 80.0, 76.0), Gpu("A30", 24.0, 40.0), Gpu("L40", 48.0, 74.0))
 _IN_TEXT = (Gpu("A100", 80.0, 57.0), Gpu("A30", 24.0, 30.0), Gpu("L40", 48.0, 55.5))
 CLUSTERS = {
@@ -94,17 +95,19 @@ CLUSTERS = {
     for scale, models in (("", _MODELS), ("-30", _IN_TEXT))
     for name, each in (("small", 1), ("medium", 2), ("large", 3))
 }
-"""The paper's clusters: one, two or three GPUs of each model, those of a model side by side (of
-GPUs that start a task equally early FIFO takes the first, which the printed figures show)."""
+"""The paper's clusters: one, two or three GPUs of each model, those of a model side by
+side (of GPUs that start a task equally early FIFO takes the first, which the printed
+figures show)."""
 
 
 def cluster(name: str) -> tuple[Gpu, ...]:
     """The GPUs of a cluster.
 
-    name: "small", "medium" or "large", 1, 2 or 3 of each model at the speeds of the printed runs
-    (A100 76, A30 40, L40 74), "small-30" and so on at those of the text (57, 30, 55.5); or a file's
-    name that ends in .csv or .toml; see `read_cluster`. Result: one entry a GPU. Raises InputError
-    for an unknown name, or a file that is not allowed. hgsp.txt Section IV.
+    name: "small", "medium" or "large", 1, 2 or 3 of each model at the speeds of the
+    printed runs (A100 76, A30 40, L40 74), "small-30" and so on at those of the text
+    (57, 30, 55.5); or a file's name that ends in .csv or .toml; see `read_cluster`.
+    Result: one entry a GPU. Raises InputError for an unknown name, or a file that is
+    not allowed. hgsp.txt Section IV.
     """
     if name.endswith((".csv", ".toml")):
         return read_cluster(name)
@@ -114,14 +117,15 @@ def cluster(name: str) -> tuple[Gpu, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Tasks in order of arrival, those that arrive together in the order given, and the GPUs
-    that they run on.
+    """Tasks in order of arrival, those that arrive together in the order given, and the
+    GPUs that they run on.
 
     Parameters
     ----------
-    workload, memory_gb, deadline_s, weight, arrival_s : arrays of float, of shape (tasks,)
-        L_i, m_i, d_i, w_i and a_i, all at least 0, the workload above 0. A deadline before the
-        arrival is allowed, the task is late then. A workload of () is 1, if the times are given.
+    workload, memory_gb, deadline_s, weight, arrival_s : arrays of shape (tasks,)
+        L_i, m_i, d_i, w_i and a_i, all at least 0, the workload above 0. A deadline
+        before the arrival is allowed, the task is late then. A workload of () is 1, if
+        the times are given.
     gpus : tuple of Gpu
         At least one.
     name : str
@@ -131,8 +135,8 @@ class Instance:
     free_s : array of float, of shape (GPUs,)
         From when on each GPU is there, seconds; from 0 on unless given.
     times_s : array of float, of shape (tasks, GPUs)
-        p_ij, seconds, above 0, infinite where a task does not fit; L_i / v_j (Eq. 4) unless given.
-        Infinite also where the memory does not suffice (Eq. 3).
+        p_ij, seconds, above 0, infinite where a task does not fit; L_i / v_j (Eq. 4)
+        unless given. Infinite also where the memory does not suffice (Eq. 3).
     lines : tuple of int
         Of a file, the line of each task, for messages.
     tags : Tags
@@ -162,7 +166,9 @@ class Instance:
     tags: Tags = field(repr=False, default_factory=Tags)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs"))
+        object.__setattr__(
+            self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs")
+        )
         known = len(self.gpus) > 0 and all(isinstance(gpu, Gpu) for gpu in self.gpus)
         require(known, "gpus", self.gpus, "at least one Gpu")
         if len(self.times_s) and not np.size(self.workload):
@@ -189,10 +195,11 @@ class Instance:
 
     def _warn_of_late(self) -> None:
         late = np.flatnonzero(self.deadline_s < self.arrival_s)
-        if len(late) and not self.free_s.any():  # of a plan that is made anew it has been said
+        # of a plan that is made anew it has been said
+        if len(late) and not self.free_s.any():
             log.warning(
-                "%s: %d of %d tasks have their deadline before they arrive, the first of them %s;"
-                " they count as late",
+                "%s: %d of %d tasks have their deadline before they arrive, the first"
+                " of them %s; they count as late",
                 self.name,
                 len(late),
                 self.tasks,
@@ -220,10 +227,16 @@ class Instance:
         )
         for name, times in Counter(names).items():
             require(
-                isinstance(name, str) and name != "", "name of a task", name, "a text, not empty"
+                isinstance(name, str) and name != "",
+                "name of a task",
+                name,
+                "a text, not empty",
             )
             require(
-                times == 1, "name of a task", name, f"the name of one task alone; {times} have it"
+                times == 1,
+                "name of a task",
+                name,
+                f"the name of one task alone; {times} have it",
             )
 
     def _set_times(self) -> None:
@@ -234,8 +247,9 @@ class Instance:
         refuse(
             ~(times_s > 0),
             lambda index, j: (
-                f"time of {self._called(index + 1)} on GPU {j + 1}(={times_s[index, j].item()})"
-                " must be a number > 0, or inf: it does not fit"
+                f"time of {self._called(index + 1)} on GPU"
+                f" {j + 1}(={times_s[index, j].item()}) must be a number > 0, or inf:"
+                " it does not fit"
             ),
         )
         most_gb = max(gpu.memory_gb for gpu in self.gpus)
@@ -245,8 +259,11 @@ class Instance:
             lambda index: (
                 f"{self._called(index + 1)} fits on no GPU: each of its times is inf"
                 if self.memory_gb[index] <= most_gb
-                else f"memory_gb of {self._called(index + 1)}(={self.memory_gb[index].item()}) fits"
-                f" on no GPU; the largest has {most_gb:g} GB"
+                else (
+                    "memory_gb of"
+                    f" {self._called(index + 1)}(={self.memory_gb[index].item()}) fits"
+                    f" on no GPU; the largest has {most_gb:g} GB"
+                )
             ),
         )
         object.__setattr__(self, "times_s", times_s)
@@ -254,7 +271,12 @@ class Instance:
     def _check_free(self) -> None:
         free_s, gpus = np.array(self.free_s, np.float64), len(self.gpus)
         free_s = free_s if free_s.size else np.zeros(gpus)
-        require(free_s.shape == (gpus,), "shape of free_s", free_s.shape, f"({gpus},), one a GPU")
+        require(
+            free_s.shape == (gpus,),
+            "shape of free_s",
+            free_s.shape,
+            f"({gpus},), one a GPU",
+        )
         check_entries("free_s", free_s, "GPU {}".format)
         object.__setattr__(self, "free_s", free_s)
 
@@ -265,15 +287,23 @@ class Instance:
 
     @property
     def related_s(self) -> Floats:
-        """L_i / v_j, seconds, of shape (tasks, GPUs); infinite where the memory is too small."""
-        speeds, memory_gb = np.array([(gpu.speed, gpu.memory_gb) for gpu in self.gpus]).T
+        """L_i / v_j, seconds, of shape (tasks, GPUs); infinite where the memory is too
+        small.
+        """
+        speeds, memory_gb = np.array(
+            [(gpu.speed, gpu.memory_gb) for gpu in self.gpus]
+        ).T
         return np.where(
-            self.memory_gb[:, None] <= memory_gb, self.workload[:, None] / speeds, np.inf
+            self.memory_gb[:, None] <= memory_gb,
+            self.workload[:, None] / speeds,
+            np.inf,
         )
 
     @cached_property
     def least_time_s(self) -> Floats:
-        """Time of each task on the fastest GPU that it fits on, seconds, of shape (tasks,)."""
+        """Time of each task on the fastest GPU that it fits on, seconds, of shape
+        (tasks,).
+        """
         return np.asarray(self.times_s.min(axis=1))
 
 
@@ -281,13 +311,13 @@ class Instance:
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
-    """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s,
-    weight, arrival_s, time_s:GPU for each name of a GPU if the times are not those of the workload,
-    and the tags.
+    """Write the tasks to a CSV file with the columns task, workload, memory_gb,
+    deadline_s, weight, arrival_s, time_s:GPU for each name of a GPU if the times are
+    not those of the workload, and the tags.
 
     instance: the tasks. path: the file, in a folder that is there; one that is there is
-    overwritten. Raises InputError if it cannot be written, or for times that differ on GPUs of one
-    name.
+    overwritten. Raises InputError if it cannot be written, or for times that differ on
+    GPUs of one name.
     """
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {Path(path).parent}")
@@ -295,7 +325,9 @@ def write_instance(instance: Instance, path: str | Path) -> None:
     if not np.array_equal(instance.times_s, instance.related_s):
         for gpu, times_s in zip(instance.gpus, instance.times_s.T.tolist()):
             known = columns.setdefault(TIMES + gpu.name, times_s)
-            require(known == times_s, "GPUs of one name", gpu.name, "as fast for each task")
+            require(
+                known == times_s, "GPUs of one name", gpu.name, "as fast for each task"
+            )
     rows = [
         {"task": task, **dict(zip(columns, values))}
         for task, values in zip(instance.task_names, zip(*columns.values()))
@@ -307,9 +339,10 @@ def write_instance(instance: Instance, path: str | Path) -> None:
 def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
     """Read the GPUs of a cluster, one an entry.
 
-    path: a CSV file with the columns name, memory_gb and speed, others are not looked at; or a TOML
-    file with a table [[gpu]] of these three for each GPU. Result: in the order of the file. Raises
-    InputError with the file's name, and the line where there is one.
+    path: a CSV file with the columns name, memory_gb and speed, others are not looked
+    at; or a TOML file with a table [[gpu]] of these three for each GPU. Result: in the
+    order of the file. Raises InputError with the file's name, and the line where there
+    is one.
     """
     path = Path(path)
     with faults_of(path):
@@ -321,23 +354,28 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
             gpus = [
                 make(Gpu, {"name": row["name"], **numbers}, f"line {line}")
                 for line, row in csv_rows(path, GPU_COLUMNS)
-                for numbers in [{name: _number(line, name, row[name]) for name in GPU_COLUMNS[1:]}]
+                for numbers in [
+                    {name: _number(line, name, row[name]) for name in GPU_COLUMNS[1:]}
+                ]
             ]
         require(len(gpus) > 0, "GPUs", 0, "at least one")
     return tuple(gpus)
 
 
-def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False) -> Instance:
-    """Read tasks from a CSV file with the columns of `write_instance`, or the headings of the
-    paper's authors (AUTHORS); all others are kept as tags.
+def read_instance(
+    path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False
+) -> Instance:
+    """Read tasks from a CSV file with the columns of `write_instance`, or the headings
+    of the paper's authors (AUTHORS); all others are kept as tags.
 
-    The column task gives the tasks their names; in a file without it they are numbered from 1, in
-    its order. Where there are columns time_s:GPU, one for each name of a GPU, they are p_ij, inf
-    where a task does not fit, and a column workload is not needed.
+    The column task gives the tasks their names; in a file without it they are numbered
+    from 1, in its order. Where there are columns time_s:GPU, one for each name of a
+    GPU, they are p_ij, inf where a task does not fit, and a column workload is not
+    needed.
 
-    gpus: that the tasks run on. skip_unfit: leave out tasks that fit on no GPU, with a logged note
-    that names their lines, instead of refusing them. Result: named as the file. Raises InputError
-    with the file's name, and the line where there is one.
+    gpus: that the tasks run on. skip_unfit: leave out tasks that fit on no GPU, with a
+    logged note that names their lines, instead of refusing them. Result: named as the
+    file. Raises InputError with the file's name, and the line where there is one.
     """
     path = Path(path)
     with faults_of(path):
@@ -346,22 +384,35 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
         numbers = (*COLUMNS, *timed)
         values = np.array(
             [  # the column of the workload is there unless the times are
-                [_number(line, name, {"workload": "1", **row}[name]) for name in numbers]
+                [
+                    _number(line, name, {"workload": "1", **row}[name])
+                    for name in numbers
+                ]
                 for line, row in found
             ]
         ).reshape(-1, len(numbers))
-        names = [from_cell(row.get("task") or str(n)) for n, (_, row) in enumerate(found, start=1)]
+        names = [
+            from_cell(row.get("task") or str(n))
+            for n, (_, row) in enumerate(found, start=1)
+        ]
         kept = list(range(len(found)))
         if skip_unfit:
-            needs_gb, times_s = values[:, [COLUMNS.index("memory_gb")]], values[:, len(COLUMNS) :]
+            needs_gb = values[:, [COLUMNS.index("memory_gb")]]
+            times_s = values[:, len(COLUMNS) :]
             lacks = needs_gb > np.array([gpu.memory_gb for gpu in gpus])
             unfit = (lacks | (times_s == np.inf) if timed else lacks).all(axis=1)
-            bad = [f"line {found[n][0]}: task {names[n]}" for n in np.flatnonzero(unfit)]
+            bad = [
+                f"line {found[n][0]}: task {names[n]}" for n in np.flatnonzero(unfit)
+            ]
             if bad:
                 told = "%s: %d tasks fit on no GPU and are left out: %s"
                 log.warning(told, path, len(bad), listed(bad))
             kept = np.flatnonzero(~unfit).tolist()
-        others = [name for name in (found[0][1] if found else ()) if name not in (*KNOWN, *timed)]
+        others = [
+            name
+            for name in (found[0][1] if found else ())
+            if name not in (*KNOWN, *timed)
+        ]
         return Instance(
             **dict(zip(COLUMNS, values[kept].T)),
             gpus=gpus,
@@ -369,52 +420,67 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
             task_names=tuple(names[n] for n in kept),
             times_s=values[kept, len(COLUMNS) :] if timed else np.zeros((0, 0)),
             lines=tuple(found[n][0] for n in kept),
-            tags=Tags({name: [found[n][1][name] or "" for n in kept] for name in others}),
+            tags=Tags(
+                {name: [found[n][1][name] or "" for n in kept] for name in others}
+            ),
         )
 
 
 def _timed(cells: dict[str, str], gpus: tuple[Gpu, ...]) -> list[str]:
-    """The columns of times of a file with such a row, one a GPU; none if the workload tells."""
+    """The columns of times of a file with such a row, one a GPU; none if the workload
+    tells.
+    """
     there = sorted(name for name in cells if name.startswith(TIMES))
     timed = [TIMES + gpu.name for gpu in gpus]
     ways = f"among others workload, or {','.join(sorted({*timed}))}"
-    right = there == sorted({*timed}) or (not there and (not cells or "workload" in cells))
+    right = there == sorted({*timed}) or (
+        not there and (not cells or "workload" in cells)
+    )
     require(right, "columns", ",".join(cells), ways)
     return timed if there else []
 
 
 def _number(line: int, column: str, text: str | None) -> float:
-    return read_as(float, text or "", f"line {line}: {column}(={text!r}) must be a number")
+    return read_as(
+        float, text or "", f"line {line}: {column}(={text!r}) must be a number"
+    )
 
 
-# n of the instances in the OR-Library's files of weighted tardiness, by their names. The number of
-# numbers does not tell it: the 125 instances of n = 40 could be 100 of n = 50, or 50 of n = 100.
+# n of the instances in the OR-Library's files of weighted tardiness, by their names.
+# The number of numbers does not tell it: the 125 instances of n = 40 could be 100 of n
+# = 50, or 50 of n = 100.
 ORLIB_TASKS = {"wt40": 40, "wt50": 50, "wt100": 100}
 
 
 def read_orlib(
     path: str | Path, index: int = 1, machines: int = 1, tasks: int | None = None
 ) -> Instance:
-    """An instance of the OR-Library's weighted tardiness files: per instance n processing times, n
-    weights, n due dates.
+    """An instance of the OR-Library's weighted tardiness files: per instance n
+    processing times, n weights, n due dates.
 
-    index: of the instance in it, from 1. machines: number of identical ones, >= 1; due dates are
-    divided by it. tasks: n; known of the library's own files wt40.txt, wt50.txt and wt100.txt.
-    Result: all tasks arrive at 0 and need no memory. Raises InputError with the file's name for any
-    other file without `tasks`, one whose count of numbers does not fit n, or an index beyond its
-    end.
+    index: of the instance in it, from 1. machines: number of identical ones, >= 1; due
+    dates are divided by it. tasks: n; known of the library's own files wt40.txt,
+    wt50.txt and wt100.txt. Result: all tasks arrive at 0 and need no memory. Raises
+    InputError with the file's name for any other file without `tasks`, one whose count
+    of numbers does not fit n, or an index beyond its end.
     """
     check_each(check_whole, {"index": index, "machines": machines}, least=1)
     if tasks is not None:
         check_whole("tasks of an instance", tasks, least=1)
     with faults_of(path), text_of(path, "latin-1") as file:
         numbers = read_as(
-            lambda text: np.array(text.split(), np.float64), file.read(), "not a list of numbers"
+            lambda text: np.array(text.split(), np.float64),
+            file.read(),
+            "not a list of numbers",
         )
         n, number = tasks or ORLIB_TASKS.get(Path(path).stem), len(numbers)
         if n is None:
-            sizes = [n for n in ORLIB_TASKS.values() if number and number % (3 * n) == 0]
-            fitting = " or ".join(f"{number // (3 * n)} instances of {n}" for n in sizes)
+            sizes = [
+                n for n in ORLIB_TASKS.values() if number and number % (3 * n) == 0
+            ]
+            fitting = " or ".join(
+                f"{number // (3 * n)} instances of {n}" for n in sizes
+            )
             could = f" ({fitting} would fit)" if sizes else ""
             told = f"{number} numbers do not tell how many tasks an instance has{could}"
             raise InputError(f"{told}; give it (tasks=N)")
@@ -425,4 +491,6 @@ def read_orlib(
     times, weights, due = numbers.reshape(held, 3, n)[index - 1]
     none = np.zeros(n)
     gpus = tuple(Gpu(f"machine {number + 1}", 0.0, 1.0) for number in range(machines))
-    return Instance(times, none, due / machines, weights, none, gpus, f"{Path(path).stem} {index}")
+    return Instance(
+        times, none, due / machines, weights, none, gpus, f"{Path(path).stem} {index}"
+    )

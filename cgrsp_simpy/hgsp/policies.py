@@ -1,6 +1,6 @@
-"""Schedulers of HGSP tasks, from an instance, and what a search may spend, to a plan; and how they
-meet reality: a plan made ahead and carried out, a plan made anew from time to time, rules asked
-online.
+"""Schedulers of HGSP tasks, from an instance, and what a search may spend, to a plan;
+and how they meet reality: a plan made ahead and carried out, a plan made anew from time
+to time, rules asked online.
 """
 
 from __future__ import annotations
@@ -23,21 +23,28 @@ from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.hgsp.view import Task, View
-from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_whole, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_bool,
+    check_number,
+    check_whole,
+    require,
+)
 from cgrsp_simpy.model.policy import Wake
 
 Answer = Iterator[tuple[Task, Place] | Wake]
 """Pairs of a task and the GPU that it gets, and Wakes."""
 TaskPolicy = Callable[[View], object]
-"""A function of a View that answers with pairs (task, place) and Wakes, as a list or one by one."""
+"""A function of a View that answers with pairs (task, place) and Wakes, as a list or
+one by one."""
 
 
 class Follow:
-    """Carries out a schedule: each GPU runs its tasks in the planned order, each as early as it
-    can.
+    """Carries out a schedule: each GPU runs its tasks in the planned order, each as
+    early as it can.
 
-    Where the plan has a GPU idle although its next task is there, it idles until that task's
-    planned start. name: for reports.
+    Where the plan has a GPU idle although its next task is there, it idles until that
+    task's planned start. name: for reports.
     """
 
     def __init__(self, schedule: Schedule, name: str = "follow") -> None:
@@ -57,13 +64,14 @@ class Follow:
 
 
 def _turns(schedule: Schedule, sequence: list[int]) -> list[tuple[int, float]]:
-    """A GPU's tasks, the last first: id, and until when the plan holds each back, seconds
-    (0: it does not).
+    """A GPU's tasks, the last first: id, and until when the plan holds each back,
+    seconds (0: it does not).
     """
     start_s, could_s = schedule.start_s[sequence], schedule.instance.arrival_s[sequence]
     could_s[1:] = np.maximum(could_s[1:], schedule.finish_s[sequence[:-1]])
     held_s = np.where(start_s > could_s, start_s, 0.0)
-    return [(index + 1, hold_s) for index, hold_s in zip(sequence, held_s.tolist())][::-1]
+    turns = [(index + 1, hold_s) for index, hold_s in zip(sequence, held_s.tolist())]
+    return turns[::-1]
 
 
 class Online:
@@ -84,11 +92,12 @@ class Online:
 
 
 class Replan:
-    """Every `every_s` seconds, > 0, plans anew what has arrived and not started, and carries that
-    out until the next plan; what arrives between two plans waits for the second.
+    """Every `every_s` seconds, > 0, plans anew what has arrived and not started, and
+    carries that out until the next plan; what arrives between two plans waits for the
+    second.
 
-    plan: from an instance, whose GPUs are free from its `free_s` on, to a schedule. name: for
-    reports.
+    plan: from an instance, whose GPUs are free from its `free_s` on, to a schedule.
+    name: for reports.
     """
 
     asks_on_arrival = True  # plans are due also when every GPU is busy
@@ -120,7 +129,9 @@ class Replan:
 
     def _planned(self, view: View) -> list[list[Task]]:
         queue = view.queue
-        rows = np.array([[getattr(task, column) for column in COLUMNS] for task in queue])
+        rows = np.array(
+            [[getattr(task, column) for column in COLUMNS] for task in queue]
+        )
         instance = Instance(
             **dict(zip(COLUMNS, rows.T)),
             gpus=tuple(gpu.kind for gpu in view.places),
@@ -139,12 +150,15 @@ SEARCH_S, MILP_S = 10.0, 60.0
 
 
 Scheduler = Callable[[Instance, int, int | None, float | None], Solution]
-"""From an instance, a seed, and what a search may spend (moves, seconds; None: as much as it does
-unless told) to a schedule. With moves and no seconds, a search's answer is the same each time.
+"""From an instance, a seed, and what a search may spend (moves, seconds; None: as much
+as it does unless told) to a schedule. With moves and no seconds, a search's answer is
+the same each time.
 """
 
 
-def _search(instance: Instance, seed: int, moves: int | None, seconds: float | None) -> Solution:
+def _search(
+    instance: Instance, seed: int, moves: int | None, seconds: float | None
+) -> Solution:
     budget_s = seconds if moves or seconds else SEARCH_S
     return Solution(*search(instance, seed, moves=moves, time_budget_s=budget_s))
 
@@ -160,7 +174,9 @@ SCHEDULERS: dict[str, Scheduler] = {
     "fifo": lambda instance, *_: Solution(
         greedy_assignment(instance, range(instance.tasks), least_start=True)
     ),
-    "greedy": lambda instance, *_: Solution(greedy_assignment(instance, range(instance.tasks))),
+    "greedy": lambda instance, *_: Solution(
+        greedy_assignment(instance, range(instance.tasks))
+    ),
     "sagreedy": lambda instance, seed, *_: Solution(*sagreedy(instance, seed)),
     "search": _search,
     **{name: _by_rule(priority) for name, priority in RULES.items()},
@@ -172,7 +188,8 @@ MOST_PLANS = 100_000  # within the time of the first
 
 OWNERS = {
     "online": tuple(RULES),
-    "replan_s": tuple(name for name in SCHEDULERS if name != "milp"),  # which takes too long
+    # which takes too long
+    "replan_s": tuple(name for name in SCHEDULERS if name != "milp"),
     "moves": ("search",),
     "seconds": ("search", "milp"),
 }
@@ -183,8 +200,8 @@ OWNERS = {
 class Plan:
     """What a planner has planned ahead of a run.
 
-    solution: None of a policy of one's own, which plans nothing ahead. seconds: that it took, on
-    the clock of this computer.
+    solution: None of a policy of one's own, which plans nothing ahead. seconds: that it
+    took, on the clock of this computer.
     """
 
     planner: Planner
@@ -197,8 +214,8 @@ class Plan:
 class Planner:
     """A scheduler, and when it plans.
 
-    Unless it is asked online or plans anew, its plan is frozen: it is made ahead, with every
-    arrival known, and its order is carried out.
+    Unless it is asked online or plans anew, its plan is frozen: it is made ahead, with
+    every arrival known, and its order is carried out.
 
     Parameters
     ----------
@@ -207,7 +224,8 @@ class Planner:
     online : bool
         A rule (wspt, edd, atc) is asked whenever a GPU is idle and tasks wait.
     replan_s : float
-        It plans anew every so many seconds what has arrived and not started; 0: it does not.
+        It plans anew every so many seconds what has arrived and not started; 0: it does
+        not.
     moves : int
         Of the search; 0: as the scenario says.
     seconds : float
@@ -234,7 +252,8 @@ class Planner:
         for name, owners in OWNERS.items():
             if getattr(self, name) and self.scheduler not in owners:
                 raise InputError(
-                    f"{self.scheduler} has no {name}; it goes with {' or '.join(owners)}"
+                    f"{self.scheduler} has no {name}; it goes with"
+                    f" {' or '.join(owners)}"
                 )
 
     @property
@@ -255,17 +274,25 @@ class Planner:
         return isinstance(self.scheduler, str) and not (self.online or self.replan_s)
 
     def within(self, moves: int | None, seconds: float | None) -> Planner:
-        """The same with a scenario's limits, None or 0 for none, where it has none of its own."""
+        """The same with a scenario's limits, None or 0 for none, where it has none of
+        its own.
+        """
         if self.moves or self.seconds:
             return self
         limits: dict[str, Any] = {"moves": moves or 0, "seconds": seconds or 0}
-        own = {name: limit for name, limit in limits.items() if self.scheduler in OWNERS[name]}
+        own = {
+            name: limit
+            for name, limit in limits.items()
+            if self.scheduler in OWNERS[name]
+        }
         return replace(self, **own)
 
     def plan(self, instance: Instance, seed: int) -> Plan:
         """What it plans ahead of a run; seed: of its search."""
         begin_s = time.perf_counter()
-        solution = self._solution(instance, seed) if isinstance(self.scheduler, str) else None
+        solution = (
+            self._solution(instance, seed) if isinstance(self.scheduler, str) else None
+        )
         return Plan(self, instance, solution, time.perf_counter() - begin_s)
 
     def _solution(self, instance: Instance, seed: int) -> Solution:
@@ -290,7 +317,9 @@ class Planner:
         allowed = f"at least {least_s:g} for a plan of {end_s:g} s"
         require(self.replan_s >= least_s, "replan_s", self.replan_s, allowed)
         return Replan(
-            lambda instance: self._solution(instance, seed).schedule, self.replan_s, self.name
+            lambda instance: self._solution(instance, seed).schedule,
+            self.replan_s,
+            self.name,
         )
 
 

@@ -1,4 +1,6 @@
-"""Dispatch rules: whenever a GPU is idle and tasks wait, which goes first; WSPT, EDD and ATC."""
+"""Dispatch rules: whenever a GPU is idle and tasks wait, which goes first; WSPT, EDD
+and ATC.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 class Columns(NamedTuple):
     """Tasks that wait, in order of arrival; arrays of shape (tasks,), times in seconds.
 
-    weight: w. deadline_s: d, on the clock. least_time_s: p on the fastest GPU that each fits on.
-    times_s: p_ij, of shape (tasks, GPUs); infinite where a task does not fit.
+    weight: w. deadline_s: d, on the clock. least_time_s: p on the fastest GPU that each
+    fits on. times_s: p_ij, of shape (tasks, GPUs); infinite where a task does not fit.
     """
 
     weight: Floats
@@ -31,15 +33,22 @@ class Columns(NamedTuple):
 
 def columns_of(instance: Instance, tasks: Sequence[int]) -> Columns:
     """Some tasks of an instance, by their indices."""
-    columns = (instance.weight, instance.deadline_s, instance.least_time_s, instance.times_s)
+    columns = (
+        instance.weight,
+        instance.deadline_s,
+        instance.least_time_s,
+        instance.times_s,
+    )
     return Columns(*(column[tasks] for column in columns))
 
 
 Priority = Callable[[Columns, float], Floats]
-"""From the tasks that wait and the time in seconds to their priorities; the largest goes first."""
+"""From the tasks that wait and the time in seconds to their priorities; the largest
+goes first."""
 
 
-def wspt(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001, one signature for all rules
+# now_s: one signature for all rules
+def wspt(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001
     """Weighted shortest processing time: w / p, on the fastest GPU that a task fits on.
 
     Source: Smith (1956), Naval Research Logistics Quarterly 3, 59-66.
@@ -56,17 +65,21 @@ def edd(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001
 
 
 def atc(waiting: Columns, now_s: float) -> Floats:
-    """Apparent tardiness cost: w / p x exp(-slack / (K mean p)), slack = max(0, d - p - t).
+    """Apparent tardiness cost: w / p x exp(-slack / (K mean p)), slack = max(0, d - p -
+    t).
 
-    p is the time on the fastest GPU that a task fits on. Source: Vepsalainen and Morton (1987),
-    Management Science 33, 1035-1047.
+    p is the time on the fastest GPU that a task fits on. Source: Vepsalainen and Morton
+    (1987), Management Science 33, 1035-1047.
     """
     time_s = waiting.least_time_s
     slack_s = np.maximum(0.0, waiting.deadline_s - time_s - now_s)
-    return np.asarray(waiting.weight / time_s * np.exp(-slack_s / (LOOK_AHEAD * time_s.mean())))
+    return np.asarray(
+        waiting.weight / time_s * np.exp(-slack_s / (LOOK_AHEAD * time_s.mean()))
+    )
 
 
-RULES: dict[str, Priority] = {"wspt": wspt, "edd": edd, "atc": atc}  # dispatching rules by name
+# dispatching rules by name
+RULES: dict[str, Priority] = {"wspt": wspt, "edd": edd, "atc": atc}
 
 
 def decide(
@@ -74,8 +87,8 @@ def decide(
 ) -> list[tuple[int, int]]:
     """Who starts now: pairs of a place among the waiting tasks and a GPU.
 
-    By priority, each on the fastest idle GPU that it fits on, if there is one. Equal priorities go
-    by arrival, equal GPUs by index.
+    By priority, each on the fastest idle GPU that it fits on, if there is one. Equal
+    priorities go by arrival, equal GPUs by index.
     """
     free = sorted(idle)
     answer: list[tuple[int, int]] = []
@@ -90,9 +103,13 @@ def decide(
 
 
 def dispatch(instance: Instance, priority: Priority) -> Schedule:
-    """The schedule that a rule makes, as planned, when tasks are revealed as they arrive."""
+    """The schedule that a rule makes, as planned, when tasks are revealed as they
+    arrive.
+    """
     sequences = [list[int]() for _ in instance.gpus]
-    free_s, arrivals, waiting = instance.free_s.tolist(), instance.arrival_s.tolist(), list[int]()
+    free_s = instance.free_s.tolist()
+    arrivals = instance.arrival_s.tolist()
+    waiting = list[int]()
     moments = sorted({*free_s, *arrivals})  # a heap
     come = 0
     while moments:

@@ -1,9 +1,9 @@
-"""SAGreedy (hgsp.txt Section III.C): an annealing over orders of tasks, as the authors' public
-program has it.
+"""SAGreedy (hgsp.txt Section III.C): an annealing over orders of tasks, as the authors'
+public program has it.
 
-The program differs from the text: an order is carried out by insertion into gaps, the neighbour
-draws anew in which order the chosen late tasks go first, and it runs with K = 1000 and alpha = .99
-(the text: 100 and .95).
+The program differs from the text: an order is carried out by insertion into gaps, the
+neighbour draws anew in which order the chosen late tasks go first, and it runs with K =
+1000 and alpha = .99 (the text: 100 and .95).
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ LEAST_RATIO, MOST_RATIO = 0.1, 0.8  # of Eq. 15, whose clip is a straight line h
 
 @dataclass(frozen=True)
 class Iteration:
-    """One step of a search. objective: of the solution that it goes on from. best: least so far."""
+    """One step of a search. objective: of the solution that it goes on from. best:
+    least so far.
+    """
 
     iteration: int
     objective: float
@@ -34,8 +36,9 @@ class Iteration:
 
 
 def inserter(instance: Instance) -> Callable[[Ints], Schedule]:
-    """What carries out an order of all tasks: each in turn goes into the earliest gap after its
-    arrival that holds it, on the GPU where it then ends first. In order of arrival this is Greedy.
+    """What carries out an order of all tasks: each in turn goes into the earliest gap
+    after its arrival that holds it, on the GPU where it then ends first. In order of
+    arrival this is Greedy.
     """
     from cgrsp_simpy.hgsp import descent  # numba takes a second to load
     from cgrsp_simpy.model.compiled import rows_of
@@ -60,7 +63,8 @@ def inserter(instance: Instance) -> Callable[[Ints], Schedule]:
 def sagreedy(
     instance: Instance, seed: int = 0, iterations: int = ITERATIONS
 ) -> tuple[Schedule, list[Iteration]]:
-    """The best schedule of a run, and its course; never worse than Greedy, from which it starts.
+    """The best schedule of a run, and its course; never worse than Greedy, from which
+    it starts.
 
     It ends early where no task is late.
     """
@@ -82,9 +86,11 @@ def sagreedy(
     return best, course
 
 
-def _neighbour(tardiness_s: Floats, instance: Instance, temperature: float, rng: Generator) -> Ints:
-    """The latest of the late tasks first, by lateness, arrival, deadline or chance; the others
-    behind them by arrival, or shuffled, which is the rarer the colder it is.
+def _neighbour(
+    tardiness_s: Floats, instance: Instance, temperature: float, rng: Generator
+) -> Ints:
+    """The latest of the late tasks first, by lateness, arrival, deadline or chance; the
+    others behind them by arrival, or shuffled, which is the rarer the colder it is.
     """
     coldest = INITIAL * COOLING**ITERATIONS
     share = (temperature - coldest) / (INITIAL - coldest)

@@ -63,13 +63,15 @@ class Scenario(Model):
     Parameters
     ----------
     source : str, Level or Instance
-        A name of LEVELS or a Level, whose tasks are drawn anew for each seed, or tasks that are
-        there (a file), the same for every seed.
+        A name of LEVELS or a Level, whose tasks are drawn anew for each seed, or tasks
+        that are there (a file), the same for every seed.
     noise : float
-        Coefficient of variation of service times, 0 to 100. They are the planned ones times
-        log-normal draws of mean 1, one a task, whoever schedules, which no plan knows.
+        Coefficient of variation of service times, 0 to 100. They are the planned ones
+        times log-normal draws of mean 1, one a task, whoever schedules, which no plan
+        knows.
     delay_s : float
-        Provisioning delay before each task, seconds, >= 0; the task holds its GPU already.
+        Provisioning delay before each task, seconds, >= 0; the task holds its GPU
+        already.
     unknown_arrivals : bool
         Tasks are known when they arrive: no plan is frozen, a rule is asked online.
     replan_s : float, optional
@@ -158,17 +160,39 @@ class Scenario(Model):
 
     def draw(self, seed: int) -> Instance:
         """The tasks of a seed; an instance is the same for all."""
-        return self.source if isinstance(self.source, Instance) else generate(self.source, seed)
+        return (
+            self.source
+            if isinstance(self.source, Instance)
+            else generate(self.source, seed)
+        )
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Task, float]]:
         return self._arriving(self.draw(draw.seed), draw.seed)
 
-    def _arriving(self, instance: Instance, seed: int) -> Iterator[tuple[float, Task, float]]:
+    def _arriving(
+        self, instance: Instance, seed: int
+    ) -> Iterator[tuple[float, Task, float]]:
         """The tasks with what no plan knows: service time over planned time."""
         columns = [getattr(instance, column).tolist() for column in COLUMNS]
-        rows = zip(instance.task_names, *columns, luck(self.noise, seed, instance.tasks).tolist())
-        for id, (name, workload, memory_gb, due_s, weight, arrival_s, factor) in enumerate(rows, 1):
-            yield arrival_s, Task(id, name, arrival_s, due_s, weight, workload, memory_gb), factor
+        rows = zip(
+            instance.task_names,
+            *columns,
+            luck(self.noise, seed, instance.tasks).tolist(),
+        )
+        for id, (
+            name,
+            workload,
+            memory_gb,
+            due_s,
+            weight,
+            arrival_s,
+            factor,
+        ) in enumerate(rows, 1):
+            yield (
+                arrival_s,
+                Task(id, name, arrival_s, due_s, weight, workload, memory_gb),
+                factor,
+            )
 
     def life(self, run: Simulation, task: Task) -> Process:
         with run.claim(task, start=False) as claim:
@@ -180,7 +204,8 @@ class Scenario(Model):
             yield run.timeout(self.delay_s, ("start", task.id))
 
             claim.start()
-            service_s = planned_s(run, task, gpu) * run.luck[task]  # hgsp.txt Eq. 4, and luck
+            # hgsp.txt Eq. 4, and luck
+            service_s = planned_s(run, task, gpu) * run.luck[task]
             yield run.timeout(service_s, ("finish", task.id))
         run.note(task, gpu.index)
 
@@ -191,10 +216,14 @@ class Scenario(Model):
         task, run, now_s = claim.job, claim.run, claim.env.now
         told = f"task {task.name}, "
         if kind == "submit":
-            return f"{told}{task.memory_gb:g} GB, weight {task.weight:g}, due {task.deadline_s:.2f}"
+            return (
+                f"{told}{task.memory_gb:g} GB, weight {task.weight:g}, due"
+                f" {task.deadline_s:.2f}"
+            )
         if kind == "start":
             return f"{told}{now_s - task.arrival_s:.2f} s after its arrival"
-        factor, mean_s = run.luck[task], planned_s(run, task, run.places[claim.parts[0][0]])
+        factor = run.luck[task]
+        mean_s = planned_s(run, task, run.places[claim.parts[0][0]])
         planned = f", {mean_s:.2f} s planned" if factor != 1 else ""
         late = "late" if now_s > task.deadline_s else "in time"
         return f"{told}{mean_s * factor:.2f} s of execution{planned}, {late}"
@@ -202,12 +231,13 @@ class Scenario(Model):
     # ---- figures, rows and pictures ----
 
     def summary(self, run: Run) -> dict[str, float]:
-        """The metrics (hgsp.txt equations 1, 7 to 12), the plan's where reality differs,
-        lower_bound and gap_pct.
+        """The metrics (hgsp.txt equations 1, 7 to 12), the plan's where reality
+        differs, lower_bound and gap_pct.
 
-        Where service times vary there is no bound. The gap is by how much the optimum can be below,
-        in % of the weighted tardiness found: NaN if no bound is known but that nothing is below 0;
-        what reaches 0 is optimal all the same, and its gap is 0.
+        Where service times vary there is no bound. The gap is by how much the optimum
+        can be below, in % of the weighted tardiness found: NaN if no bound is known but
+        that nothing is below 0; what reaches 0 is optimal all the same, and its gap is
+        0.
         """
         figures, plan = schedule_of(run).metrics, run.plan
         if not self.is_certain or plan.planner.replan_s:
@@ -231,7 +261,10 @@ class Scenario(Model):
         planned_ and its name.
         """
         times = zip(schedule_of(run).rows(), plan_of(run).rows())
-        return [{**row, **{f"planned_{key}": own[key] for key in PLANNED}} for row, own in times]
+        return [
+            {**row, **{f"planned_{key}": own[key] for key in PLANNED}}
+            for row, own in times
+        ]
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         return replace(schedule_of(run).timeline, **parts)
@@ -239,11 +272,15 @@ class Scenario(Model):
     # ---- studies ----
 
     def default_policies(self) -> tuple[str, ...]:
-        """Rules alone where no plan is possible, the search within the scenario's limits."""
+        """Rules alone where no plan is possible, the search within the scenario's
+        limits.
+        """
         if self.unknown_arrivals and self.replan_s is None:
             return tuple(RULES)
         limited = self.moves is not None or self.seconds is not None
-        return tuple(name.partition(":")[0] if limited else name for name in self.compared)
+        return tuple(
+            name.partition(":")[0] if limited else name for name in self.compared
+        )
 
     def make_policy(self, policy: Any) -> Planner:
         """A scheduler from its text, or a policy, and when it plans.
@@ -260,8 +297,8 @@ class Scenario(Model):
         elif planner.is_frozen and self.unknown_arrivals:
             if planner.scheduler not in RULES:
                 raise InputError(
-                    f"{planner.name} plans ahead, which unknown arrivals do not allow; have it plan"
-                    f" anew (replan_s), or use a rule ({', '.join(RULES)})"
+                    f"{planner.name} plans ahead, which unknown arrivals do not allow;"
+                    f" have it plan anew (replan_s), or use a rule ({', '.join(RULES)})"
                 )
             planner = replace(planner, online=True)
         if (
@@ -270,7 +307,8 @@ class Scenario(Model):
             and not (planner.moves or planner.seconds)
         ):
             raise InputError(
-                "search plans anew (replan_s) with few moves; give their number (moves) or seconds"
+                "search plans anew (replan_s) with few moves; give their number (moves)"
+                " or seconds"
             )
         return planner
 
@@ -304,7 +342,9 @@ class Scenario(Model):
 def luck(noise: float, seed: int, tasks: int) -> Floats:
     """Service time over planned time of each task, in order of arrival."""
     variance = math.log1p(noise**2)
-    return stream(seed, "service noise").lognormal(-variance / 2, math.sqrt(variance), tasks)
+    return stream(seed, "service noise").lognormal(
+        -variance / 2, math.sqrt(variance), tasks
+    )
 
 
 def schedule_of(run: Run) -> Schedule:
@@ -313,20 +353,26 @@ def schedule_of(run: Run) -> Schedule:
     Raises RuntimeError if a plan did not come out as planned although all is certain.
     """
     plan, jobs = run.plan, run.jobs
-    start_s, finish_s, granted_s = (jobs[name] for name in ("start_s", "finish_s", "dispatch_s"))
+    start_s, finish_s, granted_s = (
+        jobs[name] for name in ("start_s", "finish_s", "dispatch_s")
+    )
     gpu = jobs["gpu_number"] - 1
     measured = Schedule(plan.instance, gpu, start_s, finish_s, granted_s, run.policy)
     if run.scenario.is_certain and plan.planner.is_frozen:
         own = plan.solution.schedule
         same = np.array_equal(measured.gpu, own.gpu)
-        if not (same and np.allclose(measured.finish_s, own.finish_s, rtol=ROUNDING, atol=0)):
-            raise RuntimeError(f"{plan.instance.name}: the run did not come out as planned")
+        if not (
+            same and np.allclose(measured.finish_s, own.finish_s, rtol=ROUNDING, atol=0)
+        ):
+            raise RuntimeError(
+                f"{plan.instance.name}: the run did not come out as planned"
+            )
     return measured
 
 
 def plan_of(run: Run) -> Schedule:
-    """The schedule that was planned ahead of a run of a `Scenario`, with all known; of a policy of
-    one's own, what it does where all is certain.
+    """The schedule that was planned ahead of a run of a `Scenario`, with all known; of
+    a policy of one's own, what it does where all is certain.
     """
     plan: Plan = run.plan
     if plan.solution is not None:
@@ -344,10 +390,11 @@ def solve(
     moves: int | None = None,
     seconds: float | None = None,
 ) -> Run:
-    """Schedule an instance, and carry the schedule out: `schedule_of(run)` is what was measured,
-    `run.plan` what was planned, and `run.summary()` says how far from the best it can be.
+    """Schedule an instance, and carry the schedule out: `schedule_of(run)` is what was
+    measured, `run.plan` what was planned, and `run.summary()` says how far from the
+    best it can be.
 
-    scheduler: as of `Scenario.make_policy`. seed: of the searches, SEEDED. moves, seconds: what a
-    search may spend, as of `Scenario`.
+    scheduler: as of `Scenario.make_policy`. seed: of the searches, SEEDED. moves,
+    seconds: what a search may spend, as of `Scenario`.
     """
     return Scenario(instance, moves=moves, seconds=seconds).run(scheduler, seed)

@@ -1,4 +1,6 @@
-"""Schedules and what they are worth: equations 1 to 12 of hgsp.txt, each in one place."""
+"""Schedules and what they are worth: equations 1 to 12 of hgsp.txt, each in one
+place.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ class Schedule:
     finish_s : array
         c_i.
     granted_s : array, optional
-        Of a schedule that was measured, when each task was given its GPU, the provisioning delay
-        before start_s.
+        Of a schedule that was measured, when each task was given its GPU, the
+        provisioning delay before start_s.
     policy : str
         Of a schedule that was measured, whose it is.
     """
@@ -56,17 +58,19 @@ class Schedule:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """weighted_tardiness (Eq. 1), act_s (8), twct (7), dmc (9), dmr_pct (10), makespan_s (11),
-        utilisation_pct (12).
+        """weighted_tardiness (Eq. 1), act_s (8), twct (7), dmc (9), dmr_pct (10),
+        makespan_s (11), utilisation_pct (12).
         """
         jobs, makespan_s = self.instance, float(self.finish_s.max())
         busy_s = float((self.finish_s - self.start_s).sum())
         return {
             **self.of_tasks(slice(None)),
             "makespan_s": makespan_s,
-            "utilisation_pct": 100
-            * busy_s
-            / (len(jobs.gpus) * (makespan_s - float(jobs.arrival_s.min()))),
+            "utilisation_pct": (
+                100
+                * busy_s
+                / (len(jobs.gpus) * (makespan_s - float(jobs.arrival_s.min())))
+            ),
         }
 
     def of_tasks(self, chosen: Any) -> dict[str, float]:
@@ -91,48 +95,68 @@ class Schedule:
         ]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Where and when each task runs, in order of arrival: its name, number (from 1) and name of
-        its GPU, times in seconds, and its file's other columns.
+        """Where and when each task runs, in order of arrival: its name, number (from 1)
+        and name of its GPU, times in seconds, and its file's other columns.
         """
         jobs = self.instance
-        times = (jobs.arrival_s, self.start_s, self.finish_s, jobs.deadline_s, jobs.weight)
+        times = (
+            jobs.arrival_s,
+            self.start_s,
+            self.finish_s,
+            jobs.deadline_s,
+            jobs.weight,
+        )
         names = ("arrival_s", "start_s", "finish_s", "deadline_s", "weight")
         rows = [
-            {"task": task, "gpu_number": j + 1, "gpu": jobs.gpus[j].name, **dict(zip(names, row))}
+            {
+                "task": task,
+                "gpu_number": j + 1,
+                "gpu": jobs.gpus[j].name,
+                **dict(zip(names, row)),
+            }
             for task, j, row in zip(
-                jobs.task_names, self.gpu.tolist(), zip(*(column.tolist() for column in times))
+                jobs.task_names,
+                self.gpu.tolist(),
+                zip(*(column.tolist() for column in times)),
             )
         ]
         return [{**row, **jobs.tags.of(task, row)} for task, row in enumerate(rows)]
 
     @property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """Who holds which GPU when: a row a task and phase (provisioning, executing), an array of
-        CLAIM, by time of grant.
+        """Who holds which GPU when: a row a task and phase (provisioning, executing),
+        an array of CLAIM, by time of grant.
 
-        job: the task's number in order of arrival, from 1. place: the GPU's index. from_s,
-        to_s: seconds.
+        job: the task's number in order of arrival, from 1. place: the GPU's index.
+        from_s, to_s: seconds.
         """
         granted_s = self.start_s if self.granted_s is None else self.granted_s
         columns = (self.gpu, granted_s, self.start_s, self.finish_s)
         rows = enumerate(zip(*(column.tolist() for column in columns)), start=1)
-        return claims_table([(id, ((j, 1),), *times_s, ()) for id, (j, *times_s) in rows])
+        return claims_table(
+            [(id, ((j, 1),), *times_s, ()) for id, (j, *times_s) in rows]
+        )
 
     @property
     def timeline(self) -> Timeline:
-        """The schedule for plots: tasks by their names, coloured by the memory of the least GPU
-        on which they fit.
+        """The schedule for plots: tasks by their names, coloured by the memory of the
+        least GPU on which they fit.
         """
-        jobs, granted_s = self.instance, self.start_s if self.granted_s is None else self.granted_s
+        jobs = self.instance
+        granted_s = self.start_s if self.granted_s is None else self.granted_s
         ids = range(1, jobs.tasks + 1)
         visits = np.array(
-            list(zip(ids, jobs.arrival_s, granted_s, self.finish_s, jobs.deadline_s)), VISIT
+            list(zip(ids, jobs.arrival_s, granted_s, self.finish_s, jobs.deadline_s)),
+            VISIT,
         )
         sizes_gb = np.unique([gpu.memory_gb for gpu in jobs.gpus])
         kinds = [
-            f"up to {size:g} GB" for size in sizes_gb[np.searchsorted(sizes_gb, jobs.memory_gb)]
+            f"up to {size:g} GB"
+            for size in sizes_gb[np.searchsorted(sizes_gb, jobs.memory_gb)]
         ]
-        places = tuple(f"{number} {gpu.name}" for number, gpu in enumerate(jobs.gpus, start=1))
+        places = tuple(
+            f"{number} {gpu.name}" for number, gpu in enumerate(jobs.gpus, start=1)
+        )
         labels = dict(zip(ids, jobs.task_names))
         return Timeline(
             "GPU",
@@ -148,7 +172,9 @@ class Schedule:
     @property
     def fits(self) -> Bools:
         """Whether each task has the memory that it needs (Eq. 3), of shape (tasks,)."""
-        return np.isfinite(self.instance.times_s[np.arange(self.instance.tasks), self.gpu])
+        return np.isfinite(
+            self.instance.times_s[np.arange(self.instance.tasks), self.gpu]
+        )
 
     def fault(self) -> str:
         """Which of equations 2 to 6 the schedule breaks, and where; "" if none."""
@@ -169,7 +195,8 @@ class Schedule:
             for one, other in pairwise(sequence):
                 if self.start_s[other] < self.finish_s[one]:
                     return (
-                        f"tasks {jobs.task_names[one]} and {jobs.task_names[other]} overlap (Eq. 6)"
+                        f"tasks {jobs.task_names[one]} and {jobs.task_names[other]}"
+                        " overlap (Eq. 6)"
                     )
         return ""
 
@@ -178,8 +205,8 @@ class Schedule:
 class Solution:
     """What a scheduler answers.
 
-    course: of a search, step by step. bound: a lower bound that it has proven, if any. optimal:
-    whether the schedule is proven to be the best.
+    course: of a search, step by step. bound: a lower bound that it has proven, if any.
+    optimal: whether the schedule is proven to be the best.
     """
 
     schedule: Schedule
@@ -191,12 +218,13 @@ class Solution:
 def greedy_assignment(
     instance: Instance, order: Iterable[int], least_start: bool = False
 ) -> Schedule:
-    """Put tasks on GPUs one after the other: on the one that finishes each first (EFT), or that
-    starts it first.
+    """Put tasks on GPUs one after the other: on the one that finishes each first (EFT),
+    or that starts it first.
 
-    A GPU starts its tasks in the order in which they are put on it; of GPUs that are equal it is
-    the first. order: indices of all tasks. least_start: take the GPU that starts a task first.
-    Source: hgsp.txt Section III.A (FIFO: least start) and III.B (Greedy: least finish).
+    A GPU starts its tasks in the order in which they are put on it; of GPUs that are
+    equal it is the first. order: indices of all tasks. least_start: take the GPU that
+    starts a task first. Source: hgsp.txt Section III.A (FIFO: least start) and III.B
+    (Greedy: least finish).
     """
     order = entries_of("order", order, "a list of tasks")
     if sorted(order) != list(range(instance.tasks)):
@@ -206,18 +234,22 @@ def greedy_assignment(
     for task in order:
         begin_s = np.maximum(free_s, instance.arrival_s[task])
         end_s = begin_s + instance.times_s[task]
-        j = np.argmin(np.where(end_s < np.inf, begin_s, np.inf) if least_start else end_s)
+        j = np.argmin(
+            np.where(end_s < np.inf, begin_s, np.inf) if least_start else end_s
+        )
         gpu[task], start_s[task], finish_s[task] = j, begin_s[j], end_s[j]
         free_s[j] = end_s[j]
     return Schedule(instance, gpu, start_s, finish_s)
 
 
 def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Schedule:
-    """The schedule in which each GPU runs its tasks in a given order, each as early as it can.
+    """The schedule in which each GPU runs its tasks in a given order, each as early as
+    it can.
 
     sequences: indices of the tasks of each GPU, in its order; every task once.
     """
-    gpu, (start_s, finish_s) = np.zeros(instance.tasks, np.int64), np.zeros((2, instance.tasks))
+    gpu = np.zeros(instance.tasks, np.int64)
+    (start_s, finish_s) = np.zeros((2, instance.tasks))
     for j, sequence in enumerate(sequences):
         now_s = instance.free_s[j]
         for task in sequence:

@@ -1,10 +1,11 @@
-"""The search: from the best list schedule, descent by swaps and insertions within and across GPUs,
-then kicks and descent again, in which a worse schedule is taken back.
+"""The search: from the best list schedule, descent by swaps and insertions within and
+across GPUs, then kicks and descent again, in which a worse schedule is taken back.
 
-An iterated local search for one GPU and for several. Sources: M. den Besten, T. Stützle, M. Dorigo,
-"Design of iterated local search algorithms", EvoWorkshops 2001, 441-451; R. K. Congram, C. N.
-Potts, S. L. van de Velde, "An iterated dynasearch algorithm for the single-machine total weighted
-tardiness scheduling problem", INFORMS Journal on Computing 14 (2002) 52-67.
+An iterated local search for one GPU and for several. Sources: M. den Besten, T.
+Stützle, M. Dorigo, "Design of iterated local search algorithms", EvoWorkshops 2001,
+441-451; R. K. Congram, C. N. Potts, S. L. van de Velde, "An iterated dynasearch
+algorithm for the single-machine total weighted tardiness scheduling problem", INFORMS
+Journal on Computing 14 (2002) 52-67.
 """
 
 from __future__ import annotations
@@ -39,12 +40,13 @@ def search(
     moves: int | None = None,
     time_budget_s: float | None = None,
 ) -> tuple[Schedule, list[Iteration]]:
-    """The best schedule found, and the course of the search; never worse than Greedy or a dispatch
-    rule, from which it starts.
+    """The best schedule found, and the course of the search; never worse than Greedy or
+    a dispatch rule, from which it starts.
 
-    moves: how many are tried, about, for an answer that is the same each time, with the extra
-    `fast` (compiled) or without. time_budget_s: seconds until it stops; to compile takes none of
-    them. Of both, what comes first. Raises InputError if neither is given.
+    moves: how many are tried, about, for an answer that is the same each time, with the
+    extra `fast` (compiled) or without. time_budget_s: seconds until it stops; to
+    compile takes none of them. Of both, what comes first. Raises InputError if neither
+    is given.
     """
     if moves is None and time_budget_s is None:
         raise InputError("the search needs moves or a time budget")
@@ -69,12 +71,16 @@ def search(
         rows, tried = descent.rounds(state, best, rows_of(draws), most)
         done += tried
         value = descent.objective(state)
-        least = min(course[-1].best, value, descent.objective(best))  # sums may differ by rounding
+        # sums may differ by rounding
+        least = min(course[-1].best, value, descent.objective(best))
         course.append(Iteration(done, value, least))
         if rows < len(draws) and tried < most:
             break  # nothing is late
         draws = draws[rows:]
-    found = [start, *(from_sequences(instance, _sequences(own)) for own in (best, state))]
+    found = [
+        start,
+        *(from_sequences(instance, _sequences(own)) for own in (best, state)),
+    ]
     chosen = min(found, key=lambda schedule: schedule.weighted_tardiness)
     return chosen, [*course[: -1 : 1 + len(course) // MOST_STEPS], course[-1]]
 
@@ -92,7 +98,15 @@ def _state(start: Schedule) -> State:
     size, whole = np.bincount(start.gpu, minlength=m), np.zeros((4, n), np.int64)
     columns = np.array([jobs.arrival_s, jobs.deadline_s, jobs.weight]).T
     rows = np.array([np.column_stack([columns, times_s]) for times_s in jobs.times_s.T])
-    arrays = (rows, tasks, finish_s, np.zeros((m, n + 1)), size, *whole, np.zeros(2, np.int64))
+    arrays = (
+        rows,
+        tasks,
+        finish_s,
+        np.zeros((m, n + 1)),
+        size,
+        *whole,
+        np.zeros(2, np.int64),
+    )
     state = descent.State(*map(rows_of, arrays))
     inner: Any = descent.rounds
     if COMPILED and not inner.signatures:  # not yet called in this process
@@ -106,4 +120,6 @@ def _state(start: Schedule) -> State:
 
 
 def _sequences(state: State) -> list[list[int]]:
-    return [[int(task) for task in own[:size]] for own, size in zip(state.tasks, state.size)]
+    return [
+        [int(task) for task in own[:size]] for own, size in zip(state.tasks, state.size)
+    ]

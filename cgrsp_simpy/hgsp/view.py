@@ -46,7 +46,8 @@ class Task(NamedTuple):
 
 
 # two are equal only if they are the same object, which is found at once
-Task.__eq__, Task.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+Task.__eq__ = object.__eq__  # type: ignore[method-assign]
+Task.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def planned_s(run: Simulation, task: Task, gpu: Any) -> float:
@@ -66,7 +67,8 @@ class View(view.View):
         super().__init__(run)
         self._delay_s = delay_s
         self._by_id: dict[int, Task] = {}  # those that wait
-        self._ends_s: list[float | None] = [None] * len(run.declared)  # None: the GPU is idle
+        # None: the GPU is idle
+        self._ends_s: list[float | None] = [None] * len(run.declared)
 
     @property
     def waiting(self) -> int:
@@ -88,14 +90,20 @@ class View(view.View):
 
     @property
     def free_s(self) -> tuple[float, ...]:
-        """When each GPU is expected to be free, by plan: now if it is idle or late; seconds."""
+        """When each GPU is expected to be free, by plan: now if it is idle or late;
+        seconds.
+        """
         now_s = self._now_s
-        return tuple([now_s if end_s is None else max(now_s, end_s) for end_s in self._ends_s])
+        return tuple(
+            [now_s if end_s is None else max(now_s, end_s) for end_s in self._ends_s]
+        )
 
     # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
-        return f"{self.waiting} waiting, {len(self.free)} of {len(self.places)} GPUs idle"
+        return (
+            f"{self.waiting} waiting, {len(self.free)} of {len(self.places)} GPUs idle"
+        )
 
     def joined(self, job: Task) -> None:
         super().joined(job)
@@ -113,10 +121,12 @@ class View(view.View):
                 lacks = task.memory_gb > place.kind.memory_gb
                 why = f"needs {task.memory_gb:g} GB" if lacks else "does not run there"
                 raise PlaceError(
-                    f"GPU {place.index} ({place.kind.name}), which has {place.kind.memory_gb:g} GB;"
-                    f" task {task.name} {why}"
+                    f"GPU {place.index} ({place.kind.name}), which has"
+                    f" {place.kind.memory_gb:g} GB; task {task.name} {why}"
                 )
-            self._ends_s[number] = claim.granted_s + self._delay_s + self.time_s(task, place)
+            self._ends_s[number] = (
+                claim.granted_s + self._delay_s + self.time_s(task, place)
+            )
         return parts
 
     def freed(self, claim: Claim) -> None:

@@ -1,8 +1,8 @@
 """LLM inference: requests on replicas of a model that batch them, step by step.
 
 A `Scenario` of requests is simulated, compared and swept as every scenario. Table II of
-"Heterogeneous GPU Scheduling", Section VI, cited as hgsp.txt, is apart: there a request owns its
-GPUs (`cgrsp_simpy.llm.paper`).
+"Heterogeneous GPU Scheduling", Section VI, cited as hgsp.txt, is apart: there a request
+owns its GPUs (`cgrsp_simpy.llm.paper`).
 """
 
 from cgrsp_simpy.llm.policies import View

@@ -1,5 +1,5 @@
-"""A replica: a process that runs steps, which requests join and leave between them (continuous
-batching).
+"""A replica: a process that runs steps, which requests join and leave between them
+(continuous batching).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Request(NamedTuple):
     weight : float
         Importance, without a unit.
     alone_s : float
-        How long it takes on a replica of its own, its whole prompt in one step, seconds.
+        How long it takes on a replica of its own, its whole prompt in one step,
+        seconds.
     """
 
     id: int
@@ -44,17 +45,20 @@ class Request(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """What it needs of a cache, from its start on: all that it will hold at its end."""
+        """What it needs of a cache, from its start on: all that it will hold at its
+        end.
+        """
         return self.prompt_tokens + self.output_tokens
 
 
 # two are equal only if they are the same object, which is found at once
-Request.__eq__, Request.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+Request.__eq__ = object.__eq__  # type: ignore[method-assign]
+Request.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 class Member:
-    """A request in a batch: prompt tokens left, and the event of its end, with when its first
-    token came.
+    """A request in a batch: prompt tokens left, and the event of its end, with when its
+    first token came.
     """
 
     __slots__ = ("end", "first_s", "left", "request")
@@ -67,9 +71,9 @@ class Member:
 class Batch:
     """The requests of a replica, and its steps.
 
-    held: requests that have been granted the replica. backlog: their prompt tokens that are still
-    to be prefilled. batch, context: requests that decode, and their tokens in the cache. steps,
-    busy_s: how many there were, and their seconds in all.
+    held: requests that have been granted the replica. backlog: their prompt tokens that
+    are still to be prefilled. batch, context: requests that decode, and their tokens in
+    the cache. steps, busy_s: how many there were, and their seconds in all.
     """
 
     def __init__(self, run: Simulation, service: Service, step_s: StepTime) -> None:
@@ -83,15 +87,24 @@ class Batch:
 
     def __getstate__(self) -> dict[str, float]:
         """What is left of it after the run."""
-        return {name: value for name, value in vars(self).items() if type(value) in (int, float)}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if type(value) in (int, float)
+        }
 
     @property
     def open(self) -> bool:
         """Whether another request would be in the next step."""
-        return self.held < self.service.max_batch and self.backlog < self.service.chunk_tokens
+        return (
+            self.held < self.service.max_batch
+            and self.backlog < self.service.chunk_tokens
+        )
 
     def join(self, request: Request) -> simpy.Event:
-        """A request is in the next step; when it ends, with when its first token came."""
+        """A request is in the next step; when it ends, with when its first token
+        came.
+        """
         member = Member(request, self.run.env.event())
         self.prompts.append(member)
         if not self.woken.triggered:
@@ -105,7 +118,8 @@ class Batch:
             if not (self.prompts or self.batch):
                 self.woken = env.event()
                 yield self.woken
-            env.schedule(closing := Bell(env), AT_LAST)  # who joins in this instant is in the step
+            # who joins in this instant is in the step
+            env.schedule(closing := Bell(env), AT_LAST)
             yield closing
             prompts, tokens, done = self._prefilled()
             seconds = self.step_s(prompts, tokens, self.batch, self.context)

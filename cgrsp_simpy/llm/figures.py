@@ -1,4 +1,6 @@
-"""The figures of LLM inference: latency against the number of GPUs, and Table II of the paper."""
+"""The figures of LLM inference: latency against the number of GPUs, and Table II of the
+paper.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,23 @@ from cgrsp_simpy.llm.scenario import Scenario
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import Roofline
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, numbers, where
+from cgrsp_simpy.plots.figure import (
+    Figures,
+    Gallery,
+    Handles,
+    Row,
+    markdown,
+    numbers,
+    where,
+)
 from cgrsp_simpy.plots.style import LOOKS
 from cgrsp_simpy.studies.sweep import sweep
 
-# as many requests a second, and tokens a request, as in Azure's log of code completion of 2023
-LIKE_AZURE = Offered(requests=4000, rate_per_s=2.57, prompt_tokens=2048, output_tokens=28)
+# as many requests a second, and tokens a request, as in Azure's log of code completion
+# of 2023
+LIKE_AZURE = Offered(
+    requests=4000, rate_per_s=2.57, prompt_tokens=2048, output_tokens=28
+)
 # 8 billion parameters of two bytes; the cache of 32 layers of 8 heads of 128
 SMALL = Service(1, 1, weights_gb=16.0, kv_mb=0.131072)
 SERVICES = [
@@ -30,7 +43,15 @@ SERVICES = [
 GPUS = {"70B": (2, 4, 6, 8, 12, 16), "8B": (1, 2, 4, 8, 16)}
 MODELS = {"70B": "#0072b2", "8B": "#d55e00"}
 MARKERS = {1: "o", 2: "o", 4: "s", 8: "^"}  # by GPUs a replica
-SHOWN = ("ttft_s", "ttft_p99_s", "tpot_s", "e2e_s", "e2e_p50_s", "e2e_p99_s", "goodput_pct")
+SHOWN = (
+    "ttft_s",
+    "ttft_p99_s",
+    "tpot_s",
+    "e2e_s",
+    "e2e_p50_s",
+    "e2e_p99_s",
+    "goodput_pct",
+)
 
 
 @dataclass(frozen=True)
@@ -51,9 +72,13 @@ FIGURES = Figures("llm_", Runs, handlelength=1.6)
     "gpus",
     "LLM inference: latency against the number of GPUs",
     (6.3, 3.7),
-    note="70B: Llama 2 70B on H100, steps as measured; its weights, 140 GB, take two GPUs.\n"
-    "8B: 8 billion parameters, a replica a GPU, steps by the roofline. FIFO, prompts in chunks of"
-    " 2,048.\nWithin targets: first token in 2 s and 0.2 s a token after it",
+    note=(
+        "70B: Llama 2 70B on H100, steps as measured; its weights, 140 GB, take two"
+        " GPUs.\n"
+        "8B: 8 billion parameters, a replica a GPU, steps by the roofline. FIFO,"
+        " prompts in chunks of 2,048.\n"
+        "Within targets: first token in 2 s and 0.2 s a token after it"
+    ),
     options=lambda runs: " --trace FILE" * isinstance(runs.source, RequestList),
     texts=("model", "source"),
 )
@@ -66,17 +91,26 @@ def gpus(runs: Runs) -> list[Row]:
         for point, study in sweep(
             replace(scenario, source=source), own, ["fifo"], [0], runs.executor
         ):
-            head = {"source": source.name, "model": model, "tensor_parallel": degree, **point}
+            head = {
+                "source": source.name,
+                "model": model,
+                "tensor_parallel": degree,
+                **point,
+            }
             rows.append(head | {name: study.rows[0][name] for name in SHOWN})
     return rows
 
 
 @gpus.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Mean and 99th percentile of the response, and the share within targets, over the GPUs."""
+    """Mean and 99th percentile of the response, and the share within targets, over the
+    GPUs.
+    """
     response, goodput = canvas.subplots(1, 2)
     handles = []
-    for model, degree in dict.fromkeys((row["model"], row["tensor_parallel"]) for row in rows):
+    for model, degree in dict.fromkeys(
+        (row["model"], row["tensor_parallel"]) for row in rows
+    ):
         own = where(rows, model=model, tensor_parallel=degree)
         colour, marker, x = MODELS[model], MARKERS[degree], numbers(own, "gpus")
         for ax, name, line in (
@@ -84,9 +118,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             (response, "e2e_p99_s", ":"),
             (goodput, "goodput_pct", "-"),
         ):
-            ax.plot(x, numbers(own, name), line, color=colour, marker=marker, markersize=4)
+            ax.plot(
+                x, numbers(own, name), line, color=colour, marker=marker, markersize=4
+            )
         each = f"{model}, {degree} GPU{'s' * (degree > 1)} a replica"
-        handles.append(Line2D([], [], color=colour, marker=marker, markersize=4, label=each))
+        handles.append(
+            Line2D([], [], color=colour, marker=marker, markersize=4, label=each)
+        )
     response.set(yscale="log", ylabel="from arrival to completion (s)")
     goodput.set(ylim=(0, 103), ylabel="requests within targets (%)")
     for ax in (response, goodput):
@@ -107,16 +145,20 @@ def _(rows: list[Row]) -> str:
     pairs = where(rows, model="70B", tensor_parallel=2)
     told = ", ".join(f"{row['e2e_s']:.3g} s on {row['gpus']}" for row in pairs)
     azure = " (Azure Public Dataset, CC BY 4.0)" if source.startswith("Azure") else ""
-    return f"Requests: {source}{azure}. Mean response of the 70B in pairs of GPUs: {told}."
+    return (
+        f"Requests: {source}{azure}. Mean response of the 70B in pairs of GPUs: {told}."
+    )
 
 
 table2 = FIGURES.add(
     "table2",
     "LLM inference: the printed workload by the authors' loop (Table II)",
     (6.3, 3.2),
-    note="20 requests on 16 GPUs, two each from start to end, decisions every 0.01 s.\n"
-    "double count: what runs is counted twice, as in the authors' program.\n"
-    "Response: from arrival to completion, printed as waiting",
+    note=(
+        "20 requests on 16 GPUs, two each from start to end, decisions every 0.01 s.\n"
+        "double count: what runs is counted twice, as in the authors' program.\n"
+        "Response: from arrival to completion, printed as waiting"
+    ),
     rows=lambda _: table_two(),
     texts=("figure", "verdict"),
 )
@@ -124,8 +166,13 @@ table2 = FIGURES.add(
 
 @table2.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Bars of both measures, with and without the double count; the printed ones are hollow."""
-    labels = {"weighted_response": "weighted response (s)", "mean_response_s": "mean response (s)"}
+    """Bars of both measures, with and without the double count; the printed ones are
+    hollow.
+    """
+    labels = {
+        "weighted_response": "weighted response (s)",
+        "mean_response_s": "mean response (s)",
+    }
     for ax, (figure, label) in zip(canvas.subplots(1, 2, sharey=True), labels.items()):
         own = where(rows, figure=figure)
         names = [row["policy"] + ", double count" * row["double_count"] for row in own]
@@ -142,9 +189,9 @@ def _(rows: list[Row]) -> str:
     found = {row["figure"]: row["found"] for row in without}
     agree = [row["verdict"] == "agrees" for row in where(rows, double_count=True)]
     return (
-        f"{sum(agree)} of {len(agree)} printed figures come out if requests that run are counted"
-        f" twice; if they are not, those of WSRPT are {found['weighted_response']:g} and"
-        f" {found['mean_response_s']:g} s."
+        f"{sum(agree)} of {len(agree)} printed figures come out if requests that run"
+        " are counted twice; if they are not, those of WSRPT are"
+        f" {found['weighted_response']:g} and {found['mean_response_s']:g} s."
     )
 
 
@@ -167,9 +214,11 @@ def _(rows: list[Row]) -> str:
 def _intro(_: Runs) -> list[str]:
     return [
         "# The figures of LLM inference, drawn from this package's runs",
-        "A service that batches requests, and Table II of “Heterogeneous GPU Scheduling”, Section"
-        " VI. Each picture has the CSV of what is plotted beside it: `cgrsp llm figures --out"
-        " figures/llm`.",
+        (
+            "A service that batches requests, and Table II of “Heterogeneous GPU"
+            " Scheduling”, Section VI. Each picture has the CSV of what is plotted"
+            " beside it: `cgrsp llm figures --out figures/llm`."
+        ),
     ]
 
 

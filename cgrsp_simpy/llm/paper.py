@@ -1,5 +1,5 @@
-"""Table II of the paper: 20 requests under FIFO and WSRPT by the authors' own loop (hgsp.txt
-Section VI), in which a request owns its GPUs from its start to its end.
+"""Table II of the paper: 20 requests under FIFO and WSRPT by the authors' own loop
+(hgsp.txt Section VI), in which a request owns its GPUs from its start to its end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ TOKENS_PER_S = 1000.0  # of a request; the decode phase adds nothing
 STEP_S = 0.01  # Section VI.D
 # (weight, tokens) in order of arrival, all at 0, Section VI.C
 REQUESTS = [(1.0, 2000)] * 8 + [(10.0, 500)] * 12
-# "Weighted Wait", "Avg Wait", "Completed"; what is printed as waits ends with the completion
+# "Weighted Wait", "Avg Wait", "Completed"; what is printed as waits ends with the
+# completion
 PRINTED = {
     "fifo": {"weighted_response": 336.400, "mean_response_s": 2.402, "completed": 20},
     "wsrpt": {"weighted_response": 108.040, "mean_response_s": 1.802, "completed": 20},
@@ -23,12 +24,13 @@ PRINTED = {
 def printed_loop(policy: str, double_count: bool) -> dict[str, float]:
     """The figures of Table II by the authors' loop, under fifo or wsrpt.
 
-    The clock is a running sum of steps in floating point: 250 of them are less than 2.5 s, so that
-    who waits for a completion at 2.5 s starts at 2.51 s. A completion is the start plus the time,
-    not the step at which it is noticed.
+    The clock is a running sum of steps in floating point: 250 of them are less than 2.5
+    s, so that who waits for a completion at 2.5 s starts at 2.51 s. A completion is the
+    start plus the time, not the step at which it is noticed.
 
-    double_count: count what runs twice, as the authors' program does: the slots to fill are the
-    idle GPUs // 2 less the requests that run. False: fill all slots, as the text says.
+    double_count: count what runs twice, as the authors' program does: the slots to fill
+    are the idle GPUs // 2 less the requests that run. False: fill all slots, as the
+    text says.
     """
     waiting = [(weight, tokens / TOKENS_PER_S) for weight, tokens in REQUESTS]
     if policy == "wsrpt":
@@ -42,15 +44,16 @@ def printed_loop(policy: str, double_count: bool) -> dict[str, float]:
         running += [now_s + time_s for _, time_s in starts]
         now_s += STEP_S
     return {
-        "weighted_response": summed(weight * end_s for weight, end_s in ended),  # Eq. 16, a_i = 0
+        # Eq. 16, a_i = 0
+        "weighted_response": summed(weight * end_s for weight, end_s in ended),
         "mean_response_s": summed(end_s for _, end_s in ended) / len(ended),
         "completed": len(ended),
     }
 
 
 def table_two() -> list[dict[str, Any]]:
-    """A row a printed figure, with the double count and without: policy, double_count, figure,
-    found, printed, and the verdict, which agrees if they are equal as printed.
+    """A row a printed figure, with the double count and without: policy, double_count,
+    figure, found, printed, and the verdict, which agrees if they are equal as printed.
     """
     return [
         {

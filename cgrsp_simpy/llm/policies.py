@@ -1,4 +1,6 @@
-"""What a policy sees of requests and replicas, and the policies: orders of those that wait."""
+"""What a policy sees of requests and replicas, and the policies: orders of those that
+wait.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,12 @@ from cgrsp_simpy.model.policy import PlaceError
 
 
 class View(engine.View):
-    """The requests that wait and the replicas, as policies see them; read only, and of the moment.
+    """The requests that wait and the replicas, as policies see them; read only, and of
+    the moment.
 
-    A policy answers with pairs (request, replica). One that has no room in its cache, or a full
-    batch, is refused; on another the request waits for its prefill in order of the answers.
+    A policy answers with pairs (request, replica). One that has no room in its cache,
+    or a full batch, is refused; on another the request waits for its prefill in order
+    of the answers.
     """
 
     __slots__ = ()
@@ -24,14 +28,18 @@ class View(engine.View):
     @property
     def free(self) -> tuple[Place, ...]:  # type: ignore[override]
         """The replicas on which another request would be in the next step."""
-        return tuple(place for place, batch in zip(self.places, self._batches) if batch.open)
+        return tuple(
+            place for place, batch in zip(self.places, self._batches) if batch.open
+        )
 
     def backlog(self, replica: Place) -> int:
         """Prompt tokens that a replica has still to prefill."""
         return self._batches[self._number(replica)].backlog
 
     def least_loaded(self, request: Request) -> Place | None:
-        """Of the replicas that are free and have room for a request, that with most room."""
+        """Of the replicas that are free and have room for a request, that with most
+        room.
+        """
         room = [place for place in self.free if self.room(place) >= request.tokens]
         return max(room, key=self.room, default=None)
 
@@ -50,7 +58,9 @@ class View(engine.View):
         number, request = self._number(chosen), claim.job
         batch = self._batches[number]
         if batch.held >= batch.service.max_batch:
-            raise PlaceError(f"replica {chosen.index}, which has {batch.held} requests already")
+            raise PlaceError(
+                f"replica {chosen.index}, which has {batch.held} requests already"
+            )
         batch.held += 1
         batch.backlog += request.prompt_tokens
         return ((number, request.tokens),)
@@ -59,7 +69,7 @@ class View(engine.View):
         self._batches[claim.parts[0][0]].held -= 1
 
 
-# ---- policies: the order of the waiting requests, each on the least loaded replica ----
+# ---- policies: the order of waiting requests, each on the least loaded replica ----
 
 Policy = Callable[[View], Any]
 """A function of a View that answers with pairs (request, replica)."""
@@ -69,8 +79,8 @@ Answer = Iterator[tuple[Request, Place]]
 
 
 def in_order(view: View, key: Callable[[Request], float]) -> Answer:
-    """The least of the key first, each on the least loaded replica; the first that fits nowhere is
-    not overtaken.
+    """The least of the key first, each on the least loaded replica; the first that fits
+    nowhere is not overtaken.
     """
     for request in sorted(view.queue, key=key) if view.free else ():
         replica = view.least_loaded(request)
@@ -92,7 +102,8 @@ def sjf(view: View) -> Answer:
 def wsrpt(view: View) -> Answer:
     """The largest w / (p_prefill + p_decode) first (hgsp.txt Eq. 17).
 
-    Nothing is interrupted, so that what remains of a waiting request is the whole of it.
+    Nothing is interrupted, so that what remains of a waiting request is the whole of
+    it.
     """
     return in_order(view, lambda request: -request.weight / request.alone_s)
 

@@ -33,7 +33,8 @@ MOST_DRAWN = 8192  # tokens of a prompt or an output; longer draws are cut
 
 # the workload of hgsp.txt Table II weighs prompts of 500 tokens 10, of 2000 tokens 1
 SHORT_TOKENS, SHORT_WEIGHT = 1000, 10.0
-# Name of a law -> weights from the prompt tokens. Logs hold no weights: these laws are ours.
+# Name of a law -> weights from the prompt tokens. Logs hold no weights: these laws are
+# ours.
 WEIGHTS: dict[str, Callable[[Ints], Floats]] = {
     "equal": lambda prompt: np.ones(len(prompt)),
     "short": lambda prompt: np.where(prompt <= SHORT_TOKENS, SHORT_WEIGHT, 1.0),
@@ -42,8 +43,8 @@ WEIGHTS: dict[str, Callable[[Ints], Floats]] = {
 
 @dataclass(frozen=True, eq=False)
 class RequestList:
-    """Requests in order of arrival, those that arrive together in the order given; columns of
-    shape (requests,).
+    """Requests in order of arrival, those that arrive together in the order given;
+    columns of shape (requests,).
 
     Parameters
     ----------
@@ -56,7 +57,8 @@ class RequestList:
     name : str
         Of all.
     request_names : tuple of str
-        One a request; numbers from 1 in the order given unless given. Of a log, the line of each.
+        One a request; numbers from 1 in the order given unless given. Of a log, the
+        line of each.
     tags : Tags
         Of requests of a log, all its other columns, as texts.
     """
@@ -79,7 +81,10 @@ class RequestList:
             map(str, range(1, number + 1))
         )
         require(
-            len(names) == number, "number of request_names", len(names), f"{number}, one a request"
+            len(names) == number,
+            "number of request_names",
+            len(names),
+            f"{number}, one a request",
         )
         object.__setattr__(self, "request_names", names)
         for name in columns:
@@ -93,7 +98,9 @@ class RequestList:
                 whole=whole,
             )
         set_columns(self, columns | dict.fromkeys(TOKENS, "i8"), "request")
-        order_columns(self, (*columns, "request_names"), np.argsort(self.arrival_s, kind="stable"))
+        order_columns(
+            self, (*columns, "request_names"), np.argsort(self.arrival_s, kind="stable")
+        )
 
     @property
     def requests(self) -> int:
@@ -118,7 +125,8 @@ class Offered:
     cv : float
         Coefficient of variation of both, at most 100; 0: all are of the mean.
     weight : str
-        Law of the weights: equal (all 1) or short (10 up to 1000 prompt tokens, else 1).
+        Law of the weights: equal (all 1) or short (10 up to 1000 prompt tokens, else
+        1).
     """
 
     requests: int = 1000
@@ -145,7 +153,9 @@ class Offered:
         gaps_s = draw("arrivals").exponential(1 / self.rate_per_s, self.requests)
         prompt = self._tokens(draw("prompts"), self.prompt_tokens)
         output = self._tokens(draw("outputs"), self.output_tokens)
-        return RequestList(gaps_s.cumsum(), prompt, output, WEIGHTS[self.weight](prompt), self.name)
+        return RequestList(
+            gaps_s.cumsum(), prompt, output, WEIGHTS[self.weight](prompt), self.name
+        )
 
     def _tokens(self, rng: Generator, mean: float) -> Ints:
         variance = log(1 + self.cv**2)
@@ -162,16 +172,17 @@ def read_requests(
     window: str | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> RequestList:
-    """Read a log of LLM requests, a CSV file with the columns of the Azure LLM inference trace of
-    2023.
+    """Read a log of LLM requests, a CSV file with the columns of the Azure LLM
+    inference trace of 2023.
 
-    Needed are submit_s, prompt_tokens and output_tokens, of which 0 counts as 1; time 0 is the
-    first arrival. A log knows nothing else; for columns of one's own:
+    Needed are submit_s, prompt_tokens and output_tokens, of which 0 counts as 1; time 0
+    is the first arrival. A log knows nothing else; for columns of one's own:
     `dataclasses.replace(requests, weight=...)`. Each request is named by its line.
 
-    weight: a law of WEIGHTS: "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1).
-    strict, format, window, columns: as of `cgrsp_simpy.logs.read_log`. Result: in order of arrival.
-    Raises InputError with the file's name, and the line where there is one.
+    weight: a law of WEIGHTS: "equal" (all 1) or "short" (10 up to 1000 prompt tokens,
+    else 1). strict, format, window, columns: as of `cgrsp_simpy.logs.read_log`. Result:
+    in order of arrival. Raises InputError with the file's name, and the line where
+    there is one.
     """
     check_one_of("law of weights", weight, WEIGHTS)
     found = read_log(path, format, window=window, strict=strict, columns=columns)

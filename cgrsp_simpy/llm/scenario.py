@@ -1,5 +1,5 @@
-"""A service of LLM inference: requests on replicas that batch them; what policies are simulated,
-compared and swept on.
+"""A service of LLM inference: requests on replicas that batch them; what policies are
+simulated, compared and swept on.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ METRICS = {
     for name, metric in (
         (time, Metric(f"mean {told}", "s")),
         *(
-            (f"{time[:-2]}_p{percent}_s", Metric(f"{percent}th percentile of {told}", "s"))
+            (
+                f"{time[:-2]}_p{percent}_s",
+                Metric(f"{percent}th percentile of {told}", "s"),
+            )
             for percent in PERCENTILES
         ),
     )
@@ -57,8 +60,8 @@ METRICS = {
 class Scenario(Model):
     """Requests on the replicas of a service: all that a run depends on, but the policy.
 
-    A request claims room in the cache of a replica for all its tokens, joins its batch at the next
-    step, and leaves it with its last token.
+    A request claims room in the cache of a replica for all its tokens, joins its batch
+    at the next step, and leaves it with its last token.
 
     Parameters
     ----------
@@ -104,7 +107,9 @@ class Scenario(Model):
             ("service", Service, "a Service"),
             ("steps", StepTable | Roofline, "a StepTable, or a Roofline"),
         ):
-            require(isinstance(getattr(self, name), kinds), name, getattr(self, name), told)
+            require(
+                isinstance(getattr(self, name), kinds), name, getattr(self, name), told
+            )
         check_fields(self, check_number, "ttft_target_s", "tpot_target_s", above=0)
         self.step_time()
         if isinstance(self.source, RequestList):
@@ -113,7 +118,9 @@ class Scenario(Model):
     # ---- the model ----
 
     def places(self) -> tuple[Place, ...]:
-        return pools([self.service.kv_tokens] * self.service.replicas, "replica", "tokens")
+        return pools(
+            [self.service.kv_tokens] * self.service.replicas, "replica", "tokens"
+        )
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Request]]:
         source = self.source
@@ -152,7 +159,10 @@ class Scenario(Model):
     def says(self, kind: str, claim: Claim) -> str:
         request, now_s = claim.job, claim.env.now
         if kind == "submit":
-            tokens = f"{request.prompt_tokens} prompt tokens, {request.output_tokens} to come"
+            tokens = (
+                f"{request.prompt_tokens} prompt tokens, {request.output_tokens} to"
+                " come"
+            )
             return f"request {request.name}, {tokens}, weight {request.weight:g}"
         told = "of wait" if kind == "start" else "after its arrival"
         return f"{now_s - request.submit_s:.2f} s {told}"
@@ -163,12 +173,13 @@ class Scenario(Model):
 
     def _check_room(self, requests: RequestList) -> None:
         """Refuse requests of which one has no room in an empty cache."""
-        tokens, most = requests.prompt_tokens + requests.output_tokens, self.service.kv_tokens
+        tokens = requests.prompt_tokens + requests.output_tokens
+        most = self.service.kv_tokens
         refuse(
             tokens > most,
             lambda place: (
-                f"request {requests.request_names[place]} needs a cache of {tokens[place]} tokens;"
-                f" a replica of {self.service} has {most}"
+                f"request {requests.request_names[place]} needs a cache of"
+                f" {tokens[place]} tokens; a replica of {self.service} has {most}"
             ),
         )
 
@@ -177,9 +188,9 @@ class Scenario(Model):
     def summary(self, run: Run) -> dict[str, float]:
         """The figures of `metrics`.
 
-        Rates are over the time from the first arrival to the last completion. The time per output
-        token is that of the tokens after the first; a request of one token has none, and keeps to
-        its target.
+        Rates are over the time from the first arrival to the last completion. The time
+        per output token is that of the tokens after the first; a request of one token
+        has none, and keeps to its target.
         """
         jobs, batches = run.jobs, run.plan
         span_s = float(jobs["finish_s"].max() - jobs["submit_s"].min())
@@ -198,9 +209,17 @@ class Scenario(Model):
         for time in TIMES:
             values = jobs[time][~np.isnan(jobs[time])]
             names = [name for name in METRICS if name.startswith(time[:-1])]
-            more = np.percentile(values, PERCENTILES).tolist() if len(values) else [nan] * 3
-            found |= dict(zip(names, [float(values.mean()) if len(values) else nan, *more]))
-        late = (jobs["ttft_s"] > self.ttft_target_s) | (jobs["tpot_s"] > self.tpot_target_s)
+            more = (
+                np.percentile(values, PERCENTILES).tolist()
+                if len(values)
+                else [nan] * 3
+            )
+            found |= dict(
+                zip(names, [float(values.mean()) if len(values) else nan, *more])
+            )
+        late = (jobs["ttft_s"] > self.ttft_target_s) | (
+            jobs["tpot_s"] > self.tpot_target_s
+        )
         return {
             **found,
             # hgsp.txt Eq. 16, over the weights
@@ -231,7 +250,9 @@ class Scenario(Model):
 
     @property
     def parts(self) -> dict[str, Any]:
-        return {"service": self.service} | ({"source": self.source} if self.is_random else {})
+        return {"service": self.service} | (
+            {"source": self.source} if self.is_random else {}
+        )
 
 
 COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "weight")

@@ -17,7 +17,8 @@ MB_PER_GB = 1000
 
 @dataclass(frozen=True)
 class Service:
-    """GPUs of one type, and the model that they serve; that of the defaults is Llama 2 70B.
+    """GPUs of one type, and the model that they serve; that of the defaults is Llama 2
+    70B.
 
     Parameters
     ----------
@@ -32,7 +33,8 @@ class Service:
     weights_gb : float
         Of a replica, two bytes a parameter.
     kv_mb : float
-        Of a token in the cache: keys and values of two bytes, of 8 heads of 128, in 80 layers.
+        Of a token in the cache: keys and values of two bytes, of 8 heads of 128, in 80
+        layers.
     max_batch : int
         Requests of a replica at once.
     chunk_tokens : int
@@ -58,7 +60,13 @@ class Service:
 
     def __post_init__(self) -> None:
         check_fields(
-            self, check_whole, "gpus", "tensor_parallel", "max_batch", "chunk_tokens", least=1
+            self,
+            check_whole,
+            "gpus",
+            "tensor_parallel",
+            "max_batch",
+            "chunk_tokens",
+            least=1,
         )
         check_fields(self, check_number, "memory_gb", "weights_gb", "kv_mb", above=0)
         check_bool("whole", self.whole)

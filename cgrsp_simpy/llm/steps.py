@@ -1,4 +1,6 @@
-"""How long a step of a replica takes: from a table of measured times, or from a roofline."""
+"""How long a step of a replica takes: from a table of measured times, or from a
+roofline.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,20 @@ from cgrsp_simpy.model.checks import (
 from cgrsp_simpy.model.files import csv_rows, faults_of
 
 StepTime = Callable[[int, int, int, int], float]
-"""Seconds of a step that prefills so many prompts of so many tokens in all, and decodes one token
-each of a batch of requests with so many tokens of context in all.
+"""Seconds of a step that prefills so many prompts of so many tokens in all, and decodes
+one token each of a batch of requests with so many tokens of context in all.
 """
 PROMPT, TOKEN = "prompt", "token"  # the phases
 MS = 1000.0  # in a second
-ADDS_UP = 0.2  # share by which a measured time in all may differ from that of its phases
+# share by which a measured time in all may differ from that of its phases
+ADDS_UP = 0.2
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured step. batch: of requests. tokens: of their prompts, or their contexts, in all."""
+    """A measured step. batch: of requests. tokens: of their prompts, or their contexts,
+    in all.
+    """
 
     gpu: str
     tensor_parallel: int
@@ -53,10 +58,11 @@ SPLITWISE = (
 class StepTable:
     """Steps as they were measured; of several equal ones the median counts.
 
-    Time is linear between measured numbers of tokens and beyond them, along the rows of the
-    smallest batch; a larger batch takes the times by a factor, which is linear between batches. A
-    step that prefills and decodes takes as long as one that prefills a token more for each request
-    that decodes, and at least as long as the decoding (ours: such steps are not in the table).
+    Time is linear between measured numbers of tokens and beyond them, along the rows of
+    the smallest batch; a larger batch takes the times by a factor, which is linear
+    between batches. A step that prefills and decodes takes as long as one that prefills
+    a token more for each request that decodes, and at least as long as the decoding
+    (ours: such steps are not in the table).
 
     Parameters
     ----------
@@ -77,7 +83,9 @@ class StepTable:
         """For the GPUs of a service; InputError if they were not measured."""
         gpu, degree = service.gpu, service.tensor_parallel
         check_one_of("gpu", gpu, [row.gpu for row in self.rows])
-        degrees = dict.fromkeys(row.tensor_parallel for row in self.rows if row.gpu == gpu)
+        degrees = dict.fromkeys(
+            row.tensor_parallel for row in self.rows if row.gpu == gpu
+        )
         allowed = f"one of those measured of {gpu}: {', '.join(map(str, degrees))}"
         require(degree in degrees, "tensor_parallel", degree, allowed)
         cells: dict[str, dict[tuple[int, int], list[float]]] = {PROMPT: {}, TOKEN: {}}
@@ -85,7 +93,9 @@ class StepTable:
             if (row.gpu, row.tensor_parallel) == (gpu, degree):
                 cells[row.phase].setdefault((row.batch, row.tokens), []).append(row.ms)
         for phase, own in cells.items():
-            require(len(own) > 0, f"rows of phase {phase}", 0, f"some, of {gpu} x {degree}")
+            require(
+                len(own) > 0, f"rows of phase {phase}", 0, f"some, of {gpu} x {degree}"
+            )
         prompt, token = (
             Surface({cell: median(ms) / MS for cell, ms in cells[phase].items()})
             for phase in (PROMPT, TOKEN)
@@ -93,14 +103,18 @@ class StepTable:
 
         def step_s(prompts: int, prompt_tokens: int, batch: int, context: int) -> float:
             decode_s = token(batch, context) if batch else 0.0
-            return max(prompt(prompts, prompt_tokens + batch), decode_s) if prompts else decode_s
+            return (
+                max(prompt(prompts, prompt_tokens + batch), decode_s)
+                if prompts
+                else decode_s
+            )
 
         return step_s
 
 
 class Surface:
-    """Seconds by batch and tokens, interpolated as `StepTable` says; never less than the shortest
-    measured.
+    """Seconds by batch and tokens, interpolated as `StepTable` says; never less than
+    the shortest measured.
     """
 
     def __init__(self, cells: Mapping[tuple[int, int], float]) -> None:
@@ -123,7 +137,9 @@ class Surface:
 
 
 def along(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
-    """Linear between points, and with the slope of the last two beyond them; one holds for all."""
+    """Linear between points, and with the slope of the last two beyond them; one holds
+    for all.
+    """
     if len(xs) == 1:
         return ys[0]
     place = min(max(bisect_left(xs, x), 1), len(xs) - 1)
@@ -133,8 +149,8 @@ def along(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Steps from data sheets: a step takes as long as its arithmetic, or as reading the weights and
-    the cache, whichever is longer.
+    """Steps from data sheets: a step takes as long as its arithmetic, or as reading the
+    weights and the cache, whichever is longer.
 
     Parameters
     ----------
@@ -143,12 +159,14 @@ class Roofline:
     bandwidth_gb_per_s : float
         Of the memory of a GPU.
     efficiency : float
-        Share of both that is reached; measured on H100 with tensor parallelism 2: .43 and .57.
+        Share of both that is reached; measured on H100 with tensor parallelism 2: .43
+        and .57.
 
     References
     ----------
-    hgsp.txt Section VI.C for the H100. The weights are of two bytes a parameter, which takes two
-    operations a token, so that tokens take as many operations as there are bytes of weights.
+    hgsp.txt Section VI.C for the H100. The weights are of two bytes a parameter, which
+    takes two operations a token, so that tokens take as many operations as there are
+    bytes of weights.
     """
 
     tflops: float = 989.0
@@ -156,7 +174,9 @@ class Roofline:
     efficiency: float = 0.5
 
     def __post_init__(self) -> None:
-        check_fields(self, check_number, "tflops", "bandwidth_gb_per_s", "efficiency", above=0)
+        check_fields(
+            self, check_number, "tflops", "bandwidth_gb_per_s", "efficiency", above=0
+        )
 
     def of(self, service: Service) -> StepTime:
         """For the GPUs of a service."""
@@ -166,20 +186,22 @@ class Roofline:
         context_s = service.kv_mb / (1000 * self.bandwidth_gb_per_s * reached)
 
         def step_s(_: int, prompt_tokens: int, batch: int, context: int) -> float:
-            return max((prompt_tokens + batch) * token_s, weights_s + context * context_s)
+            return max(
+                (prompt_tokens + batch) * token_s, weights_s + context * context_s
+            )
 
         return step_s
 
 
 def read_steps(path: str | Path, model: str | None = None) -> StepTable:
-    """Read a table from a CSV file: of the columns of `Measured` (phase: prompt or token), or of
-    those of splitwise-sim's measurements.
+    """Read a table from a CSV file: of the columns of `Measured` (phase: prompt or
+    token), or of those of splitwise-sim's measurements.
 
-    Of the latter, rows whose phases do not add up to the time in all, by a fifth, are left out:
-    the batch did not fit, or the output ended before its tokens.
+    Of the latter, rows whose phases do not add up to the time in all, by a fifth, are
+    left out: the batch did not fit, or the output ended before its tokens.
 
-    model: whose steps are read, of the column "model"; required if the file has several. Raises
-    InputError with the file's name, and the line where there is one.
+    model: whose steps are read, of the column "model"; required if the file has
+    several. Raises InputError with the file's name, and the line where there is one.
     """
     with faults_of(path):
         lines = csv_rows(path, ())
@@ -204,7 +226,12 @@ def _of_model(
     models = dict.fromkeys(row["model"] or "" for _, row in lines if "model" in row)
     if model is None:
         names = ", ".join(name or "(blank)" for name in models)
-        require(len(models) < 2, "model", None, f"one of {names}: the file has steps of several")
+        require(
+            len(models) < 2,
+            "model",
+            None,
+            f"one of {names}: the file has steps of several",
+        )
         return lines
     require(bool(models), "model", model, "left out: the file has no column model")
     check_one_of("model", model, models)
@@ -212,7 +239,9 @@ def _of_model(
 
 
 def _measured(row: Mapping[str, str]) -> list[Measured]:
-    degree, batch, tokens = (int(row[name]) for name in ("tensor_parallel", "batch", "tokens"))
+    degree, batch, tokens = (
+        int(row[name]) for name in ("tensor_parallel", "batch", "tokens")
+    )
     return [Measured(row["gpu"], degree, row["phase"], batch, tokens, float(row["ms"]))]
 
 
@@ -231,7 +260,8 @@ def _splitwise(row: Mapping[str, str]) -> list[Measured]:
 
 @cache
 def llama2_70b() -> StepTable:
-    """Llama 2 70B on A100 and H100, 2, 4 and 8 of them: medians of splitwise-sim's measurements
-    (github.com/Mutinifni/splitwise-sim, commit 8f99e7d, MIT; the licence lies beside the file).
+    """Llama 2 70B on A100 and H100, 2, 4 and 8 of them: medians of splitwise-sim's
+    measurements (github.com/Mutinifni/splitwise-sim, commit 8f99e7d, MIT; the licence
+    lies beside the file).
     """
     return read_steps(str(files("cgrsp_simpy") / "data" / "llama2_70b_steps.csv"))

@@ -1,5 +1,5 @@
-"""Logs of real jobs: one registry of formats, each read once into a table that keeps the file's own
-ids, tags and columns.
+"""Logs of real jobs: one registry of formats, each read once into a table that keeps
+the file's own ids, tags and columns.
 
 `read_log` reads; `FORMATS` has the formats; a module maps the columns of a `Log` to
 jobs of its own.

@@ -1,6 +1,6 @@
-"""What a format of logs is: the text, plain or gzipped, and its lines as cells; the fields, their
-names, units and what is allowed; and how texts become numbers and times, and these the columns of a
-log.
+"""What a format of logs is: the text, plain or gzipped, and its lines as cells; the
+fields, their names, units and what is allowed; and how texts become numbers and times,
+and these the columns of a log.
 """
 
 from __future__ import annotations
@@ -27,14 +27,19 @@ from cgrsp_simpy.model.files import Text, Zones, check_named, timestamp, zoned
 # the numbers of lines, and their cells, or what is wrong with them
 Rows = Iterator[tuple[int, list[str] | str]]
 log = logging.getLogger(__name__)
-HEADER = re.compile(r";\s*([^:;]*?)\s*:\s*(\S.*)")  # a line of the header of an SWF file
+# a line of the header of an SWF file
+HEADER = re.compile(r";\s*([^:;]*?)\s*:\s*(\S.*)")
+
+
+def _latin1(error: UnicodeError) -> tuple[str, int]:
+    """Decode the bytes of an error as Latin-1."""
+    fault = cast(UnicodeDecodeError, error)
+    return fault.object[fault.start : fault.end].decode("latin-1"), fault.end
+
 
 # Old files are of any encoding: bytes that are not UTF-8 are taken for Latin-1, so that
 # names stay apart.
-codecs.register_error(
-    "cgrsp_simpy.latin1",
-    lambda error: (error.object[error.start : error.end].decode("latin-1"), error.end),  # type: ignore[attr-defined]
-)
+codecs.register_error("cgrsp_simpy.latin1", _latin1)
 
 
 @contextmanager
@@ -46,12 +51,17 @@ def opened(path: Path) -> Iterator[TextIO]:
         start = file.peek(1)
         if not start:
             raise InputError("the file is empty")
-        if b"\0" in start or start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if b"\0" in start or start.startswith(
+            (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        ):
             raise InputError("not a text file in UTF-8")
-        yield Text(cast(BinaryIO, file), encoding="utf-8-sig", errors="cgrsp_simpy.latin1")
+        yield Text(
+            cast(BinaryIO, file), encoding="utf-8-sig", errors="cgrsp_simpy.latin1"
+        )
 
 
-def comma_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001, as of every format
+# header: one signature for all formats
+def comma_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001
     """Rows of a CSV file; a quoted cell may hold commas and line breaks."""
     table = csv.reader(file, strict=True)
     while True:
@@ -71,8 +81,9 @@ def comma_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001, a
 
 
 def parted_by(names: list[str], wanted: Collection[str]) -> str:
-    """What is wrong with the header of a table whose cells are parted by another sign than a comma,
-    where that is in the one name that there is, or would give one that is wanted; else "".
+    """What is wrong with the header of a table whose cells are parted by another sign
+    than a comma, where that is in the one name that there is, or would give one that is
+    wanted; else "".
     """
     for sign, told in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
         parts = [part.strip() for part in ",".join(names).split(sign)]
@@ -81,7 +92,11 @@ def parted_by(names: list[str], wanted: Collection[str]) -> str:
     return ""
 
 
-def split_rows(file: TextIO, header: dict[str, str], separator: str) -> Rows:  # noqa: ARG001
+def split_rows(
+    file: TextIO,
+    header: dict[str, str],  # noqa: ARG001
+    separator: str,
+) -> Rows:
     """Lines with a separator between the fields."""
     return (
         (line, text.rstrip("\r\n").split(separator))
@@ -91,8 +106,8 @@ def split_rows(file: TextIO, header: dict[str, str], separator: str) -> Rows:  #
 
 
 def swf_rows(file: TextIO, header: dict[str, str]) -> Rows:
-    """Lines with white space between the fields; what the comments, which begin with a semicolon,
-    tell goes into `header`.
+    """Lines with white space between the fields; what the comments, which begin with a
+    semicolon, tell goes into `header`.
     """
     for line, text in enumerate(file, 1):
         cells = text.split()
@@ -118,12 +133,13 @@ FORM = "a time of the form YYYY-MM-DD HH:MM:SS"
 class Field:
     """A field of the rows of a format.
 
-    name: its column in a `Log`, or what the format makes others of. of: its names in the file;
-    the first that is there is taken. kind: a number, a time (a timestamp, or seconds, as the first
-    one is written) or a text. least: of a number; above: more than that. whole: whether the number
-    is. read: what a cell is in the unit of the file, or a ValueError; form: what it takes. unit:
-    what one of the file is in the unit of the column. missing: texts that stand for none, in
-    whatever case, and minus: whether -1 does. needed: whether the file must have it.
+    name: its column in a `Log`, or what the format makes others of. of: its names in
+    the file; the first that is there is taken. kind: a number, a time (a timestamp, or
+    seconds, as the first one is written) or a text. least: of a number; above: more
+    than that. whole: whether the number is. read: what a cell is in the unit of the
+    file, or a ValueError; form: what it takes. unit: what one of the file is in the
+    unit of the column. missing: texts that stand for none, in whatever case, and minus:
+    whether -1 does. needed: whether the file must have it.
     """
 
     name: str
@@ -142,7 +158,8 @@ class Field:
     @property
     def allowed(self) -> str:
         """What a number of it may be."""
-        kind, than = ("a whole number" if self.whole else self.form), (">" if self.above else ">=")
+        kind = "a whole number" if self.whole else self.form
+        than = ">" if self.above else ">="
         return (
             f"{kind} {than} {self.least:g} and at most"
             f" {MOST:g}{', or -1 if missing' if self.minus else ''}"
@@ -153,20 +170,24 @@ class Field:
         return text.strip().lower() in {each.lower() for each in self.missing}
 
     def numbers(self, column: str, texts: Sequence[str]) -> tuple[Floats, Faults]:
-        """The values of cells in the unit of the column, NaN where there is none, and what is wrong
-        with the others.
+        """The values of cells in the unit of the column, NaN where there is none, and
+        what is wrong with the others.
         """
         faults: Faults = {}
         try:
             values = np.array(list(map(self.read, texts)))
         except ValueError:
-            values = np.array([tried(self.read, text) for text in texts], dtype=np.float64)
+            values = np.array(
+                [tried(self.read, text) for text in texts], dtype=np.float64
+            )
         none = np.isnan(values)
         for row in np.flatnonzero(none).tolist():
             none[row] = self.is_none(texts[row])
         if self.minus:
             none |= values == -1
-        ok = (values > self.least if self.above else values >= self.least) & (values <= MOST)
+        ok = (values > self.least if self.above else values >= self.least) & (
+            values <= MOST
+        )
         if self.whole:
             ok &= values == np.floor(values)
         for row in np.flatnonzero(~ok & ~none).tolist():
@@ -176,8 +197,8 @@ class Field:
 
 
 class Clock:
-    """Reads the times of a file: all of them are timestamps, or all are seconds, as the first that
-    can be read is.
+    """Reads the times of a file: all of them are timestamps, or all are seconds, as the
+    first that can be read is.
 
     zones: which lines have timestamps with a zone, and without one.
     """
@@ -189,14 +210,18 @@ class Clock:
     def times(
         self, field: Field, column: str, texts: Sequence[str], lines: Sequence[int]
     ) -> tuple[Array, Faults]:
-        """Times, of the kind datetime64 with NaT for none, or seconds with NaN, and what is wrong
-        with the others.
+        """Times, of the kind datetime64 with NaT for none, or seconds with NaN, and
+        what is wrong with the others.
         """
         if self.stamped is None:
-            kinds = (_is_stamp(text, column) for text in texts if not field.is_none(text))
+            kinds = (
+                _is_stamp(text, column) for text in texts if not field.is_none(text)
+            )
             self.stamped = next((kind for kind in kinds if kind is not None), None)
         if self.stamped is None:
-            told = {row: text for row, text in enumerate(texts) if not field.is_none(text)}
+            told = {
+                row: text for row, text in enumerate(texts) if not field.is_none(text)
+            }
             faults = {
                 row: f"{column}(={text[:50]!r}) must be {FORM}, or a number of seconds"
                 for row, text in told.items()
@@ -216,7 +241,10 @@ class Clock:
                 self.zones.see(lines[row], stamp[1])
             elif not field.is_none(texts[row]):
                 faults[row] = f"{column}(={texts[row][:50]!r}) must be {FORM}"
-        return np.array([stamp and stamp[0] for stamp in found], dtype="datetime64[us]"), faults
+        return (
+            np.array([stamp and stamp[0] for stamp in found], dtype="datetime64[us]"),
+            faults,
+        )
 
 
 def _is_stamp(text: str, column: str) -> bool | None:
@@ -226,11 +254,15 @@ def _is_stamp(text: str, column: str) -> bool | None:
     """
     ways: tuple[Callable[[str], object], ...] = (float, timestamp)
     tried_ways = ways if column != "timestamp" else reversed(ways)
-    return next((way is timestamp for way in tried_ways if tried(way, text) is not None), None)
+    return next(
+        (way is timestamp for way in tried_ways if tried(way, text) is not None), None
+    )
 
 
 def seconds_between(start: Any, times: Array) -> Floats:
-    """Seconds from one time, or one a row, to others; exact to the microsecond for timestamps."""
+    """Seconds from one time, or one a row, to others; exact to the microsecond for
+    timestamps.
+    """
     passed = times - start
     if passed.dtype.kind == "m":
         passed = passed / np.timedelta64(1, "s")
@@ -238,28 +270,34 @@ def seconds_between(start: Any, times: Array) -> Floats:
 
 
 def of_unix(times: Array, submit: Array) -> Array:
-    """Seconds as timestamps (UTC) where the earliest submission shows that they are Unix times;
-    else as they are.
+    """Seconds as timestamps (UTC) where the earliest submission shows that they are
+    Unix times; else as they are.
 
-    Raises InputError for an earliest submission that is neither, such as one in milliseconds.
+    Raises InputError for an earliest submission that is neither, such as one in
+    milliseconds.
     """
     if "M" in (submit.dtype.kind, times.dtype.kind) or np.isnan(submit).all():
         return times
     first_s = float(np.nanmin(submit))
     # not in milliseconds
     require(
-        first_s < EPOCH_S[1], "earliest submission", first_s, "seconds, or a Unix time in seconds"
+        first_s < EPOCH_S[1],
+        "earliest submission",
+        first_s,
+        "seconds, or a Unix time in seconds",
     )
     if first_s < EPOCH_S[0]:
         return times
-    micro = np.round(np.nan_to_num(times) * 1e6).astype(np.int64).astype("datetime64[us]")
+    micro = (
+        np.round(np.nan_to_num(times) * 1e6).astype(np.int64).astype("datetime64[us]")
+    )
     return np.where(np.isnan(times), np.datetime64("NaT", "us"), micro)
 
 
 @dataclass(frozen=True)
 class Raw:
-    """The fields of some rows that could be read: numbers and times as arrays, texts as lists (""
-    where the file has none).
+    """The fields of some rows that could be read: numbers and times as arrays, texts as
+    lists ("" where the file has none).
     """
 
     numbers: Mapping[str, Array]
@@ -274,9 +312,10 @@ class Raw:
 class Made(NamedTuple):
     """The columns of a log from the fields of its rows.
 
-    columns: by their names in COLUMNS, seconds as numbers, moments as the file tells them.
-    left_out: reasons, each with the rows that tell of no job that can be run, as a mask. bad: masks
-    of rows that cannot be, each with the field that is wrong and what it must be.
+    columns: by their names in COLUMNS, seconds as numbers, moments as the file tells
+    them. left_out: reasons, each with the rows that tell of no job that can be run, as
+    a mask. bad: masks of rows that cannot be, each with the field that is wrong and
+    what it must be.
     """
 
     columns: Mapping[str, Array]
@@ -293,13 +332,14 @@ def as_they_are(raw: Raw) -> Made:
 class Format:
     """A format of logs.
 
-    name: as in FORMATS. about: what it is, in a line. fields: those that are looked at; of several
-    of one name, the first that the file has. rows: how lines become cells. names: of all fields of
-    a line, where the file has no header line. made: how fields become columns. skip: a field, and
-    what tells from its text why a row is left out unread, None for one that is read. group: a field
-    by which rows belong together, "" for none. start: from the header to the calendar's time at
-    time 0. none: a text that stands for none in any column. whole: reads a file that is no table,
-    to columns, tags and edges.
+    name: as in FORMATS. about: what it is, in a line. fields: those that are looked at;
+    of several of one name, the first that the file has. rows: how lines become cells.
+    names: of all fields of a line, where the file has no header line. made: how fields
+    become columns. skip: a field, and what tells from its text why a row is left out
+    unread, None for one that is read. group: a field by which rows belong together, ""
+    for none. start: from the header to the calendar's time at time 0. none: a text that
+    stands for none in any column. whole: reads a file that is no table, to columns,
+    tags and edges.
     """
 
     name: str

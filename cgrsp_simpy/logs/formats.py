@@ -1,5 +1,6 @@
-"""The formats of logs, each declared once: its fields with their units, and what becomes of them;
-Slurm's accounting (`sacct -P`) among them, and text in the Standard Workload Format, version 2.2.
+"""The formats of logs, each declared once: its fields with their units, and what
+becomes of them; Slurm's accounting (`sacct -P`) among them, and text in the Standard
+Workload Format, version 2.2.
 """
 
 from __future__ import annotations
@@ -35,10 +36,21 @@ from cgrsp_simpy.model.metric import summed
 
 NONE = ("", "Unknown", "None")
 # Slurm's plain number is MB
-GB_PER = {"": 2.0**-10, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0, "T": 2.0**10, "P": 2.0**20}
+GB_PER = {
+    "": 2.0**-10,
+    "K": 2.0**-20,
+    "M": 2.0**-10,
+    "G": 1.0,
+    "T": 2.0**10,
+    "P": 2.0**20,
+}
 COUNT = {"": 1.0, "K": 1e3, "M": 1e6}  # Slurm shortens counts, too
 # columns, what each is called in a text, and its unit
-ASKED = (("cores", "cpu", COUNT), ("memory_gb", "mem", GB_PER), ("nodes", "node", COUNT))
+ASKED = (
+    ("cores", "cpu", COUNT),
+    ("memory_gb", "mem", GB_PER),
+    ("nodes", "node", COUNT),
+)
 AMOUNT = re.compile(r"(\d+(?:\.\d*)?)([KMGTP]?)")
 TRES = "like cpu=8,mem=64G,node=1,gres/gpu=2"
 WHOLE = "of whole GPUs: a MIG slice is none"
@@ -50,8 +62,8 @@ ENTRY = re.compile(r"[^=,]+=[^=,]*")
 
 
 def _step(job_id: str) -> str | None:
-    """Steps of a job, such as 123.batch, are no jobs; a job that stands for an array or a
-    heterogeneous job has no dot.
+    """Steps of a job, such as 123.batch, are no jobs; a job that stands for an array or
+    a heterogeneous job has no dot.
     """
     return "step of a job" if "." in job_id else None
 
@@ -82,12 +94,16 @@ def _gpus(tres: dict[str, str]) -> float:
     if "gres/gpu" in tres:
         return _amount(tres["gres/gpu"], COUNT)
     return summed(
-        _amount(count, COUNT) for name, count in tres.items() if name.startswith("gres/gpu:")
+        _amount(count, COUNT)
+        for name, count in tres.items()
+        if name.startswith("gres/gpu:")
     )
 
 
 def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
-    """GPUs, cores, memory and nodes of each job, and whether a text is none of the kind."""
+    """GPUs, cores, memory and nodes of each job, and whether a text is none of the
+    kind.
+    """
     names = ("gpus", *(name for name, *_ in ASKED))
     columns = {name: np.full(len(texts), np.nan) for name in names}
     bad = np.zeros(len(texts), dtype=bool)
@@ -96,17 +112,21 @@ def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
             bad[row] = True
             continue
         tres = dict(entry.split("=") for entry in text.split(",") if entry)
-        told = {name: _amount(tres[key], unit) for name, key, unit in ASKED if key in tres}
+        told = {
+            name: _amount(tres[key], unit) for name, key, unit in ASKED if key in tres
+        }
         found = {"gpus": _gpus(tres), **told}
-        bad[row] = any(not value <= MOST for value in found.values()) or found["gpus"] % 1 != 0
+        bad[row] = (
+            any(not value <= MOST for value in found.values()) or found["gpus"] % 1 != 0
+        )
         for name, value in found.items():
             columns[name][row] = value
     return columns, bad
 
 
 def _made(raw: Raw) -> Made:
-    """A job takes what was allocated, where nothing was what it asked for; it ran from its
-    start to its end, or still runs.
+    """A job takes what was allocated, where nothing was what it asked for; it ran from
+    its start to its end, or still runs.
     """
     had = np.array([text != "" for text in raw.texts["AllocTRES"]], dtype=bool)
     texts = [
@@ -146,10 +166,9 @@ def _made(raw: Raw) -> Made:
 
 SACCT = Format(
     "sacct",
-    (
-        "Slurm's accounting, `sacct -P -o"
-        " JobID,Submit,Start,End,TimelimitRaw,ReqTRES,AllocTRES,Partition,Account,User,QOS,State`"
-    ),
+    "Slurm's accounting, `sacct -P -o"
+    " JobID,Submit,Start,End,TimelimitRaw,ReqTRES,AllocTRES,"
+    "Partition,Account,User,QOS,State`",
     (
         Field("submit_s", ("Submit",), TIME, missing=NONE),
         Field("start", ("Start",), TIME, missing=NONE),
@@ -163,7 +182,9 @@ SACCT = Format(
             missing=(*NONE, "Partition_Limit"),
             needed=False,
         ),
-        Field("nodes", ("AllocNodes", "NNodes"), whole=True, missing=NONE, needed=False),
+        Field(
+            "nodes", ("AllocNodes", "NNodes"), whole=True, missing=NONE, needed=False
+        ),
         Field("job_id", ("JobID",), TEXT),
         Field("ReqTRES", ("ReqTRES",), TEXT, needed=False),
         Field("AllocTRES", ("AllocTRES",), TEXT, needed=False),
@@ -198,10 +219,8 @@ def _csv(raw: Raw) -> Made:
 
 CSV = Format(
     "csv",
-    (
-        "a CSV table with a header line; other names of columns, such as those of the waiting"
-        " policies' authors, are known as well"
-    ),
+    "a CSV table with a header line; other names of columns, such as those of the"
+    " waiting policies' authors, are known as well",
     (
         Field("submit_s", ("submit_s", "timestamp"), TIME),
         Field("submit_s", ("time",), TIME, minus=True),
@@ -219,7 +238,9 @@ CSV = Format(
         Field("gpus", ("gpus",), whole=True, needed=False),
         Field("cores", ("cores", "num_cores"), whole=True, minus=True, needed=False),
         Field("memory_gb", ("memory_gb",), needed=False),
-        Field("memory_gb", ("total_MB_req",), unit=1 / MB_PER_GB, minus=True, needed=False),
+        Field(
+            "memory_gb", ("total_MB_req",), unit=1 / MB_PER_GB, minus=True, needed=False
+        ),
         Field("nodes", ("nodes",), whole=True, needed=False),
         Field("weight", ("weight",), needed=False),
         Field("priority", ("priority",), needed=False),
@@ -235,16 +256,21 @@ CSV = Format(
 
 
 def _unsuccessful(status: str) -> str | None:
-    return None if status == "SUCCEED" else f"predict_status {' '.join(status.split())[:50]}"
+    return (
+        None
+        if status == "SUCCEED"
+        else f"predict_status {' '.join(status.split())[:50]}"
+    )
 
 
 GENTD26 = Format(
     "gentd26",
+    "image-generation requests of Alibaba's cluster-trace-v2026-GenAI; those that"
+    " succeeded are jobs",
     (
-        "image-generation requests of Alibaba's cluster-trace-v2026-GenAI; those that"
-        " succeeded are jobs"
+        Field("submit_s", ("gmt_create",), TIME),
+        Field("service_s", ("exec_time_seconds",)),
     ),
-    (Field("submit_s", ("gmt_create",), TIME), Field("service_s", ("exec_time_seconds",))),
     skip=("predict_status", _unsuccessful),
 )
 
@@ -254,7 +280,8 @@ GENTD26 = Format(
 def _azure(raw: Raw) -> Made:
     none = raw.numbers["prompt_tokens"] + raw.numbers["output_tokens"] == 0
     return Made(
-        raw.numbers, bad=((none, "output_tokens", "at least 1 where the prompt has no token"),)
+        raw.numbers,
+        bad=((none, "output_tokens", "at least 1 where the prompt has no token"),),
     )
 
 
@@ -269,7 +296,8 @@ AZURE = Format(
     made=_azure,
 )
 
-# ---- openb: pods of Alibaba's cluster-trace-gpu-v2023 (Weng et al. (2023), USENIX ATC) ----
+# ---- openb: pods of Alibaba's cluster-trace-gpu-v2023 (Weng et al. (2023), USENIX
+# ATC) ----
 
 
 def _openb(raw: Raw) -> Made:
@@ -284,7 +312,12 @@ def _openb(raw: Raw) -> Made:
     start_s = np.where(np.isnan(scheduled_s), created_s, scheduled_s)
     odd = (columns["gpus"] > 0) & ~((shared > 0) & (shared <= 1000))
     return Made(
-        {"submit_s": created_s, "start_s": start_s, "service_s": deleted_s - start_s, **columns},
+        {
+            "submit_s": created_s,
+            "start_s": start_s,
+            "service_s": deleted_s - start_s,
+            **columns,
+        },
         left_out=(("no run time", deleted_s < start_s),),
         bad=((odd, "share", "a number > 0, at most 1000"),),
     )
@@ -292,7 +325,8 @@ def _openb(raw: Raw) -> Made:
 
 OPENB = Format(
     "openb",
-    "pods of Alibaba's cluster-trace-gpu-v2023; a share of a GPU counts as the whole GPU",
+    "pods of Alibaba's cluster-trace-gpu-v2023; a share of a GPU counts as the"
+    " whole GPU",
     (
         Field("submit_s", ("creation_time",)),
         Field("deleted_s", ("deletion_time",), missing=GIVEN),
@@ -308,13 +342,14 @@ OPENB = Format(
     made=_openb,
 )
 
-# ---- philly: Microsoft's traces in the format of Gavel (Narayanan et al. (2020), OSDI) ----
+# ---- philly: Microsoft's traces in the format of Gavel (Narayanan et al. (2020),
+# OSDI) ----
 
-# Steps per second by job type, ours: the file tells none. The step counts of the four traces
-# show how fast the types are relative to each other (geometric means over jobs with equal GPUs in
-# the same trace); all were then scaled together so that jobs take from half an hour to 77 days,
-# the traces being 52 to 94 days long. The shortest job of every type then takes between half an
-# hour and an hour.
+# Steps per second by job type, ours: the file tells none. The step counts of the four
+# traces show how fast the types are relative to each other (geometric means over jobs
+# with equal GPUs in the same trace); all were then scaled together so that jobs take
+# from half an hour to 77 days, the traces being 52 to 94 days long. The shortest job of
+# every type then takes between half an hour and an hour.
 STEPS_PER_S = {
     "A3C": 4.4,
     "CycleGAN": 2.6,
@@ -346,18 +381,20 @@ STEPS_PER_S = {
 
 
 def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
-    """The format of Gavel's traces, which hold steps and not seconds: run times are steps over a
-    rate by job type.
+    """The format of Gavel's traces, which hold steps and not seconds: run times are
+    steps over a rate by job type.
 
-    steps_per_s: steps per second by job type, > 0; the defaults are ours, not measured. The same
-    rate is taken whatever the GPUs of a job. Result: for `read_log`. Rows of a job type without a
-    rate are bad. Raises InputError for a rate that is not above 0.
+    steps_per_s: steps per second by job type, > 0; the defaults are ours, not measured.
+    The same rate is taken whatever the GPUs of a job. Result: for `read_log`. Rows of a
+    job type without a rate are bad. Raises InputError for a rate that is not above 0.
     """
     for job_type, rate in steps_per_s.items():
         check_number(f"steps_per_s of {job_type}", rate, above=0)
 
     def made(raw: Raw) -> Made:
-        rates = np.array([steps_per_s.get(job_type, np.nan) for job_type in raw.texts["job_type"]])
+        rates = np.array(
+            [steps_per_s.get(job_type, np.nan) for job_type in raw.texts["job_type"]]
+        )
         seconds = raw.numbers["known_work"] / np.where(np.isnan(rates), 1.0, rates)
         unknown = (np.isnan(rates), "job_type", "one whose steps per second are given")
         return Made({**raw.numbers, "service_s": seconds}, bad=(unknown,))
@@ -368,10 +405,18 @@ def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
         Field("submit_s", ("arrival",), missing=GIVEN),
         Field("gpus", ("gpus",), least=1, whole=True, missing=GIVEN),
     )
-    names = ("job_type", "command", "step_argument", "needs_data", "steps", "arrival", "gpus")
+    names = (
+        "job_type",
+        "command",
+        "step_argument",
+        "needs_data",
+        "steps",
+        "arrival",
+        "gpus",
+    )
     about = (
-        "Microsoft's Philly traces in the format of Gavel; run times are steps over rates"
-        " that are ours"
+        "Microsoft's Philly traces in the format of Gavel; run times are steps over"
+        " rates that are ours"
     )
     rows = partial(split_rows, separator="\t")
     return Format("philly", about, fields, rows, names, made)
@@ -403,19 +448,24 @@ SWF_FIELDS = (
 
 
 def _swf(raw: Raw) -> Made:
-    """Processors are the allocated ones, where none are given the requested ones; each stands for
-    a GPU where GPUs are needed.
+    """Processors are the allocated ones, where none are given the requested ones; each
+    stands for a GPU where GPUs are needed.
 
-    Memory is what was requested, else what was used, per processor and times the processors.
-    Parts of checkpointed jobs (status 2, 3, 4; the format lists these jobs whole as well) and jobs
-    that were cancelled before they ran (status 5) are no jobs; all others held their processors,
-    whatever their status.
+    Memory is what was requested, else what was used, per processor and times the
+    processors. Parts of checkpointed jobs (status 2, 3, 4; the format lists these jobs
+    whole as well) and jobs that were cancelled before they ran (status 5) are no jobs;
+    all others held their processors, whatever their status.
     """
     numbers = raw.numbers
-    allocated, requested = np.nan_to_num(numbers["allocated"]), np.nan_to_num(numbers["requested"])
+    allocated = np.nan_to_num(numbers["allocated"])
+    requested = np.nan_to_num(numbers["requested"])
     processors = np.where(allocated > 0, allocated, requested)
-    asked_kb, run_s, status = numbers["requested_kb"], numbers["service_s"], numbers["ended"]
-    memory_kb = np.where(np.isnan(asked_kb), np.nan_to_num(numbers["used_kb"]), asked_kb)
+    asked_kb = numbers["requested_kb"]
+    run_s = numbers["service_s"]
+    status = numbers["ended"]
+    memory_kb = np.where(
+        np.isnan(asked_kb), np.nan_to_num(numbers["used_kb"]), asked_kb
+    )
     limit_s = np.where(numbers["limit_s"] > 0, numbers["limit_s"], np.nan)
     return Made(
         {
@@ -437,14 +487,27 @@ def _swf(raw: Raw) -> Made:
     )
 
 
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MONTHS = (
+    "Jan",
+    "Feb",
+    "Mar",
+    "Apr",
+    "May",
+    "Jun",
+    "Jul",
+    "Aug",
+    "Sep",
+    "Oct",
+    "Nov",
+    "Dec",
+)
 # Fri Oct 01 00:00:03 PDT 1993, as of the program date
 DATE = re.compile(r"\w+ +(\w{3}) +(\d+) +(\d\d:\d\d:\d\d) .*?(\d{4})")
 
 
 def started(header: Mapping[str, str]) -> datetime | None:
-    """The local time at time 0, by the header of an SWF file: StartTime, else UnixStartTime and
-    TimeZone (seconds).
+    """The local time at time 0, by the header of an SWF file: StartTime, else
+    UnixStartTime and TimeZone (seconds).
     """
     date = DATE.match(header.get("StartTime", ""))
     if date and date[1] in MONTHS:
@@ -453,7 +516,8 @@ def started(header: Mapping[str, str]) -> datetime | None:
                 f"{date[4]}-{MONTHS.index(date[1]) + 1:02}-{int(date[2]):02} {date[3]}"
             )
     unix, zone = (
-        re.match(r"-?\d+", header.get(name, "")) for name in ("UnixStartTime", "TimeZone")
+        re.match(r"-?\d+", header.get(name, ""))
+        for name in ("UnixStartTime", "TimeZone")
     )
     if unix is None:
         return None
@@ -485,7 +549,9 @@ SWF = Format(
         Field("job_id", ("job number",), TEXT),
         *(
             Field(name, (name,), TEXT)
-            for name in "wait time,user,group,application,queue,partition,status".split(",")
+            for name in "wait time,user,group,application,queue,partition,status".split(
+                ","
+            )
         ),
     ),
     swf_rows,
@@ -498,7 +564,8 @@ SWF = Format(
 # ---- alibaba: batch_task.csv of Alibaba's cluster-trace-v2018 ----
 
 
-TASK = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")  # a name: M5_3_4 is task 5, after 3 and 4
+# a name: M5_3_4 is task 5, after 3 and 4
+TASK = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")
 
 
 def _alibaba(raw: Raw) -> Made:
@@ -519,10 +586,8 @@ def _alibaba(raw: Raw) -> Made:
 
 ALIBABA = Format(
     "alibaba",
-    (
-        "batch tasks of Alibaba's cluster-trace-v2018, whose names tell what they wait for;"
-        " a row is a task of a job"
-    ),
+    "batch tasks of Alibaba's cluster-trace-v2018, whose names tell what they wait for;"
+    " a row is a task of a job",
     (
         # 0 stands for a time outside the trace
         Field("start_s", ("start_time",), above=True, missing=GIVEN),
@@ -558,19 +623,22 @@ ENDINGS = {".swf": "swf", ".trace": "philly", ".json": "wfformat"}
 def format_of(path: str | Path) -> str:
     """The format that is read unless one is named.
 
-    path: its ending tells: .swf, .trace (philly), .json (wfformat), or these with .gz. Result: a
-    name of FORMATS; csv for any other ending.
+    path: its ending tells: .swf, .trace (philly), .json (wfformat), or these with .gz.
+    Result: a name of FORMATS; csv for any other ending.
     """
     return ENDINGS.get(Path(str(path).lower().removesuffix(".gz")).suffix, "csv")
 
 
-def swf_text(columns: Mapping[str, Array], ids: Sequence[str], told: Mapping[str, object]) -> str:
+def swf_text(
+    columns: Mapping[str, Array], ids: Sequence[str], told: Mapping[str, object]
+) -> str:
     """The text of a log in the Standard Workload Format.
 
-    columns: name of the format's field -> numbers, of shape (jobs,); -1 is written for all that is
-    not given. ids: of the jobs; they are the job numbers where all are whole numbers that differ.
-    Else jobs are numbered from 1, and a comment for each tells its id. told: name -> value of
-    comments for the header. Result: the comments, then a line a job.
+    columns: name of the format's field -> numbers, of shape (jobs,); -1 is written for
+    all that is not given. ids: of the jobs; they are the job numbers where all are
+    whole numbers that differ. Else jobs are numbered from 1, and a comment for each
+    tells its id. told: name -> value of comments for the header. Result: the comments,
+    then a line a job.
     """
     jobs = len(columns["submit time"])
     own = (

@@ -1,5 +1,5 @@
-"""A log as a table: columns of numbers under common names, every other column as a tag, and a
-report of what was read.
+"""A log as a table: columns of numbers under common names, every other column as a tag,
+and a report of what was read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ COLUMNS = {
     "service_s": "run time, seconds",
     "start_s": "start, seconds from time 0",
     "running": "1 of a job that still ran when the log was written, else 0",
-    "limit_s": "limit or estimate of the run time that was given at submission, seconds",
+    "limit_s": (
+        "limit or estimate of the run time that was given at submission, seconds"
+    ),
     "known_work": "work that is known before the job runs (iterations)",
     "gpus": "GPUs held at once",
     "cores": "processor cores held at once",
@@ -40,7 +42,8 @@ COLUMNS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tags(Mapping[str, tuple[str, ...]]):
-    """Texts of jobs by the name of their column: one text a job, "" where there is none.
+    """Texts of jobs by the name of their column: one text a job, "" where there is
+    none.
 
     columns: name -> one text a job.
     """
@@ -67,8 +70,8 @@ class Tags(Mapping[str, tuple[str, ...]]):
     def of(self, job: int, taken: Iterable[str] = ()) -> dict[str, str]:
         """The texts of one job.
 
-        job: its index. taken: names that mean something else to the caller; a tag so called is put
-        behind log_. Result: text by name of column.
+        job: its index. taken: names that mean something else to the caller; a tag so
+        called is put behind log_. Result: text by name of column.
         """
         taken = set(taken)
         return {
@@ -82,7 +85,12 @@ class Tags(Mapping[str, tuple[str, ...]]):
         jobs: their number. Raises InputError naming the column that has more or fewer.
         """
         for name, texts in self._columns.items():
-            require(len(texts) == jobs, f"texts of tag {name}", len(texts), f"{jobs}, one a job")
+            require(
+                len(texts) == jobs,
+                f"texts of tag {name}",
+                len(texts),
+                f"{jobs}, one a job",
+            )
 
     def chosen(self, index: Sequence[int] | Ints) -> Tags:
         """The texts of some jobs.
@@ -94,13 +102,16 @@ class Tags(Mapping[str, tuple[str, ...]]):
         if jobs <= {len(places)} and places == list(range(len(places))):
             return self
         return Tags(
-            {name: [texts[place] for place in places] for name, texts in self._columns.items()}
+            {
+                name: [texts[place] for place in places]
+                for name, texts in self._columns.items()
+            }
         )
 
 
 class Fault(NamedTuple):
-    """A bad row: its line, what is wrong, and the text of the column by which the format
-    groups its rows.
+    """A bad row: its line, what is wrong, and the text of the column by which the
+    format groups its rows.
     """
 
     line: int
@@ -112,8 +123,8 @@ class Fault(NamedTuple):
 class Report:
     """What was read.
 
-    rows: all, but comments and blank lines. bad: rows that are not of the format. left_out: lines
-    of rows that tell of no job that can be run, by reason.
+    rows: all, but comments and blank lines. bad: rows that are not of the format.
+    left_out: lines of rows that tell of no job that can be run, by reason.
     """
 
     rows: int = 0
@@ -126,21 +137,24 @@ class Report:
         return {reason: len(lines) for reason, lines in self.left_out.items()}
 
     def __str__(self) -> str:
-        return ", ".join(f"{number} of {reason}" for reason, number in self.counts.items())
+        return ", ".join(
+            f"{number} of {reason}" for reason, number in self.counts.items()
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """The rows of a log that tell of jobs, in order of submission (those of one moment in the order
-    of the file).
+    """The rows of a log that tell of jobs, in order of submission (those of one moment
+    in the order of the file).
 
-    path, format: where it is from. columns: by their names in COLUMNS, each of shape (rows,), NaN
-    where a row tells none; those that the format does not tell are not there. tags: job_id (the
-    number of the line where the file has none), every other column of the file, and line, the
-    number of the line. line: of the file, for each row, counted from 1; 0 where the file is no
-    table. report: what was read, was bad and was left out. header: what the comments of an SWF file
-    tell. start: the calendar's time at time 0, where it is known. edges: in a log of workflows,
-    (row, row after it, gigabytes of 10^9 sent).
+    path, format: where it is from. columns: by their names in COLUMNS, each of shape
+    (rows,), NaN where a row tells none; those that the format does not tell are not
+    there. tags: job_id (the number of the line where the file has none), every other
+    column of the file, and line, the number of the line. line: of the file, for each
+    row, counted from 1; 0 where the file is no table. report: what was read, was bad
+    and was left out. header: what the comments of an SWF file tell. start: the
+    calendar's time at time 0, where it is known. edges: in a log of workflows, (row,
+    row after it, gigabytes of 10^9 sent).
     """
 
     path: Path
@@ -165,8 +179,8 @@ class Log:
     def get(self, column: str, otherwise: float) -> Floats:
         """A column, with a number where a row, or the whole log, tells none.
 
-        column: a name of COLUMNS. otherwise: the number for what is not told, in the column's unit.
-        Result: of shape (rows,).
+        column: a name of COLUMNS. otherwise: the number for what is not told, in the
+        column's unit. Result: of shape (rows,).
         """
         values = self.columns.get(column, np.full(len(self), np.nan))
         return np.where(np.isnan(values), otherwise, values)
@@ -179,21 +193,27 @@ class Log:
         *,
         running: bool = False,
     ) -> Log:
-        """The rows that a module can run; the others are counted under the first reason that holds,
-        and all is told in one line.
+        """The rows that a module can run; the others are counted under the first reason
+        that holds, and all is told in one line.
 
-        who: what needs them, as the message calls it. needs: names of columns that must be there.
-        reasons: reason -> function of the log that gives the rows to leave out, of shape (rows,).
-        running: whether jobs that still run can be. Result: the rows left. Raises InputError for a
-        column that is not there, or if no row is left.
+        who: what needs them, as the message calls it. needs: names of columns that must
+        be there. reasons: reason -> function of the log that gives the rows to leave
+        out, of shape (rows,). running: whether jobs that still run can be. Result: the
+        rows left. Raises InputError for a column that is not there, or if no row is
+        left.
         """
         for column in needs:
             if column not in self.columns:
                 raise InputError(
-                    f"{self.path}: the format {self.format} tells no {column} ({COLUMNS[column]}),"
-                    f" which {who} need (told: {', '.join(self.columns)})"
+                    f"{self.path}: the format {self.format} tells no {column}"
+                    f" ({COLUMNS[column]}), which {who} need (told:"
+                    f" {', '.join(self.columns)})"
                 )
-        found = self if running else self.without("still running", self.get("running", 0) > 0)
+        found = (
+            self
+            if running
+            else self.without("still running", self.get("running", 0) > 0)
+        )
         for reason, holds in reasons.items():
             found = found.without(reason, holds(found))
         if found.report.left_out and len(found):
@@ -201,15 +221,16 @@ class Log:
         if not len(found):
             bad = len(found.report.bad)
             raise InputError(
-                f"{self.path}: no usable job (bad rows: {bad}; left out: {found.report})"
+                f"{self.path}: no usable job (bad rows: {bad}; left out:"
+                f" {found.report})"
             )
         return found
 
     def without(self, reason: str, out: Bools) -> Log:
         """The log without some rows, which are counted.
 
-        reason: under which they are counted in the report. out: rows to leave out, of shape
-        (rows,). Result: the log itself where there are none.
+        reason: under which they are counted in the report. out: rows to leave out, of
+        shape (rows,). Result: the log itself where there are none.
         """
         if not out.any():
             return self
@@ -218,9 +239,15 @@ class Log:
         report = replace(self.report, left_out={**self.report.left_out, reason: lines})
         columns = {name: values[kept] for name, values in self.columns.items()}
         return replace(
-            self, columns=columns, tags=self.tags.chosen(kept), line=self.line[kept], report=report
+            self,
+            columns=columns,
+            tags=self.tags.chosen(kept),
+            line=self.line[kept],
+            report=report,
         )
 
 
 # for modules whose jobs take time
-NO_TIME: dict[str, Callable[[Log], Bools]] = {"run time 0": lambda found: found["service_s"] == 0}
+NO_TIME: dict[str, Callable[[Log], Bools]] = {
+    "run time 0": lambda found: found["service_s"] == 0
+}

@@ -1,22 +1,27 @@
-"""Snapshots of a market: the stock of a type, and its price, as recorded over weeks; and of spot
-instances, whether they were to be had at each poll.
+"""Snapshots of a market: the stock of a type, and its price, as recorded over weeks;
+and of spot instances, whether they were to be had at each poll.
 
 Three formats, plain or gzipped; which one it is, is seen from the content:
 
-    SkyPilot's spot traces   one JSON object, {"metadata": {"gap_seconds": 600}, "data": [1, 0]}:
-                             how many instances were to be had at each poll; and "prices", USD/h
-                             each, if there are any. The type is named after the file.
-    GPU price tracker        a JSON object a line: timestamp, gpu_type, socket_type, availability
-                             {low, medium, high: numbers of offers}, price_stats {median: USD/h}.
-    CSV                      columns time (seconds or timestamps) and status; type and price (USD/h)
-                             if there are any. status: high, medium, low, "" (not fetched), how
-                             many instances were to be had, or up and down for 1 and 0.
+    SkyPilot's spot traces   one JSON object, {"metadata": {"gap_seconds": 600},
+                             "data": [1, 0]}: how many instances were to be had at
+                             each poll; and "prices", USD/h each, if there are any.
+                             The type is named after the file.
+    GPU price tracker        a JSON object a line: timestamp, gpu_type, socket_type,
+                             availability {low, medium, high: numbers of offers},
+                             price_stats {median: USD/h}.
+    CSV                      columns time (seconds or timestamps) and status; type and
+                             price (USD/h) if there are any. status: high, medium,
+                             low, "" (not fetched), how many instances were to be had,
+                             or up and down for 1 and 0.
 
-A number of instances means Low at 0, High at the greatest of the series, and Medium between. Of
-offers by label the best counts: one instance is wanted. A snapshot without any labelled offer was
-not fetched, and tells nothing. Timestamps have a zone all, and are put in UTC, or none.
+A number of instances means Low at 0, High at the greatest of the series, and Medium
+between. Of offers by label the best counts: one instance is wanted. A snapshot without
+any labelled offer was not fetched, and tells nothing. Timestamps have a zone all, and
+are put in UTC, or none.
 
-A series of spot instances is a file that tells numbers of instances, of one type, in even steps.
+A series of spot instances is a file that tells numbers of instances, of one type, in
+even steps.
 """
 
 from __future__ import annotations
@@ -58,11 +63,11 @@ INSTANCES = {"up": 1, "down": 0}
 class Snapshots:
     """What was recorded of a type.
 
-    gpu: name of the type. time_s: of each snapshot, seconds from the first of the series on,
-    rising. status: 0 High, 1 Medium, 2 Low, -1 not fetched; one a snapshot. price_usd_per_h: NaN
-    where it is not known; one a snapshot. start: the moment of second 0 (UTC); None where the file
-    knows no calendar. begins_s: from the first snapshot of the file, of any type, to second 0;
-    seconds.
+    gpu: name of the type. time_s: of each snapshot, seconds from the first of the
+    series on, rising. status: 0 High, 1 Medium, 2 Low, -1 not fetched; one a snapshot.
+    price_usd_per_h: NaN where it is not known; one a snapshot. start: the moment of
+    second 0 (UTC); None where the file knows no calendar. begins_s: from the first
+    snapshot of the file, of any type, to second 0; seconds.
     """
 
     gpu: str
@@ -74,8 +79,8 @@ class Snapshots:
 
     @property
     def start_h(self) -> float:
-        """Hour of day at second 0; without a calendar, hours count from the file's first
-        snapshot.
+        """Hour of day at second 0; without a calendar, hours count from the file's
+        first snapshot.
         """
         own = self.start
         if own is None:
@@ -86,8 +91,8 @@ class Snapshots:
 class Row(NamedTuple):
     """A snapshot as the file has it.
 
-    moment: a date, or seconds. instances: their number, where the file tells one in place
-    of a status. zoned: whether the date has a zone.
+    moment: a date, or seconds. instances: their number, where the file tells one in
+    place of a status. zoned: whether the date has a zone.
     """
 
     line: int
@@ -102,9 +107,10 @@ class Row(NamedTuple):
 def read_market(path: str | Path) -> list[Snapshots]:
     """Read the snapshots of a file, a series a type.
 
-    path: in one of the three formats, plain or gzipped. Result: in the order in which the types
-    come. Raises InputError with the file's name, and the line where there is one, for what is not
-    of the format, times that do not rise, unknown statuses and negative prices.
+    path: in one of the three formats, plain or gzipped. Result: in the order in which
+    the types come. Raises InputError with the file's name, and the line where there is
+    one, for what is not of the format, times that do not rise, unknown statuses and
+    negative prices.
     """
     path = Path(path)
     with faults_of(path), opened(path) as file:
@@ -116,8 +122,8 @@ def read_market(path: str | Path) -> list[Snapshots]:
 
 
 def rows_of(path: Path, file: TextIO) -> list[Row]:
-    """The snapshots of an open file, of all types, in its order; its format is told by what it
-    begins with, { or anything else.
+    """The snapshots of an open file, of all types, in its order; its format is told by
+    what it begins with, { or anything else.
 
     Raises InputError for what is not of the format.
     """
@@ -135,7 +141,9 @@ def rows_of(path: Path, file: TextIO) -> list[Row]:
 
 
 def seconds_between(before: Row, after: Row) -> float:
-    """From one snapshot to another; InputError where one has a date and the other has none."""
+    """From one snapshot to another; InputError where one has a date and the other has
+    none.
+    """
     if isinstance(before.moment, datetime) and isinstance(after.moment, datetime):
         return (after.moment - before.moment).total_seconds()
     if isinstance(before.moment, float) and isinstance(after.moment, float):
@@ -149,7 +157,8 @@ def _series(gpu: str, rows: Sequence[Row], of_all: Row) -> Snapshots:
     for before, after in pairwise(rows):
         if not seconds_between(before, after) > 0:
             raise InputError(
-                f"line {after.line}: the time of {gpu} must be after that of line {before.line}"
+                f"line {after.line}: the time of {gpu} must be after that of line"
+                f" {before.line}"
             )
     most = max((row.instances for row in rows if row.instances is not None), default=0)
     return Snapshots(
@@ -163,7 +172,9 @@ def _series(gpu: str, rows: Sequence[Row], of_all: Row) -> Snapshots:
 
 
 def _status(row: Row, most: int) -> int:
-    """The status of a snapshot; of a number of instances, by the greatest of the series."""
+    """The status of a snapshot; of a number of instances, by the greatest of the
+    series.
+    """
     if row.instances is None:
         return row.status
     return 2 if not row.instances else 0 if row.instances == most else 1
@@ -180,22 +191,26 @@ def _of_json(path: Path, file: TextIO) -> Iterable[Row]:
         whole = None  # several objects, or none
     if isinstance(whole, dict) and "timestamp" not in whole:
         return _of_trace(path, whole)
-    lines = [(line, each) for line, each in enumerate(text.splitlines(), 1) if each.strip()]
+    lines = [
+        (line, each) for line, each in enumerate(text.splitlines(), 1) if each.strip()
+    ]
     return [_tracked(line, each) for line, each in lines]
 
 
-def _of_trace(path: Path, found: dict[str, Any]) -> list[Row]:
+def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
     """The polls of a spot trace."""
-    about, data = found.get("metadata"), found.get("data")
+    about: Any = trace.get("metadata")
+    data: Any = trace.get("data")
     require(isinstance(about, dict), "metadata", about, "an object with gap_seconds")
-    gap_s = about.get("gap_seconds")  # type: ignore[union-attr]
+    gap_s = about.get("gap_seconds")
     check_whole("metadata.gap_seconds", gap_s, least=1)
     require(isinstance(data, list), "data", data, "a list of numbers of instances")
-    prices = found.get("prices", [None] * len(data))  # type: ignore[arg-type]
-    told = f"a list of {len(data)} prices, one a poll"  # type: ignore[arg-type]
-    require(isinstance(prices, list) and len(prices) == len(data), "prices", prices, told)  # type: ignore[arg-type]
+    prices = trace.get("prices", [None] * len(data))
+    allowed = f"a list of {len(data)} prices, one a poll"
+    right = isinstance(prices, list) and len(prices) == len(data)
+    require(right, "prices", prices, allowed)
     rows = []
-    for place, (count, usd) in enumerate(zip(data, prices)):  # type: ignore[arg-type]
+    for place, (count, usd) in enumerate(zip(data, prices)):
         check_whole(f"entry {place} of data", count, least=0)
         price = _price(f"entry {place} of prices", usd)
         rows.append(Row(1, name_of(path), place * float(gap_s), 0, price, count))
@@ -223,8 +238,12 @@ def _tracked(line: int, text: str) -> Row:
         raise InputError(f"line {line}: not of the format ({error})") from None
     for name, number in zip(("high", "medium", "low"), numbers):
         check_whole(f"line {line}: {name}", number, least=0)
-    status = next((place for place, number in enumerate(numbers) if number), NOT_FETCHED)
-    return Row(line, gpu, moment, status, _price(f"line {line}: price", price), zoned=has)
+    status = next(
+        (place for place, number in enumerate(numbers) if number), NOT_FETCHED
+    )
+    return Row(
+        line, gpu, moment, status, _price(f"line {line}: price", price), zoned=has
+    )
 
 
 def _price(name: str, value: object) -> float:
@@ -246,9 +265,15 @@ def _of_csv(path: Path, file: TextIO) -> Iterable[Row]:
         require(name in names, "columns", ",".join(names), allowed)
     for line, cells in table:
         if isinstance(cells, str) or len(cells) != len(names):
-            told = cells if isinstance(cells, str) else f"{len(cells)} cells, not {len(names)}"
+            told = (
+                cells
+                if isinstance(cells, str)
+                else f"{len(cells)} cells, not {len(names)}"
+            )
             raise InputError(f"line {line}: {told}")
-        yield _listed(line, dict(zip(names, (cell.strip() for cell in cells))), name_of(path))
+        yield _listed(
+            line, dict(zip(names, (cell.strip() for cell in cells))), name_of(path)
+        )
 
 
 def _listed(line: int, cells: dict[str, str], name: str) -> Row:
@@ -257,7 +282,9 @@ def _listed(line: int, cells: dict[str, str], name: str) -> Row:
     gpu = cells.get("type") or name
     moment, has = _moment(line, cells["time"])
     allowed = f"line {line}: price(={price!r}) must be a number >= 0"
-    paid = _price(f"line {line}: price", read_as(float, price, allowed) if price else None)
+    paid = _price(
+        f"line {line}: price", read_as(float, price, allowed) if price else None
+    )
     if text in INSTANCES or (text.isascii() and text.isdigit()):
         instances = INSTANCES[text] if text in INSTANCES else int(text)
         return Row(line, gpu, moment, 0, paid, instances, has)
@@ -279,13 +306,14 @@ def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
 
 @dataclass(frozen=True)
 class Series:
-    """Whether a spot instance was to be had, poll by poll; between polls as at the last one.
+    """Whether a spot instance was to be had, poll by poll; between polls as at the last
+    one.
 
-    name: of the zone, or the file. step_s: between polls, seconds. steps: number of polls. up:
-    whether it was to be had at the first. changes: the polls at which that changes, in order.
-    prices: the polls at which the price changes, the first of them 0, with the price, USD an hour;
-    none if it is not known. kept: whether who has an instance keeps it: then there is only no new
-    one while it is down.
+    name: of the zone, or the file. step_s: between polls, seconds. steps: number of
+    polls. up: whether it was to be had at the first. changes: the polls at which that
+    changes, in order. prices: the polls at which the price changes, the first of them
+    0, with the price, USD an hour; none if it is not known. kept: whether who has an
+    instance keeps it: then there is only no new one while it is down.
     """
 
     name: str
@@ -301,7 +329,12 @@ class Series:
         check_whole("steps", self.steps, least=1)
         changes = entries_of("changes", self.changes, "polls, in order")
         edges = (0, *changes, self.steps)
-        require(all(one < other for one, other in pairwise(edges)), "changes", changes, "in order")
+        require(
+            all(one < other for one, other in pairwise(edges)),
+            "changes",
+            changes,
+            "in order",
+        )
         object.__setattr__(self, "changes", changes)
 
     @classmethod
@@ -315,17 +348,24 @@ class Series:
     ) -> Series:
         """The series of a status at each poll.
 
-        name, step_s, kept: as of the class. status: whether an instance was to be had, poll by
-        poll. usd_per_h: its price, poll by poll; none if it is not known.
+        name, step_s, kept: as of the class. status: whether an instance was to be had,
+        poll by poll. usd_per_h: its price, poll by poll; none if it is not known.
         """
         polled, prices = np.asarray(status, bool), np.asarray(usd_per_h, float)
         steps = len(polled)
         require(steps > 0, "status", status, "that of at least one poll")
-        require(len(prices) in (0, steps), "number of prices", len(prices), f"{steps}, one a poll")
+        require(
+            len(prices) in (0, steps),
+            "number of prices",
+            len(prices),
+            f"{steps}, one a poll",
+        )
         for poll in np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))[:1]:
             check_number(f"price of poll {poll}", float(prices[poll]), least=0)
         turns, moves = (np.flatnonzero(np.diff(each)) + 1 for each in (polled, prices))
-        listed = ((poll, float(prices[poll])) for poll in [0, *moves.tolist()] if len(prices))
+        listed = (
+            (poll, float(prices[poll])) for poll in [0, *moves.tolist()] if len(prices)
+        )
         own = steps, bool(polled[0]), tuple(turns.tolist())
         return cls(name, step_s, *own, tuple(listed), kept)
 
@@ -377,10 +417,11 @@ class Series:
 def read_series(path: str | Path, needed: int = 1) -> Series:
     """The series of a file.
 
-    path: JSON or CSV, plain or gzipped; see the head of this module. needed: how many instances at
-    once count as "to be had". Result: of the name of the file. Raises InputError for a file that is
-    missing, empty or damaged; for polls that are missing, out of order or not at even steps; for
-    what is no number of instances, prices at some polls only, and several types.
+    path: JSON or CSV, plain or gzipped; see the head of this module. needed: how many
+    instances at once count as "to be had". Result: of the name of the file. Raises
+    InputError for a file that is missing, empty or damaged; for polls that are missing,
+    out of order or not at even steps; for what is no number of instances, prices at
+    some polls only, and several types.
     """
     check_whole("needed", needed, least=1)
     path = Path(path)
@@ -392,7 +433,9 @@ def read_series(path: str | Path, needed: int = 1) -> Series:
         prices = [row.price_usd_per_h for row in rows]
         unknown = [row.line for row in rows if math.isnan(row.price_usd_per_h)]
         if 0 < len(unknown) < len(rows):
-            raise InputError(f"line {unknown[0]}: its price is missing, where others have one")
+            raise InputError(
+                f"line {unknown[0]}: its price is missing, where others have one"
+            )
         for row in rows:
             if row.instances is None:
                 raise InputError(
@@ -404,11 +447,15 @@ def read_series(path: str | Path, needed: int = 1) -> Series:
 
 def _step_s(rows: Sequence[Row]) -> int:
     """The step between polls; InputError where it is not the same throughout."""
-    steps = [(after.line, seconds_between(before, after)) for before, after in pairwise(rows)]
+    steps = [
+        (after.line, seconds_between(before, after)) for before, after in pairwise(rows)
+    ]
     step_s = steps[0][1]
     for line, step in steps:
         if not step > 0:
-            raise InputError(f"line {line}: its time must be after that of the row before")
+            raise InputError(
+                f"line {line}: its time must be after that of the row before"
+            )
         if step != step_s:
             raise InputError(
                 f"line {line}: {step:g} s after the row before, where the first step is"

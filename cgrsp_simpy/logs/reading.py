@@ -52,31 +52,32 @@ def read_log(
 ) -> Log:
     """Read a log into a table; plain or gzipped, which is seen from its content.
 
-    The rules are the same for all formats. A row that is not of the format (a field too many or too
-    few, a text for a number, a number that is not allowed) is bad. A row that tells of no job that
-    can be run (no run time, no submit time, cancelled before it ran, ...) is left out and counted
-    by its reason. A job of 0 s ran, for less than the log's clock can tell, and is kept; a module
-    whose jobs must take time leaves it out, and counts it. Rows are put in order of submission.
-    Time 0 is the log's own where times are seconds, the first submission where they are timestamps
-    or Unix times, and the beginning of a window. Timestamps are put in UTC if they have a zone, and
-    stand as they are if they have none; a file of both is refused.
+    The rules are the same for all formats. A row that is not of the format (a field too
+    many or too few, a text for a number, a number that is not allowed) is bad. A row
+    that tells of no job that can be run (no run time, no submit time, cancelled before
+    it ran, ...) is left out and counted by its reason. A job of 0 s ran, for less than
+    the log's clock can tell, and is kept; a module whose jobs must take time leaves it
+    out, and counts it. Rows are put in order of submission. Time 0 is the log's own
+    where times are seconds, the first submission where they are timestamps or Unix
+    times, and the beginning of a window. Timestamps are put in UTC if they have a zone,
+    and stand as they are if they have none; a file of both is refused.
 
     Parameters
     ----------
     path : str or Path
         The file.
     format : str or Format, optional
-        A name of FORMATS, or a Format; None takes it from the file's name: .swf, .trace (philly),
-        .json (wfformat), else csv.
+        A name of FORMATS, or a Format; None takes it from the file's name: .swf, .trace
+        (philly), .json (wfformat), else csv.
     window : str, optional
-        "FROM:TO", two dates, timestamps or numbers of seconds; jobs submitted from FROM on and
-        before TO are read.
+        "FROM:TO", two dates, timestamps or numbers of seconds; jobs submitted from FROM
+        on and before TO are read.
     strict : bool
-        Refuse bad rows and a log that is out of order, which are otherwise left out, or sorted,
-        with a logged note.
+        Refuse bad rows and a log that is out of order, which are otherwise left out, or
+        sorted, with a logged note.
     columns : mapping, optional
-        Names of the file's columns by ours, such as {"submit": "created", "service": "seconds"}, in
-        the units of COLUMNS.
+        Names of the file's columns by ours, such as {"submit": "created", "service":
+        "seconds"}, in the units of COLUMNS.
     where : tuple of (str, str), optional
         A column of the file and a text; rows that hold another there are not looked at.
 
@@ -88,10 +89,13 @@ def read_log(
     Raises
     ------
     InputError
-        With the file's name and, where there is one, line, column, value and what is allowed.
+        With the file's name and, where there is one, line, column, value and what is
+        allowed.
     """
     check_bool("strict", strict)
-    require(window is None or isinstance(window, str), "window", window, "a text FROM:TO")
+    require(
+        window is None or isinstance(window, str), "window", window, "a text FROM:TO"
+    )
     require(isinstance(path, (str, PathLike)), "path", path, "that of a file")
     path = Path(path)
     if not isinstance(format, Format):
@@ -110,7 +114,15 @@ def read_log(
                 )
                 numbers, tags, edges = format.whole(file)
                 line = np.zeros(len(tags["job_id"]), dtype=np.int64)
-                return Log(path, format.name, numbers, tags, line, Report(len(line)), edges=edges)
+                return Log(
+                    path,
+                    format.name,
+                    numbers,
+                    tags,
+                    line,
+                    Report(len(line)),
+                    edges=edges,
+                )
             found = _Found(Clock(), *_columns(file, format, fields))
             _take_all(found, format, where)
             if where is not None and not found.count:
@@ -121,17 +133,27 @@ def read_log(
 def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
     """The fields of a format, some of them with other names in the file."""
     fields = format.fields
-    require(isinstance(columns, Mapping), "columns", columns, "names of fields -> of columns")
+    require(
+        isinstance(columns, Mapping),
+        "columns",
+        columns,
+        "names of fields -> of columns",
+    )
     for key, column in columns.items():
         names = [*dict.fromkeys(each.name for each in fields), *COLUMNS]
         short = {name.removesuffix("_s").removesuffix("_gb"): name for name in names}
         name = key if key in names else short.get(key, key)
         check_one_of(f"column of the format {format.name}", name, names)
         require(
-            isinstance(column, str), f"column for {key}", column, "the name of a column of the file"
+            isinstance(column, str),
+            f"column for {key}",
+            column,
+            "the name of a column of the file",
         )
         kind = TIME if name in MOMENTS else "number"
-        own = next((each for each in fields if each.name == name), Field(name, (), kind))
+        own = next(
+            (each for each in fields if each.name == name), Field(name, (), kind)
+        )
         fields = (
             *(each for each in fields if each.name != name),
             replace(own, of=(column,), needed=True),
@@ -146,8 +168,8 @@ def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
 class _Found:
     """What has been read so far.
 
-    taken: by our names, the field, its name in the file and its place in a row. others: the places
-    of all other columns.
+    taken: by our names, the field, its name in the file and its place in a row. others:
+    the places of all other columns.
     """
 
     clock: Clock
@@ -162,12 +184,15 @@ class _Found:
     left_out: dict[str, list[int]] = field(default_factory=dict)
     numbers: list[Mapping[str, Array]] = field(default_factory=list)
     texts: dict[str, list[str]] = field(default_factory=dict)
-    seen: dict[str, str] = field(default_factory=dict)  # each text once, however often it occurs
+    # each text once, however often it occurs
+    seen: dict[str, str] = field(default_factory=dict)
 
 
 def _columns(
     file: TextIO, format: Format, fields: Sequence[Field]
-) -> tuple[Rows, dict[str, str], int, dict[str, tuple[Field, str, int]], dict[str, int]]:
+) -> tuple[
+    Rows, dict[str, str], int, dict[str, tuple[Field, str, int]], dict[str, int]
+]:
     """The rows below the header line, and where in a row each field is."""
     header: dict[str, str] = {}
     rows = format.rows(file, header)
@@ -180,12 +205,18 @@ def _columns(
             raise InputError(f"line {line}: {cells}")
         where, names = f"line {line}", [name.strip() for name in cells]
     _check_names(where, format, fields, names)
-    if format.names and (first := next(rows, None)):  # it shows whether the file is of the format
+    # it shows whether the file is of the format
+    if format.names and (first := next(rows, None)):
         line, cells = first
         if isinstance(cells, str) or len(cells) != len(names):
-            fault = cells if isinstance(cells, str) else f"{len(cells)} fields, not {len(names)}"
+            fault = (
+                cells
+                if isinstance(cells, str)
+                else f"{len(cells)} fields, not {len(names)}"
+            )
             raise InputError(
-                f"line {line}: not a row of the format {format.name}, {format.about} ({fault})"
+                f"line {line}: not a row of the format {format.name}, {format.about}"
+                f" ({fault})"
             )
         rows = chain([first], rows)
     place: dict[str, int] = {}
@@ -201,11 +232,18 @@ def _columns(
     return rows, header, len(names), taken, others
 
 
-def _check_names(where: str, format: Format, fields: Sequence[Field], names: list[str]) -> None:
+def _check_names(
+    where: str, format: Format, fields: Sequence[Field], names: list[str]
+) -> None:
     """The columns that are needed are there."""
-    for choices in [*_needed(fields), *([{format.skip[0]: None}] if format.skip else [])]:
+    for choices in [
+        *_needed(fields),
+        *([{format.skip[0]: None}] if format.skip else []),
+    ]:
         if not set(choices) & set(names):
-            told = f" (columns: {', '.join(names)[:200]!r})" if _are_names(names) else ""
+            told = (
+                f" (columns: {', '.join(names)[:200]!r})" if _are_names(names) else ""
+            )
             hint = _hint(format, names)
             if format.rows is comma_rows:
                 hint = hint or parted_by(names, choices)
@@ -213,14 +251,18 @@ def _check_names(where: str, format: Format, fields: Sequence[Field], names: lis
 
 
 def _are_names(cells: Sequence[str]) -> bool:
-    """Whether a line may be the header of a table; what is in any other file is not told."""
+    """Whether a line may be the header of a table; what is in any other file is not
+    told.
+    """
     return len(cells) > 1 and all(NAME.fullmatch(cell) for cell in cells)
 
 
 def _needed(fields: Sequence[Field]) -> list[dict[str, None]]:
     """Of each field that a file must have, the names that it may have there."""
     return [
-        dict.fromkeys(name for other in fields if other.name == each.name for name in other.of)
+        dict.fromkeys(
+            name for other in fields if other.name == each.name for name in other.of
+        )
         for each in fields
         if each.needed
     ]
@@ -248,24 +290,38 @@ def _take_all(found: _Found, format: Format, where: tuple[str, str] | None) -> N
     while part := list(islice(rows, ROWS)):
         good: list[tuple[int, list[str]]] = []
         for line, cells in part:
-            if isinstance(cells, list) and only is not None and _cell(cells, only[0]) != only[1]:
+            if (
+                isinstance(cells, list)
+                and only is not None
+                and _cell(cells, only[0]) != only[1]
+            ):
                 continue
             found.count += 1
             if isinstance(cells, str):
                 found.bad.append(Fault(line, cells))
             elif len(cells) != found.width:
                 fault = f"{len(cells)} fields, not {found.width}"
-                found.bad.append(Fault(line, fault, "" if group is None else _cell(cells, group)))
+                found.bad.append(
+                    Fault(line, fault, "" if group is None else _cell(cells, group))
+                )
             elif skip is not None and (reason := skip[1](cells[skip[0]])):
                 found.left_out.setdefault(reason, []).append(line)
             else:
                 good.append((line, cells))
         if good:
-            _take(found, format, [line for line, _ in good], [cells for _, cells in good], group)
+            _take(
+                found,
+                format,
+                [line for line, _ in good],
+                [cells for _, cells in good],
+                group,
+            )
 
 
 def _cell(cells: list[str], place: int) -> str:
-    """A cell of a row; "" if it is the last, or beyond, for a row may be cut off there."""
+    """A cell of a row; "" if it is the last, or beyond, for a row may be cut off
+    there.
+    """
     return cells[place] if len(cells) > place + 1 else ""
 
 
@@ -277,7 +333,11 @@ def _place(found: _Found, column: str) -> int:
 
 
 def _take(
-    found: _Found, format: Format, lines: list[int], rows: list[list[str]], group: int | None
+    found: _Found,
+    format: Format,
+    lines: list[int],
+    rows: list[list[str]],
+    group: int | None,
 ) -> None:
     """Put the usable rows of some with those found before."""
     cells = list(zip(*rows))
@@ -299,18 +359,25 @@ def _take(
     found.lines += [lines[row] for row in rest]
     found.numbers.append({name: values[kept] for name, values in made.columns.items()})
     texts = {
-        name: place for name, (each, _, place) in found.taken.items() if each.kind == TEXT
+        name: place
+        for name, (each, _, place) in found.taken.items()
+        if each.kind == TEXT
     } | found.others
     for name, place in texts.items():
-        some = ("" if cells[place][row] == format.none else cells[place][row] for row in rest)
-        found.texts.setdefault(name, []).extend(found.seen.setdefault(text, text) for text in some)
+        some = (
+            "" if cells[place][row] == format.none else cells[place][row]
+            for row in rest
+        )
+        found.texts.setdefault(name, []).extend(
+            found.seen.setdefault(text, text) for text in some
+        )
 
 
 def _made(
     found: _Found, format: Format, lines: Sequence[int], cells: Sequence[Sequence[str]]
 ) -> tuple[Made, dict[int, str]]:
-    """The columns of a log from the cells of some rows, column by column, and what is wrong with
-    the bad ones of these.
+    """The columns of a log from the cells of some rows, column by column, and what is
+    wrong with the bad ones of these.
     """
     count = len(cells[0])
     faults: dict[int, str] = {}
@@ -331,7 +398,9 @@ def _made(
     for mask, name, allowed in made.bad:
         for row in np.flatnonzero(mask).tolist():
             _, column, place = found.taken[name]
-            faults.setdefault(row, f"{column}(={cells[place][row][:50]!r}) must be {allowed}")
+            faults.setdefault(
+                row, f"{column}(={cells[place][row][:50]!r}) must be {allowed}"
+            )
     return made, faults
 
 
@@ -339,18 +408,23 @@ def _untimed(columns: Mapping[str, Array]) -> Iterable[tuple[str, Array]]:
     """Rows without a run time or a submit time, where the format has them."""
     reasons = {"service_s": "no run time", "submit_s": "no submit time"}
     return [
-        (reason, np.isnan(columns[name])) for name, reason in reasons.items() if name in columns
+        (reason, np.isnan(columns[name]))
+        for name, reason in reasons.items()
+        if name in columns
     ]
 
 
 # ---- columns to the log ----
 
 
-def _log(path: Path, format: Format, found: _Found, window: str | None, strict: bool) -> Log:
+def _log(
+    path: Path, format: Format, found: _Found, window: str | None, strict: bool
+) -> Log:
     """Tell what is amiss, and put the jobs in order and on one axis of time."""
     report = _report(path, found, strict)
     columns = {
-        name: np.concatenate([part[name] for part in found.numbers]) for name in found.numbers[0]
+        name: np.concatenate([part[name] for part in found.numbers])
+        for name in found.numbers[0]
     }
     found.numbers.clear()
     line = np.array(found.lines, dtype=np.int64)
@@ -364,7 +438,9 @@ def _log(path: Path, format: Format, found: _Found, window: str | None, strict: 
             f"left out: the format {format.name} tells no submissions",
         )
         return Log(path, format.name, columns, tags, line, report, found.header)
-    moments = {name: of_unix(columns[name], submit) for name in MOMENTS if name in columns}
+    moments = {
+        name: of_unix(columns[name], submit) for name in MOMENTS if name in columns
+    }
     submit = moments["submit_s"]
     order = np.argsort(submit, kind="stable")
     late = np.flatnonzero(submit[1:] < submit[:-1])
@@ -372,7 +448,9 @@ def _log(path: Path, format: Format, found: _Found, window: str | None, strict: 
         told = f"submissions out of order, first at line {line[late[0] + 1]}"
         note(log, path, strict, told, "sorted")
     zero, end = _bounds(submit[order], window)
-    inside = (submit[order] >= zero) & (submit[order] < end if end is not None else True)
+    inside = (submit[order] >= zero) & (
+        submit[order] < end if end is not None else True
+    )
     kept = order[inside]
     if not len(kept):
         raise InputError(f"no usable job in the window {window}")
@@ -382,19 +460,30 @@ def _log(path: Path, format: Format, found: _Found, window: str | None, strict: 
     if start is None and format.start and zero == 0:
         start = format.start(found.header)
     return Log(
-        path, format.name, columns, tags.chosen(kept), line[kept], report, found.header, start
+        path,
+        format.name,
+        columns,
+        tags.chosen(kept),
+        line[kept],
+        report,
+        found.header,
+        start,
     )
 
 
 def _report(path: Path, found: _Found, strict: bool) -> Report:
-    """What was read; raises InputError where no row is left, or bad ones are not allowed."""
+    """What was read; raises InputError where no row is left, or bad ones are not
+    allowed.
+    """
     bad = tuple(sorted(found.bad))
     faults = [f"line {each.line}: {each.what}" for each in bad]
     left_out = {reason: tuple(lines) for reason, lines in found.left_out.items()}
     report = Report(found.count, bad, left_out)
     if not found.lines and not (bad and strict):
         counted = f"bad rows: {len(bad)}; left out: {str(report) or 'none'}"
-        raise InputError(f"no usable job ({counted}){': ' if bad else ''}{'; '.join(faults[:3])}")
+        raise InputError(
+            f"no usable job ({counted}){': ' if bad else ''}{'; '.join(faults[:3])}"
+        )
     if bad:
         told = f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(faults)}"
         note(log, path, strict, told, "left out")
@@ -408,10 +497,13 @@ def _tags(found: _Found, path: Path, format: Format) -> Tags:
     ids = ids if any(ids) else lines
     # where rows belong together, ids need not differ beyond these
     groups = found.texts.get(format.group, ids)
-    twice = [text for (text, _), number in Counter(zip(ids, groups)).items() if number > 1]
+    twice = [
+        text for (text, _), number in Counter(zip(ids, groups)).items() if number > 1
+    ]
     if twice:
         log.info(
-            "%s: job ids that occur more than once: %d, such as %r; lines tell them apart",
+            "%s: job ids that occur more than once: %d, such as %r; lines tell them"
+            " apart",
             path,
             len(twice),
             twice[0][:50],
@@ -429,7 +521,8 @@ def _bounds(submit: Array, window: str | None) -> tuple[Any, Any]:
     # a timestamp may hold colons of its own
     for place in (i for i, char in enumerate(window) if char == ":"):
         try:
-            start, stop = _moment(window[:place], stamped), _moment(window[place + 1 :], stamped)
+            start = _moment(window[:place], stamped)
+            stop = _moment(window[place + 1 :], stamped)
         except ValueError:
             continue
         if start < stop:

@@ -1,13 +1,14 @@
-"""Workflows in WfFormat, the JSON of the WfCommons, of version 1.3 to 1.6: a row a task, and the
-edges between them.
+"""Workflows in WfFormat, the JSON of the WfCommons, of version 1.3 to 1.6: a row a
+task, and the edges between them.
 
-A task is a job; its run time is runtimeInSeconds, its memory memoryInBytes (0 where it is not
-given). An edge leads from each task to those that name it as a parent, or that it names as a child;
-it sends the files that its start writes and its end reads. Tasks are named as the file refers to
-them: by name up to 1.4, by id since. The tag speed_mhz is the recorded clock of the task's machine.
+A task is a job; its run time is runtimeInSeconds, its memory memoryInBytes (0 where it
+is not given). An edge leads from each task to those that name it as a parent, or that
+it names as a child; it sends the files that its start writes and its end reads. Tasks
+are named as the file refers to them: by name up to 1.4, by id since. The tag speed_mhz
+is the recorded clock of the task's machine.
 
-In 1.3 memory is in KB. Sizes of files are taken as bytes: its schema says KB, but files of the
-WfCommons had the same numbers in 1.3 as in 1.4, where they are bytes.
+In 1.3 memory is in KB. Sizes of files are taken as bytes: its schema says KB, but files
+of the WfCommons had the same numbers in 1.3 as in 1.4, where they are bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, req
 from cgrsp_simpy.model.metric import summed
 
 VERSIONS = ("1.3", "1.4", "1.5", "1.6")
-SINCE = {"runtime": "runtimeInSeconds", "memory": "memoryInBytes", "size": "sizeInBytes"}
+SINCE = {
+    "runtime": "runtimeInSeconds",
+    "memory": "memoryInBytes",
+    "size": "sizeInBytes",
+}
 KINDS = {"str": "a string", "list": "an array", "dict": "an object"}  # of JSON
 BYTES_PER_GB = 1 << 30
 EDGE_BYTES_PER_GB = 1e9
@@ -45,12 +50,17 @@ def _json(file: TextIO) -> object:
         raise InputError("not JSON") from None
 
 
-def _of(record: object, what: str, key: str, kind: type, otherwise: object = None) -> Any:
-    """An entry of a JSON object; InputError if there is none, or one of another kind."""
+def _of(
+    record: object, what: str, key: str, kind: type, otherwise: object = None
+) -> Any:
+    """An entry of a JSON object; InputError if there is none, or one of another
+    kind.
+    """
     value = record.get(key, otherwise) if isinstance(record, dict) else None
     if not isinstance(value, kind):
         raise InputError(
-            f"not WfFormat: {key} of {what}(={repr(value)[:50]}) must be {KINDS[kind.__name__]}"
+            f"not WfFormat: {key} of {what}(={repr(value)[:50]}) must be"
+            f" {KINDS[kind.__name__]}"
         )
     return value
 
@@ -70,10 +80,12 @@ def _tasks(file: object) -> list[dict[str, Any]]:
     files = _of(specification, "specification", "files", list, [])
     size = {_of(file, "a file", "id", str): file.get("sizeInBytes") for file in files}
     run = {
-        _of(task, "a task", "id", str): task for task in _of(execution, "execution", "tasks", list)
+        _of(task, "a task", "id", str): task
+        for task in _of(execution, "execution", "tasks", list)
     }
     tasks = [
-        _earlier(task, run, size) for task in _of(specification, "specification", "tasks", list)
+        _earlier(task, run, size)
+        for task in _of(specification, "specification", "tasks", list)
     ]
     return _with_speeds(tasks, execution)
 
@@ -91,11 +103,15 @@ def _since(task: Any) -> Any:
 
 
 def _with_speeds(tasks: list[Any], run: dict[str, Any]) -> list[Any]:
-    """The tasks with the clock of their machine, the first of several, where it is told."""
+    """The tasks with the clock of their machine, the first of several, where it is
+    told.
+    """
     speeds = dict[Any, float]()
     for machine in _of(run, "the run", "machines", list, []):
         cpu = machine.get("cpu") if isinstance(machine, dict) else None
-        speed = cpu.get("speedInMHz", cpu.get("speed")) if isinstance(cpu, dict) else None
+        speed = (
+            cpu.get("speedInMHz", cpu.get("speed")) if isinstance(cpu, dict) else None
+        )
         if isinstance(speed, float) and 0 < speed < inf:
             speeds[str(machine.get("nodeName"))] = speed
     answer = []
@@ -109,16 +125,21 @@ def _with_speeds(tasks: list[Any], run: dict[str, Any]) -> list[Any]:
 
 
 def _earlier(task: object, run: dict[str, Any], size: dict[str, Any]) -> dict[str, Any]:
-    """A task of version 1.5 in the layout of 1.4, with its run and the sizes of its files."""
+    """A task of version 1.5 in the layout of 1.4, with its run and the sizes of its
+    files.
+    """
     name = _of(task, "a task", "id", str)
     links = [
         (link, file)
         for link in ("input", "output")
         for file in _of(task, f"task {name}", f"{link}Files", list, [])
     ]
-    related = {key: _of(task, f"task {name}", key, list, []) for key in ("parents", "children")}
+    related = {
+        key: _of(task, f"task {name}", key, list, []) for key in ("parents", "children")
+    }
     files = [
-        {"link": link, "name": file, "sizeInBytes": size.get(str(file))} for link, file in links
+        {"link": link, "name": file, "sizeInBytes": size.get(str(file))}
+        for link, file in links
     ]
     return {**run.get(name, {}), **related, "name": name, "files": files}
 
@@ -141,11 +162,16 @@ def _task(name: str, task: dict[str, Any]) -> _Task:
         )
         check_one_of(f"link of file {file_name} of task {name}", link, sizes)
         check_number(
-            f"sizeInBytes of file {file_name} of task {name}", file.get("sizeInBytes"), least=0
+            f"sizeInBytes of file {file_name} of task {name}",
+            file.get("sizeInBytes"),
+            least=0,
         )
         sizes[link][file_name] = file["sizeInBytes"]
     return _Task(
-        run["runtimeInSeconds"], run["memoryInBytes"], set(sizes["input"]), sizes["output"]
+        run["runtimeInSeconds"],
+        run["memoryInBytes"],
+        set(sizes["input"]),
+        sizes["output"],
     )
 
 
@@ -156,7 +182,9 @@ def _edges(tasks: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
         for key in ("parents", "children"):
             for other in _of(task, f"task {name}", key, list, []):
                 if not isinstance(other, str) or other not in tasks:
-                    raise InputError(f"{key} of task {name}: there is no task {other!r}")
+                    raise InputError(
+                        f"{key} of task {name}: there is no task {other!r}"
+                    )
                 edges.append((other, name) if key == "parents" else (name, other))
     return list(dict.fromkeys(edges))
 
@@ -165,12 +193,19 @@ def _whole(file: TextIO) -> Whole:
     """The columns, the tags and the edges of a file."""
     found = _tasks(_json(file))
     tasks = {_of(task, "a task", "name", str): task for task in found}
-    require(len(tasks) == len(found), "names of tasks", len(tasks), f"{len(found)}, one a task")
+    require(
+        len(tasks) == len(found),
+        "names of tasks",
+        len(tasks),
+        f"{len(found)}, one a task",
+    )
     nodes = {name: _task(name, task) for name, task in tasks.items()}
     place = {name: row for row, name in enumerate(tasks)}
     columns = {
         "service_s": np.array([node.run_s for node in nodes.values()]),
-        "memory_gb": np.array([node.memory_bytes / BYTES_PER_GB for node in nodes.values()]),
+        "memory_gb": np.array(
+            [node.memory_bytes / BYTES_PER_GB for node in nodes.values()]
+        ),
     }
     edges = tuple(
         (place[start], place[end], _sent_gb(nodes[start], nodes[end]))
@@ -185,7 +220,9 @@ def _sent_gb(start: _Task, end: _Task) -> float:
 
 
 def _texts(tasks: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
-    """What else tasks tell in a text or a number, such as the program or the machine."""
+    """What else tasks tell in a text or a number, such as the program or the
+    machine.
+    """
     known = ("name", "memoryInBytes", "runtimeInSeconds")
     told = [
         {

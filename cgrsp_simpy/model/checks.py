@@ -1,4 +1,6 @@
-"""The checks that every input passes, the one error they raise, and names of the last release."""
+"""The checks that every input passes, the one error they raise, and names of the last
+release.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def _shown(value: object) -> str:
         text = repr(value)
     except ValueError:  # Python writes no whole number of more than 4,300 digits
         text = "a number of thousands of digits"
-    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN // 2]}...{text[-20:]}"
+    return (
+        text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN // 2]}...{text[-20:]}"
+    )
 
 
 def _is_number(value: object) -> bool:
@@ -60,29 +64,53 @@ def check_number(
     least: float | None = None,
     most: float = math.inf,
 ) -> None:
-    """A finite number, greater than `above` or at least `least` where given, and at most `most`."""
+    """A finite number, greater than `above` or at least `least` where given, and at
+    most `most`.
+    """
     if above is not None:
-        require(_is_number(value) and value > above, name, value, f"a number > {above:g}")  # type: ignore[operator]
+        require(
+            _is_number(value) and value > above,  # type: ignore[operator]
+            name,
+            value,
+            f"a number > {above:g}",
+        )
     elif least is not None:
-        require(_is_number(value) and value >= least, name, value, f"a number >= {least:g}")  # type: ignore[operator]
+        require(
+            _is_number(value) and value >= least,  # type: ignore[operator]
+            name,
+            value,
+            f"a number >= {least:g}",
+        )
     else:
         require(_is_number(value), name, value, "a finite number")
     require(value <= most, name, value, f"at most {most:g}")  # type: ignore[operator]
 
 
-def check_whole(name: str, value: object, *, least: int, most: float | None = None) -> None:
-    """A whole number, at least `least`, and at most `most`: unless told a billion for what is
-    counted, from 1 on.
+def check_whole(
+    name: str, value: object, *, least: int, most: float | None = None
+) -> None:
+    """A whole number, at least `least`, and at most `most`: unless told a billion for
+    what is counted, from 1 on.
     """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    require(whole and value >= least, name, value, f"a whole number >= {least}")  # type: ignore[operator]
+    require(
+        whole and value >= least,  # type: ignore[operator]
+        name,
+        value,
+        f"a whole number >= {least}",
+    )
     most = (BILLION if least > 0 else math.inf) if most is None else most
     require(value <= most, name, value, f"at most {most:,}")  # type: ignore[operator]
 
 
 def check_fraction(name: str, value: object) -> None:
     """A number from 0 to 1."""
-    require(_is_number(value) and 0 <= value <= 1, name, value, "a number from 0 to 1")  # type: ignore[operator]
+    require(
+        _is_number(value) and 0 <= value <= 1,  # type: ignore[operator]
+        name,
+        value,
+        "a number from 0 to 1",
+    )
 
 
 def check_bool(name: str, value: object) -> None:
@@ -90,25 +118,40 @@ def check_bool(name: str, value: object) -> None:
     require(isinstance(value, bool), name, value, "true or false")
 
 
-def check_fields(given: object, check: Callable[..., None], *names: str, **limits: float) -> None:
+def check_fields(
+    given: object, check: Callable[..., None], *names: str, **limits: float
+) -> None:
     """One check of several fields of an object."""
     check_each(check, {name: getattr(given, name) for name in names}, **limits)
 
 
-def check_given(given: object, check: Callable[..., None], *names: str, **limits: float) -> None:
+def check_given(
+    given: object, check: Callable[..., None], *names: str, **limits: float
+) -> None:
     """One check of those of several fields of an object that are not None."""
-    check_fields(given, check, *(n for n in names if getattr(given, n) is not None), **limits)
+    check_fields(
+        given, check, *(n for n in names if getattr(given, n) is not None), **limits
+    )
 
 
-def check_each(check: Callable[..., None], values: Mapping[str, object], **limits: float) -> None:
+def check_each(
+    check: Callable[..., None], values: Mapping[str, object], **limits: float
+) -> None:
     """One check of several values, by their names."""
     for name, value in values.items():
         check(name, value, **limits)
 
 
 def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:
-    """The entries of a list, and not of a text, as a tuple; numbers of NumPy as Python's."""
-    require(isinstance(value, Iterable) and not isinstance(value, (str, bytes)), name, value, what)
+    """The entries of a list, and not of a text, as a tuple; numbers of NumPy as
+    Python's.
+    """
+    require(
+        isinstance(value, Iterable) and not isinstance(value, (str, bytes)),
+        name,
+        value,
+        what,
+    )
     return tuple(python_number(entry) for entry in value)  # type: ignore[attr-defined]
 
 
@@ -118,14 +161,20 @@ def python_number(value: Any) -> Any:
 
 
 def python_numbers(made: Any) -> None:
-    """Turn the numbers of NumPy in the fields of a frozen dataclass into those of Python."""
+    """Turn the numbers of NumPy in the fields of a frozen dataclass into those of
+    Python.
+    """
     for item in fields(made):
         if item.init and isinstance(value := getattr(made, item.name), np.generic):
             object.__setattr__(made, item.name, value.item())
 
 
-def numbers(name: str, value: object, kind: Any, allowed: str = "numbers") -> np.ndarray[Any, Any]:
-    """An array of a kind, of its own; texts and rows of different length are refused."""
+def numbers(
+    name: str, value: object, kind: Any, allowed: str = "numbers"
+) -> np.ndarray[Any, Any]:
+    """An array of a kind, of its own; texts and rows of different length are
+    refused.
+    """
     try:
         return np.array(value, kind)
     except (TypeError, ValueError, OverflowError):
@@ -133,8 +182,8 @@ def numbers(name: str, value: object, kind: Any, allowed: str = "numbers") -> np
 
 
 def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
-    """Make columns of a frozen dataclass arrays of their kinds, each as long as the first; row:
-    what an entry is of.
+    """Make columns of a frozen dataclass arrays of their kinds, each as long as the
+    first; row: what an entry is of.
     """
     number = None
     for name, kind in kinds.items():
@@ -146,10 +195,16 @@ def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
 
 
 def order_columns(made: Any, names: Iterable[str], order: np.ndarray[Any, Any]) -> None:
-    """Put columns of a frozen dataclass, arrays or tuples, in an order, and its tags with them."""
+    """Put columns of a frozen dataclass, arrays or tuples, in an order, and its tags
+    with them.
+    """
     for name in names:
         column = getattr(made, name)
-        ordered = tuple(map(column.__getitem__, order)) if type(column) is tuple else column[order]
+        ordered = (
+            tuple(map(column.__getitem__, order))
+            if type(column) is tuple
+            else column[order]
+        )
         object.__setattr__(made, name, ordered)
     made.tags.check(len(order))
     object.__setattr__(made, "tags", made.tags.chosen(order))
@@ -164,8 +219,8 @@ def check_entries(
     least: float = 0,
     whole: bool = False,
 ) -> None:
-    """Each entry of a column, floats that may have to be whole numbers; called: what an entry is
-    of, by its number from 1.
+    """Each entry of a column, floats that may have to be whole numbers; called: what an
+    entry is of, by its number from 1.
     """
     right = np.isfinite(values) & (values >= least if above is None else values > above)
     allowed = f"a number >= {least}" if above is None else f"a number > {above}"
@@ -179,7 +234,9 @@ def check_entries(
 
 
 def refuse(wrong: npt.ArrayLike, told: Callable[..., str]) -> None:
-    """Raise InputError of the first entry of an array that is wrong; told: by its indices."""
+    """Raise InputError of the first entry of an array that is wrong; told: by its
+    indices.
+    """
     for place in np.argwhere(wrong)[:1].tolist():
         raise InputError(told(*place))
 
@@ -189,7 +246,12 @@ def check_shares(name: str, shares: Sequence[object]) -> None:
     for share in shares:
         check_fraction(name, share)
     total = math.fsum(shares)  # type: ignore[arg-type]
-    require(abs(total - 1) < 1e-9, name, tuple(shares), f"shares that sum to 1 (here {total:g})")
+    require(
+        abs(total - 1) < 1e-9,
+        name,
+        tuple(shares),
+        f"shares that sum to 1 (here {total:g})",
+    )
 
 
 T = TypeVar("T")
@@ -211,7 +273,9 @@ def tried(read: Callable[[str], T], text: str) -> T | None:
 
 
 def needed(module: str, told: str) -> Any:
-    """A module of an optional package; where it is missing, InputError with what is told."""
+    """A module of an optional package; where it is missing, InputError with what is
+    told.
+    """
     try:
         return import_module(module)
     except ImportError as error:
@@ -230,7 +294,9 @@ def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:
-    """The end of a message that offers the nearest of the names `allowed`, if one is near."""
+    """The end of a message that offers the nearest of the names `allowed`, if one is
+    near.
+    """
     near = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -238,11 +304,12 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
 def renamed(
     module: Mapping[str, Any], names: Mapping[str, str], moved: str = ""
 ) -> Callable[[str], Any]:
-    """A `__getattr__` of a module, by which names of the last release are those of today, with a
-    warning.
+    """A `__getattr__` of a module, by which names of the last release are those of
+    today, with a warning.
 
-    names: old -> new, of the module, or, with dots, of another of the package ("llm.Scenario").
-    moved: names that stand in their own file alone, with its path ("cluster.metrics.jain").
+    names: old -> new, of the module, or, with dots, of another of the package
+    ("llm.Scenario"). moved: names that stand in their own file alone, with its path
+    ("cluster.metrics.jain").
     """
     own = module["__name__"]
     now = {path.rpartition(".")[2]: path for path in moved.split()} | dict(names)
@@ -252,7 +319,11 @@ def renamed(
             raise AttributeError(f"module {own!r} has no attribute {name!r}")
         above = own.partition(".")[0] if "." in now[name] else own
         room, _, last = f"{above}.{now[name]}".rpartition(".")
-        warnings.warn(f"{own}.{name} is called {room}.{last} now", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"{own}.{name} is called {room}.{last} now",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         return getattr(import_module(room), last)
 
     return getattr_

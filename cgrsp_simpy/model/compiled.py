@@ -1,7 +1,8 @@
 """Inner loops, compiled where the extra `fast` (numba) is there.
 
-Its arrays are lists where it is not, so that the same lines run both ways, with the same result to
-the bit. numba takes a second to load: a module imports this file where it computes.
+Its arrays are lists where it is not, so that the same lines run both ways, with the
+same result to the bit. numba takes a second to load: a module imports this file where
+it computes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ if COMPILED:
             pointer = ir.DoubleType().as_pointer()
             kind = ir.FunctionType(ir.VoidType(), [pointer] * 3).as_pointer()
             pairs = zip(signature.args[1:], values[1:])
-            data = [target.make_array(own)(target, builder, value).data for own, value in pairs]
+            data = [
+                target.make_array(own)(target, builder, value).data
+                for own, value in pairs
+            ]
             builder.call(builder.inttoptr(values[0], kind), data)
             return target.get_dummy_value()
 
@@ -54,10 +58,14 @@ if COMPILED:
     ask = _ask
 
 
-def cached(function: Callable[..., Any], decorator: Any, *signature: Any, **options: Any) -> Any:
-    """Compile a function with a decorator of numba, cached on disk if a folder can be written.
+def cached(
+    function: Callable[..., Any], decorator: Any, *signature: Any, **options: Any
+) -> Any:
+    """Compile a function with a decorator of numba, cached on disk if a folder can be
+    written.
 
-    On a read-only installation, for a user without a writable home folder, numba refuses to cache.
+    On a read-only installation, for a user without a writable home folder, numba
+    refuses to cache.
     """
     try:
         return decorator(*signature, cache=True, **options)(function)
@@ -83,34 +91,42 @@ def compiled(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """As `compiled`, for what allocates nothing and is called by such alone: without a call."""
+    """As `compiled`, for what allocates nothing and is called by such alone: without a
+    call.
+    """
     if not COMPILED:
         return function
     return cast(F, cached(function, numba.njit, forceinline=True, _nrt=False))
 
 
 def cache_folder(function: Any) -> Path | None:
-    """Return the folder in which numba caches a compiled function; None without a cache."""
+    """Return the folder in which numba caches a compiled function; None without a
+    cache.
+    """
     path = function.stats.cache_path
     return path and Path(path)
 
 
 def rows_of(array: np.ndarray[Any, Any]) -> Any:
-    """An array as the functions here have it: lists, which plain Python reads faster, unless they
-    are compiled.
+    """An array as the functions here have it: lists, which plain Python reads faster,
+    unless they are compiled.
     """
     return array if COMPILED else array.tolist()
 
 
 def called(function: Any, own: Any = None) -> None:
-    """Let compiled functions call a plain one, or in its place their own of the same arguments."""
+    """Let compiled functions call a plain one, or in its place their own of the same
+    arguments.
+    """
     if COMPILED:
-        overload(function, jit_options={"_nrt": False}, strict=False)(lambda *_: own or function)
+        overload(function, jit_options={"_nrt": False}, strict=False)(
+            lambda *_: own or function
+        )
 
 
 def forget(folder: Path, name: str, modules: Iterable[Any]) -> None:
-    """Remove what numba keeps in a folder of a file of functions that is older than a module of
-    which they call functions: it looks at the file alone.
+    """Remove what numba keeps in a folder of a file of functions that is older than a
+    module of which they call functions: it looks at the file alone.
     """
     changed_s = max(Path(module.__file__).stat().st_mtime for module in modules)
     for own in folder.glob(f"{name}.*.nbi"):
@@ -120,7 +136,9 @@ def forget(folder: Path, name: str, modules: Iterable[Any]) -> None:
 
 
 @inlined
-def bisect(row: np.ndarray[Any, Any], value: float, low: int, high: int, after: bool) -> int:
+def bisect(
+    row: np.ndarray[Any, Any], value: float, low: int, high: int, after: bool
+) -> int:
     """`bisect_left` in a part of a row; after: `bisect_right`."""
     middle = high - 1  # behind all, most often
     while low < high:
@@ -133,5 +151,11 @@ def bisect(row: np.ndarray[Any, Any], value: float, low: int, high: int, after: 
 
 
 called(math.nextafter, lambda x, y: np.nextafter(x, y))
-called(plain.bisect_left, lambda row, value, low, high: bisect(row, value, low, high, False))
-called(plain.bisect_right, lambda row, value, low, high: bisect(row, value, low, high, True))
+called(
+    plain.bisect_left,
+    lambda row, value, low, high: bisect(row, value, low, high, False),
+)
+called(
+    plain.bisect_right,
+    lambda row, value, low, high: bisect(row, value, low, high, True),
+)

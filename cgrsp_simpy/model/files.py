@@ -1,6 +1,6 @@
-"""Files: they appear whole or not at all; of the files of others none is read where a text that is
-not the user's own names it, and none without end; CSV and TOML files, with what is wrong told by
-its line or key.
+"""Files: they appear whole or not at all; of the files of others none is read where a
+text that is not the user's own names it, and none without end; CSV and TOML files, with
+what is wrong told by its line or key.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def within(variable: ContextVar[T], value: T) -> Iterator[None]:
 
 
 def large_files() -> AbstractContextManager[None]:
-    """Within it, files of any size are read; else of at most MOST_BYTES, unpacked, and MOST_LINES
-    lines.
+    """Within it, files of any size are read; else of at most MOST_BYTES, unpacked, and
+    MOST_LINES lines.
     """
     return within(_LARGE, True)
 
@@ -126,10 +126,14 @@ def naming_nothing() -> AbstractContextManager[None]:
 
 
 def check_named(path: str | Path) -> None:
-    """Refuse a file that a text names where no text may, and a name that no file can have."""
+    """Refuse a file that a text names where no text may, and a name that no file can
+    have.
+    """
     _check_possible("name of a file", path)
     if not _NAMING.get():
-        raise InputError(f"it names a file, {str(path)!r}, which is opened only with --run-code")
+        raise InputError(
+            f"it names a file, {str(path)!r}, which is opened only with --run-code"
+        )
 
 
 def _check_possible(what: str, path: str | os.PathLike[str]) -> None:
@@ -142,8 +146,8 @@ def _check_possible(what: str, path: str | os.PathLike[str]) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file or folder; raises OSError for a name that no system takes, of
-    which `exists` says no from Python 3.14 on.
+    """Whether there is such a file or folder; raises OSError for a name that no system
+    takes, of which `exists` says no from Python 3.14 on.
     """
     with suppress(FileNotFoundError, NotADirectoryError):
         path.stat()
@@ -152,7 +156,8 @@ def is_there(path: Path) -> bool:
 
 
 def output_path(what: str, path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file or folder to be written; x/../y is y, and x is not needed.
+    """Return the path of a file or folder to be written; x/../y is y, and x is not
+    needed.
 
     Raises InputError for an empty path, which would mean the current folder.
     """
@@ -193,7 +198,8 @@ def write_whole(path: Path, content: bytes) -> None:
         part.replace(path)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and path.is_file():
-            # the same is written twice at a time, and the other has just put the same bytes there
+            # the same is written twice at a time, and the other has just put the same
+            # bytes there
             return
         with suppress(OSError):
             part.unlink()
@@ -220,8 +226,9 @@ def csv_rows(
 ) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV file that must have some columns, with their lines.
 
-    also: other words for columns, which a file may have in their place. Raises InputError also for
-    a column that stands there twice, and for a row of more cells than columns.
+    also: other words for columns, which a file may have in their place. Raises
+    InputError also for a column that stands there twice, and for a row of more cells
+    than columns.
     """
     with text_of(path) as file:
         table = csv.DictReader(file)
@@ -229,13 +236,19 @@ def csv_rows(
         allowed = f"among others {','.join(columns)}"
         require(not {*columns}.difference(header), "columns", ",".join(header), allowed)
         for name, times in Counter(header).items():
-            require(times == 1, "columns", ",".join(header), f"different; {name!r} stands twice")
+            require(
+                times == 1,
+                "columns",
+                ",".join(header),
+                f"different; {name!r} stands twice",
+            )
         table.fieldnames = header
         rows = [(table.line_num, row) for row in table]
     for line, row in rows:
         if extra := row.get(None):
             raise InputError(
-                f"line {line}: {len(header) + len(extra)} cells for {len(header)} columns"
+                f"line {line}: {len(header) + len(extra)} cells for {len(header)}"
+                " columns"
             )
     return rows
 
@@ -249,7 +262,9 @@ def number_or_text(text: str) -> int | float | str:
 
 
 def timestamp(text: str) -> datetime:
-    """A timestamp without zone, one with a zone in UTC; ValueError, of one line, if it is none."""
+    """A timestamp without zone, one with a zone in UTC; ValueError, of one line, if it
+    is none.
+    """
     return zoned(text)[0]
 
 
@@ -261,7 +276,9 @@ def zoned(text: str) -> tuple[datetime, bool]:
             return stamp, False
         return stamp.astimezone(UTC).replace(tzinfo=None), True
     except (ValueError, OverflowError):
-        raise ValueError(f"timestamp(={text!r}) must be of the form YYYY-MM-DD HH:MM:SS") from None
+        raise ValueError(
+            f"timestamp(={text!r}) must be of the form YYYY-MM-DD HH:MM:SS"
+        ) from None
 
 
 class Zones:
@@ -275,39 +292,52 @@ class Zones:
         self.first[has] = min(line, self.first.get(has, line))
 
     def check(self) -> None:
-        """Raise InputError, with the first line that differs, if some have one and others none."""
+        """Raise InputError, with the first line that differs, if some have one and
+        others none.
+        """
         if len(self.first) < 2:
             return
-        (before, had), (line, has) = sorted((line, has) for has, line in self.first.items())
+        (before, had), (line, has) = sorted(
+            (line, has) for has, line in self.first.items()
+        )
         told = {True: "with a zone", False: "without a zone"}
         raise InputError(
-            f"line {line}: a time {told[has]}, where line {before} has one {told[had]}: all times"
-            " of a file must have one, or none"
+            f"line {line}: a time {told[has]}, where line {before} has one {told[had]}:"
+            " all times of a file must have one, or none"
         )
 
 
 def listed(bad: list[str], most: int = 10) -> str:
-    """What is wrong with the first bad rows, how many more there are, and the first lines of these.
+    """What is wrong with the first bad rows, how many more there are, and the first
+    lines of these.
 
     most: rows of each kind.
     """
     more = len(bad) - most
     if more <= 0:
         return "; ".join(bad)
-    lines = [fault.partition(":")[0].removeprefix("line ") for fault in bad[most : 2 * most]]
+    lines = [
+        fault.partition(":")[0].removeprefix("line ") for fault in bad[most : 2 * most]
+    ]
     others = f"{', '.join(lines)}{', ...' * (more > most)}"
-    return f"{'; '.join(bad[:most])}; and {more} more, at line{'s' * (more > 1)} {others}"
+    return (
+        f"{'; '.join(bad[:most])}; and {more} more, at line{'s' * (more > 1)} {others}"
+    )
 
 
 def note(log: logging.Logger, path: Path, strict: bool, what: str, remedy: str) -> None:
-    """Log what is wrong with a file and what was done about it; being strict, refuse the file."""
+    """Log what is wrong with a file and what was done about it; being strict, refuse
+    the file.
+    """
     if strict:
         raise InputError(f"{what} (refused, being strict)")
     log.warning("%s: %s (%s)", path, what, remedy)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; InputError if it is none, OSError if it cannot be read."""
+    """The tables of a TOML file; InputError if it is none, OSError if it cannot be
+    read.
+    """
     check_named(path)
     check_size(path.stat().st_size)
     try:
@@ -337,7 +367,9 @@ def toml_text(tables: dict[str, Any], path: str = "") -> str:
         if isinstance(value, dict):
             below.append(f"\n[{name}]\n" + toml_text(value, f"{name}."))
         elif isinstance(value, list) and value and isinstance(value[0], dict):
-            below += [f"\n[[{name}]]\n" + toml_text(entry, f"{name}.") for entry in value]
+            below += [
+                f"\n[[{name}]]\n" + toml_text(entry, f"{name}.") for entry in value
+            ]
         else:
             lines.append(f"{key} = {_json(value)}\n")
     return "".join(lines + below)
@@ -371,13 +403,15 @@ def entries(table: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def make(cls: type[T], table: Any, where: str) -> T:
-    """An object of a class from a table of its arguments, with an error that names the table, the
-    key and the value.
+    """An object of a class from a table of its arguments, with an error that names the
+    table, the key and the value.
     """
     own = signature(cls).parameters
     check_keys(where, table, own)
     missing = [
-        name for name, item in own.items() if item.default is Parameter.empty and name not in table
+        name
+        for name, item in own.items()
+        if item.default is Parameter.empty and name not in table
     ]
     if missing:
         raise InputError(f"{where} lacks {', '.join(missing)}")

@@ -11,7 +11,8 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 PLAIN = (int, float, bool, str, type(None))
-KNOWN = ("cgrsp_simpy", "builtins", "numpy", "pathlib")  # where the classes of parts are from
+# where the classes of parts are from
+KNOWN = ("cgrsp_simpy", "builtins", "numpy", "pathlib")
 
 
 class Metric(NamedTuple):
@@ -36,8 +37,8 @@ class Metric(NamedTuple):
 
 
 def summed(values: Iterable[float]) -> float:
-    """Their sum, rounded after each term: the same bits on every Python, which `sum` of floats does
-    not give (from 3.12 on it makes up for the rounding).
+    """Their sum, rounded after each term: the same bits on every Python, which `sum` of
+    floats does not give (from 3.12 on it makes up for the rounding).
     """
     start: float = 0
     return reduce(add, values, start)
@@ -52,14 +53,27 @@ def users_part(model: Any) -> object | None:
     if type(model) is tuple:
         if all(map(_is_plain, {type(each) for each in model})):
             return None
-        return next((found for each in model if (found := users_part(each)) is not None), None)
-    if isinstance(model, FunctionType) or type(model).__module__.partition(".")[0] not in KNOWN:
+        return next(
+            (found for each in model if (found := users_part(each)) is not None), None
+        )
+    if (
+        isinstance(model, FunctionType)
+        or type(model).__module__.partition(".")[0] not in KNOWN
+    ):
         return model  # type: ignore[no-any-return]
-    inner = [getattr(model, item.name) for item in fields(model)] if is_dataclass(model) else []
-    return next((found for each in inner if (found := users_part(each)) is not None), None)
+    inner = (
+        [getattr(model, item.name) for item in fields(model)]
+        if is_dataclass(model)
+        else []
+    )
+    return next(
+        (found for each in inner if (found := users_part(each)) is not None), None
+    )
 
 
 def _is_plain(kind: type) -> bool:
-    """Whether what is of a type is a value, or a name of an enumeration of the package."""
+    """Whether what is of a type is a value, or a name of an enumeration of the
+    package.
+    """
     own = issubclass(kind, Enum) and kind.__module__.partition(".")[0] in KNOWN
     return own or kind in PLAIN

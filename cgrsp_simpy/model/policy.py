@@ -1,6 +1,6 @@
-"""What a policy of any model may answer beside its assignments, what is wrong with an answer, and
-policies from text: "rh:reserve=2,gate=0.9" becomes a name and keyword arguments, "own.py:oldest" a
-function of a file.
+"""What a policy of any model may answer beside its assignments, what is wrong with an
+answer, and policies from text: "rh:reserve=2,gate=0.9" becomes a name and keyword
+arguments, "own.py:oldest" a function of a file.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Wake(NamedTuple):
 
 
 class Suspend(NamedTuple):
-    """An answer beside the assignments, where the scenario allows it: a running job leaves its
-    places and waits again, with what it has done.
+    """An answer beside the assignments, where the scenario allows it: a running job
+    leaves its places and waits again, with what it has done.
 
-    The policy is asked again in the same instant, when the places are free. A job cannot be
-    suspended in the instant of its dispatch.
+    The policy is asked again in the same instant, when the places are free. A job
+    cannot be suspended in the instant of its dispatch.
 
     Attributes
     ----------
@@ -73,12 +73,13 @@ def policy(
     needs: Sequence[str] = (),
     keep_s: Callable[[Any, Any], float] | None = None,
 ) -> Callable[[Decided], Decided]:
-    """Declare what a run has to know of a policy, a function of a view, before it asks it; a policy
-    that is an object has attributes of these names.
+    """Declare what a run has to know of a policy, a function of a view, before it asks
+    it; a policy that is an object has attributes of these names.
 
-    asks_on_arrival: it is asked at every arrival, also when nothing is free. suspends: it answers
-    with Suspends, and so is asked as well. needs: columns of a log without which it cannot decide.
-    keep_s: of rented slots, keep_s(view, slot) is for how many seconds an instance is kept warm.
+    asks_on_arrival: it is asked at every arrival, also when nothing is free. suspends:
+    it answers with Suspends, and so is asked as well. needs: columns of a log without
+    which it cannot decide. keep_s: of rented slots, keep_s(view, slot) is for how many
+    seconds an instance is kept warm.
     """
 
     def declared(function: Decided) -> Decided:
@@ -91,8 +92,8 @@ def policy(
 
 
 class HoldsPolicies:
-    """Can be pickled whatever its policies are: these are pickled by value, since closures and
-    functions that a decorator has replaced cannot be found by their names.
+    """Can be pickled whatever its policies are: these are pickled by value, since
+    closures and functions that a decorator has replaced cannot be found by their names.
 
     _policies_in: the attribute that holds them.
     """
@@ -109,10 +110,13 @@ class HoldsPolicies:
 
 
 def is_policy(given: Callable[..., Any]) -> bool:
-    """Whether something is a policy, and not a factory of one: a policy cannot be called without
-    its view, and all that a factory takes has a default.
+    """Whether something is a policy, and not a factory of one: a policy cannot be
+    called without its view, and all that a factory takes has a default.
     """
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    positional = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
     return any(
         each.kind in positional and each.default is inspect.Parameter.empty
         for each in inspect.signature(given).parameters.values()
@@ -129,13 +133,15 @@ READERS: dict[type, tuple[Callable[[str], Any], str]] = {
 }
 
 
-def chosen(what: str, policy: str | Made, factories: Mapping[str, Callable[..., Any]]) -> Made:
-    """What a text names: "rh", "rh:reserve=2", "own.py:oldest"; a function is passed through, and
-    a class is called.
+def chosen(
+    what: str, policy: str | Made, factories: Mapping[str, Callable[..., Any]]
+) -> Made:
+    """What a text names: "rh", "rh:reserve=2", "own.py:oldest"; a function is passed
+    through, and a class is called.
 
-    what: policy, scheduler and so on, for errors. Raises InputError for an unknown name, parameter
-    or file, for a value that a parameter cannot have, for what is neither text nor function, and
-    for a class that cannot be called without arguments.
+    what: policy, scheduler and so on, for errors. Raises InputError for an unknown
+    name, parameter or file, for a value that a parameter cannot have, for what is
+    neither text nor function, and for a class that cannot be called without arguments.
     """
     value: Any = policy.policy if isinstance(policy, Named) else policy
     if isinstance(value, str):
@@ -147,8 +153,8 @@ def chosen(what: str, policy: str | Made, factories: Mapping[str, Callable[..., 
             value = value()
         except Exception as error:
             raise InputError(
-                f"{what}(={value.__name__}) must be a class that can be called without arguments;"
-                f" it raised {type(error).__name__}: {error}"
+                f"{what}(={value.__name__}) must be a class that can be called without"
+                f" arguments; it raised {type(error).__name__}: {error}"
             ) from None
     if not callable(value):
         raise InputError(f"{what}(={value!r}) must be a name or a function of a view")
@@ -161,8 +167,8 @@ def in_file(text: str) -> bool:
 
 
 def from_file(what: str, text: str) -> Callable[..., Any]:
-    """The function that "own.py:oldest" names; raises InputError if there is none, or the file
-    cannot be loaded.
+    """The function that "own.py:oldest" names; raises InputError if there is none, or
+    the file cannot be loaded.
     """
     name, _, function = text.partition(":")
     check_named(name)
@@ -182,18 +188,20 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
             f"{what} file {name!r} cannot be loaded: {type(error).__name__}: {error}"
         ) from None
     own = [
-        key for key, value in vars(module).items() if callable(value) and not key.startswith("_")
+        key
+        for key, value in vars(module).items()
+        if callable(value) and not key.startswith("_")
     ]
     check_one_of(f"function in {path}", function, own)
     return cast(Callable[..., Any], getattr(module, function))
 
 
 def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> Any:
-    """What a factory makes of a text such as "rh" or "rh:reserve=2"; what: policy, scheduler and
-    so on, for errors.
+    """What a factory makes of a text such as "rh" or "rh:reserve=2"; what: policy,
+    scheduler and so on, for errors.
 
-    Raises InputError for an unknown name or parameter, or a value that is not of the kind of the
-    parameter's default.
+    Raises InputError for an unknown name or parameter, or a value that is not of the
+    kind of the parameter's default.
     """
     require(isinstance(text, str), what, text, "a text")
     name = text.partition(":")[0]
@@ -207,10 +215,11 @@ def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> A
 def parameters(
     what: str, text: str, factory: Callable[..., Any], but: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Keyword arguments for a factory from "name:a=1,b=true", each of the kind of its default.
+    """Keyword arguments for a factory from "name:a=1,b=true", each of the kind of its
+    default.
 
-    but: arguments of the factory that a text cannot give, as it cannot those whose default is
-    none of READERS. Raises InputError as `made` does.
+    but: arguments of the factory that a text cannot give, as it cannot those whose
+    default is none of READERS. Raises InputError as `made` does.
     """
     name, _, rest = text.partition(":")
     if not rest:
@@ -236,8 +245,8 @@ def pairs(
 ) -> dict[str, Any]:
     """The values by name in parts such as "a=1".
 
-    kind: from a name to what reads its value, and what is allowed; InputError for no name. form,
-    where: for errors, how a part is written and what has it.
+    kind: from a name to what reads its value, and what is allowed; InputError for no
+    name. form, where: for errors, how a part is written and what has it.
     """
     found: dict[str, Any] = {}
     for part in parts:

@@ -11,30 +11,36 @@ from cgrsp_simpy.model.checks import check_whole
 
 
 def stream(seed: int, name: str, *numbers: int) -> Generator:
-    """The stream `name` of a seed. It depends on these alone, never on the order of calls.
+    """The stream `name` of a seed. It depends on these alone, never on the order of
+    calls.
 
     numbers: which of several streams of the name, such as a job's id.
 
-    Names in use: arrivals, complexity, deadlines, status, delay, service, needs (the jobs' draws),
-    attempts (by job, its luck from the second dispatch on), preemptions (by slot and type), seen
-    (the statuses that the scheduler sees), "market TYPE" (stock of a type that persists), "market
-    start" (where a replayed series begins), "wait predictions" and "run predictions" (which of
-    these fail), policy (a random policy's own), lucks (seeds of other draws for the same arrivals),
-    days (a month's kinds of days and their seeds) and bootstrap; in HGSP tasks, workloads, memory,
-    weights, "service noise", and sagreedy and search (of the searches); of jobs of clusters
-    arrivals, gpus, durations, estimates, kinds, families, rates (of the families) and users; of LLM
-    requests arrivals, prompts and outputs; of plans growth (jobs that are added to a log) and
-    interruptions (of spot instances); of DAGs "dag edges", "dag work", "dag data", "dag memory",
-    "in use" (of the GPUs), "plan pairs", "random plan", "random search", "dag annealing", whales,
-    network and exploration; of spot instances "spot start" (where in its traces a run begins) and
-    "spot zone 0", 1 and so on; of drawn scenarios suite, "suite sight", "suite terms", "suite log",
-    "suite wide", "suite wide sight" and "suite wide terms"; verify (which runs are made again),
-    generated (the thesis's jobs, in its figures), exercise, and "run " before those of a life.
+    Names in use: arrivals, complexity, deadlines, status, delay, service, needs (the
+    jobs' draws), attempts (by job, its luck from the second dispatch on), preemptions
+    (by slot and type), seen (the statuses that the scheduler sees), "market TYPE"
+    (stock of a type that persists), "market start" (where a replayed series begins),
+    "wait predictions" and "run predictions" (which of these fail), policy (a random
+    policy's own), lucks (seeds of other draws for the same arrivals), days (a month's
+    kinds of days and their seeds) and bootstrap; in HGSP tasks, workloads, memory,
+    weights, "service noise", and sagreedy and search (of the searches); of jobs of
+    clusters arrivals, gpus, durations, estimates, kinds, families, rates (of the
+    families) and users; of LLM requests arrivals, prompts and outputs; of plans growth
+    (jobs that are added to a log) and interruptions (of spot instances); of DAGs "dag
+    edges", "dag work", "dag data", "dag memory", "in use" (of the GPUs), "plan pairs",
+    "random plan", "random search", "dag annealing", whales, network and exploration; of
+    spot instances "spot start" (where in its traces a run begins) and "spot zone 0", 1
+    and so on; of drawn scenarios suite, "suite sight", "suite terms", "suite log",
+    "suite wide", "suite wide sight" and "suite wide terms"; verify (which runs are made
+    again), generated (the thesis's jobs, in its figures), exercise, and "run " before
+    those of a life.
 
     Raises InputError for a seed that is not a whole number >= 0.
     """
     check_whole("seed", seed, least=0)
-    return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *numbers))))
+    return Generator(
+        PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *numbers)))
+    )
 
 
 def uniforms(generator: Generator) -> Iterator[float]:
@@ -44,8 +50,8 @@ def uniforms(generator: Generator) -> Iterator[float]:
 
 
 class Draw:
-    """The streams of a run by name: `draw("gaps")` and `draw("health", 3)` give a Generator each,
-    the same one at every call.
+    """The streams of a run by name: `draw("gaps")` and `draw("health", 3)` give a
+    Generator each, the same one at every call.
 
     seed: of all. prefix: of the names.
     """

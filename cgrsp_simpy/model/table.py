@@ -1,5 +1,5 @@
-"""Results to read and to keep: rows of figures to CSV and pandas, figures to JSON, tables of text
-and of HTML in notebooks; and how work shows its progress.
+"""Results to read and to keep: rows of figures to CSV and pandas, figures to JSON,
+tables of text and of HTML in notebooks; and how work shows its progress.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with these a spreadsheet begins a 
 
 # what moves the cursor, colours, hides or turns text round, or cannot be written at all
 CONTROLS = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e"
+    r"\u2060-\u206f\ufeff\ud800-\udfff]"
 )
 
 
@@ -40,34 +41,45 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 
 def visible(text: str, keep: str = "") -> str:
-    """A text for a terminal: control characters, such as those in names from files, escaped.
+    """A text for a terminal: control characters, such as those in names from files,
+    escaped.
 
     keep: characters that stay, such as line ends.
     """
-    return CONTROLS.sub(lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text)
+    return CONTROLS.sub(
+        lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text
+    )
 
 
 def html_text(text: str) -> str:
-    """A text for a page: its markup escaped, and control characters as on a terminal."""
+    """A text for a page: its markup escaped, and control characters as on a
+    terminal.
+    """
     return html.escape(visible(text, "\n\t"))
 
 
 def csv_text(rows: Rows) -> str:
-    """The rows as CSV with a header line; numbers in full, nothing where a row lacks a column.
+    """The rows as CSV with a header line; numbers in full, nothing where a row lacks a
+    column.
 
-    A text that a spreadsheet would take for a formula, such as a policy's name "=x" or a name
-    in a log, stands behind an apostrophe; a number in a text stays as it is.
+    A text that a spreadsheet would take for a formula, such as a policy's name "=x" or
+    a name in a log, stands behind an apostrophe; a number in a text stays as it is.
     """
     out = io.StringIO()
     columns = list(dict.fromkeys(key for row in rows for key in row))
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writerow({column: _cell(column) for column in columns})
     writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
-    return out.getvalue().encode(errors="backslashreplace").decode()  # halves of characters
+    # halves of characters
+    return out.getvalue().encode(errors="backslashreplace").decode()
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(FORMULA) and tried(float, value) is None:
+    if (
+        isinstance(value, str)
+        and value.startswith(FORMULA)
+        and tried(float, value) is None
+    ):
         return f"'{value}"
     return value
 
@@ -90,7 +102,9 @@ def to_pandas(rows: Rows) -> pandas.DataFrame:
     try:
         import pandas
     except ImportError:
-        raise ImportError('pandas is missing: pip install ".[pandas]" in a clone') from None
+        raise ImportError(
+            'pandas is missing: pip install ".[pandas]" in a clone'
+        ) from None
     return pandas.DataFrame(list(rows))
 
 
@@ -100,14 +114,18 @@ def json_text(value: Any) -> str:
 
 
 def or_none(value: Any) -> Any:
-    """The value with None in place of every number that is NaN or infinite, however deep in
-    lists and mappings.
+    """The value with None in place of every number that is NaN or infinite, however
+    deep in lists and mappings.
     """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {name: or_none(entry) for name, entry in value.items()}
-    return [or_none(entry) for entry in value] if isinstance(value, (list, tuple)) else value
+    return (
+        [or_none(entry) for entry in value]
+        if isinstance(value, (list, tuple))
+        else value
+    )
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -117,7 +135,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     rows = [list(map(visible, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows)]
     return [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        "  ".join(
+            [row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]
+        ).rstrip()
         for row in rows
     ]
 
@@ -139,8 +159,8 @@ def with_halves(means: Mapping[str, Any]) -> dict[str, float]:
 class Table(NamedTuple):
     """A table to be read.
 
-    title: what stands above it. rows: the first holds the names of the columns. note: what stands
-    below it, if anything.
+    title: what stands above it. rows: the first holds the names of the columns. note:
+    what stands below it, if anything.
     """
 
     title: str
@@ -157,7 +177,8 @@ class Table(NamedTuple):
         head, *body = [[html_text(cell.strip()) for cell in row] for row in self.rows]
         lines = ["".join(f"<td>{cell}</td>" for cell in row) for row in body]
         return (
-            f'<table><caption style="text-align: left">{html_text(self.title)}</caption>'
+            '<table><caption style="text-align:'
+            f' left">{html_text(self.title)}</caption>'
             f"<thead><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr></thead>"
             f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
             + (f"<p>{html_text(self.note)}</p>" if self.note else "")
@@ -172,8 +193,8 @@ def figure_text(value: Any) -> str:
 
 
 def digits(size: float) -> str:
-    """The format of a number: two decimals, or as many as show two digits of one of this size that
-    they would tell as 0.
+    """The format of a number: two decimals, or as many as show two digits of one of
+    this size that they would tell as 0.
     """
     small = abs(size)
     if not 0 < small < 0.005:
@@ -182,16 +203,21 @@ def digits(size: float) -> str:
 
 
 def progress(things: Iterable[Any] | None = None, **how: Any) -> Any:
-    """A bar of progress for what takes longer than a second, on a terminal or in a notebook.
+    """A bar of progress for what takes longer than a second, on a terminal or in a
+    notebook.
 
-    things: counted as they are taken; else the bar is updated by hand. how: parameters of tqdm:
-    total, unit, and so on.
+    things: counted as they are taken; else the bar is updated by hand. how: parameters
+    of tqdm: total, unit, and so on.
     """
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "IProgress not found")  # a notebook without ipywidgets
+        # a notebook without ipywidgets
+        warnings.filterwarnings("ignore", "IProgress not found")
         from tqdm.auto import tqdm  # here, since it takes asyncio
 
         class Bar(tqdm):  # type: ignore[type-arg]
             monitor_interval = 0  # no thread: a browser's Python cannot start one
 
-        return Bar(things, **{"delay": 1, "disable": None, "leave": False, "miniters": 1, **how})
+        return Bar(
+            things,
+            **{"delay": 1, "disable": None, "leave": False, "miniters": 1, **how},
+        )

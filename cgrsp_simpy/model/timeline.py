@@ -24,9 +24,16 @@ CLAIM = np.dtype(
 )
 """Columns of a claim: a job, its place and phase, from when to when in seconds."""
 VISIT = np.dtype(
-    [("job", "i8"), ("ready_s", "f8"), ("granted_s", "f8"), ("end_s", "f8"), ("due_s", "f8")]
+    [
+        ("job", "i8"),
+        ("ready_s", "f8"),
+        ("granted_s", "f8"),
+        ("end_s", "f8"),
+        ("due_s", "f8"),
+    ]
 )
-"""Columns of a visit: when a job was ready, was given places, ended and was due, seconds."""
+"""Columns of a visit: when a job was ready, was given places, ended and was due,
+seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +49,12 @@ class Timeline:
     sizes : tuple of float
         How much each has to hold.
     claims : array
-        One row a job, place and phase, of dtype CLAIM: `amount` of the place from from_s to to_s;
-        phase: one of PHASES, or of the model's own. Phases of no length are left out.
+        One row a job, place and phase, of dtype CLAIM: `amount` of the place from
+        from_s to to_s; phase: one of PHASES, or of the model's own. Phases of no length
+        are left out.
     visits : array
-        One row a job, of dtype VISIT: when it began to wait, was granted places (NaN: never), and
-        ended, or gave up waiting, and its deadline (NaN: none).
+        One row a job, of dtype VISIT: when it began to wait, was granted places (NaN:
+        never), and ended, or gave up waiting, and its deadline (NaN: none).
     labels : dict
         By job, what is written on it.
     kinds : dict
@@ -68,16 +76,20 @@ class Timeline:
     def end_s(self) -> float:
         """When all have ended, seconds."""
         return float(
-            max(self.claims["to_s"].max(initial=0.0), self.visits["end_s"].max(initial=0.0))
+            max(
+                self.claims["to_s"].max(initial=0.0),
+                self.visits["end_s"].max(initial=0.0),
+            )
         )
 
 
 class Choice(NamedTuple):
-    """A decision of a policy: what it said of the jobs that waited, and of where they could go.
+    """A decision of a policy: what it said of the jobs that waited, and of where they
+    could go.
 
-    time_s: of the decision. ranked: the first jobs of all, and what it said of each. offers: by
-    job that was given a choice of places, what it said of them, the chosen one first. kept: number
-    of idle places that it withheld.
+    time_s: of the decision. ranked: the first jobs of all, and what it said of each.
+    offers: by job that was given a choice of places, what it said of them, the chosen
+    one first. kept: number of idle places that it withheld.
     """
 
     time_s: float
@@ -87,7 +99,9 @@ class Choice(NamedTuple):
 
 
 class Reasons(NamedTuple):
-    """How a policy says that it decides: its order and its placement in words; its choices."""
+    """How a policy says that it decides: its order and its placement in words; its
+    choices.
+    """
 
     order: str
     place: str
@@ -97,8 +111,9 @@ class Reasons(NamedTuple):
 class Bands(NamedTuple):
     """What was scarce when, whatever a policy did.
 
-    levels: by name, triples of a time in seconds, the level from then on, 0 (plenty) to 1, and
-    that in words. scarce: from when to when less is to be had than on average, seconds.
+    levels: by name, triples of a time in seconds, the level from then on, 0 (plenty) to
+    1, and that in words. scarce: from when to when less is to be had than on average,
+    seconds.
     """
 
     levels: Mapping[str, Sequence[tuple[float, float, str]]]

@@ -40,17 +40,24 @@ FILM = {1: (8.0, 4.5), 2: (12.8, 5.4)}  # size of a frame, inches, by number of 
 
 
 class RunAnimation:
-    """Runs in motion, to be saved as an .html file that plays them, or as a film of frames, .gif or
-    .mp4.
+    """Runs in motion, to be saved as an .html file that plays them, or as a film of
+    frames, .gif or .mp4.
 
-    runs: one, or two side by side. frames: number of frames of a film. fps: frames per second of a
-    film. captions: of the .html file.
+    runs: one, or two side by side. frames: number of frames of a film. fps: frames per
+    second of a film. captions: of the .html file.
     """
 
     def __init__(
-        self, runs: Sequence[Drawn], frames: int, fps: float, captions: Mapping[float, str]
+        self,
+        runs: Sequence[Drawn],
+        frames: int,
+        fps: float,
+        captions: Mapping[float, str],
     ) -> None:
-        self._runs, self._frames, self._fps, self._captions = runs, frames, fps, captions
+        self._runs = runs
+        self._frames = frames
+        self._fps = fps
+        self._captions = captions
 
     def film(self) -> FuncAnimation:
         """The frames, as matplotlib takes them.
@@ -60,10 +67,14 @@ class RunAnimation:
         timelines = [timeline_of(run) for run in self._runs]
         figure = Figure(figsize=FILM[len(timelines)], layout="constrained")
         _Unseen(figure)
-        rows = figure.subplots(2, len(timelines), height_ratios=(2, 1), squeeze=False, sharey="row")
+        rows = figure.subplots(
+            2, len(timelines), height_ratios=(2, 1), squeeze=False, sharey="row"
+        )
         end_s = max(timeline.end_s for timeline in timelines)
         columns = zip(timelines, rows[0], rows[1])
-        scenes = [_Scene(timeline, top, bottom, end_s) for timeline, top, bottom in columns]
+        scenes = [
+            _Scene(timeline, top, bottom, end_s) for timeline, top, bottom in columns
+        ]
         make_literal(figure)
         figure.draw_without_rendering()
         # all has its place; to find it anew for each frame takes long
@@ -73,31 +84,43 @@ class RunAnimation:
         def show(time_s: float) -> list[Any]:
             return [drawn for scene in scenes for drawn in scene.show(time_s)]
 
-        return FuncAnimation(figure, show, frames=times_s, interval=1000 / self._fps, repeat=False)
+        return FuncAnimation(
+            figure, show, frames=times_s, interval=1000 / self._fps, repeat=False
+        )
 
     def save(self, filename: str | Path) -> None:
-        """Write the animation; a file appears whole or not at all. With a writer of matplotlib's
-        own: `film().save(...)`.
+        """Write the animation; a file appears whole or not at all. With a writer of
+        matplotlib's own: `film().save(...)`.
 
-        filename: its ending, .html, .gif or .mp4, tells the kind of file; .mp4 needs ffmpeg.
-        Raises InputError if the file cannot be written, or its name has another ending.
+        filename: its ending, .html, .gif or .mp4, tells the kind of file; .mp4 needs
+        ffmpeg. Raises InputError if the file cannot be written, or its name has another
+        ending.
         """
         path, suffix = Path(filename), check_film("file", filename)
         if suffix == ".html":
-            write_whole(path, player_page(self._runs, path.stem, self._captions).encode())
+            write_whole(
+                path, player_page(self._runs, path.stem, self._captions).encode()
+            )
             return
         made = PillowWriter if suffix == ".gif" else FFMpegWriter
         with TemporaryDirectory() as folder:
             drawn = Path(folder) / path.name
             # fps: not only whole numbers
-            self.film().save(str(drawn), writer=made(fps=self._fps))  # type: ignore[arg-type]
+            self.film().save(
+                str(drawn),
+                writer=made(fps=self._fps),  # type: ignore[arg-type]
+            )
             write_whole(path, drawn.read_bytes())
 
 
 def check_film(what: str, filename: str | Path) -> str:
-    """The ending of a file; raises InputError for one that is no film, or cannot be made here."""
+    """The ending of a file; raises InputError for one that is no film, or cannot be
+    made here.
+    """
     suffix = Path(filename).suffix.lower()
-    require(suffix in FILMS, what, str(filename), f"a name that ends in {', '.join(FILMS)}")
+    require(
+        suffix in FILMS, what, str(filename), f"a name that ends in {', '.join(FILMS)}"
+    )
     if suffix == ".mp4" and not FFMpegWriter.isAvailable():
         told = "an .mp4 needs ffmpeg, which is not installed; .html and .gif do not"
         raise InputError(f"{filename}: {told}")
@@ -110,22 +133,22 @@ def animate(
     fps: float = 12.0,
     captions: Mapping[float, str] = {},
 ) -> RunAnimation:
-    """A run in motion: `animate(run).save("day.html")`, or "day.gif", or "day.mp4"; or two of the
-    same jobs, side by side: `animate([run, other])`.
+    """A run in motion: `animate(run).save("day.html")`, or "day.gif", or "day.mp4"; or
+    two of the same jobs, side by side: `animate([run, other])`.
 
-    The .html file plays the runs by itself, event by event if asked: the queue with its deadlines,
-    the places with what they hold, each job a mark that can be followed; of rented slots the stock
-    and its scarce hours, and what the rules of the policy said at the last decision. Its times are
-    rounded to at least a millionth of the run.
+    The .html file plays the runs by itself, event by event if asked: the queue with its
+    deadlines, the places with what they hold, each job a mark that can be followed; of
+    rented slots the stock and its scarce hours, and what the rules of the policy said
+    at the last decision. Its times are rounded to at least a millionth of the run.
 
-    In a film a place is a box, filled as far as jobs hold it. Up to 100 boxes say which job that
-    is, or how many; up to 20 are named, and say it by the name of the job, if it has one, shortened
-    to the box.
+    In a film a place is a box, filled as far as jobs hold it. Up to 100 boxes say which
+    job that is, or how many; up to 20 are named, and say it by the name of the job, if
+    it has one, shortened to the box.
 
-    runs: of any model, with records. frames: number of frames of a film, >= 2. fps: frames per
-    second of a film, > 0. captions: by seconds, what is to be read from then on in the .html file.
-    Result: to be saved. Raises InputError for a run without jobs, more than two, two of other jobs,
-    or a number that is not allowed.
+    runs: of any model, with records. frames: number of frames of a film, >= 2. fps:
+    frames per second of a film, > 0. captions: by seconds, what is to be read from then
+    on in the .html file. Result: to be saved. Raises InputError for a run without jobs,
+    more than two, two of other jobs, or a number that is not allowed.
     """
     check_whole("frames", frames, least=2)
     check_number("fps", fps, above=0)
@@ -137,15 +160,21 @@ def animate(
     jobs = []
     for run in shown:
         visits = timeline_of(run).visits
-        require(len(visits) > 0, "jobs with records in the run", len(visits), "at least one")
+        require(
+            len(visits) > 0, "jobs with records in the run", len(visits), "at least one"
+        )
         due_s = np.nan_to_num(visits["due_s"], nan=-1.0).tolist()
-        jobs.append((getattr(run, "seed", 0), sorted(zip(visits["job"].tolist(), due_s))))
+        jobs.append(
+            (getattr(run, "seed", 0), sorted(zip(visits["job"].tolist(), due_s)))
+        )
     require(jobs[0] == jobs[-1], "runs", shown, "of the same jobs and seed")
     return RunAnimation(shown, frames, fps, captions)
 
 
 class _Unseen(FigureCanvasAgg):
-    """A canvas that nobody looks at: a frame is drawn when it is saved, and not before as well."""
+    """A canvas that nobody looks at: a frame is drawn when it is saved, and not before
+    as well.
+    """
 
     def draw_idle(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing."""
@@ -154,13 +183,13 @@ class _Unseen(FigureCanvasAgg):
 class _Scene:
     """What is on the figure, and how it looks at a time."""
 
-    def __init__(self, timeline: Timeline, top: Axes, bottom: Axes, end_s: float) -> None:
+    def __init__(
+        self, timeline: Timeline, top: Axes, bottom: Axes, end_s: float
+    ) -> None:
         self._policy, self._unit = timeline.policy, time_unit(end_s)
         times_s, waiting = metrics.queue_length(timeline)
-        self._times_s, self._waiting = (
-            np.concatenate([[0.0], times_s]),
-            np.concatenate([[0], waiting]),
-        )
+        self._times_s = np.concatenate([[0.0], times_s])
+        self._waiting = np.concatenate([[0], waiting])
         colour = colour_of(timeline.policy) or "black"
         (self._line,) = top.plot([], [], drawstyle="steps-post", color=colour)
         (self._now,) = top.plot([], [], "o", color=colour)
@@ -180,11 +209,14 @@ class _Scene:
         past = int(np.searchsorted(self._times_s, time_s, side="right"))
         now = int(self._waiting[past - 1])
         self._line.set_data(
-            [*(self._times_s[:past] / unit), time_s / unit], [*self._waiting[:past], now]
+            [*(self._times_s[:past] / unit), time_s / unit],
+            [*self._waiting[:past], now],
         )
         self._now.set_data([time_s / unit], [now])
         told = f"{time_s / unit:.1f} {unit_name}, {now} waiting"
-        self._title.set_text(visible(f"{self._policy}: {told}" if self._policy else told))
+        self._title.set_text(
+            visible(f"{self._policy}: {told}" if self._policy else told)
+        )
         self._boxes.show(time_s)
         return [self._line, self._now, self._title]
 
@@ -193,12 +225,21 @@ class _Boxes:
     """The places, each a box."""
 
     def __init__(self, timeline: Timeline, ax: Axes) -> None:
-        self._bars, self._labels, number = bars(timeline), timeline.labels, len(timeline.places)
-        columns = min(A_ROW, number) if number <= WRITTEN else math.ceil(math.sqrt(FLAT * number))
+        self._bars = bars(timeline)
+        self._labels = timeline.labels
+        number = len(timeline.places)
+        columns = (
+            min(A_ROW, number)
+            if number <= WRITTEN
+            else math.ceil(math.sqrt(FLAT * number))
+        )
         self._letters = LETTERS // columns
         row, column = np.divmod(np.arange(number), columns)
         self._corners = np.stack([column + 0.05, -row - 0.95], axis=1)
-        self._colours = {PHASES[1]: EXECUTING, **phase_greys(self._bars["phase"].tolist())}
+        self._colours = {
+            PHASES[1]: EXECUTING,
+            **phase_greys(self._bars["phase"].tolist()),
+        }
         self._filled = PolyCollection([], linewidth=0)
         ax.add_collection(self._filled)
         rims = self._outlines(np.arange(number), np.zeros(number), np.ones(number))
@@ -213,7 +254,8 @@ class _Boxes:
         self._few, self._texts = number <= LABELLED, list[tuple[Text, Text]]()
         if number <= WRITTEN:
             self._texts = [
-                self._text(ax, place, name) for place, name in enumerate(timeline.places)
+                self._text(ax, place, name)
+                for place, name in enumerate(timeline.places)
             ]
         handles = [
             Patch(facecolor=colour, edgecolor="0.4", label=name)
@@ -230,41 +272,53 @@ class _Boxes:
         ax.set_axis_off()
 
     def _text(self, ax: Axes, place: int, name: str) -> tuple[Text, Text]:
-        """A text for what holds a place, and, where boxes are few, its name, without its number,
-        by which it stands.
+        """A text for what holds a place, and, where boxes are few, its name, without
+        its number, by which it stands.
         """
         left, bottom = self._corners[place]
         own: dict[str, Any] = {"x": left + SIDE / 2, "ha": "center", "va": "center"}
-        held = ax.text(y=bottom + 0.53, s="", fontsize="medium" if self._few else "xx-small", **own)
+        held = ax.text(
+            y=bottom + 0.53, s="", fontsize="medium" if self._few else "xx-small", **own
+        )
         told = name.removeprefix(str(place)).strip() or name
         return held, ax.text(
             y=bottom + 0.13, s=told if self._few else "", fontsize="x-small", **own
         )
 
-    def _outlines(self, place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    def _outlines(
+        self, place: np.ndarray, low: np.ndarray, high: np.ndarray
+    ) -> np.ndarray:
         """The corners of parts of boxes, from low to high."""
         left, bottom = self._corners[place].T
         right, top, bottom = left + SIDE, bottom + SIDE * high, bottom + SIDE * low
-        return np.stack([left, bottom, left, top, right, top, right, bottom], axis=1).reshape(
-            -1, 4, 2
-        )
+        return np.stack(
+            [left, bottom, left, top, right, top, right, bottom], axis=1
+        ).reshape(-1, 4, 2)
 
     def show(self, time_s: float) -> None:
         """Let all be as it is at a time, in seconds."""
-        here = self._bars[(self._bars["from_s"] <= time_s) & (time_s < self._bars["to_s"])]
+        here = self._bars[
+            (self._bars["from_s"] <= time_s) & (time_s < self._bars["to_s"])
+        ]
         colours = [self._colours[phase] for phase in here["phase"].tolist()]
-        self._filled.set_verts(list(self._outlines(here["place"], here["low"], here["high"])))
+        self._filled.set_verts(
+            list(self._outlines(here["place"], here["low"], here["high"]))
+        )
         self._filled.set_facecolor(colours)
         # of each place those who hold it, with their colours
         jobs: list[dict[int, str]] = [{} for _ in self._texts]
-        for place, job, colour in zip(here["place"].tolist(), here["job"].tolist(), colours):
+        for place, job, colour in zip(
+            here["place"].tolist(), here["job"].tolist(), colours
+        ):
             if jobs:
                 jobs[place][job] = colour
         for texts, held in zip(self._texts, jobs):
             texts[0].set_text(visible(self._told(held)))
             for text in texts:
                 text.set_color(
-                    ink_on(next(iter(held.values()), IDLE)) if len(held) < 2 else "black"
+                    ink_on(next(iter(held.values()), IDLE))
+                    if len(held) < 2
+                    else "black"
                 )
 
     def _told(self, held: Iterable[int]) -> str:
@@ -276,11 +330,14 @@ class _Boxes:
             return "".join(map(str, jobs))
         names = [self._labels.get(job, str(job)) for job in jobs]
         return "".join(
-            f"job {name}" if name.isdecimal() else _shortened(name, self._letters) for name in names
+            f"job {name}" if name.isdecimal() else _shortened(name, self._letters)
+            for name in names
         )
 
 
 def _shortened(text: str, letters: int) -> str:
     """A text of so many letters at most: of a longer one, both ends."""
     half = letters // 2
-    return text if len(text) <= letters else f"{text[: letters - half - 1]}…{text[-half:]}"
+    return (
+        text if len(text) <= letters else f"{text[: letters - half - 1]}…{text[-half:]}"
+    )

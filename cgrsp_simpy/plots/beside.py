@@ -22,19 +22,18 @@ DIRECTIONS = np.concatenate([CORNERS, SIDES, CORNERS * (1, 0.5), CORNERS * (0.5,
 DISTANCES = (0.35, 0.7, 1.2, 2.0, 3.0, 4.5, 6.5)
 JOINED = 1.0  # from this distance on a thin line joins the two
 STEP = 0.3  # heights of a label between the points that stand for a line
-# What a place costs: a height of distance to the anchor; each point of its own mark on which the
-# label lies, of another mark, or near to it; to lie on a label, or outside of the Axes; each height
-# by which another mark is nearer to the anchor than CLEAR; the rank of the anchor.
-DISTANT, ON_OWN, ON_OTHER, BY_OTHER, ON_LABEL, OUTSIDE, CROWDED, RANK = (
-    1.5,
-    8.0,
-    10.0,
-    0.3,
-    300.0,
-    500.0,
-    15.0,
-    0.1,
-)
+# What a place costs: a height of distance to the anchor; each point of its own mark on
+# which the label lies, of another mark, or near to it; to lie on a label, or outside of
+# the Axes; each height by which another mark is nearer to the anchor than CLEAR; the
+# rank of the anchor.
+DISTANT = 1.5
+ON_OWN = 8.0
+ON_OTHER = 10.0
+BY_OTHER = 0.3
+ON_LABEL = 300.0
+OUTSIDE = 500.0
+CROWDED = 15.0
+RANK = 0.1
 CLEAR = 1.2
 RADIUS = 0.8  # of a hollow mark, in sizes of a mark
 ANGLES = np.linspace(0, 2 * np.pi, 16)
@@ -47,8 +46,8 @@ LEADER_AT = np.linspace(0.1, 0.6, 6)
 class Mark(NamedTuple):
     """What is to be labelled, in data coordinates, arrays of shape (n, 2).
 
-    anchors: where its label may stand, the best place first. covers: the line that it draws,
-    broken at NaN. rings: centres of marks that are as large as hollow ones.
+    anchors: where its label may stand, the best place first. covers: the line that it
+    draws, broken at NaN. rings: centres of marks that are as large as hollow ones.
     """
 
     anchors: np.ndarray
@@ -58,20 +57,30 @@ class Mark(NamedTuple):
 
 @literal
 def label_marks(
-    ax: Axes, marks: Mapping[str, Mark], colours: Sequence[str], obstacles: np.ndarray | None = None
+    ax: Axes,
+    marks: Mapping[str, Mark],
+    colours: Sequence[str],
+    obstacles: np.ndarray | None = None,
 ) -> list[Annotation]:
-    """A name beside each mark, off the marks and other names; where it stands apart, a thin line
-    joins it to its mark.
+    """A name beside each mark, off the marks and other names; where it stands apart, a
+    thin line joins it to its mark.
 
-    ax: to draw on. marks: name -> the mark that it is put beside. colours: in the order of the
-    marks. obstacles: a path more to keep off, as in Mark.covers. Result: in the order of the marks.
+    ax: to draw on. marks: name -> the mark that it is put beside. colours: in the order
+    of the marks. obstacles: a path more to keep off, as in Mark.covers. Result: in the
+    order of the marks.
     """
-    place: dict[str, Any] = {"xytext": (0, 0), "textcoords": "offset pixels", "ha": "center"}
+    place: dict[str, Any] = {
+        "xytext": (0, 0),
+        "textcoords": "offset pixels",
+        "ha": "center",
+    }
     labels = [
         label(ax, name, tuple(mark.anchors[0]), colour, {"shrinkB": 2}, **place)
         for (name, mark), colour in zip(marks.items(), colours)
     ]
-    paths = [mark.covers for mark in marks.values()] + ([] if obstacles is None else [obstacles])
+    paths = [mark.covers for mark in marks.values()] + (
+        [] if obstacles is None else [obstacles]
+    )
 
     def arrange(renderer: RendererBase) -> None:
         step = STEP * extent(labels[0], renderer)[1]
@@ -83,21 +92,28 @@ def label_marks(
         taken = np.empty((0, 4))
         for number, (text, mark) in enumerate(zip(labels, marks.values())):
             others = np.concatenate(
-                [points for at, points in enumerate(covered) if at != number] or [np.empty((0, 2))]
+                [points for at, points in enumerate(covered) if at != number]
+                or [np.empty((0, 2))]
             )
             anchors = ax.transData.transform(mark.anchors)
             places = _Places(anchors, *extent(text, renderer))
             cost = places.cost + CROWDED * places.crowding(anchors, others)
             cost += ON_OWN * places.inside(covered[number], 0.2)
-            cost += ON_OTHER * places.inside(others, 0.3) + BY_OTHER * places.inside(others, 1.0)
-            cost += ON_LABEL * (places.overlapping(taken) + places.struck(anchors, taken))
+            cost += ON_OTHER * places.inside(others, 0.3) + BY_OTHER * places.inside(
+                others, 1.0
+            )
+            cost += ON_LABEL * (
+                places.overlapping(taken) + places.struck(anchors, taken)
+            )
             cost += OUTSIDE * places.sticking_out(ax.get_window_extent(renderer))
             best = int(np.argmin(cost))
             text.xy = tuple(mark.anchors[places.anchor[best]])
             text.set_position(tuple(places.offset[best]))
             assert text.arrow_patch is not None
             text.arrow_patch.set_visible(bool(places.distance[best] >= JOINED))
-            covered[number] = np.concatenate([covered[number], places.leaders(anchors)[best]])
+            covered[number] = np.concatenate(
+                [covered[number], places.leaders(anchors)[best]]
+            )
             taken = np.vstack([taken, places.boxes[best] + places.height * RIM])
 
     if labels:
@@ -106,11 +122,12 @@ def label_marks(
 
 
 class _Places:
-    """Where a label of some pixels could stand around anchors, and what speaks against it; arrays
-    with an entry a place.
+    """Where a label of some pixels could stand around anchors, and what speaks against
+    it; arrays with an entry a place.
 
-    anchor: number of the anchor. distance: to it, in heights. offset: from it to the centre, in
-    pixels. boxes: left, low, right, high edge. cost: of distance and rank of the anchor.
+    anchor: number of the anchor. distance: to it, in heights. offset: from it to the
+    centre, in pixels. boxes: left, low, right, high edge. cost: of distance and rank of
+    the anchor.
     """
 
     def __init__(self, anchors: np.ndarray, width: float, height: float) -> None:
@@ -137,19 +154,26 @@ class _Places:
         low_x, low_y, high_x, high_y = (edge[:, None] for edge in self.boxes.T)
         pad *= self.height
         return np.asarray(
-            ((x > low_x - pad) & (x < high_x + pad) & (y > low_y - pad) & (y < high_y + pad)).sum(
-                axis=1
-            )
+            (
+                (x > low_x - pad)
+                & (x < high_x + pad)
+                & (y > low_y - pad)
+                & (y < high_y + pad)
+            ).sum(axis=1)
         )
 
     def overlapping(self, taken: np.ndarray) -> np.ndarray:
         """How many of the boxes taken each box overlaps."""
         low, high = self.boxes[:, None, :2], self.boxes[:, None, 2:]
-        return np.asarray(((low < taken[:, 2:]) & (taken[:, :2] < high)).all(axis=2).sum(axis=1))
+        return np.asarray(
+            ((low < taken[:, 2:]) & (taken[:, :2] < high)).all(axis=2).sum(axis=1)
+        )
 
     def leaders(self, anchors: np.ndarray) -> np.ndarray:
         """Points along the lines that join the labels to their anchors."""
-        return np.asarray(anchors[self.anchor][:, None] + self.offset[:, None] * LEADER_AT[:, None])
+        return np.asarray(
+            anchors[self.anchor][:, None] + self.offset[:, None] * LEADER_AT[:, None]
+        )
 
     def struck(self, anchors: np.ndarray, taken: np.ndarray) -> np.ndarray:
         """How many of the boxes taken are struck through by each of these lines."""
@@ -161,7 +185,9 @@ class _Places:
         """Whether each box sticks out of the frame, less a rim."""
         rim = 0.2 * self.height
         low, high = (frame.x0 + rim, frame.y0 + rim), (frame.x1 - rim, frame.y1 - rim)
-        return np.asarray(((self.boxes[:, :2] < low) | (self.boxes[:, 2:] > high)).any(axis=1))
+        return np.asarray(
+            ((self.boxes[:, :2] < low) | (self.boxes[:, 2:] > high)).any(axis=1)
+        )
 
 
 def _dense(path: np.ndarray, step: float) -> np.ndarray:
@@ -171,8 +197,13 @@ def _dense(path: np.ndarray, step: float) -> np.ndarray:
     start, move = start[whole], move[whole]
     counts = np.maximum(1, np.ceil(np.hypot(*move.T) / step)).astype(int)
     which = np.repeat(np.arange(len(counts)), counts)
-    share = (np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[which]
+    share = (
+        np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+    ) / counts[which]
     points = np.concatenate(
-        [start[which] + share[:, None] * move[which], path[np.isfinite(path).all(axis=1)]]
+        [
+            start[which] + share[:, None] * move[which],
+            path[np.isfinite(path).all(axis=1)],
+        ]
     )
     return np.asarray(np.unique(np.round(points / step), axis=0) * step)

@@ -1,5 +1,5 @@
-"""Figures, one or whole sets of them: drawn from rows, or from a CSV file of these, and as files:
-the CSV, a PNG of 200 dpi, an SVG and a PDF, and an index.
+"""Figures, one or whole sets of them: drawn from rows, or from a CSV file of these, and
+as files: the CSV, a PNG of 200 dpi, an SVG and a PDF, and an index.
 """
 
 from __future__ import annotations
@@ -38,10 +38,12 @@ Rows = Callable[[Any], list[Row]]  # of the runs of a gallery
 Draw = Callable[[Canvas, list[Row]], Handles | None]
 DPI = 200
 ENDINGS = ("png", "svg", "pdf")
-UNSAID = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}  # what changes with time
+# what changes with time
+UNSAID = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
 LEAST_PT = 7.0  # of any text
 OTHER = "other"  # column of rows of other runs than the usual ones: which
-TEXTS = tuple("row column part table name policy scheduler type other".split())  # in every figure
+# in every figure
+TEXTS = tuple("row column part table name policy scheduler type other".split())
 
 
 def _nothing(*_: Any) -> Any:
@@ -50,16 +52,17 @@ def _nothing(*_: Any) -> Any:
 
 @dataclass
 class Figure:
-    """The one declaration of a figure. It decorates the function that gives its rows from the
-    gallery's runs; `draws`, `says` and `tables` of it decorate the others.
+    """The one declaration of a figure. It decorates the function that gives its rows
+    from the gallery's runs; `draws`, `says` and `tables` of it decorate the others.
 
-    stem: the name of its files, without ending. size: inches, in print. note: above the legend; of
-    the runs where it depends on them. draw: draws the rows, and gives the legend's handles; None
-    where it needs no legend. seen: a sentence on the rows, for the index. table: the rows in
-    Markdown, where they should be read as well. head: what stands before the title in the index.
-    options: what its command has after its id, of the runs as the note. texts: columns of its CSV
-    that hold no numbers. needs: parts of the runs, where these are made for some figures alone.
-    legend: as of `legend_outside`. usual: the gallery's runs of the usual size.
+    stem: the name of its files, without ending. size: inches, in print. note: above the
+    legend; of the runs where it depends on them. draw: draws the rows, and gives the
+    legend's handles; None where it needs no legend. seen: a sentence on the rows, for
+    the index. table: the rows in Markdown, where they should be read as well. head:
+    what stands before the title in the index. options: what its command has after its
+    id, of the runs as the note. texts: columns of its CSV that hold no numbers. needs:
+    parts of the runs, where these are made for some figures alone. legend: as of
+    `legend_outside`. usual: the gallery's runs of the usual size.
     """
 
     stem: str
@@ -111,7 +114,9 @@ class Figure:
     def redraw(
         self, path: str | Path, style: Style = "print", *, width: float | None = None
     ) -> Canvas:
-        """The figure drawn from its CSV; nothing is run. style, width: as of `Gallery.figure`."""
+        """The figure drawn from its CSV; nothing is run. style, width: as of
+        `Gallery.figure`.
+        """
         with _faults_of(Path(path)):
             return self.drawn(self.read(_text_of(Path(path))), style, width=width)
 
@@ -123,8 +128,8 @@ class Figure:
         *,
         width: float | None = None,
     ) -> Canvas:
-        """The figure of rows that were read. runs: of the sizes that the note tells, unless they
-        are the usual ones.
+        """The figure of rows that were read. runs: of the sizes that the note tells,
+        unless they are the usual ones.
         """
         check_look(style, width)
         with styled(style):
@@ -143,9 +148,9 @@ class Figure:
         width: float | None = None,
         pgf: bool = False,
     ) -> list[Path]:
-        """Write the rows as CSV, and drawn from it as PNG, SVG and PDF, the same bytes each time;
-        the paths. rows: None for those of its CSV in the folder. pgf: as PGF, too. Raises
-        InputError where a file cannot be read or written.
+        """Write the rows as CSV, and drawn from it as PNG, SVG and PDF, the same bytes
+        each time; the paths. rows: None for those of its CSV in the folder. pgf: as
+        PGF, too. Raises InputError where a file cannot be read or written.
         """
         endings = (*ENDINGS, *["pgf"] * pgf)
         folder = output_path("folder", folder)
@@ -161,7 +166,9 @@ class Figure:
             write_whole(path, content)
         return paths
 
-    def _drawn(self, rows: list[Row], style: Style, runs: Any, width: float | None) -> Canvas:
+    def _drawn(
+        self, rows: list[Row], style: Style, runs: Any, width: float | None
+    ) -> Canvas:
         """The figure; one too wide for a single column as wide as two."""
         canvas = Canvas(figsize=_size(self.size, style, width), layout="constrained")
         FigureCanvasAgg(canvas)
@@ -171,7 +178,9 @@ class Figure:
         if note:
             legend_outside(canvas, handles or [], note, **self.legend)
         elif handles:
-            legend_outside(canvas, handles, columns=len(handles), loc="outside upper right")
+            legend_outside(
+                canvas, handles, columns=len(handles), loc="outside upper right"
+            )
         make_literal(canvas)
         if style == "single" and width is None and _needs_both(canvas):
             return self._drawn(rows, "double", runs, None)
@@ -198,16 +207,22 @@ def _value(cell: str) -> Any:
 class Figures(dict[str, Figure]):
     """The figures of a gallery by id, in the order in which they are declared.
 
-    prefix: of the names of their files. usual: makes the gallery's runs of the usual size. legend:
-    of all figures, as of `legend_outside`.
+    prefix: of the names of their files. usual: makes the gallery's runs of the usual
+    size. legend: of all figures, as of `legend_outside`.
     """
 
-    def __init__(self, prefix: str, usual: Callable[[], Any] = _nothing, **legend: Any) -> None:
+    def __init__(
+        self, prefix: str, usual: Callable[[], Any] = _nothing, **legend: Any
+    ) -> None:
         super().__init__()
         self.prefix, self.usual, self.legend = prefix, usual, legend
 
-    def add(self, id: str, title: str, size: tuple[float, float], **more: Any) -> Figure:
-        """Declare a figure. more: as of `Figure`; the stem is of the prefix and id unless given."""
+    def add(
+        self, id: str, title: str, size: tuple[float, float], **more: Any
+    ) -> Figure:
+        """Declare a figure. more: as of `Figure`; the stem is of the prefix and id
+        unless given.
+        """
         own = {"stem": self.prefix + id.replace(".", "_"), "usual": self.usual, **more}
         own["legend"] = {**self.legend, **own.get("legend", {})}
         self[id] = Figure(title=title, size=size, **own)
@@ -218,9 +233,9 @@ class Figures(dict[str, Figure]):
 class Gallery:
     """The figures of a module.
 
-    name: of the module. runs: makes what the rows are made of, from sizes and an executor. intro:
-    the paragraphs at the head of the index. command: what draws one of the figures. moved: what
-    draws figures that were here.
+    name: of the module. runs: makes what the rows are made of, from sizes and an
+    executor. intro: the paragraphs at the head of the index. command: what draws one of
+    the figures. moved: what draws figures that were here.
     """
 
     name: str
@@ -242,11 +257,12 @@ class Gallery:
     ) -> Canvas:
         """One figure, to be shown, changed or saved.
 
-        id: its name. style: "print", "lecture", "single" or "double" (columns of a journal), or
-        settings of matplotlib by name; the caller's own settings stay. width: mm, > 0; that of the
-        style unless given. csv: the file that it is drawn from, with nothing run. executor: as of
-        `cg.compare`. sizes: how many, or how large, as of `runs`. Raises InputError for an unknown
-        figure, style or size, a number that is not allowed, or a file that cannot be read.
+        id: its name. style: "print", "lecture", "single" or "double" (columns of a
+        journal), or settings of matplotlib by name; the caller's own settings stay.
+        width: mm, > 0; that of the style unless given. csv: the file that it is drawn
+        from, with nothing run. executor: as of `cg.compare`. sizes: how many, or how
+        large, as of `runs`. Raises InputError for an unknown figure, style or size, a
+        number that is not allowed, or a file that cannot be read.
         """
         check_look(style, width)
         check_one_of("figure", id, self.figures)
@@ -268,13 +284,14 @@ class Gallery:
         executor: Executor | int | None = None,
         **sizes: Any,
     ) -> list[Path]:
-        """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi, an SVG
-        and a PDF; and, where all are drawn, an index.
+        """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200
+        dpi, an SVG and a PDF; and, where all are drawn, an index.
 
-        folder: made where it is not there. ids: names of the figures; all unless told. style,
-        width, executor, sizes: as of `figure`; figures too wide for a single column are drawn in
-        both. pgf: a PGF too, for LaTeX, which has to be there. Result: the files. Raises InputError
-        as `figure`, and for a file that cannot be written.
+        folder: made where it is not there. ids: names of the figures; all unless told.
+        style, width, executor, sizes: as of `figure`; figures too wide for a single
+        column are drawn in both. pgf: a PGF too, for LaTeX, which has to be there.
+        Result: the files. Raises InputError as `figure`, and for a file that cannot be
+        written.
         """
         check_look(style, width, pgf)
         folder = output_path("folder", folder)
@@ -285,11 +302,15 @@ class Gallery:
             check_one_of("figure", id, self.figures)
         chosen = {id: self.figures[id] for id in ids}
         runs = self.runs(**sizes, executor=executor)
-        rows = {id: _rows(chosen[id], runs) for id in progress(ids, unit=" figures' runs")}
+        rows = {
+            id: _rows(chosen[id], runs) for id in progress(ids, unit=" figures' runs")
+        }
         paths = [
             path
             for id in progress(ids, unit=" figures")
-            for path in chosen[id].write(folder, rows[id], style, runs, width=width, pgf=pgf)
+            for path in chosen[id].write(
+                folder, rows[id], style, runs, width=width, pgf=pgf
+            )
         ]
         if list(ids) == list(self.figures):
             paths.append(folder / "README.md")
@@ -302,8 +323,14 @@ class Gallery:
         lines = self.intro(runs)
         for id, figure in self.figures.items():
             head = f"{figure.head}. " if figure.head else ""
-            lines += [f"## {head}{figure.title}", f"![{figure.title}]({figure.stem}.png)"]
-            command = f"`{self.command.format(name=self.name, id=id)}{_of(figure.options, runs)}`"
+            lines += [
+                f"## {head}{figure.title}",
+                f"![{figure.title}]({figure.stem}.png)",
+            ]
+            command = (
+                f"`{self.command.format(name=self.name, id=id)}"
+                f"{_of(figure.options, runs)}`"
+            )
             said = [figure.seen(rows[id]), f"{command}; [CSV]({figure.stem}.csv)"]
             lines += [figure.table(rows[id]), " ".join(filter(None, said))]
         return "\n\n".join(filter(None, lines)) + "\n"
@@ -316,7 +343,9 @@ def _rows(figure: Figure, runs: Any) -> list[Row]:
 
 
 def check_look(style: Style, width: float | None, pgf: bool = False) -> None:
-    """Raise InputError for a style or width that is not allowed, or PGF where LaTeX is missing."""
+    """Raise InputError for a style or width that is not allowed, or PGF where LaTeX is
+    missing.
+    """
     with styled(style):
         tex = rcParams["pgf.texsystem"]
     if width is not None:
@@ -326,7 +355,11 @@ def check_look(style: Style, width: float | None, pgf: bool = False) -> None:
 
 def where(rows: Sequence[RowOf], **equal: Any) -> list[RowOf]:
     """The rows whose columns have these values."""
-    return [row for row in rows if all(row.get(name) == value for name, value in equal.items())]
+    return [
+        row
+        for row in rows
+        if all(row.get(name) == value for name, value in equal.items())
+    ]
 
 
 def numbers(rows: Sequence[Row], name: str) -> list[float]:
@@ -335,15 +368,17 @@ def numbers(rows: Sequence[Row], name: str) -> list[float]:
 
 
 def markdown(head: str, texts: int, lines: Sequence[Sequence[str]]) -> str:
-    """A table whose first columns are texts, the others numbers. head: names between bars."""
+    """A table whose first columns are texts, the others numbers. head: names between
+    bars.
+    """
     rule = "|" + "---|" * texts + "---:|" * (head.count("|") + 1 - texts)
     rows = [f"| {' | '.join(cells)} |" for cells in lines]
     return "\n".join([f"| {head} |", rule, *rows])
 
 
 def _needs_both(canvas: Canvas) -> bool:
-    """Whether a figure is too wide for one column of a journal: a diagram, more than two panels in
-    a row, or texts that are cut off or lie on one another.
+    """Whether a figure is too wide for one column of a journal: a diagram, more than
+    two panels in a row, or texts that are cut off or lie on one another.
     """
     grids = [spec for ax in canvas.axes if (spec := ax.get_subplotspec())]
     in_a_row = max((spec.get_gridspec().ncols for spec in grids), default=1)
@@ -370,10 +405,13 @@ def _beyond_limits(canvas: Canvas) -> Iterator[Text]:
                     yield from (tick.label1, tick.label2)
 
 
-def _size(size: tuple[float, float], style: Style, width: float | None) -> tuple[float, float]:
+def _size(
+    size: tuple[float, float], style: Style, width: float | None
+) -> tuple[float, float]:
     """Inches in a style, of a figure of some inches in print, or at a width in mm.
 
-    Where the text does not become smaller with the figure, its height is scaled as the text.
+    Where the text does not become smaller with the figure, its height is scaled as the
+    text.
     """
     name = style if isinstance(style, str) else "print"
     text = STYLE[name]["font.size"] / STYLE["print"]["font.size"]
@@ -395,7 +433,9 @@ def _text_of(path: Path) -> str:
 
 @contextmanager
 def _faults_of(path: Path) -> Iterator[None]:
-    """Tell that a figure cannot be drawn from a CSV file as an InputError with its name."""
+    """Tell that a figure cannot be drawn from a CSV file as an InputError with its
+    name.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)  # of numbers that overflow
@@ -404,7 +444,9 @@ def _faults_of(path: Path) -> Iterator[None]:
         raise
     except Exception as error:  # what is drawn may fail in any way
         kind = "" if isinstance(error, Warning) else f"{type(error).__name__}: "
-        raise InputError(f"{path} must be as its command wrote it ({kind}{error})") from error
+        raise InputError(
+            f"{path} must be as its command wrote it ({kind}{error})"
+        ) from error
 
 
 def _check_tex(canvas: Canvas) -> None:
@@ -416,13 +458,19 @@ def _check_tex(canvas: Canvas) -> None:
 
 
 def _saved(canvas: Canvas, ending: str) -> bytes:
-    """The picture as bytes, without a date. Raises InputError for a text that LaTeX cannot set."""
+    """The picture as bytes, without a date. Raises InputError for a text that LaTeX
+    cannot set.
+    """
     place = BytesIO()
-    own: dict[str, Any] = {"metadata": {UNSAID[ending]: None}} if ending in UNSAID else {}
+    own: dict[str, Any] = (
+        {"metadata": {UNSAID[ending]: None}} if ending in UNSAID else {}
+    )
     try:
         canvas.savefig(place, format=ending, dpi=DPI, **own)
     except Exception as error:
-        told = re.search(r"(?:Error measuring .*%{\\%}(.*)}\n)?(?s:.*?)! (.*)", str(error))
+        told = re.search(
+            r"(?:Error measuring .*%{\\%}(.*)}\n)?(?s:.*?)! (.*)", str(error)
+        )
         if ending != "pgf" or told is None:
             raise
         of = f" ({told[1]!r})" if told[1] else ""

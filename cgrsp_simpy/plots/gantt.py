@@ -46,20 +46,21 @@ def gantt(
     until_s: float | None = None,
     **style: Any,
 ) -> Axes:
-    """Places over time: execution in the colours of kinds, other phases grey, a line below each job
-    that missed its deadline.
+    """Places over time: execution in the colours of kinds, other phases grey, a line
+    below each job that missed its deadline.
 
-    A job on several places is drawn on each of them. The row of a place that jobs share is as high
-    as its size, and each job's bar as high as its amount. Of more than 100 places evenly spread
-    ones are drawn, every second, third, ..., so that rows can be told apart; the axis says how many
-    of how many.
+    A job on several places is drawn on each of them. The row of a place that jobs share
+    is as high as its size, and each job's bar as high as its amount. Of more than 100
+    places evenly spread ones are drawn, every second, third, ..., so that rows can be
+    told apart; the axis says how many of how many.
 
-    run: of any model (anything with a timeline, or one), with records. jobs: ids of those to draw;
-    all, unless given; then only places that they held count. colour_by: a column of the run's jobs;
-    of rented GPUs complexity, class (of the deadline) or status (the stock met at dispatch); by the
-    kinds of its timeline, unless given. until_s: end of what is drawn; the end of the run, unless
-    given. style: of the bars. Raises InputError for what is no run, a job that the run does not
-    have, or another colour_by.
+    run: of any model (anything with a timeline, or one), with records. jobs: ids of
+    those to draw; all, unless given; then only places that they held count. colour_by:
+    a column of the run's jobs; of rented GPUs complexity, class (of the deadline) or
+    status (the stock met at dispatch); by the kinds of its timeline, unless given.
+    until_s: end of what is drawn; the end of the run, unless given. style: of the bars.
+    Raises InputError for what is no run, a job that the run does not have, or another
+    colour_by.
     """
     ax, timeline = axes(ax), _until(_chosen(_coloured(run, colour_by), jobs), until_s)
     unit, unit_name = time_unit(timeline.claims["to_s"].max(initial=0))
@@ -69,7 +70,9 @@ def gantt(
     drawn["place"] = np.searchsorted(shown, drawn["place"])
     handles = _draw(ax, timeline, drawn, unit, style)
     visits = timeline.visits
-    late = stays(drawn[np.isin(drawn["job"], visits["job"][visits["end_s"] > visits["due_s"]])])
+    late = stays(
+        drawn[np.isin(drawn["job"], visits["job"][visits["end_s"] > visits["due_s"]])]
+    )
     if len(late):
         _underline(ax, late, unit)
         handles.append(Patch(color=MISSED, label="missed its deadline"))
@@ -89,7 +92,9 @@ def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
         return timeline
     if isinstance(run, Run):
         return replace(timeline, kinds=run.scenario.kinds(run, colour_by))
-    raise InputError(f"colour_by(={colour_by!r}) must be left out for what is not a run")
+    raise InputError(
+        f"colour_by(={colour_by!r}) must be left out for what is not a run"
+    )
 
 
 def _until(timeline: Timeline, until_s: float | None) -> Timeline:
@@ -115,7 +120,8 @@ def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:
     for job in wanted:
         require(job in known, "jobs", job, allowed)
     claims, visits = (
-        each[np.isin(each["job"], wanted)] for each in (timeline.claims, timeline.visits)
+        each[np.isin(each["job"], wanted)]
+        for each in (timeline.claims, timeline.visits)
     )
     return replace(timeline, claims=claims, visits=visits)
 
@@ -130,11 +136,16 @@ def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
         places = np.unique(among["place"])
     shown = places[:: math.ceil(len(places) / ROWS) or 1]
     every = math.ceil(len(shown) / NAMED) or 1
-    ax.set_yticks(range(0, len(shown), every), [timeline.places[place] for place in shown[::every]])
+    ax.set_yticks(
+        range(0, len(shown), every),
+        [timeline.places[place] for place in shown[::every]],
+    )
     ax.set_ylim(len(shown) - 0.45, -0.55)
     number = len(timeline.places)
     ax.set_ylabel(
-        timeline.noun if len(shown) == number else f"{len(shown)} of {number:,} {timeline.noun}s"
+        timeline.noun
+        if len(shown) == number
+        else f"{len(shown)} of {number:,} {timeline.noun}s"
     )
     return shown
 
@@ -145,7 +156,9 @@ def _draw(
     """Draw the bars; what their colours mean."""
     own, handles = _rims(timeline, drawn), list[Patch]()
     executing = drawn[drawn["phase"] == EXECUTING]
-    kinds = np.array([timeline.kinds.get(job, EXECUTING) for job in executing["job"].tolist()])
+    kinds = np.array(
+        [timeline.kinds.get(job, EXECUTING) for job in executing["job"].tolist()]
+    )
     colours = kind_colours(kinds.tolist())
     told = list(colours)[:: math.ceil(len(colours) / TOLD) or 1]
     for kind, colour in colours.items():
@@ -163,8 +176,8 @@ def _draw(
 
 
 def _rims(timeline: Timeline, drawn: np.ndarray) -> dict[str, Any]:
-    """White edges where bars are wide, edges of their own colour where they could be too thin to be
-    seen, none in a crowd.
+    """White edges where bars are wide, edges of their own colour where they could be
+    too thin to be seen, none in a crowd.
     """
     executing = drawn[drawn["phase"] == EXECUTING]
     if not len(executing) or len(timeline.visits) > EDGED:
@@ -190,15 +203,24 @@ def _boxes(
 ) -> None:
     left, right = drawn["from_s"] / unit, drawn["to_s"] / unit
     low, high = _edges(drawn)
-    corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
-    ax.add_collection(PolyCollection(list(corners), **merged(own, style, PolyCollection)))
+    corners = np.stack(
+        [left, low, left, high, right, high, right, low], axis=1
+    ).reshape(-1, 4, 2)
+    ax.add_collection(
+        PolyCollection(list(corners), **merged(own, style, PolyCollection))
+    )
 
 
 def _underline(ax: Axes, late: np.ndarray, unit: float) -> None:
     """A line below jobs, thinner below thin bars."""
     share = late["high"] - late["low"]
     # points
-    row = ax.get_window_extent().height / ax.figure.dpi * 72 / abs(np.subtract(*ax.get_ylim()))
+    row = (
+        ax.get_window_extent().height
+        / ax.figure.dpi
+        * 72
+        / abs(np.subtract(*ax.get_ylim()))
+    )
     thick = np.minimum(2 * rcParams["lines.linewidth"], THICK * row * HEIGHT * share)
     at = _edges(late)[1] + BELOW * share
     ax.hlines(at, late["from_s"] / unit, late["to_s"] / unit, MISSED, lw=thick)
@@ -207,7 +229,9 @@ def _underline(ax: Axes, late: np.ndarray, unit: float) -> None:
 def _label(
     ax: Axes, drawn: np.ndarray, labels: Mapping[int, str], unit: float, colour: str
 ) -> None:
-    """What is written on jobs, where it fits: once on each place, on the highest bar."""
+    """What is written on jobs, where it fits: once on each place, on the highest
+    bar.
+    """
     drawn = drawn[np.argsort(drawn["low"] - drawn["high"], kind="stable")]
     drawn = drawn[np.sort(np.unique(drawn[["stay", "from_s"]], return_index=True)[1])]
     own: dict[str, Any] = {
@@ -218,7 +242,8 @@ def _label(
         "clip_on": True,
     }
     middles = np.stack(
-        [(drawn["from_s"] + drawn["to_s"]) / 2 / unit, np.mean(_edges(drawn), axis=0)], axis=1
+        [(drawn["from_s"] + drawn["to_s"]) / 2 / unit, np.mean(_edges(drawn), axis=0)],
+        axis=1,
     )
     texts = [
         ax.text(x, y, labels.get(job, f"J{job}"), **own)

@@ -1,5 +1,5 @@
-"""Labels in a column at the right of the Axes; and how labels are placed: when the figure is drawn,
-its size and limits known.
+"""Labels in a column at the right of the Axes; and how labels are placed: when the
+figure is drawn, its size and limits known.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ class AtDrawing(Artist):
 
 
 def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
-    """Positions at least `gap` apart and, if they fit, from low to high, with the least squares of
-    moves from those wanted.
+    """Positions at least `gap` apart and, if they fit, from low to high, with the least
+    squares of moves from those wanted.
     """
-    order = np.lexsort((-np.arange(len(wanted)), wanted))  # of equals the first is the highest
+    # of equals the first is the highest
+    order = np.lexsort((-np.arange(len(wanted)), wanted))
     steps = gap * np.arange(len(wanted))
     moved = isotonic_regression(wanted[order] - steps).x
     placed = np.empty(len(wanted))
@@ -64,13 +65,15 @@ def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarra
 def labels_at_ends(
     ax: Axes, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]
 ) -> list[Annotation]:
-    """Names to the right of the Axes, each level with the end of its line as far as the others
-    leave room.
+    """Names to the right of the Axes, each level with the end of its line as far as the
+    others leave room.
 
-    ax: to draw on. ends: name -> last point of its line, in data coordinates. colours: in the order
-    of the names. Result: in the order of the names.
+    ax: to draw on. ends: name -> last point of its line, in data coordinates. colours:
+    in the order of the names. Result: in the order of the names.
     """
-    right = ax.get_yaxis_transform() + ScaledTranslation(ASIDE, 0, ax.figure.dpi_scale_trans)
+    right = ax.get_yaxis_transform() + ScaledTranslation(
+        ASIDE, 0, ax.figure.dpi_scale_trans
+    )
     leader = {"shrinkB": 3, "relpos": (0, 0.5)}
     labels = [
         label(
@@ -99,7 +102,9 @@ def labels_at_ends(
     def room(renderer: RendererBase) -> Bbox:
         box = ax.get_window_extent(renderer)
         width = max(extent(text, renderer)[0] for text in labels)
-        return Bbox.from_extents(box.x1, box.y0, box.x1 + ASIDE * ax.figure.dpi + width, box.y1)
+        return Bbox.from_extents(
+            box.x1, box.y0, box.x1 + ASIDE * ax.figure.dpi + width, box.y1
+        )
 
     if labels:
         AtDrawing(ax, arrange, room)
@@ -114,7 +119,8 @@ def label(
     leader: Mapping[str, Any],
     **place: Any,
 ) -> Annotation:
-    """A name in a colour that can be read, and a thin line that joins it to what it names.
+    """A name in a colour that can be read, and a thin line that joins it to what it
+    names.
 
     leader, place: as of `annotate`; of that line, and of the name.
     """
@@ -126,6 +132,8 @@ def label(
 
 
 def extent(label: Annotation, renderer: RendererBase) -> tuple[float, float]:
-    """Width and height of a label's text in pixels, without the line that joins it to its mark."""
+    """Width and height of a label's text in pixels, without the line that joins it to
+    its mark.
+    """
     box = Text.get_window_extent(label, renderer)
     return box.width, box.height

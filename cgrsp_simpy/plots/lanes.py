@@ -1,5 +1,5 @@
-"""Where on its place each claim is drawn: jobs that hold a place at the same time lie one
-above the other.
+"""Where on its place each claim is drawn: jobs that hold a place at the same time lie
+one above the other.
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ BAR = np.dtype(
     ]
 )
 SPAN = np.dtype(
-    [(name, BAR[name]) for name in ("job", "place", "stay", "low", "high", "from_s", "to_s")]
+    [
+        (name, BAR[name])
+        for name in ("job", "place", "stay", "low", "high", "from_s", "to_s")
+    ]
 )
 
 
 def bars(timeline: Timeline) -> np.ndarray:
-    """The claims as bars: a structured array of their columns, of `stay`, and of low and high, from
-    0 to 1 of the place's size.
+    """The claims as bars: a structured array of their columns, of `stay`, and of low
+    and high, from 0 to 1 of the place's size.
 
-    A claim to a part of a place lies where there has been room for it since it began, as low as
-    possible, in several bars where there is no stretch that holds it. A job stays where it is while
-    it goes from phase to phase: those bars have one `stay`.
+    A claim to a part of a place lies where there has been room for it since it began,
+    as low as possible, in several bars where there is no stretch that holds it. A job
+    stays where it is while it goes from phase to phase: those bars have one `stay`.
     """
     claims = timeline.claims[timeline.claims["to_s"] > timeline.claims["from_s"]]
     sizes = np.array(timeline.sizes, float)
@@ -47,15 +50,19 @@ def bars(timeline: Timeline) -> np.ndarray:
         found[name] = claims[name][each]
     found["stay"] = stay[each]
     edges = np.array([stretch for some in parts for stretch in some]).reshape(-1, 2)
-    found["low"], found["high"] = edges.T / np.where(sizes > 0, sizes, 1.0)[found["place"]]
+    found["low"], found["high"] = (
+        edges.T / np.where(sizes > 0, sizes, 1.0)[found["place"]]
+    )
     return found
 
 
 def stays(found: np.ndarray) -> np.ndarray:
-    """Bars joined over the phases of a job: a structured array of job, place, stay, low, high,
-    from_s and to_s.
+    """Bars joined over the phases of a job: a structured array of job, place, stay,
+    low, high, from_s and to_s.
     """
-    _, first, of = np.unique(found[["stay", "low"]], return_index=True, return_inverse=True)
+    _, first, of = np.unique(
+        found[["stay", "low"]], return_index=True, return_inverse=True
+    )
     joined = np.empty(len(first), SPAN)
     for name in SPAN.names or ():
         joined[name] = found[name][first]
@@ -65,8 +72,8 @@ def stays(found: np.ndarray) -> np.ndarray:
 
 
 def _stays(claims: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Claims of a job to an amount of a place, each from when the last one ends: a number a claim,
-    their first, when they end.
+    """Claims of a job to an amount of a place, each from when the last one ends: a
+    number a claim, their first, when they end.
 
     The numbers are in order of the places.
     """
@@ -80,24 +87,36 @@ def _stays(claims: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return numbers, rows[begins], rows["to_s"][np.roll(begins, -1)]
 
 
-def _stretches(begun: np.ndarray, end_s: np.ndarray, sizes: np.ndarray) -> list[list[Stretch]]:
-    """What each stay holds of its place. begun, end_s: by stay, in order of the places."""
-    stretches: list[list[Stretch]] = [[(0.0, size)] for size in sizes[begun["place"]].tolist()]
+def _stretches(
+    begun: np.ndarray, end_s: np.ndarray, sizes: np.ndarray
+) -> list[list[Stretch]]:
+    """What each stay holds of its place. begun, end_s: by stay, in order of the
+    places.
+    """
+    stretches: list[list[Stretch]] = [
+        [(0.0, size)] for size in sizes[begun["place"]].tolist()
+    ]
     edges = np.searchsorted(begun["place"], np.arange(len(sizes) + 1)).tolist()
     for size, first, last in zip(sizes.tolist(), edges, edges[1:]):
         own = begun[first:last]
         if (own["amount"] < size).any():
             stretches[first:last] = _swept(
-                own["from_s"].tolist(), end_s[first:last].tolist(), own["amount"].tolist(), size
+                own["from_s"].tolist(),
+                end_s[first:last].tolist(),
+                own["amount"].tolist(),
+                size,
             )
     return stretches
 
 
 def _swept(
-    from_s: Sequence[float], to_s: Sequence[float], amounts: Sequence[float], size: float
+    from_s: Sequence[float],
+    to_s: Sequence[float],
+    amounts: Sequence[float],
+    size: float,
 ) -> list[list[Stretch]]:
-    """The stretches that each holds of a place; in the same instant, who leaves makes room
-    for who comes.
+    """The stretches that each holds of a place; in the same instant, who leaves makes
+    room for who comes.
     """
     held: list[list[Stretch]] = [[] for _ in amounts]
     free = [(0.0, size)]
@@ -112,12 +131,19 @@ def _swept(
     return held
 
 
-def _taken(free: Sequence[Stretch], amount: float) -> tuple[list[Stretch], list[Stretch]]:
-    """What is taken of the lowest stretch that is long enough, or else of several from the lowest
-    on, and what is left.
+def _taken(
+    free: Sequence[Stretch], amount: float
+) -> tuple[list[Stretch], list[Stretch]]:
+    """What is taken of the lowest stretch that is long enough, or else of several from
+    the lowest on, and what is left.
     """
     fits = next(
-        (stretch for stretch in free if stretch[1] - stretch[0] >= amount * (1 - ROUNDING)), None
+        (
+            stretch
+            for stretch in free
+            if stretch[1] - stretch[0] >= amount * (1 - ROUNDING)
+        ),
+        None,
     )
     taken, left = [], []
     for low, high in free:

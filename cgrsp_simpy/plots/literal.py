@@ -1,5 +1,5 @@
-"""Literal text in figures: names may come from files, so that a `$` in them is not mathtext, and
-control characters are escaped.
+"""Literal text in figures: names may come from files, so that a `$` in them is not
+mathtext, and control characters are escaped.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from cgrsp_simpy.model.table import visible
 
 P = ParamSpec("P")
 T = TypeVar("T")
-NAMES = (FixedFormatter, FuncFormatter, StrCategoryFormatter)  # of ticks that bear texts
+# of ticks that bear texts
+NAMES = (FixedFormatter, FuncFormatter, StrCategoryFormatter)
 MATH: WeakSet[Text] = WeakSet()
-_INSIDE = ContextVar("inside", default=False)  # of a plot that makes its texts literal at its end
+# of a plot that makes its texts literal at its end
+_INSIDE = ContextVar("inside", default=False)
 
 
 def math(text: Text) -> None:
@@ -33,13 +35,17 @@ def math(text: Text) -> None:
 
 
 def literal(plot: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a plot so that its texts are drawn as they are; those of others on its Axes stay."""
+    """Decorate a plot so that its texts are drawn as they are; those of others on its
+    Axes stay.
+    """
 
     @wraps(plot)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
         if _INSIDE.get():
             return plot(*args, **kwargs)
-        axes = next((arg for arg in (*args, *kwargs.values()) if isinstance(arg, Axes)), None)
+        axes = next(
+            (arg for arg in (*args, *kwargs.values()) if isinstance(arg, Axes)), None
+        )
         before = _texts(axes.figure) if axes else {}
         result = literally(plot, *args, **kwargs)
         if axes is None and isinstance(result, Axes):
@@ -52,20 +58,24 @@ def literal(plot: Callable[P, T]) -> Callable[P, T]:
 
 
 def literally(draw: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function that draws on a figure whose texts are made literal afterwards."""
+    """Call a function that draws on a figure whose texts are made literal
+    afterwards.
+    """
     with within(_INSIDE, True):
         return draw(*args, **kwargs)
 
 
 def _texts(figure: Artist) -> dict[Hashable, str]:
     """The texts of a figure, and the formatters of its ticks."""
-    texts: dict[Hashable, str] = {text: text.get_text() for text in figure.findobj(Text)}
+    texts: dict[Hashable, str] = {
+        text: text.get_text() for text in figure.findobj(Text)
+    }
     return texts | {axis.get_major_formatter(): "" for axis in figure.findobj(Axis)}
 
 
 def make_literal(figure: Artist, before: Mapping[Hashable, str] = {}) -> None:
-    """Draw the texts of a figure as they are, except those marked by `math`, ticks of numbers, and
-    texts that are as they were before.
+    """Draw the texts of a figure as they are, except those marked by `math`, ticks of
+    numbers, and texts that are as they were before.
 
     before: texts of the figure, and formatters of its ticks.
     """

@@ -1,5 +1,5 @@
-"""Bars, lines and points with intervals from plain data: what the figures of studies, and of the
-thesis, are built from.
+"""Bars, lines and points with intervals from plain data: what the figures of studies,
+and of the thesis, are built from.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ __all__ = [
 NOWHERE = (np.nan, np.nan)  # breaks a line
 # a band that intervals and marks lie on
 FRONT: dict[str, Any] = {"color": "0.82", "lw": 5.0, "zorder": 1}
-PUBLISHED: dict[str, Any] = {"style": "italic", "color": "0.35"}  # of published values in figures
+# of published values in figures
+PUBLISHED: dict[str, Any] = {"style": "italic", "color": "0.35"}
 
 
 @literal
@@ -65,21 +66,28 @@ def bars(
     colours: Sequence[str] | None = None,
     **style: Any,
 ) -> list[Rectangle]:
-    """A horizontal bar a name, the first at the top, with its interval and, where there is room,
-    its value in figures, in the bar's colour.
+    """A horizontal bar a name, the first at the top, with its interval and, where there
+    is room, its value in figures, in the bar's colour.
 
-    ax: to draw on. names: of the bars. values, half_widths: by name, and half widths of their
-    intervals; NaN for none; infinite values have no bar. published: by name, drawn as hollow marks
-    in a lane of their own below their bars, with their values in italics; NaN for none. Thin lines
-    part the names. colours: by name; those of policies unless given. style: of the bars. Result:
-    one a name.
+    ax: to draw on. names: of the bars. values, half_widths: by name, and half widths of
+    their intervals; NaN for none; infinite values have no bar. published: by name,
+    drawn as hollow marks in a lane of their own below their bars, with their values in
+    italics; NaN for none. Thin lines part the names. colours: by name; those of
+    policies unless given. style: of the bars. Result: one a name.
     """
     values, half_widths = np.asarray(values, float), np.asarray(half_widths, float)
     endless = np.isinf(values)  # no bar, but its sign
-    values, half_widths = (np.where(endless, np.nan, each) for each in (values, half_widths))
-    theirs = np.full(len(names), np.nan) if published is None else np.asarray(published, float)
+    values, half_widths = (
+        np.where(endless, np.nan, each) for each in (values, half_widths)
+    )
+    theirs = (
+        np.full(len(names), np.nan)
+        if published is None
+        else np.asarray(published, float)
+    )
     known = np.flatnonzero(np.isfinite(theirs))
-    # of a row's height, for ours; as much below it for published values, and room between rows
+    # of a row's height, for ours; as much below it for published values, and room
+    # between rows
     lane = 0.42 if len(known) else 1.0
     rows = np.arange(len(names))
     ours, below = (rows - lane / 2, rows + lane / 2) if len(known) else (rows, rows)
@@ -91,7 +99,9 @@ def bars(
     intervals(ax, values, ours, x_half=half_widths)
     on_dark_bars(ax, drawn, half_widths)
     ends = np.fmax(np.fmax(values, values + half_widths), 0.0)
-    texts = [r"$\infty$" if no_end else told(value) for no_end, value in zip(endless, values)]
+    texts = [
+        r"$\infty$" if no_end else told(value) for no_end, value in zip(endless, values)
+    ]
     shown = _values_beside(ax, texts, ends, ours)
     for text, bar, no_end in zip(shown, drawn, endless):
         text.set_color(ink(to_hex(bar.get_facecolor())))
@@ -118,7 +128,9 @@ def bars(
 
 def _printed(value: float) -> str:
     """A published value in about three digits, and in no more than are printed."""
-    return f"{value:.2g}" if abs(value) < 0.01 else min(told(value), f"{value:g}", key=len)
+    return (
+        f"{value:.2g}" if abs(value) < 0.01 else min(told(value), f"{value:g}", key=len)
+    )
 
 
 def _values_beside(
@@ -134,7 +146,11 @@ def _values_beside(
 
     aside: points more between marks and values.
     """
-    place: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
+    place: dict[str, Any] = {
+        "textcoords": "offset points",
+        "va": "center",
+        "fontsize": "small",
+    }
     # a layout to come takes a part for labels
     room = 0.8 * ax.get_window_extent().width / ax.figure.dpi * 72
     taken = max(width(text, "small", mathtext=True) for text in texts) + aside + 6
@@ -148,7 +164,9 @@ def _values_beside(
 
 
 def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None:
-    """Show texts if their lanes, shares of the height of the Axes, are as high as they are."""
+    """Show texts if their lanes, shares of the height of the Axes, are as high as they
+    are.
+    """
 
     def arrange(renderer: RendererBase) -> None:
         height = ax.get_window_extent(renderer).height * lane
@@ -162,13 +180,14 @@ def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None
 def published(policies: Sequence[str] = ()) -> Line2D:
     """What published values look like, for a legend.
 
-    policies: those whose published values are drawn in lines and points; none for marks below bars.
-    Result: for a legend's handles.
+    policies: those whose published values are drawn in lines and points; none for marks
+    below bars. Result: for a legend's handles.
     """
     if not policies:
         return Line2D([], [], label="published", **hollow())
     return Several(
-        "hollow: published", [Line2D([], [], **hollow(look)) for look in looks(policies)]
+        "hollow: published",
+        [Line2D([], [], **hollow(look)) for look in looks(policies)],
     )
 
 
@@ -183,10 +202,10 @@ def lines(
 ) -> list[Line2D]:
     """A line a name with intervals, and the name at its end.
 
-    ax: to draw on. x: numbers, or texts that are put side by side. series: name -> values and half
-    widths of their intervals, by x; NaN for none. published: name -> values, drawn as hollow marks.
-    styles: looks of the lines; those of policies unless given. style: of the lines. Result: one a
-    name.
+    ax: to draw on. x: numbers, or texts that are put side by side. series: name ->
+    values and half widths of their intervals, by x; NaN for none. published: name ->
+    values, drawn as hollow marks. styles: looks of the lines; those of policies unless
+    given. style: of the lines. Result: one a name.
     """
     places = _places(ax, x)
     styles = styles or looks(series)
@@ -195,21 +214,27 @@ def lines(
         values = np.asarray(values, float)
         own = {**dots(look), "linestyle": look.line, "label": name}
         drawn += ax.plot(places, values, **merged(own, style, Line2D))
-        intervals(ax, places, values, y_half=half_widths, colour=str(drawn[-1].get_color()))
+        intervals(
+            ax, places, values, y_half=half_widths, colour=str(drawn[-1].get_color())
+        )
         if published and name in published:
             ax.plot(places, published[name], **hollow(look))
         known = np.flatnonzero(np.isfinite(values))
         if len(known):
             ends[name] = (float(places[known[-1]]), float(values[known[-1]]))
             colours.append(str(drawn[-1].get_color()))
-    no_flat_axis(ax, y=np.array([y for line in drawn for y in np.asarray(line.get_ydata())]))
+    no_flat_axis(
+        ax, y=np.array([y for line in drawn for y in np.asarray(line.get_ydata())])
+    )
     labels_at_ends(ax, ends, colours)
     return drawn
 
 
 def _places(ax: Axes, x: Sequence[Any]) -> np.ndarray:
     """Where the values of x lie on the axis; texts get a tick each."""
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in x):
+    if all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) for value in x
+    ):
         if all(float(value).is_integer() for value in x):
             whole_numbers(ax.xaxis)
         return np.array(x, float)
@@ -229,10 +254,10 @@ def points(
 ) -> list[Line2D]:
     """A point a name with both intervals as a thin cross, and the name beside it.
 
-    ax: to draw on. names: of the points. x, y: values by name, and half widths of their intervals;
-    NaN for none. published: x and y by name, drawn as hollow marks that a thin line joins to their
-    points. front: to bound what some point is as good as: whether less is better, of x and of y.
-    style: of the points. Result: one a name.
+    ax: to draw on. names: of the points. x, y: values by name, and half widths of their
+    intervals; NaN for none. published: x and y by name, drawn as hollow marks that a
+    thin line joins to their points. front: to bound what some point is as good as:
+    whether less is better, of x and of y. style: of the points. Result: one a name.
     """
     columns = [np.asarray(column, float) for column in (*x, *y, *(published or ()))]
     drawn, marks, colours = [], {}, []
@@ -260,14 +285,19 @@ def points(
     return drawn
 
 
-def _draw_front(ax: Axes, x: np.ndarray, y: np.ndarray, less: Sequence[bool]) -> np.ndarray:
-    """The step line that bounds what some point is as good as, on to the edges of the Axes;
-    its corners.
+def _draw_front(
+    ax: Axes, x: np.ndarray, y: np.ndarray, less: Sequence[bool]
+) -> np.ndarray:
+    """The step line that bounds what some point is as good as, on to the edges of the
+    Axes; its corners.
 
     less: whether less is better, of x and of y.
     """
     signs = np.where(less, 1.0, -1.0)
-    edges = [ends[1] if own else ends[0] for ends, own in zip((ax.get_xlim(), ax.get_ylim()), less)]
+    edges = [
+        ends[1] if own else ends[0]
+        for ends, own in zip((ax.get_xlim(), ax.get_ylim()), less)
+    ]
     order = np.lexsort((y * signs[1], x * signs[0]))
     order = order[np.isfinite(x[order] + y[order])]
     corners = [NOWHERE]

@@ -16,7 +16,12 @@ from cgrsp_simpy.plots.marks import legend_above, lines
 from cgrsp_simpy.plots.style import axes
 
 # day types, and their tints
-KINDS = {"quiet": "#ffffff", "normal": "#eef1f4", "hectic": "#ffe9bd", "surge": "#f4cbb8"}
+KINDS = {
+    "quiet": "#ffffff",
+    "normal": "#eef1f4",
+    "hectic": "#ffe9bd",
+    "surge": "#f4cbb8",
+}
 OTHERS = ("#dcebdc", "#e3d9ec", "#d5e6f0", "#e8e0d0")
 NOT_FIGURES = ("policy", "replication", "day", "kind", "seed", "error")
 
@@ -30,28 +35,39 @@ def daily(
     ax: Axes | None = None,
     **style: Any,
 ) -> Axes:
-    """A figure of each day of one month: a line a policy, the days shaded by their kind.
+    """A figure of each day of one month: a line a policy, the days shaded by their
+    kind.
 
     A day whose run failed, or that has no such figure, is a gap.
 
-    month: as of `cg.month`. metric: a figure of `Run.summary`. replication: the month's seed; the
-    first, unless given. policies: those to draw; all, unless given. style: of the lines. Raises
-    InputError for an unknown metric, replication or policy. Thesis Section 5.6.
+    month: as of `cg.month`. metric: a figure of `Run.summary`. replication: the month's
+    seed; the first, unless given. policies: those to draw; all, unless given. style: of
+    the lines. Raises InputError for an unknown metric, replication or policy. Thesis
+    Section 5.6.
     """
     require(hasattr(month, "days"), "month", month, "a month, such as cg.month(...)")
     if not month.days:
         raise InputError("month has no days")
     check_one_of(
-        "metric", metric, [name for row in month.days for name in row if name not in NOT_FIGURES]
+        "metric",
+        metric,
+        [name for row in month.days for name in row if name not in NOT_FIGURES],
     )
     known = list(dict.fromkeys(row["policy"] for row in month.days))
-    chosen = known if policies is None else entries_of("policies", policies, "a list of policies")
+    chosen = (
+        known
+        if policies is None
+        else entries_of("policies", policies, "a list of policies")
+    )
     for policy in chosen:
         check_one_of("policy", policy, known)
     months = list(dict.fromkeys(row["replication"] for row in month.days))
     replication = months[0] if replication is None else replication
     require(
-        replication in months, "replication", replication, f"one of {', '.join(map(str, months))}"
+        replication in months,
+        "replication",
+        replication,
+        f"one of {', '.join(map(str, months))}",
     )
     rows = [row for row in month.days if row["replication"] == replication]
     ax = axes(ax)
@@ -60,7 +76,11 @@ def daily(
     ax.set_xlim(min(kinds) - 0.5, max(kinds) + 0.5)
     series = {}
     for policy in chosen:
-        by_day = {row["day"]: row.get(metric, np.nan) for row in rows if row["policy"] == policy}
+        by_day = {
+            row["day"]: row.get(metric, np.nan)
+            for row in rows
+            if row["policy"] == policy
+        }
         series[policy] = ([by_day[day] for day in kinds], [np.nan] * len(kinds))
     lines(ax, list(kinds), series, **style)
     ax.set(xlabel=f"day (replication {replication})", ylabel=axis(metric, month))

@@ -36,14 +36,19 @@ from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.style import Look, ink_on
 
 Values = Sequence[float] | np.ndarray  # numbers to be drawn
+# of x and y, to lower and to higher pixels
 CARETS = tuple(
-    tuple(map(MarkerStyle, pair)) for pair in ((CARETLEFT, CARETRIGHT), (CARETDOWN, CARETUP))
-)  # of x and y, to lower and to higher pixels
+    tuple(map(MarkerStyle, pair))
+    for pair in ((CARETLEFT, CARETRIGHT), (CARETDOWN, CARETUP))
+)
 RING = 1.6  # the size of a hollow mark beside that of ours
-FAINT: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "zorder": 0}  # lines to compare with
+# lines to compare with
+FAINT: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "zorder": 0}
 
 
-def merged(own: Mapping[str, Any], style: Mapping[str, Any], kind: type[Artist]) -> dict[str, Any]:
+def merged(
+    own: Mapping[str, Any], style: Mapping[str, Any], kind: type[Artist]
+) -> dict[str, Any]:
     """A caller's style keywords, short names or long, over our own."""
     return {**own, **normalize_kwargs(dict(style), kind)}
 
@@ -61,7 +66,9 @@ def decimals(value: float) -> int:
 
 
 def dots(look: Look) -> dict[str, Any]:
-    """Style of the marks of a policy; a star is larger, to seem as large as the others."""
+    """Style of the marks of a policy; a star is larger, to seem as large as the
+    others.
+    """
     size = rcParams["lines.markersize"] * (1.6 if look.marker == "*" else 1.0)
     return {"color": look.colour, "marker": look.marker, "markersize": size}
 
@@ -69,8 +76,8 @@ def dots(look: Look) -> dict[str, Any]:
 def hollow(look: Look | None = None) -> dict[str, Any]:
     """Style of a hollow mark, for a published value: nothing below it is hidden.
 
-    look: of the policy, in which it is a ring around our mark where both are equal; a black diamond
-    unless given. Result: as matplotlib's `plot` takes it.
+    look: of the policy, in which it is a ring around our mark where both are equal; a
+    black diamond unless given. Result: as matplotlib's `plot` takes it.
     """
     own = dots(look or Look("black", "D", ""))
     return {
@@ -91,11 +98,12 @@ def intervals(
     colour: str = "0.2",
     caps: bool = True,
 ) -> None:
-    """Intervals around points, of half widths that may be NaN; one that leaves the Axes ends at its
-    edge in an arrowhead.
+    """Intervals around points, of half widths that may be NaN; one that leaves the Axes
+    ends at its edge in an arrowhead.
 
-    ax: to draw on. x, y: the points, in data coordinates. x_half, y_half: half widths along each
-    axis; None draws none. colour: of the lines. caps: whether they end in caps.
+    ax: to draw on. x, y: the points, in data coordinates. x_half, y_half: half widths
+    along each axis; None draws none. colour: of the lines. caps: whether they end in
+    caps.
     """
     thin = 0.8 * rcParams["lines.linewidth"]
     caps_pt = 0.5 * rcParams["lines.markersize"] if caps else 0.0
@@ -116,7 +124,9 @@ def intervals(
         np.nan_to_num(np.zeros(len(x)) if half is None else np.asarray(half, float))
         for half in (x_half, y_half)
     )
-    ax.add_artist(_Arrowheads(np.column_stack([x, y]), np.column_stack(list(halves)), colour))
+    ax.add_artist(
+        _Arrowheads(np.column_stack([x, y]), np.column_stack(list(halves)), colour)
+    )
 
 
 def on_dark_bars(
@@ -124,15 +134,20 @@ def on_dark_bars(
 ) -> None:
     """Draw white what lies on a dark bar of the interval around its end.
 
-    ax: to draw on. bars: from 0 on. halves: half widths, by bar; NaN for none. upright: whether the
-    bars stand.
+    ax: to draw on. bars: from 0 on. halves: half widths, by bar; NaN for none. upright:
+    whether the bars stand.
     """
     for bar, half in zip(bars, np.asarray(halves, float)):
         value = bar.get_height() if upright else bar.get_width()
         if ink_on(to_hex(bar.get_facecolor())) == "black" or not (value and half > 0):
             continue
-        place = bar.get_x() + bar.get_width() / 2 if upright else bar.get_y() + bar.get_height() / 2
-        ends, level = [value - math.copysign(min(half, abs(value)), value), value], [place, place]
+        place = (
+            bar.get_x() + bar.get_width() / 2
+            if upright
+            else bar.get_y() + bar.get_height() / 2
+        )
+        ends = [value - math.copysign(min(half, abs(value)), value), value]
+        level = [place, place]
         thin = 0.8 * rcParams["lines.linewidth"]
         own: dict[str, Any] = {"color": "white", "lw": thin, "solid_capstyle": "butt"}
         if half < abs(value):
@@ -143,8 +158,8 @@ def on_dark_bars(
 
 
 class _Arrowheads(Artist):
-    """Arrowheads at the edges of the Axes, where intervals around points in view go on; as on
-    a logarithmic axis to 0 and below.
+    """Arrowheads at the edges of the Axes, where intervals around points in view go on;
+    as on a logarithmic axis to 0 and below.
 
     points, halves: x and y, shape (n, 2).
     """
@@ -174,19 +189,25 @@ class _Arrowheads(Artist):
         ax, found = self.axes, []
         assert ax is not None
         limits = np.sort(np.array([ax.get_xlim(), ax.get_ylim()]), axis=1)
-        seen = np.all((limits[:, 0] <= self.points) & (self.points <= limits[:, 1]), axis=1)
+        seen = np.all(
+            (limits[:, 0] <= self.points) & (self.points <= limits[:, 1]), axis=1
+        )
         for point, halves in zip(self.points[seen], self.halves[seen]):
             for axis, end in np.ndindex(2, 2):
                 if abs(point[axis] - limits[axis, end]) < halves[axis]:
                     tip = np.where(np.arange(2) == axis, limits[axis, end], point)
                     start_px, tip_px = ax.transData.transform([point, tip])
-                    found.append((tip_px, CARETS[axis][int(tip_px[axis] > start_px[axis])]))
+                    found.append(
+                        (tip_px, CARETS[axis][int(tip_px[axis] > start_px[axis])])
+                    )
         return found
 
 
 def whole_numbers(axis: Axis) -> None:
     """Ticks at whole numbers alone."""
-    axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=3))
+    axis.set_major_locator(
+        MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=3)
+    )
 
 
 def few_ticks(axis: Axis) -> None:
@@ -206,8 +227,8 @@ def name_rows(ax: Axes, names: Sequence[str], together: int = 1) -> None:
 
 
 def letters(canvas: Figure) -> None:
-    """Put (a), (b), ... before the titles of panels, or of the legends above them, unless there is
-    one alone, or some have letters.
+    """Put (a), (b), ... before the titles of panels, or of the legends above them,
+    unless there is one alone, or some have letters.
     """
     panels = [ax for ax in canvas.axes if ax.axison]
     titles = [ax.get_title(loc="left") for ax in panels]
@@ -225,8 +246,8 @@ def letters(canvas: Figure) -> None:
 
 
 class Several(Line2D):
-    """What stands in a legend for marks that share a meaning and differ in looks: the first few
-    of them.
+    """What stands in a legend for marks that share a meaning and differ in looks: the
+    first few of them.
 
     label: what they mean. marks: as drawn.
     """
@@ -244,15 +265,22 @@ class _SideBySide(HandlerTuple):
 
 
 def _explained(
-    handles: Sequence[Line2D | Patch], title: str, room: float, most: int, handlelength: float
+    handles: Sequence[Line2D | Patch],
+    title: str,
+    room: float,
+    most: int,
+    handlelength: float,
 ) -> dict[str, Any]:
-    """Keywords of a legend: its handles in as many columns as there is room for, in points, and at
-    most.
+    """Keywords of a legend: its handles in as many columns as there is room for, in
+    points, and at most.
     """
-    several = max((len(each.marks) for each in handles if isinstance(each, Several)), default=0)
+    several = max(
+        (len(each.marks) for each in handles if isinstance(each, Several)), default=0
+    )
     size = FontProperties(size="small").get_size_in_points()
     widths = [
-        width(str(each.get_label()), "small") + size * (handlelength + 2.2) for each in handles
+        width(str(each.get_label()), "small") + size * (handlelength + 2.2)
+        for each in handles
     ]
     fitting = (
         columns
@@ -262,7 +290,10 @@ def _explained(
     return {
         "handles": list(handles),
         "handlelength": max(handlelength, 1.4 * several),
-        "handler_map": {**Legend.get_default_handler_map(), Several: _SideBySide(None, pad=0)},
+        "handler_map": {
+            **Legend.get_default_handler_map(),
+            Several: _SideBySide(None, pad=0),
+        },
         "ncols": next(fitting, 1),
         "title": title,
         "alignment": "left",
@@ -279,7 +310,9 @@ def say(ax: Axes, text: str) -> None:
 
 
 def no_flat_axis(ax: Axes, **limits: np.ndarray) -> None:
-    """Limits from 0 to 1, or nearly so, where all values are 0. limits: x or y, and its values."""
+    """Limits from 0 to 1, or nearly so, where all values are 0. limits: x or y, and its
+    values.
+    """
     for name, values in limits.items():
         if not np.any(np.nan_to_num(values)):
             getattr(ax, f"set_{name}lim")(-0.05, 1)
@@ -287,8 +320,8 @@ def no_flat_axis(ax: Axes, **limits: np.ndarray) -> None:
 
 @literal
 def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -> None:
-    """A legend above the Axes, below its title, in as many columns as their width holds; the title
-    alone without handles.
+    """A legend above the Axes, below its title, in as many columns as their width
+    holds; the title alone without handles.
 
     ax: to draw on. handles: what the legend explains. title: above them.
     """
@@ -297,7 +330,11 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
     if not handles:
         ax.set_title(title, loc="left", fontsize="medium")
         return
-    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.2}
+    place: dict[str, Any] = {
+        "loc": "lower left",
+        "bbox_to_anchor": (0, 1.0),
+        "borderaxespad": 0.2,
+    }
     told = _explained(handles, title, room, len(handles), 1.6)
     ax.legend(**{**told, **place, "title_fontsize": "medium"})
 
@@ -310,7 +347,8 @@ def legend_outside(
     handlelength: float = 2.0,
     **style: Any,
 ) -> None:
-    """A legend above all panels, with a note as its title; both in as much width as there is.
+    """A legend above all panels, with a note as its title; both in as much width as
+    there is.
 
     columns: at most.
     """
@@ -324,14 +362,20 @@ def beside_point(
     ax: Axes, text: str, at: Sequence[float], by: Sequence[float], **style: Any
 ) -> None:
     """Write beside a point. by: points to the right and up."""
-    place: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", **style}
+    place: dict[str, Any] = {
+        "textcoords": "offset points",
+        "fontsize": "small",
+        **style,
+    }
     ax.annotate(text, (at[0], at[1]), (by[0], by[1]), **place)
 
 
 def _wrapped(text: str, room: float, size: str) -> str:
     """The text in lines that are about as wide as there is room, in points."""
     lines = math.ceil(width(text, size) / room)
-    return text if lines < 2 else textwrap.fill(text, math.ceil(1.1 * len(text) / lines))
+    return (
+        text if lines < 2 else textwrap.fill(text, math.ceil(1.1 * len(text) / lines))
+    )
 
 
 def width(text: str, size: str, *, mathtext: bool = False) -> float:
@@ -339,7 +383,11 @@ def width(text: str, size: str, *, mathtext: bool = False) -> float:
     font = FontProperties(size=size)
     text = text if mathtext else visible(text, "\n").replace("$", r"\$")
     return (
-        float(TextPath((0, 0), text, size=font.get_size_in_points(), prop=font).get_extents().width)
+        float(
+            TextPath((0, 0), text, size=font.get_size_in_points(), prop=font)
+            .get_extents()
+            .width
+        )
         if text
         else 0.0
     )

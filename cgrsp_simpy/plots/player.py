@@ -1,5 +1,6 @@
-"""A run, or two of the same jobs, as one HTML file that plays them: what the page is given. How it
-draws that is in player.html, beside this file; nothing is loaded from elsewhere.
+"""A run, or two of the same jobs, as one HTML file that plays them: what the page is
+given. How it draws that is in player.html, beside this file; nothing is loaded from
+elsewhere.
 """
 
 from __future__ import annotations
@@ -17,20 +18,31 @@ from cgrsp_simpy.model.table import html_text, visible
 from cgrsp_simpy.model.timeline import PHASES, Bands, Reasons, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn
 from cgrsp_simpy.plots.lanes import bars
-from cgrsp_simpy.plots.style import EXECUTING, MISSED, STATUS, ink_on, kind_colours, phase_greys
+from cgrsp_simpy.plots.style import (
+    EXECUTING,
+    MISSED,
+    STATUS,
+    ink_on,
+    kind_colours,
+    phase_greys,
+)
 
 DIGITS = 7  # of the end of a run, in ticks
 DECIMALS = 6  # of an amount
 TEMPLATE = Path(__file__).with_name("player.html")
 
 
-def player_page(runs: Sequence[Drawn], title: str, captions: Mapping[float, str] = {}) -> str:
+def player_page(
+    runs: Sequence[Drawn], title: str, captions: Mapping[float, str] = {}
+) -> str:
     """The page of a run, or of two, side by side, of the same jobs.
 
-    runs: of any model, with jobs. title: of the page. captions: by seconds, what is to be read from
-    then on. Result: HTML that needs nothing else.
+    runs: of any model, with jobs. title: of the page. captions: by seconds, what is to
+    be read from then on. Result: HTML that needs nothing else.
     """
-    data = json.dumps(_shown(encoded(runs, captions)), separators=(",", ":"), allow_nan=False)
+    data = json.dumps(
+        _shown(encoded(runs, captions)), separators=(",", ":"), allow_nan=False
+    )
     head, rest = TEMPLATE.read_text(encoding="utf-8").split("@TITLE@")
     body, end = rest.split("@DATA@")
     return "".join([head, html_text(title), body, data.replace("<", "\\u003c"), end])
@@ -48,14 +60,15 @@ def _shown(value: Any) -> Any:
 def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, Any]:
     """Runs in few and small numbers, as the page reads them.
 
-    Times are whole ticks of `tick_s` seconds, the power of ten that gives the end of the last run
-    at most seven digits. Of each of `runs`: columns `job` and `ready` of the jobs, in order of
-    `ready`, and `from` of the bars are differences to the row before; a job's `wait`, `stay` and
-    `due` count from `ready` (null: never granted a place; no deadline), a bar's `length` from
-    `from`. A bar's `job` is a row of the jobs; `low` and `amount` are in the unit of its place, to
-    six decimals, and null where every job holds a place as a whole. What its policy said of
-    decisions, `why`, is null where it declares no rules: `at` are differences, `jobs` rows of the
-    first waiting jobs, `said` and `offers` numbers of `texts`.
+    Times are whole ticks of `tick_s` seconds, the power of ten that gives the end of
+    the last run at most seven digits. Of each of `runs`: columns `job` and `ready` of
+    the jobs, in order of `ready`, and `from` of the bars are differences to the row
+    before; a job's `wait`, `stay` and `due` count from `ready` (null: never granted a
+    place; no deadline), a bar's `length` from `from`. A bar's `job` is a row of the
+    jobs; `low` and `amount` are in the unit of its place, to six decimals, and null
+    where every job holds a place as a whole. What its policy said of decisions, `why`,
+    is null where it declares no rules: `at` are differences, `jobs` rows of the first
+    waiting jobs, `said` and `offers` numbers of `texts`.
 
     Result: plain values for JSON.
     """
@@ -69,7 +82,9 @@ def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, A
         "end": round(end_s / tick_s),
         "late": MISSED,
         "levels": STATUS,
-        "captions": [[round(at_s / tick_s), told] for at_s, told in sorted(captions.items())],
+        "captions": [
+            [round(at_s / tick_s), told] for at_s, told in sorted(captions.items())
+        ],
         "bands": bands and _bands(bands, tick_s),
         "runs": [_run(run, timeline, tick_s) for run, timeline in zip(runs, timelines)],
     }
@@ -80,15 +95,17 @@ def _bands(bands: Bands, tick_s: float) -> dict[str, Any]:
         name: [[round(at_s / tick_s), level, told] for at_s, level, told in rows]
         for name, rows in bands.levels.items()
     }
-    scarce = [[round(from_s / tick_s), round(to_s / tick_s)] for from_s, to_s in bands.scarce]
+    scarce = [
+        [round(from_s / tick_s), round(to_s / tick_s)] for from_s, to_s in bands.scarce
+    ]
     return {"levels": levels, "scarce": scarce}
 
 
 def _run(run: Drawn, timeline: Timeline, tick_s: float) -> dict[str, Any]:
     visits = _visits(timeline)
-    kinds = kind_colours(timeline.kinds.get(job, PHASES[1]) for job in visits["job"].tolist()) or {
-        PHASES[1]: EXECUTING
-    }
+    kinds = kind_colours(
+        timeline.kinds.get(job, PHASES[1]) for job in visits["job"].tolist()
+    ) or {PHASES[1]: EXECUTING}
     found = bars(timeline)
     found = found[np.argsort(found["from_s"], kind="stable")]
     phases = {PHASES[1]: EXECUTING, **phase_greys(found["phase"].tolist())}
@@ -134,7 +151,8 @@ def _why(reasons: Reasons, row: Mapping[int, int], tick_s: float) -> dict[str, A
         "jobs": [[row[job] for job, _ in each.ranked] for each in choices],
         "said": [numbers(told for _, told in each.ranked) for each in choices],
         "offers": [
-            [[row[job], *numbers(told)] for job, told in each.offers.items()] for each in choices
+            [[row[job], *numbers(told)] for job, told in each.offers.items()]
+            for each in choices
         ],
         "kept": [each.kept for each in choices],
         "texts": list(texts),
@@ -143,7 +161,8 @@ def _why(reasons: Reasons, row: Mapping[int, int], tick_s: float) -> dict[str, A
 
 def _looks(colours: dict[str, str]) -> list[dict[str, str]]:
     return [
-        {"name": name, "colour": colour, "ink": ink_on(colour)} for name, colour in colours.items()
+        {"name": name, "colour": colour, "ink": ink_on(colour)}
+        for name, colour in colours.items()
     ]
 
 
@@ -163,12 +182,18 @@ def _jobs(
         "kind": [kinds.index(timeline.kinds.get(job, PHASES[1])) for job in ids]
         if len(kinds) > 1
         else None,
-        "label": [timeline.labels.get(job, str(job)) for job in ids] if timeline.labels else None,
+        "label": [timeline.labels.get(job, str(job)) for job in ids]
+        if timeline.labels
+        else None,
     }
 
 
 def _bars(
-    timeline: Timeline, row: dict[int, int], found: np.ndarray, phases: list[str], tick_s: float
+    timeline: Timeline,
+    row: dict[int, int],
+    found: np.ndarray,
+    phases: list[str],
+    tick_s: float,
 ) -> dict[str, Any]:
     size = np.array(timeline.sizes)[found["place"]]
     begin = _ticks(found["from_s"], tick_s)

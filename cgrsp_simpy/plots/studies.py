@@ -1,4 +1,6 @@
-"""What a study found: bars by policy, lines over a parameter, and what trades off against what."""
+"""What a study found: bars by policy, lines over a parameter, and what trades off
+against what.
+"""
 
 from __future__ import annotations
 
@@ -37,33 +39,50 @@ def policy_bars(
 ) -> Axes:
     """A bar a policy with its 95 % interval.
 
-    The interval of a mean says how far it may be off; whether two policies differ, which met the
-    same jobs, is said by the interval of their paired difference.
+    The interval of a mean says how far it may be off; whether two policies differ,
+    which met the same jobs, is said by the interval of their paired difference.
 
-    study: as of `cg.compare`. metric: a figure of it, such as "miss_pct". published: policy ->
-    value, drawn as hollow marks. differences: draw in place of means the paired differences from
-    the study's first policy, each with its own 95 % interval. style: of the bars. Raises InputError
-    for an unknown metric, a published policy that the study does not have, or published values
-    beside differences. Thesis Section 5.1.3.
+    study: as of `cg.compare`. metric: a figure of it, such as "miss_pct". published:
+    policy -> value, drawn as hollow marks. differences: draw in place of means the
+    paired differences from the study's first policy, each with its own 95 % interval.
+    style: of the bars. Raises InputError for an unknown metric, a published policy that
+    the study does not have, or published values beside differences. Thesis Section
+    5.1.3.
     """
     values, half_widths = found(study, metric)
     check_published(published, study.policies)
     if differences:
-        require(not published, "published", published, "left out where differences are drawn")
+        require(
+            not published,
+            "published",
+            published,
+            "left out where differences are drawn",
+        )
         return _difference_bars(study, metric, ax, style)
     policies = study.policies
     ax = axes(ax, height=0.2 + 0.05 * len(policies))
-    theirs = [published.get(policy, np.nan) for policy in policies] if published else None
+    theirs = (
+        [published.get(policy, np.nan) for policy in policies] if published else None
+    )
     marks.bars(ax, policies, values, half_widths, theirs, **style)
     ax.set_xlabel(axis(metric, study))
     _explain(ax, [study], published, by_policy=False)
     return ax
 
 
-def _difference_bars(study: Study, metric: str, ax: Axes | None, style: dict[str, Any]) -> Axes:
-    """Paired differences from the first policy; the colours are those of the policies."""
+def _difference_bars(
+    study: Study, metric: str, ax: Axes | None, style: dict[str, Any]
+) -> Axes:
+    """Paired differences from the first policy; the colours are those of the
+    policies.
+    """
     against, policies = study.policies[0], study.policies[1:]
-    require(bool(policies), "policies", study.policies, "two or more where differences are drawn")
+    require(
+        bool(policies),
+        "policies",
+        study.policies,
+        "two or more where differences are drawn",
+    )
     rows = study.differences()
     check_one_of("metric", metric, rows[policies[0]])
     pairs = [rows[policy][metric] for policy in policies]
@@ -97,13 +116,15 @@ def sweep_lines(
 ) -> Axes:
     """A figure over a parameter: a line a policy, with 95 % intervals.
 
-    sweep: as of `cg.sweep`. metric: a figure of the studies. over: the parameter, where several
-    vary; the values of the others each have their lines. published: policy -> value of the
-    parameter -> figure, drawn as hollow marks. style: of the lines. Raises InputError for what is
-    no sweep, an unknown metric or parameter, none where several vary, or an unknown published
-    policy. Thesis Section 5.1.3.
+    sweep: as of `cg.sweep`. metric: a figure of the studies. over: the parameter, where
+    several vary; the values of the others each have their lines. published: policy ->
+    value of the parameter -> figure, drawn as hollow marks. style: of the lines. Raises
+    InputError for what is no sweep, an unknown metric or parameter, none where several
+    vary, or an unknown published policy. Thesis Section 5.1.3.
     """
-    require(isinstance(sweep, Iterable), "sweep", sweep, "a sweep, such as cg.sweep(...)")
+    require(
+        isinstance(sweep, Iterable), "sweep", sweep, "a sweep, such as cg.sweep(...)"
+    )
     points = list(sweep)
     varied = list(points[0][0]) if points else []
     require(len(varied) > 0, "sweep", varied, "over at least one parameter")
@@ -113,11 +134,14 @@ def sweep_lines(
     check_one_of("parameter", over, varied)
     x = list(dict.fromkeys(point[over] for point, _ in points))
     series, styles = _series(points, metric, over, x)
-    policies = list(dict.fromkeys(policy for _, study in points for policy in study.policies))
+    policies = list(
+        dict.fromkeys(policy for _, study in points for policy in study.policies)
+    )
     check_published(published, policies)
     ax = axes(ax)
     theirs = {
-        policy: [row.get(value, np.nan) for value in x] for policy, row in (published or {}).items()
+        policy: [row.get(value, np.nan) for value in x]
+        for policy, row in (published or {}).items()
     }
     marks.lines(ax, x, series, theirs, styles, **style)
     ax.set(xlabel=axis(over), ylabel=axis(metric, points[0][1]))
@@ -128,18 +152,23 @@ def sweep_lines(
 def _series(
     points: list[tuple[dict[str, Any], Study]], metric: str, over: str, x: list[Any]
 ) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], list[Look]]:
-    """Values and half widths by x, and the look, of each line: one a policy and values of the
-    other parameters.
+    """Values and half widths by x, and the look, of each line: one a policy and values
+    of the other parameters.
     """
     means_of = [row for _, study in points for row in study.means().values()]
     known = dict.fromkeys(name for row in means_of for name in row)
     series: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     lines: dict[str, tuple[str, str]] = {}
     for point, study in points:
-        others = "".join(f", {name} {value}" for name, value in point.items() if name != over)
-        for policy, mean, half_width in zip(study.policies, *found(study, metric, known)):
+        others = "".join(
+            f", {name} {value}" for name, value in point.items() if name != over
+        )
+        for policy, mean, half_width in zip(
+            study.policies, *found(study, metric, known)
+        ):
             lines[policy + others] = (policy, others)
-            unknown, at = (np.full(len(x), np.nan), np.full(len(x), np.nan)), x.index(point[over])
+            unknown = (np.full(len(x), np.nan), np.full(len(x), np.nan))
+            at = x.index(point[over])
             means, half_widths = series.setdefault(policy + others, unknown)
             means[at], half_widths[at] = mean, half_width
     policies, rest = (list(dict.fromkeys(column)) for column in zip(*lines.values()))
@@ -162,21 +191,29 @@ def pareto(
     published: Mapping[str, tuple[float, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """A point a policy for two figures, with 95 % intervals, and the Pareto front of what none
-    beats.
+    """A point a policy for two figures, with 95 % intervals, and the Pareto front of
+    what none beats.
 
-    study: as of `cg.compare`. x, y: figures of the study. published: policy -> its x and y, drawn
-    as hollow marks. style: of the points. Raises InputError for an unknown figure, or a published
-    policy that the study does not have.
+    study: as of `cg.compare`. x, y: figures of the study. published: policy -> its x
+    and y, drawn as hollow marks. style: of the points. Raises InputError for an unknown
+    figure, or a published policy that the study does not have.
     """
     values = {metric: found(study, metric) for metric in (x, y)}
     policies = study.policies
     check_published(published, policies)
     ax = axes(ax)
-    pairs = [published.get(policy, (np.nan, np.nan)) for policy in policies] if published else []
+    pairs = (
+        [published.get(policy, (np.nan, np.nan)) for policy in policies]
+        if published
+        else []
+    )
     metrics = metrics_of(study)
     less = [name not in metrics or metrics[name].better != "more" for name in (x, y)]
-    theirs = ([pair[0] for pair in pairs], [pair[1] for pair in pairs]) if published else None
+    theirs = (
+        ([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+        if published
+        else None
+    )
     marks.points(ax, policies, values[x], values[y], theirs, front=less, **style)
     ax.set(xlabel=axis(x, study), ylabel=axis(y, study))
     _explain(ax, [study], published, front=True)
@@ -194,7 +231,9 @@ def _explain(
 
     by_policy: whether published marks are those of their policies.
     """
-    handles = [marks.published(list(published) if by_policy else ())] if published else []
+    handles = (
+        [marks.published(list(published) if by_policy else ())] if published else []
+    )
     handles += [Line2D([], [], label="Pareto front", **marks.FRONT)] if front else []
     titles = ", ".join(dict.fromkeys(study.title for study in studies))
     marks.legend_above(ax, handles, f"{titles}: {replications(studies[0])}")

@@ -1,14 +1,15 @@
-"""How things look, the same in every figure: Okabe and Ito's colours, some darkened or replaced.
+"""How things look, the same in every figure: Okabe and Ito's colours, some darkened or
+replaced.
 
-Policies differ by colour for the colour-blind as well, in grey by lightness or else by marker and
-line style. The text of these functions is sized relative to matplotlib's settings, which they never
-change. To draw, and to save, in one of the styles:
+Policies differ by colour for the colour-blind as well, in grey by lightness or else by
+marker and line style. The text of these functions is sized relative to matplotlib's
+settings, which they never change. To draw, and to save, in one of the styles:
 
     with plots.styled("lecture"):
         plots.gantt(run).figure.savefig("gantt.svg")
 
-"print" is for a page, "lecture" for a wall, "single" and "double" for one and both columns of
-a journal, 88 and 180 mm wide, in 8 pt.
+"print" is for a page, "lecture" for a wall, "single" and "double" for one and both
+columns of a journal, 88 and 180 mm wide, in 8 pt.
 """
 
 from __future__ import annotations
@@ -144,29 +145,35 @@ _OWN = (  # for a user's policies
     Look("#872D0F", "d", (0, (4, 1.5))),
     Look("#9687FF", "D", (0, (3, 1, 1, 1))),
 )
-POLICY = {name: look.colour for name, look in _POLICIES.items()}  # colours of the policies by name
+# colours of the policies by name
+POLICY = {name: look.colour for name, look in _POLICIES.items()}
 COMPLEXITY = ("#9ecae1", "#4292c6", "#084594")  # complexity 1, 2, 3 and more
 DEADLINE = ("#c6bfe0", "#5e3c99")  # loose, tight
 STATUS = ("#c7e9c0", "#41ab5d", "#00441b")  # High, Medium, Low stock met at dispatch
 EXECUTING = COMPLEXITY[1]  # colour of a job that executes
 PROVISIONING = "#e0e0e0"  # colour of a place that is provisioned
 OWN_PHASES = ("#a6a6a6", "#7f7f7f", "#595959")  # of a model's own
+# of jobs that execute
 KIND = {
-    **{f"complexity {level}": colour for level, colour in enumerate(COMPLEXITY, start=1)},
+    **{
+        f"complexity {level}": colour
+        for level, colour in enumerate(COMPLEXITY, start=1)
+    },
     "complexity 3 and more": COMPLEXITY[2],
     **dict(zip(("loose deadline", "tight deadline"), DEADLINE)),
     **dict(zip(("High stock", "Medium stock", "Low stock"), STATUS)),
     "executing": EXECUTING,
-}  # of jobs that execute
+}
 FEW_KINDS = {1: (EXECUTING,), 2: COMPLEXITY[::2], 3: COMPLEXITY}  # of a model's own
 IDLE = "#ffffff"  # colour of a place that is idle
 MISSED = "#D55E00"  # colour of a missed deadline
 
 MM = 25.4  # an inch
-# inches, of a figure that is made here unless rcParams say otherwise; the text width of a page
+# inches, of a figure that is made here unless rcParams say otherwise; the text width of
+# a page
 SIZE = (6.3, 3.9)
-# of every style: the same bytes each time; letters of a PDF are letters, as journals ask, and those
-# of a PGF are in the fonts of the document
+# of every style: the same bytes each time; letters of a PDF are letters, as journals
+# ask, and those of a PGF are in the fonts of the document
 _EVERY = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -207,31 +214,40 @@ STYLE: dict[str, dict[str, Any]] = {
         for column, width_mm in COLUMNS_MM.items()
     },
 }
-"""Matplotlib's settings by what a figure is for: print, lecture, a journal's columns."""
+"""Matplotlib's settings by what a figure is for: print, lecture, a journal's
+columns."""
 
 Style = str | Mapping[str, Any]
 
 
 def styled(style: Style = "print") -> AbstractContextManager[None]:
-    """A context in which matplotlib draws and saves in a style; afterwards its settings are as
-    before.
+    """A context in which matplotlib draws and saves in a style; afterwards its settings
+    are as before.
 
-    An SVG file is the same to the byte if it is saved within, with `metadata={"Date": None}`.
+    An SVG file is the same to the byte if it is saved within, with `metadata={"Date":
+    None}`.
 
-    style: a key of STYLE: "print", "lecture", "single" or "double"; or settings of matplotlib by
-    name ({"font.size": 10}), the others as in "print". Settings that are not matplotlib's default
-    ones already, the caller's own, stay. Result: for a `with` statement. Raises InputError for
-    another name or setting.
+    style: a key of STYLE: "print", "lecture", "single" or "double"; or settings of
+    matplotlib by name ({"font.size": 10}), the others as in "print". Settings that are
+    not matplotlib's default ones already, the caller's own, stay. Result: for a `with`
+    statement. Raises InputError for another name or setting.
     """
     name, own = (style, {}) if isinstance(style, str) else ("print", style)
     check_one_of("style", name, STYLE)
-    require(isinstance(own, Mapping), "style", own, "a name, or settings of matplotlib by name")
+    require(
+        isinstance(own, Mapping),
+        "style",
+        own,
+        "a name, or settings of matplotlib by name",
+    )
     try:
         given = RcParams(dict(own))
     except (KeyError, ValueError) as error:
         raise InputError(f"style: {str(error.args[0]).splitlines()[0]}") from None
     now, default = (cast(dict[str, Any], each) for each in (rcParams, rcParamsDefault))
-    usual = {key: value for key, value in STYLE[name].items() if now[key] == default[key]}
+    usual = {
+        key: value for key, value in STYLE[name].items() if now[key] == default[key]
+    }
     return rc_context(cast(Any, {**usual, **given}))
 
 
@@ -241,14 +257,16 @@ def colour_of(policy: str) -> str | None:
 
 
 def looks(policies: Iterable[str]) -> list[Look]:
-    """The looks of policies that share a figure; of several with one base name, the later ones are
-    shades of the first.
+    """The looks of policies that share a figure; of several with one base name, the
+    later ones are shades of the first.
     """
     found: list[Look] = []
     bases: list[str] = []
     for policy in policies:
         base = _base(policy)
-        own = [name for name in dict.fromkeys(bases) if name not in LOOKS and name != base]
+        own = [
+            name for name in dict.fromkeys(bases) if name not in LOOKS and name != base
+        ]
         look = LOOKS.get(base, _OWN[len(own) % len(_OWN)])
         found.append(_shade(look, bases.count(base)))
         bases.append(base)
@@ -286,19 +304,24 @@ def mixed(colour: str, grey: float, share: float) -> str:
 
 def ink(colour: str) -> str:
     """The colour, darkened until it can be read as text on white."""
-    return mixed(colour, 0.0, 1 - min(1.0, (0.18 / max(_luminance(colour), 1e-9)) ** (1 / 2.2)))
+    return mixed(
+        colour, 0.0, 1 - min(1.0, (0.18 / max(_luminance(colour), 1e-9)) ** (1 / 2.2))
+    )
 
 
 def kind_colours(kinds: Iterable[str]) -> dict[str, str]:
-    """Colours of kinds of jobs, numbers in names in their order: those of KIND, the others from
-    light to dark.
+    """Colours of kinds of jobs, numbers in names in their order: those of KIND, the
+    others from light to dark.
     """
     there = set(kinds)
     own = sorted(there - KIND.keys(), key=_with_numbers)
     shades = FEW_KINDS.get(len(own)) or [
-        to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(own)))
+        to_hex(colour)
+        for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(own)))
     ]
-    return {kind: colour for kind, colour in KIND.items() if kind in there} | dict(zip(own, shades))
+    return {kind: colour for kind, colour in KIND.items() if kind in there} | dict(
+        zip(own, shades)
+    )
 
 
 def phase_greys(phases: Iterable[str]) -> dict[str, str]:
@@ -315,7 +338,10 @@ def phase_greys(phases: Iterable[str]) -> dict[str, str]:
 
 def _with_numbers(text: str) -> list[str | int]:
     """By which texts are sorted, the numbers in them as numbers."""
-    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d+)", text))]
+    return [
+        int(part) if place % 2 else part
+        for place, part in enumerate(re.split(r"(\d+)", text))
+    ]
 
 
 def ink_on(ground: str) -> str:

@@ -23,7 +23,8 @@ from cgrsp_simpy.plots.style import EXECUTING, IDLE, axes, looks, phase_greys
 
 LABELLED = 5  # up to so many lines bear their names; more have a legend
 ANCHORS = 40  # places along a line where its name is tried
-STEPS = 200  # changes of the slots, beyond which averages over about as many spans are drawn
+# changes of the slots, beyond which averages over about as many spans are drawn
+STEPS = 200
 SPANS_S = (
     1,
     2,
@@ -36,12 +37,14 @@ SPANS_S = (
 
 
 @literal
-def queue_length(runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style: Any) -> Axes:
-    """Jobs that have come and have not been granted places, nor given up, over time: a line a run,
-    named by its policy.
+def queue_length(
+    runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style: Any
+) -> Axes:
+    """Jobs that have come and have not been granted places, nor given up, over time: a
+    line a run, named by its policy.
 
-    runs: one or several, of any model, with records. style: of the lines. Raises InputError for no
-    run.
+    runs: one or several, of any model, with records. style: of the lines. Raises
+    InputError for no run.
     """
     runs, ax = runs_of(runs), axes(ax)
     timelines = list(map(timeline_of, runs))
@@ -72,7 +75,9 @@ def queue_length(runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style:
 
 
 def name_lines(ax: Axes, drawn: list[Line2D]) -> None:
-    """Names beside lines, at their peaks if there is room; a legend where they are many."""
+    """Names beside lines, at their peaks if there is room; a legend where they are
+    many.
+    """
     if len(drawn) > LABELLED:
         legend_above(ax, drawn)
         return
@@ -90,11 +95,11 @@ def name_lines(ax: Axes, drawn: list[Line2D]) -> None:
 
 @literal
 def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
-    """How many places execute, are provisioned or in a phase of the model's own, and are idle, over
-    time: stacked areas.
+    """How many places execute, are provisioned or in a phase of the model's own, and
+    are idle, over time: stacked areas.
 
-    A job that holds a part of a place counts as that part of it. Where the places change too often
-    to be seen, averages over equal spans, which the axis names.
+    A job that holds a part of a place counts as that part of it. Where the places
+    change too often to be seen, averages over equal spans, which the axis names.
 
     run: of any model, with records. style: of the areas.
     """
@@ -111,11 +116,17 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
         **phase_greys(claims["phase"].tolist()),
         "idle": IDLE,
     }.items():
-        high = np.full_like(low, places) if phase == "idle" else low + _held(timeline, phase, edges)
+        high = (
+            np.full_like(low, places)
+            if phase == "idle"
+            else low + _held(timeline, phase, edges)
+        )
         own = {"step": "post", "facecolor": colour, "linewidth": 0}
         bottom, top = (np.append(each, each[-1:]) for each in (low, high))
         ax.fill_between(edges / unit, bottom, top, **merged(own, style, PolyCollection))
-        handles.append(Patch(facecolor=colour, edgecolor="0.6", linewidth=0.5, label=phase))
+        handles.append(
+            Patch(facecolor=colour, edgecolor="0.6", linewidth=0.5, label=phase)
+        )
         low = high
     ax.set(
         xlabel=f"time ({unit_name})",
@@ -133,16 +144,22 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
 
 
 def _held(timeline: Timeline, phase: str, edges: np.ndarray) -> np.ndarray:
-    """Between each two edges, the time average of the places that are held in a phase."""
+    """Between each two edges, the time average of the places that are held in a
+    phase.
+    """
     own = timeline.claims[timeline.claims["phase"] == phase]
-    share = own["amount"] / np.maximum(np.array(timeline.sizes)[own["place"]], own["amount"])
+    share = own["amount"] / np.maximum(
+        np.array(timeline.sizes)[own["place"]], own["amount"]
+    )
     return _average(own["from_s"], own["to_s"], share, edges)
 
 
 def _average(
     start: np.ndarray, end: np.ndarray, weight: np.ndarray, edges: np.ndarray
 ) -> np.ndarray:
-    """Between each two edges, the time average of the weight of what has started and not ended."""
+    """Between each two edges, the time average of the weight of what has started and
+    not ended.
+    """
     times = np.concatenate([start, end, edges[[0, -1]]])
     changes = np.concatenate([weight, -weight, [0, 0]])
     order = np.argsort(times, kind="stable")
@@ -160,5 +177,7 @@ def _span_s(end_s: float) -> float:
 
 
 def _text(seconds: float) -> str:
-    unit, name = next(each for each in ((3600, "h"), (60, "min"), (1, "s")) if seconds >= each[0])
+    unit, name = next(
+        each for each in ((3600, "h"), (60, "min"), (1, "s")) if seconds >= each[0]
+    )
     return f"{seconds / unit:g} {name}"

@@ -21,14 +21,16 @@ BINS = 40  # about so many
 
 
 @literal
-def wait_histogram(runs: Run | Iterable[Run], ax: Axes | None = None, **style: Any) -> Axes:
-    """Waits from submission to the start of execution: share of the jobs by wait, a step line a
-    run.
+def wait_histogram(
+    runs: Run | Iterable[Run], ax: Axes | None = None, **style: Any
+) -> Axes:
+    """Waits from submission to the start of execution: share of the jobs by wait, a
+    step line a run.
 
     The mean is marked and told. A job that never started has no wait.
 
-    runs: one or several, with records; they share the bins. style: of the lines. Raises InputError
-    for no run. Thesis Eq. 3.7.
+    runs: one or several, with records; they share the bins. style: of the lines. Raises
+    InputError for no run. Thesis Eq. 3.7.
     """
     runs, ax = runs_of(runs), axes(ax)
     all_s = (run.jobs["start_s"] - run.jobs["submit_s"] for run in runs)
@@ -49,7 +51,9 @@ def wait_histogram(runs: Run | Iterable[Run], ax: Axes | None = None, **style: A
             "label": f"{name}, mean {told(each.mean())} min",
         }
         drawn += ax.plot(
-            np.repeat(edges, 2), [0, *np.repeat(shares, 2), 0], **merged(own, style, Line2D)
+            np.repeat(edges, 2),
+            [0, *np.repeat(shares, 2), 0],
+            **merged(own, style, Line2D),
         )
         ax.plot(
             [each.mean()],
@@ -75,5 +79,7 @@ def _width(longest: float) -> float:
     wanted = longest / BINS or 1.0
     power = 10.0 ** math.floor(math.log10(wanted))
     return next(
-        step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= wanted * (1 - 1e-9)
+        step * power
+        for step in (1.0, 2.0, 5.0, 10.0)
+        if step * power >= wanted * (1 - 1e-9)
     )

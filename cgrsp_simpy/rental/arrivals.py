@@ -27,16 +27,18 @@ HOURS = 24
 
 @dataclass(frozen=True)
 class ArrivalRates:
-    """Rates of a Poisson process, constant within each hour; they repeat every day or week.
+    """Rates of a Poisson process, constant within each hour; they repeat every day or
+    week.
 
     Parameters
     ----------
     per_h : sequence of float, or of sequences of float
-        Jobs per hour, each >= 0 and one at least above: 24 numbers, from midnight on, for every
-        day; or 7 lists of 24, from Monday on. Kept as a tuple of 1 or 7 tuples.
+        Jobs per hour, each >= 0 and one at least above: 24 numbers, from midnight on,
+        for every day; or 7 lists of 24, from Monday on. Kept as a tuple of 1 or 7
+        tuples.
     start_h : float
-        Hour of day at simulated time 0, from 0 to below 24. It must be that of the market's
-        clock, whose calibrated one starts at 8.
+        Hour of day at simulated time 0, from 0 to below 24. It must be that of the
+        market's clock, whose calibrated one starts at 8.
     start_day : str
         Day of the week at simulated time 0.
     """
@@ -65,11 +67,13 @@ class ArrivalRates:
     def times_s(self, expected: np.ndarray) -> np.ndarray:
         """When so many jobs are expected to have come since time 0; both not falling.
 
-        The inverse of the cumulated rate: it turns a Poisson process of rate 1 into one of these
-        rates (E. Çinlar, Introduction to Stochastic Processes, 1975, Section 4.7).
+        The inverse of the cumulated rate: it turns a Poisson process of rate 1 into one
+        of these rates (E. Çinlar, Introduction to Stochastic Processes, 1975, Section
+        4.7).
         """
         rates = np.array(self.per_h).ravel()
-        until = np.concatenate([[0.0], np.cumsum(rates)])  # jobs since the start of the period
+        # jobs since the start of the period
+        until = np.concatenate([[0.0], np.cumsum(rates)])
         start = self._start() % len(rates)
         first = until[int(start)] + rates[int(start)] * (start % 1)
         periods, rest = np.divmod(first + expected, until[-1])
@@ -94,30 +98,44 @@ def _days(per_h: Any) -> tuple[tuple[float, ...], ...]:
     for day in days:
         for rate in day:
             check_number("arrivals per hour", rate, least=0)
-    require(any(map(any, days)), "per_h", "0 in every hour", "above 0 in one hour at least")
+    require(
+        any(map(any, days)), "per_h", "0 in every hour", "above 0 in one hour at least"
+    )
     return days
 
 
 def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
     """Rates by hour measured in a log: jobs over the hours that the log covers.
 
-    The maximum-likelihood estimate for rates that are constant within each hour. The log counts
-    as watched from simulated time 0 up to its last submission.
+    The maximum-likelihood estimate for rates that are constant within each hour. The
+    log counts as watched from simulated time 0 up to its last submission.
 
-    log: a log that knows the hour of day of its time 0, as one with timestamps does. weekly:
-    whether days of the week differ; else every day has the same 24 rates. Result: they start at the
-    log's hour of day and day of week. Raises InputError for a log without timestamps, or one that
-    is shorter than a day, or a week.
+    log: a log that knows the hour of day of its time 0, as one with timestamps does.
+    weekly: whether days of the week differ; else every day has the same 24 rates.
+    Result: they start at the log's hour of day and day of week. Raises InputError for a
+    log without timestamps, or one that is shorter than a day, or a week.
     """
     need = "known: the log needs timestamps"
-    require(log.start_h is not None, "hour of day at the log's start", log.start_h, need)
+    require(
+        log.start_h is not None, "hour of day at the log's start", log.start_h, need
+    )
     assert log.start_h is not None
     day = log.start_day or WEEK[0]
     if weekly:
-        require(log.start_day is not None, "day of week at the log's start", log.start_day, need)
+        require(
+            log.start_day is not None,
+            "day of week at the log's start",
+            log.start_day,
+            need,
+        )
     period = HOURS * len(WEEK) if weekly else HOURS
     span_h = log.submit_s[-1] / 3600.0
-    require(span_h >= period, "hours that the log covers", round(span_h, 2), f"at least {period}")
+    require(
+        span_h >= period,
+        "hours that the log covers",
+        round(span_h, 2),
+        f"at least {period}",
+    )
     start = WEEK.index(day) * HOURS + log.start_h
     end = start + span_h
     hours = np.arange(math.floor(start), math.floor(end) + 1)
@@ -125,4 +143,6 @@ def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
     came = (start + np.array(log.submit_s) / 3600.0).astype(int)
     watched_by_hour = np.bincount(hours % period, watched_h, period)
     rates = np.bincount(came % period, minlength=period) / watched_by_hour
-    return ArrivalRates(tuple(map(tuple, rates.reshape(-1, HOURS).tolist())), log.start_h, day)
+    return ArrivalRates(
+        tuple(map(tuple, rates.reshape(-1, HOURS).tolist())), log.start_h, day
+    )

@@ -1,4 +1,6 @@
-"""In bulk: runs of triage, and of policies made of rules, in a compiled loop, with SimPy's bits."""
+"""In bulk: runs of triage, and of policies made of rules, in a compiled loop, with
+SimPy's bits.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +48,22 @@ if COMPILED:
     LOOP: Any = kernel.advance
     KEPT = cache_folder(LOOP)
     if KEPT is not None:
-        forget(KEPT, "kernel", [sys.modules[each.__module__] for each in (forget, *kernel.CALLED)])
+        forget(
+            KEPT,
+            "kernel",
+            [sys.modules[each.__module__] for each in (forget, *kernel.CALLED)],
+        )
 
 Made = ListPolicy | AtRandom | Triage
 log = logging.getLogger(__name__)
-CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")  # figures that do not change in a run
-ROOM, SEEN = 1024, 4096  # jobs that wait or run, and variates of statuses shown, to begin with
-BILLS = ("warm_s", "billed_from", "minimum_s", "increment_s")  # terms that the loop knows
-PAID = "warm_starts provisioning_usd idle_usd rounding_usd".split()  # of a row, behind the record
+# figures that do not change in a run
+CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")
+# jobs that wait or run, and variates of statuses shown, to begin with
+ROOM, SEEN = 1024, 4096
+# terms that the loop knows
+BILLS = ("warm_s", "billed_from", "minimum_s", "increment_s")
+# of a row, behind the record
+PAID = "warm_starts provisioning_usd idle_usd rounding_usd".split()
 NEEDED = 'it needs numba, the extra fast: pip install ".[fast]" in a clone'
 LOOK_AHEAD_S = 86400.0  # for which stock is known beforehand
 
@@ -82,7 +92,11 @@ def of_scenario(scenario: Any) -> str:
     if users_part(scenario) is not None:
         return "the scenario has a part of one's own"
     others = [each for each in fields(Terms) if each.name not in BILLS]
-    told = [each.name for each in others if getattr(scenario.terms, each.name) != each.default]
+    told = [
+        each.name
+        for each in others
+        if getattr(scenario.terms, each.name) != each.default
+    ]
     if told:
         return f"its terms of renting have {', '.join(told)}"
     plain = Market(
@@ -91,7 +105,10 @@ def of_scenario(scenario: Any) -> str:
         market.high_cap,
         market.medium_factor,
         market.medium_cap,
-        tuple(HourlyStock(each.gpu, each.chances, each.persistence_s) for each in market.stock),
+        tuple(
+            HourlyStock(each.gpu, each.chances, each.persistence_s)
+            for each in market.stock
+        ),
         market.persistence_s,
         market.sight,
     )
@@ -115,13 +132,22 @@ def of_policy(policy: Any) -> str:
         return f"the place of {name} is not a rule"
     kept = policy.reserve
     if kept is not None:
-        constant = type(kept) is Rule and set(kept.arguments) <= {*CONSTANT, *kept.parameters}
+        constant = type(kept) is Rule and set(kept.arguments) <= {
+            *CONSTANT,
+            *kept.parameters,
+        }
         if policy.order is by_submission or not constant:
-            return f"the reserve of {name} is not a rule of what does not change in a run"
+            return (
+                f"the reserve of {name} is not a rule of what does not change in a run"
+            )
     for rule in (policy.order, policy.place):
         if isinstance(rule, Rule):
-            if not all(isinstance(value, (int, float)) for value in rule.parameters.values()):
-                return f"rule {rule.function.__name__} has a parameter that is no number"
+            if not all(
+                isinstance(value, (int, float)) for value in rule.parameters.values()
+            ):
+                return (
+                    f"rule {rule.function.__name__} has a parameter that is no number"
+                )
             kind: Any = type(rule)
             if why := not_plain(kind, rule.function):
                 return why
@@ -130,8 +156,8 @@ def of_policy(policy: Any) -> str:
 
 @cache
 def not_plain(kind: Any, function: Any) -> str:
-    """Why the bits of a rule could differ where it is compiled: it may use + - * /, comparisons,
-    min, max, abs, nextafter, exp, and constants.
+    """Why the bits of a rule could differ where it is compiled: it may use + - * /,
+    comparisons, min, max, abs, nextafter, exp, and constants.
     """
     told = f"rule {function.__name__}"
     for each in dis.get_instructions(function):
@@ -155,15 +181,19 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, (int, float)) or value in PLAIN
 
 
-PLAIN = (min, max, abs, math.nextafter, math.exp)  # the C library's, where they are compiled
+# the C library's, where they are compiled
+PLAIN = (min, max, abs, math.nextafter, math.exp)
 
 
 # ---- rules, compiled ----
 
 
-WHOLE = dict.fromkeys(("waiting", "slots", "status", "best_status"), "int") | {"tight": "bool"}
+WHOLE = dict.fromkeys(("waiting", "slots", "status", "best_status"), "int") | {
+    "tight": "bool"
+}
 OF_TIERS = [f"t[{tier}][{part}]" for tier in range(TIERS) for part in range(3)]
-# of a rule's answer: how it becomes a tuple, its length then, at most, and what is taken of it
+# of a rule's answer: how it becomes a tuple, its length then, at most, and what is
+# taken of it
 LAYOUT: dict[type[Rule], tuple[str, int, list[str]]] = {
     Tiers: (f"{{}} + ({'(inf, 0, 0.0), ' * (TIERS - 1)})", 2 * TIERS - 1, OF_TIERS),
     Score: ("{} + (0.0, 0.0)", 5, ["t[0]", "t[1]", "t[2]"]),
@@ -173,22 +203,39 @@ LAYOUT: dict[type[Rule], tuple[str, int, list[str]]] = {
 
 @cache
 def compiled_rule(kind: Any, function: Any) -> Any:
-    """The compiled function of a rule; kept on disk under a digest of all that it depends on."""
+    """The compiled function of a rule; kept on disk under a digest of all that it
+    depends on.
+    """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     own = [name for name in names if name not in kind.figures]
     given = [
-        f"p[{own.index(name)}]"
-        if name in own
-        else f"{WHOLE.get(name, '')}(f[{FIGURES.index(name)}])"
+        (
+            f"p[{own.index(name)}]"
+            if name in own
+            else f"{WHOLE.get(name, '')}(f[{FIGURES.index(name)}])"
+        )
         for name in names
     ]
     code, more = function.__code__, LAYOUT[kind]
     constants = [repr(function.__globals__.get(name)) for name in code.co_names]
-    parts = code.co_code, code.co_consts, code.co_names, constants, given, more, numba.__version__
-    name = f"{function.__name__}_{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+    parts = (
+        code.co_code,
+        code.co_consts,
+        code.co_names,
+        constants,
+        given,
+        more,
+        numba.__version__,
+    )
+    name = (
+        f"{function.__name__}_{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+    )
     lines = [
         f"def {name}(figures, parameters, answer):",
-        f"f, p = carray(figures, {len(FIGURES)}), carray(parameters, {max(1, len(own))})",
+        (
+            f"f, p = carray(figures, {len(FIGURES)}), carray(parameters,"
+            f" {max(1, len(own))})"
+        ),
         f"a = carray(answer, {LAST + 1})",
         "try: t = " + more[0].format(f"function({', '.join(given)})"),
         "except Exception: return",
@@ -226,15 +273,24 @@ def _tell() -> None:
     if KEPT is None:
         log.info("the loop is compiled, which takes a minute or so")
     elif not list(KEPT.glob("kernel.advance-*.nbi")):
-        log.info("the loop is compiled, which takes a minute or so; it is kept for later runs")
+        log.info(
+            "the loop is compiled, which takes a minute or so; it is kept for later"
+            " runs"
+        )
 
 
-def bulk(scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool) -> Run | None:
-    """The run of a policy of which `refused` says nothing; None where SimPy has to say why it
-    cannot be carried out.
+def bulk(
+    scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool
+) -> Run | None:
+    """The run of a policy of which `refused` says nothing; None where SimPy has to say
+    why it cannot be carried out.
     """
     _tell()
-    blocks = scenario.workload.columns(seed, scenario.service) if drawn is None else drawn.columns
+    blocks = (
+        scenario.workload.columns(seed, scenario.service)
+        if drawn is None
+        else drawn.columns
+    )
     return Bulk(scenario, policy, seed, tables(blocks), records).finish()
 
 
@@ -272,7 +328,9 @@ def arrays(given: Law, levels: int) -> Law:
     )
 
 
-NO_LAW = Law._make([*[np.zeros((0,) * axes) for axes in (1, 1, 1, 1, 1, 3, 4, 4, 2, 2, 1, 1)], 0])
+NO_LAW = Law._make(
+    [*[np.zeros((0,) * axes) for axes in (1, 1, 1, 1, 1, 3, 4, 4, 2, 2, 1, 1)], 0]
+)
 
 
 class Fixed:
@@ -289,19 +347,24 @@ class Fixed:
         self.kinds = kinds
         values = len(known.fleet), known.offered_load, known.dearest_usd_per_h
         self.constant = dict(zip(CONSTANT, values))
-        free, levels, terms = scenario.free_types, len(scenario.workload.mix), scenario.terms
+        free = scenario.free_types
+        levels = len(scenario.workload.mix)
+        terms = scenario.terms
         group = [0 if free else kinds.index(gpu) for gpu in scenario.slots]
         index = {gpu.name: place for place, gpu in enumerate(scenario.gpus)}
         stock, hours = Stock(market, 0), market.change_hours
         holds = [stock.persists(gpu) for gpu in kinds]
         look_s = -1.0 if market.poll_s is None else market.poll_s
         by_level = known.gpus[0].mean_execution_s, known.fastest_s, known.slowest_s
-        pairs, none = [(each.tight, each.weight) for each in scenario.workload.classes], np.zeros(1)
+        pairs = [(each.tight, each.weight) for each in scenario.workload.classes]
+        none = np.zeros(1)
         alike, how = list(dict.fromkeys(pairs)), np.zeros(kernel.RENTS + 1, np.int64)
         own = [alike.index(pair) for pair in pairs]
         self.most = max(widths(scenario.workload), default=1)
         how[kernel.FREE_TYPES], how[kernel.RENTS] = free, terms != Terms()
-        self.width = (kernel.BILLED if terms != Terms() else kernel.WIDTH) + self.most - 1
+        self.width = (
+            (kernel.BILLED if terms != Terms() else kernel.WIDTH) + self.most - 1
+        )
         ordered = terms.billed_from == "provisioning"
         self.setting = kernel.Setting(
             how=how,
@@ -312,7 +375,9 @@ class Fixed:
             mean_s=np.array([gpu.mean_execution_s[:levels] for gpu in kinds], float),
             price=np.array([gpu.price_usd_per_h for gpu in kinds], float),
             gpu=np.array([index[gpu.name] for gpu in kinds], np.int64),
-            below=np.array([[market.below(gpu, hour) for hour in hours] for gpu in kinds]),
+            below=np.array(
+                [[market.below(gpu, hour) for hour in hours] for gpu in kinds]
+            ),
             hours=np.array(hours, float),
             start_h=np.array([market.clock.start_h], float),
             delay_s=np.array([*market.delay_s, (0, 0)], float),
@@ -325,7 +390,9 @@ class Fixed:
             tight=np.array([tight for tight, _ in alike] * levels, float),
             weight=np.array([weight or 0.0 for _, weight in alike] * levels, float),
             law=NO_LAW,
-            terms=np.array([terms.warm_s, terms.minimum_s, terms.increment_s, ordered], float),
+            terms=np.array(
+                [terms.warm_s, terms.minimum_s, terms.increment_s, ordered], float
+            ),
         )
         self.known = known
 
@@ -350,7 +417,8 @@ class Fixed:
         if rule is not None:
             values = self.constant | rule.parameters
             kept = int(rule.function(*[values[name] for name in rule.arguments]))
-        how[kernel.FIRST_COME], how[kernel.BY_INDEX] = order is by_submission, type(order) is Index
+        how[kernel.FIRST_COME] = order is by_submission
+        how[kernel.BY_INDEX] = type(order) is Index
         how[kernel.BY_SCORE], how[kernel.HELD_BACK] = 2 if shows else scored, kept
         how[kernel.LOOKS_AHEAD] = "next_free_s" in asked
         how[kernel.OF_IDLE] = bool(asked & {"fastest_idle_s", "mean_fastest_idle_s"})
@@ -369,19 +437,25 @@ class Bulk:
     """
 
     def __init__(
-        self, scenario: Any, policy: Made, seed: int, tables: Iterable[Array], keep: bool
+        self,
+        scenario: Any,
+        policy: Made,
+        seed: int,
+        tables: Iterable[Array],
+        keep: bool,
     ) -> None:
         self.scenario, self.policy, self.seed, self.keep = scenario, policy, seed, keep
         self.fixed, self.tables = scenario.fixed, iter(tables)
         self.kinds, self.setting = self.fixed.kinds, self.fixed.under(policy)
         self.records = Records(scenario, keep)
-        self.held, self.kept = list[Held](), list[Held]()  # the latter after the end of a job
+        # the latter after the end of a job
+        self.held, self.kept = list[Held](), list[Held]()
         self.run = self._state()
         self._jobs()
 
     def finish(self) -> Run | None:
-        """Carry the run out; None where a rule raised an exception, or jobs would wait for ever:
-        SimPy has the message.
+        """Carry the run out; None where a rule raised an exception, or jobs would wait
+        for ever: SimPy has the message.
         """
         needs = {
             kernel.JOBS: self._jobs,
@@ -424,8 +498,12 @@ class Bulk:
         return own_stream(self.seed)
 
     def _state(self) -> kernel.State:
-        slots, kinds, jobs = len(self.scenario.slots), len(self.kinds), self.scenario.jobs
-        levels, room, width = len(self.scenario.workload.mix), min(jobs, ROOM), self.fixed.width
+        slots = len(self.scenario.slots)
+        kinds = len(self.kinds)
+        jobs = self.scenario.jobs
+        levels = len(self.scenario.workload.mix)
+        room = min(jobs, ROOM)
+        width = self.fixed.width
         # of jobs that end within a block, or have ended and pay for another slot's
         kept = (min(jobs, BLOCK) + 2 * slots) * self.fixed.most
         leaves = 1 << (slots + 1).bit_length()  # two more than slots, at least
@@ -434,7 +512,12 @@ class Bulk:
         while level > 1:
             tree[level // 2 : level], level = tree[level : 2 * level : 2], level // 2
         number = np.zeros(kernel.SENT + 1, np.int64)
-        number[[kernel.LEFT, kernel.OPEN, kernel.IDLE, kernel.FREE]] = jobs, True, slots, room
+        number[[kernel.LEFT, kernel.OPEN, kernel.IDLE, kernel.FREE]] = (
+            jobs,
+            True,
+            slots,
+            room,
+        )
         figures = np.zeros(len(kernel.FIGURES))
         for name, value in self.fixed.constant.items():
             figures[kernel.FIGURES.index(name)] = value
@@ -510,28 +593,47 @@ class Bulk:
         self.run = run._replace(**more)
 
     def _rows(self) -> None:
-        """Take down a block of jobs that have ended, and all time for which instances were kept."""
-        number, out, kinds = self.run.number, self.run.out, self.scenario.kinds_of_columns()
+        """Take down a block of jobs that have ended, and all time for which instances
+        were kept.
+        """
+        number = self.run.number
+        out = self.run.out
+        kinds = self.scenario.kinds_of_columns()
         ended, terms = number[kernel.DONE], self.scenario.terms.columns
         table = np.ascontiguousarray(out[:ended][:BLOCK].T)
         columns = dict(zip(RECORD, table))
         if terms:
-            columns |= dict(zip(PAID, table[kernel.WIDTH :]), executing_usd=columns["cost_usd"])
-            parts = [columns.get(f"{part}_usd", table[0] * 0.0).tolist() for part in PARTS]
+            columns |= dict(
+                zip(PAID, table[kernel.WIDTH :]), executing_usd=columns["cost_usd"]
+            )
+            parts = [
+                columns.get(f"{part}_usd", table[0] * 0.0).tolist() for part in PARTS
+            ]
             columns["cost_usd"] = np.array([math.fsum(each) for each in zip(*parts)])
         columns = {
-            name: columns[name].astype(kinds[name], copy=False) for name in (*RECORD, *terms)
+            name: columns[name].astype(kinds[name], copy=False)
+            for name in (*RECORD, *terms)
         }
         self.records.take(columns)
         if self.keep:
-            own = [columns["slot"], *table[: self.fixed.width - self.fixed.most : -1].astype(int)]
+            own = [
+                columns["slot"],
+                *table[: self.fixed.width - self.fixed.most : -1].astype(int),
+            ]
             slots = zip(*[[(slot, 1) for slot in each.tolist()] for each in own])
             parts = [each[:gpus] for each, gpus in zip(slots, columns["gpus"].tolist())]
-            times = [columns[name].tolist() for name in ("dispatch_s", "start_s", "finish_s")]
-            self.held += [(*each, ()) for each in zip(columns["job"].tolist(), parts, *times)]
-            for job, slot, from_s, to_s in self.run.kept[: number[kernel.INTERVALS]].tolist():
+            times = [
+                columns[name].tolist() for name in ("dispatch_s", "start_s", "finish_s")
+            ]
+            self.held += [
+                (*each, ()) for each in zip(columns["job"].tolist(), parts, *times)
+            ]
+            intervals = self.run.kept[: number[kernel.INTERVALS]]
+            for job, slot, from_s, to_s in intervals.tolist():
                 phases = (("idle-warm", from_s),)
-                self.kept.append((int(job), ((int(slot), 1.0),), from_s, math.nan, to_s, phases))
+                self.kept.append(
+                    (int(job), ((int(slot), 1.0),), from_s, math.nan, to_s, phases)
+                )
         out[: max(0, ended - BLOCK)] = out[BLOCK:ended]
         number[kernel.DONE], number[kernel.INTERVALS] = max(0, ended - BLOCK), 0
 
@@ -539,7 +641,9 @@ class Bulk:
         """More variates for the statuses shown."""
         number, left = self.run.number, self.run.seen[self.run.number[kernel.LOOKED] :]
         number[kernel.LOOKED] = 0
-        self.run = self.run._replace(seen=np.concatenate([left, self.seen.random(SEEN)]))
+        self.run = self.run._replace(
+            seen=np.concatenate([left, self.seen.random(SEEN)])
+        )
 
     def _words(self) -> None:
         """More random bits."""
@@ -571,6 +675,10 @@ def tables(blocks: Iterable[Columns]) -> Iterator[Array]:
     for columns in blocks:
         table = np.empty((len(columns[0]), kernel.WIDTH))
         for place, column in enumerate(columns):
-            at = place if place < kernel.DISPATCH else place - kernel.DISPATCH + kernel.STATUS
+            at = (
+                place
+                if place < kernel.DISPATCH
+                else place - kernel.DISPATCH + kernel.STATUS
+            )
             table[:, at] = column
         yield table

@@ -1,4 +1,6 @@
-"""Deadline classes: their names, their shares of the jobs, and how long each job has."""
+"""Deadline classes: their names, their shares of the jobs, and how long each job
+has.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +33,23 @@ class DeadlineClass:
     Parameters
     ----------
     name : str
-        Letters, digits, "_" and "-"; figures of the class begin with it ("rush_miss_pct").
+        Letters, digits, "_" and "-"; figures of the class begin with it
+        ("rush_miss_pct").
     share : float
         Share of the jobs, from 0 to 1.
     window_s : float or None
-        Seconds from submission to deadline. None: the jobs bring deadlines of their own; only
-        what a workload says of itself has it.
+        Seconds from submission to deadline. None: the jobs bring deadlines of their
+        own; only what a workload says of itself has it.
     tight : bool
-        Whether a policy that knows two kinds of jobs takes these for rush orders: it is `tight`
-        of the jobs. Any number of classes may be tight, or none; "tight" is, "loose" is not.
+        Whether a policy that knows two kinds of jobs takes these for rush orders: it is
+        `tight` of the jobs. Any number of classes may be tight, or none; "tight" is,
+        "loose" is not.
     weight : float or None
-        Importance of each job, >= 0; of a log, times the job's own. None: the jobs bring their
-        own, as with `window_s`.
+        Importance of each job, >= 0; of a log, times the job's own. None: the jobs
+        bring their own, as with `window_s`.
     complexity_mix : sequence of float or None
-        Shares of complexity 1, 2, ... among its jobs: of small rush jobs, or big batches. None:
-        those of the workload. The jobs of a log bring their complexity.
+        Shares of complexity 1, 2, ... among its jobs: of small rush jobs, or big
+        batches. None: those of the workload. The jobs of a log bring their complexity.
     """
 
     name: str
@@ -57,16 +61,31 @@ class DeadlineClass:
 
     def __post_init__(self) -> None:
         python_numbers(self)
-        word = isinstance(self.name, str) and re.fullmatch(r"[\w-]+", self.name) is not None
-        require(word, "name of a deadline class", self.name, "letters, digits, '_' and '-'")
-        require(self.name != "weighted", "name of a deadline class", self.name, "another word")
+        word = (
+            isinstance(self.name, str)
+            and re.fullmatch(r"[\w-]+", self.name) is not None
+        )
+        require(
+            word, "name of a deadline class", self.name, "letters, digits, '_' and '-'"
+        )
+        require(
+            self.name != "weighted",
+            "name of a deadline class",
+            self.name,
+            "another word",
+        )
         check_fraction(f"share of class {self.name}", self.share)
         if self.window_s is not None:
             check_number(f"window_s of class {self.name}", self.window_s, above=0)
         check_bool(f"tight of class {self.name}", self.tight)
         if self.name in TWO:
             meant = self.name == "tight"
-            require(self.tight == meant, f"tight of class {self.name}", self.tight, f"{meant}")
+            require(
+                self.tight == meant,
+                f"tight of class {self.name}",
+                self.tight,
+                f"{meant}",
+            )
         if self.weight is not None:
             check_number(f"weight of class {self.name}", self.weight, least=0)
         if self.complexity_mix is not None:
@@ -105,7 +124,9 @@ class DeadlineClasses:
     def classes(self) -> tuple[DeadlineClass, ...]:
         """Tight, then loose."""
         return (
-            DeadlineClass("tight", self.tight_fraction, self.tight_window_s, tight=True),
+            DeadlineClass(
+                "tight", self.tight_fraction, self.tight_window_s, tight=True
+            ),
             DeadlineClass("loose", 1.0 - self.tight_fraction, self.loose_window_s),
         )
 
@@ -117,12 +138,14 @@ Deadlines = DeadlineClasses | Sequence[DeadlineClass]
 def checked_deadlines(deadlines: Deadlines) -> Deadlines:
     """Deadline classes that jobs can be drawn from; a list becomes a tuple.
 
-    Raises InputError for no class, names that are equal, shares that do not sum to 1, or a class
-    without window or weight.
+    Raises InputError for no class, names that are equal, shares that do not sum to 1,
+    or a class without window or weight.
     """
     if isinstance(deadlines, DeadlineClasses):
         return deadlines
-    classes: tuple[DeadlineClass, ...] = entries_of("deadlines", deadlines, "a list of classes")
+    classes: tuple[DeadlineClass, ...] = entries_of(
+        "deadlines", deadlines, "a list of classes"
+    )
     for each in classes:
         what = "a DeadlineClass, or the two of DeadlineClasses"
         require(isinstance(each, DeadlineClass), "deadlines", each, what)
@@ -131,14 +154,20 @@ def checked_deadlines(deadlines: Deadlines) -> Deadlines:
                 raise InputError(f"{name} of class {each.name}(=None) must be a number")
     names = [each.name for each in classes]
     require(len(names) > 0, "deadlines", names, "at least one class")
-    require(len(set(names)) == len(names), "names of deadline classes", names, "different")
+    require(
+        len(set(names)) == len(names), "names of deadline classes", names, "different"
+    )
     check_shares("shares of the deadline classes", [each.share for each in classes])
     return classes
 
 
 def classes_of(deadlines: Deadlines) -> tuple[DeadlineClass, ...]:
     """The classes by index, as in `Job.deadline_class`."""
-    return deadlines.classes if isinstance(deadlines, DeadlineClasses) else tuple(deadlines)
+    return (
+        deadlines.classes
+        if isinstance(deadlines, DeadlineClasses)
+        else tuple(deadlines)
+    )
 
 
 class ClassColumns:

@@ -33,7 +33,8 @@ class GpuType:
     high_stock_probability : float
         beta_g, the chance of High stock at multiplier 1 (thesis Section 5.1.1).
     speed : float
-        Work done per second, relative to the RTX 3090, > 0; scales the measured seconds of a log.
+        Work done per second, relative to the RTX 3090, > 0; scales the measured seconds
+        of a log.
     """
 
     name: str
@@ -50,22 +51,28 @@ class GpuType:
             self.name,
             "a text, not empty",
         )
-        name, allowed = f"mean_execution_s of {self.name}", "one time a complexity level"
-        times = entries_of(name, self.mean_execution_s, "a list of seconds, one a complexity level")
+        name = f"mean_execution_s of {self.name}"
+        allowed = "one time a complexity level"
+        times = entries_of(
+            name, self.mean_execution_s, "a list of seconds, one a complexity level"
+        )
         object.__setattr__(self, "mean_execution_s", times)
         require(len(times) > 0, name, times, allowed)
         for seconds in times:
             check_number(name, seconds, above=0)
         check_number(f"price_usd_per_h of {self.name}", self.price_usd_per_h, least=0)
-        check_fraction(f"high_stock_probability of {self.name}", self.high_stock_probability)
+        check_fraction(
+            f"high_stock_probability of {self.name}", self.high_stock_probability
+        )
         check_number(f"speed of {self.name}", self.speed, above=0)
 
 
-# Thesis Table 4.1: prices of 10 March 2026, and mean execution times for complexity 1 and 3.
-# Complexity 2 is printed for the RTX 3090 and the RTX A4000 (Section 3.7) and inferred for the
-# other two (A4000's complexity 1 and 2 are both A5000's x 98.2 / 99.6). beta_g: Section 5.1.1.
-# Speed: the table's average times, 78.1, 74.0, 86.0 and 97.9 s. The order is the one in which slots
-# are filled (Section 4.3: with five slots two are RTX 3090).
+# Thesis Table 4.1: prices of 10 March 2026, and mean execution times for complexity 1
+# and 3. Complexity 2 is printed for the RTX 3090 and the RTX A4000 (Section 3.7) and
+# inferred for the other two (A4000's complexity 1 and 2 are both A5000's x 98.2 /
+# 99.6). beta_g: Section 5.1.1. Speed: the table's average times, 78.1, 74.0, 86.0 and
+# 97.9 s. The order is the one in which slots are filled (Section 4.3: with five slots
+# two are RTX 3090).
 THESIS_GPUS: tuple[GpuType, ...] = (
     GpuType("RTX 3090", 0.46, (59.7, 70.2, 100.9), 0.50, 1.0),
     GpuType("RTX A5000", 0.27, (60.9, 69.7, 99.6), 0.65, 78.1 / 74.0),
@@ -75,17 +82,20 @@ THESIS_GPUS: tuple[GpuType, ...] = (
 
 
 def _of_2025(name: str, price: float, high: float, speed: float) -> GpuType:
-    times = tuple(round(mean_s / speed, 1) for mean_s in THESIS_GPUS[0].mean_execution_s)
+    times = tuple(
+        round(mean_s / speed, 1) for mean_s in THESIS_GPUS[0].mean_execution_s
+    )
     return GpuType(name, price, times, high, speed)
 
 
-# Types and names of github.com/tugot17/gpu-price-tracker (MIT), 957 half-hourly snapshots of 19
-# October to 16 November 2025. Price: the median of the snapshots' median price per GPU. beta_g:
-# share of the snapshots with labelled offers that had one labelled high. Speed: the geometric mean
-# over ten models of the throughput in training, mixed precision, over that of an RTX 3090, of
-# github.com/lambdal/deeplearning-benchmark (commit 0551cb7, PyTorch of September 2022 or later). A
-# job of the thesis takes as long as on its RTX 3090 over the speed: how long it takes on these GPUs
-# nobody has measured.
+# Types and names of github.com/tugot17/gpu-price-tracker (MIT), 957 half-hourly
+# snapshots of 19 October to 16 November 2025. Price: the median of the snapshots'
+# median price per GPU. beta_g: share of the snapshots with labelled offers that had one
+# labelled high. Speed: the geometric mean over ten models of the throughput in
+# training, mixed precision, over that of an RTX 3090, of
+# github.com/lambdal/deeplearning-benchmark (commit 0551cb7, PyTorch of September 2022
+# or later). A job of the thesis takes as long as on its RTX 3090 over the speed: how
+# long it takes on these GPUs nobody has measured.
 GPUS_2025: tuple[GpuType, ...] = (
     _of_2025("H100_80GB SXM5", 2.69, 0.281, 3.63),
     _of_2025("A100_80GB PCIe", 1.64, 0.109, 2.07),
@@ -99,17 +109,18 @@ def round_robin(
 ) -> tuple[GpuType, ...]:
     """The types of a fleet's slots.
 
-    slots: a number of slots, which take the types in turn, or one type's name a slot. gpus: the
-    types that there are. Result: the type of each slot. Raises InputError for a number below 1, an
-    empty list or an unknown type. Thesis Section 4.3 (the round-robin target), read as fixed
-    types.
+    slots: a number of slots, which take the types in turn, or one type's name a slot.
+    gpus: the types that there are. Result: the type of each slot. Raises InputError for
+    a number below 1, an empty list or an unknown type. Thesis Section 4.3 (the
+    round-robin target), read as fixed types.
     """
     if isinstance(slots, Integral):
         check_whole("slots", slots, least=1, most=1_000_000)
         return tuple(gpus[i % len(gpus)] for i in range(slots))
     if isinstance(slots, str) or not isinstance(slots, Sequence) or not slots:
         raise InputError(
-            f"slots(={slots!r}) must be a whole number >= 1 or a list of GPU type names, not empty"
+            f"slots(={slots!r}) must be a whole number >= 1 or a list of GPU type"
+            " names, not empty"
         )
     by_name = {gpu.name: gpu for gpu in gpus}
     for name in slots:

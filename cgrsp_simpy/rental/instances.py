@@ -1,5 +1,5 @@
-"""The instances that are rented for the slots: they come, are kept warm, given back, or taken by
-the market; and a budget a day.
+"""The instances that are rented for the slots: they come, are kept warm, given back, or
+taken by the market; and a budget a day.
 """
 
 from __future__ import annotations
@@ -194,7 +194,9 @@ class Instance:
         """It is rented no longer."""
         self._forget("taken")
         used_s = 0.0 if self.since_s is None else self.run.env.now - self.since_s
-        more_s = rounding_s(used_s, self.run.terms.minimum_s, self.run.terms.increment_s)
+        more_s = rounding_s(
+            used_s, self.run.terms.minimum_s, self.run.terms.increment_s
+        )
         self.tenant.pay("rounding", more_s, self.gpu.price_usd_per_h)
         self.tenant.closed()
 

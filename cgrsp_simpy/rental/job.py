@@ -1,5 +1,5 @@
-"""A job, as far as a scheduler may know it, and its hidden draws; the law of its service time by
-complexity.
+"""A job, as far as a scheduler may know it, and its hidden draws; the law of its
+service time by complexity.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ class _Described(NamedTuple):
 
 
 class Job(_Described):
-    """A job as its submitter describes it; immutable. Two are equal only if they are the same.
+    """A job as its submitter describes it; immutable. Two are equal only if they are
+    the same.
 
-    A named tuple and not a dataclass: one is made for every job of every run, and a frozen
-    dataclass takes four times as long.
+    A named tuple and not a dataclass: one is made for every job of every run, and a
+    frozen dataclass takes four times as long.
 
     Parameters
     ----------
@@ -47,17 +48,18 @@ class Job(_Described):
     submit_s, deadline_s : float
         Seconds from the start of the run; deadline_s >= submit_s >= 0.
     complexity : int
-        1 is the lowest; it picks the mean execution time of a GPU type (thesis Section 4.4).
+        1 is the lowest; it picks the mean execution time of a GPU type (thesis Section
+        4.4).
     tight : bool
-        Whether it is a rush order (thesis Section 3.4): whether its deadline class is marked
-        tight. What the policies that know two kinds of jobs go by.
+        Whether it is a rush order (thesis Section 3.4): whether its deadline class is
+        marked tight. What the policies that know two kinds of jobs go by.
     gpus : int
         Slots that it holds at once.
     weight : float
         Its importance, >= 0, for objectives that weigh jobs.
     deadline_class : int, optional
-        Index of its class among those of the workload. Unless given, that of the thesis's two:
-        0 for a tight job, 1 for a loose one.
+        Index of its class among those of the workload. Unless given, that of the
+        thesis's two: 0 for a tight job, 1 for a loose one.
     """
 
     __slots__ = ()
@@ -78,11 +80,15 @@ class Job(_Described):
     ) -> Job:
         """A job; only by hand, workloads make theirs from columns."""
         own = int(not tight) if deadline_class is None else deadline_class
-        return super().__new__(cls, id, submit_s, deadline_s, complexity, tight, gpus, weight, own)
+        return super().__new__(
+            cls, id, submit_s, deadline_s, complexity, tight, gpus, weight, own
+        )
 
 
 def check_job(job: Job, names: Sequence[str]) -> None:
-    """Raise InputError for a job that cannot be, or whose deadline class is none of these."""
+    """Raise InputError for a job that cannot be, or whose deadline class is none of
+    these.
+    """
     for name in ("submit_s", "deadline_s", "weight"):
         check_number(f"job {job.id}: {name}", getattr(job, name), least=0)
     for name in ("complexity", "gpus"):
@@ -91,17 +97,21 @@ def check_job(job: Job, names: Sequence[str]) -> None:
     check_whole(f"job {job.id}: deadline_class", job.deadline_class, least=0)
     if not 0 <= job.submit_s <= job.deadline_s < math.inf:
         times = f"submit_s(={job.submit_s!r}) and deadline_s(={job.deadline_s!r})"
-        raise InputError(f"job {job.id}: {times} must be finite, with 0 <= submit_s <= deadline_s")
-    index, allowed = job.deadline_class, f"an index up to {len(names) - 1} ({', '.join(names)})"
+        raise InputError(
+            f"job {job.id}: {times} must be finite, with 0 <= submit_s <= deadline_s"
+        )
+    index = job.deadline_class
+    allowed = f"an index up to {len(names) - 1} ({', '.join(names)})"
     require(index < len(names), f"job {job.id}: deadline_class", index, allowed)
 
 
 class Draws(NamedTuple):
     """A job's luck, hidden from every scheduler and the same under each of them.
 
-    status: uniform on [0, 1), turned into a stock status (thesis Eq. 3.1) at dispatch. delay:
-    uniform on [0, 1), turned into a provisioning delay (thesis Eq. 3.2) at dispatch. service:
-    realised over mean execution time; its mean is 1 (thesis Eq. 3.12).
+    status: uniform on [0, 1), turned into a stock status (thesis Eq. 3.1) at dispatch.
+    delay: uniform on [0, 1), turned into a provisioning delay (thesis Eq. 3.2) at
+    dispatch. service: realised over mean execution time; its mean is 1 (thesis Eq.
+    3.12).
     """
 
     status: float
@@ -114,18 +124,19 @@ DISTRIBUTIONS = ("lognormal", "exponential")  # laws of the service factors
 
 @dataclass(frozen=True)
 class Service:
-    """The law of a job's realised over mean execution time; the mean of this factor is 1.
+    """The law of a job's realised over mean execution time; the mean of this factor is
+    1.
 
-    The default is the calibrated reading of thesis Remark 1, which prints the range 0.04 to 0.23
-    and the pooled value 0.11.
+    The default is the calibrated reading of thesis Remark 1, which prints the range
+    0.04 to 0.23 and the pooled value 0.11.
 
     Parameters
     ----------
     distribution : str
         "lognormal" (thesis Eq. 3.12) or "exponential".
     sigma : tuple of float
-        Standard deviation of the log by complexity 1, 2, ..., >= 0; 0 gives deterministic times.
-        Unused by "exponential".
+        Standard deviation of the log by complexity 1, 2, ..., >= 0; 0 gives
+        deterministic times. Unused by "exponential".
     """
 
     distribution: str = "lognormal"
@@ -136,18 +147,24 @@ class Service:
         object.__setattr__(
             self,
             "sigma",
-            entries_of("sigma", self.sigma, "a list of numbers, one a complexity level"),
+            entries_of(
+                "sigma", self.sigma, "a list of numbers, one a complexity level"
+            ),
         )
-        require(len(self.sigma) > 0, "sigma", self.sigma, "one number a complexity level")
+        require(
+            len(self.sigma) > 0, "sigma", self.sigma, "one number a complexity level"
+        )
         for sigma in self.sigma:
             check_number("sigma", sigma, least=0)
 
     def factors(self, generator: Generator, complexity: np.ndarray) -> list[float]:
-        """Realised over mean execution times, one factor a job, by its complexity, from 1 on
-        (thesis Eq. 3.12).
+        """Realised over mean execution times, one factor a job, by its complexity, from
+        1 on (thesis Eq. 3.12).
         """
         if self.distribution == "exponential":
-            drawn: list[float] = generator.standard_exponential(len(complexity)).tolist()
+            drawn: list[float] = generator.standard_exponential(
+                len(complexity)
+            ).tolist()
             return drawn
         sigma = np.asarray(self.sigma)[complexity - 1]
         # mean preserved, thesis Eq. 3.12

@@ -1,7 +1,8 @@
 """The compiled loop: a run, event by event, in the order of SimPy's.
 
-`rental.bulk` fills the arrays and calls `advance` until it answers ENDED; the arrays keep the state
-in between, so that jobs, stock and rows pass through in blocks. Times in seconds, as floats.
+`rental.bulk` fills the arrays and calls `advance` until it answers ENDED; the arrays
+keep the state in between, so that jobs, stock and rows pass through in blocks. Times in
+seconds, as floats.
 """
 
 from __future__ import annotations
@@ -20,20 +21,27 @@ from cgrsp_simpy.rental.terms import rounding_s
 # what `advance` answers: what it needs
 ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, WORDS, FAILED = range(8)
 
-# ---- a row: a job's record, its bill under other terms than the thesis's, and its further slots,
-# the second one last; until its dispatch STATUS, DELAY and SERVICE hold its draws, and of the slots
-# that it has so far START the scarcest status and FINISH the slowest pace; then FINISH is when its
-# end is expected, and until that COST the price of its slots, USD an hour ----
-ID, SUBMIT, DUE, COMPLEXITY, TIGHT, GPUS, OWN_WEIGHT, CLASS, DISPATCH, START, FINISH = range(11)
+# ---- a row: a job's record, its bill under other terms than the thesis's, and its
+# further slots, the second one last; until its dispatch STATUS, DELAY and SERVICE hold
+# its draws, and of the slots that it has so far START the scarcest status and FINISH
+# the slowest pace; then FINISH is when its end is expected, and until that COST the
+# price of its slots, USD an hour ----
+ID, SUBMIT, DUE, COMPLEXITY, TIGHT, GPUS, OWN_WEIGHT, CLASS, DISPATCH, START, FINISH = (
+    range(11)
+)
 SLOT, GPU, STATUS = range(11, 14)
 DELAY, SERVICE, COST, WIDTH = range(14, 18)
-WARM_STARTS, PROVISIONING_USD, IDLE_USD, ROUNDING_USD, UNPAID, BILLED = range(WIDTH, WIDTH + 6)
+WARM_STARTS, PROVISIONING_USD, IDLE_USD, ROUNDING_USD, UNPAID, BILLED = range(
+    WIDTH, WIDTH + 6
+)
 
 # ---- numbers of a run ----
 NEXT, LOADED, LEFT, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE = range(10)
 LOOKED, READ, DECISIONS, CLASSES, INTERVALS, SENT = range(10, 16)
 # ---- settings ----
-FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT, BY_INDEX, BY_COST = range(8)
+FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT, BY_INDEX, BY_COST = (
+    range(8)
+)
 OF_IDLE, RENTS = 8, 9  # whether a rule asks what is fastest of all idle; of other terms
 # ---- what comes next at a slot ----
 STARTS, ENDS, EXPIRES = range(3)
@@ -43,7 +51,15 @@ LAST = 3 * TIERS  # of an answer: whether the rule came to its end
 
 FIGURES = (
     *("now_s", "waiting", "next_free_s", "slots", "offered_load", "dearest_usd_per_h"),
-    *("reference_s", "fastest_s", "slowest_s", "fastest_idle_s", "tight", "submit_s", "deadline_s"),
+    *(
+        "reference_s",
+        "fastest_s",
+        "slowest_s",
+        "fastest_idle_s",
+        "tight",
+        "submit_s",
+        "deadline_s",
+    ),
     *("fastest_offer_s", "cheapest_offer_usd_per_h", "best_status"),
     *("mean_s", "price_usd_per_h", "status", "weight", "mean_fastest_idle_s"),
 )
@@ -58,21 +74,24 @@ Array = np.ndarray[Any, Any]
 class State(NamedTuple):
     """A run under way.
 
-    now_s, horizon_s: [1], the clock, and until when the stock is known. number: by the names above.
-    jobs: rows to come. rows: those that wait or run; free: the numbers of those not in use. due_s,
-    who: by class, deadlines and rows of those that wait, from `first` to `last`. at_s, order, tree:
-    what comes next at each slot, of several of a job at the first, and at the two leaves behind
-    them the next arrival and the time at which the policy is to be asked again; the leaf of the
-    least is tree[1]. row, next, held_s: by slot, its job, what comes next of it, and how long it
-    was held; payer, kind, since_s: of its instance, the job that pays for it, -1: there is none,
-    its type, and from when on it is billed, infinite until it comes. idle: by group of slots that
-    are offered alike the first idle one. out: rows of jobs that have ended; kept: a job, slot and
-    seconds from and to which its instance was kept. seen: variates for the statuses shown; shown:
-    by index of a type. epochs_s, levels: by type, from when on which variate holds. took, stop,
-    rank: of each class and tier. offers: types, in order. fastest_s: by level, of all that was
-    idle. figures, answer: of a rule. words: of 32 random bits; lot: places of jobs that are drawn,
-    and of slots; pool: of those that can be. fronts, taken: of triage; turn: classes in the order
-    in which the first of each came. sent: job, number of its slot, type and slot of a decision.
+    now_s, horizon_s: [1], the clock, and until when the stock is known. number: by the
+    names above. jobs: rows to come. rows: those that wait or run; free: the numbers of
+    those not in use. due_s, who: by class, deadlines and rows of those that wait, from
+    `first` to `last`. at_s, order, tree: what comes next at each slot, of several of a
+    job at the first, and at the two leaves behind them the next arrival and the time at
+    which the policy is to be asked again; the leaf of the least is tree[1]. row, next,
+    held_s: by slot, its job, what comes next of it, and how long it was held; payer,
+    kind, since_s: of its instance, the job that pays for it, -1: there is none, its
+    type, and from when on it is billed, infinite until it comes. idle: by group of
+    slots that are offered alike the first idle one. out: rows of jobs that have ended;
+    kept: a job, slot and seconds from and to which its instance was kept. seen:
+    variates for the statuses shown; shown: by index of a type. epochs_s, levels: by
+    type, from when on which variate holds. took, stop, rank: of each class and tier.
+    offers: types, in order. fastest_s: by level, of all that was idle. figures, answer:
+    of a rule. words: of 32 random bits; lot: places of jobs that are drawn, and of
+    slots; pool: of those that can be. fronts, taken: of triage; turn: classes in the
+    order in which the first of each came. sent: job, number of its slot, type and slot
+    of a decision.
     """
 
     now_s: Array
@@ -120,15 +139,16 @@ class State(NamedTuple):
 class Setting(NamedTuple):
     """What does not change in a run.
 
-    how: by the names above. rules: addresses of order and score; of_order, of_score: parameters.
-    group: by slot. mean_s: [type, level]. price: USD an hour, by type. gpu: by type, its index.
-    below: [type, band, 2], up to where a variate means High and Medium. hours: of day, at which
-    bands begin; start_h: [1]. delay_s: [status, 2]. look_s: by type, seconds between looks, -1
-    where nothing is seen. holds: by type, whether its stock persists. by_level: means on the
-    reference type, the least, the greatest; mix: shares. alike: by level and deadline class the
-    class of those of one weight, all tight or none; level, tight, weight: by class. law: of triage.
-    terms: how long instances are kept, minimum and increment of a bill, seconds; whether it begins
-    with the order.
+    how: by the names above. rules: addresses of order and score; of_order, of_score:
+    parameters. group: by slot. mean_s: [type, level]. price: USD an hour, by type. gpu:
+    by type, its index. below: [type, band, 2], up to where a variate means High and
+    Medium. hours: of day, at which bands begin; start_h: [1]. delay_s: [status, 2].
+    look_s: by type, seconds between looks, -1 where nothing is seen. holds: by type,
+    whether its stock persists. by_level: means on the reference type, the least, the
+    greatest; mix: shares. alike: by level and deadline class the class of those of one
+    weight, all tight or none; level, tight, weight: by class. law: of triage. terms:
+    how long instances are kept, minimum and increment of a bill, seconds; whether it
+    begins with the order.
     """
 
     how: Array
@@ -225,7 +245,10 @@ def join(run: State, setting: Setting) -> bool:
     own = 0
     if not setting.how[FIRST_COME]:
         own = setting.alike[int(job[COMPLEXITY]) - 1, int(job[CLASS])]
-    first, last, due_s, who = run.first[own], run.last[own], run.due_s[own], run.who[own]
+    first = run.first[own]
+    last = run.last[own]
+    due_s = run.due_s[own]
+    who = run.who[own]
     if last == len(who) or not number[FREE]:
         return False
     if first == last and own not in run.turn[: number[CLASSES]]:
@@ -248,8 +271,13 @@ def join(run: State, setting: Setting) -> bool:
 
 @inlined
 def leave(run: State, own: int, at: int) -> int:
-    """The one at a place of a class waits no longer; by how much those before it have moved."""
-    first, last, due_s, who = run.first[own], run.last[own], run.due_s[own], run.who[own]
+    """The one at a place of a class waits no longer; by how much those before it have
+    moved.
+    """
+    first = run.first[own]
+    last = run.last[own]
+    due_s = run.due_s[own]
+    who = run.who[own]
     if at - first < last - at - 1:
         for place in range(at, first, -1):
             due_s[place], who[place] = due_s[place - 1], who[place - 1]
@@ -306,7 +334,9 @@ def indexed(run: State, setting: Setting, own: int) -> bool:
     """The rank of the first of a class, by an index; False where its rule failed."""
     if run.took[own, 0] == run.last[own]:
         return True
-    job, figures, answer = run.rows[run.who[own, run.took[own, 0]]], run.figures, run.answer
+    job = run.rows[run.who[own, run.took[own, 0]]]
+    figures = run.figures
+    answer = run.answer
     of_class(run, setting, int(job[COMPLEXITY]) - 1, job[TIGHT])
     figures[DEADLINE_S], figures[WEIGHT] = job[DUE], job[OWN_WEIGHT]
     answer[LAST] = 0.0
@@ -343,7 +373,9 @@ def first_of(run: State, setting: Setting) -> tuple[int, int]:
                 if gap == 0.0:
                     gap = run.rank[own, tier, 1] - run.rank[best, best_tier, 1]
                 if gap == 0.0:
-                    gap = run.due_s[own, at] - run.due_s[best, run.took[best, best_tier]]
+                    gap = (
+                        run.due_s[own, at] - run.due_s[best, run.took[best, best_tier]]
+                    )
                 if gap == 0.0:
                     gap = run.rows[row, ID] - run.rows[best_row, ID]
             if gap < 0.0:
@@ -356,8 +388,8 @@ def first_of(run: State, setting: Setting) -> tuple[int, int]:
 
 @inlined
 def offered(run: State, setting: Setting) -> int:
-    """How many types can be provisioned now: the first idle slot of each, by slot; of free types
-    the first idle slot, as each type.
+    """How many types can be provisioned now: the first idle slot of each, by slot; of
+    free types the first idle slot, as each type.
     """
     number, free = 0, setting.how[FREE_TYPES]
     for kind in range(len(setting.price)):
@@ -374,8 +406,13 @@ def offered(run: State, setting: Setting) -> int:
 
 @inlined
 def placed(run: State, setting: Setting, row: int) -> int:
-    """The type on which a job goes, the first of least score; -1 where a rule failed."""
-    number, job, figures, answer = offered(run, setting), run.rows[row], run.figures, run.answer
+    """The type on which a job goes, the first of least score; -1 where a rule
+    failed.
+    """
+    number = offered(run, setting)
+    job = run.rows[row]
+    figures = run.figures
+    answer = run.answer
     best = run.offers[0]
     if number == 1 or not setting.how[BY_SCORE]:
         return int(best)
@@ -385,14 +422,19 @@ def placed(run: State, setting: Setting, row: int) -> int:
     figures[FASTEST_OFFER_S] = figures[CHEAPEST_OFFER] = figures[BEST_STATUS] = math.inf
     for place in range(number):
         kind = run.offers[place]
-        figures[FASTEST_OFFER_S] = min(figures[FASTEST_OFFER_S], setting.mean_s[kind, level])
+        figures[FASTEST_OFFER_S] = min(
+            figures[FASTEST_OFFER_S], setting.mean_s[kind, level]
+        )
         figures[CHEAPEST_OFFER] = min(figures[CHEAPEST_OFFER], setting.price[kind])
         if setting.how[BY_SCORE] == 2:
-            figures[BEST_STATUS] = min(figures[BEST_STATUS], float(show(run, setting, kind)))
+            figures[BEST_STATUS] = min(
+                figures[BEST_STATUS], float(show(run, setting, kind))
+            )
     a = b = c = math.inf
     for place in range(number):
         kind = run.offers[place]
-        figures[MEAN_S], figures[PRICE] = setting.mean_s[kind, level], setting.price[kind]
+        figures[MEAN_S] = setting.mean_s[kind, level]
+        figures[PRICE] = setting.price[kind]
         figures[STATUS_SHOWN] = run.shown[setting.gpu[kind]]
         answer[LAST] = 0.0
         ask(setting.rules[1], figures, setting.of_score, answer)
@@ -406,8 +448,8 @@ def placed(run: State, setting: Setting, row: int) -> int:
 
 @inlined
 def offer(run: State, setting: Setting, slot: int) -> None:
-    """Which slot is offered first of the group of one that has changed: of the idle ones the first
-    with a warm instance, else the first.
+    """Which slot is offered first of the group of one that has changed: of the idle
+    ones the first with a warm instance, else the first.
     """
     group, rents, found = setting.group[slot], setting.how[RENTS], len(run.row)
     for at in range(0 if rents else min(run.idle[group], slot), len(run.row)):
@@ -420,7 +462,9 @@ def offer(run: State, setting: Setting, slot: int) -> None:
 
 
 @inlined
-def send(run: State, setting: Setting, row: int, nth: int, kind: int, slot: int) -> None:
+def send(
+    run: State, setting: Setting, row: int, nth: int, kind: int, slot: int
+) -> None:
     """The policy gives a job one of its slots, an idle one, as a type."""
     sent = run.sent[run.number[SENT]]
     sent[0], sent[1], sent[2], sent[3] = row, nth, kind, slot
@@ -431,8 +475,12 @@ def send(run: State, setting: Setting, row: int, nth: int, kind: int, slot: int)
 
 
 @inlined
-def dispatch(run: State, setting: Setting, row: int, nth: int, kind: int, slot: int) -> None:
-    """A job gets one of its slots, an idle one, as a type; with the last it is sent there."""
+def dispatch(
+    run: State, setting: Setting, row: int, nth: int, kind: int, slot: int
+) -> None:
+    """A job gets one of its slots, an idle one, as a type; with the last it is sent
+    there.
+    """
     now_s, job, leaf = run.now_s[0], run.rows[row], slot
     status, price, rents = -1, setting.price[kind], setting.how[RENTS]
     if not (rents and rented(run, setting, row, kind, slot)):
@@ -465,7 +513,9 @@ def dispatch(run: State, setting: Setting, row: int, nth: int, kind: int, slot: 
 
 @inlined
 def rented(run: State, setting: Setting, row: int, kind: int, slot: int) -> bool:
-    """The instance of a slot becomes a job's; whether it is the warm one that was kept there."""
+    """The instance of a slot becomes a job's; whether it is the warm one that was kept
+    there.
+    """
     warm = False
     if run.payer[slot] >= 0:
         end_idle(run, setting, slot)
@@ -483,7 +533,9 @@ def rented(run: State, setting: Setting, row: int, kind: int, slot: int) -> bool
 
 @inlined
 def come(run: State, setting: Setting, first: int) -> None:
-    """The instances of the job of a first slot have come; a warm one has waited for the others."""
+    """The instances of the job of a first slot have come; a warm one has waited for the
+    others.
+    """
     job = run.rows[run.row[first]]
     for nth in range(int(job[GPUS])):
         slot = int(job[-nth]) if nth else first
@@ -500,7 +552,9 @@ def come(run: State, setting: Setting, first: int) -> None:
 @inlined
 def end_idle(run: State, setting: Setting, slot: int) -> None:
     """The time for which an instance was kept has ended."""
-    now_s, job, kept = run.now_s[0], run.rows[run.payer[slot]], run.kept[run.number[INTERVALS]]
+    now_s = run.now_s[0]
+    job = run.rows[run.payer[slot]]
+    kept = run.kept[run.number[INTERVALS]]
     job[IDLE_USD] += (now_s - job[FINISH]) * setting.price[run.kind[slot]] / 3600.0
     kept[0], kept[1], kept[2], kept[3] = job[ID], slot, job[FINISH], now_s
     run.number[INTERVALS] += 1
@@ -554,7 +608,9 @@ def by_rules(run: State, setting: Setting) -> bool:
     figures[NEXT_FREE_S] = math.inf
     for slot in range(len(run.row) if setting.how[LOOKS_AHEAD] else 0):
         if run.row[slot] >= 0:
-            figures[NEXT_FREE_S] = min(figures[NEXT_FREE_S], run.rows[run.row[slot], FINISH])
+            figures[NEXT_FREE_S] = min(
+                figures[NEXT_FREE_S], run.rows[run.row[slot], FINISH]
+            )
     if figures[NEXT_FREE_S] < run.now_s[0] or figures[NEXT_FREE_S] == math.inf:
         figures[NEXT_FREE_S] = run.now_s[0]
     offers = offered(run, setting) if setting.how[OF_IDLE] else 0
@@ -594,7 +650,9 @@ def by_rules(run: State, setting: Setting) -> bool:
 
 def _delay(given: Any) -> Delay:
     parts = (given[0], given[1], given[2]), (given[3], given[4], given[5])
-    return Delay((*parts, (given[6], given[7], given[8])), given[9], given[10], given[11])
+    return Delay(
+        (*parts, (given[6], given[7], given[8])), given[9], given[10], given[11]
+    )
 
 
 def _later(given: Any, now_s: float) -> Later:
@@ -624,7 +682,8 @@ def by_cost(run: State, setting: Setting) -> bool:
         fronts = run.fronts[: triage.set_fronts(now, run.taken, run.fronts)]
         for front in fronts:
             row = run.who[int(front[triage.OWN]), int(front[triage.AT])]
-            front[triage.ID], front[triage.GPUS] = run.rows[row, ID], run.rows[row, GPUS]
+            front[triage.ID] = run.rows[row, ID]
+            front[triage.GPUS] = run.rows[row, GPUS]
         place, again_s = triage.choose(now, fronts, offers, line_usd, left)
         if place < 0 or fronts[place][triage.GPUS] > number[IDLE]:
             break
@@ -635,7 +694,14 @@ def by_cost(run: State, setting: Setting) -> bool:
             if nth:
                 kind = soonest(run, delays, on_offer(run, setting))
             kind %= len(setting.price)
-            send(run, setting, row, nth, kind, run.idle[0 if setting.how[FREE_TYPES] else kind])
+            send(
+                run,
+                setting,
+                row,
+                nth,
+                kind,
+                run.idle[0 if setting.how[FREE_TYPES] else kind],
+            )
         run.taken[own, int(front[triage.PART])] += 1
     for own in turn:
         for part in range(2):
@@ -649,7 +715,9 @@ def by_cost(run: State, setting: Setting) -> bool:
 
 @inlined
 def on_offer(run: State, setting: Setting) -> int:
-    """How many types can be provisioned now, as `offered`; of warm slots behind all others."""
+    """How many types can be provisioned now, as `offered`; of warm slots behind all
+    others.
+    """
     number, types = offered(run, setting), len(setting.price)
     for place in range(number):
         kind = run.offers[place]
@@ -674,7 +742,9 @@ def soonest(run: State, delays: Array, offers: int) -> int:
 
 @inlined
 def whole_below(run: State, number: int) -> int:
-    """A whole number less than another, as Python's `Random` draws it; -1: it lacks words."""
+    """A whole number less than another, as Python's `Random` draws it; -1: it lacks
+    words.
+    """
     bits, drawn = 0, number
     while number >> bits:
         bits += 1
@@ -688,8 +758,8 @@ def whole_below(run: State, number: int) -> int:
 
 @inlined
 def lots(run: State, types: int) -> int:
-    """Draw jobs, as Python's `sample` does, and slots and types for each while there are as many;
-    for how many jobs, -1: it lacks words.
+    """Draw jobs, as Python's `sample` does, and slots and types for each while there
+    are as many; for how many jobs, -1: it lacks words.
     """
     waiting, idle, lot, pool = run.number[WAITING], run.number[IDLE], run.lot, run.pool
     most, size, drawn = min(waiting, idle), 1, 0
@@ -726,7 +796,8 @@ def lots(run: State, types: int) -> int:
 @inlined
 def by_lot(run: State, setting: Setting) -> bool:
     """Dispatch jobs at random; False, and nothing done, where it lacks words."""
-    types, begun = len(setting.price) if setting.how[FREE_TYPES] else 1, run.number[READ]
+    types = len(setting.price) if setting.how[FREE_TYPES] else 1
+    begun = run.number[READ]
     most, drawn = lots(run, types), 0
     if most < 0:
         run.number[READ] = begun
@@ -817,7 +888,9 @@ def decide(run: State, setting: Setting) -> int:
     if setting.how[BY_LOT]:
         if not by_lot(run, setting):
             return WORDS
-    elif not (by_cost(run, setting) if setting.how[BY_COST] else by_rules(run, setting)):
+    elif not (
+        by_cost(run, setting) if setting.how[BY_COST] else by_rules(run, setting)
+    ):
         return FAILED
     for each in run.sent[: run.number[SENT]]:
         dispatch(run, setting, each[0], each[1], each[2], each[3])

@@ -1,21 +1,24 @@
-"""The market for rented GPUs: how scarce a type is over the day, and how long an instance takes to
-come.
+"""The market for rented GPUs: how scarce a type is over the day, and how long an
+instance takes to come.
 
-Stock that persists. The uniform variate U(t) of a type is held, and drawn anew at the epochs of a
-Poisson process of rate 1/tau; the status at t is thesis Eq. 3.1 at the clock's hour and U(t). Two
-of its values are the same with chance w(lag) = exp(-lag/tau), and else independent: given the
-status at one moment, that at another is as held with chance w, and else as by the law of the hour.
+Stock that persists. The uniform variate U(t) of a type is held, and drawn anew at the
+epochs of a Poisson process of rate 1/tau; the status at t is thesis Eq. 3.1 at the
+clock's hour and U(t). Two of its values are the same with chance w(lag) =
+exp(-lag/tau), and else independent: given the status at one moment, that at another is
+as held with chance w, and else as by the law of the hour.
 
-On two scales a type has two such variates, its levels, and the market shows the first with chance
-p, else the second; which one is drawn anew at the epochs of a third process, of rate 1/s. The three
-are independent, so U(t), the level shown, is uniform at all times, and
+On two scales a type has two such variates, its levels, and the market shows the first
+with chance p, else the second; which one is drawn anew at the epochs of a third
+process, of rate 1/s. The three are independent, so U(t), the level shown, is uniform at
+all times, and
 
     w(lag) = exp(-lag/tau) (p^2 + q^2 + 2 p q exp(-lag/s)),   q = 1 - p
 
-Where both levels are Low, or neither is, runs of a status last for hours; where one is, they end
-when the market shows the other. Such a law is fitted to polls, and what happened between them was
-not seen: U becomes U(t) at the multiples of d seconds alone. With the chance l of Low stock, a run
-of Low lasts d / ((1 - l) (1 - w(d))) in the mean, and another d / (l (1 - w(d))).
+Where both levels are Low, or neither is, runs of a status last for hours; where one is,
+they end when the market shows the other. Such a law is fitted to polls, and what
+happened between them was not seen: U becomes U(t) at the multiples of d seconds alone.
+With the chance l of Low stock, a run of Low lasts d / ((1 - l) (1 - w(d))) in the mean,
+and another d / (l (1 - w(d))).
 """
 
 from __future__ import annotations
@@ -65,12 +68,14 @@ def check_hour(name: str, given: float) -> None:
 
 @dataclass(frozen=True)
 class Clock:
-    """The time-of-day stock multiplier m(t), a step function that repeats every 24 hours.
+    """The time-of-day stock multiplier m(t), a step function that repeats every 24
+    hours.
 
     Parameters
     ----------
     bands : sequence of pairs of float
-        Hour of day from which it holds, and the multiplier; from hour 0 on, hours rising.
+        Hour of day from which it holds, and the multiplier; from hour 0 on, hours
+        rising.
     start_h : float
         Hour of day at simulated time 0, from 0 to below 24.
     """
@@ -95,7 +100,9 @@ class Clock:
         check_hour("start_h", self.start_h)
         object.__setattr__(self, "bands", bands)
         object.__setattr__(self, "_hours", hours)
-        object.__setattr__(self, "_multipliers", [multiplier for _, multiplier in bands])
+        object.__setattr__(
+            self, "_multipliers", [multiplier for _, multiplier in bands]
+        )
 
     def hour(self, time_s: float) -> float:
         """Hour of day at a simulated time, from 0 to below 24."""
@@ -122,20 +129,22 @@ def _poll_s(sight: object) -> float | None:
 
 
 CLOCKS: dict[str, Clock] = {
-    # Off-peak 1.3, morning 0.9, peak 0.5, evening 1.0 at the hours that give the thesis's tables:
-    # a run starts at 08:00.
+    # Off-peak 1.3, morning 0.9, peak 0.5, evening 1.0 at the hours that give the
+    # thesis's tables: a run starts at 08:00.
     "calibrated": Clock(((0, 1.3), (8, 0.9), (12, 0.5), (18, 1.0)), start_h=8),
-    # The hours of thesis Figure 5.3. They do not give the thesis's tables at any hour of start.
+    # The hours of thesis Figure 5.3. They do not give the thesis's tables at any hour
+    # of start.
     "printed": Clock(((0, 1.0), (6, 0.9), (9, 0.5), (18, 1.3)), start_h=0),
 }
 """The clocks by name: the thesis's as calibrated to its tables, and as printed."""
 
 
 class Holding(NamedTuple):
-    """How long the uniform variate of a type's status is held; the module tells the law.
+    """How long the uniform variate of a type's status is held; the module tells the
+    law.
 
-    persistence_s: tau; 0: every dispatch draws its own. switch_s: s; 0: there is one scale.
-    first_share: p. every_s: d; 0: it changes at any time. Seconds all but p.
+    persistence_s: tau; 0: every dispatch draws its own. switch_s: s; 0: there is one
+    scale. first_share: p. every_s: d; 0: it changes at any time. Seconds all but p.
     """
 
     persistence_s: float
@@ -148,10 +157,12 @@ class Holding(NamedTuple):
         return floor(time_s / self.every_s) * self.every_s if self.every_s else time_s
 
     def kept(self, from_s: float, to_s: float, seen_s: float | None = None) -> float:
-        """The chance that the variate of one time is that of a later one; 0 where it is not held.
+        """The chance that the variate of one time is that of a later one; 0 where it is
+        not held.
 
-        from_s, to_s: times. seen_s: of a look before; then the chances of a status, given that
-        look, draw nearer to the law's from one time to the other by this factor.
+        from_s, to_s: times. seen_s: of a look before; then the chances of a status,
+        given that look, draw nearer to the law's from one time to the other by this
+        factor.
         """
         if not self.persistence_s:
             return 0.0
@@ -159,20 +170,18 @@ class Holding(NamedTuple):
             return exp(-(to_s - from_s) / self.persistence_s)
         if seen_s is not None:
             return self.kept(seen_s, to_s) / self.kept(seen_s, from_s)
-        lag_s, p, q = (
-            self.polled_s(to_s) - self.polled_s(from_s),
-            self.first_share,
-            1 - self.first_share,
-        )
+        lag_s = self.polled_s(to_s) - self.polled_s(from_s)
+        p = self.first_share
+        q = 1 - self.first_share
         same = p * p + q * q + 2 * p * q * exp(-lag_s / self.switch_s)
         return exp(-lag_s / self.persistence_s) * same
 
     def chain(self, low: float, step_s: float) -> tuple[Floats, Floats, Bools]:
-        """The states of the variate at a chance of Low stock: whether the second level is shown,
-        and whether either is Low.
+        """The states of the variate at a chance of Low stock: whether the second level
+        is shown, and whether either is Low.
 
-        Result: the chance of each of the eight, those of each after a step from each, and whether
-        the stock is Low in it.
+        Result: the chance of each of the eight, those of each after a step from each,
+        and whether the stock is Low in it.
         """
         means_s = self.switch_s, self.persistence_s, self.persistence_s
         held = [exp(-step_s / mean_s) if mean_s else 0.0 for mean_s in means_s]
@@ -187,10 +196,11 @@ class Holding(NamedTuple):
 
     @lru_cache(maxsize=256)  # noqa: B019
     def recovery_s(self, low: float) -> float:
-        """The mean time until stock that is Low now is not, times the chance that it is not Low.
+        """The mean time until stock that is Low now is not, times the chance that it is
+        not Low.
 
-        low: that of Low stock, below 1. Result: seconds, on two scales from a multiple of d on; tau
-        of one scale.
+        low: that of Low stock, below 1. Result: seconds, on two scales from a multiple
+        of d on; tau of one scale.
         """
         if not self.switch_s or not low:
             return self.persistence_s
@@ -202,26 +212,28 @@ class Holding(NamedTuple):
 
 def _check_persistence(name: str, given: float) -> None:
     check_number(name, given, least=0)
-    # a variate that is drawn many times a second takes for ever, and differs from 0 by nothing
+    # a variate that is drawn many times a second takes for ever, and differs from 0 by
+    # nothing
     require(given == 0 or given >= 1, name, given, "0, or at least 1 s")
 
 
 @dataclass(frozen=True)
 class HourlyStock:
-    """Chances of the stock statuses of a GPU type by hour of day, in place of thesis Eq. 3.1.
+    """Chances of the stock statuses of a GPU type by hour of day, in place of thesis
+    Eq. 3.1.
 
     Parameters
     ----------
     gpu : str
         Name of the type.
     chances : sequence of 24 triples of float
-        Chances of High, Medium and Low stock in each hour of the day, from midnight on, each
-        from 0 to 1; the three sum to 1.
+        Chances of High, Medium and Low stock in each hour of the day, from midnight on,
+        each from 0 to 1; the three sum to 1.
     persistence_s : float, optional
         How long its stock persists, seconds, in place of the market's.
     switch_s, first_share, every_s : float
-        On two scales, s, p and d of the law that the module tells: seconds, from 0 to 1, and whole
-        seconds. 0, 1 and 0: on one.
+        On two scales, s, p and d of the law that the module tells: seconds, from 0 to
+        1, and whole seconds. 0, 1 and 0: on one.
 
     Attributes
     ----------
@@ -239,8 +251,14 @@ class HourlyStock:
 
     def __post_init__(self) -> None:
         python_numbers(self)
-        require(isinstance(self.gpu, str), "gpu of hourly stock", self.gpu, "a GPU type's name")
-        what, name = "24 triples [High, Medium, Low], one an hour", f"chances of {self.gpu}"
+        require(
+            isinstance(self.gpu, str),
+            "gpu of hourly stock",
+            self.gpu,
+            "a GPU type's name",
+        )
+        what = "24 triples [High, Medium, Low], one an hour"
+        name = f"chances of {self.gpu}"
         hours = entries_of(name, self.chances, what)
         chances = tuple(entries_of(name, each, what) for each in hours)
         sizes = [len(each) for each in chances]
@@ -288,7 +306,12 @@ class StockSeries:
 
     def __post_init__(self) -> None:
         python_numbers(self)
-        require(isinstance(self.gpu, str), "gpu of a stock series", self.gpu, "a GPU type's name")
+        require(
+            isinstance(self.gpu, str),
+            "gpu of a stock series",
+            self.gpu,
+            "a GPU type's name",
+        )
         times = entries_of("times_s", self.times_s, "a list of seconds")
         statuses = entries_of("statuses", self.statuses, "a list of 0, 1 and 2")
         for time_s in times:
@@ -296,8 +319,18 @@ class StockSeries:
         for status in statuses:
             check_whole(f"status in the series of {self.gpu}", status, least=0, most=2)
         number = len(times)
-        require(number > 0 and times[0] == 0, f"times_s of {self.gpu}", times[:1], "from 0 on")
-        require(len(statuses) == number, f"statuses of {self.gpu}", len(statuses), f"{number}")
+        require(
+            number > 0 and times[0] == 0,
+            f"times_s of {self.gpu}",
+            times[:1],
+            "from 0 on",
+        )
+        require(
+            len(statuses) == number,
+            f"statuses of {self.gpu}",
+            len(statuses),
+            f"{number}",
+        )
         rising = all(a < b for a, b in pairwise(times))
         require(rising, f"times_s of {self.gpu}", times[:5], "rising")
         check_number(f"length_s of {self.gpu}", self.length_s, above=times[-1])
@@ -306,13 +339,17 @@ class StockSeries:
         object.__setattr__(self, "statuses", tuple(map(Status, statuses)))
 
     def status(self, time_s: float) -> Status:
-        """The status recorded last at a time of the series; after its end it begins anew."""
-        return Status(self.statuses[bisect_right(self.times_s, time_s % self.length_s) - 1])
+        """The status recorded last at a time of the series; after its end it begins
+        anew.
+        """
+        return Status(
+            self.statuses[bisect_right(self.times_s, time_s % self.length_s) - 1]
+        )
 
     @property
     def longest_s(self) -> float:
-        """The longest time for which it is not Low at a stretch, seconds; infinite if it never
-        becomes Low, 0 if it is never anything else.
+        """The longest time for which it is not Low at a stretch, seconds; infinite if
+        it never becomes Low, 0 if it is never anything else.
         """
         low = [status == LOW for status in self.statuses]
         turns = [place for place, own in enumerate(low) if own != low[place - 1]]
@@ -331,8 +368,8 @@ class StockSeries:
 
 
 def set_by_type(made: object, name: str, kind: type, one: str, many: str) -> None:
-    """Make a field of a frozen dataclass a tuple of parts of a kind, each of another GPU type; one,
-    many: what these are called.
+    """Make a field of a frozen dataclass a tuple of parts of a kind, each of another
+    GPU type; one, many: what these are called.
     """
     listed = entries_of(name, getattr(made, name), f"a list of {kind.__name__}")
     for each in listed:
@@ -351,23 +388,23 @@ class Market:
     clock : Clock
         The multiplier m(t), and the hour of day at simulated time 0.
     delay_s : three pairs of float
-        Least and greatest provisioning delay in seconds at High, Medium and Low stock (thesis
-        Eq. 3.2).
+        Least and greatest provisioning delay in seconds at High, Medium and Low stock
+        (thesis Eq. 3.2).
     high_cap, medium_factor, medium_cap : float
         The constants of thesis Eq. 3.1.
     stock : sequence of HourlyStock
         Types whose chances are given by hour of day. The others follow Eq. 3.1.
     persistence_s : float
-        Mean time in seconds for which a type keeps the uniform variate of its status, on one scale:
-        its correlation is exp(-lag / persistence_s). 0: every dispatch draws its own, as in the
-        thesis.
+        Mean time in seconds for which a type keeps the uniform variate of its status,
+        on one scale: its correlation is exp(-lag / persistence_s). 0: every dispatch
+        draws its own, as in the thesis.
     sight : str
-        What the scheduler sees of stock that persists: "none" (statuses drawn for show, as in the
-        thesis), "now", or "poll:SECONDS", the status as of the last of the looks at 0, SECONDS,
-        2 SECONDS, ...
+        What the scheduler sees of stock that persists: "none" (statuses drawn for show,
+        as in the thesis), "now", or "poll:SECONDS", the status as of the last of the
+        looks at 0, SECONDS, 2 SECONDS, ...
     series : sequence of StockSeries
-        Types whose statuses are replayed. Their law, which a scheduler knows, remains that of
-        `stock`, or else Eq. 3.1.
+        Types whose statuses are replayed. Their law, which a scheduler knows, remains
+        that of `stock`, or else Eq. 3.1.
 
     Attributes
     ----------
@@ -378,7 +415,11 @@ class Market:
     """
 
     clock: Clock = CLOCKS["calibrated"]
-    delay_s: tuple[tuple[float, float], ...] = ((0.0, 10.0), (30.0, 120.0), (600.0, 7200.0))
+    delay_s: tuple[tuple[float, float], ...] = (
+        (0.0, 10.0),
+        (30.0, 120.0),
+        (600.0, 7200.0),
+    )
     high_cap: float = 0.95
     medium_factor: float = 1.5
     medium_cap: float = 0.90
@@ -395,10 +436,17 @@ class Market:
         pairs = "three pairs [least, greatest], for High, Medium and Low"
         listed = entries_of("delay_s", self.delay_s, pairs)
         ranges = [entries_of("delay_s", bounds, pairs) for bounds in listed]
-        require([len(bounds) for bounds in ranges] == [2, 2, 2], "delay_s", self.delay_s, pairs)
+        require(
+            [len(bounds) for bounds in ranges] == [2, 2, 2],
+            "delay_s",
+            self.delay_s,
+            pairs,
+        )
         for status, (least, greatest) in zip(Status, ranges):
             check_number(f"least delay at {status.name.title()} stock", least, least=0)
-            check_number(f"greatest delay at {status.name.title()} stock", greatest, least=least)
+            check_number(
+                f"greatest delay at {status.name.title()} stock", greatest, least=least
+            )
         check_fields(self, check_fraction, "high_cap", "medium_cap")
         check_number("medium_factor", self.medium_factor, least=0)
         object.__setattr__(self, "delay_s", tuple(ranges))
@@ -406,11 +454,15 @@ class Market:
         set_by_type(self, "stock", HourlyStock, "an HourlyStock", "hourly stock")
         set_by_type(self, "series", StockSeries, "a StockSeries", "stock series")
         object.__setattr__(self, "_by_gpu", {each.gpu: each for each in self.stock})
-        hours = {hour for hour, _ in self.clock.bands} | set(range(24) if self.stock else ())
+        hours = {hour for hour, _ in self.clock.bands} | set(
+            range(24) if self.stock else ()
+        )
         object.__setattr__(self, "change_hours", tuple(sorted(hours)))
         _check_persistence("persistence_s", self.persistence_s)
         object.__setattr__(self, "poll_s", _poll_s(self.sight))
-        allowed = "'none' where no stock persists (persistence_s 0): there is nothing to see"
+        allowed = (
+            "'none' where no stock persists (persistence_s 0): there is nothing to see"
+        )
         require(self.persists or self.sight == "none", "sight", self.sight, allowed)
 
     @property
@@ -435,8 +487,8 @@ class Market:
         return replace(blind, sight=self.sight) if blind.persists else blind
 
     def probabilities(self, gpu: GpuType, time_s: float) -> tuple[float, float, float]:
-        """Chances of High, Medium and Low stock of a type at a simulated time: those of `stock`, or
-        else by thesis Eq. 3.1.
+        """Chances of High, Medium and Low stock of a type at a simulated time: those of
+        `stock`, or else by thesis Eq. 3.1.
         """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].chances[int(self.clock.hour(time_s))]
@@ -446,13 +498,15 @@ class Market:
         return high, medium, 1.0 - high - medium
 
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
-        """The stock status that a uniform variate r on [0, 1) stands for (thesis Eq. 3.1)."""
+        """The stock status that a uniform variate r on [0, 1) stands for (thesis Eq.
+        3.1).
+        """
         high, medium = self.below(gpu, self.clock.hour(time_s))
         return HIGH if uniform < high else MEDIUM if uniform < medium else LOW
 
     def below(self, gpu: GpuType, hour: float) -> tuple[float, float]:
-        """Up to where a uniform variate means High stock of a type at an hour of day, and up to
-        where Medium (thesis Eq. 3.1).
+        """Up to where a uniform variate means High stock of a type at an hour of day,
+        and up to where Medium (thesis Eq. 3.1).
         """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].below[int(hour)]
@@ -466,8 +520,8 @@ class Market:
         return bisect_right(self.change_hours, self.clock.hour(time_s)) - 1
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
-        """Provisioning delay, between the bounds of the status by a uniform variate on [0, 1)
-        (thesis Eq. 3.2).
+        """Provisioning delay, between the bounds of the status by a uniform variate on
+        [0, 1) (thesis Eq. 3.2).
         """
         least, greatest = self.delay_s[status]
         return least + (greatest - least) * uniform

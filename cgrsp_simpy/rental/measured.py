@@ -1,32 +1,35 @@
-"""A market that was measured: laws and prices, from a file of them or fitted to snapshots, which
-are then replayed; a scenario on it; and how well a law fits.
+"""A market that was measured: laws and prices, from a file of them or fitted to
+snapshots, which are then replayed; a scenario on it; and how well a law fits.
 
-The law is that of `Market`: chances of the statuses by hour of day, and a variate U, two of whose
-values are the same with chance w, and else independent. With x the status as a number, m(h) its
-mean in hour h of the day, and o(h, h') the mean of the product that one and the same U gives in two
-hours,
+The law is that of `Market`: chances of the statuses by hour of day, and a variate U,
+two of whose values are the same with chance w, and else independent. With x the status
+as a number, m(h) its mean in hour h of the day, and o(h, h') the mean of the product
+that one and the same U gives in two hours,
 
     E x(t) x(t + lag) = w(lag) o(h, h') + (1 - w(lag)) m(h) m(h')
 
-so each lag tells its w: the sum of (x - m)(x' - m') over all pairs observed, over that of o - m m'.
+so each lag tells its w: the sum of (x - m)(x' - m') over all pairs observed, over that
+of o - m m'.
 
-One scale: w = exp(-lag / tau), with the tau of least squares over all lags up to two hours, each
-weighed by its pairs.
+One scale: w = exp(-lag / tau), with the tau of least squares over all lags up to two
+hours, each weighed by its pairs.
 
-Two scales: w = exp(-lag / tau) (p^2 + q^2 + 2 p q exp(-lag / s)). s is such that w is as observed
-from one poll to the next, which makes the mean runs those of the data; p and tau are of least
-squares between the w of lags from ten minutes to twelve hours, evenly on a logarithmic scale, to
-which the square is added by which the share of short runs is missed. By the law that share is, with
-l the share of Low stock, over the eight states of the level shown and of the levels Low or not,
+Two scales: w = exp(-lag / tau) (p^2 + q^2 + 2 p q exp(-lag / s)). s is such that w is
+as observed from one poll to the next, which makes the mean runs those of the data; p
+and tau are of least squares between the w of lags from ten minutes to twelve hours,
+evenly on a logarithmic scale, to which the square is added by which the share of short
+runs is missed. By the law that share is, with l the share of Low stock, over the eight
+states of the level shown and of the levels Low or not,
 
     1 - f M^n 1 / f 1,      summed over Low and other runs
 
-M: from poll to poll, within the states of the run; f: into it at a poll, from all others in
-equilibrium; n: polls within fifteen minutes.
+M: from poll to poll, within the states of the run; f: into it at a poll, from all
+others in equilibrium; n: polls within fifteen minutes.
 
-Two scales are taken where they tell more: the laws are fitted to every other day, and the days
-between tell the logarithm of the chance that each gave to what was seen a lag after each poll. The
-mean over the lags has to be greater with two scales by more than one standard error, by day.
+Two scales are taken where they tell more: the laws are fitted to every other day, and
+the days between tell the logarithm of the chance that each gave to what was seen a lag
+after each poll. The mean over the lags has to be greater with two scales by more than
+one standard error, by day.
 """
 
 from __future__ import annotations
@@ -74,8 +77,8 @@ MOST_STEPS = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class Polls:
-    """Snapshots in even steps: at each the last status that was fetched, unless that is older
-    than a step and a half.
+    """Snapshots in even steps: at each the last status that was fetched, unless that is
+    older than a step and a half.
 
     snapshots: the series.
     """
@@ -88,7 +91,8 @@ class Polls:
         time_s, gpu = self.snapshots.time_s, self.snapshots.gpu
         require(len(time_s) > 1, f"snapshots of {gpu}", len(time_s), "at least two")
         step_s, span_s = float(np.median(np.diff(time_s))), float(time_s[-1])
-        most_s, told = MOST_STEPS * step_s, f"{MOST_STEPS:,} times those between its snapshots"
+        most_s = MOST_STEPS * step_s
+        told = f"{MOST_STEPS:,} times those between its snapshots"
         spans = f"seconds that the series of {gpu} spans"
         require(span_s <= most_s, spans, span_s, f"at most {most_s:g}, {told}")
         return step_s
@@ -108,7 +112,9 @@ class Polls:
 
     @cached_property
     def hour(self) -> Ints:
-        """The hour of day at each step; of a series without dates, hours from its beginning on."""
+        """The hour of day at each step; of a series without dates, hours from its
+        beginning on.
+        """
         start_s = self.snapshots.start_h * HOUR_S
         return np.asarray((start_s + self.time_s) // HOUR_S % 24, np.int64)
 
@@ -124,21 +130,28 @@ class Polls:
 
     @property
     def short_pct(self) -> float:
-        """Share of runs of up to 15 minutes, of those, Low or not, whose two ends are seen, %; NaN
-        of polls that are further apart.
+        """Share of runs of up to 15 minutes, of those, Low or not, whose two ends are
+        seen, %; NaN of polls that are further apart.
         """
         state = np.where(self.seen, self.status == LOW, 2)
         edges = np.flatnonzero(np.diff(state)) + 1
         known = state < 2
         whole = known[edges[:-1]] & known[edges[1:]] & known[edges[:-1] - 1]
         short = np.diff(edges)[whole] * self.step_s <= SHORT_S
-        return 100 * float(short.mean()) if len(short) and self.step_s <= SHORT_S else nan
+        return (
+            100 * float(short.mean()) if len(short) and self.step_s <= SHORT_S else nan
+        )
 
     @property
     def gaps_h(self) -> list[float]:
         """Lengths of the gaps, hours."""
-        edges = np.flatnonzero(np.diff(np.concatenate([[1], self.seen.astype(int), [1]])))
-        return ((edges[1::2] - edges[::2]) * self.step_s / HOUR_S).tolist()  # type: ignore[no-any-return]
+        edges = np.flatnonzero(
+            np.diff(np.concatenate([[1], self.seen.astype(int), [1]]))
+        )
+        gaps_h: list[float] = (
+            (edges[1::2] - edges[::2]) * self.step_s / HOUR_S
+        ).tolist()
+        return gaps_h
 
     @property
     def shares(self) -> list[float]:
@@ -149,16 +162,20 @@ class Polls:
 
     @property
     def drift_pct(self) -> tuple[float, float]:
-        """The share of Low stock on the days of the second half less that on those of the first.
+        """The share of Low stock on the days of the second half less that on those of
+        the first.
 
-        Result: points; and its 95 % half width, which allows for days that are correlated.
+        Result: points; and its 95 % half width, which allows for days that are
+        correlated.
         """
         day, low = self.time_s[self.seen] // DAY_S, self.status[self.seen] == LOW
         halves = np.array_split(
             [100 * float(low[day == each].mean()) for each in np.unique(day)], 2
         )
         first, second = (half.mean() for half in halves)
-        apart = mean(np.concatenate([halves[0] - first, halves[1] - second]), in_order=True)
+        apart = mean(
+            np.concatenate([halves[0] - first, halves[1] - second]), in_order=True
+        )
         return float(second - first), apart.high - apart.low  # of halves
 
     @property
@@ -169,20 +186,24 @@ class Polls:
         return float(np.median(known)) if len(known) else nan
 
     def run_h(self, low: bool) -> float:
-        """Mean length of a run: the time spent in such runs over the number of their ends.
+        """Mean length of a run: the time spent in such runs over the number of their
+        ends.
 
-        low: of Low stock, or of other stock. Result: hours; infinite where none is seen to end.
+        low: of Low stock, or of other stock. Result: hours; infinite where none is seen
+        to end.
         """
         both = self.seen[:-1] & self.seen[1:]
         inside = (self.status[:-1] == LOW) == low
         ends = np.sum(both & inside & ((self.status[1:] == LOW) != low))
-        return float(np.sum(both & inside) / ends * self.step_s / HOUR_S) if ends else inf
+        return (
+            float(np.sum(both & inside) / ends * self.step_s / HOUR_S) if ends else inf
+        )
 
     def correlation(self, lag_h: float) -> tuple[float, float]:
         """Correlation of the status after some hours, and its interval.
 
-        lag_h: hours. Result: the correlation, and its 95 % half width by 400 resamples of whole
-        days; NaN where there are no such pairs.
+        lag_h: hours. Result: the correlation, and its 95 % half width by 400 resamples
+        of whole days; NaN where there are no such pairs.
         """
         lag = round(lag_h * HOUR_S / self.step_s)
         if not 0 < lag < len(self.status) or not self.seen.any():
@@ -216,8 +237,9 @@ class Polls:
 class StockFit:
     """A law of a type's stock beside snapshots.
 
-    polls: the data. stock: the law: chances by hour, and how long the stock persists. later: the
-    law of the first half of the time beside the second, where each has two days.
+    polls: the data. stock: the law: chances by hour, and how long the stock persists.
+    later: the law of the first half of the time beside the second, where each has two
+    days.
     """
 
     polls: Polls
@@ -240,18 +262,23 @@ class StockFit:
 
     @property
     def short_pct(self) -> float:
-        """Share of runs of up to 15 minutes, by the law at its mean chance of Low stock, %."""
+        """Share of runs of up to 15 minutes, by the law at its mean chance of Low
+        stock, %.
+        """
         return 100 * _short_share(self._holding, self.low_pct / 100, self.polls.step_s)
 
     def correlation(self, lag_h: float) -> float:
-        """The correlation of the status after some hours, by the law, on the pairs observed.
+        """The correlation of the status after some hours, by the law, on the pairs
+        observed.
 
         lag_h: hours. Result: NaN where there are no such pairs.
         """
         lag = round(lag_h * HOUR_S / self.polls.step_s)
         if not 0 < lag < len(self.polls.status):
             return nan
-        return self._law.correlation(lag, self._holding.kept(0, lag * self.polls.step_s))
+        return self._law.correlation(
+            lag, self._holding.kept(0, lag * self.polls.step_s)
+        )
 
     def run_h(self, low: bool) -> float:
         """Mean length of a run, by the law.
@@ -280,10 +307,18 @@ class _Law:
         own = self._polls
         first = np.flatnonzero(own.seen[:-lag] & own.seen[lag:])
         then = first + lag
-        return [first, own.hour[first], own.hour[then], own.status[first], own.status[then]]
+        return [
+            first,
+            own.hour[first],
+            own.hour[then],
+            own.status[first],
+            own.status[then],
+        ]
 
     def kept(self, lag: int) -> tuple[float, int]:
-        """The chance, by the data, that a variate is held over a lag; and the number of pairs."""
+        """The chance, by the data, that a variate is held over a lag; and the number of
+        pairs.
+        """
         _, h, later, status, then = self._pairs(lag)
         products = (status - self._mean[h]) * (then - self._mean[later])
         held = float(np.sum(self._one[h, later] - self._mean[h] * self._mean[later]))
@@ -300,7 +335,9 @@ class _Law:
         return float(covariance / variance) if variance > 1e-12 and len(h) else nan
 
     def runs(self, low: bool, kept: float) -> tuple[float, float]:
-        """Expected numbers of polls in runs of Low (or other) stock that go on, and that end."""
+        """Expected numbers of polls in runs of Low (or other) stock that go on, and
+        that end.
+        """
         _, h, later, _, _ = self._pairs(1)
         one, other = self._from[h, 1], self._from[later, 1]  # chances of no Low stock
         if low:
@@ -329,11 +366,14 @@ class _Law:
     def _lags(self) -> list[int]:
         """Those that tell two scales."""
         step_s, (least_s, most_s) = self._polls.step_s, SCALES_S
-        found = np.geomspace(max(least_s, step_s), most_s, LAGS) / step_s
-        return np.unique(np.round(found).astype(int)).tolist()  # type: ignore[no-any-return]
+        steps = np.geomspace(max(least_s, step_s), most_s, LAGS) / step_s
+        lags: list[int] = np.unique(np.round(steps).astype(int)).tolist()
+        return lags
 
     def two_scales(self) -> Holding:
-        """Both scales, as the module says; one where a lag tells nothing, or both are the same."""
+        """Both scales, as the module says; one where a lag tells nothing, or both are
+        the same.
+        """
         own, step_s = self._polls, self._polls.step_s
         next_, *kept = [self.kept(lag)[0] for lag in (1, *self._lags)]
         if not np.isfinite([next_, *kept]).all():
@@ -345,14 +385,21 @@ class _Law:
             same = 1 - (1 - next_ * exp(step_s / tau_s)) / apart  # exp(-step / s)
             switch_s = -step_s / log(min(max(same, 1e-9), exp(-step_s / tau_s)))
             return Holding(
-                round(tau_s, 1), max(1.0, round(switch_s, 1)), round(p, 4), round(step_s)
+                round(tau_s, 1),
+                max(1.0, round(switch_s, 1)),
+                round(p, 4),
+                round(step_s),
             )
 
         def missed(x: Floats) -> float:
             law = holding(*x)
-            curve = [law.kept(0, lag * step_s) - each for lag, each in zip(self._lags, kept)]
+            curve = [
+                law.kept(0, lag * step_s) - each for lag, each in zip(self._lags, kept)
+            ]
             apart = _short_share(law, low, step_s) - short
-            return float(np.mean(np.square(curve))) + (0.0 if isnan(apart) else apart**2)
+            return float(np.mean(np.square(curve))) + (
+                0.0 if isnan(apart) else apart**2
+            )
 
         bounds = ((0.5, 0.999), (log(step_s), log(30 * DAY_S)))
         starts = product((0.6, 0.85), (log(6 * HOUR_S), log(30 * HOUR_S)))
@@ -364,8 +411,9 @@ class _Law:
         return best if best.switch_s < best.persistence_s else self.one_scale()
 
     def tells_more(self, one: Holding, other: Holding) -> list[float]:
-        """By how much a law tells more than another of what is seen a lag after each poll: the mean
-        over the lags of the logarithm of the chance that it gave to it, on each day seen.
+        """By how much a law tells more than another of what is seen a lag after each
+        poll: the mean over the lags of the logarithm of the chance that it gave to it,
+        on each day seen.
         """
         found, ends, step_s = [], self._ends, self._polls.step_s
         for lag in self._lags:
@@ -378,7 +426,8 @@ class _Law:
                 np.maximum(w * held + (1 - w) * fresh, 1e-9)
                 for w in (law.kept(0, lag * step_s) for law in (one, other))
             )
-            day, days = self._polls.time_s // DAY_S, int(self._polls.time_s[-1] // DAY_S) + 1
+            day = self._polls.time_s // DAY_S
+            days = int(self._polls.time_s[-1] // DAY_S) + 1
             sums, pairs = (
                 np.bincount(day[first].astype(int), weights, days)
                 for weights in (np.log(more / less), None)
@@ -389,14 +438,16 @@ class _Law:
 
 
 def _short_share(own: Holding, low: float, step_s: float) -> float:
-    """The share of runs of up to 15 minutes at polls, by the law at a chance of Low stock; NaN
-    where there are none, or polls are further apart.
+    """The share of runs of up to 15 minutes at polls, by the law at a chance of Low
+    stock; NaN where there are none, or polls are further apart.
     """
     state, there, is_low = own.chain(low, step_s)
     ends = longer = 0.0
     for inside in (is_low, ~is_low):
         enters = state[~inside] @ there[np.ix_(~inside, inside)]
-        goes_on = np.linalg.matrix_power(there[np.ix_(inside, inside)], int(SHORT_S / step_s))
+        goes_on = np.linalg.matrix_power(
+            there[np.ix_(inside, inside)], int(SHORT_S / step_s)
+        )
         ends, longer = ends + enters.sum(), longer + (enters @ goes_on).sum()
     return float(1 - longer / ends) if ends > 1e-12 and step_s <= SHORT_S else nan
 
@@ -404,17 +455,24 @@ def _short_share(own: Holding, low: float, step_s: float) -> float:
 def fit_stock(snapshots: Snapshots) -> StockFit:
     """Fit the law of the stock to the snapshots of a type.
 
-    snapshots: two days of them or more. Result: the law beside its data. Raises InputError for less
-    than two days of snapshots, or fewer than two snapshots in the two hours whose lags tell the
-    persistence.
+    snapshots: two days of them or more. Result: the law beside its data. Raises
+    InputError for less than two days of snapshots, or fewer than two snapshots in the
+    two hours whose lags tell the persistence.
     """
     polls, name = Polls(snapshots), snapshots.gpu
     known, last_s = int(polls.seen.sum()), float(polls.time_s[-1])
     require(known > 0, f"snapshots of {name} that were fetched", known, "at least one")
     length, told = f"{last_s / HOUR_S:.1f} h", "at least 48 h for a fit"
-    require(last_s + polls.step_s >= LEAST_S, f"length of the series of {name}", length, told)
+    require(
+        last_s + polls.step_s >= LEAST_S,
+        f"length of the series of {name}",
+        length,
+        told,
+    )
     lags, told = int(FITTED_S / polls.step_s + 1e-9), "at most 3600 s for a fit"
-    require(lags >= 2, f"time between snapshots of {name}", f"{polls.step_s:.0f} s", told)
+    require(
+        lags >= 2, f"time between snapshots of {name}", f"{polls.step_s:.0f} s", told
+    )
     two, later = _two_scales_tell_more(polls), None
     early = snapshots.time_s < snapshots.time_s[-1] / 2
     first, second = polls.among(early), polls.among(~early)
@@ -432,7 +490,9 @@ def _fitted(polls: Polls, two: bool) -> HourlyStock:
 
 
 def _two_scales_tell_more(polls: Polls) -> bool:
-    """Whether two scales, fitted to every other day, tell more of the days between than one."""
+    """Whether two scales, fitted to every other day, tell more of the days between than
+    one.
+    """
     even = polls.snapshots.time_s // DAY_S % 2 == 0
     days = [polls.among(even), polls.among(~even)]
     if not all(own.seen.any() for own in days):
@@ -446,11 +506,17 @@ def _two_scales_tell_more(polls: Polls) -> bool:
 
 
 def _chances(polls: Polls) -> Floats:
-    """Shares of the statuses by hour of day, 24 x 3; of an hour never seen, those of all."""
+    """Shares of the statuses by hour of day, 24 x 3; of an hour never seen, those of
+    all.
+    """
     found = []
     for hour in range(24):
         own = polls.status[polls.seen & (polls.hour == hour)]
-        shares = [float(np.mean(own == status)) for status in (0, 1)] if len(own) else polls.shares
+        shares = (
+            [float(np.mean(own == status)) for status in (0, 1)]
+            if len(own)
+            else polls.shares
+        )
         high, medium = (round(share, 4) for share in shares[:2])
         found.append((high, medium, max(0.0, round(1 - high - medium, 4))))
     return np.array(found)
@@ -459,7 +525,8 @@ def _chances(polls: Polls) -> Floats:
 class Measured(NamedTuple):
     """A market by the names of its own types.
 
-    stock: the law of each. prices: USD per hour by type, where known. series: what is replayed.
+    stock: the law of each. prices: USD per hour by type, where known. series: what is
+    replayed.
     """
 
     stock: tuple[HourlyStock, ...]
@@ -470,14 +537,16 @@ class Measured(NamedTuple):
 def measured(*paths: str | Path) -> Measured:
     """A market from files.
 
-    paths: one file of laws (.toml, as `cgrsp market fit --out` writes it), or snapshots of types in
-    any format of `read_market`, which are replayed, and whose fitted law is what schedulers know.
-    Result: laws, prices and series. Raises InputError with the file's name, for what is not of its
-    format, and types that come twice.
+    paths: one file of laws (.toml, as `cgrsp market fit --out` writes it), or snapshots
+    of types in any format of `read_market`, which are replayed, and whose fitted law is
+    what schedulers know. Result: laws, prices and series. Raises InputError with the
+    file's name, for what is not of its format, and types that come twice.
     """
     require(len(paths) > 0, "market", paths, "at least one file")
     if any(Path(path).suffix == ".toml" for path in paths):
-        require(len(paths) == 1, "market", [str(path) for path in paths], "one file of laws")
+        require(
+            len(paths) == 1, "market", [str(path) for path in paths], "one file of laws"
+        )
         return _of_toml(Path(paths[0]))
     listed = snapshots_of(paths)
     fits = [fit_stock(each) for each in listed]
@@ -500,7 +569,9 @@ def _prices(fits: Iterable[StockFit]) -> dict[str, float]:
 def measured_toml(fits: Sequence[StockFit]) -> str:
     """The fitted laws and median prices as TOML text, for `measured`."""
     stock = [table_of(fit.stock) for fit in fits]
-    prices = [{"gpu": name, "usd_per_h": price} for name, price in _prices(fits).items()]
+    prices = [
+        {"gpu": name, "usd_per_h": price} for name, price in _prices(fits).items()
+    ]
     return toml_text({"stock": stock, "price": prices} if prices else {"stock": stock})
 
 
@@ -508,13 +579,17 @@ def _of_toml(path: Path) -> Measured:
     with faults_of(path):
         found = read_toml(path)
         check_keys("the file", found, ("stock", "price"))
-        stock = tuple(make(HourlyStock, each, "[[stock]]") for each in entries(found, "stock"))
+        stock = tuple(
+            make(HourlyStock, each, "[[stock]]") for each in entries(found, "stock")
+        )
         require(len(stock) > 0, "[[stock]]", 0, "at least one table")
         prices = {}
         for table in entries(found, "price"):
             check_keys("[[price]]", table, ("gpu", "usd_per_h"))
             name, price = table.get("gpu"), table.get("usd_per_h")
-            require(isinstance(name, str), "gpu of [[price]]", name, "a GPU type's name")
+            require(
+                isinstance(name, str), "gpu of [[price]]", name, "a GPU type's name"
+            )
             check_number(f"usd_per_h of {name}", price, least=0)
             prices[str(name)] = float(price)  # type: ignore[arg-type]  # checked
         return Measured(stock, prices)
@@ -524,31 +599,46 @@ def _of_toml(path: Path) -> Measured:
 
 
 def series_of(listed: Iterable[Snapshots]) -> tuple[StockSeries, ...]:
-    """What was recorded, to be replayed: second 0 is the first snapshot of all, and all begin again
-    after the last of all. A status holds until the next that was fetched, the first also before,
-    and the last to the end. Series without dates count the hours of the day from the beginning of
-    their file, as their law does.
+    """What was recorded, to be replayed: second 0 is the first snapshot of all, and all
+    begin again after the last of all. A status holds until the next that was fetched,
+    the first also before, and the last to the end. Series without dates count the hours
+    of the day from the beginning of their file, as their law does.
     """
     listed = list(listed)
     starts = [each.start for each in listed if each.start is not None]
     dated = len(starts) == len(listed)
-    require(dated or not starts, "series", len(listed), "all with dates, or all without")
+    require(
+        dated or not starts, "series", len(listed), "all with dates, or all without"
+    )
     later_s = [each.begins_s for each in listed]
     start_h = 0.0
     if dated:
         later_s = [(start - min(starts)).total_seconds() for start in starts]
         start_h = listed[later_s.index(0.0)].start_h
-    length_s = max(float(own.time_s[-1] + s + Polls(own).step_s) for own, s in zip(listed, later_s))
-    return tuple(_replayed(own, s, length_s, start_h) for own, s in zip(listed, later_s))
+    length_s = max(
+        float(own.time_s[-1] + s + Polls(own).step_s) for own, s in zip(listed, later_s)
+    )
+    return tuple(
+        _replayed(own, s, length_s, start_h) for own, s in zip(listed, later_s)
+    )
 
 
-def _replayed(own: Snapshots, later_s: float, length_s: float, start_h: float) -> StockSeries:
+def _replayed(
+    own: Snapshots, later_s: float, length_s: float, start_h: float
+) -> StockSeries:
     fetched = own.status != NOT_FETCHED
-    require(bool(fetched.any()), f"series of {own.gpu}", "nothing fetched", "a status at least")
+    require(
+        bool(fetched.any()),
+        f"series of {own.gpu}",
+        "nothing fetched",
+        "a status at least",
+    )
     time_s, status = own.time_s[fetched] + later_s, own.status[fetched]
     changed = np.concatenate([[True], status[1:] != status[:-1]])
     times = (0.0, *time_s[changed].tolist()[1:])
-    return StockSeries(own.gpu, times, tuple(status[changed].tolist()), length_s, start_h)
+    return StockSeries(
+        own.gpu, times, tuple(status[changed].tolist()), length_s, start_h
+    )
 
 
 # ---- a scenario on it ----
@@ -562,19 +652,21 @@ def on_market(
 ) -> Scenario:
     """The scenario on a market that was measured.
 
-    scenario: its jobs, types, delays and clock remain; prices become the market's where they are
-    known. market: laws, prices and series. types: the scenario's types -> the market's; unless
-    given, each that the market has by its name. Others keep their law. sight: what is seen of the
-    stock; see `Market`. Result: a copy; the scenario itself stays as it is. Raises InputError for
-    names that the scenario or the market does not have.
+    scenario: its jobs, types, delays and clock remain; prices become the market's where
+    they are known. market: laws, prices and series. types: the scenario's types -> the
+    market's; unless given, each that the market has by its name. Others keep their law.
+    sight: what is seen of the stock; see `Market`. Result: a copy; the scenario itself
+    stays as it is. Raises InputError for names that the scenario or the market does not
+    have.
     """
-    ours, theirs = [gpu.name for gpu in scenario.gpus], [each.gpu for each in market.stock]
+    ours = [gpu.name for gpu in scenario.gpus]
+    theirs = [each.gpu for each in market.stock]
     if types is None:
         types = {name: name for name in ours if name in theirs}
     if not types:
         raise InputError(
-            f"the market has {', '.join(theirs)}, and the scenario {', '.join(ours)}: tell which is"
-            f" which, such as {ours[0]}={theirs[0]}"
+            f"the market has {', '.join(theirs)}, and the scenario {', '.join(ours)}:"
+            f" tell which is which, such as {ours[0]}={theirs[0]}"
         )
     for name, own in types.items():
         check_one_of("GPU type of the scenario", name, ours)
@@ -584,12 +676,19 @@ def on_market(
     made = replace(
         scenario.market,
         stock=tuple(replace(laws[own], gpu=name) for name, own in types.items()),
-        series=tuple(replace(replays[own], gpu=name) for name, own in types.items() if replays),
+        series=tuple(
+            replace(replays[own], gpu=name) for name, own in types.items() if replays
+        ),
         sight=sight,
     )
-    dear = {name: market.prices[own] for name, own in types.items() if own in market.prices}
+    dear = {
+        name: market.prices[own] for name, own in types.items() if own in market.prices
+    }
     gpus, slots = (
-        tuple(replace(gpu, price_usd_per_h=dear.get(gpu.name, gpu.price_usd_per_h)) for gpu in own)
+        tuple(
+            replace(gpu, price_usd_per_h=dear.get(gpu.name, gpu.price_usd_per_h))
+            for gpu in own
+        )
         for own in (scenario.gpus, scenario.slots)
     )
     return replace(scenario, market=made, gpus=gpus, slots=slots)

@@ -1,5 +1,5 @@
-"""The life of a job on rented GPUs: under the thesis's terms, and under others, where instances are
-refused, kept warm, billed and taken back, and jobs are suspended.
+"""The life of a job on rented GPUs: under the thesis's terms, and under others, where
+instances are refused, kept warm, billed and taken back, and jobs are suspended.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from cgrsp_simpy.rental.view import SlotView
 def life(run: Simulation, job: Job) -> Process:
     """A job: wait for dispatch, provisioning, request, execution, release.
 
-    A job on several slots starts when the last of them is provisioned, and runs at the pace of its
-    slowest type.
+    A job on several slots starts when the last of them is provisioned, and runs at the
+    pace of its slowest type.
     """
     draws: Draws = run.luck[job]
     with run.claim(job, start=False) as claim:
@@ -56,8 +56,8 @@ def life(run: Simulation, job: Job) -> Process:
 def provisioning(
     stock: Stock, gpus: Sequence[GpuType], time_s: float, draws: Draws
 ) -> tuple[Status, float]:
-    """The stock status that a dispatch meets, the scarcest of its types, and the provisioning delay
-    in seconds.
+    """The stock status that a dispatch meets, the scarcest of its types, and the
+    provisioning delay in seconds.
     """
     status = stock.status(gpus[0], time_s, draws.status)  # thesis Eq. 3.1
     for gpu in gpus[1:]:
@@ -66,8 +66,8 @@ def provisioning(
 
 
 def renting_life(run: Simulation, job: Job) -> Process:
-    """A job: as `process.life`, from the queue on again when it is refused, suspended, or
-    loses an instance; until its last bill is paid.
+    """A job: as `process.life`, from the queue on again when it is refused, suspended,
+    or loses an instance; until its last bill is paid.
     """
     tenant = Tenant(run.renting, job, run.luck[job])
     while not tenant.done:
@@ -92,11 +92,11 @@ def renting_life(run: Simulation, job: Job) -> Process:
 class Tenant:
     """A job with what is left of it, what it has met, and what it pays.
 
-    kept: seconds of work that count, by the mean execution time on where they were done.
-    done: whether it has ended. begun: whether it has ever started. bill: by column of its
-    record. open: number of instances that it pays for. delay_s, service_s:
-    provisioning and execution so far. first_s: of its dispatch. draws: its luck at the
-    first dispatch. paid: happens with the last bill.
+    kept: seconds of work that count, by the mean execution time on where they were
+    done. done: whether it has ended. begun: whether it has ever started. bill: by
+    column of its record. open: number of instances that it pays for. delay_s,
+    service_s: provisioning and execution so far. first_s: of its dispatch. draws: its
+    luck at the first dispatch. paid: happens with the last bill.
     """
 
     claim: Claim
@@ -117,8 +117,8 @@ class Tenant:
     # ---- from dispatch to start ----
 
     def rent(self, claim: Claim) -> float | None:
-        """Rent the instances of the slots of a claim: the provisioning delay in seconds,
-        or None if they are refused.
+        """Rent the instances of the slots of a claim: the provisioning delay in
+        seconds, or None if they are refused.
         """
         run, now_s = self.run, self.run.env.now
         self.claim, (self.gpus, self.mean_s) = claim, claim.terms
@@ -207,7 +207,9 @@ class Tenant:
         instance that is taken, what its last checkpoint has.
         """
         now_s, suspended = self.run.env.now, isinstance(cause, Suspend)
-        kind, column = ("suspend", "suspensions") if suspended else ("preempt", "preemptions")
+        kind, column = (
+            ("suspend", "suspensions") if suspended else ("preempt", "preemptions")
+        )
         self.bill[column] += 1
         kept_s = 0.0
         if math.isnan(self.start_s):
@@ -228,8 +230,8 @@ class Tenant:
                 instance.give_back()
 
     def _kept(self, ran_s: float, suspended: bool) -> tuple[float, float]:
-        """Seconds of work that count, and of writing checkpoints, of those for which the
-        job has run.
+        """Seconds of work that count, and of writing checkpoints, of those for which
+        the job has run.
         """
         every_s, cost_s = self.run.terms.checkpoint_s, self.run.terms.checkpoint_cost_s
         if every_s is None:

@@ -21,8 +21,9 @@ STATUS_NAMES = [status.name.title() for status in Status]
 class JobRecord(NamedTuple):
     """A job, and what happened to it; times in seconds from the start of the run.
 
-    Of a job that has been stopped, dispatch_s and start_s are the first, slot, gpu and status the
-    last, delay_s and service_s (lost execution and checkpoints included) those of all its stays.
+    Of a job that has been stopped, dispatch_s and start_s are the first, slot, gpu and
+    status the last, delay_s and service_s (lost execution and checkpoints included)
+    those of all its stays.
 
     Attributes
     ----------
@@ -63,7 +64,13 @@ class JobRecord(NamedTuple):
     cost_usd: float
 
 
-WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "deadline_class": "i4"}
+WHOLE = {
+    "job": "i8",
+    "complexity": "i4",
+    "tight": "?",
+    "gpus": "i4",
+    "deadline_class": "i4",
+}
 WHOLE |= {"slot": "i4", "gpu": "i4", "status": "i1"}
 RECORD = {name: WHOLE.get(name, "f8") for name in JobRecord._fields}
 """Columns of a run's jobs, those of JobRecord, and their types."""
@@ -100,8 +107,8 @@ KINDS: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "class": ("deadline_class", 0, ()),  # the scenario has the names
     "status": ("status", 0, tuple(f"{name} stock" for name in STATUS_NAMES)),
 }
-"""Kinds of jobs by what they are told apart by: a column of the records, its first value, and names
-for the values from that on; greater ones take the last.
+"""Kinds of jobs by what they are told apart by: a column of the records, its first
+value, and names for the values from that on; greater ones take the last.
 """
 
 
@@ -119,9 +126,9 @@ class ClassTotals(NamedTuple):
 class Totals:
     """Sums over records, from which the figures of a run follow. Times in seconds.
 
-    weight: sum of the weights; weighted_tardiness_s: of weight x tardiness, and so on. weighted:
-    whether there can be jobs of another weight than 1. by_class: by deadline class, in order of
-    index. more: by name, what the terms of renting add.
+    weight: sum of the weights; weighted_tardiness_s: of weight x tardiness, and so on.
+    weighted: whether there can be jobs of another weight than 1. by_class: by deadline
+    class, in order of index. more: by name, what the terms of renting add.
     """
 
     completed: int = 0
@@ -142,18 +149,24 @@ class Totals:
     weighted_wait_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.by_class = tuple(ClassTotals(*each) for each in self.by_class)  # lists, from JSON
+        # lists, from JSON
+        self.by_class = tuple(ClassTotals(*each) for each in self.by_class)
 
     @classmethod
     def of(cls, classes: Iterable[DeadlineClass], more: Iterable[str] = ()) -> Totals:
         """Nothing yet, of jobs of these classes, with more columns."""
         listed = list(classes)
         by_class = tuple(ClassTotals(each.name) for each in listed)
-        return cls(weighted=_is_weighted(listed), by_class=by_class, more=dict.fromkeys(more, 0))
+        return cls(
+            weighted=_is_weighted(listed),
+            by_class=by_class,
+            more=dict.fromkeys(more, 0),
+        )
 
     def add(self, jobs: Mapping[str, np.ndarray]) -> None:
         """Add records, given as columns by the names of JobRecord."""
-        late_s = np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"])  # tardiness, thesis Eq. 3.6
+        # tardiness, thesis Eq. 3.6
+        late_s = np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"])
         missed = late_s > 0  # 1 - delta_j, thesis Eq. 3.9
         wait_s = jobs["start_s"] - jobs["submit_s"]  # thesis Eq. 3.7
         self.completed += len(missed)
@@ -171,39 +184,59 @@ class Totals:
         self.weighted_missed += float(jobs["weight"][missed].sum())
         self.weighted_wait_s += float(jobs["weight"] @ wait_s)
         if self.by_class:
-            self._add_classes(jobs["deadline_class"].astype(int), missed, wait_s, late_s)
+            self._add_classes(
+                jobs["deadline_class"].astype(int), missed, wait_s, late_s
+            )
         for name in self.more.keys() & jobs.keys():
             self.more[name] += (int if is_count(name) else float)(jobs[name].sum())
 
     def _add_classes(self, index: np.ndarray, *values: np.ndarray) -> None:
         number = len(self.by_class)
-        allowed = f"an index up to {number - 1}, of {', '.join(own.name for own in self.by_class)}"
-        require(index.max() < number, "deadline_class of a job", int(index.max()), allowed)
+        allowed = (
+            f"an index up to {number - 1}, of"
+            f" {', '.join(own.name for own in self.by_class)}"
+        )
+        require(
+            index.max() < number, "deadline_class of a job", int(index.max()), allowed
+        )
         more = [np.bincount(index, each, number).tolist() for each in (None, *values)]
         self.by_class = tuple(
-            ClassTotals(own.name, own[1] + jobs, own[2] + int(missed), own[3] + wait, own[4] + late)
+            ClassTotals(
+                own.name,
+                own[1] + jobs,
+                own[2] + int(missed),
+                own[3] + wait,
+                own[4] + late,
+            )
             for own, jobs, missed, wait, late in zip(self.by_class, *more)
         )
 
     def __add__(self, later: Totals) -> Totals:
-        """The sums of two runs, one after the other; classes of the same name are one."""
+        """The sums of two runs, one after the other; classes of the same name are
+        one.
+        """
         sums = {
             item.name: getattr(self, item.name) + getattr(later, item.name)
             for item in fields(self)
             if item.name not in ("weighted", "by_class", "more")
         }
-        more = {name: self.more.get(name, 0) + value for name, value in later.more.items()}
+        more = {
+            name: self.more.get(name, 0) + value for name, value in later.more.items()
+        }
         by_name: dict[str, ClassTotals] = {}
         for own in (*self.by_class, *later.by_class):
             before = by_name.get(own.name, ClassTotals(own.name))
             by_name[own.name] = ClassTotals(own.name, *map(add, before[1:], own[1:]))
         weighted = self.weighted or later.weighted
         classes = tuple(by_name.values())
-        return Totals(**sums, weighted=weighted, by_class=classes, more={**self.more, **more})
+        return Totals(
+            **sums, weighted=weighted, by_class=classes, more={**self.more, **more}
+        )
 
 
 def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
-    """Figures by name, units in the names, from sums over records; `Run.summary` explains them.
+    """Figures by name, units in the names, from sums over records; `Run.summary`
+    explains them.
 
     jobs: number submitted. capacity_s: slots x seconds in which they could be held.
     """
@@ -250,9 +283,12 @@ def _is_weighted(classes: Iterable[DeadlineClass]) -> bool:
 
 
 def _class_figures(sums: Totals) -> dict[str, float]:
-    """Of the thesis's two classes the share of misses; of others what `by_class` has, by name."""
+    """Of the thesis's two classes the share of misses; of others what `by_class` has,
+    by name.
+    """
     if _is_thesis(sums.by_class):
-        loose, loose_missed = sums.completed - sums.tight, sums.missed - sums.tight_missed
+        loose = sums.completed - sums.tight
+        loose_missed = sums.missed - sums.tight_missed
         return {
             "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
             "loose_miss_pct": _percent(loose_missed, loose),
@@ -265,8 +301,8 @@ def _class_figures(sums: Totals) -> dict[str, float]:
 
 
 def by_class(sums: Totals) -> dict[str, dict[str, float]]:
-    """By deadline class jobs (completed), wait_min, miss_pct and tardiness_min (means); NaN for a
-    class without jobs.
+    """By deadline class jobs (completed), wait_min, miss_pct and tardiness_min (means);
+    NaN for a class without jobs.
     """
     return {
         own.name: {

@@ -1,5 +1,5 @@
-"""A scenario: workload, fleet, market and service law; from the thesis's days, from a log,
-to and from TOML.
+"""A scenario: workload, fleet, market and service law; from the thesis's days, from a
+log, to and from TOML.
 """
 
 from __future__ import annotations
@@ -47,7 +47,14 @@ from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlin
 from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
-from cgrsp_simpy.rental.market import CLOCKS, LOW, Clock, HourlyStock, Market, StockSeries
+from cgrsp_simpy.rental.market import (
+    CLOCKS,
+    LOW,
+    Clock,
+    HourlyStock,
+    Market,
+    StockSeries,
+)
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.process import life, renting_life
 from cgrsp_simpy.rental.record import (
@@ -83,8 +90,8 @@ MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may
 
 @dataclass(frozen=True)
 class Scenario(Model):
-    """Jobs with deadlines on rented GPU slots: everything that a run depends on, but the policy
-    and the seed.
+    """Jobs with deadlines on rented GPU slots: everything that a run depends on, but
+    the policy and the seed.
 
     Parameters
     ----------
@@ -97,8 +104,8 @@ class Scenario(Model):
     gpus : sequence of GpuType
         The types that can be rented; the first is the reference of estimates.
     free_types : bool
-        Whether the policy chooses the type of an idle slot at each dispatch (thesis Section 4.3
-        in words; the calibrated reading is False).
+        Whether the policy chooses the type of an idle slot at each dispatch (thesis
+        Section 4.3 in words; the calibrated reading is False).
     market : Market
         The law of stock and provisioning.
     service : Service
@@ -147,8 +154,12 @@ class Scenario(Model):
         for name, kind in (("market", Market), ("service", Service), ("terms", Terms)):
             part = getattr(self, name)
             require(isinstance(part, kind), name, part, f"a {kind.__name__}")
-        made = all(hasattr(self.workload, name) for name in ("jobs", "classes", "generate"))
-        require(made, "workload", self.workload, "a workload, such as a PoissonWorkload")
+        made = all(
+            hasattr(self.workload, name) for name in ("jobs", "classes", "generate")
+        )
+        require(
+            made, "workload", self.workload, "a workload, such as a PoissonWorkload"
+        )
         check_bool("free_types", self.free_types)
         allowed = f"at most {len(self.slots)}, the number of slots"
         for job, gpus in enumerate(widths(self.workload)):
@@ -173,31 +184,45 @@ class Scenario(Model):
             check_one_of("GPU type", gpu.name, names)
         levels = len(self.workload.mix)
         for gpu in dict.fromkeys((*self.slots, *self.gpus)):
-            times, allowed = gpu.mean_execution_s, f"one time for each of {levels} levels"
-            require(len(times) >= levels, f"mean_execution_s of {gpu.name}", times, allowed)
+            times = gpu.mean_execution_s
+            allowed = f"one time for each of {levels} levels"
+            require(
+                len(times) >= levels, f"mean_execution_s of {gpu.name}", times, allowed
+            )
         self._check_terms()
         logged = isinstance(self.workload, LoggedWorkload)
         if self.service.distribution == "lognormal" and not logged:
-            sigma, allowed = self.service.sigma, f"one number for each of {levels} levels"
+            sigma = self.service.sigma
+            allowed = f"one number for each of {levels} levels"
             require(len(sigma) >= levels, "sigma", sigma, allowed)
 
     def _check_terms(self) -> None:
         """Terms under which every job can end."""
         levels = len(self.workload.mix)
         longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in self.types)
-        self.terms.check_against(self.market, [gpu.name for gpu in self.types], longest_s)
-        hours = [3600 * (hour - self.market.clock.start_h) for hour in self.market.change_hours]
+        self.terms.check_against(
+            self.market, [gpu.name for gpu in self.types], longest_s
+        )
+        hours = [
+            3600 * (hour - self.market.clock.start_h)
+            for hour in self.market.change_hours
+        ]
         never = {each.gpu for each in self.market.series if not each.longest_s}
         for gpu in self.types:
             some = gpu.name not in never and any(
                 self.market.probabilities(gpu, at_s % DAY_S)[LOW] < 1 for at_s in hours
             )
             allowed = f"left out where {gpu.name} is out of stock at every hour"
-            require(self.terms.retry_s is None or some, "retry_s", self.terms.retry_s, allowed)
+            require(
+                self.terms.retry_s is None or some,
+                "retry_s",
+                self.terms.retry_s,
+                allowed,
+            )
 
     def _tell_of_figures(self) -> None:
-        """Figures of the workload's deadline classes, in place of those of the thesis's two, and
-        of other terms of renting.
+        """Figures of the workload's deadline classes, in place of those of the thesis's
+        two, and of other terms of renting.
         """
         metrics = metrics_of(self.workload.classes) | self.terms.metrics
         if list(metrics) == list(METRICS):
@@ -208,16 +233,22 @@ class Scenario(Model):
             "tardiness_min": ["weighted_tardiness_min"],
             "utilisation_pct": self.terms.metrics,
         }
-        shown = [figure for name in self.shown for figure in (name, *after.get(name, ()))]
+        shown = [
+            figure for name in self.shown for figure in (name, *after.get(name, ()))
+        ]
         object.__setattr__(self, "metrics", metrics)
-        object.__setattr__(self, "shown", tuple(n for n in shown if n in (*metrics, *GAPS)))
+        object.__setattr__(
+            self, "shown", tuple(n for n in shown if n in (*metrics, *GAPS))
+        )
 
     def _take_times_from(self, log: LoggedWorkload) -> None:
         """Mean execution times are the log's, by size class, over each type's speed."""
         means = log.mean_service_s()
 
         def measured(gpu: GpuType) -> GpuType:
-            return replace(gpu, mean_execution_s=tuple(mean / gpu.speed for mean in means))
+            return replace(
+                gpu, mean_execution_s=tuple(mean / gpu.speed for mean in means)
+            )
 
         object.__setattr__(self, "slots", tuple(map(measured, self.slots)))
         object.__setattr__(self, "gpus", tuple(map(measured, self.gpus)))
@@ -244,11 +275,13 @@ class Scenario(Model):
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
-        """What a life notes beside the job's own fields: the last of JobRecord's, and what the
-        terms of renting add.
+        """What a life notes beside the job's own fields: the last of JobRecord's, and
+        what the terms of renting add.
         """
         own = dict(list(RECORD.items())[-6:])
-        return own | {name: "i4" if is_count(name) else "f8" for name in self.terms.columns}
+        return own | {
+            name: "i4" if is_count(name) else "f8" for name in self.terms.columns
+        }
 
     def kinds_of_columns(self) -> dict[str, str]:
         return RECORD | self.columns
@@ -267,7 +300,8 @@ class Scenario(Model):
         return life(run, job) if run.renting is None else renting_life(run, job)
 
     def view(self, run: Any) -> View:
-        run.stock = Stock(self.market, run.seed)  # what dispatches meet, and the view may show
+        # what dispatches meet, and the view may show
+        run.stock = Stock(self.market, run.seed)
         run.gpu_index = {gpu.name: index for index, gpu in enumerate(self.gpus)}
         view = View(self.known(), run.stock, run.seed, run)
         run.renting = None if self.terms == THESIS_TERMS else Renting(run, view)
@@ -280,7 +314,9 @@ class Scenario(Model):
         if kind == "submit":
             name = self.workload.classes[job.deadline_class].name
             gpus = f", {job.gpus} GPUs" if job.gpus > 1 else ""
-            return f"complexity {job.complexity}, {name}, due {job.deadline_s:.2f}{gpus}"
+            return (
+                f"complexity {job.complexity}, {name}, due {job.deadline_s:.2f}{gpus}"
+            )
         if kind == "start":
             delay_s, wait_s = now_s - claim.granted_s, now_s - job.submit_s
             return f"{delay_s:.2f} s of provisioning, {wait_s:.2f} s of wait in all"
@@ -295,20 +331,22 @@ class Scenario(Model):
     def summary(self, run: Run) -> dict[str, Any]:
         """The figures of a run by name, units in the names.
 
-        jobs, completed: numbers. wait_min: mean wait (thesis Eq. 3.7). miss_pct, tight_miss_pct,
-        loose_miss_pct: share of all, tight and loose jobs that end after their deadline (NaN where
-        there are none). tardiness_min: mean over all jobs (Eq. 3.6). cost_usd: sum (Eq. 3.11).
-        utilisation_pct: time average of held slots, provisioning included, from time 0 to the last
-        completion. makespan_h: time of the last completion.
+        jobs, completed: numbers. wait_min: mean wait (thesis Eq. 3.7). miss_pct,
+        tight_miss_pct, loose_miss_pct: share of all, tight and loose jobs that end
+        after their deadline (NaN where there are none). tardiness_min: mean over all
+        jobs (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of held
+        slots, provisioning included, from time 0 to the last completion. makespan_h:
+        time of the last completion.
 
-        Both count from the scenario's time 0, as the thesis's day does, not from the first job. A
-        log whose clock has run for long when its first job comes leaves its slots idle until then;
-        `window` moves time 0 (`trace`).
+        Both count from the scenario's time 0, as the thesis's day does, not from the
+        first job. A log whose clock has run for long when its first job comes leaves
+        its slots idle until then; `window` moves time 0 (`trace`).
 
-        With other deadline classes than tight and loose, instead of those two figures for each
-        class NAME: NAME_wait_min, NAME_miss_pct and NAME_tardiness_min. Where jobs or classes have
-        weights other than 1: weighted_tardiness_min, sum of weight x tardiness over sum of weights.
-        What terms of renting add, `Terms.metrics` names; the parts of the cost add up to cost_usd.
+        With other deadline classes than tight and loose, instead of those two figures
+        for each class NAME: NAME_wait_min, NAME_miss_pct and NAME_tardiness_min. Where
+        jobs or classes have weights other than 1: weighted_tardiness_min, sum of weight
+        x tardiness over sum of weights. What terms of renting add, `Terms.metrics`
+        names; the parts of the cost add up to cost_usd.
         """
         return self.figures(self.outcome(run))
 
@@ -324,8 +362,8 @@ class Scenario(Model):
         return getattr(self.workload, "tags", Tags())
 
     def row_columns(self, run: Run) -> dict[str, Any]:
-        """Those of JobRecord, with names in place of the numbers of class, GPU type and status;
-        slots: the indices of all slots of the job, as text with spaces between.
+        """Those of JobRecord, with names in place of the numbers of class, GPU type and
+        status; slots: the indices of all slots of the job, as text with spaces between.
         """
         columns, names = dict(super().row_columns(run)), {"status": STATUS_NAMES}
         names["deadline_class"] = [each.name for each in self.workload.classes]
@@ -336,8 +374,8 @@ class Scenario(Model):
         return columns
 
     def kinds(self, run: Run, by: str) -> dict[int, str]:
-        """The kinds of the jobs, by their ids; by: "complexity", "class" (of the deadline) or
-        "status" (the stock met at dispatch).
+        """The kinds of the jobs, by their ids; by: "complexity", "class" (of the
+        deadline) or "status" (the stock met at dispatch).
         """
         check_one_of("colour_by", by, KINDS)
         column, first, names = KINDS[by]
@@ -351,7 +389,9 @@ class Scenario(Model):
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         names = tuple(f"{index}  {gpu.name}" for index, gpu in enumerate(self.slots))
-        return super().timeline(run, places=names, kinds=self.kinds(run, "complexity"), **parts)
+        return super().timeline(
+            run, places=names, kinds=self.kinds(run, "complexity"), **parts
+        )
 
     def bands(self, run: Run) -> Bands:
         return bands(self.market, self.slots, run.seed, run.timeline.end_s)
@@ -360,7 +400,9 @@ class Scenario(Model):
         return reasons(self, run.rule, run.seed)
 
     def outcome(self, run: Run) -> list[Any]:
-        """What a study keeps of a run: its sums, in the order of the fields of Totals."""
+        """What a study keeps of a run: its sums, in the order of the fields of
+        Totals.
+        """
         return [getattr(run.tally, item.name) for item in fields(Totals)]
 
     def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
@@ -377,11 +419,11 @@ class Scenario(Model):
         Parameters
         ----------
         **parameters
-            Of the scenario (slots: a number or a list of types; free_types), of its workload
-            (jobs, rate_per_s or rates, deadlines), of the thesis's two deadline classes
-            (tight_fraction, tight_window_s, loose_window_s), of the market (persistence_s,
-            sight), of its terms (retry_s, warm_s, ...), or clock: "calibrated" or "printed",
-            started at the hour of day of a log or of
+            Of the scenario (slots: a number or a list of types; free_types), of its
+            workload (jobs, rate_per_s or rates, deadlines), of the thesis's two
+            deadline classes (tight_fraction, tight_window_s, loose_window_s), of the
+            market (persistence_s, sight), of its terms (retry_s, warm_s, ...), or
+            clock: "calibrated" or "printed", started at the hour of day of a log or of
             rates by hour.
 
         Returns
@@ -411,15 +453,20 @@ class Scenario(Model):
         if "clock" in own:
             own["clock"] = _clock(own["clock"], self.workload)
         outer = names.pop("")
-        for part, inner in names.items():  # the deadlines before the workload, which has them
-            mine = {name: own.pop(name) for name in inner if name in own and name not in outer}
+        # the deadlines before the workload, which has them
+        for part, inner in names.items():
+            mine = {
+                name: own.pop(name)
+                for name in inner
+                if name in own and name not in outer
+            }
             if mine:
                 own[part] = replace(own.get(part, held[part]), **mine)
         return replace(self, **own)
 
     def make_policy(self, policy: Any) -> Any:
-        """As of `Model`; InputError also for a policy that suspends jobs, where the terms do not
-        allow that.
+        """As of `Model`; InputError also for a policy that suspends jobs, where the
+        terms do not allow that.
         """
         made = super().make_policy(policy)
         allowed = "of a scenario whose terms allow suspension"
@@ -470,11 +517,13 @@ class Scenario(Model):
     ) -> View:
         """A view to try a policy on without a simulation.
 
-        queue: the waiting jobs. now_s: seconds from the start of the run. busy: expected end in
-        seconds by index of the busy slots; the others are idle. seed: of the policy's own random
-        numbers, and of the statuses shown. Raises InputError for a job that is not allowed.
+        queue: the waiting jobs. now_s: seconds from the start of the run. busy:
+        expected end in seconds by index of the busy slots; the others are idle. seed:
+        of the policy's own random numbers, and of the statuses shown. Raises InputError
+        for a job that is not allowed.
         """
-        view: View = self.simulation(first_come, seed).view  # of a run that is not let go
+        # of a run that is not let go
+        view: View = self.simulation(first_come, seed).view
         names = [each.name for each in self.workload.classes]
         for index, end_s in (busy or {}).items():
             view.hold(index, end_s)
@@ -487,8 +536,9 @@ class Scenario(Model):
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` makes an equal one.
 
-        path: the file; one that is there is overwritten. Raises InputError for a workload that no
-        file holds, and for a part of a class of one's own, which TOML cannot name.
+        path: the file; one that is there is overwritten. Raises InputError for a
+        workload that no file holds, and for a part of a class of one's own, which TOML
+        cannot name.
         """
         Path(path).write_text(toml_text(_tables(self)), encoding="utf-8")
 
@@ -498,8 +548,8 @@ class Scenario(Model):
 
         What the file leaves out is as in the thesis; only [workload] is needed.
 
-        Result: the scenario that it describes. Raises InputError with the file's name for a file
-        that is not TOML, an unknown key or a value that is not allowed.
+        Result: the scenario that it describes. Raises InputError with the file's name
+        for a file that is not TOML, an unknown key or a value that is not allowed.
         """
         path = Path(path)
         with faults_of(path):
@@ -574,10 +624,14 @@ def day(
         deadlines=DeadlineClasses(tight_fraction),
     )
     market = Market(_clock(clock, workload), persistence_s=persistence_s, sight=sight)
-    own = {each.name for each in fields(kind)} - {each.name for each in fields(Scenario)}
+    own = {each.name for each in fields(kind)} - {
+        each.name for each in fields(Scenario)
+    }
     for each in more:
         known = [*inspect.signature(day).parameters, *sorted(own)]
-        check_one_of("parameter of a day", each, [item for item in known if item != "more"])
+        check_one_of(
+            "parameter of a day", each, [item for item in known if item != "more"]
+        )
     fleet = _fleet(slots, gpus, free_types)
     return kind(name, workload, *fleet, market, terms=terms or Terms(), **more)
 
@@ -599,7 +653,8 @@ def trace(
     gpus: str = "thesis",
     terms: Terms | None = None,
 ) -> Scenario:
-    """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may hold.
+    """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may
+    hold.
 
     A log with timestamps sets the hour of day at which the run starts.
 
@@ -638,7 +693,13 @@ def trace(
     fraction = 0.2 if tight_fraction is None else tight_fraction
     deadlines = DeadlineClasses(fraction) if classes is None else classes
     log = read_log(
-        path, format, window, deadlines, strict=strict, columns=columns, class_column=class_column
+        path,
+        format,
+        window,
+        deadlines,
+        strict=strict,
+        columns=columns,
+        class_column=class_column,
     )
     market = Market(_clock(clock, log), persistence_s=persistence_s, sight=sight)
     fleet = _fleet(slots, gpus, free_types)
@@ -674,7 +735,10 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
         )
     return {
         "name": scenario.name,
-        "fleet": {"slots": [gpu.name for gpu in scenario.slots], "free_types": scenario.free_types},
+        "fleet": {
+            "slots": [gpu.name for gpu in scenario.slots],
+            "free_types": scenario.free_types,
+        },
         "workload": _workload_table(scenario.workload),
         "service": _plain(scenario.service),
         "market": _plain(scenario.market),
@@ -684,12 +748,18 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
 
 
 def _plain(part: Any) -> Any:
-    """A part as a table of the fields that are given, as TOML knows no None; parts as a list."""
+    """A part as a table of the fields that are given, as TOML knows no None; parts as a
+    list.
+    """
     if isinstance(part, tuple) and part and is_dataclass(part[0]):
         return [_plain(each) for each in part]
     if not is_dataclass(part):
         return part
-    return {name: _plain(value) for name, value in table_of(part).items() if value is not None}
+    return {
+        name: _plain(value)
+        for name, value in table_of(part).items()
+        if value is not None
+    }
 
 
 def _workload_table(workload: Workload) -> dict[str, Any]:
@@ -697,7 +767,11 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
         jobs = [job._asdict() for job in workload.listed]
         return {"class_names": workload.class_names, "job": jobs}
     assert isinstance(workload, (PoissonWorkload, HourlyWorkload, LoggedWorkload))
-    own = {**workload.origin} if isinstance(workload, LoggedWorkload) else _plain(workload)
+    own = (
+        {**workload.origin}
+        if isinstance(workload, LoggedWorkload)
+        else _plain(workload)
+    )
     allowed = "a log read from a file, to be written to TOML"
     require(bool(own), "workload", workload, allowed)
     own.pop("deadlines", None)
@@ -715,7 +789,9 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
     market = dict(mapping("[market]", found.get("market", {})))
     clock = market.pop("clock", "calibrated")
     by_name = isinstance(clock, str)
-    market["clock"] = _clock(clock, workload) if by_name else make(Clock, clock, "[market.clock]")
+    market["clock"] = (
+        _clock(clock, workload) if by_name else make(Clock, clock, "[market.clock]")
+    )
     market["stock"] = _made(HourlyStock, market, "stock", "market.")
     market["series"] = _made(StockSeries, market, "series", "market.")
     terms = dict(mapping("[terms]", found.get("terms", {})))
@@ -767,12 +843,16 @@ def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
     if "class" not in table:
         return make(DeadlineClasses, two, "[workload]")
     if two:
-        raise InputError(f"[workload] has {min(two)} and [[workload.class]]; give one of them")
+        raise InputError(
+            f"[workload] has {min(two)} and [[workload.class]]; give one of them"
+        )
     listed = _made(DeadlineClass, table, "class", "workload.")
     del table["class"]
     return listed
 
 
-def _made(kind: type[Part], table: dict[str, Any], key: str, where: str = "") -> tuple[Part, ...]:
+def _made(
+    kind: type[Part], table: dict[str, Any], key: str, where: str = ""
+) -> tuple[Part, ...]:
     """What the tables of a list of tables describe."""
     return tuple(make(kind, each, f"[[{where}{key}]]") for each in entries(table, key))

@@ -1,4 +1,6 @@
-"""The stock of a run: the statuses that its jobs meet, and what the scheduler sees of them."""
+"""The stock of a run: the statuses that its jobs meet, and what the scheduler sees of
+them.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,12 @@ DRAWN = 256  # epochs that are drawn together
 
 
 class Stock:
-    """The stock of each type over a run; it belongs to the seed, whatever a policy does.
+    """The stock of each type over a run; it belongs to the seed, whatever a policy
+    does.
 
-    market: whose stock it is. seed: of the streams "market TYPE", one a type, and of "market
-    start", from which a replay takes its start: where the series tell the hour of day, that of the
-    clock on one of their days; else any second.
+    market: whose stock it is. seed: of the streams "market TYPE", one a type, and of
+    "market start", from which a replay takes its start: where the series tell the hour
+    of day, that of the clock on one of their days; else any second.
     """
 
     def __init__(self, market: Market, seed: int) -> None:
@@ -29,23 +32,30 @@ class Stock:
         self._shortages: dict[str, tuple[Iterator[float], list[float]]] = {}
         self._start_s = start_s(market, seed)
         if not market.persists:
-            self.status = market.status  # type: ignore[method-assign]  # a job's own draw
+            # a job's own draw
+            self.status = market.status  # type: ignore[method-assign]
 
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
         """The status that a dispatch at a time in seconds meets.
 
-        It is the market's, the same for all slots of a type; where the stock of the type does not
-        persist, it is that of the job's own variate (thesis Eq. 3.1).
+        It is the market's, the same for all slots of a type; where the stock of the
+        type does not persist, it is that of the job's own variate (thesis Eq. 3.1).
         """
         path = self._path(gpu)
-        return self.market.status(gpu, time_s, uniform) if path is None else path.status(time_s)
+        return (
+            self.market.status(gpu, time_s, uniform)
+            if path is None
+            else path.status(time_s)
+        )
 
     def persists(self, gpu: GpuType) -> bool:
         """Whether the stock of a type persists, or is replayed."""
         return self._path(gpu) is not None
 
     def seen_s(self, gpu: GpuType, now_s: float) -> float | None:
-        """When the scheduler last looked at a type, seconds; None: it sees nothing of it."""
+        """When the scheduler last looked at a type, seconds; None: it sees nothing of
+        it.
+        """
         poll_s = self.market.poll_s
         if poll_s is None or self._path(gpu) is None:
             return None
@@ -55,7 +65,9 @@ class Stock:
         return (look - (look * poll_s > now_s)) * poll_s
 
     def changes_s(self, gpu: GpuType, after_s: float, before_s: float) -> list[float]:
-        """When the status of a type may change of itself between two times, seconds, rising."""
+        """When the status of a type may change of itself between two times, seconds,
+        rising.
+        """
         path = self._path(gpu)
         if isinstance(path, _Replayed):
             return path.changes_s(after_s, before_s)
@@ -63,8 +75,8 @@ class Stock:
         return sorted({*own, *law_changes_s(self.market, after_s, before_s)})
 
     def runs_out_s(self, gpu: GpuType, after_s: float) -> float:
-        """When the stock of a type that persists next becomes Low after a time, seconds; infinite
-        if it never does.
+        """When the stock of a type that persists next becomes Low after a time,
+        seconds; infinite if it never does.
         """
         if gpu.name not in self._shortages:
             self._shortages[gpu.name] = self._drawn_shortages_s(gpu), []
@@ -113,7 +125,9 @@ class _Held:
         if self._own.switch_s:  # and which of the two is shown
             self._levels.append(_Level(seed, f"{name} second", self._own.persistence_s))
             self._levels.append(_Level(seed, f"{name} shown", self._own.switch_s))
-        hours_s = [(hour - market.clock.start_h) % 24 * 3600 for hour in market.change_hours]
+        hours_s = [
+            (hour - market.clock.start_h) % 24 * 3600 for hour in market.change_hours
+        ]
         low = [market.probabilities(gpu, at_s)[LOW] for at_s in hours_s]
         # Whether it becomes Low again and again.
         self.runs_out = any(low) and min(low) < 1
@@ -127,14 +141,18 @@ class _Held:
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
         """The epochs between two times, or the multiples that follow them."""
         every_s, from_s = self._own.every_s, self._own.polled_s(after_s)
-        found = [at_s for each in self._levels for at_s in each.epochs_s(from_s, before_s)]
+        found = [
+            at_s for each in self._levels for at_s in each.epochs_s(from_s, before_s)
+        ]
         if every_s:
             found = [float(ceil(at_s / every_s) * every_s) for at_s in found]
         return [at_s for at_s in found if after_s < at_s < before_s]
 
 
 class _Level:
-    """A uniform variate that is held, and drawn anew at the epochs of a Poisson process."""
+    """A uniform variate that is held, and drawn anew at the epochs of a Poisson
+    process.
+    """
 
     def __init__(self, seed: int, name: str, mean_s: float) -> None:
         self._mean_s, self._rng = mean_s, stream(seed, name)
@@ -149,7 +167,9 @@ class _Level:
         """The epochs between two times."""
         self._draw_until(before_s)
         epochs_s = self._epochs_s
-        return epochs_s[bisect_right(epochs_s, after_s) : bisect_left(epochs_s, before_s)]
+        return epochs_s[
+            bisect_right(epochs_s, after_s) : bisect_left(epochs_s, before_s)
+        ]
 
     def _draw_until(self, time_s: float) -> None:
         while self._epochs_s[-1] <= time_s:
@@ -177,7 +197,9 @@ class _Replayed:
 
 
 def start_s(market: Market, seed: int) -> float:
-    """The second of the series at which a run of a seed begins; the same for all types."""
+    """The second of the series at which a run of a seed begins; the same for all
+    types.
+    """
     if not market.series:
         return 0.0
     longest = max(market.series, key=lambda each: each.length_s)

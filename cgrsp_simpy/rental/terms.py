@@ -1,5 +1,5 @@
-"""What renting means: refusals, warm instances, bills, budgets and preemption. The thesis's
-terms are the default of each.
+"""What renting means: refusals, warm instances, bills, budgets and preemption. The
+thesis's terms are the default of each.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from cgrsp_simpy.rental.market import Market, set_by_type
 BILLED_FROM = ("execution", "provisioning")  # what an instance may be paid from
 ROUNDING = 1e-9  # of an increment: sums of doubles
 MOST_S = 1e9  # between two attempts, thirty years
-MOST_LIVES = 10.0  # mean lives of an instance for which what cannot be interrupted may take
-LEAST_TIMES = 3.0  # what cannot be interrupted, that a type has to be in stock for at a stretch
+# mean lives of an instance for which what cannot be interrupted may take
+MOST_LIVES = 10.0
+# what cannot be interrupted, that a type has to be in stock for at a stretch
+LEAST_TIMES = 3.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,12 @@ class Preemption:
 
     def __post_init__(self) -> None:
         python_numbers(self)
-        require(isinstance(self.gpu, str), "gpu of a preemption", self.gpu, "a GPU type's name")
+        require(
+            isinstance(self.gpu, str),
+            "gpu of a preemption",
+            self.gpu,
+            "a GPU type's name",
+        )
         what, name = "a number, or 24 numbers, one an hour", f"per_h of {self.gpu}"
         if not isinstance(self.per_h, Real):
             rates = entries_of(name, self.per_h, what)
@@ -67,52 +74,55 @@ class Preemption:
 class Terms:
     """The terms of renting instances for the slots.
 
-    An instance is rented for a slot when a job is sent there, and given back when the job
-    ends, unless it is kept warm. All costs of an instance are those of the job that holds
-    it, or held it last.
+    An instance is rented for a slot when a job is sent there, and given back when the
+    job ends, unless it is kept warm. All costs of an instance are those of the job that
+    holds it, or held it last.
 
     Parameters
     ----------
     retry_s : float, optional
-        Low stock is a refusal: the job leaves its slot at once, and waits again in the queue
-        after so many seconds, > 0. None: Low stock is a long delay that holds the slot.
+        Low stock is a refusal: the job leaves its slot at once, and waits again in the
+        queue after so many seconds, > 0. None: Low stock is a long delay that holds the
+        slot.
     warm_s : float
-        Seconds for which an instance is kept after its job. A job sent to the slot in that
-        time, as the same type, starts at once. A policy with a method keep_s(view, slot)
-        decides how many seconds of these; idle time is paid.
+        Seconds for which an instance is kept after its job. A job sent to the slot in
+        that time, as the same type, starts at once. A policy with a method keep_s(view,
+        slot) decides how many seconds of these; idle time is paid.
     billed_from : str
         "execution" or "provisioning": what an instance is paid from.
     minimum_s, increment_s : float
-        The seconds billed for an instance are at least `minimum_s`, and rounded up to whole
-        increments; 0: as they are.
+        The seconds billed for an instance are at least `minimum_s`, and rounded up to
+        whole increments; 0: as they are.
     budget_usd_per_day : float, optional
-        When what has been billed since midnight has reached it, no job is dispatched before
-        the next midnight; those that run go on. None: no budget.
+        When what has been billed since midnight has reached it, no job is dispatched
+        before the next midnight; those that run go on. None: no budget.
 
     preemption_per_h : float
-        Rate per hour at which the market takes back an instance that is up (spot). Its job
-        loses what it has done since its last checkpoint and waits again in the queue.
+        Rate per hour at which the market takes back an instance that is up (spot). Its
+        job loses what it has done since its last checkpoint and waits again in the
+        queue.
     preemption : sequence of Preemption
         Types with rates of their own.
     taken_when_low : bool
-        Whether the market takes back all instances of a type when its stock becomes Low (spot):
-        those that are up at once, those ordered before when they come. An instance that was ordered
-        while the stock was Low stays until it becomes Low again. For stock that persists, or is
-        replayed.
+        Whether the market takes back all instances of a type when its stock becomes Low
+        (spot): those that are up at once, those ordered before when they come. An
+        instance that was ordered while the stock was Low stays until it becomes Low
+        again. For stock that persists, or is replayed.
     checkpoint_s : float, optional
-        Seconds of execution after which a job writes a checkpoint, at least those that writing
-        one takes; None: it writes none.
+        Seconds of execution after which a job writes a checkpoint, at least those that
+        writing one takes; None: it writes none.
     checkpoint_cost_s : float
         Seconds for which it stops to write one.
     restart_s : float
-        Seconds that a job that has been stopped takes when it starts again, before it goes on.
+        Seconds that a job that has been stopped takes when it starts again, before it
+        goes on.
     suspension : bool
         Whether a policy may suspend running jobs. These keep all that they have done.
 
     References
     ----------
-    The defaults: thesis Eq. 3.2 (the delay at Low stock) and 3.11 (execution by the second);
-    Section 6.2.1 (no preemption).
+    The defaults: thesis Eq. 3.2 (the delay at Low stock) and 3.11 (execution by the
+    second); Section 6.2.1 (no preemption).
     """
 
     retry_s: float | None = None
@@ -132,7 +142,13 @@ class Terms:
     def __post_init__(self) -> None:
         python_numbers(self)
         check_given(self, check_number, "retry_s", above=0, most=MOST_S)
-        seconds = ("warm_s", "minimum_s", "increment_s", "checkpoint_cost_s", "restart_s")
+        seconds = (
+            "warm_s",
+            "minimum_s",
+            "increment_s",
+            "checkpoint_cost_s",
+            "restart_s",
+        )
         check_fields(self, check_number, *seconds, "preemption_per_h", least=0)
         check_one_of("billed_from", self.billed_from, BILLED_FROM)
         check_given(self, check_number, "budget_usd_per_day", "checkpoint_s", above=0)
@@ -144,30 +160,36 @@ class Terms:
         set_by_type(self, "preemption", Preemption, "a Preemption", "preemption")
 
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
-        """The rate per hour at which instances of a type, of a name, are taken back: one an hour of
-        the day, from midnight on.
+        """The rate per hour at which instances of a type, of a name, are taken back:
+        one an hour of the day, from midnight on.
         """
         own = [each.by_hour for each in self.preemption if each.gpu == gpu]
         return own[0] if own else (self.preemption_per_h,) * HOURS
 
-    def check_against(self, market: Market, gpus: Sequence[str], longest_s: float) -> None:
+    def check_against(
+        self, market: Market, gpus: Sequence[str], longest_s: float
+    ) -> None:
         """Refuse terms under which checkpoints never come, or jobs never end.
 
-        market: whose stock it is. gpus: names of the types that can be rented. longest_s: greatest
-        mean execution time, seconds. Raises InputError for checkpoints that are further apart than
-        that, and for preemptions that come much faster than work can be saved; with
-        `taken_when_low` for a type whose stock does not persist, and for one that is never in stock
-        for long enough to save work.
+        market: whose stock it is. gpus: names of the types that can be rented.
+        longest_s: greatest mean execution time, seconds. Raises InputError for
+        checkpoints that are further apart than that, and for preemptions that come much
+        faster than work can be saved; with `taken_when_low` for a type whose stock does
+        not persist, and for one that is never in stock for long enough to save work.
         """
         if self.checkpoint_s is not None:
             allowed = f"less than the longest mean execution time, {longest_s:g} s"
-            require(self.checkpoint_s < longest_s, "checkpoint_s", self.checkpoint_s, allowed)
+            require(
+                self.checkpoint_s < longest_s,
+                "checkpoint_s",
+                self.checkpoint_s,
+                allowed,
+            )
         whole_s = longest_s if self.checkpoint_s is None else self.checkpoint_s
-        need_s = self.restart_s + whole_s + self.checkpoint_cost_s  # until work is saved
-        most, told = (
-            MOST_LIVES * 3600.0 / need_s,
-            f"as {need_s:g} s have to go by without a preemption",
-        )
+        # until work is saved
+        need_s = self.restart_s + whole_s + self.checkpoint_cost_s
+        most = MOST_LIVES * 3600.0 / need_s
+        told = f"as {need_s:g} s have to go by without a preemption"
         for gpu in gpus:
             per_h = max(self.preemptions_per_h(gpu))
             allowed = f"at most {most:g}, {told}"
@@ -175,7 +197,8 @@ class Terms:
         series = {each.gpu: each for each in market.series}
         for gpu in gpus if self.taken_when_low else ():
             if gpu in series:
-                name, least_s = f"longest seconds without Low stock of {gpu}", LEAST_TIMES * need_s
+                name = f"longest seconds without Low stock of {gpu}"
+                least_s = LEAST_TIMES * need_s
                 stays_s = series[gpu].longest_s
             else:
                 name, least_s = f"persistence_s of {gpu}", need_s / MOST_LIVES
@@ -187,12 +210,16 @@ class Terms:
     @property
     def preemptible(self) -> bool:
         """Whether instances can be taken back."""
-        by_rate = self.preemption_per_h > 0 or any(any(each.by_hour) for each in self.preemption)
+        by_rate = self.preemption_per_h > 0 or any(
+            any(each.by_hour) for each in self.preemption
+        )
         return by_rate or self.taken_when_low
 
     @cached_property
     def columns(self) -> dict[str, Metric]:
-        """What a record of a job has beside the thesis's, and a run sums up: by name."""
+        """What a record of a job has beside the thesis's, and a run sums up: by
+        name.
+        """
         stopped = self.preemptible or self.suspension
         writes = self.checkpoint_s is not None and self.checkpoint_cost_s > 0
         restarts = stopped and self.restart_s > 0
@@ -214,20 +241,27 @@ class Terms:
             "rounding": self.minimum_s > 0 or self.increment_s > 0,
         }
         found = {name: metric for name, (has, metric) in every.items() if has}
-        parts = [part for part in PARTS if any(costs.values()) and costs.get(part, True)]
-        return found | {f"{part}_usd": Metric(f"cost of {PARTS[part]}", "USD") for part in parts}
+        parts = [
+            part for part in PARTS if any(costs.values()) and costs.get(part, True)
+        ]
+        return found | {
+            f"{part}_usd": Metric(f"cost of {PARTS[part]}", "USD") for part in parts
+        }
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
         """The figures of a run beside the thesis's."""
         if self.budget_usd_per_day is None:
             return self.columns
-        return {**self.columns, "budget_days": Metric("days whose budget was spent", "days")}
+        return {
+            **self.columns,
+            "budget_days": Metric("days whose budget was spent", "days"),
+        }
 
 
 def rounding_s(used_s: float, minimum_s: float, increment_s: float) -> float:
-    """Seconds that are billed for an instance, as of `Terms`, beyond those for which it was used;
-    of one that has not been used nothing is billed.
+    """Seconds that are billed for an instance, as of `Terms`, beyond those for which it
+    was used; of one that has not been used nothing is billed.
     """
     if not used_s:
         return 0.0

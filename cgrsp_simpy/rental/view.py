@@ -43,8 +43,8 @@ class SlotView:
     gpu : GpuType
         The type that it has, or would be provisioned as.
     expected_end_s : float, optional
-        None when idle; else dispatch time + mean execution time, seconds (the provisioning delay is
-        not known).
+        None when idle; else dispatch time + mean execution time, seconds (the
+        provisioning delay is not known).
     """
 
     index: int
@@ -81,9 +81,9 @@ Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 class JobClass:
     """Waiting jobs that differ only in submission and deadline.
 
-    complexity, tight, weight: what they have in common. jobs: by deadline, equal ones by
-    submission, so that an order needs to look only at the fronts of its tiers. Live, and read only.
-    deadlines_s: theirs, seconds. Live, and read only.
+    complexity, tight, weight: what they have in common. jobs: by deadline, equal ones
+    by submission, so that an order needs to look only at the fronts of its tiers. Live,
+    and read only. deadlines_s: theirs, seconds. Live, and read only.
     """
 
     complexity: int
@@ -200,18 +200,20 @@ class Known:
 
 
 def own_stream(seed: int) -> Random:
-    """The policy's own stream: Python's generator, the faster one for draws one by one."""
+    """The policy's own stream: Python's generator, the faster one for draws one by
+    one.
+    """
     return Random(int.from_bytes(stream(seed, "policy").bytes(16)))
 
 
 class View:
     """What a policy sees at a decision; read only. Never a draw or a job to come.
 
-    There is one a run, which shows what is so now: what is looked up after the decision may be of a
-    later one.
+    There is one a run, which shows what is so now: what is looked up after the decision
+    may be of a later one.
 
-    known: what is known of the scenario before the run. stock: what dispatches meet. seed: of the
-    policy's own random numbers, and of the statuses shown.
+    known: what is known of the scenario before the run. stock: what dispatches meet.
+    seed: of the policy's own random numbers, and of the statuses shown.
     """
 
     __slots__ = (
@@ -240,18 +242,24 @@ class View:
         self._rng = own_stream(seed)
         self._seen = uniforms(stream(seed, "seen"))
         self._slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
-        self._whole = [((index, 1),) for index in range(len(self._slots))]  # parts of claims
+        # parts of claims
+        self._whole = [((index, 1),) for index in range(len(self._slots))]
         self._choices = known.gpus if known.free_types else ()
-        self._kinds: dict[GpuType, int] = {}  # bit n is set if the nth slot is of the type
+        # bit n is set if the nth slot is of the type
+        self._kinds: dict[GpuType, int] = {}
         for index, gpu in enumerate(known.fleet):
             self._kinds[gpu] = self._kinds.get(gpu, 0) | 1 << index
-        self._busy: dict[int, tuple[GpuType, float]] = {}  # type and expected end by index
-        self._ends_s: list[float] | None = None  # expected ends, once they are asked for
+        # type and expected end by index
+        self._busy: dict[int, tuple[GpuType, float]] = {}
+        # expected ends, once they are asked for
+        self._ends_s: list[float] | None = None
         self._waiting: list[Job] = []  # in order of submission, with rising ids
         self._queue: tuple[Job, ...] | None = None
         self._classes: JobClasses | None = None  # once they are asked for
-        self._warm: dict[int, Any] = {}  # by index of an idle slot the instance kept for it
-        self._done: dict[Job, float] = {}  # what stopped jobs have kept, as a share of their mean
+        # by index of an idle slot the instance kept for it
+        self._warm: dict[int, Any] = {}
+        # what stopped jobs have kept, as a share of their mean
+        self._done: dict[Job, float] = {}
         self._statuses: dict[str, Status] = {}
 
     now_s: float = shown("_now_s", "The clock, seconds from the start of the run.")
@@ -268,8 +276,8 @@ class View:
         return self._queue
 
     def only(self, shown: Callable[[Job], bool]) -> View:
-        """What a policy would see if only those of the waiting jobs waited of which `shown` is
-        true. Of the same moment; its answers can be this one's.
+        """What a policy would see if only those of the waiting jobs waited of which
+        `shown` is true. Of the same moment; its answers can be this one's.
         """
         other = copy(self)
         other._waiting = list(filter(shown, self._waiting))
@@ -300,8 +308,8 @@ class View:
         return self._classes.values()
 
     def share_left(self, job: Job) -> float:
-        """The share of a waiting job's mean time that is left, as far as is known: 1 if it has not
-        been stopped yet.
+        """The share of a waiting job's mean time that is left, as far as is known: 1 if
+        it has not been stopped yet.
         """
         return max(0.0, 1.0 - self._done.get(job, 0.0))
 
@@ -349,14 +357,17 @@ class View:
 
     @property
     def next_end_s(self) -> float | None:
-        """When the first busy slot is expected to end, seconds; None if there is none."""
+        """When the first busy slot is expected to end, seconds; None if there is
+        none.
+        """
         if self._ends_s is None:
             self._ends_s = sorted([end_s for _, end_s in self._busy.values()])
         return self._ends_s[0] if self._ends_s else None
 
     def offers(self) -> list[SlotView]:
-        """What can be provisioned now: the first idle slot of each type; with free choice of type
-        the first idle slot, as each type. Slots with a warm instance come first.
+        """What can be provisioned now: the first idle slot of each type; with free
+        choice of type the first idle slot, as each type. Slots with a warm instance
+        come first.
         """
         mask, slots = self._run.state.mask, self._slots
         if self._choices:
@@ -366,7 +377,9 @@ class View:
         alike = [own for kind in self._kinds.values() if (own := mask & kind)]
         return [slots[index] for index in sorted(map(self._first, alike))]
 
-    def offers_after(self, offers: Sequence[SlotView], taken: SlotView) -> list[SlotView]:
+    def offers_after(
+        self, offers: Sequence[SlotView], taken: SlotView
+    ) -> list[SlotView]:
         """Offers once one of them is taken: the next idle slot takes its place."""
         index = taken.index
         later = self._run.state.mask & self._after(index)
@@ -394,11 +407,11 @@ class View:
         return [SlotView(index, gpu) for gpu in self._choices]
 
     def status(self, slot: SlotView) -> Status:
-        """The stock status shown for a slot's type, the same for all its slots at one decision
-        (thesis Eq. 3.1).
+        """The stock status shown for a slot's type, the same for all its slots at one
+        decision (thesis Eq. 3.1).
 
-        Where the stock can be seen, that of the market as of `seen_s`. Else one draw a type and
-        decision, whatever status a dispatch will meet.
+        Where the stock can be seen, that of the market as of `seen_s`. Else one draw a
+        type and decision, whatever status a dispatch will meet.
         """
         name = slot.gpu.name
         if name not in self._statuses:
@@ -412,13 +425,15 @@ class View:
         return self._statuses[name]
 
     def seen_s(self, slot: SlotView) -> float | None:
-        """When the status of a slot's type was last looked at, seconds; None where the status shown
-        says nothing of the market, as in the thesis.
+        """When the status of a slot's type was last looked at, seconds; None where the
+        status shown says nothing of the market, as in the thesis.
         """
         return self._stock.seen_s(slot.gpu, self._now_s)
 
     def warm(self, slot: SlotView) -> bool:
-        """Whether an idle slot has a warm instance of its type: a job sent there starts at once."""
+        """Whether an idle slot has a warm instance of its type: a job sent there starts
+        at once.
+        """
         kept = self._warm.get(slot.index)
         return kept is not None and kept.gpu == slot.gpu
 
@@ -463,11 +478,12 @@ class View:
             self._classes[job.complexity, job.tight, job.weight]._remove(job)
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[tuple[int, float]]:
-        """Slots are a job's from its dispatch on, each as a whole: index and amount (1) of each.
+        """Slots are a job's from its dispatch on, each as a whole: index and amount (1)
+        of each.
 
-        Notes the terms of the claim: the type of each slot, and the mean execution time in seconds.
-        chosen: a SlotView of the offers, or a list or tuple of one a GPU of the job; PlaceError if
-        it is none.
+        Notes the terms of the claim: the type of each slot, and the mean execution time
+        in seconds. chosen: a SlotView of the offers, or a list or tuple of one a GPU of
+        the job; PlaceError if it is none.
         """
         job, parts, ends_s = claim.job, (), self._ends_s
         views = chosen if isinstance(chosen, (tuple, list, Places)) else (chosen,)
@@ -480,7 +496,9 @@ class View:
             own_s = gpu.mean_execution_s[level]
             if own_s > mean_s:  # the pace is that of the slowest type
                 mean_s = own_s
-        end_s = claim.granted_s + (mean_s * self.share_left(job) if self._done else mean_s)
+        end_s = claim.granted_s + (
+            mean_s * self.share_left(job) if self._done else mean_s
+        )
         for view in views:
             parts += self._whole[view.index]
             self._busy[view.index] = view.gpu, end_s

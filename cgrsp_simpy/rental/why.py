@@ -1,5 +1,5 @@
-"""Why a run went as it did: the stock of each type over time, and what the rules of a policy said
-at each of its decisions.
+"""Why a run went as it did: the stock of each type over time, and what the rules of a
+policy said at each of its decisions.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ ROUNDING = 1e-9  # of chances
 
 
 def reasons(scenario: Model, rule: Any, seed: int) -> Reasons | None:
-    """What the rules of a policy say at the decisions of a run, which is made again; None of a
-    policy that is not of rules that say what they do.
+    """What the rules of a policy say at the decisions of a run, which is made again;
+    None of a policy that is not of rules that say what they do.
     """
     plain = type(rule) is ListPolicy and isinstance(rule.reserve, Rule | None)
-    if not plain or not (isinstance(rule.order, Tiers | Index) or rule.order is by_submission):
+    if not plain or not (
+        isinstance(rule.order, Tiers | Index) or rule.order is by_submission
+    ):
         return None
     made = scenario.simulation(Explained(rule), seed)
     made.finish()
@@ -54,19 +56,24 @@ class Explained(ListPolicy):
         return super().__call__(view)
 
     def _told(self, view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-        """The offer that the rule takes; what it says is taken down afterwards, as it may draw."""
+        """The offer that the rule takes; what it says is taken down afterwards, as it
+        may draw.
+        """
         rule, said = self._rule, list[str]()
         best = rule(view, job, offers)
         for each in (best, *(each for each in offers if each is not best)):
-            said.append(rule.said(view, job, each) if isinstance(rule, Score) else each.gpu.name)
+            said.append(
+                rule.said(view, job, each) if isinstance(rule, Score) else each.gpu.name
+            )
         self._offers[job.id] = said
         return best
 
 
 def bands(market: Market, slots: Sequence[GpuType], seed: int, end_s: float) -> Bands:
-    """What there is of the types of some slots up to an end, seconds: their stock, or, where each
-    dispatch draws its own, the chance that it meets Low stock. Scarce is when that chance, by the
-    law and in the mean over the types, is above its mean over the day.
+    """What there is of the types of some slots up to an end, seconds: their stock, or,
+    where each dispatch draws its own, the chance that it meets Low stock. Scarce is
+    when that chance, by the law and in the mean over the types, is above its mean over
+    the day.
     """
     gpus, stock, levels = list(dict.fromkeys(slots)), Stock(market, seed), {}
     for gpu in gpus:
@@ -84,6 +91,9 @@ def bands(market: Market, slots: Sequence[GpuType], seed: int, end_s: float) -> 
         return summed(market.probabilities(gpu, at_s)[LOW] for gpu in gpus) / len(gpus)
 
     day = [0.0, *law_changes_s(market, 0.0, DAY_S), DAY_S]
-    mean = summed(low_at(from_s) * (to_s - from_s) for from_s, to_s in pairwise(day)) / DAY_S
+    mean = (
+        summed(low_at(from_s) * (to_s - from_s) for from_s, to_s in pairwise(day))
+        / DAY_S
+    )
     spans = list(pairwise([0.0, *law_changes_s(market, 0.0, end_s), end_s]))
     return Bands(levels, [span for span in spans if low_at(span[0]) > mean + ROUNDING])

@@ -1,5 +1,5 @@
-"""Workloads: from a seed, or a log of real jobs, to jobs in order of submission, each with its own
-hidden draws.
+"""Workloads: from a seed, or a log of real jobs, to jobs in order of submission, each
+with its own hidden draws.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ class Workload(Protocol):
 
     @property
     def classes(self) -> tuple[DeadlineClass, ...]:
-        """Deadline classes by index, as in `Job.deadline_class`, with their shares of the jobs."""
+        """Deadline classes by index, as in `Job.deadline_class`, with their shares of
+        the jobs.
+        """
 
     @property
     def gpus_per_job(self) -> float:
@@ -95,12 +97,16 @@ class _Luck:
         number = len(complexity)
         if factors is None:
             factors = self._service.factors(self._factor, complexity)
-        return self._status.random(number), self._delay.random(number), np.asarray(factors)
+        return (
+            self._status.random(number),
+            self._delay.random(number),
+            np.asarray(factors),
+        )
 
 
 class Drawn:
-    """The jobs of a seed, in the form that is asked for: pairs of a second, a job and its draws,
-    or columns.
+    """The jobs of a seed, in the form that is asked for: pairs of a second, a job and
+    its draws, or columns.
     """
 
     def __init__(self, workload: Workload, service: Service, seed: int) -> None:
@@ -112,7 +118,10 @@ class Drawn:
     @cached_property
     def _jobs(self) -> list[tuple[float, Job, Draws]]:
         workload, service, seed = self._what
-        return [(job.submit_s, job, draws) for job, draws in workload.generate(seed, service)]
+        return [
+            (job.submit_s, job, draws)
+            for job, draws in workload.generate(seed, service)
+        ]
 
     @cached_property
     def columns(self) -> list[Columns]:
@@ -121,7 +130,9 @@ class Drawn:
         return list(workload.columns(seed, service))  # type: ignore[attr-defined]
 
     def redrawn(self, seed: int) -> Drawn:
-        """The same jobs with the draws of another seed; measured service factors stay."""
+        """The same jobs with the draws of another seed; measured service factors
+        stay.
+        """
         workload, service, _ = self._what
         submit_s, jobs, draws = zip(*self._jobs)
         columns = [np.array(column) for column in zip(*jobs)]
@@ -148,8 +159,8 @@ class _OfColumns:
         raise NotImplementedError
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws; the law of the service factors is
-        not used where the seconds are a log's.
+        """The jobs in order of submission, each with its draws; the law of the service
+        factors is not used where the seconds are a log's.
         """
         own = len(Job._fields)
         for columns in self.columns(seed, service):
@@ -176,8 +187,8 @@ def _summed_gaps(seed: int, mean: float) -> Submissions:
 
 
 class _DrawnJobs(_OfColumns):
-    """A fixed number of jobs, drawn one by one; the complexity depends on nothing but the
-    deadline class, where that has a mix of its own.
+    """A fixed number of jobs, drawn one by one; the complexity depends on nothing but
+    the deadline class, where that has a mix of its own.
     """
 
     jobs: int
@@ -203,11 +214,15 @@ class _DrawnJobs(_OfColumns):
         """Share of jobs by complexity."""
         if all(each.complexity_mix is None for each in self.classes):
             return self.complexity_mix
-        return tuple(np.dot([each.share for each in self.classes], self._mixes()).tolist())
+        return tuple(
+            np.dot([each.share for each in self.classes], self._mixes()).tolist()
+        )
 
     def _mixes(self) -> np.ndarray:
         """Of shape (classes, levels)."""
-        return np.array([each.complexity_mix or self.complexity_mix for each in self.classes])
+        return np.array(
+            [each.complexity_mix or self.complexity_mix for each in self.classes]
+        )
 
     @property
     def classes(self) -> tuple[DeadlineClass, ...]:
@@ -230,7 +245,9 @@ class _DrawnJobs(_OfColumns):
             for threshold in thresholds.T:
                 complexity += threshold[kind] <= variates
             ids, gpus = np.arange(first, first + number), np.ones(number, int)
-            due, tight, weight = submit + own.window_s[kind], own.tight[kind], own.weight[kind]
+            due = submit + own.window_s[kind]
+            tight = own.tight[kind]
+            weight = own.weight[kind]
             jobs = ids, submit, due, complexity, tight, gpus, weight, kind
             yield *jobs, *luck.take(complexity)
 
@@ -263,7 +280,9 @@ class PoissonWorkload(_DrawnJobs):
     def __post_init__(self) -> None:
         self._check()
         check_number("rate_per_s", self.rate_per_s, above=0)
-        check_number(f"jobs / rate_per_s(={self.rate_per_s!r})", self.jobs / self.rate_per_s)
+        check_number(
+            f"jobs / rate_per_s(={self.rate_per_s!r})", self.jobs / self.rate_per_s
+        )
 
     def _submissions(self, seed: int) -> Submissions:
         return _summed_gaps(seed, 1.0 / self.rate_per_s)
@@ -273,9 +292,9 @@ class PoissonWorkload(_DrawnJobs):
 class HourlyWorkload(_DrawnJobs):
     """As PoissonWorkload, with arrival rates by hour of day and day of week.
 
-    A nonhomogeneous Poisson process: the gaps of one of rate 1, drawn as in PoissonWorkload, on
-    a clock that runs as fast as jobs are expected. With the same rate in every hour the
-    submissions are those of PoissonWorkload, but for rounding.
+    A nonhomogeneous Poisson process: the gaps of one of rate 1, drawn as in
+    PoissonWorkload, on a clock that runs as fast as jobs are expected. With the same
+    rate in every hour the submissions are those of PoissonWorkload, but for rounding.
 
     Parameters
     ----------
@@ -294,7 +313,9 @@ class HourlyWorkload(_DrawnJobs):
 
     def __post_init__(self) -> None:
         self._check()
-        require(isinstance(self.rates, ArrivalRates), "rates", self.rates, "an ArrivalRates")
+        require(
+            isinstance(self.rates, ArrivalRates), "rates", self.rates, "an ArrivalRates"
+        )
         mean = self.rate_per_s
         check_number("mean of the arrival rates per second", mean, above=0)
         check_number(f"jobs / mean rate per second(={mean!r})", self.jobs / mean)
@@ -320,14 +341,16 @@ def _rate_per_s(jobs: int, span_s: float) -> float:
 
 @dataclass(frozen=True)
 class JobList:
-    """Jobs that are written down one by one; service times are drawn by the scenario's law.
+    """Jobs that are written down one by one; service times are drawn by the scenario's
+    law.
 
     Parameters
     ----------
     listed : sequence of Job
         With ids 0, 1, 2, ... and submissions that do not fall.
     class_names : sequence of str
-        Names of the deadline classes by index. Jobs of a class are all tight, or none is.
+        Names of the deadline classes by index. Jobs of a class are all tight, or none
+        is.
 
     Raises
     ------
@@ -353,9 +376,16 @@ class JobList:
         allowed = "0, 1, 2, ... in the order of the list"
         require(ids == list(range(len(ids))), "ids of the jobs", ids, allowed)
         submits = [job.submit_s for job in self.listed]
-        require(submits == sorted(submits), "submissions of the jobs", submits, "in order of time")
+        require(
+            submits == sorted(submits),
+            "submissions of the jobs",
+            submits,
+            "in order of time",
+        )
         require(len(set(names)) == len(names), "class_names", names, "different")
-        tight = {index: name == "tight" for index, name in enumerate(names) if name in TWO}
+        tight = {
+            index: name == "tight" for index, name in enumerate(names) if name in TWO
+        }
         for job in self.listed:
             common = tight.setdefault(job.deadline_class, job.tight)
             allowed = f"{common}, as in all of class {names[job.deadline_class]!r}"
@@ -378,7 +408,9 @@ class JobList:
         return _shares([job.complexity for job in self.listed])
 
     def _classes(self, tight: Mapping[int, bool]) -> tuple[DeadlineClass, ...]:
-        """The classes by index; windows are the jobs' own, and so are weights if one is not 1."""
+        """The classes by index; windows are the jobs' own, and so are weights if one is
+        not 1.
+        """
         weight = 1.0 if all(job.weight == 1 for job in self.listed) else None
         counts = Counter(job.deadline_class for job in self.listed)
         shares = [counts[index] / self.jobs for index in range(len(self.class_names))]
@@ -393,8 +425,8 @@ class JobList:
         return sum(job.gpus for job in self.listed) / self.jobs
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws; the jobs are the same for all
-        seeds.
+        """The jobs in order of submission, each with its draws; the jobs are the same
+        for all seeds.
         """
         [columns] = self.columns(seed, service)
         return zip(self.listed, _made(Draws, columns[len(Job._fields) :]))
@@ -407,17 +439,18 @@ class JobList:
 
 @dataclass(frozen=True)
 class LoggedWorkload(_OfColumns):
-    """Jobs from a log: submissions and measured seconds are the log's, the rest is drawn.
+    """Jobs from a log: submissions and measured seconds are the log's, the rest is
+    drawn.
 
-    A scheduler does not see the seconds. It sees a size class (complexity 1, 2, 3), as if the
-    submitter had declared the job small, medium or large: the shortest 40 %, the next 40 %, the
-    rest (the shares of thesis Section 4.4).
+    A scheduler does not see the seconds. It sees a size class (complexity 1, 2, 3), as
+    if the submitter had declared the job small, medium or large: the shortest 40 %, the
+    next 40 %, the rest (the shares of thesis Section 4.4).
 
     Parameters
     ----------
     submit_s : sequence of float
-        One entry a job, as in all columns, in order of submission: seconds from the start, not
-        falling.
+        One entry a job, as in all columns, in order of submission: seconds from the
+        start, not falling.
     service_s : sequence of float
         Seconds measured on a GPU of speed 1.
     deadline_s : sequence of float
@@ -435,16 +468,17 @@ class LoggedWorkload(_OfColumns):
     tags : Tags
         Of each job the log's own id and all other columns, as texts.
     deadline_class : sequence of int
-        Index of the class by job, -1 where the log names none; empty: for all jobs. Such a job
-        with a deadline of its own is of the first class whose window is as long, or the last;
-        of the others the class is drawn.
+        Index of the class by job, -1 where the log names none; empty: for all jobs.
+        Such a job with a deadline of its own is of the first class whose window is as
+        long, or the last; of the others the class is drawn.
     start_day : str, optional
         Day of the week at time 0, such as "Monday"; None where the log does not say.
     """
 
     submit_s: tuple[float, ...] = field(repr=False)
     service_s: tuple[float, ...] = field(repr=False)
-    deadline_s: tuple[float, ...] = field(repr=False, compare=False)  # NaN differs from NaN
+    # NaN differs from NaN
+    deadline_s: tuple[float, ...] = field(repr=False, compare=False)
     gpus: tuple[int, ...] = field(repr=False)
     weight: tuple[float, ...] = field(repr=False)
     deadlines: Deadlines = field(default_factory=DeadlineClasses)
@@ -460,20 +494,29 @@ class LoggedWorkload(_OfColumns):
     def __post_init__(self) -> None:
         for name in ("submit_s", "service_s", "deadline_s", "gpus", "weight"):
             column = getattr(self, name)
-            require(isinstance(column, Sequence), name, column, "a list, one entry a job")
+            require(
+                isinstance(column, Sequence), name, column, "a list, one entry a job"
+            )
             object.__setattr__(self, name, tuple(column))  # which can be hashed
         if not self.submit_s:
             raise InputError("the log holds no usable job")
         object.__setattr__(self, "deadlines", checked_deadlines(self.deadlines))
         for each in classes_of(self.deadlines):
             what, own = f"complexity_mix of class {each.name}", each.complexity_mix
-            require(own is None, what, own, "left out: the jobs of a log bring their complexity")
+            require(
+                own is None,
+                what,
+                own,
+                "left out: the jobs of a log bring their complexity",
+            )
         named = entries_of("deadline_class", self.deadline_class, "a list of indices")
         object.__setattr__(self, "deadline_class", named or (-1,) * self.jobs)
         last = len(classes_of(self.deadlines)) - 1
         for index in self.deadline_class:
             check_whole("deadline_class", index, least=-1)
-            require(index <= last, "deadline_class", index, f"an index up to {last}, or -1")
+            require(
+                index <= last, "deadline_class", index, f"an index up to {last}, or -1"
+            )
         if self.start_day is not None:
             check_one_of("start_day", self.start_day, WEEK)
         for name in ("service_s", "deadline_s", "gpus", "weight", "deadline_class"):
@@ -495,10 +538,17 @@ class LoggedWorkload(_OfColumns):
                 due,
                 f"NaN or a time from submit_s(={submit!r}) on",
             )
-        require(list(self.submit_s) == sorted(self.submit_s), "submit_s", "...", "in order of time")
+        require(
+            list(self.submit_s) == sorted(self.submit_s),
+            "submit_s",
+            "...",
+            "in order of time",
+        )
         limits = np.quantile(self.service_s, np.cumsum(COMPLEXITY_MIX)[:-1])
         # Equal measured times can leave a class empty: number those that are there.
-        _, ranks = np.unique(np.searchsorted(limits, self.service_s), return_inverse=True)
+        _, ranks = np.unique(
+            np.searchsorted(limits, self.service_s), return_inverse=True
+        )
         object.__setattr__(self, "complexity", tuple((ranks + 1).tolist()))
         compared_s = tuple(None if math.isnan(due) else due for due in self.deadline_s)
         object.__setattr__(self, "_compared_s", compared_s)
@@ -510,7 +560,9 @@ class LoggedWorkload(_OfColumns):
 
     @property
     def rate_per_s(self) -> float:
-        """Jobs per second from the first to the last submission; infinite if all come at once."""
+        """Jobs per second from the first to the last submission; infinite if all come
+        at once.
+        """
         return _rate_per_s(self.jobs, self.submit_s[-1] - self.submit_s[0])
 
     @property
@@ -522,8 +574,8 @@ class LoggedWorkload(_OfColumns):
     def classes(self) -> tuple[DeadlineClass, ...]:
         """Deadline classes by index, with their shares as expected over the draws.
 
-        Without a window where jobs have deadlines of their own, without a weight where they
-        have weights.
+        Without a window where jobs have deadlines of their own, without a weight where
+        they have weights.
         """
         known = self._known_class(slice(None))
         own_deadlines = not np.isnan(self.deadline_s).all()
@@ -546,7 +598,9 @@ class LoggedWorkload(_OfColumns):
     def mean_service_s(self) -> tuple[float, ...]:
         """Mean measured seconds by size class."""
         service, level = np.asarray(self.service_s), np.asarray(self.complexity)
-        return tuple(float(service[level == k].mean()) for k in range(1, level.max() + 1))
+        return tuple(
+            float(service[level == k].mean()) for k in range(1, level.max() + 1)
+        )
 
     def _known_class(self, part: slice) -> np.ndarray:
         """Index of the class by job, -1 where it is drawn."""
@@ -560,8 +614,10 @@ class LoggedWorkload(_OfColumns):
         deadlines, luck = stream(seed, "deadlines"), _Luck(seed, service)
         for first in range(0, self.jobs, CHUNK):
             part = slice(first, min(first + CHUNK, self.jobs))
-            submit, given = np.asarray(self.submit_s[part]), np.asarray(self.deadline_s[part])
-            complexity, known = np.asarray(self.complexity[part]), self._known_class(part)
+            submit = np.asarray(self.submit_s[part])
+            given = np.asarray(self.deadline_s[part])
+            complexity = np.asarray(self.complexity[part])
+            known = self._known_class(part)
             kind = np.where(known < 0, own.drawn(deadlines.random(len(submit))), known)
             due = np.where(np.isnan(given), submit + own.window_s[kind], given)
             weight = np.asarray(self.weight[part], float) * own.weight[kind]
@@ -581,20 +637,20 @@ def read_log(
     columns: Mapping[str, str] | None = None,
     class_column: str | None = None,
 ) -> LoggedWorkload:
-    """Read a log of real jobs: submissions and measured seconds are the log's, deadlines
-    follow the classes.
+    """Read a log of real jobs: submissions and measured seconds are the log's,
+    deadlines follow the classes.
 
     Parameters
     ----------
     path, format, window, strict, columns
-        As of `cgrsp_simpy.logs.read_log`. Needed are submit_s and service_s (seconds on a GPU of
-        speed 1); deadline_s, gpus and weight are taken where they are told. A job without a GPU and
-        one of 0 s are left out.
+        As of `cgrsp_simpy.logs.read_log`. Needed are submit_s and service_s (seconds on
+        a GPU of speed 1); deadline_s, gpus and weight are taken where they are told. A
+        job without a GPU and one of 0 s are left out.
     deadlines : DeadlineClasses or sequence of DeadlineClass, optional
         The deadline classes, the thesis's two unless given.
     class_column : str, optional
-        A column with the name of each job's class; where it is empty, the class follows from the
-        job's deadline, or is drawn.
+        A column with the name of each job's class; where it is empty, the class follows
+        from the job's deadline, or is drawn.
 
     Raises
     ------
@@ -604,9 +660,15 @@ def read_log(
     deadlines = checked_deadlines(deadlines or DeadlineClasses())
     log = read_table(path, format, window=window, strict=strict, columns=columns)
     log = log.usable(
-        "jobs on rented GPUs", ("submit_s", "service_s"), {"no GPU": _without_gpu, **NO_TIME}
+        "jobs on rented GPUs",
+        ("submit_s", "service_s"),
+        {"no GPU": _without_gpu, **NO_TIME},
     )
-    given = {"window": window, "columns": dict(columns or {}), "class_column": class_column}
+    given = {
+        "window": window,
+        "columns": dict(columns or {}),
+        "class_column": class_column,
+    }
     origin = {"trace": str(log.path.resolve()), "format": log.format, "strict": strict}
     start = log.start
     return LoggedWorkload(
@@ -616,10 +678,16 @@ def read_log(
         gpus=tuple(log.get("gpus", 1).astype(int).tolist()),
         weight=tuple(log.get("weight", 1).tolist()),
         deadlines=deadlines,
-        start_h=None if start is None else start.hour + start.minute / 60 + start.second / 3600,
+        start_h=(
+            None
+            if start is None
+            else start.hour + start.minute / 60 + start.second / 3600
+        ),
         origin={**origin, **{name: value for name, value in given.items() if value}},
         tags=log.tags,
-        deadline_class=() if class_column is None else _classes(log, class_column, deadlines),
+        deadline_class=(
+            () if class_column is None else _classes(log, class_column, deadlines)
+        ),
         start_day=None if start is None else WEEK[start.weekday()],
     )
 
@@ -633,11 +701,13 @@ def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
     names = [each.name for each in classes_of(deadlines)]
     if column not in log.tags:
         raise InputError(
-            f"{log.path}: line 1: there is no column {column}; there are {', '.join(log.tags)}"
+            f"{log.path}: line 1: there is no column {column}; there are"
+            f" {', '.join(log.tags)}"
         )
     for name, line in zip(log.tags[column], log.line.tolist()):
         if name and name not in names:
             raise InputError(
-                f"{log.path}: line {line}: {column}(={name!r}) must be one of {', '.join(names)}"
+                f"{log.path}: line {line}: {column}(={name!r}) must be one of"
+                f" {', '.join(names)}"
             )
     return tuple(names.index(name) if name else -1 for name in log.tags[column])

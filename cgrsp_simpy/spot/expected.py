@@ -1,10 +1,11 @@
-"""A policy that uses persistence: least expected cost under a law fitted to what was seen.
+"""A policy that uses persistence: least expected cost under a law fitted to what was
+seen.
 
-Each zone is up and down in turn; the rate at which that ends depends on how long it has lasted, by
-classes of age (a semi-Markov process), or not, if that describes the zones' history as well. The
-rates are fitted to all that was seen. Then a dynamic program over the time left, the work left, the
-state of the zones and where the job is tells whether to wait, to compute on demand, or to begin on
-spot. This policy is ours.
+Each zone is up and down in turn; the rate at which that ends depends on how long it has
+lasted, by classes of age (a semi-Markov process), or not, if that describes the zones'
+history as well. The rates are fitted to all that was seen. Then a dynamic program over
+the time left, the work left, the state of the zones and where the job is tells whether
+to wait, to compute on demand, or to begin on spot. This policy is ours.
 """
 
 from __future__ import annotations
@@ -30,8 +31,12 @@ MOVED = 0.1  # a plan is made anew where a price has moved by that share
 PLANNED_H = 3.0  # and the last one is as old as that
 
 
-def exposure(history: Series, up: bool, ages_h: tuple[float, ...]) -> tuple[Floats, Floats]:
-    """How many times up, or down, ended in each class of age, and the time at risk there, hours."""
+def exposure(
+    history: Series, up: bool, ages_h: tuple[float, ...]
+) -> tuple[Floats, Floats]:
+    """How many times up, or down, ended in each class of age, and the time at risk
+    there, hours.
+    """
     runs_h, ended = history.runs_s(up) / HOUR_S, history.ended(up)
     found = [
         (
@@ -47,23 +52,26 @@ def exposure(history: Series, up: bool, ages_h: tuple[float, ...]) -> tuple[Floa
 def hazards(history: Series, up: bool, ages_h: tuple[float, ...]) -> Floats:
     """The rate at which a time up, or down, ends, by class of age, 1/h.
 
-    Ends over the time at risk, with half an end more (Jeffreys' prior of a Poisson rate), since
-    none may have been seen.
+    Ends over the time at risk, with half an end more (Jeffreys' prior of a Poisson
+    rate), since none may have been seen.
     """
     ends, risk_h = exposure(history, up, ages_h)
     return np.asarray((ends + 0.5) / np.maximum(risk_h, history.step_s / HOUR_S))
 
 
 def classes_of(histories: Sequence[Series]) -> tuple[float, ...]:
-    """The classes of age that describe zones best by Akaike's criterion, of those of AGES_H that do
-    not make too many states.
+    """The classes of age that describe zones best by Akaike's criterion, of those of
+    AGES_H that do not make too many states.
     """
 
     def criterion(ages_h: tuple[float, ...]) -> float:
         total = 0.0
         for history, up in product(histories, (False, True)):
-            (ends, risk_h), rates = exposure(history, up, ages_h), hazards(history, up, ages_h)
-            total += 2 * len(ages_h) - 2 * float(np.sum(ends * np.log(rates) - rates * risk_h))
+            (ends, risk_h) = exposure(history, up, ages_h)
+            rates = hazards(history, up, ages_h)
+            total += 2 * len(ages_h) - 2 * float(
+                np.sum(ends * np.log(rates) - rates * risk_h)
+            )
         return total
 
     one, *more = AGES_H
@@ -72,8 +80,8 @@ def classes_of(histories: Sequence[Series]) -> tuple[float, ...]:
 
 
 def transitions(history: Series, ages_h: tuple[float, ...], step_h: float) -> Floats:
-    """Probabilities from state to state of a zone in a step: down by class of age, then up by class
-    of age. Within a class ages go on at the rate 1 / its width.
+    """Probabilities from state to state of a zone in a step: down by class of age, then
+    up by class of age. Within a class ages go on at the rate 1 / its width.
     """
     classes = len(ages_h)
     rates = np.zeros((2 * classes, 2 * classes))
@@ -86,7 +94,9 @@ def transitions(history: Series, ages_h: tuple[float, ...], step_h: float) -> Fl
 
 
 def seen(zone: ZoneView, now_s: float) -> Series:
-    """All that is known of a zone: its history, and what it has done since the run began."""
+    """All that is known of a zone: its history, and what it has done since the run
+    began.
+    """
     own = zone.history
     steps = own.steps + int(now_s // own.step_s)
     turns = zone.turns if zone.turns[0].up != own.status[-1] else zone.turns[1:]
@@ -96,8 +106,8 @@ def seen(zone: ZoneView, now_s: float) -> Series:
 
 
 class ExpectedCost:
-    """The place of least expected cost from now on, by a plan that is made anew where prices have
-    moved; asked again after each step of the program.
+    """The place of least expected cost from now on, by a plan that is made anew where
+    prices have moved; asked again after each step of the program.
     """
 
     plan: Plan | None = None
@@ -110,21 +120,27 @@ class ExpectedCost:
 
 
 class Plan:
-    """The dynamic program. Time left and work left are counted in steps; slack is their difference.
+    """The dynamic program. Time left and work left are counted in steps; slack is their
+    difference.
 
-    value: of the job idle, on demand and in each zone; a row a state of the zones, a column a
-    slack. The overhead of a start is taken as work that is added; of a changeover cut short, the
-    rest of the overhead is then lost as well, which the real run does not lose. Prices, and the
-    region of the checkpoint, are taken to last. Of many zones those are weighed that save the most
-    in an hour, as often as they had instances. On demand is taken to be there always.
+    value: of the job idle, on demand and in each zone; a row a state of the zones, a
+    column a slack. The overhead of a start is taken as work that is added; of a
+    changeover cut short, the rest of the overhead is then lost as well, which the real
+    run does not lose. Prices, and the region of the checkpoint, are taken to last. Of
+    many zones those are weighed that save the most in an hour, as often as they had
+    instances. On demand is taken to be there always.
     """
 
     def __init__(self, view: View) -> None:
         job, saved, dear = view.job, view.checkpoints, view.dear.usd_per_h
         self.made_s, self.at, self.step_s = view.now_s, view.at, job.deadline_s / STEPS
         known = {zone: seen(zone, view.now_s) for zone in view.zones}
-        worth = {zone: own.availability * (dear - zone.usd_per_h) for zone, own in known.items()}
-        weighed = sorted(known, key=lambda zone: -worth[zone])[: MOST_STATES.bit_length() - 1]
+        worth = {
+            zone: own.availability * (dear - zone.usd_per_h)
+            for zone, own in known.items()
+        }
+        most = MOST_STATES.bit_length() - 1
+        weighed = sorted(known, key=lambda zone: -worth[zone])[:most]
         weighed.sort()
         histories = [known[zone] for zone in weighed]
         self.numbers = [zone.number for zone in weighed]
@@ -133,9 +149,13 @@ class Plan:
         classes, step_h = len(self.ages_h), self.step_s / HOUR_S
         self.chance: npt.NDArray[Any] = np.eye(1)
         for history in histories:
-            self.chance = np.kron(self.chance, transitions(history, self.ages_h, step_h))
+            self.chance = np.kron(
+                self.chance, transitions(history, self.ages_h, step_h)
+            )
         states = list(product(range(2 * classes), repeat=len(weighed)))
-        self.up = np.array([[each[n] >= classes for each in states] for n in range(len(weighed))])
+        self.up = np.array(
+            [[each[n] >= classes for each in states] for n in range(len(weighed))]
+        )
         self.stays = self.up | np.array([[zone.kept] for zone in weighed])
         self.usd = step_h * np.array(self.prices)
         self.moving = [view.moving_usd(zone.number) for zone in weighed]
@@ -146,18 +166,23 @@ class Plan:
         self.slack = np.arange(max(0, int(view.slack_s // self.step_s)) + 2)
         least = 2 * self.start + saved.most_lost_s / self.step_s
         self.late = [self.slack <= least, self.slack <= least + self.written]
-        self.choices = self.solved(int((job.deadline_s - view.now_s) // self.step_s) + 1)
+        self.choices = self.solved(
+            int((job.deadline_s - view.now_s) // self.step_s) + 1
+        )
 
     def stale(self, view: View) -> bool:
         """Whether prices, or the region of the checkpoint, are others by now."""
-        now = [view.dear.usd_per_h, *(view.zones[number].usd_per_h for number in self.numbers)]
+        now = [
+            view.dear.usd_per_h,
+            *(view.zones[number].usd_per_h for number in self.numbers),
+        ]
         moved = any(abs(a - b) > MOVED * b for a, b in zip(now, self.prices))
         away = view.checkpoints.moving_usd > 0 and view.at != self.at
         return (moved or away) and view.now_s >= self.made_s + PLANNED_H * HOUR_S
 
     def solved(self, most: int) -> npt.NDArray[np.int8]:
-        """The best place from idle and from on demand: by time left, state and slack; the number of
-        a zone among those weighed, -1 for idle, -2 for on demand.
+        """The best place from idle and from on demand: by time left, state and slack;
+        the number of a zone among those weighed, -1 for idle, -2 for on demand.
         """
         zones, states = self.up.shape
         value = np.zeros((2 + zones, states, len(self.slack)))
@@ -169,7 +194,9 @@ class Plan:
             value[:, :, work <= 0] = 0.0
         return choices
 
-    def step(self, after: Floats, work: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int8]]:
+    def step(
+        self, after: Floats, work: npt.NDArray[Any]
+    ) -> tuple[Floats, npt.NDArray[np.int8]]:
         """The values one step earlier, and the best places from idle and on demand."""
         mean = self.chance @ after
         dear, *cheap = self.usd
@@ -188,7 +215,8 @@ class Plan:
         for choice, late, more in zip((idle, paid), self.late, (self.start, 0.0)):
             choice[2:][~self.up] = np.inf
             choice[:, :, late] = np.inf
-            steps = work + more  # on demand to the end; this step's storage comes with all others'
+            # on demand to the end; this step's storage comes with all others'
+            steps = work + more
             choice[1][:, late] = (dear * steps + self.storing * (steps - 1))[late]
         value[0], value[1] = idle.min(axis=0), paid.min(axis=0)
         names = np.array([-1, -2, *range(len(self.up))], np.int8)
@@ -214,4 +242,8 @@ class Plan:
         slack = min(int(view.slack_s / self.step_s), int(self.slack[-1]))
         left = min(slack + round(view.left_s / self.step_s), len(self.choices) - 1)
         choice = int(self.choices[max(left, 1), int(view.on is not None), state, slack])
-        return {-1: None, -2: view.on_demand}.get(choice) if choice < 0 else self.numbers[choice]
+        return (
+            {-1: None, -2: view.on_demand}.get(choice)
+            if choice < 0
+            else self.numbers[choice]
+        )

@@ -1,5 +1,5 @@
-"""Where instances come from: series of zones with their prices, or a made-up market of two states;
-what a run meets of them, and what a checkpoint costs.
+"""Where instances come from: series of zones with their prices, or a made-up market of
+two states; what a run meets of them, and what a checkpoint costs.
 """
 
 from __future__ import annotations
@@ -63,22 +63,26 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """What is kept of the computing when an instance ends before the work is done, and what it
-    costs to keep it.
+    """What is kept of the computing when an instance ends before the work is done, and
+    what it costs to keep it.
 
-    What is computed in the last `write_s` is lost. Of an instance that is taken with a notice
-    shorter than that, or none, all is lost since the last checkpoint that was written.
+    What is computed in the last `write_s` is lost. Of an instance that is taken with a
+    notice shorter than that, or none, all is lost since the last checkpoint that was
+    written.
 
     Parameters
     ----------
     checkpoint_s : float
-        Computing between the checkpoints of an instance, seconds; 0: written all the time.
+        Computing between the checkpoints of an instance, seconds; 0: written all the
+        time.
     write_s : float
         From the state that a checkpoint keeps until it is written, seconds.
     notice_s : float
-        Of the market before it takes an instance, seconds: 120 on AWS, 30 on Google Cloud.
+        Of the market before it takes an instance, seconds: 120 on AWS, 30 on Google
+        Cloud.
     size_gb : float
-        Of what is kept, GB: first in the region of the first zone, then where the job last was.
+        Of what is kept, GB: first in the region of the first zone, then where the job
+        last was.
     transfer_usd_per_gb : float
         Price of moving it to another region, USD a GB.
     storage_usd_per_gb_month : float
@@ -94,7 +98,9 @@ class Checkpoints:
 
     def __post_init__(self) -> None:
         check_fields(self, check_number, *vars(self), least=0)
-        require(self.write_s == int(self.write_s), "write_s", self.write_s, "whole seconds")
+        require(
+            self.write_s == int(self.write_s), "write_s", self.write_s, "whole seconds"
+        )
         needs = {
             "notice_s": "checkpoint_s",
             "transfer_usd_per_gb": "size_gb",
@@ -107,7 +113,9 @@ class Checkpoints:
     @property
     def abrupt(self) -> bool:
         """Whether an instance is taken before a checkpoint can be written."""
-        return self.checkpoint_s > 0 and (self.notice_s < self.write_s or not self.notice_s)
+        return self.checkpoint_s > 0 and (
+            self.notice_s < self.write_s or not self.notice_s
+        )
 
     @property
     def most_lost_s(self) -> float:
@@ -118,7 +126,9 @@ class Checkpoints:
         """What is lost of the computing of an instance that ends, seconds."""
         kept_s = max(0.0, computed_s - self.write_s)
         if taken and self.abrupt:
-            kept_s = min(kept_s, (kept_s + 1e-6) // self.checkpoint_s * self.checkpoint_s)
+            kept_s = min(
+                kept_s, (kept_s + 1e-6) // self.checkpoint_s * self.checkpoint_s
+            )
         return computed_s - kept_s
 
     @property
@@ -138,8 +148,8 @@ FREE = Checkpoints()  # nothing is lost, and nothing costs
 class Stay(NamedTuple):
     """The job on one instance, from its start, with the changeover, until it ended.
 
-    place: the zone's number, or that of on demand. end: done, taken (by the market) or left (by the
-    policy); "" of one that is planned.
+    place: the zone's number, or that of on demand. end: done, taken (by the market) or
+    left (by the policy); "" of one that is planned.
     """
 
     place: int
@@ -153,8 +163,8 @@ class Stay(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A time in which a zone has spot instances, up, or has none, from a time on, seconds on the
-    clock of the run.
+    """A time in which a zone has spot instances, up, or has none, from a time on,
+    seconds on the clock of the run.
     """
 
     from_s: float
@@ -177,8 +187,8 @@ class Zone:
     name : str
         Of the zone.
     stretches : sequence of Stretch
-        What happens to it, in order, up and down in turn, on the clock of the run; the first began
-        at its start or before.
+        What happens to it, in order, up and down in turn, on the clock of the run; the
+        first began at its start or before.
     history : Series
         What was seen of it before the run began.
     prices : sequence of Price
@@ -203,22 +213,25 @@ class Zone:
         """What an instance costs from one time to another."""
         ends_s = [*(price.from_s for price in self.prices[1:]), math.inf]
         return summed(
-            max(0.0, min(to_s, end_s) - max(from_s, price.from_s)) / HOUR_S * price.usd_per_h
+            max(0.0, min(to_s, end_s) - max(from_s, price.from_s))
+            / HOUR_S
+            * price.usd_per_h
             for price, end_s in zip(self.prices, ends_s)
         )
 
 
 @dataclass(frozen=True)
 class Traces:
-    """Zones whose series are known: a run begins at a poll drawn from the later part of these.
+    """Zones whose series are known: a run begins at a poll drawn from the later part of
+    these.
 
     Parameters
     ----------
     series : sequence of Series
         One a zone, all from the same time on; the shortest tells how long all are.
     history : float
-        The share of the series, from their start, that lies before every run; above 0 and below 1.
-        Policies may learn from all that lies before their run.
+        The share of the series, from their start, that lies before every run; above 0
+        and below 1. Policies may learn from all that lies before their run.
     on_demand : Series, optional
         When an instance on demand can be had; always, unless given.
 
@@ -262,7 +275,9 @@ class Traces:
 
     @property
     def step_s(self) -> int:
-        """Between polls, seconds; of series of several steps, what divides all of them."""
+        """Between polls, seconds; of series of several steps, what divides all of
+        them.
+        """
         return math.gcd(*(each.step_s for each in self.all_series))
 
     @property
@@ -276,12 +291,14 @@ class Traces:
         return int(self.history * self.steps)
 
     def check(self, length_s: float) -> None:
-        """Warn where series are shorter than a run of so many seconds, or not of one length."""
+        """Warn where series are shorter than a run of so many seconds, or not of one
+        length.
+        """
         later_s = (self.steps - self.before) * self.step_s
         if later_s < length_s:
             log.warning(
-                "%s: %.1f h after its history are shorter than a run of %.1f h: the series begins"
-                " anew there",
+                "%s: %.1f h after its history are shorter than a run of %.1f h: the"
+                " series begins anew there",
                 self,
                 later_s / HOUR_S,
                 length_s / HOUR_S,
@@ -290,8 +307,9 @@ class Traces:
             log.warning("%s: series of different length, cut to the shortest", self)
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """What a run of so many seconds meets in the first so many zones: from a poll on that the
-        seed draws, the same in all zones. Behind them on demand, where it has a series.
+        """What a run of so many seconds meets in the first so many zones: from a poll
+        on that the seed draws, the same in all zones. Behind them on demand, where it
+        has a series.
         """
         later, wanted = self.steps - self.before, int(-(-length_s // self.step_s))
         starts = later - wanted + 1 if wanted <= later else later
@@ -303,19 +321,25 @@ class Traces:
 
 
 def read_traces(
-    paths: Sequence[str | Path], needed: int = 1, history: float = 0.5, on_demand: str = ""
+    paths: Sequence[str | Path],
+    needed: int = 1,
+    history: float = 0.5,
+    on_demand: str = "",
 ) -> Traces:
     """The zones of files, and their prices where these tell them.
 
-    paths: one a zone, JSON or CSV, see `logs.market.read_series`; or of offers, JSON lines as of
-    `cgrsp market`, then a zone a provider, whose instances are kept once rented. needed: how many
-    instances at once the job needs. history: the share of the series that lies before every run.
-    on_demand: a file that tells when an instance on demand can be had, of one series. Raises
-    InputError for what is wrong with a file, or with files together.
+    paths: one a zone, JSON or CSV, see `logs.market.read_series`; or of offers, JSON
+    lines as of `cgrsp market`, then a zone a provider, whose instances are kept once
+    rented. needed: how many instances at once the job needs. history: the share of the
+    series that lies before every run. on_demand: a file that tells when an instance on
+    demand can be had, of one series. Raises InputError for what is wrong with a file,
+    or with files together.
     """
     found = [series for path in paths for series in read_zones(path, needed)]
     dear = read_zones(on_demand, needed) if on_demand else [None]
-    require(len(dear) == 1, "on_demand", on_demand, f"a file of one series, not {len(dear)}")
+    require(
+        len(dear) == 1, "on_demand", on_demand, f"a file of one series, not {len(dear)}"
+    )
     return Traces(tuple(found), history, dear[0])
 
 
@@ -331,8 +355,8 @@ def read_zones(path: str | Path, needed: int = 1) -> list[Series]:
 
 
 def _providers(lines: Sequence[str], needed: int) -> list[Series]:
-    """A series a provider, from snapshots of offers: polled at the middle one of their steps, up
-    where so many offers are listed, at the lowest price.
+    """A series a provider, from snapshots of offers: polled at the middle one of their
+    steps, up where so many offers are listed, at the lowest price.
     """
     times_s, found = list[float](), list[dict[str, Any]]()
     for line, text in enumerate(lines, 1):
@@ -340,15 +364,26 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
             told = json.loads(text)
             times_s.append(zoned(told["timestamp"])[0].replace(tzinfo=UTC).timestamp())
             found.append(
-                {name: (own["count"], own["min"]) for name, own in told["by_provider"].items()}
+                {
+                    name: (own["count"], own["min"])
+                    for name, own in told["by_provider"].items()
+                }
             )
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        except (
+            AttributeError,
+            KeyError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise InputError(f"line {line}: not of the format ({error})") from None
         for count, price in found[-1].values():
             check_whole(f"line {line}: count", count, least=0)
             check_number(f"line {line}: min", price, least=0)
     steps_s = np.diff(times_s)
-    require(bool(min(steps_s, default=0) > 0), "times", len(times_s), "two or more, rising")
+    require(
+        bool(min(steps_s, default=0) > 0), "times", len(times_s), "two or more, rising"
+    )
     step_s = max(60, 60 * round(float(np.median(steps_s)) / 60))
     polls = np.arange(times_s[0], times_s[-1], step_s)
     last = np.searchsorted(times_s, polls, "right") - 1
@@ -357,14 +392,16 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
         usd = next(each[name][1] for each in found if name in each)
         prices = [usd := each[name][1] if name in each else usd for each in found]
         up = np.array([each.get(name, (0, 0))[0] >= needed for each in found])
-        series.append(Series.of(name, step_s, up[last], np.array(prices)[last], kept=True))
+        series.append(
+            Series.of(name, step_s, up[last], np.array(prices)[last], kept=True)
+        )
     return series
 
 
 @dataclass(frozen=True)
 class TwoState:
-    """A made-up market: each zone is up and down in turn, for times that are geometric in polls,
-    zones independent of each other.
+    """A made-up market: each zone is up and down in turn, for times that are geometric
+    in polls, zones independent of each other.
 
     Parameters
     ----------
@@ -386,10 +423,14 @@ class TwoState:
         for name in ("up_h", "down_h", "history_h"):
             hours = getattr(self, name)
             check_number(name, hours, least=self.step_s / HOUR_S)
-            require(hours <= MOST_HOURS, name, hours, f"at most {MOST_HOURS:,}, ten years")
+            require(
+                hours <= MOST_HOURS, name, hours, f"at most {MOST_HOURS:,}, ten years"
+            )
 
     def __str__(self) -> str:
-        return f"made-up market, {self.up_h:g} h up and {self.down_h:g} h down on average"
+        return (
+            f"made-up market, {self.up_h:g} h up and {self.down_h:g} h down on average"
+        )
 
     zones = 1
     """How many zones a run has unless told."""
@@ -398,8 +439,8 @@ class TwoState:
         """There is nothing to say: the market is as long as a run."""
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """What a run of so many seconds meets in so many zones, each of its own stream, and what
-        was seen before.
+        """What a run of so many seconds meets in so many zones, each of its own stream,
+        and what was seen before.
         """
         before = int(self.history_h * HOUR_S // self.step_s)
         wanted = int(-(-length_s // self.step_s))
@@ -420,14 +461,16 @@ class TwoState:
 
 
 def _zone(series: Series, polls: Ints, step_s: int, seen: int) -> Zone:
-    """A zone from the polls that a run meets, `step_s` apart, and what was seen before poll
-    `seen`.
+    """A zone from the polls that a run meets, `step_s` apart, and what was seen before
+    poll `seen`.
     """
     finer, first = series.step_s // step_s, int(polls[0])
     own = polls // finer
     status = series.status[own]
     changes = (np.flatnonzero(status[1:] != status[:-1]) + 1).tolist()
-    earlier: Sequence[int] = [change for change in series.changes if change * finer <= first]
+    earlier: Sequence[int] = [
+        change for change in series.changes if change * finer <= first
+    ]
     since = (earlier[-1] if earlier else 0) * finer - first
     prices: list[Price] = []
     if series.prices:
@@ -438,7 +481,8 @@ def _zone(series: Series, polls: Ints, step_s: int, seen: int) -> Zone:
     return Zone(
         series.name,
         tuple(
-            Stretch(float(step * step_s), bool(status[max(step, 0)])) for step in (since, *changes)
+            Stretch(float(step * step_s), bool(status[max(step, 0)]))
+            for step in (since, *changes)
         ),
         series.first(max(seen // finer, 1)),
         tuple(prices),

@@ -1,20 +1,22 @@
 """The omniscient optimum: the least cost of who knows the market to come, exactly.
 
-Time is cut into cells at every change of a place, and work into units: the greatest common divisor
-of work, deadline, overhead, writing time and cell lengths, all whole seconds. A dynamic program
-over cells from the last to the first finds, for each place of the job, each region of its
-checkpoint and each amount of work left, the least cost. Who knows when an instance will be taken
-leaves it in time, so that each that ends before the work is done costs the time of one checkpoint.
+Time is cut into cells at every change of a place, and work into units: the greatest
+common divisor of work, deadline, overhead, writing time and cell lengths, all whole
+seconds. A dynamic program over cells from the last to the first finds, for each place
+of the job, each region of its checkpoint and each amount of work left, the least cost.
+Who knows when an instance will be taken leaves it in time, so that each that ends
+before the work is done costs the time of one checkpoint.
 
-Why the cells do not cost anything. With the places and their order given, the best times solve a
-linear program: its constraints are differences of times, but for one, that of the work. So at an
-optimal corner all times but one, or two that are one moment, lie at changes of the market. A moment
-that is the end of one instance and the start of the next can be moved within its cell at a cost
-that is linear, so as well to an edge of the cell. While prices stay, the shift of a whole instance
-to the left is free, so that the one time is an end; where they move, it may be a start. In a cell
-an instance is therefore held throughout, or not at all; or it ends there, with the work done or the
-rest left for later cells; or it begins there and lasts, at the last moment if it is kept when there
-are no more. All amounts of work are then whole numbers of units.
+Why the cells do not cost anything. With the places and their order given, the best
+times solve a linear program: its constraints are differences of times, but for one,
+that of the work. So at an optimal corner all times but one, or two that are one moment,
+lie at changes of the market. A moment that is the end of one instance and the start of
+the next can be moved within its cell at a cost that is linear, so as well to an edge of
+the cell. While prices stay, the shift of a whole instance to the left is free, so that
+the one time is an end; where they move, it may be a start. In a cell an instance is
+therefore held throughout, or not at all; or it ends there, with the work done or the
+rest left for later cells; or it begins there and lasts, at the last moment if it is
+kept when there are no more. All amounts of work are then whole numbers of units.
 """
 
 from __future__ import annotations
@@ -33,19 +35,30 @@ import scipy
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.spot.market import FREE, HOUR_S, Checkpoints, Job, Price, Stay, Stretch, Zone
+from cgrsp_simpy.spot.market import (
+    FREE,
+    HOUR_S,
+    Checkpoints,
+    Job,
+    Price,
+    Stay,
+    Stretch,
+    Zone,
+)
 
-ON_DEMAND = Zone("on demand", (Stretch(0.0, True),), Series("on demand", 1, 1, True), kept=True)
+ON_DEMAND = Zone(
+    "on demand", (Stretch(0.0, True),), Series("on demand", 1, 1, True), kept=True
+)
 
 
-# What is done in a cell: an instance is held throughout, ends within, is held until the work is
-# done, or is left at once; or there is none.
+# What is done in a cell: an instance is held throughout, ends within, is held until the
+# work is done, or is left at once; or there is none.
 ON, ENDS, DONE, LEAVES, IDLE = -1, -2, -3, -4, -5
 
 
 class Optimum(NamedTuple):
-    """The least cost, and a plan that costs that; infinite, and none, if on demand runs out so that
-    no plan meets the deadline.
+    """The least cost, and a plan that costs that; infinite, and none, if on demand runs
+    out so that no plan meets the deadline.
     """
 
     cost_usd: float
@@ -53,8 +66,8 @@ class Optimum(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A time without a change of the market. from_s, length: seconds, units. up, usd: whether an
-    instance is to be had, and what it costs a unit; by place.
+    """A time without a change of the market. from_s, length: seconds, units. up, usd:
+    whether an instance is to be had, and what it costs a unit; by place.
     """
 
     from_s: float
@@ -71,12 +84,14 @@ def optimum(
 ) -> Optimum:
     """The least cost of the job, with all that is to come known.
 
-    All times are whole seconds; the deadline leaves room for work and one overhead. Raises
-    InputError for other times, and without a zone.
+    All times are whole seconds; the deadline leaves room for work and one overhead.
+    Raises InputError for other times, and without a zone.
     """
     require(len(zones) > 0, "zones", zones, "at least one Zone")
     market = Market(job, tuple(zones), checkpoints, on_demand)
-    moves_s = (move.from_s for place in range(len(zones) + 1) for move in market.changes(place))
+    moves_s = (
+        move.from_s for place in range(len(zones) + 1) for move in market.changes(place)
+    )
     for time_s in (job.work_s, job.deadline_s, job.overhead_s, *moves_s):
         require(float(time_s).is_integer(), "time", time_s, "whole seconds")
     return market.optimum
@@ -84,7 +99,9 @@ def optimum(
 
 @dataclass(frozen=True, eq=False)
 class Market:
-    """What a run meets: the job, and what its zones do; the same for all policies of a seed."""
+    """What a run meets: the job, and what its zones do; the same for all policies of a
+    seed.
+    """
 
     job: Job
     zones: tuple[Zone, ...]
@@ -95,7 +112,9 @@ class Market:
     def places(self) -> tuple[Zone, ...]:
         """The zones, then on demand, each with a price."""
         dear = replace(self.on_demand, name="on demand", kept=True)
-        prices = [self.job.spot_usd_per_h] * len(self.zones) + [self.job.on_demand_usd_per_h]
+        prices = [self.job.spot_usd_per_h] * len(self.zones) + [
+            self.job.on_demand_usd_per_h
+        ]
         return tuple(
             zone if zone.prices else replace(zone, prices=(Price(0.0, usd_per_h),))
             for zone, usd_per_h in zip((*self.zones, dear), prices)
@@ -104,33 +123,44 @@ class Market:
     @cached_property
     def regions(self) -> tuple[int, ...]:
         """By zone, its region's number; all are one where moving costs nothing."""
-        names = [zone.region if self.checkpoints.moving_usd else "" for zone in self.zones]
+        names = [
+            zone.region if self.checkpoints.moving_usd else "" for zone in self.zones
+        ]
         return tuple(list(dict.fromkeys(names)).index(name) for name in names)
 
     def moving_usd(self, region: int, place: int) -> float:
-        """What it costs to begin at a place with the checkpoint in a region: on demand is there."""
+        """What it costs to begin at a place with the checkpoint in a region: on demand
+        is there.
+        """
         away = place < len(self.zones) and self.regions[place] != region
         return self.checkpoints.moving_usd if away else 0.0
 
     def changes(self, place: int) -> list[Stretch | Price]:
-        """What happens to a place after the start, in order: from the deadline on there is no spot
-        instance, and always one on demand.
+        """What happens to a place after the start, in order: from the deadline on there
+        is no spot instance, and always one on demand.
         """
         own, last = self.places[place], place == len(self.zones)
-        end = [] if last and own.stretches[-1].up else [Stretch(self.job.deadline_s, last)]
+        end = (
+            []
+            if last and own.stretches[-1].up
+            else [Stretch(self.job.deadline_s, last)]
+        )
         found: list[Stretch | Price] = [*own.stretches[1:], *own.prices[1:], *end]
         return sorted(found, key=lambda change: change.from_s)
 
     @cached_property
     def optimum(self) -> Optimum:
-        """The least cost of who knows all that is to come, found when first asked for."""
+        """The least cost of who knows all that is to come, found when first asked
+        for.
+        """
         return _Program(self).solved()
 
 
 class _Program:
-    """The dynamic program. In its arrays a row is where the job has an instance: a zone, or on
-    demand with its checkpoint in a region; then come the regions of one without an instance. A
-    column is the work left, in units, from the least that can be left at that time.
+    """The dynamic program. In its arrays a row is where the job has an instance: a
+    zone, or on demand with its checkpoint in a region; then come the regions of one
+    without an instance. A column is the work left, in units, from the least that can be
+    left at that time.
     """
 
     def __init__(self, market: Market) -> None:
@@ -155,7 +185,10 @@ class _Program:
                 one,
                 int(other - one) // self.unit,
                 tuple(at(place.stretches, one).up for place in places),
-                tuple(at(place.prices, one).usd_per_h * self.unit / HOUR_S for place in places),
+                tuple(
+                    at(place.prices, one).usd_per_h * self.unit / HOUR_S
+                    for place in places
+                ),
             )
             for one, other in pairwise(edges_s)
         ]
@@ -163,7 +196,10 @@ class _Program:
         self.late_starts = any(len(place.prices) > 1 for place in places)
         zones, regions = len(market.zones), max(market.regions) + 1
         # place and region of each row with an instance
-        self.rows = [*enumerate(market.regions), *((zones, region) for region in range(regions))]
+        self.rows = [
+            *enumerate(market.regions),
+            *((zones, region) for region in range(regions)),
+        ]
         self.idle = len(self.rows)  # the first row without
 
     def solved(self) -> Optimum:
@@ -177,17 +213,21 @@ class _Program:
             values.append(value)
             choices.append(choice)
         least = float(value[self.idle + self.market.regions[0], 0])
-        return Optimum(least, () if isinf(least) else tuple(self.plan(values[::-1], choices[::-1])))
+        return Optimum(
+            least, () if isinf(least) else tuple(self.plan(values[::-1], choices[::-1]))
+        )
 
     def left(self, number: int) -> Ints:
         """The work that can be left at an edge, with the overhead that is left."""
         least = max(0, self.work - self.edges[number])
         return np.arange(least, self.work + self.overhead + 1)
 
-    def before(self, number: int, after: Floats) -> tuple[Floats, npt.NDArray[np.int16]]:
-        """The least cost from the start of a cell on, from that from its end on; and what is done
-        then: of an instance ON, ENDS or DONE, of none IDLE, or the row at which one begins, at once
-        or, from `idle` rows on, late.
+    def before(
+        self, number: int, after: Floats
+    ) -> tuple[Floats, npt.NDArray[np.int16]]:
+        """The least cost from the start of a cell on, from that from its end on; and
+        what is done then: of an instance ON, ENDS or DONE, of none IDLE, or the row at
+        which one begins, at once or, from `idle` rows on, late.
         """
         cell, left, places = self.cells[number], self.left(number), self.market.places
         size, gone = len(left), int(left[0] - self.left(number + 1)[0])
@@ -204,14 +244,17 @@ class _Program:
                 usd = cell.usd[place]
                 offer(
                     row,
-                    _part(after[row], gone - cell.length, size) + cell.length * usd + stored,
+                    _part(after[row], gone - cell.length, size)
+                    + cell.length * usd
+                    + stored,
                     ON,
                 )
                 finished = left * (usd + self.storing)
                 offer(row, np.where(left <= cell.length, finished, np.inf), DONE)
                 offer(
                     row,
-                    self.parted(number, after[self.idle + region], usd, self.write) + stored,
+                    self.parted(number, after[self.idle + region], usd, self.write)
+                    + stored,
                     ENDS,
                 )
         for home in range(self.idle, len(after)):
@@ -219,12 +262,15 @@ class _Program:
             offer(home, _part(after[home], gone, size) + stored, IDLE)
             for row, (place, own) in enumerate(self.rows):
                 closes = places[place].kept and self.cells[max(0, number - 1)].up[place]
-                there = cell.up[place] or closes  # one that is kept begins as late as that
+                # one that is kept begins as late as that
+                there = cell.up[place] or closes
                 if there and (place < len(self.market.zones) or own == region):
                     moving = self.market.moving_usd(region, place)
                     offer(home, _part(value[row], self.overhead, size) + moving, row)
                     if self.late_starts and cell.up[place]:
-                        late = self.parted(number, after[row], cell.usd[place], self.overhead)
+                        late = self.parted(
+                            number, after[row], cell.usd[place], self.overhead
+                        )
                         offer(home, late + (stored + moving), self.idle + row)
         value[self.idle :, left == 0] = 0.0
         value[self.idle :, left > self.work] = np.inf
@@ -234,8 +280,9 @@ class _Program:
         return value, choice
 
     def parted(self, number: int, after: Floats, usd: float, more: int) -> Floats:
-        """The cost where an instance is held for the best part of a cell, with so much more work
-        then: a minimum over a window, once the price of the work is taken out.
+        """The cost where an instance is held for the best part of a cell, with so much
+        more work then: a minimum over a window, once the price of the work is taken
+        out.
         """
         left, then = self.left(number), self.left(number + 1)
         least = np.full(int(left[-1] + more - then[0]) + 1, np.inf)
@@ -254,7 +301,9 @@ class _Program:
         """Instances that cost the least, from the values at the start of each cell."""
         row, left, from_s = self.idle + self.market.regions[0], self.work, 0.0
         for number, (cell, choice) in enumerate(zip(self.cells, choices)):
-            after, least, then = values[number + 1], self.left(number)[0], self.left(number + 1)[0]
+            after = values[number + 1]
+            least = self.left(number)[0]
+            then = self.left(number + 1)[0]
             what, now_s = int(choice[row, left - least]), cell.from_s
             if what == LEAVES:
                 yield Stay(self.rows[row][0], from_s, now_s)
@@ -300,4 +349,6 @@ Moment = TypeVar("Moment", Stretch, Price)
 
 def at(course: Sequence[Moment], at_s: float) -> Moment:
     """What holds from a time on."""
-    return max((each for each in course if each.from_s <= at_s), key=lambda each: each.from_s)
+    return max(
+        (each for each in course if each.from_s <= at_s), key=lambda each: each.from_s
+    )

@@ -1,8 +1,9 @@
 """The policies by name: functions of a view that say where the job goes.
 
-Sources: Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024;
-for several regions Li et al., "SkyNomad: On Using Multi-Region Spot Instances to Minimize AI Batch
-Job Cost", arXiv:2601.06520, and its program, github.com/andylizf/skynomad-artifact.
+Sources: Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines",
+NSDI 2024; for several regions Li et al., "SkyNomad: On Using Multi-Region Spot
+Instances to Minimize AI Batch Job Cost", arXiv:2601.06520, and its program,
+github.com/andylizf/skynomad-artifact.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ def greedy(view: View) -> Choice:
 
 
 def uniform_progress(view: View) -> Choice:
-    """As much progress as if it were uniform, ep(t) = t C(0) / R(0): behind it on demand, and back
-    to idle only when progress reaches ep(t + 2 d); a spot instance whenever there is one.
+    """As much progress as if it were uniform, ep(t) = t C(0) / R(0): behind it on
+    demand, and back to idle only when progress reaches ep(t + 2 d); a spot instance
+    whenever there is one.
     """
     return Choice(view.up[0]) if view.up else _uniformly(view)
 
 
 def uniform_failover(view: View) -> Choice:
-    """Uniform progress in several regions, UP(S) of SkyNomad: the cheapest zone that has instances,
-    those of the region where the job was last behind all others; from on demand to spot, too, only
-    when progress reaches ep(t + 2 d).
+    """Uniform progress in several regions, UP(S) of SkyNomad: the cheapest zone that
+    has instances, those of the region where the job was last behind all others; from on
+    demand to spot, too, only when progress reaches ep(t + 2 d).
     """
     choice = _uniformly(view)
     if not view.up or choice.place == view.on_demand == view.on:
@@ -50,7 +52,9 @@ def uniform_failover(view: View) -> Choice:
 
 
 def _uniformly(view: View) -> Choice:
-    """Uniform progress without spot instances: the rules of falling behind and of hysteresis."""
+    """Uniform progress without spot instances: the rules of falling behind and of
+    hysteresis.
+    """
     job = view.job
     pace = job.work_s / job.deadline_s  # of ep
     ahead_s = 2 * job.overhead_s if view.on == view.on_demand else 0.0
@@ -68,8 +72,9 @@ def _uniformly(view: View) -> Choice:
 
 
 def time_sliced(slices: int = 10) -> Policy:
-    """The time until the deadline in equal slices, each with its share of the work: within a slice
-    as greedy, with a safety net for the work that should be done by its end.
+    """The time until the deadline in equal slices, each with its share of the work:
+    within a slice as greedy, with a safety net for the work that should be done by its
+    end.
 
     slices: how many.
     """
@@ -97,12 +102,14 @@ def time_sliced(slices: int = 10) -> Policy:
 
 
 def next_spot(market: Market) -> Policy:
-    """Uniform progress that sees one step ahead: for how long each spot instance will last, and
-    when the next one comes. A heuristic at one price, and no bound: that is the optimum.
+    """Uniform progress that sees one step ahead: for how long each spot instance will
+    last, and when the next one comes. A heuristic at one price, and no bound: that is
+    the optimum.
 
-    It takes the instance that lasts longest, and none that lasts for less than d k / (k - 1), with
-    k the ratio of the prices: the same progress is cheaper on demand. Behind uniform progress it
-    waits all the same where the next instance worth a start comes before it is 2 d behind.
+    It takes the instance that lasts longest, and none that lasts for less than d k / (k
+    - 1), with k the ratio of the prices: the same progress is cheaper on demand. Behind
+    uniform progress it waits all the same where the next instance worth a start comes
+    before it is 2 d behind.
     """
     job = market.job
     k = job.on_demand_usd_per_h / job.spot_usd_per_h
@@ -117,7 +124,9 @@ def next_spot(market: Market) -> Policy:
     def choose(view: View) -> Choice:
         """Where the job goes now."""
         spells = [each for each in ups if each[1] - max(each[0], view.now_s) > worth_s]
-        if here := [(to_s, zone) for from_s, to_s, zone in spells if from_s <= view.now_s]:
+        if here := [
+            (to_s, zone) for from_s, to_s, zone in spells if from_s <= view.now_s
+        ]:
             return Choice(max(here)[1])
         next_s = min((from_s for from_s, _, _ in spells), default=inf)
         behind_s = pace * (next_s - 2 * job.overhead_s) - view.progress_s
@@ -136,7 +145,9 @@ def omniscient(market: Market) -> Policy:
 
     def carry_out(view: View) -> Iterator[Any]:
         """Where the plan has the job now."""
-        place = next((held.place for held in plan if held.from_s <= view.now_s < held.to_s), None)
+        place = next(
+            (held.place for held in plan if held.from_s <= view.now_s < held.to_s), None
+        )
         if place != view.on:
             yield view.job, place
         times_s = [time_s for held in plan for time_s in (held.from_s, held.to_s)]
@@ -147,17 +158,23 @@ def omniscient(market: Market) -> Policy:
 
 
 def _in_time(market: Market, plan: Sequence[Stay]) -> Iterator[Stay]:
-    """A plan that begins a moment before a place has no more instances, and leaves one a moment
-    before it is taken without notice; the last one lasts until the job is done.
+    """A plan that begins a moment before a place has no more instances, and leaves one
+    a moment before it is taken without notice; the last one lasts until the job is
+    done.
     """
     moment_s = ROUNDING_S / 100
     from_s = [
-        stay.from_s - moment_s * (not at(market.places[stay.place].stretches, stay.from_s).up)
+        stay.from_s
+        - moment_s * (not at(market.places[stay.place].stretches, stay.from_s).up)
         for stay in plan
     ]
     for stay, own_s, next_s in zip(plan, from_s, [*from_s[1:], None]):
         if next_s is None:
-            to_s = stay.to_s if own_s == stay.from_s and not market.checkpoints.abrupt else inf
+            to_s = (
+                stay.to_s
+                if own_s == stay.from_s and not market.checkpoints.abrupt
+                else inf
+            )
         else:
             to_s = min(stay.to_s - moment_s * market.checkpoints.abrupt, next_s)
         yield stay._replace(from_s=own_s, to_s=to_s)
@@ -173,7 +190,8 @@ POLICIES: dict[str, Callable[..., Policy | Oracle]] = {
     "next-spot": lambda: Oracle("next-spot", next_spot),
     "optimum": lambda: Oracle("optimum", omniscient),
 }
-"""Factories by name; next-spot and optimum see what is to come, the optimum is the bound."""
+"""Factories by name; next-spot and optimum see what is to come, the optimum is the
+bound."""
 
 COMPARED = tuple(name for name in POLICIES if name != "uniform-failover")
 """Names of the policies that are compared unless told."""

@@ -1,5 +1,5 @@
-"""One long job under a deadline, and a market: what policies are simulated, compared and swept on,
-and the figures of a run.
+"""One long job under a deadline, and a market: what policies are simulated, compared
+and swept on, and the figures of a run.
 """
 
 from __future__ import annotations
@@ -73,31 +73,35 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True)
 class Scenario(Model):
-    """A job and its market: everything that a run depends on, but the policy and the seed.
+    """A job and its market: everything that a run depends on, but the policy and the
+    seed.
 
     Parameters
     ----------
     source : Traces or TwoState
-        Series of zones, in which the seed draws the start, the same for all policies; or a made-up
-        market, drawn by the seed.
+        Series of zones, in which the seed draws the start, the same for all policies;
+        or a made-up market, drawn by the seed.
     hours : float
         C(0) of the paper: computing that the job needs, hours.
     deadline : float
-        R(0): by when it must be done, hours from its start; room for the work and one overhead.
+        R(0): by when it must be done, hours from its start; room for the work and one
+        overhead.
     overhead : float
-        d, the changeover delay: time of each start without progress, hours. Work, deadline and
-        overhead are whole seconds.
+        d, the changeover delay: time of each start without progress, hours. Work,
+        deadline and overhead are whole seconds.
     spot_usd_per_h, on_demand_usd_per_h : float
-        Prices where the source tells none, USD an hour; spot is cheaper. Unless told, those of a
-        V100 in the paper.
+        Prices where the source tells none, USD an hour; spot is cheaper. Unless told,
+        those of a V100 in the paper.
     zones : int, optional
         The first so many of the source; all that it has unless told.
     checkpoints : Checkpoints
-        What is lost when an instance ends, and what it costs to keep the rest; nothing unless told.
+        What is lost when an instance ends, and what it costs to keep the rest; nothing
+        unless told.
 
     References
     ----------
-    Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.
+    Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI
+    2024.
     """
 
     source: Traces | TwoState = field(default_factory=TwoState)
@@ -110,7 +114,15 @@ class Scenario(Model):
     checkpoints: Checkpoints = FREE
 
     metrics = METRICS
-    shown = ("cost_usd", "cost_pct", "saving_pct", "missed", "restarts", "spot_h", "on_demand_h")
+    shown = (
+        "cost_usd",
+        "cost_pct",
+        "saving_pct",
+        "missed",
+        "restarts",
+        "spot_h",
+        "on_demand_h",
+    )
     tested = ("cost_usd",)
     precise = "cost_usd"
     policies = POLICIES
@@ -119,20 +131,29 @@ class Scenario(Model):
 
     def __post_init__(self) -> None:
         require(
-            isinstance(self.source, (Traces, TwoState)), "source", self.source, "Traces or TwoState"
+            isinstance(self.source, (Traces, TwoState)),
+            "source",
+            self.source,
+            "Traces or TwoState",
         )
         for name in ("hours", "overhead", "deadline"):
             hours, whole = getattr(self, name), "a whole number of seconds, in hours"
             check_number(name, hours, above=0)
-            require(hours <= MOST_HOURS, name, hours, f"at most {MOST_HOURS:,}, ten years")
-            require(abs(hours * HOUR_S - round(hours * HOUR_S)) < 1e-6, name, hours, whole)
+            require(
+                hours <= MOST_HOURS, name, hours, f"at most {MOST_HOURS:,}, ten years"
+            )
+            require(
+                abs(hours * HOUR_S - round(hours * HOUR_S)) < 1e-6, name, hours, whole
+            )
         if self.deadline < self.hours + self.overhead - 1e-9:
             raise InputError(
                 f"deadline(={self.deadline!r}) must be at least hours + overhead, here"
                 f" {self.hours + self.overhead:g} h: it could not be met on demand"
             )
         check_number("spot_usd_per_h", self.spot_usd_per_h, above=0)
-        check_number("on_demand_usd_per_h", self.on_demand_usd_per_h, above=self.spot_usd_per_h)
+        check_number(
+            "on_demand_usd_per_h", self.on_demand_usd_per_h, above=self.spot_usd_per_h
+        )
         there = self.source.zones if isinstance(self.source, Traces) else MOST_ZONES
         check_whole("zones", self.number_of_zones, least=1, most=min(there, MOST_ZONES))
         known = isinstance(self.checkpoints, Checkpoints)
@@ -168,9 +189,11 @@ class Scenario(Model):
                     run.leave(move)
             stay = move
 
-    def instance(self, run: Simulation, stay: Claim) -> Generator[simpy.Event, Any, bool]:
-        """The job on an instance: the changeover, then its work, until that is done, or the
-        instance is taken, or left. Whether it is done.
+    def instance(
+        self, run: Simulation, stay: Claim
+    ) -> Generator[simpy.Event, Any, bool]:
+        """The job on an instance: the changeover, then its work, until that is done, or
+        the instance is taken, or left. Whether it is done.
         """
         (market, held), job, end = run.plan, stay.job, "done"
         spot = "spot in " * (stay.granted < len(market.zones))
@@ -184,10 +207,15 @@ class Scenario(Model):
                 end = "taken" if gone.cause == "taken" else "left"
             run.tell("finish" if end == "done" else end, stay, self.says(end, stay))
         held.append(Stay(stay.granted, stay.granted_s, run.now_s, end))
-        stay.phase("wasted" if held[-1].wasted(job.overhead_s) else "changeover", stay.granted_s)
+        stay.phase(
+            "wasted" if held[-1].wasted(job.overhead_s) else "changeover",
+            stay.granted_s,
+        )
         return end == "done"
 
-    def place(self, run: Simulation, number: int, changes: Sequence[Stretch | Price]) -> Process:
+    def place(
+        self, run: Simulation, number: int, changes: Sequence[Stretch | Price]
+    ) -> Process:
         """A place: it has instances, and has none, in turn, and prices."""
         kept = run.plan.market.places[number].kept
         for change in changes:
@@ -229,8 +257,8 @@ class Scenario(Model):
         """What is to be done, and where."""
         zones = "" if self.number_of_zones == 1 else f" in {self.number_of_zones} zones"
         return (
-            f"{self.hours:g} h within {self.deadline:g} h, overhead {self.overhead:g} h;"
-            f" {self.source}{zones}"
+            f"{self.hours:g} h within {self.deadline:g} h, overhead {self.overhead:g}"
+            f" h; {self.source}{zones}"
         )
 
     @property
@@ -246,7 +274,8 @@ class Scenario(Model):
     def job(self) -> Job:
         """The job, in seconds."""
         work_s, deadline_s, overhead_s = (
-            float(round(hours * HOUR_S)) for hours in (self.hours, self.deadline, self.overhead)
+            float(round(hours * HOUR_S))
+            for hours in (self.hours, self.deadline, self.overhead)
         )
         prices = self.spot_usd_per_h, self.on_demand_usd_per_h
         return Job(0, work_s, deadline_s, overhead_s, *prices)
@@ -259,10 +288,10 @@ class Scenario(Model):
 def figures(course: Course) -> dict[str, float]:
     """The figures of a run, by name; labels and units stand in METRICS.
 
-    An instance costs from its start until it ends, by the second, the changeover included; a job
-    without an instance pays for its checkpoint only. On demand only costs its price for the work
-    and one changeover. A changeover cut short, since the instance was taken or left, has brought
-    nothing: that is what is wasted.
+    An instance costs from its start until it ends, by the second, the changeover
+    included; a job without an instance pays for its checkpoint only. On demand only
+    costs its price for the work and one changeover. A changeover cut short, since the
+    instance was taken or left, has brought nothing: that is what is wasted.
     """
     (market, held), finish_s = course, course.stays[-1].to_s
     job, zones, kept = market.job, len(market.zones), market.checkpoints
@@ -278,19 +307,25 @@ def figures(course: Course) -> dict[str, float]:
             split["changeover"] += usd(stay.from_s, ready_s)
             split["executing"] += usd(ready_s, stay.to_s)
             computed_s += stay.to_s - ready_s
-    rents = [(place < zones, market.places[place].usd(*times_s)) for place, *times_s, _ in held]
+    rents = [
+        (place < zones, market.places[place].usd(*times_s))
+        for place, *times_s, _ in held
+    ]
     only_s, storing = job.work_s + job.overhead_s, kept.storing_usd_per_h / HOUR_S
     only_usd = market.places[zones].usd(0.0, only_s) + storing * only_s
     cost_usd = summed(usd for _, usd in rents) + moves + storing * finish_s
     most_usd = only_usd - market.optimum.cost_usd
     held_h = [
-        summed(stay.to_s - stay.from_s for stay in held if (stay.place < zones) == spot) / HOUR_S
+        summed(stay.to_s - stay.from_s for stay in held if (stay.place < zones) == spot)
+        / HOUR_S
         for spot in (True, False)
     ]
     return {
         "cost_usd": cost_usd,
         "cost_pct": 100 * cost_usd / only_usd,
-        "saving_pct": 100 * (only_usd - cost_usd) / most_usd if most_usd > 1e-9 else nan,
+        "saving_pct": (
+            100 * (only_usd - cost_usd) / most_usd if most_usd > 1e-9 else nan
+        ),
         "missed": float(finish_s > job.deadline_s + LATE_S),
         "finish_h": finish_s / HOUR_S,
         "restarts": len(held) - 1,

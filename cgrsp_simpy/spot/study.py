@@ -1,5 +1,5 @@
-"""Markets x deadlines x overheads: what each policy costs against on demand only, and which share
-of the omniscient optimum's saving it reaches.
+"""Markets x deadlines x overheads: what each policy costs against on demand only, and
+which share of the omniscient optimum's saving it reaches.
 """
 
 from __future__ import annotations
@@ -44,21 +44,29 @@ class DeadlineStudy:
         """The names of the policies."""
         return next(iter(next(iter(self.studies.values())).values())).policies
 
-    def mean_values(self, terms: Terms, policy: str, figure: str, market: str = "all") -> Floats:
+    def mean_values(
+        self, terms: Terms, policy: str, figure: str, market: str = "all"
+    ) -> Floats:
         """A figure by seed, of a market or the mean over all, shape (seeds,)."""
         studies = self.studies.values() if market == "all" else [self.studies[market]]
-        return np.asarray(np.mean([own[terms].values(policy, figure) for own in studies], axis=0))
+        return np.asarray(
+            np.mean([own[terms].values(policy, figure) for own in studies], axis=0)
+        )
 
     def saving(self, terms: Terms, policy: str) -> Mean:
-        """The saving over that of the optimum, percent: of each seed, savings of all markets
-        together, since in a market without spot instances there is next to nothing to save.
+        """The saving over that of the optimum, percent: of each seed, savings of all
+        markets together, since in a market without spot instances there is next to
+        nothing to save.
         """
-        cost, best = (self.mean_values(terms, name, "cost_pct") for name in (policy, "optimum"))
+        cost, best = (
+            self.mean_values(terms, name, "cost_pct") for name in (policy, "optimum")
+        )
         return mean(100 * (100 - cost) / (100 - best))
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a market, deadline, overhead and policy, with means and half widths; in the rows of
-        market "all" the means over markets, with the share of the optimum's saving.
+        """A row a market, deadline, overhead and policy, with means and half widths; in
+        the rows of market "all" the means over markets, with the share of the optimum's
+        saving.
         """
         return [
             {
@@ -91,7 +99,9 @@ class DeadlineStudy:
         return {"saving_pct": found.mean, "saving_pct_half": found.half_width}
 
     def __str__(self) -> str:
-        """Costs by market, percent of on demand only: a line a market, a column a policy."""
+        """Costs by market, percent of on demand only: a line a market, a column a
+        policy.
+        """
         parts, every = [], self.rows()
         for deadline, overhead in self.terms:
             rows = [
@@ -106,7 +116,13 @@ class DeadlineStudy:
             saved = [row for row in rows if "saving_pct" in row]
             told += [("saving, % of the optimum's", "saving_pct", saved)] * bool(saved)
             table = [["market", *self.policies]] + [
-                [name, *(f"{row[figure]:.1f} ±{row[f'{figure}_half']:4.1f}" for row in own)]
+                [
+                    name,
+                    *(
+                        f"{row[figure]:.1f} ±{row[f'{figure}_half']:4.1f}"
+                        for row in own
+                    ),
+                ]
                 for name, figure, own in told
             ]
             missed = summed(
@@ -114,8 +130,15 @@ class DeadlineStudy:
                 for by_terms in self.studies.values()
                 for policy in self.policies
             )
-            head = f"deadline {deadline:g} h, overhead {overhead:g} h: cost, % of on demand only,"
-            lines = [f"{head} ± 95 % half width", *aligned(table), f"deadlines missed: {missed:g}"]
+            head = (
+                f"deadline {deadline:g} h, overhead {overhead:g} h: cost, % of on"
+                " demand only,"
+            )
+            lines = [
+                f"{head} ± 95 % half width",
+                *aligned(table),
+                f"deadlines missed: {missed:g}",
+            ]
             parts.append("\n".join(lines))
         return "\n\n".join(parts)
 
@@ -132,14 +155,18 @@ def deadline_study(
 ) -> DeadlineStudy:
     """Compare policies in every market, given by name, for every deadline and overhead.
 
-    deadlines, overheads, hours: as of `Scenario`, hours. policies, seeds, executor: as of
-    `cg.compare`. Raises InputError for what is not allowed.
+    deadlines, overheads, hours: as of `Scenario`, hours. policies, seeds, executor: as
+    of `cg.compare`. Raises InputError for what is not allowed.
     """
     require(len(markets) > 0, "markets", markets, "at least one")
-    require("all" not in markets, "markets", "all", "names other than that of their mean")
+    require(
+        "all" not in markets, "markets", "all", "names other than that of their mean"
+    )
     seeds, found = list(seeds), {}
     for name, market in markets.items():
-        base = Scenario(market, hours, max(deadlines, default=hours), min(overheads, default=0))
+        base = Scenario(
+            market, hours, max(deadlines, default=hours), min(overheads, default=0)
+        )
         grid = {"deadline": list(deadlines), "overhead": list(overheads)}
         swept = sweep(base, grid, policies, seeds, executor)
         points = [(point["deadline"], point["overhead"]) for point in swept.points]

@@ -1,15 +1,16 @@
-"""What a policy sees of a job and its market, and the rules that all policies here share ("Can't Be
-Late", NSDI 2024).
+"""What a policy sees of a job and its market, and the rules that all policies here
+share ("Can't Be Late", NSDI 2024).
 
-Thrifty: nothing is rented once the job is done; the model sees to that. Exploitation: who has a
-spot instance stays on it until it is taken. Safety net: without a spot instance, and with R(t) <=
-C(t) + 2 d + m, on demand to the end. R(t) is the time left, C(t) the computing left, d the overhead
-of a start, m the most that can be lost with an instance, and with one that is left.
+Thrifty: nothing is rented once the job is done; the model sees to that. Exploitation:
+who has a spot instance stays on it until it is taken. Safety net: without a spot
+instance, and with R(t) <= C(t) + 2 d + m, on demand to the end. R(t) is the time left,
+C(t) the computing left, d the overhead of a start, m the most that can be lost with an
+instance, and with one that is left.
 
-With the safety net no deadline is missed while on demand does not run out. A spot instance is
-begun with a slack R - C > 2 d + m only. Its changeover takes at most d of the slack, and while it
-computes the slack stays; so there is at least d when it is taken and m is lost, enough for the
-changeover on demand, which nobody takes.
+With the safety net no deadline is missed while on demand does not run out. A spot
+instance is begun with a slack R - C > 2 d + m only. Its changeover takes at most d of
+the slack, and while it computes the slack stays; so there is at least d when it is
+taken and m is lost, enough for the changeover on demand, which nobody takes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from cgrsp_simpy.model.policy import PlaceError, Wake
 from cgrsp_simpy.spot.market import Checkpoints, Job, Price, Stretch
 from cgrsp_simpy.spot.optimum import Market
 
-ROUNDING_S = 1e-6  # of sums of doubles: less computing left is none, a rule holds so much earlier
+# of sums of doubles: less computing left is none, a rule holds so much earlier
+ROUNDING_S = 1e-6
 
 
 class ZoneView(NamedTuple):
@@ -72,8 +74,8 @@ class View(view.View):
     now_s : float
         Since the start, seconds.
     job : Job
-        Work, deadline, overhead and prices. Pairs (view.job, place) move it to a zone, by its
-        number, to `on_demand`, or to None, where it is idle.
+        Work, deadline, overhead and prices. Pairs (view.job, place) move it to a zone,
+        by its number, to `on_demand`, or to None, where it is idle.
     on : int or None
         Where the job has an instance: a zone's number, `on_demand`, or None.
     ready_s : float
@@ -83,7 +85,8 @@ class View(view.View):
     moved_s : float
         When the policy moved it last, seconds; below 0 before.
     at : int or None
-        The zone where the job was last, in whose region its checkpoint is; None before the first.
+        The zone where the job was last, in whose region its checkpoint is; None before
+        the first.
     """
 
     __slots__ = (
@@ -122,16 +125,25 @@ class View(view.View):
 
     @property
     def up(self) -> tuple[int, ...]:
-        """The zones that have instances now, cheaper than on demand; the cheapest first, of equal
-        ones that which has had them for longest.
+        """The zones that have instances now, cheaper than on demand; the cheapest
+        first, of equal ones that which has had them for longest.
         """
-        there = [zone for zone in self.zones if zone.up and zone.usd_per_h < self.dear.usd_per_h]
+        there = [
+            zone
+            for zone in self.zones
+            if zone.up and zone.usd_per_h < self.dear.usd_per_h
+        ]
         return tuple(
-            [zone.number for zone in sorted(there, key=attrgetter("usd_per_h", "since_s"))]
+            [
+                zone.number
+                for zone in sorted(there, key=attrgetter("usd_per_h", "since_s"))
+            ]
         )
 
     def moving_usd(self, zone: int) -> float:
-        """What it costs to begin in a zone, since the checkpoint has to be moved there."""
+        """What it costs to begin in a zone, since the checkpoint has to be moved
+        there.
+        """
         return self._market.moving_usd(self._market.regions[self._at or 0], zone)
 
     @property
@@ -158,13 +170,17 @@ class View(view.View):
 
     @property
     def slack_s(self) -> float:
-        """R(t) - C(t) of the paper: time left beyond the computing that is left, seconds."""
+        """R(t) - C(t) of the paper: time left beyond the computing that is left,
+        seconds.
+        """
         return self._market.job.deadline_s - self.now_s - self.left_s
 
     # ---- what the engine and the zones tell ----
 
     def summary(self) -> str:
-        up = [zone.name for zone, now in zip(self._market.zones, self._places) if now.up]
+        up = [
+            zone.name for zone, now in zip(self._market.zones, self._places) if now.up
+        ]
         return f"spot in {', '.join(up)}" if up else "no spot instance to be had"
 
     def turned(self, number: int, change: Stretch | Price) -> None:
@@ -173,7 +189,9 @@ class View(view.View):
         self._places[number] = (
             own._replace(usd_per_h=change.usd_per_h)
             if isinstance(change, Price)
-            else own._replace(up=change.up, since_s=change.from_s, turns=(*own.turns, change))
+            else own._replace(
+                up=change.up, since_s=change.from_s, turns=(*own.turns, change)
+            )
         )
 
     def joined(self, job: Job) -> None:
@@ -199,7 +217,8 @@ class View(view.View):
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         """The place that the job is moved to; none for None.
 
-        Raises PlaceError for what is no place, or not to be had, and for a move too many.
+        Raises PlaceError for what is no place, or not to be had, and for a move too
+        many.
         """
         zones = self._on_demand
         if chosen is not None and (type(chosen) is not int or not 0 <= chosen <= zones):
@@ -215,7 +234,9 @@ class View(view.View):
         self._moved_s, self._left_s = claim.granted_s, self._kept(taken=False)
         self._claim, self._on = claim, chosen
         self._at = self._at if chosen in (None, zones) else chosen
-        self._ready_s = nan if chosen is None else claim.granted_s + claim.job.overhead_s
+        self._ready_s = (
+            nan if chosen is None else claim.granted_s + claim.job.overhead_s
+        )
         return () if chosen is None else ((chosen, 1),)
 
     def freed(self, claim: Claim) -> None:
@@ -224,7 +245,9 @@ class View(view.View):
             self._left_s, self._on, self._ready_s = self._kept(taken=True), None, nan
 
     def _kept(self, taken: bool) -> float:
-        """The computing that is left once the instance, if there is one, has ended now."""
+        """The computing that is left once the instance, if there is one, has ended
+        now.
+        """
         left_s = self.left_s
         if self._on is None or left_s < ROUNDING_S:
             return left_s
@@ -237,8 +260,8 @@ Policy = Callable[[View], Any]
 
 
 class Choice(NamedTuple):
-    """Where the job should be (a zone's number, the view's `on_demand`, or None), and until when
-    that holds if nothing changes, on the clock of the run.
+    """Where the job should be (a zone's number, the view's `on_demand`, or None), and
+    until when that holds if nothing changes, on the clock of the run.
     """
 
     place: int | None
@@ -259,7 +282,8 @@ def is_late(view: View) -> bool:
 class Ruled:
     """A policy: what a function chooses, under exploitation and the safety net.
 
-    choose: a Choice for a view without a spot instance, while the safety net does not hold.
+    choose: a Choice for a view without a spot instance, while the safety net does not
+    hold.
     """
 
     name: str
@@ -272,7 +296,8 @@ class Ruled:
         place, until_s = Choice(view.on_demand) if is_late(view) else self.choose(view)
         if place == view.on_demand != view.on and not view.dear.up:
             place = view.up[0] if view.up else None  # it has run out
-        if place != view.on and view.moved_s == view.now_s:  # it has just left, and lost something
+        # it has just left, and lost something
+        if place != view.on and view.moved_s == view.now_s:
             yield Wake(view.now_s + ROUNDING_S)
             return
         if place != view.on:

@@ -1,1 +1,3 @@
-"""Many runs: replications, comparisons, sweeps and searches, and the directories that keep them."""
+"""Many runs: replications, comparisons, sweeps and searches, and the directories that
+keep them.
+"""

@@ -1,5 +1,6 @@
-"""Comparison of policies on the same seeds: means with intervals, and paired differences from the
-first policy; and selection of the best in as few runs as that takes.
+"""Comparison of policies on the same seeds: means with intervals, and paired
+differences from the first policy; and selection of the best in as few runs as that
+takes.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def compare(
     precision: float | Mapping[str, float] | None = None,
     engine: str = "auto",
 ) -> Comparison:
-    """Run each policy on each seed; every policy meets the same jobs with the same luck (common
-    random numbers).
+    """Run each policy on each seed; every policy meets the same jobs with the same luck
+    (common random numbers).
 
     A run that raises an exception becomes a row with the key "error".
 
@@ -51,22 +52,24 @@ def compare(
     scenario : Model
         Of any module, as in `simulate`.
     policies : sequence or mapping, optional
-        As in `simulate`, or by the names that they are to have; the first is the one that the
-        others are tested against. Those that the scenario is usually compared under, unless given.
+        As in `simulate`, or by the names that they are to have; the first is the one
+        that the others are tested against. Those that the scenario is usually compared
+        under, unless given.
     seeds : iterable of int
         Whole numbers >= 0, each once.
     executor : Executor or int, optional
-        None runs here, a number in at most as many processes, which are as many as have half a
-        second of work, or any concurrent.futures.Executor.
+        None runs here, a number in at most as many processes, which are as many as have
+        half a second of work, or any concurrent.futures.Executor.
     out : str or Path, optional
-        A results directory, from which the same call resumes; policies and parts of the scenario
-        that are one's own are told by their code and values.
+        A results directory, from which the same call resumes; policies and parts of the
+        scenario that are one's own are told by their code and values.
     precision : float or mapping, optional
-        Relative half width, > 0 and at most 1, of the model's chief figure (the wait) or by figure
-        ({"miss_pct": 0.1}): seeds are added until every policy's 95 % interval is that narrow.
+        Relative half width, > 0 and at most 1, of the model's chief figure (the wait)
+        or by figure ({"miss_pct": 0.1}): seeds are added until every policy's 95 %
+        interval is that narrow.
     engine : str
-        "simpy"; "compiled", with equal bits, for policies made of rules on rented slots (the extra
-        fast); "auto": compiled where it can be, and pays.
+        "simpy"; "compiled", with equal bits, for policies made of rules on rented slots
+        (the extra fast); "auto": compiled where it can be, and pays.
 
     Returns
     -------
@@ -76,13 +79,16 @@ def compare(
     Raises
     ------
     InputError
-        For a policy, seed or precision that is not allowed, or another study's directory.
+        For a policy, seed or precision that is not allowed, or another study's
+        directory.
     WorkerError
         If the executor dies.
     """
     named, seeds = check_policies(policies, checked_model(scenario)), check_seeds(seeds)
     wanted = _precision(precision, scenario, seeds)
-    store = open_store(out, "compare", named, seeds, scenario=scenario, precision=wanted)
+    store = open_store(
+        out, "compare", named, seeds, scenario=scenario, precision=wanted
+    )
     [study] = compared_at([(scenario, named)], seeds, executor, store, engine)
     while number := _seeds_missing(study, wanted):
         start = max(study.seeds) + 1
@@ -102,7 +108,9 @@ def compared_at(
     store: Store | None,
     engine: str,
 ) -> tuple[Comparison, ...]:
-    """A comparison of each scenario's policies, by their labels; all on the same seeds."""
+    """A comparison of each scenario's policies, by their labels; all on the same
+    seeds.
+    """
     wanted = [Replications(place, list(own.values()), seeds) for place, own in places]
     runs, studies = replicate(wanted, executor, store, engine), []
     for place, own in places:
@@ -135,7 +143,12 @@ def _precision(
         require(width <= 1, "precision", width, share)
     days = "left out on a market that is replayed: more seeds begin on the same days"
     require(not (wanted and scenario.common), "precision", precision, days)
-    require(not wanted or len(seeds) > 1, "seeds", seeds, "two or more where a precision is wanted")
+    require(
+        not wanted or len(seeds) > 1,
+        "seeds",
+        seeds,
+        "two or more where a precision is wanted",
+    )
     return wanted
 
 
@@ -146,10 +159,15 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
         for policy in study.policies:
             values = study.values(policy, figure)
             found = mean(values)
-            if found.n == 1:  # of the others the runs failed, or there is no such figure
+            # of the others the runs failed, or there is no such figure
+            if found.n == 1:
                 need = max(need, 2 * have)
-            elif math.isfinite(found.mean) and not found.half_width <= width * abs(found.mean):
-                need = max(need, have + 1, min(replications_needed(values, width), 4 * have))
+            elif math.isfinite(found.mean) and not found.half_width <= width * abs(
+                found.mean
+            ):
+                need = max(
+                    need, have + 1, min(replications_needed(values, width), 4 * have)
+                )
     if need > MOST_SEEDS:
         raise InputError(f"precision(={wanted}) is not reached with {MOST_SEEDS} seeds")
     return max(0, need - have)
@@ -159,8 +177,8 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
 class Comparison(Study):
     """Figures of several policies on the same seeds.
 
-    Its rows are dicts, one a policy and seed, with the keys policy, seed and those of the run's
-    summary.
+    Its rows are dicts, one a policy and seed, with the keys policy, seed and those of
+    the run's summary.
 
     scenario: what was compared on.
     """
@@ -202,22 +220,25 @@ class Comparison(Study):
         return self._named
 
     def run(self, policy: str, seed: int) -> Any:
-        """The run behind a row, with its per-job records: simulated again, equal to the bit.
+        """The run behind a row, with its per-job records: simulated again, equal to the
+        bit.
 
-        policy: as it is called in the table. seed: any, not only of the study's. Result: of the
-        scenario's module, as from `simulate`. Raises InputError for an unknown policy.
+        policy: as it is called in the table. seed: any, not only of the study's.
+        Result: of the scenario's module, as from `simulate`. Raises InputError for an
+        unknown policy.
         """
         check_one_of("policy", policy, self._named)
         return simulate_for_study(self.scenario, self._named[policy], seed)
 
     def by(self, column: str) -> list[Row]:
-        """The figures by the values of a column of the scenario's log, such as a customer.
+        """The figures by the values of a column of the scenario's log, such as a
+        customer.
 
         Simulates again, for the records of the jobs.
 
-        column: its name. Result: a row a value and policy: by, value, policy, and means over the
-        seeds of the figures of a run's `by`. Raises InputError for a column that the log does not
-        have, or jobs that are not of a log.
+        column: its name. Result: a row a value and policy: by, value, policy, and means
+        over the seeds of the figures of a run's `by`. Raises InputError for a column
+        that the log does not have, or jobs that are not of a log.
         """
         return by_column(self.scenario, self._named, self.seeds, column)
 
@@ -238,7 +259,9 @@ def by_column(
 
 
 def _means(rows: Sequence[Row]) -> Row:
-    return {name: mean([row[name] for row in rows]).mean for name in rows[0] if name != "by"}
+    return {
+        name: mean([row[name] for row in rows]).mean for name in rows[0] if name != "by"
+    }
 
 
 def select(
@@ -249,8 +272,8 @@ def select(
     confidence: float = 0.95,
     first: int = 20,
 ) -> Selection:
-    """Run policies on the seeds 0, 1, 2, ... and leave out, run by run, those that cannot be the
-    best; see `analysis.selection.kim_nelson`.
+    """Run policies on the seeds 0, 1, 2, ... and leave out, run by run, those that
+    cannot be the best; see `analysis.selection.kim_nelson`.
 
     All policies that are left meet the same seed (common random numbers).
 
@@ -263,10 +286,11 @@ def select(
     indifference : float
         The least difference worth detecting, > 0, in the unit of the figure.
     figure : str, optional
-        A figure of the run's summary of which less, or more, is better; unless given the model's
-        chief one (the wait).
+        A figure of the run's summary of which less, or more, is better; unless given
+        the model's chief one (the wait).
     confidence : float
-        Promised chance of selecting the best, if it is better by the indifference at least.
+        Promised chance of selecting the best, if it is better by the indifference at
+        least.
     first : int
         Runs of each policy before any is left out, >= 2.
 
@@ -278,16 +302,21 @@ def select(
     Raises
     ------
     InputError
-        For an argument that is not allowed, a market that is replayed, or a run without the figure.
+        For an argument that is not allowed, a market that is replayed, or a run without
+        the figure.
     PolicyError
         If a policy answers what cannot be carried out.
 
     References
     ----------
-    Kim and Nelson (2001), ACM Transactions on Modeling and Computer Simulation 11, 251-273.
+    Kim and Nelson (2001), ACM Transactions on Modeling and Computer Simulation 11,
+    251-273.
     """
     named = check_policies(policies, checked_model(scenario))
-    once = f"one whose seeds are independent: more of them begin on the same {scenario.common}"
+    once = (
+        "one whose seeds are independent: more of them begin on the same"
+        f" {scenario.common}"
+    )
     require(not scenario.common, "scenario", scenario.name, once)
     figure = scenario.precise if figure is None else figure
     judged = [name for name, metric in scenario.metrics.items() if metric.better]

@@ -27,13 +27,15 @@ class WorkerError(RuntimeError):
 
 
 def as_they_come(
-    carry_out: Callable[[Task], Result], tasks: Mapping[Key, Task], executor: Executor | int | None
+    carry_out: Callable[[Task], Result],
+    tasks: Mapping[Key, Task],
+    executor: Executor | int | None,
 ) -> Iterator[tuple[Key, Result]]:
     """The key and the result of each task, in the order in which they are ready.
 
-    executor: None runs here, as does a single task; a number in as many processes, but no more than
-    there are tasks. If the executor fails, what it has finished still comes, and then a
-    WorkerError; of a task that is not allowed its own InputError.
+    executor: None runs here, as does a single task; a number in as many processes, but
+    no more than there are tasks. If the executor fails, what it has finished still
+    comes, and then a WorkerError; of a task that is not allowed its own InputError.
     """
     if not (executor is None or isinstance(executor, Executor)):
         check_whole("executor", executor, least=1, most=MOST_WORKERS)
@@ -80,8 +82,12 @@ def _pool(executor: Executor | int) -> Iterator[Executor]:
     if isinstance(executor, Executor):
         yield executor
         return
-    loky = needed("loky", f"executor(={executor}) must be None where no process can be started")
-    pool = loky.ProcessPoolExecutor(executor, initializer=_begin, initargs=(os.getpid(),))
+    loky = needed(
+        "loky", f"executor(={executor}) must be None where no process can be started"
+    )
+    pool = loky.ProcessPoolExecutor(
+        executor, initializer=_begin, initargs=(os.getpid(),)
+    )
     try:
         yield pool
     except BaseException:
@@ -112,7 +118,8 @@ def _deaf() -> Iterator[None]:
 def _begin(parent: int) -> None:
     """What a worker does first.
 
-    Ctrl-C reaches the whole group, and the parent ends the workers; without it they end.
+    Ctrl-C reaches the whole group, and the parent ends the workers; without it they
+    end.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

@@ -1,5 +1,6 @@
 """What tells a study from another: plain values of all that it depends on, and the code
-of a user's own; and from plain values what they tell of, without running any code of a user's.
+of a user's own; and from plain values what they tell of, without running any code of a
+user's.
 """
 
 from __future__ import annotations
@@ -45,23 +46,25 @@ GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
 
 class Identity:
-    """Plain values for JSON, equal for equal things only; objects by their class and what they
-    hold, functions by name.
+    """Plain values for JSON, equal for equal things only; objects by their class and
+    what they hold, functions by name.
 
-    code: by name, a digest of each function and class that is neither this package's nor an
-    installed library's: of its compiled code, so that comments do not count, and of the values that
-    it takes from its defaults, its closure and its module. Functions and classes among these, such
-    as a helper imported from another file, have entries of their own. What is looked up by a text,
-    as with eval, is not followed.
+    code: by name, a digest of each function and class that is neither this package's
+    nor an installed library's: of its compiled code, so that comments do not count, and
+    of the values that it takes from its defaults, its closure and its module. Functions
+    and classes among these, such as a helper imported from another file, have entries
+    of their own. What is looked up by a text, as with eval, is not followed.
 
-    data: by their digests, the long lists and arrays that the plain values name by these alone.
+    data: by their digests, the long lists and arrays that the plain values name by
+    these alone.
     """
 
     def __init__(self) -> None:
         self.code: dict[str, str] = {}
         self.data: dict[str, list[Any]] = {}
         self._names: dict[int, str] = {}
-        self._open: list[object] = []  # objects that are being told, each within the one before
+        # objects that are being told, each within the one before
+        self._open: list[object] = []
         # so that no other object takes the id of one that has been told
         self._kept: list[object] = []
 
@@ -74,15 +77,17 @@ class Identity:
             return value
         if type(value) is float:
             return value if math.isfinite(value) else ["float", str(value)]
-        if isinstance(value, np.generic) and not isinstance(value, (np.longdouble, np.clongdouble)):
+        if isinstance(value, np.generic) and not isinstance(
+            value, (np.longdouble, np.clongdouble)
+        ):
             return self.of(value.item())
         if isinstance(value, (FunctionType, type, ModuleType)) or _is_builtin(value):
             return self._named(value)
         return self._within(value, self._held)
 
     def policy(self, value: Any) -> Any:
-        """A policy as plain values; a text that names a function of a file ("own.py:oldest")
-        with that.
+        """A policy as plain values; a text that names a function of a file
+        ("own.py:oldest") with that.
         """
         if type(value) is str and in_file(value):
             return [value, self.of(from_file("policy", value))]
@@ -126,7 +131,9 @@ class Identity:
         if hasattr(value, "__wrapped__"):  # such as functools.cache
             return self.of(value.__wrapped__)
         if is_dataclass(value) and home(type(value)) == "own":
-            policies = {item.name for item in fields(value) if "policy" in item.metadata}
+            policies = {
+                item.name for item in fields(value) if "policy" in item.metadata
+            }
             held = {
                 name: self.policy(part) if name in policies else self.of(part)
                 for name, part in table_of(value).items()
@@ -135,7 +142,11 @@ class Identity:
         return self._object(value)
 
     def _key(self, key: Any) -> str:
-        return key if type(key) is str else f"{type(key).__name__} {json.dumps(self.of(key))}"
+        return (
+            key
+            if type(key) is str
+            else f"{type(key).__name__} {json.dumps(self.of(key))}"
+        )
 
     def _entries(self, value: Sequence[Any]) -> Any:
         if len(value) > LONG and {type(entry) for entry in value} <= {int, float, str}:
@@ -152,7 +163,8 @@ class Identity:
         except Exception:  # a lock, a file, a generator
             shown = " ".join(repr(value).split())[:80]
             raise InputError(
-                f"a results directory cannot tell this study from another: it uses {shown}"
+                "a results directory cannot tell this study from another: it uses"
+                f" {shown}"
             ) from None
         if isinstance(how, str):
             return [self.of(type(value)), how]
@@ -164,7 +176,9 @@ class Identity:
             found["made by"] = self.of(make)
         state = _without_caches(type(value), state)
         held = [
-            list(part) if isinstance(part, Iterator) else part for part in more if part is not None
+            list(part) if isinstance(part, Iterator) else part
+            for part in more
+            if part is not None
         ]
         if arguments or held:
             found["from"] = self.of([arguments, held])
@@ -188,7 +202,11 @@ class Identity:
             name += "'"  # another of the same name, such as two lambdas
         self._names[id(value)], self.code[name] = name, ""
         self._kept.append(value)
-        held = self._of_class(value) if isinstance(value, type) else self._of_function(value)
+        held = (
+            self._of_class(value)
+            if isinstance(value, type)
+            else self._of_function(value)
+        )
         self.code[name] = digest(json.dumps(held).encode())
         return name
 
@@ -197,7 +215,9 @@ class Identity:
         cells = getattr(value, "__closure__", None) or ()
         names = value.__code__.co_freevars if cells else ()
         return {
-            name: self.of(cell.cell_contents) for name, cell in zip(names, cells) if cell != EMPTY
+            name: self.of(cell.cell_contents)
+            for name, cell in zip(names, cells)
+            if cell != EMPTY
         }
 
     def _of_function(self, function: FunctionType) -> list[Any]:
@@ -205,7 +225,9 @@ class Identity:
         names, attributes, imports = _used(code)
         modules = [
             module
-            for module in (_imported(name, level, around) for name, level in sorted(imports))
+            for module in (
+                _imported(name, level, around) for name, level in sorted(imports)
+            )
             if module
         ]
         return [
@@ -241,19 +263,30 @@ class Identity:
             names,
         ]
 
-    def _taken(self, value: Any, attributes: frozenset[str], within: tuple[ModuleType, ...]) -> Any:
-        """What a function takes from its module; of a module of the user's, what it takes from
-        there in turn.
+    def _taken(
+        self, value: Any, attributes: frozenset[str], within: tuple[ModuleType, ...]
+    ) -> Any:
+        """What a function takes from its module; of a module of the user's, what it
+        takes from there in turn.
         """
-        if not isinstance(value, ModuleType) or home(value) != "user" or value in within:
+        if (
+            not isinstance(value, ModuleType)
+            or home(value) != "user"
+            or value in within
+        ):
             return self.of(value)
-        taken = {name: vars(value)[name] for name in sorted(attributes & vars(value).keys())}
+        taken = {
+            name: vars(value)[name] for name in sorted(attributes & vars(value).keys())
+        }
         file = Path(value.__file__ or "")
         content = digest(file.read_bytes()) if file.is_file() else None
         return [
             value.__name__,
             content,
-            {name: self._taken(each, attributes, (*within, value)) for name, each in taken.items()},
+            {
+                name: self._taken(each, attributes, (*within, value))
+                for name, each in taken.items()
+            },
         ]
 
     def _of_class(self, cls: type) -> list[Any]:
@@ -284,8 +317,9 @@ class Identity:
 
 
 class Restored:
-    """From plain values, as of Identity, what they tell of: dataclasses and names of this package,
-    of its modules that are imported, with all that they hold. What is told as equal is one object.
+    """From plain values, as of Identity, what they tell of: dataclasses and names of
+    this package, of its modules that are imported, with all that they hold. What is
+    told as equal is one object.
 
     data: gives the list of a digest.
     """
@@ -297,7 +331,11 @@ class Restored:
     def of(self, plain: Any) -> Any:
         """The value. Raises InputError for what is of no such class, or not allowed."""
         if isinstance(plain, list):
-            if len(plain) == 2 and plain[0] == "float" and plain[1] in ("inf", "-inf", "nan"):
+            if (
+                len(plain) == 2
+                and plain[0] == "float"
+                and plain[1] in ("inf", "-inf", "nan")
+            ):
                 return float(plain[1])
             kind = _own_class(plain[0]) if len(plain) == 2 else None
             return kind[plain[1]] if kind else tuple(map(self.of, plain))
@@ -320,14 +358,17 @@ class Restored:
             return held
         if (kind := _own_class(plain["class"])) is None:
             raise InputError(
-                f"it holds {plain['class']!r}, which only the script that made it can make: there,"
-                " run the study within cgrsp_simpy.studies.store.verifying"
+                f"it holds {plain['class']!r}, which only the script that made it can"
+                " make: there, run the study within"
+                " cgrsp_simpy.studies.store.verifying"
             )
         return kind(**held)
 
 
 def _own_class(name: Any) -> Any:
-    """The imported class of this package that a name tells of; None where there is none."""
+    """The imported class of this package that a name tells of; None where there is
+    none.
+    """
     module, _, last = str(name).partition(":")
     found = getattr(sys.modules.get(module), last, None)
     if not isinstance(found, type) or home(found) != "own" or _name(found) != name:
@@ -340,7 +381,8 @@ def _is_pythons(name: str) -> bool:
 
 
 _SLOTS = (MemberDescriptorType, GetSetDescriptorType)
-_ANNOTATE = ("__annotate__", "__annotate_func__")  # from Python 3.14: make __annotations__
+# from Python 3.14: make __annotations__
+_ANNOTATE = ("__annotate__", "__annotate_func__")
 
 
 def digest(content: bytes) -> str:
@@ -380,7 +422,8 @@ def _module(value: Any) -> str:
     if isinstance(value, ModuleType):
         return value.__name__
     name = getattr(value, "__module__", None)
-    return name if isinstance(name, str) else "builtins"  # types written in C may have none
+    # types written in C may have none
+    return name if isinstance(name, str) else "builtins"
 
 
 @functools.cache
@@ -398,7 +441,9 @@ def _is_library(module: str) -> bool:
     file = Path(spec.origin)
     depth = module.count(".") + (spec.submodule_search_locations is not None)
     # installed into a folder of another name, as by pip's --target
-    installed = len(file.parents) > depth and any(file.parents[depth].glob("*.dist-info/RECORD"))
+    installed = len(file.parents) > depth and any(
+        file.parents[depth].glob("*.dist-info/RECORD")
+    )
     return installed or is_library(file)
 
 
@@ -412,8 +457,8 @@ def _constant(value: Any) -> str:
 
 
 def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]]]:
-    """The global names that code uses, the names that it looks up in objects, and what it imports,
-    with the level of dots.
+    """The global names that code uses, the names that it looks up in objects, and what
+    it imports, with the level of dots.
     """
     steps = list(dis.get_instructions(code))
     names = {str(step.argval) for step in steps if step.opname in GLOBAL}
@@ -429,7 +474,9 @@ def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]
     }
     for inner in (each for each in code.co_consts if isinstance(each, CodeType)):
         more = _used(inner)
-        names, attributes, imports = names | more[0], attributes | more[1], imports | more[2]
+        names = names | more[0]
+        attributes = attributes | more[1]
+        imports = imports | more[2]
     return names, frozenset(attributes), imports
 
 
@@ -437,7 +484,9 @@ def _imported(name: str, level: int, around: Mapping[str, Any]) -> ModuleType | 
     """A module of the user's that a function imports when it is called."""
     try:
         if level:
-            name = importlib.util.resolve_name("." * level + name, around.get("__package__"))
+            name = importlib.util.resolve_name(
+                "." * level + name, around.get("__package__")
+            )
         installed = name.partition(".")[0] == PACKAGE or _is_library(name)
         return None if installed else importlib.import_module(name)
     except ImportError:

@@ -1,7 +1,9 @@
-"""Copies of a user's code, one per run, so that no run depends on what another has left behind.
+"""Copies of a user's code, one per run, so that no run depends on what another has left
+behind.
 
-A function, class or module of the user's is copied with its defaults, closure and globals, wherever
-it was defined. Code of this package and of installed libraries is shared.
+A function, class or module of the user's is copied with its defaults, closure and
+globals, wherever it was defined. Code of this package and of installed libraries is
+shared.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ from cgrsp_simpy.model.policy import Named, PolicyError, from_file, in_file
 from cgrsp_simpy.studies.identity import home
 
 # of `random` and `numpy.random`: all code of a process draws from them
-GLOBAL_GENERATORS = (getstate.__self__, get_state.__self__)  # type: ignore[attr-defined]
+GLOBAL_GENERATORS = (
+    getstate.__self__,  # type: ignore[attr-defined]
+    get_state.__self__,  # type: ignore[attr-defined]
+)
 NOT_COPIED = {"__builtins__", "__loader__", "__spec__", "__cached__"}  # of a module
 CACHED = type(functools.cache(len))
 ATOMS = {*map(type, (None, True, 0, 0.0, "", b"", (), [])), dict, type, FunctionType}
@@ -39,14 +44,16 @@ ATOMS = {*map(type, (None, True, 0, 0.0, "", b"", (), [])), dict, type, Function
 def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     """The run of a policy on a seed, which leaves no trace in the user's code.
 
-    how: as of `Model.run`. Raises InputError if the user's code cannot be copied; PolicyError if
-    it draws from a generator that all runs of a process share, besides what `Model.run` raises.
+    how: as of `Model.run`. Raises InputError if the user's code cannot be copied;
+    PolicyError if it draws from a generator that all runs of a process share, besides
+    what `Model.run` raises.
     """
     policy = policy.policy if isinstance(policy, Named) else policy
     is_text = isinstance(policy, str) and not in_file(policy)
     compiles = how.get("engine", "simpy") != "simpy" and not is_text
     if compiles and not scenario.not_compiled(scenario.make_policy(policy)):
-        return scenario.run(policy, seed, **how)  # made of rules, which remember nothing
+        # made of rules, which remember nothing
+        return scenario.run(policy, seed, **how)
     scenario_copy, policy_copy = isolated(scenario, policy)
     if scenario_copy is scenario and policy_copy is policy:
         return scenario.run(policy, seed, **how)
@@ -57,20 +64,22 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     for name, old, new in zip(("random", "numpy.random"), before, _generator_states()):
         if old != new:
             raise PolicyError(
-                f"policy {policy_name(policy_copy)!r} or its scenario draws from the generator of"
-                f" the module {name}, which all runs share: draw from a generator of the view, or"
-                " from one that is created with a fixed seed"
+                f"policy {policy_name(policy_copy)!r} or its scenario draws from the"
+                f" generator of the module {name}, which all runs share: draw from a"
+                " generator of the view, or from one that is created with a fixed seed"
             )
     return run
 
 
 def isolated(scenario: Model, policy: Any) -> tuple[Model, Any]:
-    """The scenario and the policy for one run: copies if they hold code of the user's, else these
-    themselves.
+    """The scenario and the policy for one run: copies if they hold code of the user's,
+    else these themselves.
 
     A function of a file is loaded. Raises InputError if the code cannot be copied.
     """
-    name, policy = policy if isinstance(policy, Named) else (policy_name(policy), policy)
+    name, policy = (
+        policy if isinstance(policy, Named) else (policy_name(policy), policy)
+    )
     users = users_part(scenario) is not None
     if isinstance(policy, str):
         if in_file(policy):
@@ -95,16 +104,17 @@ def _check_copyable(what: str, name: str, value: Any) -> None:
         ByValue().dumps(value)
     except Exception as error:
         raise InputError(
-            f"{what} {name!r} cannot be copied for each run: {type(error).__name__}: {error};"
-            " a policy creates what cannot be copied at its first decision"
+            f"{what} {name!r} cannot be copied for each run: {type(error).__name__}:"
+            f" {error}; a policy creates what cannot be copied at its first decision"
         ) from None
 
 
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
-    """Pickles the user's functions, classes and modules by value, wherever they were defined.
+    """Pickles the user's functions, classes and modules by value, wherever they were
+    defined.
 
-    share: whether constants of this package are not copied; then only `loads` of the same object
-    reads what `dumps` has written.
+    share: whether constants of this package are not copied; then only `loads` of the
+    same object reads what `dumps` has written.
 
     Attributes
     ----------
@@ -143,20 +153,28 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         for number, generator in enumerate(GLOBAL_GENERATORS):
             if value is generator:
                 return _global_generator, (number,)
-        if isinstance(value, CodeType):  # as it is, with the file that error messages name
+        # as it is, with the file that error messages name
+        if isinstance(value, CodeType):
             return marshal.loads, (marshal.dumps(value),)
         if isinstance(value, CACHED):
             return _cached, (value.__wrapped__, value.cache_parameters())
         if any(value is copy for copy in self._modules.values()):
             return ModuleType, (value.__name__,)
-        if not isinstance(value, (FunctionType, type, ModuleType)) or home(value) != "user":
+        if (
+            not isinstance(value, (FunctionType, type, ModuleType))
+            or home(value) != "user"
+        ):
             return super().reducer_override(value)
         self.holds_user_code = True
         if isinstance(value, FunctionType):
             self._namespace(value.__globals__)
             return self._dynamic_function_reduce(value)
         if isinstance(value, ModuleType):
-            content = {name: part for name, part in vars(value).items() if name not in NOT_COPIED}
+            content = {
+                name: part
+                for name, part in vars(value).items()
+                if name not in NOT_COPIED
+            }
             return _same, (self._copy_of(vars(value)),), content, None, None, _fill
         return _untracked(*reducers._dynamic_class_reduce(value))
 
@@ -166,7 +184,9 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
             self.globals_ref[id(names)] = _Namespace(self._copy_of(names))
 
     def _copy_of(self, names: dict[str, Any]) -> ModuleType:
-        """The module, still without its content, that stands for a namespace in the copy."""
+        """The module, still without its content, that stands for a namespace in the
+        copy.
+        """
         if id(names) not in self._modules:
             self._modules[id(names)] = ModuleType(names.get("__name__", "__main__"))
         return self._modules[id(names)]
@@ -191,16 +211,24 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _is_constant(value: Any) -> bool:
-    """Whether a value is a frozen dataclass of this package in which nothing is the user's."""
+    """Whether a value is a frozen dataclass of this package in which nothing is the
+    user's.
+    """
     kind: Any = type(value)
-    if not hasattr(kind, "__dataclass_fields__") or callable(value) or home(kind) != "own":
+    if (
+        not hasattr(kind, "__dataclass_fields__")
+        or callable(value)
+        or home(kind) != "own"
+    ):
         return False
     return bool(kind.__dataclass_params__.frozen) and users_part(value) is None
 
 
-def _untracked(maker: Callable[..., Any], arguments: tuple[Any, ...], *more: Any) -> Any:
-    """How a class is made, without the key under which cloudpickle would find the original class,
-    and change it.
+def _untracked(
+    maker: Callable[..., Any], arguments: tuple[Any, ...], *more: Any
+) -> Any:
+    """How a class is made, without the key under which cloudpickle would find the
+    original class, and change it.
     """
     bound = inspect.signature(maker).bind(*arguments)
     bound.arguments["class_tracker_id"] = None
@@ -225,13 +253,17 @@ def _cached(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
 
 def _generator_states() -> tuple[Any, ...]:
     state: Any = get_state(legacy=False)  # noqa: NPY002
-    arrays = {name: bytes(part) for name, part in state["state"].items() if hasattr(part, "data")}
+    arrays = {
+        name: bytes(part)
+        for name, part in state["state"].items()
+        if hasattr(part, "data")
+    }
     return getstate(), (state | {"state": state["state"] | arrays})
 
 
 class Sent:
-    """A function and its argument, with the user's code by value where another process makes the
-    call.
+    """A function and its argument, with the user's code by value where another process
+    makes the call.
     """
 
     def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:

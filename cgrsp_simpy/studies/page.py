@@ -38,8 +38,12 @@ td.text { text-align: left; white-space: normal } ul { padding-left: 1.2rem } .n
 
 
 def page(title: str, body: Iterable[str], style: str = "") -> str:
-    """A page with a title, a body of HTML elements, and rules of style beside those of all."""
-    return PAGE.format(title=html_text(title), style=STYLE + style, body="\n".join(body))
+    """A page with a title, a body of HTML elements, and rules of style beside those of
+    all.
+    """
+    return PAGE.format(
+        title=html_text(title), style=STYLE + style, body="\n".join(body)
+    )
 
 
 def paragraph(text: str) -> str:
@@ -50,5 +54,7 @@ def paragraph(text: str) -> str:
 def bullets(lines: Iterable[str], kind: str = "") -> str:
     """Lines as a list."""
     return (
-        f'<ul class="{kind}">' + "".join(f"<li>{html_text(line)}</li>" for line in lines) + "</ul>"
+        f'<ul class="{kind}">'
+        + "".join(f"<li>{html_text(line)}</li>" for line in lines)
+        + "</ul>"
     )

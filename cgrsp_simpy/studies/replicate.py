@@ -51,8 +51,9 @@ def simulate(
     Parameters
     ----------
     scenario : Model
-        Of any module: a `Scenario` of rented slots, `waiting.Scenario`, `hgsp.Scenario`,
-        `llm.Scenario`, `cluster.Scenario`, `dag.Scenario`, `spot.Scenario`.
+        Of any module: a `Scenario` of rented slots, `waiting.Scenario`,
+        `hgsp.Scenario`, `llm.Scenario`, `cluster.Scenario`, `dag.Scenario`,
+        `spot.Scenario`.
     policy : str or callable
         A name with parameters ("rh", "rh:reserve=2"), a function in a file
         ("own.py:youngest_first"), or a function of a view.
@@ -68,7 +69,8 @@ def simulate(
     Returns
     -------
     Run
-        Of the scenario's module: figures in `summary()`, who held what in `claims` and `timeline`.
+        Of the scenario's module: figures in `summary()`, who held what in `claims` and
+        `timeline`.
 
     Raises
     ------
@@ -85,10 +87,13 @@ def simulate(
     return scenario.run(policy, seed, records=records, listener=listener, engine=own)
 
 
-def simulate_for_study(scenario: Model, policy: Any, seed: int, records: bool = True) -> Run:
+def simulate_for_study(
+    scenario: Model, policy: Any, seed: int, records: bool = True
+) -> Run:
     """Simulate one run of a study, equal to the bit to that behind its row.
 
-    scenario, policy, seed, records: as of `simulate`. Raises as that and `run_isolated` do.
+    scenario, policy, seed, records: as of `simulate`. Raises as that and `run_isolated`
+    do.
     """
     check_whole("seed", seed, least=0)
     engine = engine_for("auto", [], scenario.work)
@@ -96,14 +101,14 @@ def simulate_for_study(scenario: Model, policy: Any, seed: int, records: bool = 
 
 
 def step_through(scenario: Model, policy: Any, seed: int = 0) -> Iterator[Step]:
-    """The run that `simulate` makes, one event at a time: a Step after each, with queue, places and
-    future events.
+    """The run that `simulate` makes, one event at a time: a Step after each, with
+    queue, places and future events.
 
     `print(step)` prints the event and the state that it leaves.
 
-    scenario, policy, seed: as of `simulate`. Each: the state right after an event. Raises
-    InputError for a policy or seed that is not allowed; PolicyError if the policy answers what
-    cannot be carried out.
+    scenario, policy, seed: as of `simulate`. Each: the state right after an event.
+    Raises InputError for a policy or seed that is not allowed; PolicyError if the
+    policy answers what cannot be carried out.
     """
     check_whole("seed", seed, least=0)
     made = checked_model(scenario).make_policy(policy)
@@ -120,8 +125,8 @@ def check_policies(
 ) -> dict[str, Any]:
     """Policies by their labels; a wrong one is an error before the first run.
 
-    policies: also by the names that they are to have; None: those that the scenario is compared
-    under.
+    policies: also by the names that they are to have; None: those that the scenario is
+    compared under.
     """
     if policies is None:
         policies = scenario.default_policies()
@@ -153,7 +158,12 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
 
 def checked_model(made: Model) -> Model:
     """What was given or made, if it is a model."""
-    require(isinstance(made, Model), "scenario", made, "a Scenario, or the scenario of a module")
+    require(
+        isinstance(made, Model),
+        "scenario",
+        made,
+        "a Scenario, or the scenario of a module",
+    )
     return made
 
 
@@ -175,7 +185,8 @@ class Block(NamedTuple):
 
 
 ENGINES = ("auto", "simpy", "compiled")
-MANY = 100_000  # jobs of a process: fewer save less than the second that numba takes to load
+# jobs of a process: fewer save less than the second that numba takes to load
+MANY = 100_000
 _ENGINE = ContextVar("engine", default=("auto", 0))
 
 
@@ -194,7 +205,8 @@ def studies_on(engine: str = "auto", jobs: int = 0) -> Iterator[None]:
 def engine_for(engine: str, wanted: Iterable[Replications], jobs: int) -> str:
     """On what runs are carried out: "simpy"; else compiled where they can be.
 
-    jobs: that a process simulates. Raises InputError where "compiled" is asked for and cannot be.
+    jobs: that a process simulates. Raises InputError where "compiled" is asked for and
+    cannot be.
     """
     check_one_of("engine", engine, ENGINES)
     outer, more = _ENGINE.get()
@@ -204,7 +216,9 @@ def engine_for(engine: str, wanted: Iterable[Replications], jobs: int) -> str:
             for policy in policies:
                 why = scenario.not_compiled(scenario.make_policy(policy))
                 if why:
-                    raise InputError(f"engine(='compiled') cannot run {label(policy)}: {why}")
+                    raise InputError(
+                        f"engine(='compiled') cannot run {label(policy)}: {why}"
+                    )
     return "simpy" if engine == "auto" and max(jobs, more) < MANY else engine
 
 
@@ -220,9 +234,14 @@ class Runs:
     )
 
     def _of(self, scenario: Model) -> dict[tuple[str, int], Outcome]:
-        """By policy and seed; found by the object where it is known: its hash takes long."""
+        """By policy and seed; found by the object where it is known: its hash takes
+        long.
+        """
         if id(scenario) not in self._met:
-            self._met[id(scenario)] = scenario, self._outcomes.setdefault(_key(scenario), {})
+            self._met[id(scenario)] = (
+                scenario,
+                self._outcomes.setdefault(_key(scenario), {}),
+            )
         return self._met[id(scenario)][1]
 
     def outcome(self, scenario: Model, policy: Any, seed: int) -> Outcome:
@@ -232,7 +251,11 @@ class Runs:
     def figures(self, scenario: Model, policy: Any, seed: int) -> dict[str, Any]:
         """The figures of a run, as in its summary, or its error under "error"."""
         outcome = self.outcome(scenario, policy, seed)
-        return {"error": outcome} if isinstance(outcome, str) else scenario.figures(outcome)
+        return (
+            {"error": outcome}
+            if isinstance(outcome, str)
+            else scenario.figures(outcome)
+        )
 
     def take(self, block: Block, outcomes: Sequence[Outcome]) -> None:
         """Add the outcomes of a block."""
@@ -259,13 +282,16 @@ def replicate(
         for policy in policies
     }
     for scenario, policy in pairs.values():
-        isolated(scenario, policy)  # what cannot be copied is refused before the first run
+        # what cannot be copied is refused before the first run
+        isolated(scenario, policy)
     blocks = _blocks(wanted)
     workers = executor if isinstance(executor, int) else 1
     own = engine_for(engine, wanted, _work(blocks) // max(1, workers))
     tasks = list(_tasks([block._replace(engine=own) for block in blocks]))
     shapes = [[len(block.policies) for block in task] for task in tasks]
-    done = carried_out(_carry_out, tasks, shapes, [_work(task) for task in tasks], executor, store)
+    done = carried_out(
+        _carry_out, tasks, shapes, [_work(task) for task in tasks], executor, store
+    )
     runs = Runs()
     for task, outcomes in zip(tasks, done):
         for block, by_policy in zip(task, outcomes):
@@ -281,11 +307,11 @@ def carried_out(
     executor: Executor | int | None,
     store: Store | None,
 ) -> list[list[list[Any]]]:
-    """What a function makes of each task: the outcomes of its blocks; those that the store has are
-    not made again.
+    """What a function makes of each task: the outcomes of its blocks; those that the
+    store has are not made again.
 
-    shapes: the number of outcomes of each block of each task. jobs: that each task simulates, for
-    the progress bar, which shows on a terminal or in a notebook.
+    shapes: the number of outcomes of each block of each task. jobs: that each task
+    simulates, for the progress bar, which shows on a terminal or in a notebook.
     """
     first = store.take_numbers(len(tasks)) if store else 0
     done = {
@@ -303,14 +329,18 @@ def carried_out(
                 done[number] = outcomes
                 bar.update(jobs[number])
         except WorkerError as error:
-            told = f"; {len(done)} of {len(tasks)} tasks are kept in {store.path}" if store else ""
+            told = (
+                f"; {len(done)} of {len(tasks)} tasks are kept in {store.path}"
+                if store
+                else ""
+            )
             raise WorkerError(f"{error}{told}") from error
     return [done[number] for number in range(len(tasks))]
 
 
 def _blocks(wanted: Iterable[Replications]) -> list[Block]:
-    """A block a scenario and seed, with all policies that are wanted there, so that its jobs
-    are made once.
+    """A block a scenario and seed, with all policies that are wanted there, so that its
+    jobs are made once.
     """
     numbers: dict[Hashable, int] = {}
     groups: dict[tuple[int, int], tuple[Model, dict[str, Any]]] = {}
@@ -326,8 +356,8 @@ def _blocks(wanted: Iterable[Replications]) -> list[Block]:
 
 
 def _key(scenario: Model) -> Hashable:
-    """Equal scenarios have equal keys; one with a part of a user's class, or one that cannot be
-    hashed, is like no other.
+    """Equal scenarios have equal keys; one with a part of a user's class, or one that
+    cannot be hashed, is like no other.
     """
     try:
         hash(scenario)
@@ -341,15 +371,19 @@ def _work(blocks: Sequence[Block]) -> int:
 
 
 def _tasks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Blocks in tasks of half a second of work or more, which are worth a process; a block with
-    more work per policy becomes one task per policy.
+    """Blocks in tasks of half a second of work or more, which are worth a process; a
+    block with more work per policy becomes one task per policy.
     """
     task: list[Block] = []
     jobs = 0.0
     for block in blocks:
-        jobs_per_policy = block.scenario.work * Model.pace_per_s / block.scenario.pace_per_s
+        jobs_per_policy = (
+            block.scenario.work * Model.pace_per_s / block.scenario.pace_per_s
+        )
         if jobs_per_policy > JOBS_PER_TASK:
-            yield from ([block._replace(policies=(policy,))] for policy in block.policies)
+            yield from (
+                [block._replace(policies=(policy,))] for policy in block.policies
+            )
             continue
         task.append(block)
         jobs += jobs_per_policy * len(block.policies)
@@ -374,15 +408,17 @@ def _outcomes(block: Block) -> list[Outcome]:
         return [drawn] * len(policies)
 
     def outcome(policy: Any) -> Outcome:
-        run = run_isolated(scenario, policy, seed, drawn=drawn, records=False, engine=engine)
+        run = run_isolated(
+            scenario, policy, seed, drawn=drawn, records=False, engine=engine
+        )
         return scenario.outcome(run)
 
     return [_or_error(partial(outcome, policy)) for policy in policies]
 
 
 def _or_error(made: Callable[[], Any]) -> Any:
-    """What is made, or the error in its place, whatever a policy may raise, SystemExit, too: the
-    other runs go on.
+    """What is made, or the error in its place, whatever a policy may raise, SystemExit,
+    too: the other runs go on.
     """
     try:
         return made()

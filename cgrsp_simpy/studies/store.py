@@ -1,5 +1,5 @@
-"""A results directory: what identifies its study; finished work is kept as it comes, and a study
-that was interrupted goes on where it stopped.
+"""A results directory: what identifies its study; finished work is kept as it comes,
+and a study that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.files import check_size, faults_of, output_path, within, write_whole
+from cgrsp_simpy.model.files import (
+    check_size,
+    faults_of,
+    output_path,
+    within,
+    write_whole,
+)
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.studies.identity import Identity, digest
 
@@ -34,11 +40,12 @@ PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
 
 @contextmanager
 def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
-    """Within it, a study that finds its results directory runs some finished tasks again, and
-    compares instead of writing.
+    """Within it, a study that finds its results directory runs some finished tasks
+    again, and compares instead of writing.
 
-    sample: how many tasks, drawn by the seed; of a directory with fewer all. Raises InputError, in
-    the study, for a directory that is not finished, and after it for a file of no task of its.
+    sample: how many tasks, drawn by the seed; of a directory with fewer all. Raises
+    InputError, in the study, for a directory that is not finished, and after it for a
+    file of no task of its.
     """
     check_whole("sample", sample, least=1)
     found = Checked(sample, seed)
@@ -52,8 +59,8 @@ def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
 class Checked:
     """What was run again.
 
-    tasks: their numbers. differing: those of other outcomes than are kept. left: the files of those
-    that were not run yet.
+    tasks: their numbers. differing: those of other outcomes than are kept. left: the
+    files of those that were not run yet.
     """
 
     sample: int
@@ -78,11 +85,11 @@ _CHECKED: ContextVar[Checked | None] = ContextVar("checked", default=None)
 class Store:
     """The results directory of one study.
 
-    path: the directory; made if it does not exist. configuration: what is run, as plain values for
-    JSON; seeds: on which; data: lists by their digests.
+    path: the directory; made if it does not exist. configuration: what is run, as plain
+    values for JSON; seeds: on which; data: lists by their digests.
 
-    Raises InputError if the directory holds another study, or was made by other versions, or
-    cannot be written.
+    Raises InputError if the directory holds another study, or was made by other
+    versions, or cannot be written.
     """
 
     def __init__(
@@ -99,7 +106,11 @@ class Store:
             json.dumps({**configuration, "seeds": list(seeds)}, allow_nan=False)
         )
         self._study = digest(json.dumps(configuration).encode())
-        manifest = {"versions": _versions(), "seeds": list(seeds), "command": shlex.join(sys.argv)}
+        manifest = {
+            "versions": _versions(),
+            "seeds": list(seeds),
+            "command": shlex.join(sys.argv),
+        }
         _check_no_links(self.path)
         if self._is_new():
             for name, values in data.items():
@@ -113,7 +124,9 @@ class Store:
             except RecursionError:
                 raise damaged(self.path / "configuration.json") from None
             there = kept_json(self.path / "manifest.json")
-            if not isinstance(there, dict) or not isinstance(there.get("versions"), dict):
+            if not isinstance(there, dict) or not isinstance(
+                there.get("versions"), dict
+            ):
                 raise damaged(self.path / "manifest.json")
             self._refuse_other("version of ", there["versions"], manifest["versions"])
         if self._checked:
@@ -133,8 +146,8 @@ class Store:
                 (self.path / "chunks").mkdir(parents=True, exist_ok=True)
         if strangers:
             raise InputError(
-                f"{self.path} holds files ({min(strangers)}, ...) but no configuration.json;"
-                " use an empty directory"
+                f"{self.path} holds files ({min(strangers)}, ...) but no"
+                " configuration.json; use an empty directory"
             )
         return True
 
@@ -142,13 +155,18 @@ class Store:
         if found := _difference(there, here):
             name, old, new = found
             raise InputError(
-                f"{self.path} was made with {what}{name} {old}, not {new}; use another directory"
+                f"{self.path} was made with {what}{name} {old}, not {new}; use another"
+                " directory"
             )
 
     def numbers(self) -> list[int]:
         """The numbers of the tasks that are done."""
         stems = [path.stem for path in (self.path / "chunks").glob("[0-9]*.json")]
-        return sorted(int(each) for each in stems if each.isdecimal() and each == f"{int(each):06}")
+        return sorted(
+            int(each)
+            for each in stems
+            if each.isdecimal() and each == f"{int(each):06}"
+        )
 
     def take_numbers(self, count: int) -> int:
         """The first of `count` numbers for tasks; the next call begins after them."""
@@ -165,7 +183,9 @@ class Store:
             return None  # run again
         kept = self._kept(number, shape)
         if self._checked and kept is None:
-            raise InputError(f"{self.path} is not finished; the same command goes on with it")
+            raise InputError(
+                f"{self.path} is not finished; the same command goes on with it"
+            )
         return kept
 
     def _kept(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
@@ -175,7 +195,8 @@ class Store:
         found = kept_json(path)
         try:
             sound = found["sha256"] == self._sum(number, found["outcomes"])
-        except (LookupError, TypeError, RecursionError):  # of another form, or nested deeply
+        except (LookupError, TypeError, RecursionError):
+            # of another form, or nested deeply
             sound = False
         if not sound:
             raise damaged(path)
@@ -185,13 +206,17 @@ class Store:
         return outcomes
 
     def _sum(self, number: int, plain: Any) -> str:
-        """A checksum of the outcomes of a task of this study, so that altered ones, or another
-        task's, are refused.
+        """A checksum of the outcomes of a task of this study, so that altered ones, or
+        another task's, are refused.
         """
-        return hashlib.sha256(json.dumps([self._study, number, plain]).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps([self._study, number, plain]).encode()
+        ).hexdigest()
 
     def save(self, number: int, outcomes: Sequence[Sequence[Outcome]]) -> None:
-        """Keep the outcomes of a task; while verifying, compare them with those that are kept."""
+        """Keep the outcomes of a task; while verifying, compare them with those that
+        are kept.
+        """
         if self._checked:
             self._checked.left.pop(number, None)
             kept = self._kept(number, [len(unit) for unit in outcomes])
@@ -200,7 +225,8 @@ class Store:
             return
         plain = json.loads(
             json.dumps(
-                [[_plain(outcome) for outcome in unit] for unit in outcomes], allow_nan=False
+                [[_plain(outcome) for outcome in unit] for unit in outcomes],
+                allow_nan=False,
             )
         )
         self.write(
@@ -215,8 +241,8 @@ class Store:
 
 
 def kept_json(path: Path) -> Any:
-    """The value of a file of a results directory; InputError for one that cannot be read, is too
-    large or no JSON.
+    """The value of a file of a results directory; InputError for one that cannot be
+    read, is too large or no JSON.
     """
     with faults_of(path):
         check_size(path.stat().st_size)
@@ -233,8 +259,8 @@ def damaged(path: Path) -> InputError:
 
 
 def _check_no_links(path: Path) -> None:
-    """Refuse a results directory in which anything but files and folders of its own lies: nothing
-    outside may be read or written by way of it.
+    """Refuse a results directory in which anything but files and folders of its own
+    lies: nothing outside may be read or written by way of it.
     """
     with faults_of(path):
         foreign = [
@@ -242,33 +268,51 @@ def _check_no_links(path: Path) -> None:
             for folder in (path, path / "chunks", path / "data")
             if folder.is_dir()
             for entry in os.scandir(folder)
-            if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False))
+            if not (
+                entry.is_file(follow_symlinks=False)
+                or entry.is_dir(follow_symlinks=False)
+            )
         ]
     for found in foreign:
-        raise InputError(f"{found} is a link, or no file: a results directory holds its own files")
+        raise InputError(
+            f"{found} is a link, or no file: a results directory holds its own files"
+        )
 
 
 # what an interrupted beginning leaves
-_BEGUN = {"chunks", "data", "manifest.json", "manifest.json.part", "configuration.json.part"}
+_BEGUN = {
+    "chunks",
+    "data",
+    "manifest.json",
+    "manifest.json.part",
+    "configuration.json.part",
+}
 
 
 def _versions() -> dict[str, str]:
-    found = {"Python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    found = {
+        "Python": platform.python_version(),
+        **{name: version(name) for name in PACKAGES},
+    }
     return {**found, "cgrsp_simpy": f"{found['cgrsp_simpy']}, source {source_digest()}"}
 
 
 @cache
 def source_digest(package: Path = Path(__file__).parents[1]) -> str:
-    """A digest of a package's files, but those that only draw or read the command line, and the
-    lectures that a wheel carries.
+    """A digest of a package's files, but those that only draw or read the command line,
+    and the lectures that a wheel carries.
     """
     files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
     aside = ("cli", "plots", "lectures")
     run = [
-        path for path in files if path.parts[0] not in aside and not path.stem.endswith("figures")
+        path
+        for path in files
+        if path.parts[0] not in aside and not path.stem.endswith("figures")
     ]
     return digest(
-        b"".join(path.as_posix().encode() + (package / path).read_bytes() for path in run)
+        b"".join(
+            path.as_posix().encode() + (package / path).read_bytes() for path in run
+        )
     )
 
 
@@ -282,7 +326,9 @@ def _plain(outcome: Any) -> Any:
         return {"float": str(outcome)}
     if isinstance(outcome, dict):
         return {name: _plain(value) for name, value in outcome.items()}
-    return [_plain(value) for value in outcome] if isinstance(outcome, list) else outcome
+    return (
+        [_plain(value) for value in outcome] if isinstance(outcome, list) else outcome
+    )
 
 
 def _outcome(kept: Any) -> Any:
@@ -297,12 +343,22 @@ def _outcome(kept: Any) -> Any:
 
 
 def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] | None:
-    """The first field in which two values differ, with both values; None where they are equal."""
+    """The first field in which two values differ, with both values; None where they are
+    equal.
+    """
     if isinstance(there, dict) and isinstance(here, dict):
-        pairs = [(key, there.get(key), here.get(key)) for key in dict.fromkeys((*there, *here))]
-        inner = (_difference(old, new, f"{name}.{key}".lstrip(".")) for key, old, new in pairs)
+        pairs = [
+            (key, there.get(key), here.get(key))
+            for key in dict.fromkeys((*there, *here))
+        ]
+        inner = (
+            _difference(old, new, f"{name}.{key}".lstrip("."))
+            for key, old, new in pairs
+        )
         order = (
-            None if list(there) == list(here) else (name, _short(list(there)), _short(list(here)))
+            None
+            if list(there) == list(here)
+            else (name, _short(list(there)), _short(list(here)))
         )
         return next((found for found in inner if found), order)
     if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
@@ -319,7 +375,11 @@ def _short(value: Any) -> str:
     if len(text) <= 60:
         return text
     many = isinstance(value, list)
-    return f"{len(value)} entries, {text[:30]}...{text[-15:]}" if many else f"{text[:60]}..."
+    return (
+        f"{len(value)} entries, {text[:30]}...{text[-15:]}"
+        if many
+        else f"{text[:60]}..."
+    )
 
 
 def open_store(
@@ -329,8 +389,8 @@ def open_store(
     seeds: Sequence[int],
     **more: Any,
 ) -> Store | None:
-    """The results directory of a study, identified by its kind, policies, seeds and what else it
-    depends on, code included.
+    """The results directory of a study, identified by its kind, policies, seeds and
+    what else it depends on, code included.
 
     policies: by their labels; texts or functions.
     """
@@ -339,5 +399,9 @@ def open_store(
     identity = Identity()
     told = {"study": kind, **identity.of(more)}
     data = dict(identity.data)  # a user's own code may hold more, which is not kept
-    told["policies"] = {name: identity.policy(policy) for name, policy in policies.items()}
-    return Store(out, {**told, "code": dict(sorted(identity.code.items()))}, seeds, data)
+    told["policies"] = {
+        name: identity.policy(policy) for name, policy in policies.items()
+    }
+    return Store(
+        out, {**told, "code": dict(sorted(identity.code.items()))}, seeds, data
+    )

@@ -1,5 +1,5 @@
-"""A study: tidy rows of figures, one a policy and seed, and the statistics of a comparison on
-the same seeds.
+"""A study: tidy rows of figures, one a policy and seed, and the statistics of a
+comparison on the same seeds.
 """
 
 from __future__ import annotations
@@ -162,7 +162,9 @@ class Study(HoldsPolicies, Results):
 
     @property
     def clusters(self) -> list[int]:
-        """Of each seed, which of `common` its runs have; the seeds where they are independent."""
+        """Of each seed, which of `common` its runs have; the seeds where they are
+        independent.
+        """
         return self.seeds
 
     @property
@@ -171,14 +173,18 @@ class Study(HoldsPolicies, Results):
         return len(set(self.clusters))
 
     def independent(self, *values: Sequence[float]) -> list[list[float]]:
-        """Values by replication: the means of clusters, in order; without clusters as they are.
+        """Values by replication: the means of clusters, in order; without clusters as
+        they are.
 
-        values: by seed; where one is NaN, none of that seed counts. Result: one for each given.
+        values: by seed; where one is NaN, none of that seed counts. Result: one for
+        each given.
         """
         if not self.common:
             return [list(each) for each in values]
         none = [any(map(math.isnan, row)) for row in zip(*values)]
-        known = ([math.nan if gone else x for x, gone in zip(each, none)] for each in values)
+        known = (
+            [math.nan if gone else x for x, gone in zip(each, none)] for each in values
+        )
         return [cluster_means(each, self.clusters) for each in known]
 
     def mean_over(self, values: Sequence[float]) -> Mean:
@@ -187,8 +193,8 @@ class Study(HoldsPolicies, Results):
 
     @property
     def rows(self) -> list[Row]:
-        """One dict a policy and seed, with the keys policy, seed and the figures; by policy, then
-        seed, as given.
+        """One dict a policy and seed, with the keys policy, seed and the figures; by
+        policy, then seed, as given.
         """
         return self._rows
 
@@ -211,9 +217,9 @@ class Study(HoldsPolicies, Results):
     def values(self, policy: str, figure: str) -> list[float]:
         """A figure of a policy by seed.
 
-        policy: as it is called in the table. figure: a key of the rows. Result: in the order of the
-        seeds; NaN where the run failed; infinite for all seeds if for one, as it has no mean.
-        Raises InputError for an unknown policy or figure.
+        policy: as it is called in the table. figure: a key of the rows. Result: in the
+        order of the seeds; NaN where the run failed; infinite for all seeds if for one,
+        as it has no mean. Raises InputError for an unknown policy or figure.
         """
         check_one_of("policy", policy, self.policies)
         if self.figures:  # else all runs have failed
@@ -221,29 +227,37 @@ class Study(HoldsPolicies, Results):
         return self._values(policy, figure)
 
     def _values(self, policy: str, figure: str) -> list[float]:
-        found = [row.get(figure, math.nan) for row in self.rows if row["policy"] == policy]
+        found = [
+            row.get(figure, math.nan) for row in self.rows if row["policy"] == policy
+        ]
         return [math.inf] * len(found) if math.inf in found else found
 
     def means(self) -> dict[str, dict[str, Mean]]:
-        """Policy -> figure -> mean with its 95 % interval; an unknown name is an InputError."""
+        """Policy -> figure -> mean with its 95 % interval; an unknown name is an
+        InputError.
+        """
         figures = self.figures
         return _by_policy(
             {
-                policy: {name: self.mean_over(self._values(policy, name)) for name in figures}
+                policy: {
+                    name: self.mean_over(self._values(policy, name)) for name in figures
+                }
                 for policy in self.policies
             }
         )
 
     def differences(self) -> dict[str, dict[str, Mean]]:
-        """Policy -> figure -> mean of the paired differences from the first policy, with
-        interval and p-value.
+        """Policy -> figure -> mean of the paired differences from the first policy,
+        with interval and p-value.
 
         An unknown name is an InputError, as in `tests`.
         """
         return self._against_first(paired_difference)
 
     def tests(self) -> dict[str, dict[str, PairedTest]]:
-        """Policy -> figure -> paired tests and effect sizes against the first policy."""
+        """Policy -> figure -> paired tests and effect sizes against the first
+        policy.
+        """
         return self._against_first(paired_test)
 
     def _against_first(self, compared: Any) -> dict[str, dict[str, Any]]:
@@ -253,7 +267,9 @@ class Study(HoldsPolicies, Results):
             {
                 policy: {
                     name: compared(
-                        *self.independent(self._values(policy, name), self._values(first, name)),
+                        *self.independent(
+                            self._values(policy, name), self._values(first, name)
+                        ),
                         in_order=bool(self.common),
                     )
                     for name in names
@@ -323,11 +339,14 @@ class Study(HoldsPolicies, Results):
             for policy, row in differences.items()
         ]
         names = list(next(iter(differences.values())))
-        family = sum(not math.isnan(p) for row in adjusted.values() for p in row.values())
+        family = sum(
+            not math.isnan(p) for row in adjusted.values() for p in row.values()
+        )
         pairs = min(value.n for row in differences.values() for value in row.values())
         heading = (
             f"difference from {self.policies[0]}, paired by seed{clustered(self)}"
-            f" (t-tests, Holm over these {family}: * p < 0.05, ** p < 0.01, *** p < 0.001)"
+            f" (t-tests, Holm over these {family}: * p < 0.05, ** p < 0.01, *** p <"
+            " 0.001)"
         )
         few = "fewer than 5 pairs: the tests lean on normality that cannot be seen"
         columns = ["policy", *(f"{name}    " for name in names)]
@@ -349,15 +368,23 @@ class _Named(dict[str, Value]):
         raise KeyError(key)
 
 
-def _by_policy(entries: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, Value]]:
-    return _Named("policy", {policy: _Named("figure", row) for policy, row in entries.items()})
+def _by_policy(
+    entries: Mapping[str, Mapping[str, Value]],
+) -> dict[str, dict[str, Value]]:
+    return _Named(
+        "policy", {policy: _Named("figure", row) for policy, row in entries.items()}
+    )
 
 
 def mean_of(study: Study) -> str:
     """What the figures of a study's table are."""
     seeds = len(study.seeds)
     told = f"{'mean of ' * (seeds > 1)}{many(seeds, 'seed')}{clustered(study)}"
-    return f"{told} ± 95 % half width" if study.n > 1 else f"{told} (an interval needs two)"
+    return (
+        f"{told} ± 95 % half width"
+        if study.n > 1
+        else f"{told} (an interval needs two)"
+    )
 
 
 def clustered(study: Study) -> str:
@@ -394,8 +421,8 @@ def _failed(study: Results) -> str:
 
 
 def interval(value: Mean, count: int, sign: str = "") -> str:
-    """A mean and its half width as text, the larger of them told as 0 only where it is; with the
-    number of values where it is not `count`.
+    """A mean and its half width as text, the larger of them told as 0 only where it is;
+    with the number of values where it is not `count`.
     """
     if math.isnan(value.mean):
         return "-"
@@ -409,8 +436,13 @@ def interval(value: Mean, count: int, sign: str = "") -> str:
 
 def _holm(differences: Mapping[str, Mapping[str, Mean]]) -> dict[str, dict[str, float]]:
     """p-values adjusted over the whole family: every policy and figure tested."""
-    adjusted = iter(holm([value.p for row in differences.values() for value in row.values()]))
-    return {policy: {name: next(adjusted) for name in row} for policy, row in differences.items()}
+    adjusted = iter(
+        holm([value.p for row in differences.values() for value in row.values()])
+    )
+    return {
+        policy: {name: next(adjusted) for name in row}
+        for policy, row in differences.items()
+    }
 
 
 def stars(p: float) -> str:
@@ -424,5 +456,7 @@ def plain_mean(value: Mean) -> dict[str, Any]:
 
 
 def _plain_test(test: PairedTest) -> dict[str, Any]:
-    numbers = {name: getattr(test, name) for name in ("t", "p", "wilcoxon_p", "d", "d_paired")}
+    numbers = {
+        name: getattr(test, name) for name in ("t", "p", "wilcoxon_p", "d", "d_paired")
+    }
     return {**numbers, "note": test.note} if test.note else numbers

@@ -1,4 +1,6 @@
-"""Sweeps: the same comparison at every point of a grid of scenario and policy parameters."""
+"""Sweeps: the same comparison at every point of a grid of scenario and policy
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,21 @@ from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import InputError, check_one_of, entries_of, python_number, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_one_of,
+    entries_of,
+    python_number,
+    require,
+)
 from cgrsp_simpy.model.table import Table
 from cgrsp_simpy.studies.compare import Comparison, compared_at
-from cgrsp_simpy.studies.replicate import check_policies, check_seeds, checked_model, label
+from cgrsp_simpy.studies.replicate import (
+    check_policies,
+    check_seeds,
+    checked_model,
+    label,
+)
 from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, counted, interval, many, mean_of
 
@@ -41,11 +54,11 @@ def sweep(
     Parameters
     ----------
     scenario : Model or callable
-        The scenario of any module, whose parameters are changed (`Model.varied`), or a function
-        that makes a scenario from parameters, such as `day`.
+        The scenario of any module, whose parameters are changed (`Model.varied`), or a
+        function that makes a scenario from parameters, such as `day`.
     grid : mapping
-        Name -> a value, or a list of values; lists mean the cross product. A name is a parameter of
-        `scenario` ("slots"), or of a policy given by name ("rh:reserve").
+        Name -> a value, or a list of values; lists mean the cross product. A name is a
+        parameter of `scenario` ("slots"), or of a policy given by name ("rh:reserve").
     policies, seeds
         As of `compare`.
     executor, out, engine
@@ -63,8 +76,13 @@ def sweep(
     WorkerError
         If the executor dies.
     """
-    order = "the scenario, or a function that makes one: sweep(scenario, grid, policies, seeds)"
-    require(isinstance(scenario, Model) or callable(scenario), "scenario", scenario, order)
+    order = (
+        "the scenario, or a function that makes one: sweep(scenario, grid, policies,"
+        " seeds)"
+    )
+    require(
+        isinstance(scenario, Model) or callable(scenario), "scenario", scenario, order
+    )
     if policies is not None and not isinstance(policies, Mapping):
         policies = entries_of("policies", policies, "a list of policies")
     seeds, points = check_seeds(seeds), list(points_of(grid))
@@ -79,16 +97,23 @@ def sweep(
     store = open_store(out, "sweep", named, seeds, points=list(zip(points, places)))
     studies = compared_at(list(zip(places, own)), seeds, executor, store, engine)
     varied = [name for name, values in grid.items() if _varies(values)]
-    found = Sweep(tuple({name: point[name] for name in varied} for point in points), studies)
+    found = Sweep(
+        tuple({name: point[name] for name in varied} for point in points), studies
+    )
     found.keep(store)
     return found
 
 
 def scenarios_of(
-    scenario: Model | Callable[..., Model], points: Iterable[Point], policies: Sequence[Any]
+    scenario: Model | Callable[..., Model],
+    points: Iterable[Point],
+    policies: Sequence[Any],
 ) -> list[Model]:
     """The scenario at each point; parameters and errors as of `sweep`."""
-    labels = [label(policy) for policy in entries_of("policies", policies, "a list of policies")]
+    labels = [
+        label(policy)
+        for policy in entries_of("policies", policies, "a list of policies")
+    ]
     return [_scenario(scenario, point, labels) for point in points]
 
 
@@ -115,7 +140,9 @@ def _varies(values: Any) -> bool:
     return isinstance(values, Iterable) and not isinstance(values, str)
 
 
-def _scenario(scenario: Model | Callable[..., Model], point: Point, named: Iterable[str]) -> Model:
+def _scenario(
+    scenario: Model | Callable[..., Model], point: Point, named: Iterable[str]
+) -> Model:
     """The scenario of a point."""
     for name in point:
         require(isinstance(name, str), "name in the grid", name, "a text")
@@ -140,7 +167,9 @@ def _scenario(scenario: Model | Callable[..., Model], point: Point, named: Itera
     return checked_model(scenario(**arguments))
 
 
-def policies_at(point: Point, named: Mapping[str, Any], scenario: Model) -> dict[str, Any]:
+def policies_at(
+    point: Point, named: Mapping[str, Any], scenario: Model
+) -> dict[str, Any]:
     """The policies of a point by the labels of the sweep, with the point's parameters
     in their texts.
     """
@@ -176,14 +205,17 @@ class Sweep(Results):
     def at(self, **where: Any) -> Comparison:
         """The comparison at the one point that fits, such as `at(slots=7)` for one.
 
-        where: name -> value of what varies. Result: of the point. Raises InputError for a name that
-        is not in the grid, or if not exactly one point fits.
+        where: name -> value of what varies. Result: of the point. Raises InputError for
+        a name that is not in the grid, or if not exactly one point fits.
         """
         for name in where:
             check_one_of("name in the grid", name, self.points[0])
         fitting = [study for point, study in self if where.items() <= point.items()]
         require(
-            len(fitting) == 1, "at", where, f"one of the points {', '.join(map(str, self.points))}"
+            len(fitting) == 1,
+            "at",
+            where,
+            f"one of the points {', '.join(map(str, self.points))}",
         )
         return fitting[0]
 
@@ -194,7 +226,9 @@ class Sweep(Results):
 
     @property
     def rows(self) -> list[Row]:
-        """One dict a point, policy and seed: what varies, then as in `Comparison.rows`."""
+        """One dict a point, policy and seed: what varies, then as in
+        `Comparison.rows`.
+        """
         return [{**point, **row} for point, study in self for row in study.rows]
 
     def as_dict(self) -> dict[str, Any]:
@@ -204,7 +238,9 @@ class Sweep(Results):
     @property
     def _held(self) -> str:
         varied, first = ", ".join(self.points[0]) or "nothing", self.studies[0]
-        policies = f"{counted(first.noun, self.policies)}, {many(len(first.seeds), 'seed')}"
+        policies = (
+            f"{counted(first.noun, self.policies)}, {many(len(first.seeds), 'seed')}"
+        )
         return f"{varied}, {many(len(self.points), 'point')}: {policies}"
 
     @property
@@ -230,4 +266,6 @@ class Sweep(Results):
         means = dict.fromkeys(mean_of(study) for study in self.studies)
         title = f"{', '.join(names)}: {' or '.join(means)}"
         notes = dict.fromkeys(study.note for study in self.studies if study.note)
-        return [Table(title, [[*self.points[0], "policy", *shown], *rows], "\n".join(notes))]
+        return [
+            Table(title, [[*self.points[0], "policy", *shown], *rows], "\n".join(notes))
+        ]

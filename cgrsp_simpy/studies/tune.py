@@ -1,5 +1,5 @@
-"""Parameters of a policy and of its scenario on several figures together: NSGA-II on some seeds,
-and what the front that it finds is worth on others.
+"""Parameters of a policy and of its scenario on several figures together: NSGA-II on
+some seeds, and what the front that it finds is worth on others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,14 @@ from cgrsp_simpy.model.table import Table, digits, figure_text, or_none
 from cgrsp_simpy.studies.compare import Comparison, compared_at
 from cgrsp_simpy.studies.replicate import check_policies, check_seeds, checked_model
 from cgrsp_simpy.studies.store import open_store
-from cgrsp_simpy.studies.study import Results, Row, failures_told, interval, many, plain_mean
+from cgrsp_simpy.studies.study import (
+    Results,
+    Row,
+    failures_told,
+    interval,
+    many,
+    plain_mean,
+)
 from cgrsp_simpy.studies.sweep import Point, policies_at, scenarios_of
 
 FIGURES = ("wait_min", "miss_pct", "cost_usd")
@@ -52,19 +59,19 @@ def tune(
     out: str | Path | None = None,
     engine: str = "auto",
 ) -> Tuned:
-    """Find what no other choice beats on all of several figures, by NSGA-II on training seeds;
-    then judge it, and the parameters as they are given, on the test seeds.
+    """Find what no other choice beats on all of several figures, by NSGA-II on training
+    seeds; then judge it, and the parameters as they are given, on the test seeds.
 
-    Every choice meets the same jobs with the same luck (common random numbers). Needs the extra
-    search (pymoo).
+    Every choice meets the same jobs with the same luck (common random numbers). Needs
+    the extra search (pymoo).
 
     Parameters
     ----------
     scenario : Model
         Of any module.
     ranges : mapping
-        Name, as in the grid of `sweep` -> the least and the greatest value; whole numbers between
-        two that are whole.
+        Name, as in the grid of `sweep` -> the least and the greatest value; whole
+        numbers between two that are whole.
     policy : str
         Its name, with the parameters that stay: "rh:gate=0.9".
     seeds : iterable of int
@@ -96,16 +103,21 @@ def tune(
 
     References
     ----------
-    K. Deb, A. Pratap, S. Agarwal, T. Meyarivan, A fast and elitist multiobjective genetic
-    algorithm: NSGA-II, IEEE Transactions on Evolutionary Computation 6 (2002).
+    K. Deb, A. Pratap, S. Agarwal, T. Meyarivan, A fast and elitist multiobjective
+    genetic algorithm: NSGA-II, IEEE Transactions on Evolutionary Computation 6 (2002).
     """
     require(isinstance(policy, str), "policy", policy, "a text")
-    listed, short = check_seeds(seeds), policy if in_file(policy) else policy.partition(":")[0]
-    named = dict.fromkeys([short], *check_policies([policy], checked_model(scenario)).values())
+    listed = check_seeds(seeds)
+    short = policy if in_file(policy) else policy.partition(":")[0]
+    named = dict.fromkeys(
+        [short], *check_policies([policy], checked_model(scenario)).values()
+    )
     check_whole("training", training, least=1)
     check_whole("population", population, least=2)
     check_whole("generations", generations, least=1)
-    less = [name for name, metric in scenario.metrics.items() if metric.better == "less"]
+    less = [
+        name for name, metric in scenario.metrics.items() if metric.better == "less"
+    ]
     for name in entries_of("figures", figures, "names of figures"):
         check_one_of("figure", name, less)
     require(
@@ -124,26 +136,41 @@ def tune(
         places = scenarios_of(scenario, points, [short])
         return [(at, policies_at(each, named, at)) for each, at in zip(points, places)]
 
-    placed([point([0] * len(axes)), point(axis.steps for axis in axes)])  # or a range is wrong
-    search = _nsga2([axis.steps for axis in axes], len(figures), population, generations)
+    # or a range is wrong
+    placed([point([0] * len(axes)), point(axis.steps for axis in axes)])
+    search = _nsga2(
+        [axis.steps for axis in axes], len(figures), population, generations
+    )
     sizes = {"training": training, "population": population, "generations": generations}
-    own = {"ranges": {axis.name: [axis.low, axis.high] for axis in axes}, "figures": [*figures]}
+    own = {
+        "ranges": {axis.name: [axis.low, axis.high] for axis in axes},
+        "figures": [*figures],
+    }
     store = open_store(
-        out, "tune", named, listed, scenario=scenario, **own, **sizes, pymoo=version("pymoo")
+        out,
+        "tune",
+        named,
+        listed,
+        scenario=scenario,
+        **own,
+        **sizes,
+        pymoo=version("pymoo"),
     )
 
     def judged(points: Sequence[Point], seeds: list[int]) -> tuple[Comparison, ...]:
         return compared_at(placed(points), seeds, executor, store, engine)
 
     tried: dict[tuple[int, ...], Comparison] = {}
-    while search.has_next() and (asked := search.ask()) is not None:  # none: all are tried
+    # none: all are tried
+    while search.has_next() and (asked := search.ask()) is not None:
         steps = [tuple(map(int, each)) for each in asked.get("X")]
         new = [each for each in dict.fromkeys(steps) if each not in tried]
         tried |= zip(new, judged([point(each) for each in new], learnt))
         asked.set("F", np.array([_means(tried[each], figures) for each in steps]))
         search.tell(infills=asked)
     values = [tuple(_means(study, figures)) for study in tried.values()]
-    alike = {values[n]: n for n in reversed(np.flatnonzero(undominated(values)))}  # the first tried
+    # the first tried
+    alike = {values[n]: n for n in reversed(np.flatnonzero(undominated(values)))}
     front = [alike[value] for value in sorted(alike)]
     points = [{}, *(point(list(tried)[n]) for n in front)]
     trained = [*judged(points[:1], learnt), *(list(tried.values())[n] for n in front)]
@@ -181,7 +208,9 @@ def _axis(name: str, ends: Any) -> _Axis:
     return _Axis(name, *own)
 
 
-def _nsga2(steps: Sequence[int], figures: int, population: int, generations: int) -> Any:
+def _nsga2(
+    steps: Sequence[int], figures: int, population: int, generations: int
+) -> Any:
     """The search, which asks for values and is told of them."""
     part = partial(needed, told='tune needs pymoo: pip install ".[search]" in a clone')
     rounded = part("pymoo.operators.repair.rounding").RoundingRepair()
@@ -205,15 +234,17 @@ def _mean(study: Comparison, figure: str) -> Mean:
 
 
 def _means(study: Comparison, figures: Sequence[str]) -> list[float]:
-    """By figure; raises PolicyError where a run has failed: nothing is said of the others."""
+    """By figure; raises PolicyError where a run has failed: nothing is said of the
+    others.
+    """
     if study.failures:
         raise PolicyError(failures_told(study)[-1])
     return [_mean(study, name).mean for name in figures]
 
 
 def undominated(values: Sequence[Sequence[float]]) -> np.ndarray[Any, Any]:
-    """Whether no other choice has at most as much of each figure and less of one; values: by
-    choice and figure.
+    """Whether no other choice has at most as much of each figure and less of one;
+    values: by choice and figure.
     """
     one, other = np.array(values)[:, None], np.array(values)[None]
     return np.asarray(~((other <= one).all(-1) & (other < one).any(-1)).any(-1))
@@ -223,9 +254,10 @@ def undominated(values: Sequence[Sequence[float]]) -> np.ndarray[Any, Any]:
 class Tuned(Results):
     """The front of the training seeds, judged on the test seeds.
 
-    points: what is varied, by choice: {} of the parameters as they are given, then the front; of
-    choices with the same figures the first that was tried. training, test: of each choice, on those
-    seeds. figures: what was to be least. tried: number of choices that the search ran.
+    points: what is varied, by choice: {} of the parameters as they are given, then the
+    front; of choices with the same figures the first that was tried. training, test: of
+    each choice, on those seeds. figures: what was to be least. tried: number of choices
+    that the search ran.
     """
 
     points: tuple[Point, ...]
@@ -236,7 +268,9 @@ class Tuned(Results):
 
     @property
     def rows(self) -> list[Row]:
-        """One dict a choice and seed: which seeds, what varies, then as in `Comparison.rows`."""
+        """One dict a choice and seed: which seeds, what varies, then as in
+        `Comparison.rows`.
+        """
         return [
             {"seeds": kind, **dict.fromkeys(self.points[-1], GIVEN), **point, **row}
             for kind, studies in zip(KINDS, (self.training, self.test))
@@ -246,19 +280,27 @@ class Tuned(Results):
 
     @property
     def kept(self) -> list[bool]:
-        """Of each choice, whether no other one beats it by the means of the test seeds."""
-        return list(map(bool, undominated([_means(each, self.figures) for each in self.test])))
+        """Of each choice, whether no other one beats it by the means of the test
+        seeds.
+        """
+        return list(
+            map(bool, undominated([_means(each, self.figures) for each in self.test]))
+        )
 
     def promised(self) -> dict[str, tuple[Mean, Mean]]:
-        """Figure -> by how much it changes, from the parameters as they are given to the choice of
-        the front that has least of it on the training seeds; on these, and on the test seeds.
+        """Figure -> by how much it changes, from the parameters as they are given to
+        the choice of the front that has least of it on the training seeds; on these,
+        and on the test seeds.
         """
         found = {}
         for name in self.figures:
             front = [_mean(study, name).mean for study in self.training[1:]]
             best, changes = 1 + front.index(min(front)), []
             for studies in (self.training, self.test):
-                pair = [each.values(each.policies[0], name) for each in (studies[best], studies[0])]
+                pair = [
+                    each.values(each.policies[0], name)
+                    for each in (studies[best], studies[0])
+                ]
                 own, given = studies[0].independent(*pair)
                 changes.append(paired_difference(own, given))
             found[name] = changes[0], changes[1]
@@ -266,7 +308,8 @@ class Tuned(Results):
 
     def as_dict(self) -> dict[str, Any]:
         """The choices with their means, and what the training seeds promised."""
-        first, fewer = self.test[0], zip(self.points, self.training, self.test, self.kept)
+        first = self.test[0]
+        fewer = zip(self.points, self.training, self.test, self.kept)
 
         def means(study: Comparison) -> dict[str, Any]:
             return {name: plain_mean(_mean(study, name)) for name in self.figures}
@@ -282,7 +325,9 @@ class Tuned(Results):
         [policy] = first.named.values()
         told = {"scenario": first.title, "policy": policy, "tried": self.tried}
         seeds = {"training": self.training[0].seeds, "test": first.seeds}
-        return dict(or_none({**told, "seeds": seeds, "choices": choices, "promised": promised}))
+        return dict(
+            or_none({**told, "seeds": seeds, "choices": choices, "promised": promised})
+        )
 
     @property
     def _held(self) -> str:
@@ -293,21 +338,33 @@ class Tuned(Results):
     def tables(self) -> list[Table]:
         """The front by both kinds of seeds, and what its best choices promised."""
         names, counts = list(self.points[-1]), (self.training[0].n, self.test[0].n)
-        studied = f"{many(counts[0], 'training seed')}, judged on {many(counts[1], 'test seed')}"
-        title = f"{self._held}, of {self.tried} tried on {studied}: mean, ± 95 % half width"
+        studied = (
+            f"{many(counts[0], 'training seed')}, judged on"
+            f" {many(counts[1], 'test seed')}"
+        )
+        title = (
+            f"{self._held}, of {self.tried} tried on {studied}: mean, ± 95 % half width"
+        )
         head = (each for name in self.figures for each in (f"{name}, trained", name))
         rows = [[*(name.rpartition(":")[2] for name in names), *head, "kept"]]
-        for point, own, other, kept in zip(self.points, self.training, self.test, self.kept):
+        for point, own, other, kept in zip(
+            self.points, self.training, self.test, self.kept
+        ):
             told = [str(point.get(name, GIVEN)) for name in names]
-            for name in self.figures:  # an interval says nothing of what was chosen by the figure
+            # an interval says nothing of what was chosen by the figure
+            for name in self.figures:
                 told.append(figure_text(_mean(own, name).mean))
                 told.append(interval(_mean(other, name), counts[1]))
             rows.append([*told, "yes" if kept else "no"])
-        note = "kept: no other choice of the table beats it by the means of the test seeds"
+        note = (
+            "kept: no other choice of the table beats it by the means of the test seeds"
+        )
         changes = [["least", *KINDS, "flattered by"]]
         for name, pair in self.promised().items():
             gap = pair[1].mean - pair[0].mean
             told = [interval(each, count, "+") for each, count in zip(pair, counts)]
             changes.append([name, *told, f"{gap:+z{digits(gap)}}"])
-        promise = "The choice of least on the training seeds, its change from what is given"
+        promise = (
+            "The choice of least on the training seeds, its change from what is given"
+        )
         return [Table(title, rows, note), Table(promise, changes)]

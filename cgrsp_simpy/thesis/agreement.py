@@ -24,15 +24,16 @@ UNITS = {
     "tardiness": "tardiness (min)",
     "cost": "cost (USD)",
 }
-BY_CAPTION = {"5.6": "miss"}  # tables whose columns are policies and whose caption names the figure
+# tables whose columns are policies and whose caption names the figure
+BY_CAPTION = {"5.6": "miss"}
 VERDICTS = {"agrees": "#7d9bb8", "differs": MISSED, "undecided": "#c4c4c4"}
 PLAIN: dict[str, Any] = {"linestyle": "none", "markeredgewidth": 0, "markersize": 4.0}
 LINEAR = 0.1  # below it the scales are linear, to hold the zeros
 
 
 def draw(ax: Axes, rows: Sequence[Row]) -> None:
-    """Every counted cell: published on x, reproduced with its 95 % interval on y; those that differ
-    are named by table, row and column.
+    """Every counted cell: published on x, reproduced with its 95 % interval on y; those
+    that differ are named by table, row and column.
     """
     for verdict, colour in VERDICTS.items():
         for kind, marker in KINDS.items():
@@ -49,7 +50,9 @@ def draw(ax: Axes, rows: Sequence[Row]) -> None:
 
 
 def _kind(row: Row) -> str:
-    """What a cell measures: the first of KINDS that its part, else its column, speaks of."""
+    """What a cell measures: the first of KINDS that its part, else its column, speaks
+    of.
+    """
     text = BY_CAPTION.get(row["table"]) or row["part"] or row["column"]
     return next(kind for kind in KINDS if kind in text)
 
@@ -76,8 +79,8 @@ def _scale(ax: Axes, rows: Sequence[Row]) -> None:
 
 
 def _name(ax: Axes, rows: Sequence[Row]) -> None:
-    """Name cells that differ by table, row, column and part, off the other cells; those of one row
-    that lie together share a name.
+    """Name cells that differ by table, row, column and part, off the other cells; those
+    of one row that lie together share a name.
     """
     places = grouped(
         where(rows, verdict="differs"),
@@ -90,30 +93,47 @@ def _name(ax: Axes, rows: Sequence[Row]) -> None:
     for (table, row, part, *_), there in places.items():
         (at_x, *_), (at_y, *_), halves = _numbers(there)
         half = np.nan_to_num(halves).max()
-        columns = ("\n" if len(there) > 1 else "") + ", ".join(cell["column"] for cell in there)
+        columns = ("\n" if len(there) > 1 else "") + ", ".join(
+            cell["column"] for cell in there
+        )
         name = f"{table} {row}, {columns}" + (f": {part}" if part else "")
         marks[name] = Mark(
-            np.array([(at_x, at_y)]), np.array([(at_x, at_y - half), (at_x, at_y + half)])
+            np.array([(at_x, at_y)]),
+            np.array([(at_x, at_y - half), (at_x, at_y + half)]),
         )
     others = [row for row in rows if row["verdict"] != "differs"]
     x, y, half_widths = map(np.nan_to_num, _numbers(others))
     gap = np.full_like(x, np.nan)
-    bars = np.stack([x, y - half_widths, x, y + half_widths, gap, gap], axis=1).reshape(-1, 2)
+    bars = np.stack([x, y - half_widths, x, y + half_widths, gap, gap], axis=1).reshape(
+        -1, 2
+    )
     label_marks(ax, marks, [VERDICTS["differs"]] * len(marks), bars)
 
 
 def _explain(ax: Axes, rows: Sequence[Row]) -> None:
     """What markers and colours mean, and how many cells there are of each verdict."""
     handles: list[Line2D | Patch] = [
-        Line2D([], [], marker=KINDS[kind], label=UNITS[kind], color=VERDICTS["agrees"], **PLAIN)
+        Line2D(
+            [],
+            [],
+            marker=KINDS[kind],
+            label=UNITS[kind],
+            color=VERDICTS["agrees"],
+            **PLAIN,
+        )
         for kind in _kinds(rows)
     ]
     for verdict in ("differs", "undecided"):
         if kinds := _kinds(where(rows, verdict=verdict)):
             colour = VERDICTS[verdict]
-            lines = [Line2D([], [], marker=KINDS[kind], color=colour, **PLAIN) for kind in kinds]
+            lines = [
+                Line2D([], [], marker=KINDS[kind], color=colour, **PLAIN)
+                for kind in kinds
+            ]
             handles.append(Several(verdict, lines))
-    agreeing, undecided = (len(where(rows, verdict=name)) for name in ("agrees", "undecided"))
+    agreeing, undecided = (
+        len(where(rows, verdict=name)) for name in ("agrees", "undecided")
+    )
     title = f"{agreeing} of {len(rows)} cells agree, "
     title += f"{undecided} are undecided, " if undecided else ""
     legend_above(ax, handles, f"{title}the others are named")

@@ -65,8 +65,8 @@ FIGURES = Figures("figure_")
     note=GENERATED,
 )
 def generated_jobs(_results: Results | None) -> list[Row]:
-    """6,627 jobs whose counts and means by type, dispersion and range follow the printed
-    statistics; not the studio's data.
+    """6,627 jobs whose counts and means by type, dispersion and range follow the
+    printed statistics; not the studio's data.
     """
     rng = stream(0, "generated")
     weights = np.array([PEAK if hour in MORNING else 1.0 for hour in range(24)])
@@ -91,7 +91,8 @@ def generated_jobs(_results: Results | None) -> list[Row]:
         seconds[rare] = np.exp(
             rng.uniform(math.log(RANGE_S[0]), math.log(RANGE_S[1]), int(rare.sum()))
         )
-        seconds[~rare] *= (average * number - seconds[rare].sum()) / seconds[~rare].sum()
+        left_s = average * number - seconds[rare].sum()
+        seconds[~rare] *= left_s / seconds[~rare].sum()
         seconds = np.clip(seconds, *RANGE_S)
         hours = rng.choice(24, size=number, p=weights / weights.sum())
         found += [
@@ -108,14 +109,22 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     red, peak = "#b03a2e", "peak from 6 to 9,\nas in the text"
     colours = [red if hour in MORNING else "0.65" for hour in range(24)]
     left.bar(np.arange(24) + 0.5, hours, 0.9, color=colours)
-    left.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 6))
+    left.set(
+        xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 6)
+    )
     left.text(9.3, hours.max(), peak, color=red, fontsize="small", va="top")
     gpus = list(dict.fromkeys(row["gpu"] for row in rows))
     boxes = [[row["execution_s"] for row in rows if row["gpu"] == gpu] for gpu in gpus]
-    names = [f"{gpu.removeprefix('RTX ')}\n{len(box)} jobs" for gpu, box in zip(gpus, boxes)]
+    names = [
+        f"{gpu.removeprefix('RTX ')}\n{len(box)} jobs" for gpu, box in zip(gpus, boxes)
+    ]
     small = {"markersize": 1.5, "markeredgewidth": 0.3}
     filled, black = {"facecolor": COMPLEXITY[0]}, {"color": "black"}
-    looks_of: dict[str, Any] = {"boxprops": filled, "medianprops": black, "flierprops": small}
+    looks_of: dict[str, Any] = {
+        "boxprops": filled,
+        "medianprops": black,
+        "flierprops": small,
+    }
     right.boxplot(boxes, patch_artist=True, widths=0.6, **looks_of)
     right.set_xticks(range(1, len(gpus) + 1), names, fontsize="small")
     right.set_ylabel("execution time (s)")
@@ -133,8 +142,8 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 )
 def multiplier(_results: Results | None) -> list[Row]:
     """The stock multiplier by hour of day, calibrated and printed, the two windows in
-    which most of the snapshots of prices and stock lie, whose times are not printed, and arrivals
-    by hour of the generated data.
+    which most of the snapshots of prices and stock lie, whose times are not printed,
+    and arrivals by hour of the generated data.
     """
     spans: list[tuple[Any, ...]] = [
         (name, begin, end, value, clock.start_h)
@@ -142,7 +151,9 @@ def multiplier(_results: Results | None) -> list[Row]:
         for (begin, value), (end, _) in pairwise([*clock.bands, (24.0, 0.0)])
     ]
     spans += [("snapshots", begin, end, SNAPSHOTS, 0) for begin, end in WINDOWS_H]
-    hours = np.bincount([row["hour"] for row in generated_jobs.rows(None)], minlength=24).tolist()
+    hours = np.bincount(
+        [row["hour"] for row in generated_jobs.rows(None)], minlength=24
+    ).tolist()
     spans += [("arrivals", hour, hour + 1, jobs, 0) for hour, jobs in enumerate(hours)]
     names = ("what", "from_h", "to_h", "value", "run_starts_h")
     return [dict(zip(names, span)) for span in spans]
@@ -163,10 +174,19 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         )
         middle = (row["from_h"] + row["to_h"]) / 2
         above.text(
-            middle, 0.27, f"{name}\n× {row['value']:g}", ha="center", va="center", fontsize="small"
+            middle,
+            0.27,
+            f"{name}\n× {row['value']:g}",
+            ha="center",
+            va="center",
+            fontsize="small",
         )
     edges = [*numbers(calibrated, "from_h"), 24.0]
-    own: dict[str, Any] = {"color": "black", "lw": 1.6, "label": "calibrated: as in the runs"}
+    own: dict[str, Any] = {
+        "color": "black",
+        "lw": 1.6,
+        "label": "calibrated: as in the runs",
+    }
     above.stairs(numbers(calibrated, "value"), edges, baseline=None, **own)
     snapshots = where(rows, what="snapshots")
     rug: dict[str, Any] = {"color": "black", "linewidth": 4, "solid_capstyle": "butt"}
@@ -177,9 +197,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     beside_point(above, "runs start here", (start, 1.42), (4, 0), va="center")
     above.set(ylabel="stock multiplier m(t)", ylim=(0, 1.5))
     for row in where(rows, what="arrivals"):
-        (band,) = (each for each in printed if each["from_h"] <= row["from_h"] < each["to_h"])
+        (band,) = (
+            each for each in printed if each["from_h"] <= row["from_h"] < each["to_h"]
+        )
         below.bar(row["from_h"] + 0.5, row["value"], 0.9, color=BANDS[band["value"]][1])
-    below.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 3))
+    below.set(
+        xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 3)
+    )
     seen = f"{snapshots[0]['value']} snapshots, most here; times not printed"
     return [
         Patch(color=BANDS[0.5][1], label="bands as printed"),
@@ -189,12 +213,16 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 @FIGURES.add("stock", "Stock status met at dispatch, by hour of the run", (6.3, 3.4))
-def stock_over_the_day(results: Results, days: Iterable[str] = ("normal", "surge")) -> list[Row]:
+def stock_over_the_day(
+    results: Results, days: Iterable[str] = ("normal", "surge")
+) -> list[Row]:
     """Share of dispatches by the stock status met, by hour of the run, under FIFO."""
     found = []
     for name in days:
         seeds, scenario = results.replications or SEEDS, results.market(day(name))
-        runs = [simulate(scenario, make_policy("fifo"), seed).jobs for seed in range(seeds)]
+        runs = [
+            simulate(scenario, make_policy("fifo"), seed).jobs for seed in range(seeds)
+        ]
         jobs = np.concatenate(runs)
         hours = (jobs["dispatch_s"] // 3600).astype(int)
         for hour in range(int(hours.max()) + 1):
@@ -206,7 +234,13 @@ def stock_over_the_day(results: Results, days: Iterable[str] = ("normal", "surge
                 for status in Status
             }
             found.append(
-                {"day": name, "hour": hour, "dispatches": len(met), "seeds": seeds, **shares}
+                {
+                    "day": name,
+                    "hour": hour,
+                    "dispatches": len(met),
+                    "seeds": seeds,
+                    **shares,
+                }
             )
     return found
 
@@ -248,7 +282,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def queues(
     results: Results, policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr")
 ) -> list[Row]:
-    """Waiting jobs over the hectic day by policy: the mean over seeds, every five minutes."""
+    """Waiting jobs over the hectic day by policy: the mean over seeds, every five
+    minutes.
+    """
     times_s = np.arange(0, 12 * 3600 + 300.0, 300.0)
     found: list[Row] = []
     scenario, seeds = results.market(day("hectic")), results.replications or SEEDS
@@ -278,10 +314,16 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     names = list(dict.fromkeys(row["policy"] for row in rows))
     for policy, look in zip(names, looks(names)):
         chosen = where(rows, policy=policy)
-        hours, waiting = np.array(numbers(chosen, "time_h")), np.array(numbers(chosen, "waiting"))
+        hours = np.array(numbers(chosen, "time_h"))
+        waiting = np.array(numbers(chosen, "waiting"))
         half = np.array(numbers(chosen, "half_width_95"))
         ax.fill_between(
-            hours, waiting - half, waiting + half, color=look.colour, alpha=0.12, linewidth=0
+            hours,
+            waiting - half,
+            waiting + half,
+            color=look.colour,
+            alpha=0.12,
+            linewidth=0,
         )
         ax.plot(hours, waiting, color=look.colour)
         at = int(np.searchsorted(hours, 9.5))

@@ -28,7 +28,8 @@ from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
 from cgrsp_simpy.thesis.runs import Results
 
-TOGETHER = 3  # jobs that are submitted at one instant there, so that there is something to decide
+# jobs that are submitted at one instant there, so that there is something to decide
+TOGETHER = 3
 
 
 FIGURES = Figures("figure_")
@@ -77,19 +78,17 @@ def _seen(view: View, answer: list[Any]) -> list[Row]:
 
 @FIGURES.add(
     "3.1",
-    (
-        "The decision at one event: a tight job and two loose ones, simulated by the rule"
-        " of Section 3.7"
-    ),
+    "The decision at one event: a tight job and two loose ones, simulated by the rule"
+    " of Section 3.7",
     (6.3, 3.2),
 )
 def decision(_results: Results | None) -> list[Row]:
     """The first decision that is as its caption says, on days of `scenes` of
     seed 0, 1, 2, ...
 
-    A tight job and two loose ones wait, in this order; at least as many slots are idle, and
-    not all; of those that are idle two are the cheapest, and the fastest for the tight job
-    is none of these.
+    A tight job and two loose ones wait, in this order; at least as many slots are idle,
+    and not all; of those that are idle two are the cheapest, and the fastest for the
+    tight job is none of these.
     """
     return next(filter(None, map(_decision, count())))
 
@@ -115,19 +114,40 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     height, width, right = max(len(jobs), len(slots)), 5.2, 6.6
     for place, job in enumerate(jobs):
         colour = COMPLEXITY[int(job["kind"][-1]) - 1]
-        text = f"J{job['id']}  {job['kind']}  {job['state']}, due in {job['minutes']:.0f} min"
-        _box(ax, 0, place, width, text, colour, edge=MISSED if job["state"] == "tight" else "white")
+        text = (
+            f"J{job['id']}  {job['kind']}  {job['state']}, due in"
+            f" {job['minutes']:.0f} min"
+        )
+        _box(
+            ax,
+            0,
+            place,
+            width,
+            text,
+            colour,
+            edge=MISSED if job["state"] == "tight" else "white",
+        )
     for place, slot in enumerate(slots):
         busy = slot["state"] == "busy"
         told = _until(slot["minutes"]) if busy else _offer(slot)
-        text, colour = f"{slot['id']}  {slot['kind']}  {told}", "#e8e8e8" if busy else "#d9f0d3"
+        text = f"{slot['id']}  {slot['kind']}  {told}"
+        colour = "#e8e8e8" if busy else "#d9f0d3"
         _box(ax, right, place, width, text, colour)
     for place, job in enumerate(jobs):
         if job["slot"] >= 0:
             ends = ((right - 0.05, job["slot"]), (width + 0.05, place))
-            ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 1.8, "color": "black"})
-    ax.text(0, -0.75, f"waiting jobs at {rows[0]['time_s'] / 60:.0f} min", fontweight="bold")
-    ax.text(right, -0.75, f"slots: stock shown, J{jobs[0]['id']}'s time, price", fontweight="bold")
+            ax.annotate(
+                "", *ends, arrowprops={"arrowstyle": "-|>", "lw": 1.8, "color": "black"}
+            )
+    ax.text(
+        0, -0.75, f"waiting jobs at {rows[0]['time_s'] / 60:.0f} min", fontweight="bold"
+    )
+    ax.text(
+        right,
+        -0.75,
+        f"slots: stock shown, J{jobs[0]['id']}'s time, price",
+        fontweight="bold",
+    )
     rule = "tight jobs go to the fastest idle slot, loose ones to the cheapest"
     ax.text(
         (right + width) / 2,
@@ -151,9 +171,9 @@ def _(rows: Sequence[Row]) -> str:
         for slot in [slots[row["slot"]]]
     ]
     return (
-        f"{', '.join(told)}. On the thesis's days jobs come one at a time and none waits while"
-        " a slot is idle, so that no event has several of both: here the jobs of a surge day"
-        f" (seed {rows[0]['seed']}) come three at a time."
+        f"{', '.join(told)}. On the thesis's days jobs come one at a time and none"
+        " waits while a slot is idle, so that no event has several of both: here the"
+        f" jobs of a surge day (seed {rows[0]['seed']}) come three at a time."
     )
 
 
@@ -164,28 +184,37 @@ def scenes(seed: int) -> Scenario:
     usual = day("surge")
     jobs = [job for job, _ in usual.workload.generate(seed, usual.service)]
     late_s = [
-        jobs[min(job.id - job.id % TOGETHER + TOGETHER, len(jobs)) - 1].submit_s - job.submit_s
+        jobs[min(job.id - job.id % TOGETHER + TOGETHER, len(jobs)) - 1].submit_s
+        - job.submit_s
         for job in jobs
     ]
     moved = (
         job._replace(submit_s=job.submit_s + s, deadline_s=job.deadline_s + s)
         for job, s in zip(jobs, late_s)
     )
-    return replace(usual, name="surge, three jobs at a time", workload=JobList(tuple(moved)))
+    return replace(
+        usual, name="surge, three jobs at a time", workload=JobList(tuple(moved))
+    )
 
 
 def _as_captioned(view: View) -> bool:
     queue, idle = view.queue, view.idle
-    if [job.tight for job in queue] != [True, False, False] or not TOGETHER <= len(idle) < len(
-        view.slots
-    ):
+    if [job.tight for job in queue] != [True, False, False] or not TOGETHER <= len(
+        idle
+    ) < len(view.slots):
         return False
     prices = [slot.gpu.price_usd_per_h for slot in idle]
-    return fastest(view, queue[0], idle).gpu.price_usd_per_h > min(prices) == sorted(prices)[1]
+    return (
+        fastest(view, queue[0], idle).gpu.price_usd_per_h
+        > min(prices)
+        == sorted(prices)[1]
+    )
 
 
 def _offer(slot: Row) -> str:
-    return f"{slot['state']}, {slot['first_s']:.1f} s, {slot['price_usd_per_h']:.2f} USD/h"
+    return (
+        f"{slot['state']}, {slot['first_s']:.1f} s, {slot['price_usd_per_h']:.2f} USD/h"
+    )
 
 
 def _until(minutes: float) -> str:
@@ -194,7 +223,13 @@ def _until(minutes: float) -> str:
 
 
 def _box(
-    ax: Axes, x: float, y: float, width: float, text: str, colour: str, edge: str = "white"
+    ax: Axes,
+    x: float,
+    y: float,
+    width: float,
+    text: str,
+    colour: str,
+    edge: str = "white",
 ) -> None:
     style = "round,pad=0.02,rounding_size=0.08"
     ax.add_patch(
@@ -221,7 +256,9 @@ def three_jobs(_results: Results | None) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     left, right = canvas.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     _gantt(left, rows, 5)
-    left.set_yticks(range(5), [f"{slot}  {'3090' if slot == 0 else 'A4000'}" for slot in range(5)])
+    left.set_yticks(
+        range(5), [f"{slot}  {'3090' if slot == 0 else 'A4000'}" for slot in range(5)]
+    )
     for row in rows:
         cost = f"{row['cost_usd']:.4f} USD"
         left.text(row["finish_s"] + 1, row["slot"], cost, va="center", fontsize="small")
@@ -229,7 +266,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         colour = COMPLEXITY[row["complexity"] - 1]
         right.barh(row["slot"], row["finish_s"] / 3600, height=0.7, color=colour)
         word = "tight" if row["tight"] else "loose"
-        right.text(row["deadline_s"] / 3600 + 0.1, row["slot"], word, va="center", fontsize="small")
+        right.text(
+            row["deadline_s"] / 3600 + 0.1,
+            row["slot"],
+            word,
+            va="center",
+            fontsize="small",
+        )
     left.set_xlim(0, 95)
     left.set_title("(a) execution", loc="left", fontsize="medium")
     right.set(xlabel="time (h)", xlim=(0, 10))
@@ -259,18 +302,27 @@ def _gantt(ax: Axes, rows: Sequence[Row], slots: int) -> None:
             color=ink_on(colour),
             fontsize="small",
         )
-    ax.set(xlabel="time (s)", ylim=(slots - 0.5, -0.5), yticks=range(slots), xlim=(0, None))
+    ax.set(
+        xlabel="time (s)", ylim=(slots - 0.5, -0.5), yticks=range(slots), xlim=(0, None)
+    )
 
 
 def _complexities(rows: Sequence[Row]) -> Handles:
     there = sorted({row["complexity"] for row in rows})
-    return [Patch(color=COMPLEXITY[level - 1], label=f"complexity {level}") for level in there]
+    return [
+        Patch(color=COMPLEXITY[level - 1], label=f"complexity {level}")
+        for level in there
+    ]
 
 
-@FIGURES.add("4.1", "Seven jobs on three nodes: FIFO, and SPT+Rescue that saves J6", (6.3, 4.2))
+@FIGURES.add(
+    "4.1", "Seven jobs on three nodes: FIFO, and SPT+Rescue that saves J6", (6.3, 4.2)
+)
 def seven_jobs(_results: Results | None) -> list[Row]:
     """The worked example of Section 4.5.9, under both policies."""
-    runs = {name: simulate(SEVEN_JOBS, make_policy(name)) for name in ("fifo", "spt-rescue")}
+    runs = {
+        name: simulate(SEVEN_JOBS, make_policy(name)) for name in ("fifo", "spt-rescue")
+    }
     return [{"policy": name, **row} for name, run in runs.items() for row in run.rows()]
 
 
@@ -287,7 +339,12 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         told = f"J6 ends {abs(late):.0f} s {'late' if late > 0 else 'early'}"
         ax.set_title(f"{policy}: {told}", loc="left", fontsize="medium")
     axes[0].text(
-        tight["deadline_s"] + 2, 1, "J6's deadline", color=MISSED, fontsize="small", va="center"
+        tight["deadline_s"] + 2,
+        1,
+        "J6's deadline",
+        color=MISSED,
+        fontsize="small",
+        va="center",
     )
     axes[0].set(xlim=(0, 1.03 * max(row["finish_s"] for row in rows)), xlabel="")
     return _complexities(rows)

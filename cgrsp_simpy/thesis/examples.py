@@ -1,5 +1,5 @@
-"""The thesis's worked examples as scenarios: three jobs on two types (Section 3.7), seven jobs on
-three nodes (Section 4.5.9).
+"""The thesis's worked examples as scenarios: three jobs on two types (Section 3.7),
+seven jobs on three nodes (Section 4.5.9).
 """
 
 from __future__ import annotations
@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from cgrsp_simpy.rental.gpu import GpuType, round_robin
 from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Clock, Market
-from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, cheapest, fastest
+from cgrsp_simpy.rental.policies.rules import (
+    ListPolicy,
+    by_submission,
+    cheapest,
+    fastest,
+)
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import SlotView, View
 from cgrsp_simpy.rental.workload import JobList
@@ -38,7 +43,9 @@ THREE_JOBS = Scenario(
 
 
 def fast_if_tight(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """The text's rule: a tight job on the fastest idle slot, a loose one on the cheapest."""
+    """The text's rule: a tight job on the fastest idle slot, a loose one on the
+    cheapest.
+    """
     return (fastest if job.tight else cheapest)(view, job, offers)
 
 
@@ -46,16 +53,22 @@ QOS_FIRST = ListPolicy(by_submission, fast_if_tight, name="quality first")
 """The rule of the text for three jobs: tight ones fast, loose ones cheap."""
 
 NODE = GpuType("node", 0.25, (65, 75, 120), 1.0)  # the rounded times of Figure 4.1
-# The text gives J6 and the times at which nodes N1 and N2 become free, 70 and 75 s. These
-# submissions and complexities make them so, with N0 busy until 120 s and, under FIFO, no node free
-# for J6 before N2 at 140 s.
+# The text gives J6 and the times at which nodes N1 and N2 become free, 70 and 75 s.
+# These submissions and complexities make them so, with N0 busy until 120 s and, under
+# FIFO, no node free for J6 before N2 at 140 s.
 SUBMIT_S = (0, 5, 10, 20, 30, 40, 50)
 COMPLEXITY = (3, 1, 1, 2, 1, 3, 2)
 SEVEN_JOBS = Scenario(
     "seven jobs",
     JobList(
         tuple(
-            Job(i, submit_s, 210 if i == 6 else submit_s + 8 * HOUR_S, complexity, tight=i == 6)
+            Job(
+                i,
+                submit_s,
+                210 if i == 6 else submit_s + 8 * HOUR_S,
+                complexity,
+                tight=i == 6,
+            )
             for i, (submit_s, complexity) in enumerate(zip(SUBMIT_S, COMPLEXITY))
         )
     ),

@@ -1,5 +1,5 @@
-"""The thesis's experiments: for each printed cell the runs behind it, and how its figure
-follows from them.
+"""The thesis's experiments: for each printed cell the runs behind it, and how its
+figure follows from them.
 
 A cell is a statistic of figures by seed; most are plain means.
 """
@@ -55,7 +55,9 @@ SPREAD_SEEDS = 200  # that show where Table 5.1's seed lies
 
 
 class Source(NamedTuple):
-    """Where values by seed come from: a figure of a policy on a scenario, or over months."""
+    """Where values by seed come from: a figure of a policy on a scenario, or over
+    months.
+    """
 
     scenario: Scenario | str
     policy: str
@@ -73,9 +75,9 @@ class Measure(NamedTuple):
 class Cell:
     """A printed figure and what it measures.
 
-    part: which of two figures in one printed cell. printed: the figure as text, with its interval
-    where one is printed. again: the same figure of the same runs stands in another table already,
-    so that it is not counted twice.
+    part: which of two figures in one printed cell. printed: the figure as text, with
+    its interval where one is printed. again: the same figure of the same runs stands in
+    another table already, so that it is not counted twice.
     """
 
     row: str
@@ -114,7 +116,9 @@ def measure_of(
     statistic: Statistic, scenario: Scenario | str, figure: str, *policies: str
 ) -> Measure:
     """A statistic of one figure of policies on a scenario."""
-    return Measure(statistic, tuple(Source(scenario, policy, figure) for policy in policies))
+    return Measure(
+        statistic, tuple(Source(scenario, policy, figure) for policy in policies)
+    )
 
 
 def mean_of(scenario: Scenario | str, policy: str, figure: str) -> Measure:
@@ -156,17 +160,23 @@ class OfMeans:
 
     def __call__(self, *figures: np.ndarray) -> np.ndarray:
         """The function of the means of figures by seed."""
-        return np.asarray(self.function(np.stack([average(values) for values in figures])))
+        return np.asarray(
+            self.function(np.stack([average(values) for values in figures]))
+        )
 
 
 def pooled_d(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Cohen's d with pooled deviation, of two samples of equal size (thesis Section 5.1.3)."""
+    """Cohen's d with pooled deviation, of two samples of equal size (thesis Section
+    5.1.3).
+    """
     pooled = np.sqrt((values.var(axis=-1, ddof=1) + reference.var(axis=-1, ddof=1)) / 2)
     return _ratio(average(values) - average(reference), pooled)
 
 
 def paired_t(n: int) -> Statistic:
-    """The t statistic of paired differences, at n pairs: it grows with the root of their number."""
+    """The t statistic of paired differences, at n pairs: it grows with the root of
+    their number.
+    """
 
     def statistic(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
         differences = values - reference
@@ -182,12 +192,12 @@ SCORED = ("fifo", "spt", "edf", "spt-rescue", "rh", "cadr")
 
 
 def composite(policy: int, cost_weight: float, ratio: float) -> Statistic:
-    """The normalised objective of one of the scored policies (thesis Section 5.5.7), as the printed
-    figures have it.
+    """The normalised objective of one of the scored policies (thesis Section 5.5.7), as
+    the printed figures have it.
 
-    Of wait in minutes, miss in per cent (Table 5.12: tardiness in minutes) and cost of each
-    policy in turn. Eq. 3.10 speaks of seconds and of a number of misses; its Table 5.11 does not
-    come out with them.
+    Of wait in minutes, miss in per cent (Table 5.12: tardiness in minutes) and cost of
+    each policy in turn. Eq. 3.10 speaks of seconds and of a number of misses; its Table
+    5.11 does not come out with them.
     """
 
     def function(means: np.ndarray) -> np.ndarray:
@@ -198,12 +208,18 @@ def composite(policy: int, cost_weight: float, ratio: float) -> Statistic:
 
 
 def composites(
-    wait: np.ndarray, late: np.ndarray, cost: np.ndarray, cost_weight: float, ratio: float
+    wait: np.ndarray,
+    late: np.ndarray,
+    cost: np.ndarray,
+    cost_weight: float,
+    ratio: float,
 ) -> np.ndarray:
-    """w_cost x minmax(cost) + (1 - w_cost) x minmax(wait + ratio x late), over the first
-    axis, the policies.
+    """w_cost x minmax(cost) + (1 - w_cost) x minmax(wait + ratio x late), over the
+    first axis, the policies.
     """
-    return cost_weight * _minmax(cost) + (1 - cost_weight) * _minmax(wait + ratio * late)
+    return cost_weight * _minmax(cost) + (1 - cost_weight) * _minmax(
+        wait + ratio * late
+    )
 
 
 def _minmax(values: np.ndarray) -> np.ndarray:
@@ -236,17 +252,24 @@ def _ablation(row: str, column: str) -> list[Measure]:
 def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
     """Rows are scenarios, columns policies; each cell holds wait / miss."""
     return lambda row, column: [
-        mean_of(scenario_of(row), NAMES[column], figure) for figure in ("wait_min", "miss_pct")
+        mean_of(scenario_of(row), NAMES[column], figure)
+        for figure in ("wait_min", "miss_pct")
     ]
 
 
 def _tightness(row: str, column: str) -> list[Measure]:
-    return [mean_of(day("surge", tight_fraction=number_in(row) / 100), NAMES[column], "miss_pct")]
+    return [
+        mean_of(
+            day("surge", tight_fraction=number_in(row) / 100), NAMES[column], "miss_pct"
+        )
+    ]
 
 
-def _swept(policy: str, parameter: str, default: float, row: str, column: str) -> list[Measure]:
-    """Rows are values of a policy's parameter, columns figures; at its default the policy goes
-    by its plain name.
+def _swept(
+    policy: str, parameter: str, default: float, row: str, column: str
+) -> list[Measure]:
+    """Rows are values of a policy's parameter, columns figures; at its default the
+    policy goes by its plain name.
     """
     value = number_in(row)
     text = policy if value == default else f"{policy}:{parameter}={value:g}"
@@ -255,13 +278,20 @@ def _swept(policy: str, parameter: str, default: float, row: str, column: str) -
 
 def _reservations(row: str, column: str) -> list[Measure]:
     name, reserve = row.split(",")[0], int(number_in(row))
-    return [mean_of(day(name), "rh" if reserve == 1 else f"rh:reserve={reserve}", FIGURES[column])]
+    return [
+        mean_of(
+            day(name),
+            "rh" if reserve == 1 else f"rh:reserve={reserve}",
+            FIGURES[column],
+        )
+    ]
 
 
 def _tests(row: str, column: str) -> list[Measure]:
     pair, figure = row.split(", ")
     sources = tuple(
-        Source(HECTIC, NAMES[name], FIGURES[f"d of {figure}"]) for name in pair.split(" vs ")
+        Source(HECTIC, NAMES[name], FIGURES[f"d of {figure}"])
+        for name in pair.split(" vs ")
     )
     return [Measure(pooled_d if column == "d" else paired_t(PRINTED["5.3"].n), sources)]
 
@@ -273,11 +303,15 @@ def _composite(late: str, row: str, column: str) -> list[Measure]:
         for policy in SCORED
         for figure in ("wait_min", late, "cost_usd")
     )
-    return [Measure(composite(SCORED.index(NAMES[column]), cost_weight, ratio), sources)]
+    return [
+        Measure(composite(SCORED.index(NAMES[column]), cost_weight, ratio), sources)
+    ]
 
 
 def weights_in(row: str) -> tuple[float, float]:
-    """w_cost and the ratio of lateness to wait that a row of Tables 5.11 and 5.12 names."""
+    """w_cost and the ratio of lateness to wait that a row of Tables 5.11 and 5.12
+    names.
+    """
     return (number_in(row), 10.0) if row.startswith("w_cost") else (0.5, number_in(row))
 
 
@@ -304,9 +338,9 @@ RULES: dict[str, Rule] = {
     "5.13": _by_policy(MONTH),
 }
 
-# Rows whose means stand in an earlier table already, from the same runs; the hectic day of 5.10
-# holds the same ones four times. (Three rows that are printed twice, but to different decimals,
-# count twice: 5.7 and 5.8, 5.7 and 5.9, 5.5 and 5.10.)
+# Rows whose means stand in an earlier table already, from the same runs; the hectic day
+# of 5.10 holds the same ones four times. (Three rows that are printed twice, but to
+# different decimals, count twice: 5.7 and 5.8, 5.7 and 5.9, 5.5 and 5.10.)
 AGAIN = {
     "5.4": tuple(name for name in NAMES if name != "CADR-order-only"),
     "5.5": ("hectic",),
@@ -330,13 +364,16 @@ def _cells(id: str) -> Iterator[Cell]:
                 yield Cell(row, column, part, number, measure, row in AGAIN.get(id, ()))
 
 
-TABLES = {id: Table(id, printed.n, tuple(_cells(id))) for id, printed in PRINTED.items()}
+TABLES = {
+    id: Table(id, printed.n, tuple(_cells(id))) for id, printed in PRINTED.items()
+}
 """The thesis's tables by number, with the run behind each cell."""
 
 
 def of_policies(table: Table, policies: Mapping[str, Any]) -> Table:
-    """The table of these policies, by name; one that is not printed has the cells of the first that
-    is, and no figures in them. Raises InputError for a table without a choice of policies.
+    """The table of these policies, by name; one that is not printed has the cells of
+    the first that is, and no figures in them. Raises InputError for a table without a
+    choice of policies.
     """
     by: dict[str, list[Cell]] = {}
     for cell in table.cells:

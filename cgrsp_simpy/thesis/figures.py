@@ -36,8 +36,12 @@ from cgrsp_simpy.thesis.report import IDS, run_tables
 from cgrsp_simpy.thesis.runs import Results, known_directory, reproduce
 
 QUEUE = "event queue"
-PARTS: dict[str, tuple[tuple[Any, ...], str]] = {  # as in Section 4.1: who carries it out, and what
-    QUEUE: (("simpy.Environment",), "submit, start and finish of each job, by time"),
+# as in Section 4.1: who carries it out, and what
+PARTS: dict[str, tuple[tuple[Any, ...], str]] = {
+    QUEUE: (
+        ("simpy.Environment",),
+        "submit, start and finish of each job, by time",
+    ),
     "Job Generator": ((PoissonWorkload,), "jobs with draws of their own"),
     "DES Core": ((Simulation,), "a job's life; one decision an instant"),
     "Scheduler": ((Policy, View), "a function of what may be seen"),
@@ -62,7 +66,8 @@ PLACES = {  # of Figure 5.2: left, low, width, height
     "Scheduler": (1.6, 1.0, 3.5, 1.6),
     "Fleet Manager": (7.6, 1.0, 3.5, 1.6),
 }
-COMPONENTS = ("Job Generator", "DES Core", "Scheduler", "Fleet Manager")  # of Section 4.1
+# of Section 4.1
+COMPONENTS = ("Job Generator", "DES Core", "Scheduler", "Fleet Manager")
 # from and to in Figure 5.2, and where its label begins; by the order of the messages
 ARROWS = (
     ((1.65, 5.5), (1.65, 6.6), (1.8, 6.05)),
@@ -94,7 +99,9 @@ def architecture(_results: Results | None) -> list[Row]:
             "what": "part",
             "name": part,
             "to": "",
-            "names": " ".join(each if isinstance(each, str) else each.__name__ for each in by),
+            "names": " ".join(
+                each if isinstance(each, str) else each.__name__ for each in by
+            ),
             "text": does,
         }
         for part, (by, does) in PARTS.items()
@@ -104,7 +111,13 @@ def architecture(_results: Results | None) -> list[Row]:
         for one, other, said in MESSAGES
     ]
     return found + [
-        {"what": "type", "name": gpu.name, "to": "Fleet Manager", "names": "GpuType", "text": ""}
+        {
+            "what": "type",
+            "name": gpu.name,
+            "to": "Fleet Manager",
+            "names": "GpuType",
+            "text": "",
+        }
         for gpu in THESIS_GPUS
     ]
 
@@ -113,12 +126,21 @@ def architecture(_results: Results | None) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> None:
     ax = canvas.add_subplot()
     for row in where(rows, what="part"):
-        _part(ax, row, PLACES[row["name"]], "#dbe9f6" if row["name"] in COMPONENTS else "#f4f4f4")
+        _part(
+            ax,
+            row,
+            PLACES[row["name"]],
+            "#dbe9f6" if row["name"] in COMPONENTS else "#f4f4f4",
+        )
     for row, (begin, end, at) in zip(where(rows, what="message"), ARROWS):
-        ax.annotate("", end, begin, arrowprops={"arrowstyle": "-|>", "lw": 1.0, "color": "0.25"})
+        ax.annotate(
+            "", end, begin, arrowprops={"arrowstyle": "-|>", "lw": 1.0, "color": "0.25"}
+        )
         level = begin[1] == end[1]
         side = "center" if level else "right" if at[0] < begin[0] else "left"
-        ax.text(*at, row["text"], ha=side, va="center", fontsize="x-small", style="italic")
+        ax.text(
+            *at, row["text"], ha=side, va="center", fontsize="x-small", style="italic"
+        )
     left, low, width, _ = PLACES["Fleet Manager"]
     ax.add_patch(
         FancyBboxPatch(
@@ -135,12 +157,20 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     text = f"GPU fleet: GpuType\n{', '.join(types)}"
     ax.text(left + width / 2, -0.28, text, ha="center", va="center", fontsize="small")
     ax.plot([left + width / 2] * 2, [0.3, low], color="0.4", lw=1.0, ls="--")
-    ax.text(-0.05, -0.3, "blue: the four components\nof Section 4.1", fontsize="small", va="center")
+    ax.text(
+        -0.05,
+        -0.3,
+        "blue: the four components\nof Section 4.1",
+        fontsize="small",
+        va="center",
+    )
     ax.set(xlim=(-0.15, 12.15), ylim=(-0.95, 7.85))
     ax.axis("off")
 
 
-def _part(ax: Axes, row: Row, place: tuple[float, float, float, float], colour: str) -> None:
+def _part(
+    ax: Axes, row: Row, place: tuple[float, float, float, float], colour: str
+) -> None:
     """A box: what it is, the names that carry it out, and what it does."""
     left, low, width, height = place
     ax.add_patch(
@@ -156,7 +186,11 @@ def _part(ax: Axes, row: Row, place: tuple[float, float, float, float], colour: 
     )
     lines: tuple[tuple[str, float, dict[str, str]], ...] = (
         (row["name"], 0.8, {"fontweight": "bold", "fontsize": "medium"}),
-        (row["names"].replace(" ", ", "), 0.48, {"fontsize": "small", "family": "monospace"}),
+        (
+            row["names"].replace(" ", ", "),
+            0.48,
+            {"fontsize": "small", "family": "monospace"},
+        ),
         (row["text"], 0.18, {"fontsize": "x-small"}),
     )
     for text, share, own in lines:
@@ -164,7 +198,9 @@ def _part(ax: Axes, row: Row, place: tuple[float, float, float, float], colour: 
         ax.text(*at, text, ha="center", va="center", **own)  # type: ignore[arg-type]
 
 
-_EVERY = ARCHITECTURE | example_figures.FIGURES | day_figures.FIGURES | table_figures.FIGURES
+_EVERY = (
+    ARCHITECTURE | example_figures.FIGURES | day_figures.FIGURES | table_figures.FIGURES
+)
 FIGURES: dict[str, Figure] = dict(sorted(_EVERY.items()))
 for _id, _figure in FIGURES.items():
     _figure.head = f"Figure {_id}" if _id[0].isdigit() else "More"
@@ -173,10 +209,12 @@ for _id, _figure in FIGURES.items():
 def _intro(_: Results) -> list[str]:
     return [
         "# Figures of the thesis, drawn from this package's runs",
-        "Hollow marks and figures in italics are published values, below our bars or as rings"
-        " around our marks; bars and lines are ours, with their 95 % intervals. Each picture has"
-        " the CSV of what is plotted beside it."
-        " All of them: `cgrsp thesis figures --out figures`.",
+        (
+            "Hollow marks and figures in italics are published values, below our bars"
+            " or as rings around our marks; bars and lines are ours, with their 95 %"
+            " intervals. Each picture has the CSV of what is plotted beside it. All of"
+            " them: `cgrsp thesis figures --out figures`."
+        ),
     ]
 
 
@@ -188,23 +226,34 @@ def _results(
     policies: Sequence[Any] | None = None,
     scenario: Mapping[str, Any] | None = None,
 ) -> Results:
-    """The runs behind figures, or those of a results directory; `figure` has the arguments."""
+    """The runs behind figures, or those of a results directory; `figure` has the
+    arguments.
+    """
     needs = dict.fromkeys(table for id in drawn for table in FIGURES[id].needs)
     given = _given(seeds=seeds, policies=policies, scenario=scenario)
     if runs_from is not None:
-        require(not given, "runs_from", runs_from, f"left out beside {', '.join(given)}")
+        require(
+            not given, "runs_from", runs_from, f"left out beside {', '.join(given)}"
+        )
         tables, replications = known_directory(runs_from, IDS)
         return run_tables(tables, replications, executor, runs_from)[0]
     if not given:
         return run_tables(list(needs), None, executor)[0]
     for id in drawn:
-        fixed = given.keys() - OF_DAYS.get(id, given.keys() if FIGURES[id].needs else ())
+        fixed = given.keys() - OF_DAYS.get(
+            id, given.keys() if FIGURES[id].needs else ()
+        )
         if fixed:
-            raise InputError(f"figure {id} has no runs with other {', '.join(sorted(fixed))}")
+            raise InputError(
+                f"figure {id} has no runs with other {', '.join(sorted(fixed))}"
+            )
     if seeds is not None:
         check_whole("seeds", seeds, least=2)
     named = None if policies is None else check_policies(policies, day("normal"))
-    own = {id: TABLES[id] if named is None else of_policies(TABLES[id], named) for id in needs}
+    own = {
+        id: TABLES[id] if named is None else of_policies(TABLES[id], named)
+        for id in needs
+    }
     by_name = "values by the names of parameters"
     require(isinstance(scenario or {}, Mapping), "scenario", scenario, by_name)
     changes = dict(scenario or {})
@@ -212,7 +261,11 @@ def _results(
     def put(own: Scenario) -> Scenario:
         return own.varied(**changes)
 
-    wanted = [(cell.measure, table.seeds(seeds)) for table in own.values() for cell in table.cells]
+    wanted = [
+        (cell.measure, table.seeds(seeds))
+        for table in own.values()
+        for cell in table.cells
+    ]
     usual = {source.scenario for each, _ in wanted for source in each.sources} - {MONTH}
     varied = {put(each) for each in usual if isinstance(each, Scenario)}
     allowed = "other values, of what the figure itself does not vary"
@@ -233,14 +286,18 @@ def _given(**values: Any) -> dict[str, Any]:
 
 # those whose runs are not of a table, and what can be changed of these
 OF_DAYS = {"queue": {"seeds", "policies", "scenario"}, "stock": {"seeds", "scenario"}}
-GALLERY = Gallery("thesis", _results, FIGURES, _intro, "cgrsp thesis figure {id} --out figures")
+GALLERY = Gallery(
+    "thesis", _results, FIGURES, _intro, "cgrsp thesis figure {id} --out figures"
+)
 
 
-def draw_figures(folder: str | Path, ids: Sequence[str] = (*FIGURES,), **more: Any) -> list[Path]:
+def draw_figures(
+    folder: str | Path, ids: Sequence[str] = (*FIGURES,), **more: Any
+) -> list[Path]:
     """Draw figures into a folder, as `Gallery.draw`.
 
-    more: as of it and of `figure`; runs_from: a results directory of `cgrsp thesis tables --out`,
-    whose runs are used.
+    more: as of it and of `figure`; runs_from: a results directory of `cgrsp thesis
+    tables --out`, whose runs are used.
     """
     return GALLERY.draw(folder, ids, drawn=ids, **more)
 
@@ -256,22 +313,26 @@ def figure(
     csv: str | Path | None = None,
     executor: Executor | int | None = None,
 ) -> Canvas:
-    """A figure of the thesis, or of its own with parameters changed; published marks stay.
+    """A figure of the thesis, or of its own with parameters changed; published marks
+    stay.
 
     Parameters
     ----------
     id : str
-        Its number, or "slots", "thresholds", "reservations", "stock", "queue" or "cells".
+        Its number, or "slots", "thresholds", "reservations", "stock", "queue" or
+        "cells".
     seeds : int, optional
         Replications, from 2 on, in place of those of the thesis.
     policies : sequence of str or Policy, optional
-        In place of those of the thesis; one that it does not print has no published marks.
+        In place of those of the thesis; one that it does not print has no published
+        marks.
     scenario : mapping, optional
-        Parameters that each scenario has in place of its own, such as {"slots": 7}: those of
-        `Scenario.varied` that the figure itself does not vary.
+        Parameters that each scenario has in place of its own, such as {"slots": 7}:
+        those of `Scenario.varied` that the figure itself does not vary.
     style : str or mapping
-        "print", "lecture", "single" or "double" (columns of a journal), or settings of matplotlib
-        by name ({"font.size": 10}); the caller's own settings stay. No text is below 7 pt.
+        "print", "lecture", "single" or "double" (columns of a journal), or settings of
+        matplotlib by name ({"font.size": 10}); the caller's own settings stay. No text
+        is below 7 pt.
     width : float, optional
         mm; that of the style unless given.
     csv : str or Path, optional
@@ -290,7 +351,12 @@ def figure(
         For what is not allowed, or has no effect.
     """
     given = _given(seeds=seeds, policies=policies, scenario=scenario)
-    look: dict[str, Any] = {"style": style, "width": width, "csv": csv, "executor": executor}
+    look: dict[str, Any] = {
+        "style": style,
+        "width": width,
+        "csv": csv,
+        "executor": executor,
+    }
     if csv is None:
         given["drawn"] = (id,)
     return GALLERY.figure(id, **look, **given)

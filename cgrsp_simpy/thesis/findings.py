@@ -1,9 +1,9 @@
-"""The thesis's findings (Tables 5.14 and 6.1, and sentences of its text), each restated as a test
-on the reproduced figures.
+"""The thesis's findings (Tables 5.14 and 6.1, and sentences of its text), each restated
+as a test on the reproduced figures.
 
-A part holds when the 95 % interval of a statistic lies within its bounds, does not hold when it
-lies outside, and is not decidable at these seeds otherwise. A finding holds when all its parts do,
-and does not when one does not.
+A part holds when the 95 % interval of a statistic lies within its bounds, does not hold
+when it lies outside, and is not decidable at these seeds otherwise. A finding holds
+when all its parts do, and does not when one does not.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def _part(
     high: float,
     scenario: Scenario | str = HECTIC,
 ) -> Part:
-    """A part on one figure of policies, with as many replications as the printed one has."""
+    """A part on one figure of policies, with as many replications as the printed one
+    has.
+    """
     name = scenario if isinstance(scenario, str) else scenario.name
     n = 10 if isinstance(scenario, str) or len(scenario.slots) != 5 else 30
     measure = measure_of(statistic, scenario, figure, *policies)
@@ -117,7 +119,9 @@ def _less(
 def _least(
     policy: str, others: Sequence[str], figure: str, scenario: Scenario | str = HECTIC
 ) -> tuple[Part, ...]:
-    return tuple(_less(policy, other, figure, scenario) for other in others if other != policy)
+    return tuple(
+        _less(policy, other, figure, scenario) for other in others if other != policy
+    )
 
 
 def _tied(a: str, b: str, figure: str, scenario: Scenario | str = HECTIC) -> Part:
@@ -130,7 +134,13 @@ def _within(
     policy: str, figure: str, low: float, high: float, scenario: Scenario | str = HECTIC
 ) -> Part:
     return _part(
-        f"{figure} of {PRINTED_AS[policy]}", average, figure, (policy,), low, high, scenario
+        f"{figure} of {PRINTED_AS[policy]}",
+        average,
+        figure,
+        (policy,),
+        low,
+        high,
+        scenario,
     )
 
 
@@ -141,7 +151,8 @@ def _spread_pct(means: np.ndarray) -> np.ndarray:
 
 def _reserved(figure: str, low: float, high: float) -> Part:
     """A figure of RH with one slot reserved, less that with none, on the surge day."""
-    told, policies = f"{figure} of RH with one slot reserved - none", ("rh", "rh:reserve=0")
+    told = f"{figure} of RH with one slot reserved - none"
+    policies = ("rh", "rh:reserve=0")
     return _part(told, Excess(), figure, policies, low, high, day("surge"))
 
 
@@ -190,10 +201,8 @@ FINDINGS = (
     ),
     Finding(
         "Table 5.14, 5",
-        (
-            "Over the month RH ties with CADR on miss and with SPT on wait, and beats"
-            " SPT+Rescue on both"
-        ),
+        "Over the month RH ties with CADR on miss and with SPT on wait, and beats"
+        " SPT+Rescue on both",
         (
             _tied("rh", "cadr", "miss_pct", MONTH),
             _tied("rh", "spt", "wait_min", MONTH),
@@ -203,10 +212,8 @@ FINDINGS = (
     ),
     Finding(
         "Table 5.14, 6",
-        (
-            "CADR misses about as little as RH at far lower tardiness, and beats SPT+Rescue"
-            " on miss and wait"
-        ),
+        "CADR misses about as little as RH at far lower tardiness, and beats SPT+Rescue"
+        " on miss and wait",
         (
             _tied("cadr", "rh", "miss_pct"),
             _less("cadr", "rh", "tardiness_min", factor=0.4),
@@ -216,7 +223,9 @@ FINDINGS = (
         ),
     ),
     Finding(
-        "Table 6.1, 1", "For the fewest breached deadlines choose RH", _least("rh", TEN, "miss_pct")
+        "Table 6.1, 1",
+        "For the fewest breached deadlines choose RH",
+        _least("rh", TEN, "miss_pct"),
     ),
     Finding(
         "Table 6.1, 2",
@@ -228,7 +237,11 @@ FINDINGS = (
         "For the least wait choose RH, tied with SPT",
         (
             _tied("rh", "spt", "wait_min"),
-            *(_less("rh", other, "wait_min") for other in TEN if other not in ("rh", "spt")),
+            *(
+                _less("rh", other, "wait_min")
+                for other in TEN
+                if other not in ("rh", "spt")
+            ),
         ),
     ),
     Finding(
@@ -297,12 +310,23 @@ RECORDED = (
     Finding(
         "Section 5.1.1",
         "Stock is rarely Low",
-        (_rare("low_stock_pct", "dispatches that meet Low stock, %", HECTIC, RARE_PCT),),
+        (
+            _rare(
+                "low_stock_pct", "dispatches that meet Low stock, %", HECTIC, RARE_PCT
+            ),
+        ),
     ),
     Finding(
         "Section 5.5.1",
         "The surge day stays below saturation",
-        (_rare("queue_pct", "dispatches with over ten in the queue, %", day("surge"), OFTEN_PCT),),
+        (
+            _rare(
+                "queue_pct",
+                "dispatches with over ten in the queue, %",
+                day("surge"),
+                OFTEN_PCT,
+            ),
+        ),
     ),
 )
 """Findings that only the records of runs can judge, under FIFO."""
@@ -331,10 +355,13 @@ def _decided(part: Part, results: Results) -> tuple[str, str]:
     n = results.replications or part.n
     values = results.sample(part.measure, n)
     statistic = part.measure.statistic
-    centre, half = float(statistic(*values)), half_width(deviation(statistic, values, n), n)
+    centre = float(statistic(*values))
+    half = half_width(deviation(statistic, values, n), n)
     low, high = centre - half, centre + half
-    inside, outside = part.low <= low and high <= part.high, high < part.low or low > part.high
-    unsure = half == 0 and too_few(n, part.n)  # that few seeds are equal shows no deviation of 0
+    inside = part.low <= low and high <= part.high
+    outside = high < part.low or low > part.high
+    # that few seeds are equal shows no deviation of 0
+    unsure = half == 0 and too_few(n, part.n)
     verdict = OPEN if unsure else HOLDS if inside else FAILS if outside else OPEN
     remark = "needed" if verdict != HOLDS else "as said"
     interval = f" ± {half:.2f}" if math.isfinite(half) else " without an interval"
@@ -355,16 +382,19 @@ def _of_single_runs() -> Iterator[Told]:
     hectic, late = _records(HECTIC), _records(day("hectic", clock="printed"))
     low_pct = float(np.mean([low_stock_pct(run) for run in hectic]))
     wait, without = (
-        float(np.mean([run.summary()["wait_min"] for run in runs])) for runs in (hectic, late)
+        float(np.mean([run.summary()["wait_min"] for run in runs]))
+        for runs in (hectic, late)
     )
     yield Told(
         rarely.where,
         rarely.sentence,
         _verdict(low_pct < RARE_PCT),
         (
-            f"{low_pct:.1f} % of a hectic day's dispatches meet Low stock; but they make the wait:"
-            f" {wait:.0f} min, against {without:.0f} min where the peak comes late (the clock as"
-            f" printed); {LOOKED_AT} seeds",
+            (
+                f"{low_pct:.1f} % of a hectic day's dispatches meet Low stock; but they"
+                f" make the wait: {wait:.0f} min, against {without:.0f} min where the"
+                f" peak comes late (the clock as printed); {LOOKED_AT} seeds"
+            ),
         ),
     )
     share = float(np.mean([queue_pct(run) for run in _records(day("surge"))]))
@@ -373,8 +403,11 @@ def _of_single_runs() -> Iterator[Told]:
         below.sentence,
         _verdict(share < OFTEN_PCT),
         (
-            f"true of execution time alone (offered load {day('surge').known().offered_load:.2f});"
-            f" more than ten jobs wait at {share:.0f} % of its dispatches; {LOOKED_AT} seeds",
+            (
+                "true of execution time alone (offered load"
+                f" {day('surge').known().offered_load:.2f}); more than ten jobs wait at"
+                f" {share:.0f} % of its dispatches; {LOOKED_AT} seeds"
+            ),
         ),
     )
 
@@ -387,8 +420,10 @@ def of_printed_figures() -> Iterator[Told]:
         "The objective adds seconds of wait and numbers of missed deadlines",
         _verdict(error > 0.01),
         (
-            f"Table 5.11 follows from minutes and per cents: all its entries within {error:.3f}"
-            " from Table 5.7 at C_max = 5",
+            (
+                "Table 5.11 follows from minutes and per cents: all its entries within"
+                f" {error:.3f} from Table 5.7 at C_max = 5"
+            ),
         ),
     )
     jobs = HECTIC.workload.jobs
@@ -397,8 +432,10 @@ def of_printed_figures() -> Iterator[Told]:
         "FIFO misses about 277, SPT about 167 deadlines of a hectic day",
         _verdict(abs(0.2199 * jobs - 277) < 1 and abs(0.1314 * jobs - 167) < 1),
         (
-            f"by the rates printed beside them, 21.99 % and 13.14 % of {jobs}:"
-            f" {0.2199 * jobs:.0f} and {0.1314 * jobs:.0f}",
+            (
+                f"by the rates printed beside them, 21.99 % and 13.14 % of {jobs}:"
+                f" {0.2199 * jobs:.0f} and {0.1314 * jobs:.0f}"
+            ),
         ),
     )
     cost = {row: float(cells[-1]) for row, cells in PRINTED["5.2"].rows.items()}
@@ -409,8 +446,11 @@ def of_printed_figures() -> Iterator[Told]:
         "The dearest policy is CADR at $6.13, 1.46 % above SPT",
         _verdict(cost["CADR"] == most),
         (
-            f"Table 5.2: {dearest} at ${most:.2f}, {100 * (most / cost[least] - 1):.2f} % above"
-            f" {least}; CADR {100 * (cost['CADR'] / cost[least] - 1):.2f} %",
+            (
+                f"Table 5.2: {dearest} at ${most:.2f},"
+                f" {100 * (most / cost[least] - 1):.2f} % above {least}; CADR"
+                f" {100 * (cost['CADR'] / cost[least] - 1):.2f} %"
+            ),
         ),
     )
     miss = {row: float(cells[1]) for row, cells in PRINTED["5.13"].rows.items()}
@@ -419,7 +459,9 @@ def of_printed_figures() -> Iterator[Told]:
         "From FIFO to RH the month's miss falls by about half",
         _verdict(0.4 < miss["RH"] / miss["FIFO"] < 0.6),
         (
-            f"Table 5.13: from {miss['FIFO']} to {miss['RH']} %, by"
-            f" {100 * (1 - miss['RH'] / miss['FIFO']):.0f} %",
+            (
+                f"Table 5.13: from {miss['FIFO']} to {miss['RH']} %, by"
+                f" {100 * (1 - miss['RH'] / miss['FIFO']):.0f} %"
+            ),
         ),
     )

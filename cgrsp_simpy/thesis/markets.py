@@ -1,24 +1,26 @@
-"""The thesis's findings on other markets than its own: where stock persists, unseen or seen, and
-where it is replayed.
+"""The thesis's findings on other markets than its own: where stock persists, unseen or
+seen, and where it is replayed.
 
-In each market the parts of the findings, as `findings` has them, are tested on the same seeds. A
-part that compares two policies rests on their differences seed by seed. On a replayed market the
-seeds that begin on one of its days count once, each day may be correlated with the next, and the
-months count once all together; other statistics than means are jackknifed by day. Two-sided
-p-values are by Student's t against the nearest of its bounds, adjusted by Holm over all parts in
-the market. A part
+In each market the parts of the findings, as `findings` has them, are tested on the same
+seeds. A part that compares two policies rests on their differences seed by seed. On a
+replayed market the seeds that begin on one of its days count once, each day may be
+correlated with the next, and the months count once all together; other statistics than
+means are jackknifed by day. Two-sided p-values are by Student's t against the nearest
+of its bounds, adjusted by Holm over all parts in the market. A part
 
     holds           inside its bounds, p < 0.05;
     does not hold   outside of them, p < 0.05;
-    is gone         where neither is so, and a difference of two policies is less than any user
-                    would notice, MARGINS, of either sign, p < 0.05 (Holm over these tests);
+    is gone         where neither is so, and a difference of two policies is less than
+                    any user would notice, MARGINS, of either sign, p < 0.05 (Holm
+                    over these tests);
     is undecided    else.
 
-A finding holds in a market if all its parts do; it does not hold if one does not, is gone if one is
-gone, and is undecided else. Over a group of markets it holds if it does so in each; it does not
-hold if in each it does not, or is gone; it depends if it holds in one, and in another does not or
-is gone; it is undecided else. Groups are the thesis's own market, those whose stock persists, and
-those that were measured: what one of them leaves undecided does not hide what another decides.
+A finding holds in a market if all its parts do; it does not hold if one does not, is
+gone if one is gone, and is undecided else. Over a group of markets it holds if it does
+so in each; it does not hold if in each it does not, or is gone; it depends if it holds
+in one, and in another does not or is gone; it is undecided else. Groups are the
+thesis's own market, those whose stock persists, and those that were measured: what one
+of them leaves undecided does not hide what another decides.
 """
 
 from __future__ import annotations
@@ -48,7 +50,12 @@ Row = dict[str, Any]
 GONE, UNDECIDED, DEPENDS, NO_MEANING = "gone", "undecided", "depends", "no meaning"
 """What another market does to a finding, beside holding and failing."""
 # Differences that are less go unnoticed: minutes, or points of per cent.
-MARGINS = {"wait_min": 1.0, "tardiness_min": 1.0, "miss_pct": 0.5, "tight_miss_pct": 0.5}
+MARGINS = {
+    "wait_min": 1.0,
+    "tardiness_min": 1.0,
+    "miss_pct": 0.5,
+    "tight_miss_pct": 0.5,
+}
 LEVEL = 0.05
 PRINTED_ALONE = "judged on the thesis's printed figures alone, which no market changes"
 
@@ -62,11 +69,16 @@ def persistent(tau_min: float, sight: str) -> Callable[[Scenario], Scenario]:
 
 
 def replayed(market: Measured, sight: str) -> Callable[[Scenario], Scenario]:
-    """Puts a scenario on the stock of a market's types, in turn for its own; its prices remain."""
+    """Puts a scenario on the stock of a market's types, in turn for its own; its prices
+    remain.
+    """
     names, unpriced = [each.gpu for each in market.stock], market._replace(prices={})
 
     def put(scenario: Scenario) -> Scenario:
-        types = {gpu.name: names[place % len(names)] for place, gpu in enumerate(scenario.gpus)}
+        types = {
+            gpu.name: names[place % len(names)]
+            for place, gpu in enumerate(scenario.gpus)
+        }
         return on_market(scenario, unpriced, types, sight)
 
     return put
@@ -78,9 +90,9 @@ def replayed(market: Measured, sight: str) -> Callable[[Scenario], Scenario]:
 class Tested(NamedTuple):
     """A part of a finding in a market.
 
-    n: seeds, or days on which they begin where a market is replayed. value, half_width: the
-    statistic and half of its 95 % interval. p, p_holm: that it lies on the nearest bound. p_gone:
-    adjusted; 1 where it cannot be gone.
+    n: seeds, or days on which they begin where a market is replayed. value, half_width:
+    the statistic and half of its 95 % interval. p, p_holm: that it lies on the nearest
+    bound. p_gone: adjusted; 1 where it cannot be gone.
     """
 
     part: Part
@@ -101,8 +113,19 @@ def tested(findings: Sequence[Finding], results: Results) -> list[list[Tested]]:
     adjusted = holm(p_values)
     none = _p_gone(parts, estimates)
     done = iter(
-        Tested(part, own.n, own.value, half_width(own.error, own.worth), p, p_holm, p_gone, verdict)
-        for part, own, p, p_holm, p_gone in zip(parts, estimates, p_values, adjusted, none)
+        Tested(
+            part,
+            own.n,
+            own.value,
+            half_width(own.error, own.worth),
+            p,
+            p_holm,
+            p_gone,
+            verdict,
+        )
+        for part, own, p, p_holm, p_gone in zip(
+            parts, estimates, p_values, adjusted, none
+        )
         for verdict in [_verdict(part, own.value, p_holm, p_gone)]
     )
     return [[next(done) for _ in finding.parts] for finding in findings]
@@ -132,11 +155,13 @@ def _estimate(part: Part, results: Results) -> _Estimate:
             by_day = np.array(cluster_means(values[0], clusters))
             value = float(by_day.mean())
         else:
-            value, by_day = float(statistic(*values)), pseudo_values(statistic, values, clusters)
+            value = float(statistic(*values))
+            by_day = pseudo_values(statistic, values, clusters)
         share = worth(by_day)
         independent = max((n - 1) * share, 1.0) + 1
         error = float(by_day.std(ddof=1)) / math.sqrt(n * share)
-    # An effect size of values that never differ is none, and of such that always do is sure.
+    # An effect size of values that never differ is none, and of such that always do is
+    # sure.
     value, error = (0.0 if math.isnan(each) else each for each in (value, error))
     return _Estimate(n, value, error, independent)
 
@@ -206,10 +231,20 @@ def finding_rows(
     for place, finding in enumerate(findings):
         for group, markets in found.items():
             own = {name: tests[place] for name, tests in markets.items()}
-            told = {name: in_market([part.verdict for part in own[name]]) for name in own}
+            told = {
+                name: in_market([part.verdict for part in own[name]]) for name in own
+            }
             whole = over_markets(list(told.values()))
             rows += [
-                _row(finding.where, finding.sentence, group, name, told[name], whole, each)
+                _row(
+                    finding.where,
+                    finding.sentence,
+                    group,
+                    name,
+                    told[name],
+                    whole,
+                    each,
+                )
                 for name, tests in own.items()
                 for each in tests
             ]

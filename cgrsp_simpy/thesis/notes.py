@@ -7,12 +7,12 @@ _COST = (
     " long-run mean"
 )
 _CADR = (
-    "known: on the normal day CADR's printed figure lies two to two and a half standard errors from"
-    " the long-run mean"
+    "known: on the normal day CADR's printed figure lies two to two and a half standard"
+    " errors from the long-run mean"
 )
 _RH = (
-    "known: neither a reservation of 0 nor of 1 slots explains RH's printed miss, tardiness and"
-    " cost of the month together"
+    "known: neither a reservation of 0 nor of 1 slots explains RH's printed miss,"
+    " tardiness and cost of the month together"
 )
 
 # (table, row, column, part) -> what is known.
@@ -38,37 +38,47 @@ CHANCE = "not among the cells known to differ; one in twenty does so by chance"
 STANDARDISED = ("t", "d", "d of wait", "d of miss")
 """Columns that are divided by a standard deviation."""
 STANDARDISED_NOTE = (
-    "divided by standard deviations of which FIFO's printed ones are small: 9.1 min of wait by its"
-    " interval, against 11.4 in the long run"
+    "divided by standard deviations of which FIFO's printed ones are small: 9.1 min of"
+    " wait by its interval, against 11.4 in the long run"
 )
 """What is said of such a cell that differs."""
 
 CANNOT = (
-    "The data set of 6,627 rendering jobs is not public: Table 4.1's averages over all jobs"
-    " and Figures 5.1 and 5.3 (b) rest on it. Its means by type and complexity, as printed,"
-    " are inputs here.",
-    "Table 5.1 is one seed of a generator that is not public; its figures cannot recur, but must"
-    " lie within the distribution over seeds.",
-    "The published seeds' random numbers are unknown: equality is possible in distribution only.",
-    "Tables 2.1 and 3.1 to 3.3 are text: related work and symbols.",
-    "The mix of days of Phase 4 is not printed; it is inferred (0.20 quiet, 0.55 normal,"
-    " 0.15 hectic, 0.10 surge, drawn day by day) from Table 5.13's intervals and costs.",
     (
-        "Of the 22 comparisons of Section 5.3's family Table 5.3 prints 13; Holm's step-down is"
-        " taken over these."
+        "The data set of 6,627 rendering jobs is not public: Table 4.1's averages over"
+        " all jobs and Figures 5.1 and 5.3 (b) rest on it. Its means by type and"
+        " complexity, as printed, are inputs here."
+    ),
+    (
+        "Table 5.1 is one seed of a generator that is not public; its figures cannot"
+        " recur, but must lie within the distribution over seeds."
+    ),
+    (
+        "The published seeds' random numbers are unknown: equality is possible in"
+        " distribution only."
+    ),
+    "Tables 2.1 and 3.1 to 3.3 are text: related work and symbols.",
+    (
+        "The mix of days of Phase 4 is not printed; it is inferred (0.20 quiet, 0.55"
+        " normal, 0.15 hectic, 0.10 surge, drawn day by day) from Table 5.13's"
+        " intervals and costs."
+    ),
+    (
+        "Of the 22 comparisons of Section 5.3's family Table 5.3 prints 13; Holm's"
+        " step-down is taken over these."
     ),
 )
 """What cannot be reproduced, and why."""
 
 _NOISE = (
-    "the costs of the six policies differ by less than their intervals: normalised to 0 and 1 they"
-    " are mostly noise, and the intervals here are as wide as that"
+    "the costs of the six policies differ by less than their intervals: normalised to 0"
+    " and 1 they are mostly noise, and the intervals here are as wide as that"
 )
 TABLE_NOTES = {
     "5.3": (
         (
-            "t is that of as many pairs as printed, p of our pairs, at most as many as printed;"
-            " Wilcoxon's p and the paired d are of our pairs, and not printed"
+            "t is that of as many pairs as printed, p of our pairs, at most as many as"
+            " printed; Wilcoxon's p and the paired d are of our pairs, and not printed"
         ),
     ),
     "5.11": (_NOISE,),

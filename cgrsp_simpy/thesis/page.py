@@ -1,5 +1,5 @@
-"""The reproduction report as one HTML page: by chapter and section, above each published figure the
-word "thesis", above ours "here".
+"""The reproduction report as one HTML page: by chapter and section, above each
+published figure the word "thesis", above ours "here".
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from cgrsp_simpy.studies.page import bullets, page, paragraph
 from cgrsp_simpy.thesis.findings import FINDINGS, RECORDED, Told
 from cgrsp_simpy.thesis.notes import CANNOT
-from cgrsp_simpy.thesis.verdict import AGREES, DIFFERS, INPUT, SHOWN, UNDECIDED, Judged, tally
+from cgrsp_simpy.thesis.verdict import (
+    AGREES,
+    DIFFERS,
+    INPUT,
+    SHOWN,
+    UNDECIDED,
+    Judged,
+    tally,
+)
 from cgrsp_simpy.thesis.wording import (
     CANNOT_TITLE,
     FINDINGS_READING,
@@ -55,7 +63,8 @@ KEY = {  # verdict -> what its colour means
     INPUT: "inferred: an input that the thesis does not print",
     SHOWN: "white: shown, and not judged",
 }
-KINDS = {"holds": "holds", "does not hold": "fails", "not decidable": "open"}  # of findings
+# of findings
+KINDS = {"holds": "holds", "does not hold": "fails", "not decidable": "open"}
 STYLE = """
 body { max-width: 76rem }
 h2 { border-bottom: 2px solid #ccc }
@@ -69,14 +78,16 @@ table { font-size: .78rem; margin-bottom: .6rem }
 th.who { font-weight: 400; font-style: italic; color: #444 }
 tr.printed td, tr.printed th.who { border-bottom: none; font-style: italic }
 tr.here td, tr.here th.who { border-top: 1px dotted #999 }
-.key span { display: inline-block; border: 1px solid #ccc; padding: 0 .5rem; margin: .2rem }
+.key span {
+  display: inline-block; border: 1px solid #ccc; padding: 0 .5rem; margin: .2rem
+}
 .chapter { background: #f6f6f6; border-left: 4px solid #888; padding: .4rem 1rem }
 nav { font-size: .88rem; columns: 2 }
 a { color: #084594 }
 @page { size: A4; margin: 12mm }
 @media print {
-  body { font-size: 9pt; margin: 0; max-width: none; padding: 0; print-color-adjust: exact }
-  body { -webkit-print-color-adjust: exact }
+  body { font-size: 9pt; margin: 0; max-width: none; padding: 0 }
+  body { print-color-adjust: exact; -webkit-print-color-adjust: exact }
   table { font-size: 6.4pt; width: 100% }
   th, td, td.text { white-space: normal }
   th, td.text, td div { padding: .1rem .2rem }
@@ -96,22 +107,31 @@ def report_page(
 ) -> str:
     """The page.
 
-    tables: number of a table -> its judged figures. findings: with their verdicts. preface: how
-    many replications there are, and how z is to be read. summary: on all tables. Result: HTML that
-    needs nothing else; its links lead within it.
+    tables: number of a table -> its judged figures. findings: with their verdicts.
+    preface: how many replications there are, and how z is to be read. summary: on all
+    tables. Result: HTML that needs nothing else; its links lead within it.
     """
     numbered = list(enumerate(findings, start=1))
-    body = [f"<h1>{html.escape(TITLE)}</h1>", *map(paragraph, preface), bullets(summary, "summary")]
+    body = [
+        f"<h1>{html.escape(TITLE)}</h1>",
+        *map(paragraph, preface),
+        bullets(summary, "summary"),
+    ]
     body += [_key(), _contents(tables, findings)]
     for chapter, title in CHAPTERS.items():
         own = {id: found for id, found in tables.items() if id.startswith(chapter)}
-        said = [(number, each) for number, each in numbered if _section(each)[0] == chapter]
+        said = [
+            (number, each) for number, each in numbered if _section(each)[0] == chapter
+        ]
         if own or said:
             body += [f'<h2 id="c{chapter}">Chapter {chapter}. {title}</h2>']
             body += [_summary(own, [each for _, each in said])]
             body += _sections(chapter, own, said)
     if findings:
-        body += ['<h2 id="tests">The tests of the findings</h2>', paragraph(FINDINGS_READING)]
+        body += [
+            '<h2 id="tests">The tests of the findings</h2>',
+            paragraph(FINDINGS_READING),
+        ]
         body += [_tests(numbered)]
     body += [f"<h2>{CANNOT_TITLE}</h2>", bullets(CANNOT)]
     return page(TITLE, body, STYLE)
@@ -119,11 +139,16 @@ def report_page(
 
 def _key() -> str:
     spans = "".join(
-        f'<span class="{verdict}">{html.escape(text)}</span>' for verdict, text in KEY.items()
+        f'<span class="{verdict}">{html.escape(text)}</span>'
+        for verdict, text in KEY.items()
     )
-    told = "In each table <i>thesis</i> is the published figure and <b>here</b> the reproduced one,"
+    told = (
+        "In each table <i>thesis</i> is the published figure and <b>here</b> the"
+        " reproduced one,"
+    )
     return (
-        f'<p class="key">{told} ± half of its 95 % interval; –: not printed. Colours: {spans}</p>'
+        f'<p class="key">{told} ± half of its 95 % interval; –: not printed. Colours:'
+        f" {spans}</p>"
     )
 
 
@@ -135,7 +160,9 @@ def _contents(tables: Mapping[str, Sequence[Judged]], findings: Sequence[Told]) 
         links = [f'<a href="#t{id}">Table {id}</a>' for id in ids if id in tables]
         if links or number in there:
             more = f": {', '.join(links)}" if links else ""
-            lines.append(f'<li><a href="#s{number}">Section {number}</a> {title}{more}</li>')
+            lines.append(
+                f'<li><a href="#s{number}">Section {number}</a> {title}{more}</li>'
+            )
     return f"<nav><ul>{''.join(lines)}</ul></nav>"
 
 
@@ -163,16 +190,22 @@ def _summary(tables: Mapping[str, Sequence[Judged]], findings: Sequence[Told]) -
         ]
         undecided = f", {count[UNDECIDED]} are undecided" if count[UNDECIDED] else ""
         where = f"; those that differ, by table: {', '.join(differ)}" if differ else ""
-        lines.append(f"Of all {judged} judged figures {count[AGREES]} agree{undecided}{where}.")
+        lines.append(
+            f"Of all {judged} judged figures {count[AGREES]} agree{undecided}{where}."
+        )
     if findings:
         often = Counter(finding.verdict for finding in findings)
-        numbers = [f"{verdict}: {often[verdict]}" for verdict in KINDS if often[verdict]]
+        numbers = [
+            f"{verdict}: {often[verdict]}" for verdict in KINDS if often[verdict]
+        ]
         lines.append(f"Findings tested: {len(findings)}; {', '.join(numbers)}.")
     return f'<div class="chapter">{bullets(lines)}</div>' if lines else ""
 
 
 def _sections(
-    chapter: str, tables: Mapping[str, Sequence[Judged]], said: Sequence[tuple[int, Told]]
+    chapter: str,
+    tables: Mapping[str, Sequence[Judged]],
+    said: Sequence[tuple[int, Told]],
 ) -> list[str]:
     """Each section's tables, and what of its text was tested."""
     body = []
@@ -191,9 +224,13 @@ def _sections(
 
 
 def _table(found: Sequence[Judged]) -> str:
-    """The printed table's shape: of each row a line from the thesis and a line of ours."""
+    """The printed table's shape: of each row a line from the thesis and a line of
+    ours.
+    """
     columns = list(
-        dict.fromkeys([*printed_table(found[0].table).columns, *(each.column for each in found)])
+        dict.fromkeys(
+            [*printed_table(found[0].table).columns, *(each.column for each in found)]
+        )
     )
     heads = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
     lines = []
@@ -204,10 +241,15 @@ def _table(found: Sequence[Judged]) -> str:
         ]
         name = f'<th rowspan="2">{html.escape(row)}</th>'
         theirs, ours = (
-            "".join(f"<td>{''.join(_figure(each, here) for each in own)}</td>" for own in cells)
+            "".join(
+                f"<td>{''.join(_figure(each, here) for each in own)}</td>"
+                for own in cells
+            )
             for here in (0, 1)
         )
-        lines.append(f'<tr class="printed">{name}<th class="who">thesis</th>{theirs}</tr>')
+        lines.append(
+            f'<tr class="printed">{name}<th class="who">thesis</th>{theirs}</tr>'
+        )
         lines.append(f'<tr class="here"><th class="who"><b>here</b></th>{ours}</tr>')
     notes = notes_of(found[0].table, found)
     table = _html_table(f"<th></th><th></th>{heads}", lines, "cells")
@@ -230,7 +272,9 @@ def _figure(each: Judged, here: int) -> str:
 
 
 def _findings(said: Iterable[tuple[int, Told]]) -> str:
-    """What was tested of a section: where, the sentence, the verdict with a link to its test."""
+    """What was tested of a section: where, the sentence, the verdict with a link to its
+    test.
+    """
     lines = [
         f'<tr><td class="text">{html.escape(each.where)}</td>'
         f'<td class="text">{html.escape(each.sentence)}</td>'
@@ -249,7 +293,10 @@ def _tests(numbered: Iterable[tuple[int, Told]]) -> str:
     lines = []
     for number, each in numbered:
         section = _section(each)
-        link = f'<a href="#s{section}">{html.escape(each.where)}</a>: {html.escape(each.sentence)}'
+        link = (
+            f'<a href="#s{section}">{html.escape(each.where)}</a>:'
+            f" {html.escape(each.sentence)}"
+        )
         verdict = f'<span class="{KINDS[each.verdict]}">{each.verdict}</span>'
         own = parts.get((each.where, each.sentence), ())
         tested = [f"{part.text}, {part.bounds}, {part.n} seeds" for part in own]

@@ -1,6 +1,6 @@
-"""The thesis's days on a market whose stock persists: what becomes of its policies and of its
-findings, and what seeing the stock is worth. The data of each figure as CSV, and the picture as PNG
-and SVG.
+"""The thesis's days on a market whose stock persists: what becomes of its policies and
+of its findings, and what seeing the stock is worth. The data of each figure as CSV, and
+the picture as PNG and SVG.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.model.table import digits, grouped
-from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, numbers, where
+from cgrsp_simpy.plots.figure import (
+    Figures,
+    Gallery,
+    Handles,
+    Row,
+    markdown,
+    numbers,
+    where,
+)
 from cgrsp_simpy.plots.style import ink_on, looks
 from cgrsp_simpy.rental.measured import Measured, measured
 from cgrsp_simpy.rental.scenario import Scenario, day
@@ -63,12 +71,13 @@ NOUNS = {"wait_min": "wait (min)", "miss_pct": "missed (%)"}  # where there is l
 
 
 class Runs:
-    """Comparisons of POLICIES, each carried out when it is first asked for, and the runs behind
-    the findings.
+    """Comparisons of POLICIES, each carried out when it is first asked for, and the
+    runs behind the findings.
 
-    seeds: how many, from 5000 on. executor: as of `compare`. replay: a market that was recorded,
-    whose stock is one of the findings' markets. finding_seeds: how many, from 0 on, and how many
-    months; None: as many as behind each printed figure. findings: that are judged.
+    seeds: how many, from 5000 on. executor: as of `compare`. replay: a market that was
+    recorded, whose stock is one of the findings' markets. finding_seeds: how many, from
+    0 on, and how many months; None: as many as behind each printed figure. findings:
+    that are judged.
     """
 
     def __init__(
@@ -80,14 +89,22 @@ class Runs:
         findings: Sequence[Finding] = (*FINDINGS, *RECORDED),
     ) -> None:
         self._seeds, self._executor = range(FIRST_SEED, FIRST_SEED + seeds), executor
-        self._replay, self._finding_seeds, self._findings = replay, finding_seeds, findings
+        self._replay = replay
+        self._finding_seeds = finding_seeds
+        self._findings = findings
         self._done: dict[tuple[str, float, str, bool], Comparison] = {}
 
-    def study(self, name: str, tau_min: float, sight: str, free: bool = False) -> Comparison:
-        """A day of the thesis on stock that persists for a mean time, seen somehow or not."""
+    def study(
+        self, name: str, tau_min: float, sight: str, free: bool = False
+    ) -> Comparison:
+        """A day of the thesis on stock that persists for a mean time, seen somehow or
+        not.
+        """
         key = name, tau_min, sight, free
         if key not in self._done:
-            scenario = day(name, free_types=free, persistence_s=60.0 * tau_min, sight=sight)
+            scenario = day(
+                name, free_types=free, persistence_s=60.0 * tau_min, sight=sight
+            )
             self._done[key] = compare(scenario, POLICIES, self._seeds, self._executor)
         return self._done[key]
 
@@ -108,13 +125,17 @@ class Runs:
         """The runs of the findings on a market."""
         n = self._finding_seeds
         wanted = [
-            (part.measure, n or part.n) for finding in self._findings for part in finding.parts
+            (part.measure, n or part.n)
+            for finding in self._findings
+            for part in finding.parts
         ]
         return reproduce(wanted, n, self._executor, market=put)
 
 
 def _rows(study: Comparison, **place: Any) -> list[Row]:
-    """Means and half widths of the measures by policy, and what they differ from FIFO's."""
+    """Means and half widths of the measures by policy, and what they differ from
+    FIFO's.
+    """
     found, tests = [], study.as_dict()["differences"]["policies"]
     for policy, row in study.means().items():
         own = {**place, "policy": policy}
@@ -122,7 +143,8 @@ def _rows(study: Comparison, **place: Any) -> list[Row]:
             own[name], own[f"{name}_half_width"] = row[name].mean, row[name].half_width
             if policy in tests:
                 test = tests[policy][name]
-                own[f"{name}_from_fifo"], own[f"{name}_p_holm"] = test["mean"], test["p_holm"]
+                own[f"{name}_from_fifo"] = test["mean"]
+                own[f"{name}_p_holm"] = test["p_holm"]
         found.append(own)
     return found
 
@@ -150,7 +172,10 @@ def by_tau(runs: Runs) -> list[Row]:
 @by_tau.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     grid = canvas.subplots(2, 2, sharex=True, sharey="col")
-    own = {f"stock {'not ' * (seen == 'blind')}seen": where(rows, seen=seen) for seen in SEEN}
+    own = {
+        f"stock {'not ' * (seen == 'blind')}seen": where(rows, seen=seen)
+        for seen in SEEN
+    }
     _panels(grid, own, "tau_min", [0, *TAUS_MIN], "persistence (min); 0: the thesis")
     return _legend(canvas, grid[0][0])
 
@@ -165,7 +190,8 @@ def _(rows: list[Row]) -> str:
         f"Wait and misses of CADR: {told('blind', 0, 'cadr')} in the thesis's market,"
         f" {told('blind', 15, 'cadr')} where stock persists for 15 minutes,"
         f" {told('blind', 240, 'cadr')} at four hours. Of watch, which sees the stock:"
-        f" {told('seen', 15, 'watch')} at 15 minutes, {told('seen', 240, 'watch')} at four hours."
+        f" {told('seen', 15, 'watch')} at 15 minutes, {told('seen', 240, 'watch')} at"
+        " four hours."
     )
 
 
@@ -181,7 +207,9 @@ def by_sight(runs: Runs) -> list[Row]:
         row
         for types in ("fixed", "free")
         for look, sight in LOOKS.items()
-        for row in _rows(runs.study("hectic", 15, sight, types == "free"), types=types, look=look)
+        for row in _rows(
+            runs.study("hectic", 15, sight, types == "free"), types=types, look=look
+        )
     ]
 
 
@@ -202,14 +230,20 @@ def _(rows: list[Row]) -> str:
         )
         return f"{waits} on {types} types"
 
-    return f"Mean wait of watch, minutes, by how often it looks: {watch('fixed')}; {watch('free')}."
+    return (
+        f"Mean wait of watch, minutes, by how often it looks: {watch('fixed')};"
+        f" {watch('free')}."
+    )
 
 
 @FIGURES.add(
     "days",
     "Four days on five markets",
     (6.3, 8.0),
-    note="five slots of fixed types, 20 seeds, 95 % intervals; by how long stock persists",
+    note=(
+        "five slots of fixed types, 20 seeds, 95 % intervals; by how long stock"
+        " persists"
+    ),
 )
 def by_day(runs: Runs) -> list[Row]:
     """Each day on each market."""
@@ -224,7 +258,9 @@ def by_day(runs: Runs) -> list[Row]:
 @by_day.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     """A line a policy, by market; a column a day."""
-    grid, places, lines = canvas.subplots(2, len(DAYS), sharey=True), list(MARKETS), len(POLICIES)
+    grid = canvas.subplots(2, len(DAYS), sharey=True)
+    places = list(MARKETS)
+    lines = len(POLICIES)
     for (name, noun), axes in zip(NOUNS.items(), grid):
         for which, ax in zip(DAYS, axes):
             for number, (policy, look) in enumerate(zip(POLICIES, looks(POLICIES))):
@@ -248,7 +284,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             ax.set_title(which, loc="left", fontsize="medium")
             ax.tick_params(axis="y", length=0)
             ax.grid(visible=False, axis="y")
-        middles = [(lines + 1) * place + (lines - 1) / 2 for place in range(len(places))]
+        middles = [
+            (lines + 1) * place + (lines - 1) / 2 for place in range(len(places))
+        ]
         axes[0].set_yticks(middles, [name.replace(", ", ",\n") for name in places])
         axes[0].set_ylim((lines + 1) * len(places) - 1, -1)
     return cast(Handles, grid[0][0].get_legend_handles_labels()[0])
@@ -262,12 +300,22 @@ def _(rows: list[Row]) -> str:
             row["day"],
             row["market"],
             row["policy"],
-            *(cell for name in MEASURES for cell in (_value(row, name), _against(row, name))),
+            *(
+                cell
+                for name in MEASURES
+                for cell in (_value(row, name), _against(row, name))
+            ),
         ]
         for row in rows
     ]
-    told = "Differences are paired by seed; t-tests, Holm over the eight of a comparison's four"
-    return f"{markdown(head, 3, lines)}\n\n{told} figures and policies: * p < 0.05, *** p < 0.001."
+    told = (
+        "Differences are paired by seed; t-tests, Holm over the eight of a comparison's"
+        " four"
+    )
+    return (
+        f"{markdown(head, 3, lines)}\n\n"
+        f"{told} figures and policies: * p < 0.05, *** p < 0.001."
+    )
 
 
 def _value(row: Row, name: str) -> str:
@@ -292,16 +340,19 @@ def _(rows: list[Row]) -> str:
         for row in watch
     )
     return (
-        "Where the stock is seen, watch misses no more than any other of these policies in"
-        f" {won} of {len(watch)} cases. Persistence alone shortens waits: while a type is out of"
-        " stock, fewer slots are sent into the long delay than when every dispatch draws its own."
+        "Where the stock is seen, watch misses no more than any other of these"
+        f" policies in {won} of {len(watch)} cases. Persistence alone shortens waits:"
+        " while a type is out of stock, fewer slots are sent into the long delay than"
+        " when every dispatch draws its own."
     )
 
 
 def _panels(
     grid: Any, rows: Mapping[str, list[Row]], column: str, places: list[Any], told: str
 ) -> None:
-    """A line of panels a title, with its rows, a panel a measure; x: the places of a column."""
+    """A line of panels a title, with its rows, a panel a measure; x: the places of a
+    column.
+    """
     for (title, own), line in zip(rows.items(), grid):
         for name, ax in zip(MEASURES, line):
             _lines(ax, own, [places.index(row[column]) for row in own], name)
@@ -312,7 +363,9 @@ def _panels(
 
 
 def _lines(ax: Axes, rows: Sequence[Row], x: Sequence[float], name: str) -> None:
-    """The marks of each policy with 95 % intervals, side by side, and joined by a line."""
+    """The marks of each policy with 95 % intervals, side by side, and joined by a
+    line.
+    """
     for number, (policy, look) in enumerate(zip(POLICIES, looks(POLICIES))):
         own = [(row, at) for row, at in zip(rows, x) if row["policy"] == policy]
         aside = 0.12 * (number - (len(POLICIES) - 1) / 2)
@@ -348,14 +401,15 @@ EDGE: dict[str, Any] = {"edgecolor": "#888888", "linewidth": 0.4}  # of a cell
 
 
 def _by_finding(rows: list[Row]) -> dict[tuple[str, str], dict[str, str]]:
-    """The verdicts on each finding that runs can judge, by market; and by group, after its markets,
-    where it has several.
+    """The verdicts on each finding that runs can judge, by market; and by group, after
+    its markets, where it has several.
     """
     found: dict[tuple[str, str], dict[str, str]] = {}
     for group, markets in _groups(rows).items():
         own = where(rows, group=group)
         for row in own:
-            found.setdefault((row["where"], row["sentence"]), {})[row["market"]] = row["in_market"]
+            by_market = found.setdefault((row["where"], row["sentence"]), {})
+            by_market[row["market"]] = row["in_market"]
         for row in own if len(markets) > 1 else ():
             found[row["where"], row["sentence"]][f"all {group}"] = row["in_group"]
     return found
@@ -374,8 +428,11 @@ findings = FIGURES.add(
     "findings",
     "The thesis's findings on other markets",
     (6.3, 8.4),
-    note="by how long stock persists; as many seeds as behind the printed figures, 30 or 10;"
-    " in replays those\nthat begin on one day count once, and the months all together",
+    note=(
+        "by how long stock persists; as many seeds as behind the printed figures, 30"
+        " or 10; in replays those\n"
+        "that begin on one day count once, and the months all together"
+    ),
     options=" --market FILE ...",
     rows=Runs.judged,
     legend={"columns": len(CELLS)},
@@ -387,7 +444,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     found, ax = _by_finding(rows), canvas.subplots()
     markets = list(next(iter(found.values())))
     firsts = [own[0] for own in _groups(rows).values()]
-    gaps = [0.3 * (name in firsts) + 0.15 * (name.startswith("all ")) for name in markets]
+    gaps = [
+        0.3 * (name in firsts) + 0.15 * (name.startswith("all ")) for name in markets
+    ]
     places = [x + gap for x, gap in enumerate(accumulate(gaps))]
     for y, verdicts in enumerate(found.values()):
         for x, verdict in zip(places, verdicts.values()):
@@ -410,11 +469,16 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @findings.tables
 def _(rows: list[Row]) -> str:
-    """The verdicts by group of markets, each with its reasons, in Markdown; and what they mean."""
+    """The verdicts by group of markets, each with its reasons, in Markdown; and what
+    they mean.
+    """
     groups = _groups(rows)
     lines = [
         [place, sentence]
-        + [_reasons(where(rows, where=place, sentence=sentence, group=group)) for group in groups]
+        + [
+            _reasons(where(rows, where=place, sentence=sentence, group=group))
+            for group in groups
+        ]
         for place, sentence in _by_finding(rows)
     ]
     head = " | ".join(["where", "finding", *groups])
@@ -433,20 +497,25 @@ def _(rows: list[Row]) -> str:
 
 
 def _reasons(rows: list[Row]) -> str:
-    """The verdict on a finding in a group of markets, and in a sentence in how many markets it is
-    so or else, each with the part that decides.
+    """The verdict on a finding in a group of markets, and in a sentence in how many
+    markets it is so or else, each with the part that decides.
     """
-    markets, whole = {row["market"]: row["in_market"] for row in rows}, rows[0]["in_group"]
+    markets = {row["market"]: row["in_market"] for row in rows}
+    whole = rows[0]["in_group"]
     parts = []
     for verdict in sorted(CELLS, key=lambda each: each != whole):
-        if own := [row for row in rows if row["of_part"] == row["in_market"] == verdict]:
+        if own := [
+            row for row in rows if row["of_part"] == row["in_market"] == verdict
+        ]:
             row, among, where = _deciding(own, verdict), "", ""
             if len(markets) > 1:
                 among = f" in {list(markets.values()).count(verdict)} of {len(markets)}"
                 where = f" ({row['market']})"
             parts.append(f"{verdict}{among}: {_estimate(row, verdict)}{where}")
     told = "; ".join(parts)
-    return f"**{whole}**" + (told.removeprefix(whole) if told.startswith(whole) else f": {told}")
+    return f"**{whole}**" + (
+        told.removeprefix(whole) if told.startswith(whole) else f": {told}"
+    )
 
 
 def _estimate(row: Row, verdict: str) -> str:
@@ -459,8 +528,8 @@ def _estimate(row: Row, verdict: str) -> str:
 
 
 def _deciding(rows: list[Row], verdict: str) -> Row:
-    """Of parts that have a verdict the one that is least sure where all have to hold, and else the
-    surest.
+    """Of parts that have a verdict the one that is least sure where all have to hold,
+    and else the surest.
     """
     choose = max if verdict in (HOLDS, UNDECIDED) else min
     return choose(rows, key=lambda row: float(row[_p(verdict)]))
@@ -472,20 +541,22 @@ def _p(verdict: str) -> str:
 
 
 _RULES = (
-    "Every finding is the reproduction report's own test, on other runs. Markets stand in groups:"
-    " the thesis's own; those whose stock persists; and a measured one, replayed, unseen and seen."
-    " Behind each verdict stands in how many markets of the group it is so, and of these the part"
-    " that decides. Parts that compare policies rest on differences by seed; in a replay seeds that"
-    " begin on one of its days count once, each day may be correlated with the next, and the months"
-    " count once all together. p is two-sided, by"
-    " Student's t against the nearest bound of the part, with Holm's adjustment over all parts in"
-    " the market. **holds**: all parts lie within their bounds, p < 0.05. **does not hold**: one"
-    " lies outside. **gone**: none lies outside, but a difference of two policies is within"
-    f" {MARGINS['wait_min']:g} minute, or {MARGINS['miss_pct']:g} points of missed deadlines, of 0"
-    " (p < 0.05, Holm over these tests), and its sign is not sure. **undecided**: else, at these"
-    " seeds. Over the markets of a group a finding **holds** if it does in each, **does not hold**"
-    " if in each it does not or is gone, **depends** if it holds in one and does not, or is gone,"
-    " in another, and is undecided else."
+    "Every finding is the reproduction report's own test, on other runs. Markets stand"
+    " in groups: the thesis's own; those whose stock persists; and a measured one,"
+    " replayed, unseen and seen. Behind each verdict stands in how many markets of the"
+    " group it is so, and of these the part that decides. Parts that compare policies"
+    " rest on differences by seed; in a replay seeds that begin on one of its days"
+    " count once, each day may be correlated with the next, and the months count once"
+    " all together. p is two-sided, by Student's t against the nearest bound of the"
+    " part, with Holm's adjustment over all parts in the market. **holds**: all parts"
+    " lie within their bounds, p < 0.05. **does not hold**: one lies outside."
+    " **gone**: none lies outside, but a difference of two policies is within"
+    f" {MARGINS['wait_min']:g} minute, or {MARGINS['miss_pct']:g} points of missed"
+    " deadlines, of 0 (p < 0.05, Holm over these tests), and its sign is not sure."
+    " **undecided**: else, at these seeds. Over the markets of a group a finding"
+    " **holds** if it does in each, **does not hold** if in each it does not or is"
+    " gone, **depends** if it holds in one and does not, or is gone, in another, and"
+    " is undecided else."
 )
 
 
@@ -499,15 +570,18 @@ def _(rows: list[Row]) -> str:
         for name in markets
     )
     return (
-        f"Verdicts on {len(found)} findings, by group of markets: {told}. Findings that hold, by"
-        f" market: {by_market}. A replay is of one month: its seeds differ in the day on which"
-        " they begin."
+        f"Verdicts on {len(found)} findings, by group of markets: {told}. Findings that"
+        f" hold, by market: {by_market}. A replay is of one month: its seeds differ in"
+        " the day on which they begin."
     )
 
 
 def _counted(rows: list[Row], group: str) -> str:
     """How many findings have each verdict in a group."""
-    own = {(row["where"], row["sentence"]): row["in_group"] for row in where(rows, group=group)}
+    own = {
+        (row["where"], row["sentence"]): row["in_group"]
+        for row in where(rows, group=group)
+    }
     counts = Counter(own.values())
     return ", ".join(
         f"{verdict} {counts[verdict]}" for verdict in (HOLDS, FAILS, DEPENDS, UNDECIDED)
@@ -517,19 +591,25 @@ def _counted(rows: list[Row], group: str) -> str:
 def _intro(_: Runs) -> list[str]:
     return [
         "# The thesis's days on a market whose stock persists",
-        "In the thesis every dispatch draws the stock that it meets anew. Here the variate of a"
-        " type's stock is held, and drawn anew at the epochs of a Poisson process; the chances at"
-        " each hour are the thesis's. `watch` holds a slot while its type is seen out of stock and"
-        " is expected to recover sooner than the delay would end. Each picture has the CSV of what"
-        " is plotted beside it. All of them: `cgrsp market figures --out figures/market`; with"
-        " `--market FILE ...` (here of H100 and A100 GPUs, October and November 2025) the findings"
-        " are judged on a replayed market, too: the statuses of its types, in turn for the"
-        " thesis's, whose prices and times remain.",
+        (
+            "In the thesis every dispatch draws the stock that it meets anew. Here the"
+            " variate of a type's stock is held, and drawn anew at the epochs of a"
+            " Poisson process; the chances at each hour are the thesis's. `watch` holds"
+            " a slot while its type is seen out of stock and is expected to recover"
+            " sooner than the delay would end. Each picture has the CSV of what is"
+            " plotted beside it. All of them: `cgrsp market figures --out"
+            " figures/market`; with `--market FILE ...` (here of H100 and A100 GPUs,"
+            " October and November 2025) the findings are judged on a replayed market,"
+            " too: the statuses of its types, in turn for the thesis's, whose prices"
+            " and times remain."
+        ),
     ]
 
 
 def _runs(executor: Executor | int | None, market: Sequence[str | Path] = ()) -> Runs:
-    """The runs; with files of `cg.measured` the findings are judged on that market's stock, too."""
+    """The runs; with files of `cg.measured` the findings are judged on that market's
+    stock, too.
+    """
     return Runs(executor=executor, replay=measured(*market) if market else None)
 
 

@@ -1,8 +1,8 @@
 """The thesis's tables as printed: figures to compare with, never used for a result.
 
-Each is a text table; a cell holds a figure, with its 95 % interval where one is printed,
-or two figures with a slash between. Names of rows and columns are put on one form; nothing
-else is changed.
+Each is a text table; a cell holds a figure, with its 95 % interval where one is
+printed, or two figures with a slash between. Names of rows and columns are put on one
+form; nothing else is changed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 class Printed:
     """A printed table.
 
-    id: its number. caption: what it shows. n: replications behind each cell. columns: names. rows:
-    name -> cells as printed.
+    id: its number. caption: what it shows. n: replications behind each cell. columns:
+    names. rows: name -> cells as printed.
     """
 
     id: str
@@ -27,13 +27,16 @@ class Printed:
 
 def _printed(id: str, caption: str, n: int, text: str) -> Printed:
     head, *body = (
-        [part.strip() for part in line.split("|")] for line in text.strip("\n").splitlines()
+        [part.strip() for part in line.split("|")]
+        for line in text.strip("\n").splitlines()
     )
-    return Printed(id, caption, n, tuple(head[1:]), {name: tuple(cells) for name, *cells in body})
+    return Printed(
+        id, caption, n, tuple(head[1:]), {name: tuple(cells) for name, *cells in body}
+    )
 
 
-# Mean execution times at complexity 2 are printed in Section 3.7, baseline probabilities of High
-# stock in Section 5.1.1.
+# Mean execution times at complexity 2 are printed in Section 3.7, baseline
+# probabilities of High stock in Section 5.1.1.
 INPUTS = _printed(
     "4.1",
     "GPU types: what the simulation takes from the thesis",
@@ -201,7 +204,8 @@ hectic, 3 reserved | 128.8     | 7.54    | 19.3          | 4.6
         ),
         _printed(
             "5.11",
-            "Composite of wait, miss and cost, normalised over six policies, hectic day, 10 seeds",
+            "Composite of wait, miss and cost, normalised over six policies, hectic"
+            " day, 10 seeds",
             10,
             """
              | FIFO | SPT  | EDF  | SPT+Rescue | RH   | CADR
@@ -219,10 +223,8 @@ ratio = 50   | 0.96 | 0.20 | 0.57 | 0.39       | 0.17 | 0.50
         ),
         _printed(
             "5.12",
-            (
-                "Composite of wait, tardiness and cost, normalised over six policies,"
-                " hectic day, 10 seeds"
-            ),
+            "Composite of wait, tardiness and cost, normalised over six policies,"
+            " hectic day, 10 seeds",
             10,
             """
            | FIFO | SPT  | EDF  | SPT+Rescue | RH   | CADR

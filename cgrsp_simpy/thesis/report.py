@@ -1,5 +1,5 @@
-"""The reproduction report: every table as printed and as reproduced, in Markdown, in one HTML
-page, or as rows.
+"""The reproduction report: every table as printed and as reproduced, in Markdown, in
+one HTML page, or as rows.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ IDS = (INPUTS.id, *TABLES, *FINDING_TABLES)  # numbers of all tables of a report
 class Report:
     """Tables judged cell by cell, and findings.
 
-    replications: wanted for every table; None for the printed numbers. tables: number -> its
-    figures in order.
+    replications: wanted for every table; None for the printed numbers. tables: number
+    -> its figures in order.
     """
 
     replications: int | None
@@ -68,10 +68,14 @@ class Report:
         lines = [f"Tables 5.2 and 5.4 to 5.10: {rest}"] * bool(rest.cells) + [
             f"Table 5.13, the month: {month}"
         ] * bool(month.cells)
-        return "\n".join([*lines, f"together: {self.tally}"] if len(lines) > 1 else lines)
+        return "\n".join(
+            [*lines, f"together: {self.tally}"] if len(lines) > 1 else lines
+        )
 
     def preface(self) -> list[str]:
-        """How many replications there are, and how z is to be read, where figures are judged."""
+        """How many replications there are, and how z is to be read, where figures are
+        judged.
+        """
         if all(math.isnan(each.z) for each in self.cells):
             return []
         return [f"Replications: {self.replications or 'as many as printed'}.", READING]
@@ -104,7 +108,11 @@ class Report:
             _bullets(self.summary().splitlines()),
         ]
         for id, found in self.tables.items():
-            parts += [f"## {heading(id)}", _markdown_table(found), _bullets(notes_of(id, found))]
+            parts += [
+                f"## {heading(id)}",
+                _markdown_table(found),
+                _bullets(notes_of(id, found)),
+            ]
         if self.findings:
             parts += [
                 f"## {FINDINGS_TITLE}",
@@ -117,7 +125,9 @@ class Report:
 
     def html(self) -> str:
         """The report as one page that needs nothing else."""
-        return report_page(self.tables, self.findings, self.preface(), self.summary().splitlines())
+        return report_page(
+            self.tables, self.findings, self.preface(), self.summary().splitlines()
+        )
 
     def write(self, folder: Any) -> None:
         """Write report.md, report.html and cells.csv into a results directory."""
@@ -134,9 +144,9 @@ def make_report(
 ) -> Report:
     """Carry out the runs behind tables and judge every figure.
 
-    ids: numbers of tables; 5.14 and 6.1 are the findings. replications: seeds (months for 5.13)
-    in place of the printed numbers. executor, out: as in `compare`; the report is written into
-    the directory, too.
+    ids: numbers of tables; 5.14 and 6.1 are the findings. replications: seeds (months
+    for 5.13) in place of the printed numbers. executor, out: as in `compare`; the
+    report is written into the directory, too.
 
     Raises InputError for a table that does not exist.
     """
@@ -158,25 +168,37 @@ def run_tables(
     executor: Executor | int | None = None,
     out: str | Path | None = None,
 ) -> tuple[Results, Store | None]:
-    """Carry out the runs behind tables, or take them from a results directory; the arguments are
-    those of `make_report`.
+    """Carry out the runs behind tables, or take them from a results directory; the
+    arguments are those of `make_report`.
     """
-    most = replications or max((TABLES[id].seeds(None) for id in ids if id in TABLES), default=30)
-    store = open_store(out, "thesis", {}, range(most), tables=list(ids), replications=replications)
+    most = replications or max(
+        (TABLES[id].seeds(None) for id in ids if id in TABLES), default=30
+    )
+    store = open_store(
+        out, "thesis", {}, range(most), tables=list(ids), replications=replications
+    )
     return reproduce(wanted_of(ids, replications), replications, executor, store), store
 
 
-def wanted_of(ids: Sequence[str], replications: int | None = None) -> list[tuple[Measure, int]]:
-    """What is measured for tables, each on how many seeds; raises InputError for a table that does
-    not exist.
+def wanted_of(
+    ids: Sequence[str], replications: int | None = None
+) -> list[tuple[Measure, int]]:
+    """What is measured for tables, each on how many seeds; raises InputError for a
+    table that does not exist.
     """
     for id in ids:
         check_one_of("table", id, IDS)
     chosen = [TABLES[id] for id in ids if id in TABLES]
-    wanted = [(cell.measure, table.seeds(replications)) for table in chosen for cell in table.cells]
+    wanted = [
+        (cell.measure, table.seeds(replications))
+        for table in chosen
+        for cell in table.cells
+    ]
     if _with_findings(ids):
         wanted += [
-            (part.measure, replications or part.n) for finding in FINDINGS for part in finding.parts
+            (part.measure, replications or part.n)
+            for finding in FINDINGS
+            for part in finding.parts
         ]
     return wanted
 
@@ -196,14 +218,27 @@ def _markdown_table(found: Sequence[Judged]) -> str:
     rows = [["", "", "published", "reproduced", "z", "verdict"]]
     for each in found:
         verdict = f"**{each.verdict}**" if each.verdict == DIFFERS else each.verdict
-        rows.append([each.row, column_of(each), each.printed, ours_of(each), z_of(each), verdict])
+        rows.append(
+            [
+                each.row,
+                column_of(each),
+                each.printed,
+                ours_of(each),
+                z_of(each),
+                verdict,
+            ]
+        )
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |"
         for row in rows
     ]
     return "\n".join(
-        [lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]
+        [
+            lines[0],
+            "|" + "|".join("-" * (width + 2) for width in widths) + "|",
+            *lines[1:],
+        ]
     )
 
 

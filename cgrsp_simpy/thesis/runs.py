@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.decide.month import THESIS_MIX, day_rows, days_of, month_rows, wanted_days
+from cgrsp_simpy.decide.month import (
+    THESIS_MIX,
+    day_rows,
+    days_of,
+    month_rows,
+    wanted_days,
+)
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.metric import summed
@@ -31,7 +37,9 @@ def low_stock_pct(run: Run) -> float:
 
 
 def queue_pct(run: Run) -> float:
-    """Share of the dispatches at which more than ten jobs wait, the one dispatched included."""
+    """Share of the dispatches at which more than ten jobs wait, the one dispatched
+    included.
+    """
     jobs = run.jobs
     arrived = np.searchsorted(np.sort(jobs["submit_s"]), jobs["dispatch_s"], "right")
     gone = np.searchsorted(np.sort(jobs["dispatch_s"]), jobs["dispatch_s"], "left")
@@ -51,9 +59,10 @@ def thesis_market(scenario: Scenario) -> Scenario:
 class Results:
     """Figures by seed, for the tables that were run.
 
-    replications: wanted for every table; None for the printed numbers. market: puts each scenario
-    on the market of these runs. policies: those asked for, by name; None for the thesis's. tables:
-    with these policies. other: in what the scenarios are not the thesis's.
+    replications: wanted for every table; None for the printed numbers. market: puts
+    each scenario on the market of these runs. policies: those asked for, by name; None
+    for the thesis's. tables: with these policies. other: in what the scenarios are not
+    the thesis's.
     """
 
     replications: int | None
@@ -72,7 +81,9 @@ class Results:
         else:
             scenario, policy = self.market(source.scenario), source.policy
             if source.figure in OF_RECORDS:
-                runs = [simulate(scenario, make_policy(policy), seed) for seed in range(n)]
+                runs = [
+                    simulate(scenario, make_policy(policy), seed) for seed in range(n)
+                ]
                 return np.array([OF_RECORDS[source.figure](run) for run in runs])
             rows = [self._runs.figures(scenario, policy, seed) for seed in range(n)]
         failed = next((row["error"] for row in rows if "error" in row), None)
@@ -88,7 +99,8 @@ class Results:
         """To which cluster each seed of a measure belongs, as in `Study.clusters`."""
         scenario = measure.sources[0].scenario
         own = self.market(day("normal") if isinstance(scenario, str) else scenario)
-        whole = isinstance(scenario, str) and own.common  # each month has all days of the record
+        # each month has all days of the record
+        whole = isinstance(scenario, str) and own.common
         return [0 if whole else own.in_common(seed) for seed in range(n)]
 
 
@@ -101,7 +113,8 @@ def reproduce(
 ) -> Results:
     """Carry out the runs behind measures, each on a number of seeds, every run once.
 
-    market: puts the scenario of a measure, and of a day of the month, on the market wanted.
+    market: puts the scenario of a measure, and of a day of the month, on the market
+    wanted.
     """
     most = _most(measures)
     wanted = [
@@ -116,15 +129,22 @@ def reproduce(
         for each in days_of(THESIS_MIX, 30, seed)
     ]
     scenarios = {kind: market(day(kind)) for kind in THESIS_MIX}
-    runs = replicate([*wanted, *wanted_days(calendar, scenarios, list(monthly))], executor, store)
+    runs = replicate(
+        [*wanted, *wanted_days(calendar, scenarios, list(monthly))], executor, store
+    )
     named = {label(policy): policy for policy in monthly}
     months = {
-        (row["policy"], row["seed"]): row for row in month_rows(calendar, scenarios, named, runs)
+        (row["policy"], row["seed"]): row
+        for row in month_rows(calendar, scenarios, named, runs)
     }
-    return Results(replications, day_rows(calendar, scenarios, named, runs), runs, months, market)
+    return Results(
+        replications, day_rows(calendar, scenarios, named, runs), runs, months, market
+    )
 
 
-def _most(measures: Sequence[tuple[Measure, int]]) -> dict[tuple[Scenario | str, str], int]:
+def _most(
+    measures: Sequence[tuple[Measure, int]],
+) -> dict[tuple[Scenario | str, str], int]:
     """Scenario, or the month, and policy -> on how many seeds they are wanted."""
     most: dict[tuple[Scenario | str, str], int] = {}
     for measure, n in measures:
@@ -144,18 +164,25 @@ def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
     return round(summed(each))
 
 
-def known_directory(path: str | Path, ids: Sequence[str]) -> tuple[list[str], int | None]:
-    """Tables and replications of a results directory of the thesis; InputError if it is none."""
+def known_directory(
+    path: str | Path, ids: Sequence[str]
+) -> tuple[list[str], int | None]:
+    """Tables and replications of a results directory of the thesis; InputError if it is
+    none.
+    """
     try:
         found = kept_json(Path(path) / "configuration.json")
         tables, replications = found["tables"], found["replications"]
         if not isinstance(tables, list) or type(replications) not in (int, type(None)):
             raise TypeError("of another form")
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        raise InputError(f"{path} is not a results directory of cgrsp thesis tables") from None
+        raise InputError(
+            f"{path} is not a results directory of cgrsp thesis tables"
+        ) from None
     missing = [id for id in ids if id not in tables]
     if missing:
         raise InputError(
-            f"{path} lacks the runs of Table {missing[0]}; make it with cgrsp thesis tables --out"
+            f"{path} lacks the runs of Table {missing[0]}; make it with cgrsp thesis"
+            " tables --out"
         )
     return tables, replications

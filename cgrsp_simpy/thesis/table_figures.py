@@ -25,7 +25,14 @@ from cgrsp_simpy.plots.figure import (
 from cgrsp_simpy.plots.month import daily as daily_lines
 from cgrsp_simpy.rental.record import METRICS
 from cgrsp_simpy.thesis import agreement
-from cgrsp_simpy.thesis.experiments import COUNTED, MONTH, NAMES, PRINTED_AS, Source, number_in
+from cgrsp_simpy.thesis.experiments import (
+    COUNTED,
+    MONTH,
+    NAMES,
+    PRINTED_AS,
+    Source,
+    number_in,
+)
 from cgrsp_simpy.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.runs import Results
@@ -41,8 +48,8 @@ FIGURES = Figures("figure_")
 
 
 def compared(rows: Sequence[Row]) -> str:
-    """One sentence on published beside reproduced, where values are published and judged: how many
-    agree, how many are undecided, and each that differs.
+    """One sentence on published beside reproduced, where values are published and
+    judged: how many agree, how many are undecided, and each that differs.
     """
     judged = [row for row in rows if row.get("verdict")]
     if not judged:
@@ -53,8 +60,8 @@ def compared(rows: Sequence[Row]) -> str:
     open_ = f", {len(undecided)} are undecided at so few seeds" if undecided else ""
     but = f", all but {'; '.join(map(_differing, differing))}" if differing else ""
     return (
-        f"{len(agreeing)} of {len(judged)} published values agree with ours within sampling"
-        f" noise{open_}{but}."
+        f"{len(agreeing)} of {len(judged)} published values agree with ours within"
+        f" sampling noise{open_}{but}."
     )
 
 
@@ -65,8 +72,8 @@ def _differing(row: Row) -> str:
 
 
 def table_rows(id: str, results: Results) -> list[Row]:
-    """A table's figures: published, reproduced and half width, by row and column; of other
-    scenarios than the thesis's without a verdict.
+    """A table's figures: published, reproduced and half width, by row and column; of
+    other scenarios than the thesis's without a verdict.
     """
     return [
         {
@@ -97,7 +104,9 @@ def benchmark(results: Results) -> list[Row]:
     """
     found, seed = [], PRINTED["5.1"]
     types, hectic = table_rows("5.5", results), table_rows("5.2", results)
-    for policy in results.policies or [NAMES[name] for name in NAMES if name in seed.rows]:
+    for policy in results.policies or [
+        NAMES[name] for name in NAMES if name in seed.rows
+    ]:
         name = PRINTED_AS.get(policy, policy)
         single = dict(zip(seed.columns, seed.rows.get(name, ())))
         for figure in LABELS:
@@ -113,14 +122,24 @@ def benchmark(results: Results) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for line, name in zip(canvas.subplots(2, 2), ("normal", "hectic")):
         for ax, (part, label), title in zip(line, LABELS.items(), (f"{name} day", "")):
-            _bars(ax, where(rows, row=name, part=part), "column", label, title, ax is line[0])
+            _bars(
+                ax,
+                where(rows, row=name, part=part),
+                "column",
+                label,
+                title,
+                ax is line[0],
+            )
         seeds = "published: one seed" if name == "hectic" else "published: 30 seeds"
         line[1].set_title(seeds, loc="right", fontsize="small")
     return [marks.published()]
 
 
-def _bars(ax: Axes, rows: Sequence[Row], by: str, label: str, title: str, first: bool) -> None:
-    """Bars with intervals and published marks, a policy a row, named in the first panel of a line.
+def _bars(
+    ax: Axes, rows: Sequence[Row], by: str, label: str, title: str, first: bool
+) -> None:
+    """Bars with intervals and published marks, a policy a row, named in the first panel
+    of a line.
 
     by: the column of policies.
     """
@@ -175,13 +194,18 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> None:
-    """A line a value of the column `by`, over the rows of the table; published marks hollow."""
+    """A line a value of the column `by`, over the rows of the table; published marks
+    hollow.
+    """
     names = list(dict.fromkeys(row[by] for row in rows))
     series, published = {}, {}
     for name in names:
         chosen = where(rows, **{by: name})
         label = _ours(name)
-        series[label] = (numbers(chosen, "reproduced"), numbers(chosen, "half_width_95"))
+        series[label] = (
+            numbers(chosen, "reproduced"),
+            numbers(chosen, "half_width_95"),
+        )
         published[label] = numbers(chosen, "published")
     marks.lines(ax, list(x.values()), series, published)
 
@@ -203,7 +227,10 @@ def _names(rows: Sequence[Row]) -> list[str]:
 
 
 @FIGURES.add(
-    "5.7", "The month: wait by day type, miss and wait by policy", (6.3, 7.4), needs=("5.13",)
+    "5.7",
+    "The month: wait by day type, miss and wait by policy",
+    (6.3, 7.4),
+    needs=("5.13",),
 )
 def month(results: Results) -> list[Row]:
     """Waits by kind of day, and the month's wait and miss beside the published ones."""
@@ -219,7 +246,8 @@ def month(results: Results) -> list[Row]:
 
 @month.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    above, below = list(canvas.subfigures(2, 1, height_ratios=(4, 5)))  # type: ignore[arg-type]
+    halves = canvas.subfigures(2, 1, height_ratios=(4, 5))
+    above, below = list(halves)  # type: ignore[arg-type]
     axes = above.subplots(1, len(KINDS))
     wait = LABELS["wait, min"]
     for ax, kind in zip(axes, KINDS):
@@ -227,7 +255,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         _bars(ax, where(rows, kind=kind), "policy", wait, title, ax is axes[0])
     axes = below.subplots(1, 2)
     for ax, letter, column in zip(axes, "bc", ("miss, %", "wait, min")):
-        own, title = where(rows, kind="month", column=column), f"({letter}) the whole month"
+        own = where(rows, kind="month", column=column)
+        title = f"({letter}) the whole month"
         _bars(ax, own, "policy", LABELS[column], title, ax is axes[0])
     return [marks.published()]
 
@@ -265,11 +294,15 @@ def lateness(results: Results) -> list[Row]:
     """Misses and tardiness of the month, and how Adaptive differs from CADR in
     the same months.
     """
-    found = [row for row in table_rows("5.13", results) if row["column"] in (MISS, LATE)]
+    found = [
+        row for row in table_rows("5.13", results) if row["column"] in (MISS, LATE)
+    ]
     if results.policies and not {"adaptive", "cadr"} <= {*results.policies}:
         return found
     for figure in (MISS, LATE):
-        one, other = (where(found, row=name, column=figure)[0] for name in ("Adaptive", "CADR"))
+        one, other = (
+            where(found, row=name, column=figure)[0] for name in ("Adaptive", "CADR")
+        )
         mine, its = (
             results.values(Source(MONTH, policy, MEASURED[figure]), one["n"])
             for policy in ("adaptive", "cadr")
@@ -295,26 +328,36 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax = canvas.add_subplot()
     miss, late = (where(rows, column=column, part="") for column in (MISS, LATE))
     names = [_ours(row["row"]) for row in miss]
-    x, y = ((numbers(each, "reproduced"), numbers(each, "half_width_95")) for each in (miss, late))
+    x, y = (
+        (numbers(each, "reproduced"), numbers(each, "half_width_95"))
+        for each in (miss, late)
+    )
     published = (numbers(miss, "published"), numbers(late, "published"))
     marks.points(ax, names, x, y, published, front=(True, True))
     ax.set(xlabel="missed deadlines (%)", ylabel="mean tardiness (min)")
-    return [marks.published(names), Line2D([], [], label="Pareto front of ours", **marks.FRONT)]
+    return [
+        marks.published(names),
+        Line2D([], [], label="Pareto front of ours", **marks.FRONT),
+    ]
 
 
 @lateness.says
 def _(rows: Sequence[Row]) -> str:
-    ours, theirs = (", ".join(_front(rows, column)) for column in ("reproduced", "published"))
+    ours, theirs = (
+        ", ".join(_front(rows, column)) for column in ("reproduced", "published")
+    )
+    misses = _beside(rows, MISS, "misses", FEWER, "deadlines than CADR", "%", "points")
+    late = _beside(rows, LATE, "is", ("less", "more"), "late than CADR", "min", "min")
     return (
-        f"{compared(rows)} On the Pareto front of ours lie {ours};"
-        f" on that of the published values {theirs}. Here Adaptive"
-        f" {_beside(rows, MISS, 'misses', FEWER, 'deadlines than CADR', '%', 'points')},"
-        f" and {_beside(rows, LATE, 'is', ('less', 'more'), 'late than CADR', 'min', 'min')}."
+        f"{compared(rows)} On the Pareto front of ours lie {ours}; on that of the"
+        f" published values {theirs}. Here Adaptive {misses}, and {late}."
     ).lstrip()
 
 
 def _front(rows: Sequence[Row], column: str) -> list[str]:
-    """The policies that no other is at least as good as on both figures, and better on one."""
+    """The policies that no other is at least as good as on both figures, and better on
+    one.
+    """
     miss, late = (where(rows, column=name, part="") for name in (MISS, LATE))
     names = [row["row"] for row in miss]
     points = dict(zip(names, zip(numbers(miss, column), numbers(late, column))))
@@ -334,12 +377,16 @@ def _beside(
     unit: str,
     unit_of_difference: str,
 ) -> str:
-    """One figure of both policies, and their difference over the same months with its interval."""
+    """One figure of both policies, and their difference over the same months with its
+    interval.
+    """
     names = ("Adaptive", "CADR", "Adaptive - CADR")
     one, other, paired = (where(rows, row=name, column=column)[0] for name in names)
     difference, half = float(paired["reproduced"]), float(paired["half_width_95"])
     doubt = (
-        "" if abs(difference) > half else f", which {paired['n']} months cannot tell from chance"
+        ""
+        if abs(difference) > half
+        else f", which {paired['n']} months cannot tell from chance"
     )
     return (
         f"{verb} {words[difference > 0]} {what}: {float(one['reproduced']):.2f}"
@@ -348,7 +395,9 @@ def _beside(
     )
 
 
-@FIGURES.add("5.9", "Missed deadlines day by day over one month", (6.3, 3.6), needs=("5.13",))
+@FIGURES.add(
+    "5.9", "Missed deadlines day by day over one month", (6.3, 3.6), needs=("5.13",)
+)
 def daily_rows(
     results: Results, policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr")
 ) -> list[Row]:
@@ -390,23 +439,32 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @FIGURES.add(
     "thresholds",
-    "Wait and miss by rescue threshold and by critical ratio, hectic day (Tables 5.8 and 5.9)",
+    "Wait and miss by rescue threshold and by critical ratio, hectic day (Tables 5.8"
+    " and 5.9)",
     (6.3, 4.4),
     needs=("5.8", "5.9"),
     seen=compared,
 )
 def thresholds(results: Results) -> list[Row]:
     """Tables 5.8 and 5.9."""
-    return [{"table": id, **row} for id in ("5.8", "5.9") for row in table_rows(id, results)]
+    return [
+        {"table": id, **row} for id in ("5.8", "5.9") for row in table_rows(id, results)
+    ]
 
 
 @thresholds.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(2, 2)
-    places = (("5.8", "SPT+Rescue", "rescue threshold (s)"), ("5.9", "CADR", "critical ratio"))
+    places = (
+        ("5.8", "SPT+Rescue", "rescue threshold (s)"),
+        ("5.9", "CADR", "critical ratio"),
+    )
     for line, (table, name, label) in zip(axes, places):
         for ax, (column, metric) in zip(line, LABELS.items()):
-            chosen = [{**row, "column": name} for row in where(rows, table=table, column=column)]
+            chosen = [
+                {**row, "column": name}
+                for row in where(rows, table=table, column=column)
+            ]
             _lines(ax, chosen, "column", _numbers(chosen))
             ax.set(xlabel=label, ylabel=metric, xlim=(0, None), ylim=(0, None))
     return [marks.published([NAMES[name] for _, name, _ in places])]
@@ -421,7 +479,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 )
 def reservations(results: Results) -> list[Row]:
     """The surge day of Table 5.10."""
-    return [row for row in table_rows("5.10", results) if row["row"].startswith("surge")]
+    return [
+        row for row in table_rows("5.10", results) if row["row"].startswith("surge")
+    ]
 
 
 @reservations.draws
@@ -432,7 +492,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     _lines(left, waits, "column", reserved)
     left.set(xlabel="slots reserved by RH", ylabel="mean wait (min)", ylim=(0, None))
     missed = {"miss, %": "all jobs", "tight miss, %": "tight", "loose miss, %": "loose"}
-    named = [{**row, "column": missed[row["column"]]} for row in rows if row["column"] in missed]
+    named = [
+        {**row, "column": missed[row["column"]]}
+        for row in rows
+        if row["column"] in missed
+    ]
     _lines(right, named, "column", reserved)
     right.set(xlabel="slots reserved by RH", ylabel="missed deadlines (%)")
     return [marks.published(list(missed.values()))]
@@ -448,7 +512,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def cells(results: Results) -> list[Row]:
     """Every counted cell."""
     return [
-        {"table": id, **row} for id in COUNTED for row in table_rows(id, results) if row["counted"]
+        {"table": id, **row}
+        for id in COUNTED
+        for row in table_rows(id, results)
+        if row["counted"]
     ]
 
 

@@ -37,19 +37,24 @@ from cgrsp_simpy.thesis.runs import Results
 
 RESAMPLES = 1000  # of seeds, for the deviation of functions of means
 COARSEST = 2.0  # see `too_few`
-AGREES, DIFFERS, UNDECIDED, INPUT, SHOWN = "agrees", "differs", "undecided", "inferred", ""
+AGREES = "agrees"
+DIFFERS = "differs"
+UNDECIDED = "undecided"
+INPUT = "inferred"
+SHOWN = ""
 
 
 @dataclass(frozen=True)
 class Judged:
     """A printed figure beside ours.
 
-    row, column, part: as in Cell. printed, ours: as text. half_width: of the 95 % interval of ours;
-    n: its replications.
-    z: (printed - ours) / error, less the rounding of the printed figure, where error^2 is the sum
-    of the statistic's variances over the printed number of seeds and over ours, of a mean sd^2
-    (1 / printed n + 1 / n); NaN where none can be given. verdict: agrees, differs, undecided (by
-    too few seeds), inferred (an input that is not printed) or empty. counted: in the tally.
+    row, column, part: as in Cell. printed, ours: as text. half_width: of the 95 %
+    interval of ours; n: its replications. z: (printed - ours) / error, less the
+    rounding of the printed figure, where error^2 is the sum of the statistic's
+    variances over the printed number of seeds and over ours, of a mean sd^2 (1 /
+    printed n + 1 / n); NaN where none can be given. verdict: agrees, differs, undecided
+    (by too few seeds), inferred (an input that is not printed) or empty. counted: in
+    the tally.
     """
 
     table: str
@@ -76,7 +81,8 @@ def judged(table: Table, results: Results) -> list[Judged]:
     else:
         found = [_judge(table, cell, results, n) for cell in table.cells]
         found += _significance(table, results, n) if table.id == "5.3" else []
-    return sorted(found, key=_place)  # stable: two figures of a cell stay in their order
+    # stable: two figures of a cell stay in their order
+    return sorted(found, key=_place)
 
 
 def _place(each: Judged) -> tuple[int, int]:
@@ -113,11 +119,12 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
 def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> float:
     """Standard deviation of a statistic over n seeds, estimated from ours.
 
-    A mean, or a mean difference by seed, has s / sqrt(n). A function of means, which need not be
-    smooth, is bootstrapped: n of our seeds are drawn again, and the variance is corrected as a
-    sample variance is. Other statistics divide by a deviation and are jackknifed, because a
-    bootstrap of few seeds draws one seed n times, which has no deviation. Result: infinite if there
-    are fewer than three seeds for the jackknife; NaN if the statistic does not exist.
+    A mean, or a mean difference by seed, has s / sqrt(n). A function of means, which
+    need not be smooth, is bootstrapped: n of our seeds are drawn again, and the
+    variance is corrected as a sample variance is. Other statistics divide by a
+    deviation and are jackknifed, because a bootstrap of few seeds draws one seed n
+    times, which has no deviation. Result: infinite if there are fewer than three seeds
+    for the jackknife; NaN if the statistic does not exist.
     """
     if isinstance(statistic, Excess):
         values, statistic = [statistic.by_seed(*values)], average
@@ -129,65 +136,81 @@ def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> flo
         resampled = statistic(*(figure[drawn] for figure in values))
         resampled = resampled[np.isfinite(resampled)]
         few = len(resampled) < 2 or seeds < 2
-        return math.nan if few else float(resampled.std(ddof=1)) * math.sqrt(seeds / (seeds - 1))
+        return (
+            math.nan
+            if few
+            else float(resampled.std(ddof=1)) * math.sqrt(seeds / (seeds - 1))
+        )
     if seeds < 3:
         return math.inf
-    return float(pseudo_values(statistic, values, range(seeds)).std(ddof=1)) / math.sqrt(n)
+    return float(
+        pseudo_values(statistic, values, range(seeds)).std(ddof=1)
+    ) / math.sqrt(n)
 
 
 def pseudo_values(
     statistic: Statistic, values: Sequence[np.ndarray], clusters: Sequence[int]
 ) -> np.ndarray:
-    """Pseudo-values n T - (n - 1) T_i of the jackknife, where T_i leaves out cluster i of n (Tukey,
-    1958, Annals of Mathematical Statistics 29, 614).
+    """Pseudo-values n T - (n - 1) T_i of the jackknife, where T_i leaves out cluster i
+    of n (Tukey, 1958, Annals of Mathematical Statistics 29, 614).
 
-    clusters: the cluster of each seed. Result: one per cluster, in order; NaN or infinite if the
-    statistic is.
+    clusters: the cluster of each seed. Result: one per cluster, in order; NaN or
+    infinite if the statistic is.
     """
     names = sorted(set(clusters))
     kept = [np.not_equal(clusters, name) for name in names]
-    without = np.array([float(statistic(*(figure[rest] for figure in values))) for rest in kept])
+    without = np.array(
+        [float(statistic(*(figure[rest] for figure in values))) for rest in kept]
+    )
     with np.errstate(invalid="ignore"):  # two infinities
         return np.asarray(len(names) * statistic(*values) - (len(names) - 1) * without)
 
 
 def z_score(printed: float, ours: float, error: float, rounded: float) -> float:
-    """How many standard errors the printed figure lies above ours, its rounding discounted; 0
-    within the rounding, NaN without a finite error.
+    """How many standard errors the printed figure lies above ours, its rounding
+    discounted; 0 within the rounding, NaN without a finite error.
     """
     beyond = max(abs(printed - ours) - rounded, 0.0)  # NaN where nothing is printed
     if not math.isfinite(error):
         return math.nan
     if beyond == 0:
         return 0.0
-    return math.copysign(beyond / error if error > 0 else math.inf * beyond, printed - ours)
+    return math.copysign(
+        beyond / error if error > 0 else math.inf * beyond, printed - ours
+    )
 
 
 def half_width(sd: float, n: float) -> float:
-    """Half the width of the 95 % interval of a statistic over n seeds, from its deviation (thesis
-    Section 5.1.3).
+    """Half the width of the 95 % interval of a statistic over n seeds, from its
+    deviation (thesis Section 5.1.3).
     """
     return z_limit(n) * sd
 
 
 def z_limit(n: float) -> float:
-    """|z| that 95 % of the cells of a perfect model stay below: t* of n seeds, 2.045 of 30."""
+    """|z| that 95 % of the cells of a perfect model stay below: t* of n seeds, 2.045 of
+    30.
+    """
     return float(scipy.special.stdtrit(n - 1, 0.975))
 
 
 def too_few(n: int, printed: int) -> bool:
-    """Whether n seeds are too few to confirm a figure of so many printed ones: a difference has to
-    be more than twice as large to be noticed as with as many seeds as printed.
+    """Whether n seeds are too few to confirm a figure of so many printed ones: a
+    difference has to be more than twice as large to be noticed as with as many seeds as
+    printed.
     """
-    least, usual = (z_limit(seeds) * math.sqrt(1 / seeds + 1 / printed) for seeds in (n, printed))
+    least, usual = (
+        z_limit(seeds) * math.sqrt(1 / seeds + 1 / printed) for seeds in (n, printed)
+    )
     return not least <= COARSEST * usual  # NaN for one seed
 
 
 def verdict_of(z: float, n: int, printed: int) -> str:
-    """Return the verdict on a figure of so many printed seeds, given its z over n of our seeds.
+    """Return the verdict on a figure of so many printed seeds, given its z over n of
+    our seeds.
 
-    Too few seeds can show a difference, but no agreement. If all of them are equal, that does not
-    show that the deviation is 0.
+    Too few seeds can show a difference, but no agreement. If all of them are equal,
+    that does not show that the deviation is 0.
     """
     beyond = abs(z) > z_limit(n)
     if too_few(n, printed):
@@ -217,8 +240,8 @@ def _note(table: str, cell: Cell) -> str:
 
 
 def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
-    """A figure of the printed seed, whose random numbers are not known, within the distribution
-    over our seeds.
+    """A figure of the printed seed, whose random numbers are not known, within the
+    distribution over our seeds.
     """
     (values,) = results.sample(cell.measure, n)
     low, high = np.quantile(values, [0.025, 0.975])
@@ -232,8 +255,8 @@ def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
             f" {below:.0f} %)"
         )
         note = (
-            f"wait, miss and cost: our seed {SINGLE_SEED} (95 % of {n} seeds; share of these below"
-            " the printed figure)"
+            f"wait, miss and cost: our seed {SINGLE_SEED} (95 % of {n} seeds; share of"
+            " these below the printed figure)"
         )
     verdict = (
         AGREES
@@ -241,7 +264,15 @@ def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
         else DIFFERS
     )
     return Judged(
-        table, cell.row, cell.column, cell.part, cell.printed, ours, n=n, verdict=verdict, note=note
+        table,
+        cell.row,
+        cell.column,
+        cell.part,
+        cell.printed,
+        ours,
+        n=n,
+        verdict=verdict,
+        note=note,
     )
 
 
@@ -250,16 +281,24 @@ def _event_utilisation(table: str) -> Iterator[Judged]:
     place = PRINTED[table].columns.index(column)
     for row, cells in PRINTED[table].rows.items():
         runs = [
-            simulate(HECTIC, make_policy(NAMES[row]), seed) for seed in (SINGLE_SEED, *range(4))
+            simulate(HECTIC, make_policy(NAMES[row]), seed)
+            for seed in (SINGLE_SEED, *range(4))
         ]
         values = [event_utilisation_pct(run) for run in runs]
         error = float(np.std(values, ddof=1)) * math.sqrt(1 + 1 / len(values))
-        z = z_score(float(cells[place]), float(np.mean(values)), error, rounding(cells[place]))
+        z = z_score(
+            float(cells[place]), float(np.mean(values)), error, rounding(cells[place])
+        )
         over_time = runs[0].summary()["utilisation_pct"]
-        note = "utilisation: as printed, a mean over events; in brackets our average over time"
+        note = (
+            "utilisation: as printed, a mean over events; in brackets our average over"
+            " time"
+        )
         verdict = AGREES if abs(z) <= z_limit(len(values)) else DIFFERS
         ours = f"{values[0]:.2f} ({over_time:.1f})"
-        yield Judged(table, row, column, "", cells[place], ours, n=1, verdict=verdict, note=note)
+        yield Judged(
+            table, row, column, "", cells[place], ours, n=1, verdict=verdict, note=note
+        )
 
 
 def event_utilisation_pct(run: Run) -> float:
@@ -285,8 +324,8 @@ def event_utilisation_pct(run: Run) -> float:
 
 
 def _significance(table: Table, results: Results, n: int) -> Iterator[Judged]:
-    """p-values of our pairs, at most as many as printed, with Holm's step-down over the printed
-    family, and what each concludes.
+    """p-values of our pairs, at most as many as printed, with Holm's step-down over the
+    printed family, and what each concludes.
     """
     cells, pairs = [cell for cell in table.cells if cell.column == "t"], min(n, table.n)
     samples = {cell.row: results.sample(cell.measure, n) for cell in cells}
@@ -300,7 +339,10 @@ def _significance(table: Table, results: Results, n: int) -> Iterator[Judged]:
         test = paired_test(*(values.tolist() for values in samples[row]))
         ours = "Yes" if adjusted < 0.05 else "No"
         same = ours == printed["significant"]
-        otherwise = "concluded otherwise from these seeds; z of t and d tells whether that is noise"
+        otherwise = (
+            "concluded otherwise from these seeds; z of t and d tells whether that is"
+            " noise"
+        )
         thin = too_few(n, table.n) and bool(ours == "No" or test.note)
         matches = UNDECIDED if thin else AGREES if same else SHOWN
         for column, value, verdict, note in (
@@ -311,7 +353,17 @@ def _significance(table: Table, results: Results, n: int) -> Iterator[Judged]:
             ("significant", ours, matches, "" if same or thin else otherwise),
         ):
             theirs = printed.get(column, "")
-            yield Judged(table.id, row, column, "", theirs, value, n=n, verdict=verdict, note=note)
+            yield Judged(
+                table.id,
+                row,
+                column,
+                "",
+                theirs,
+                value,
+                n=n,
+                verdict=verdict,
+                note=note,
+            )
 
 
 def p_text(p: float) -> str:
@@ -333,7 +385,11 @@ def inputs() -> list[Judged]:
         )
         for column, printed, ours in zip(INPUTS.columns, INPUTS.rows[gpu.name], values):
             text = f"{ours:.{decimals(printed)}f}" if printed else f"{ours:.1f}"
-            note = "" if printed else "inferred: not printed, and no table is sensitive to it"
+            note = (
+                ""
+                if printed
+                else "inferred: not printed, and no table is sensitive to it"
+            )
             same = AGREES if printed == text else DIFFERS
             found.append(
                 Judged(
@@ -355,8 +411,8 @@ def inputs() -> list[Judged]:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many of the counted cells agree, and how many are undecided. rms_z: root mean square of
-    z, where there is one.
+    """How many of the counted cells agree, and how many are undecided. rms_z: root mean
+    square of z, where there is one.
     """
 
     cells: int
@@ -372,8 +428,8 @@ class Tally:
     def __str__(self) -> str:
         undecided = f", {self.undecided} are undecided" if self.undecided else ""
         return (
-            f"{self.agreeing} of {self.cells} cells agree ({self.share_pct:.1f} %){undecided}, rms"
-            f" z {self.rms_z:.2f}"
+            f"{self.agreeing} of {self.cells} cells agree ({self.share_pct:.1f}"
+            f" %){undecided}, rms z {self.rms_z:.2f}"
         )
 
 
@@ -383,27 +439,34 @@ def tally(figures: Iterable[Judged]) -> Tally:
     z = np.array([cell.z for cell in cells if not math.isnan(cell.z)])
     rms = math.sqrt(float(np.mean(z**2))) if len(z) else math.nan
     agreeing, undecided = (
-        sum(cell.verdict == verdict for cell in cells) for verdict in (AGREES, UNDECIDED)
+        sum(cell.verdict == verdict for cell in cells)
+        for verdict in (AGREES, UNDECIDED)
     )
     return Tally(len(cells), agreeing, rms, undecided)
 
 
 def composite_error() -> float:
-    """The greatest difference between Table 5.11 and what follows from the printed cells of
-    Table 5.7 at C_max = 5.
+    """The greatest difference between Table 5.11 and what follows from the printed
+    cells of Table 5.7 at C_max = 5.
 
-    The costs of those runs are not printed; their six normalised values are the least-squares ones
-    of Table 5.11 itself.
+    The costs of those runs are not printed; their six normalised values are the
+    least-squares ones of Table 5.11 itself.
     """
-    wait, miss = np.array([cell.split("/") for cell in _row("5.7", "C_max = 5")], float).T
+    wait, miss = np.array(
+        [cell.split("/") for cell in _row("5.7", "C_max = 5")], float
+    ).T
     entries = np.array([_row("5.11", row) for row in PRINTED["5.11"].rows], float)
     settings = [weights_in(row) for row in PRINTED["5.11"].rows]
     weight = np.array([[w] for w, _ in settings])
-    service = np.array([composites(wait, miss, wait, 0.0, ratio) for _, ratio in settings])
+    service = np.array(
+        [composites(wait, miss, wait, 0.0, ratio) for _, ratio in settings]
+    )
     cost = (weight * (entries - (1 - weight) * service)).sum(axis=0) / (weight**2).sum()
     return float(np.abs(weight * cost + (1 - weight) * service - entries).max())
 
 
 def _row(id: str, row: str) -> list[str]:
     by_name = dict(zip(PRINTED[id].columns, PRINTED[id].rows[row]))
-    return [by_name[name] for policy in SCORED for name in by_name if NAMES[name] == policy]
+    return [
+        by_name[name] for policy in SCORED for name in by_name if NAMES[name] == policy
+    ]

@@ -1,5 +1,5 @@
-"""What the report of the thesis's tables says of a table and of a cell, in Markdown and in HTML
-alike.
+"""What the report of the thesis's tables says of a table and of a cell, in Markdown and
+in HTML alike.
 """
 
 from __future__ import annotations
@@ -10,26 +10,34 @@ from collections.abc import Iterable
 from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.thesis.notes import TABLE_NOTES
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED, Printed
-from cgrsp_simpy.thesis.verdict import COARSEST, Judged, composite_error, decimals, z_limit
+from cgrsp_simpy.thesis.verdict import (
+    COARSEST,
+    Judged,
+    composite_error,
+    decimals,
+    z_limit,
+)
 
 TITLE = "The thesis's tables, printed and reproduced"  # the report's title
 READING = (
-    "z = (published - reproduced) / (between-seed deviation x sqrt(1 / published n + 1 /"
-    " reproduced n)), the rounding of the printed figure discounted; a cell agrees when |z|"
-    " is at most the 97.5 % quantile of Student's t with reproduced n - 1 degrees of freedom"
-    f" ({z_limit(10):.3f} at 10 seeds, {z_limit(30):.3f} at 30), as 95 % of the cells of a perfect"
-    " model do. A cell is undecided if a difference has to be more than"
-    f" {COARSEST:g} times as large to be noticed as with as many seeds as printed. ± is the 95 %"
-    " half width of the reproduced figure. t and d have their errors from the jackknife, composites"
-    " from drawing our seeds again."
+    "z = (published - reproduced) / (between-seed deviation x sqrt(1 / published n + 1"
+    " / reproduced n)), the rounding of the printed figure discounted; a cell agrees"
+    " when |z| is at most the 97.5 % quantile of Student's t with reproduced n - 1"
+    f" degrees of freedom ({z_limit(10):.3f} at 10 seeds, {z_limit(30):.3f} at 30), as"
+    " 95 % of the cells of a perfect model do. A cell is undecided if a difference has"
+    f" to be more than {COARSEST:g} times as large to be noticed as with as many seeds"
+    " as printed. ± is the 95 % half width of the reproduced figure. t and d have"
+    " their errors from the jackknife, composites from drawing our seeds again."
 )
 """How its tables are read."""
-CANNOT_TITLE = "What cannot be reproduced, and why"  # heading of what cannot be reproduced
-FINDINGS_TITLE = "Tables 5.14 and 6.1, and sentences of the text"  # heading of the findings
+# heading of what cannot be reproduced
+CANNOT_TITLE = "What cannot be reproduced, and why"
+# heading of the findings
+FINDINGS_TITLE = "Tables 5.14 and 6.1, and sentences of the text"
 FINDINGS_READING = (
-    "Each is restated as a test on the reproduced figures: it holds when every part's 95 % interval"
-    " lies within the bounds, does not hold when one lies outside, and is not decidable at these"
-    " seeds otherwise. Policies tie where |d| is below 0.8."
+    "Each is restated as a test on the reproduced figures: it holds when every part's"
+    " 95 % interval lies within the bounds, does not hold when one lies outside, and is"
+    " not decidable at these seeds otherwise. Policies tie where |d| is below 0.8."
 )
 """How they are judged."""
 
@@ -70,9 +78,11 @@ def notes_of(id: str, found: Iterable[Judged]) -> list[str]:
     """The notes of a table, each once, with the cells that it belongs to."""
     noted = grouped((each for each in found if each.note), lambda each: each.note)
     notes = [
-        "; ".join(f"{each.row}, {column_of(each)}" for each in own) + f": {note}"
-        if len(own) <= MOST_NAMED
-        else note
+        (
+            "; ".join(f"{each.row}, {column_of(each)}" for each in own) + f": {note}"
+            if len(own) <= MOST_NAMED
+            else note
+        )
         for note, own in noted.items()
     ]
     if id == "5.11":

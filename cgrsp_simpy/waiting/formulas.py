@@ -1,9 +1,10 @@
-"""The waiting policies in closed form: price, wait and share on demand in the steady state
-(waiting-policies.txt Sections 3, 4).
+"""The waiting policies in closed form: price, wait and share on demand in the steady
+state (waiting-policies.txt Sections 3, 4).
 
-Jobs come as a Poisson stream and run for exponential times; a machine executes one job at a time,
-first come, first served. Exact for ajw, njw, ajw-t and sww; approximate for ljw and compound, whose
-long jobs' times are not exponential: Eq. 26 is read with the patience rescaled, too (`_waiting`).
+Jobs come as a Poisson stream and run for exponential times; a machine executes one job
+at a time, first come, first served. Exact for ajw, njw, ajw-t and sww; approximate for
+ljw and compound, whose long jobs' times are not exponential: Eq. 26 is read with the
+patience rescaled, too (`_waiting`).
 """
 
 from __future__ import annotations
@@ -75,26 +76,35 @@ def closed_form(
     *,
     as_printed: bool = False,
 ) -> ClosedForm:
-    """The steady state of a policy; all servers in one vectorised call, arrays of their shape.
+    """The steady state of a policy; all servers in one vectorised call, arrays of their
+    shape.
 
-    rate_per_s: lambda, jobs per second, > 0. service_s: 1 / mu, mean running time, seconds, > 0.
-    servers: s, >= 1. prices: of a machine per hour. errors: of predicted waits, for sww alone.
-    as_printed: Eq. 26, of compound, as the paper has it: up to 28 % short where machines are few.
-    Raises InputError for numbers that are not allowed, or errors that the formulas do not cover.
-    waiting-policies.txt Eq. 1, 3, 4, 11, 15, 22, 24 and 25.
+    rate_per_s: lambda, jobs per second, > 0. service_s: 1 / mu, mean running time,
+    seconds, > 0. servers: s, >= 1. prices: of a machine per hour. errors: of predicted
+    waits, for sww alone. as_printed: Eq. 26, of compound, as the paper has it: up to 28
+    % short where machines are few. Raises InputError for numbers that are not allowed,
+    or errors that the formulas do not cover. waiting-policies.txt Eq. 1, 3, 4, 11, 15,
+    22, 24 and 25.
     """
-    check_each(check_number, {"rate_per_s": rate_per_s, "service_s": service_s}, above=0)
+    check_each(
+        check_number, {"rate_per_s": rate_per_s, "service_s": service_s}, above=0
+    )
     require(
-        errors == NO_ERRORS or (policy.name == "sww" and errors.run_over == errors.run_under == 0),
+        errors == NO_ERRORS
+        or (policy.name == "sww" and errors.run_over == errors.run_under == 0),
         f"mispredictions of {policy.name}",
         errors,
         "none: there are formulas for the waits of sww alone; simulate",
     )
-    machines, load = np.asarray(servers, dtype=float), _Load(rate_per_s, service_s, policy.short_s)
+    machines = np.asarray(servers, dtype=float)
+    load = _Load(rate_per_s, service_s, policy.short_s)
     # of those that do not go on demand for being short
     wait_s, share = _waiting(policy, load, servers, errors, as_printed)
-    jobs, work = (short + (1 - short) * share for short in (load.short_jobs, load.short_work))
-    fixed = np.minimum(load.erlangs * (1 - share), machines)  # who waits for ever keeps all busy
+    jobs, work = (
+        short + (1 - short) * share for short in (load.short_jobs, load.short_work)
+    )
+    # who waits for ever keeps all busy
+    fixed = np.minimum(load.erlangs * (1 - share), machines)
     rented = rate_per_s * service_s * work
     # Eq. 1, 4, 15 with 22, 24 with 25
     price = (machines * prices.fixed + rented * prices.on_demand) / (fixed + rented)
@@ -113,12 +123,13 @@ def closed_form(
 
 
 class _Load:
-    """The long jobs among exponential ones: those that run for t or longer (waiting-policies.txt
-    Section 4.2).
+    """The long jobs among exponential ones: those that run for t or longer
+    (waiting-policies.txt Section 4.2).
 
-    long_jobs, short_jobs, short_work: shares of the jobs, and of the work that short ones bring.
-    rate_per_s, service_s: lambda_long, 0 where t is above 745 mean times, and 1 / mu_long. kappa:
-    (1 + CV^2) / 2, by which waits differ from those of exponential times (Eq. 23).
+    long_jobs, short_jobs, short_work: shares of the jobs, and of the work that short
+    ones bring. rate_per_s, service_s: lambda_long, 0 where t is above 745 mean times,
+    and 1 / mu_long. kappa: (1 + CV^2) / 2, by which waits differ from those of
+    exponential times (Eq. 23).
     """
 
     def __init__(self, rate_per_s: float, service_s: float, short_s: float) -> None:
@@ -126,21 +137,27 @@ class _Load:
         self.short_jobs = -math.expm1(-short_s / service_s)  # Eq. 17
         self.rate_per_s = rate_per_s * self.long_jobs  # Eq. 18
         self.service_s = short_s + service_s  # Eq. 20
-        self.short_work = 1 - self.long_jobs * self.service_s / service_s  # r mu / mu_short, Eq. 21
+        # r mu / mu_short, Eq. 21
+        self.short_work = 1 - self.long_jobs * self.service_s / service_s
         self.cv = service_s / self.service_s
         self.kappa = (1 + self.cv**2) / 2
         self.erlangs = self.rate_per_s * self.service_s
 
 
 def _waiting(
-    policy: WaitingPolicy, load: _Load, servers: Servers, errors: Mispredictions, as_printed: bool
+    policy: WaitingPolicy,
+    load: _Load,
+    servers: Servers,
+    errors: Mispredictions,
+    as_printed: bool,
 ) -> tuple[Floats, Floats]:
-    """Mean wait of the long jobs, seconds, and the share of them that goes on demand; without t
-    all jobs are long.
+    """Mean wait of the long jobs, seconds, and the share of them that goes on demand;
+    without t all jobs are long.
 
-    Eq. 26 stretches by kappa the waits of an M/M/s queue whose jobs wait b at most, and so has none
-    that waits longer than kappa b. A queue whose waits are kappa times as long is one with another
-    unit of time, in which patience is b / kappa: so it is read unless as printed (ours).
+    Eq. 26 stretches by kappa the waits of an M/M/s queue whose jobs wait b at most, and
+    so has none that waits longer than kappa b. A queue whose waits are kappa times as
+    long is one with another unit of time, in which patience is b / kappa: so it is read
+    unless as printed (ours).
     """
     rate, mu = load.rate_per_s, 1 / load.service_s
     none = np.zeros(np.shape(servers))
@@ -183,10 +200,11 @@ def analyze(
 ) -> dict[str, float]:
     """One policy at one number of servers.
 
-    policy, wait_s, short_s: as of `waiting_policy`. servers: s, >= 1. duration_h: T, hours, > 0.
-    All others: as of `closed_form`. Result: wait_s, price, on_demand_fraction, servers; of compound
-    wait_s_as_printed, by Eq. 26 with the patience as it is; with a duration cost: over T, in the
-    prices' unit (waiting-policies.txt Eq. 5). Raises InputError where there is no steady state, and
+    policy, wait_s, short_s: as of `waiting_policy`. servers: s, >= 1. duration_h: T,
+    hours, > 0. All others: as of `closed_form`. Result: wait_s, price,
+    on_demand_fraction, servers; of compound wait_s_as_printed, by Eq. 26 with the
+    patience as it is; with a duration cost: over T, in the prices' unit
+    (waiting-policies.txt Eq. 5). Raises InputError where there is no steady state, and
     for what is not allowed.
     """
     check_whole("servers", servers, least=1)
@@ -201,14 +219,17 @@ def analyze(
     return _with_cost(row, rate_per_s * service_s, duration_h)
 
 
-def unsteady(policy: WaitingPolicy, rate_per_s: float, service_s: float, servers: int) -> str:
+def unsteady(
+    policy: WaitingPolicy, rate_per_s: float, service_s: float, servers: int
+) -> str:
     """Why there is no steady state, and what would change that."""
     load = _Load(rate_per_s, service_s, policy.short_s).erlangs
     whose = "the long jobs'" if policy.short_s else "a"
     return (
         f"servers(={servers}) under {policy.name} have no steady state: {whose} load of"
-        f" {load:g} keeps {load:g} servers busy, so the queue grows for ever; take at least"
-        f" {math.floor(load) + 1} servers, or a policy that limits the wait (ajw-t, sww, compound)"
+        f" {load:g} keeps {load:g} servers busy, so the queue grows for ever; take at"
+        f" least {math.floor(load) + 1} servers, or a policy that limits the wait"
+        " (ajw-t, sww, compound)"
     )
 
 
@@ -226,18 +247,20 @@ def optimum(
 ) -> dict[str, float]:
     """The best number of servers for a policy, and what `analyze` says there.
 
-    Of equals the cheapest is the best. It may be best to own none (servers 0), but not under ajw,
-    where every job waits for a fixed machine.
+    Of equals the cheapest is the best. It may be best to own none (servers 0), but not
+    under ajw, where every job waits for a fixed machine.
 
-    by: "price", P; "opportunity", the opportunity cost P w (waiting-policies.txt Section 4.2.1),
-    among the numbers of servers that cost no more than renting for every job: it falls with the
-    servers, so that its least value lies at the end of these; "total", P (w + 1 / mu), what a job
-    costs if its wait is valued as its running time is. All others, and the result: as of `analyze`.
-    Raises InputError where the fixed price is 0, and no number is the best, and for what is not
-    allowed.
+    by: "price", P; "opportunity", the opportunity cost P w (waiting-policies.txt
+    Section 4.2.1), among the numbers of servers that cost no more than renting for
+    every job: it falls with the servers, so that its least value lies at the end of
+    these; "total", P (w + 1 / mu), what a job costs if its wait is valued as its
+    running time is. All others, and the result: as of `analyze`. Raises InputError
+    where the fixed price is 0, and no number is the best, and for what is not allowed.
     """
     check_one_of("objective", by, OBJECTIVES)
-    check_each(check_number, {"rate_per_s": rate_per_s, "service_s": service_s}, above=0)
+    check_each(
+        check_number, {"rate_per_s": rate_per_s, "service_s": service_s}, above=0
+    )
     require(
         prices.fixed > 0,
         "fixed price",
@@ -252,12 +275,20 @@ def optimum(
         most <= MOST_SERVERS,
         "fixed price",
         prices.fixed,
-        f"high enough that {MOST_SERVERS:,} machines for a load of {load:g} cost more than renting",
+        f"high enough that {MOST_SERVERS:,} machines for a load of {load:g} cost more"
+        " than renting",
     )
     found = closed_form(
-        chosen, rate_per_s, service_s, np.arange(1, math.floor(most) + 1), prices, errors
+        chosen,
+        rate_per_s,
+        service_s,
+        np.arange(1, math.floor(most) + 1),
+        prices,
+        errors,
     )
-    pays = np.isfinite(found.wait_s) & ((found.price <= prices.on_demand) | (not chosen.rents))
+    pays = np.isfinite(found.wait_s) & (
+        (found.price <= prices.on_demand) | (not chosen.rents)
+    )
     waited_s = {
         "price": np.ones_like(found.wait_s),
         "opportunity": found.wait_s,
@@ -268,7 +299,9 @@ def optimum(
     if not pays.any() or (
         chosen.rents and by == "total" and prices.on_demand * service_s < value[best]
     ):
-        return _with_cost(dict(zip(FIGURES, (0.0, prices.on_demand, 1.0, 0))), load, duration_h)
+        return _with_cost(
+            dict(zip(FIGURES, (0.0, prices.on_demand, 1.0, 0))), load, duration_h
+        )
     return analyze(
         policy,
         rate_per_s,
@@ -282,7 +315,9 @@ def optimum(
     )
 
 
-def _with_cost(row: dict[str, float], load: float, duration_h: float | None) -> dict[str, float]:
+def _with_cost(
+    row: dict[str, float], load: float, duration_h: float | None
+) -> dict[str, float]:
     """With the cost of a duration, if one is asked for."""
     if duration_h is not None:
         check_number("duration_h", duration_h, above=0)

@@ -1,5 +1,6 @@
-"""Jobs as the waiting policies meet them: when they come, how long they run, what they need; drawn,
-as bursty as the real workload of waiting-policies.txt, or of a log of batch jobs.
+"""Jobs as the waiting policies meet them: when they come, how long they run, what they
+need; drawn, as bursty as the real workload of waiting-policies.txt, or of a log of
+batch jobs.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
 class Chunk(NamedTuple):
     """Some jobs in order of submission, each column of shape (jobs,).
 
-    submit_s: seconds from the start, not falling. run_s: running time, seconds, >= 0. cores:
-    needed, >= 1. memory_gb: needed, GB, >= 0.
+    submit_s: seconds from the start, not falling. run_s: running time, seconds, >= 0.
+    cores: needed, >= 1. memory_gb: needed, GB, >= 0.
     """
 
     submit_s: Floats
@@ -66,7 +67,10 @@ class Job(NamedTuple):
 
     def __str__(self) -> str:
         memory = f", {self.memory_gb:g} GB" if self.memory_gb else ""
-        return f"{self.run_s:.2f} s on {self.cores} core{'s' if self.cores > 1 else ''}{memory}"
+        return (
+            f"{self.run_s:.2f} s on {self.cores}"
+            f" core{'s' if self.cores > 1 else ''}{memory}"
+        )
 
 
 # two are equal only if they are the same object, which is found at once
@@ -86,7 +90,8 @@ class JobSource(Protocol):
 
 @dataclass(frozen=True)
 class ExponentialJobs:
-    """The paper's baseline: exponential gaps and running times; each job takes one core.
+    """The paper's baseline: exponential gaps and running times; each job takes one
+    core.
 
     Parameters
     ----------
@@ -147,8 +152,9 @@ class ListedJobs:
     Raises
     ------
     InputError
-        Names the first job that is wrong (numbered from 1), for columns of unequal length, negative
-        or endless times, submissions out of order, or needs below one core or 0 GB.
+        Names the first job that is wrong (numbered from 1), for columns of unequal
+        length, negative or endless times, submissions out of order, or needs below one
+        core or 0 GB.
     """
 
     submit_s: Floats = field(repr=False)
@@ -159,7 +165,9 @@ class ListedJobs:
     tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
-        set_columns(self, {name: "i8" if name == "cores" else "f8" for name in Chunk._fields})
+        set_columns(
+            self, {name: "i8" if name == "cores" else "f8" for name in Chunk._fields}
+        )
         if self.jobs == 0:
             raise InputError(f"{self.name}: no usable job")
         for column in Chunk._fields:
@@ -167,13 +175,17 @@ class ListedJobs:
         refuse(
             np.diff(self.submit_s) < 0,
             lambda before: (
-                f"submit_s of job {before + 2}(={self.submit_s[before + 1].item()}) must be not"
-                " before the job before it"
+                f"submit_s of job {before + 2}(={self.submit_s[before + 1].item()})"
+                " must be not before the job before it"
             ),
         )
 
     def __str__(self) -> str:
-        return f"{self.jobs} jobs" if self.name == "jobs" else f"{self.name}, {self.jobs} jobs"
+        return (
+            f"{self.jobs} jobs"
+            if self.name == "jobs"
+            else f"{self.name}, {self.jobs} jobs"
+        )
 
     @property
     def jobs(self) -> int:
@@ -188,13 +200,13 @@ class ListedJobs:
 
 
 def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
-    """The jobs of a thesis scenario as run on one GPU type, each on one slot: its execution times
-    with the jobs' own draws.
+    """The jobs of a thesis scenario as run on one GPU type, each on one slot: its
+    execution times with the jobs' own draws.
 
     Provisioning has no part in it: owned machines stand ready.
 
-    scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types. seed: of the jobs. Result:
-    cores are the jobs' GPUs. Raises InputError for another type.
+    scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types. seed: of the
+    jobs. Result: cores are the jobs' GPUs. Raises InputError for another type.
     """
     types = {each.name: each for each in scenario.gpus}
     require(gpu in types, "gpu", gpu, f"one of {', '.join(types)}")
@@ -209,9 +221,12 @@ def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
 
 DAY_S = 86_400.0
 PAUSE_S = 180.0, 180_000.0  # least and most: 3 minutes and 50 hours
-ARRAY_JOBS, WITHIN_S = 8.0, 0.1  # of an array: mean size, and mean gap between its jobs, seconds
-LEAST_PER_S = 0.001  # 92 jobs a day; with much fewer, gaps between arrays would exceed the longest
-# arrays of jobs 0.1 s apart follow one another: there is no room for more than 11 per second
+# of an array: mean size, and mean gap between its jobs, seconds
+ARRAY_JOBS, WITHIN_S = 8.0, 0.1
+# 92 jobs a day; with much fewer, gaps between arrays would exceed the longest
+LEAST_PER_S = 0.001
+# arrays of jobs 0.1 s apart follow one another: there is no room for more than 11 per
+# second
 MOST_PER_S = 5.0
 # of the jobs that are exponential: their share and their mean running time, seconds
 SHORT_SHARE, SHORT_MEAN_S = 0.55, 45.0
@@ -226,30 +241,32 @@ class BurstyJobs:
 
     What stands in brackets is printed there; all laws, and the other numbers, are ours.
 
-    Arrivals. Days of work of 24 h, each after a pause (a few gaps between 3 minutes and 50 h, none
-    longer). Pauses follow a Pareto law of index 1/2 between these bounds; their mean, 1.6 h, is the
-    bounds' geometric mean. The number of jobs of a day is geometric, so that days differ as
-    exponential variates do: hence the waits of hours. Jobs come in arrays, of geometric size with
-    mean 8, and exponential gaps of 0.1 s (nearly 90 % of the gaps are below 1 s). The gaps between
-    the arrays of a day are exponential.
+    Arrivals. Days of work of 24 h, each after a pause (a few gaps between 3 minutes and
+    50 h, none longer). Pauses follow a Pareto law of index 1/2 between these bounds;
+    their mean, 1.6 h, is the bounds' geometric mean. The number of jobs of a day is
+    geometric, so that days differ as exponential variates do: hence the waits of hours.
+    Jobs come in arrays, of geometric size with mean 8, and exponential gaps of 0.1 s
+    (nearly 90 % of the gaps are below 1 s). The gaps between the arrays of a day are
+    exponential.
 
-    Running times. 55 % of the jobs are short, exponential with a mean of 45 s; the others have the
-    mean that is left, and a Weibull law of shape 1/2 (over 60 % of the jobs run below 3 minutes,
-    fewer than an exponential law has from there to 6 h, more above; the mean is 6225 s). They
-    depend neither on needs nor on arrays.
+    Running times. 55 % of the jobs are short, exponential with a mean of 45 s; the
+    others have the mean that is left, and a Weibull law of shape 1/2 (over 60 % of the
+    jobs run below 3 minutes, fewer than an exponential law has from there to 6 h, more
+    above; the mean is 6225 s). They depend neither on needs nor on arrays.
 
-    Needs. The jobs of an array share them. Cores are a power of two up to 16, each 0.6 times as
-    frequent as the one before. Memory is 1, 2, 4 or 8 GB a core, for 35, 35, 25 and 5 % of the
-    arrays. Renting for all jobs then costs what 149 machines of 64 cores and 256 GB do (225 fixed
-    ones, at a discount of 0.4, make a price of 0.6 of that).
+    Needs. The jobs of an array share them. Cores are a power of two up to 16, each 0.6
+    times as frequent as the one before. Memory is 1, 2, 4 or 8 GB a core, for 35, 35,
+    25 and 5 % of the arrays. Renting for all jobs then costs what 149 machines of 64
+    cores and 256 GB do (225 fixed ones, at a discount of 0.4, make a price of 0.6 of
+    that).
 
-    A lower rate is a smaller cluster of the same kind: fewer arrays a day, of the same sizes, on
-    the same days with the same pauses. So the share of gaps below 1 s stays, and so do the swings
-    of the load; but gaps of minutes become common. (Towards 0.001 jobs come up to 5 % faster than
-    asked, as gaps are cut at 50 h.)
+    A lower rate is a smaller cluster of the same kind: fewer arrays a day, of the same
+    sizes, on the same days with the same pauses. So the share of gaps below 1 s stays,
+    and so do the swings of the load; but gaps of minutes become common. (Towards 0.001
+    jobs come up to 5 % faster than asked, as gaps are cut at 50 h.)
 
-    Years of it, simulated first come, first served on 225 such machines with best fit, have mean
-    waits of 9 to 19 h (13.3 h).
+    Years of it, simulated first come, first served on 225 such machines with best fit,
+    have mean waits of 9 to 19 h (13.3 h).
 
     Parameters
     ----------
@@ -275,7 +292,10 @@ class BurstyJobs:
         check_number("mean_run_s", self.mean_run_s, above=SHORT_MEAN_S)
 
     def __str__(self) -> str:
-        return f"{self.jobs} bursty jobs ({self.rate_per_s:g}/s, mean {self.mean_run_s:g} s)"
+        return (
+            f"{self.jobs} bursty jobs ({self.rate_per_s:g}/s, mean"
+            f" {self.mean_run_s:g} s)"
+        )
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
         """The jobs of a seed, a day a chunk; fewer jobs are the first of more."""
@@ -285,7 +305,8 @@ class BurstyJobs:
         left, now = self.jobs, 0.0
         while left > 0:
             submit, array = self._day(arrivals, now)
-            run, (cores, memory) = self._run_times(services, len(submit)), _needs(needs, array)
+            run = self._run_times(services, len(submit))
+            (cores, memory) = _needs(needs, array)
             yield Chunk(submit[:left], run[:left], cores[:left], memory[:left])
             left, now = left - len(submit), submit[-1]
 
@@ -330,7 +351,8 @@ SHORT_S = 180
 
 
 class ReadJobs(NamedTuple):
-    """Jobs in order of submission, time 0 being the first, and the log that they are from.
+    """Jobs in order of submission, time 0 being the first, and the log that they are
+    from.
 
     log: with its report.
     """
@@ -351,15 +373,16 @@ def read_jobs(
 ) -> ReadJobs:
     """Read a log of batch jobs.
 
-    Needed are submit_s and service_s; cores (else 1, a part of one counts as one) and memory_gb
-    (else 0) are taken where they are told. A job of 0 s takes no time, and is kept; one without a
-    processor is left out.
+    Needed are submit_s and service_s; cores (else 1, a part of one counts as one) and
+    memory_gb (else 0) are taken where they are told. A job of 0 s takes no time, and is
+    kept; one without a processor is left out.
 
-    path, format, window, strict, columns: as of `cgrsp_simpy.logs.read_log`. whole: whether each
-    job is to take a machine as a whole: then its GPUs do not matter. unit: what machines are priced
-    by, "cores" or "gpus"; with GPUs, these stand in the column cores, and jobs without one are left
-    out. Result: the jobs and their log. Raises InputError with the file's name, and the line where
-    there is one; also for jobs that hold GPUs, unless `whole`, where machines are priced by cores.
+    path, format, window, strict, columns: as of `cgrsp_simpy.logs.read_log`. whole:
+    whether each job is to take a machine as a whole: then its GPUs do not matter. unit:
+    what machines are priced by, "cores" or "gpus"; with GPUs, these stand in the column
+    cores, and jobs without one are left out. Result: the jobs and their log. Raises
+    InputError with the file's name, and the line where there is one; also for jobs that
+    hold GPUs, unless `whole`, where machines are priced by cores.
     """
     nouns = {"cores": "processors", "gpus": "GPUs"}
     check_one_of("unit", unit, nouns)
@@ -368,10 +391,11 @@ def read_jobs(
     gpus = log.get("gpus", 0)
     if not whole and unit == "cores" and log.format != "swf" and (gpus > 0).any():
         raise InputError(
-            f"{log.path}: {np.count_nonzero(gpus):,} of {len(log):,} jobs hold GPUs (mean"
-            f" {gpus[gpus > 0].mean():.3g}), but shared machines are priced by processor cores and"
-            " memory; what fits: a table of machines with a column gpus (--sizes), or each job on a"
-            " machine of its own (--machine whole); for schedulers of GPUs: cgrsp cluster"
+            f"{log.path}: {np.count_nonzero(gpus):,} of {len(log):,} jobs hold GPUs"
+            f" (mean {gpus[gpus > 0].mean():.3g}), but shared machines are priced by"
+            " processor cores and memory; what fits: a table of machines with a column"
+            " gpus (--sizes), or each job on a machine of its own (--machine whole);"
+            " for schedulers of GPUs: cgrsp cluster"
         )
     log = log.usable(
         "jobs for waiting policies",
@@ -392,20 +416,20 @@ def read_jobs(
 def describe(jobs: ListedJobs, unit: str = "cores") -> str:
     """A log in one line.
 
-    jobs: of a log. unit: what its cores are. Result: number of jobs, days up to the last
-    submission, jobs a day, load in core-seconds submitted a second, run times in seconds, and
-    cores.
+    jobs: of a log. unit: what its cores are. Result: number of jobs, days up to the
+    last submission, jobs a day, load in core-seconds submitted a second, run times in
+    seconds, and cores.
     """
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])
     rates = (
-        f"{jobs.jobs / span_s * DAY_S:,.1f} a day, load {jobs.run_s @ jobs.cores / span_s:,.1f}"
-        f" {unit}"
+        f"{jobs.jobs / span_s * DAY_S:,.1f} a day, load"
+        f" {jobs.run_s @ jobs.cores / span_s:,.1f} {unit}"
         if span_s
         else "all at once"
     )
     return (
-        f"{jobs.jobs:,} jobs in {span_s / DAY_S:,.2f} days, {rates}; run time"
-        f" mean {jobs.run_s.mean():,.1f} s, median {np.median(jobs.run_s):,.1f} s,"
-        f" {np.mean(jobs.run_s < SHORT_S):.1%} below {SHORT_S // 60} minutes; mean {unit}"
-        f" {jobs.cores.mean():,.2f}"
+        f"{jobs.jobs:,} jobs in {span_s / DAY_S:,.2f} days, {rates}; run time mean"
+        f" {jobs.run_s.mean():,.1f} s, median {np.median(jobs.run_s):,.1f} s,"
+        f" {np.mean(jobs.run_s < SHORT_S):.1%} below {SHORT_S // 60} minutes; mean"
+        f" {unit} {jobs.cores.mean():,.2f}"
     )

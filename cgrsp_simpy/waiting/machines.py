@@ -1,4 +1,6 @@
-"""Fixed machines and those for rent: their sizes and prices, and the packing of jobs onto them."""
+"""Fixed machines and those for rent: their sizes and prices, and the packing of jobs
+onto them.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,12 @@ class Prices:
 
     @property
     def share(self) -> float:
-        """What a fixed machine costs of one on demand; InputError where that costs nothing."""
-        require(self.on_demand > 0, "on-demand price", self.on_demand, "above 0 for a plan")
+        """What a fixed machine costs of one on demand; InputError where that costs
+        nothing.
+        """
+        require(
+            self.on_demand > 0, "on-demand price", self.on_demand, "above 0 for a plan"
+        )
         return self.fixed / self.on_demand
 
     @property
@@ -53,7 +59,10 @@ class Prices:
         odd = (
             (
                 self.fixed == 0,
-                "the fixed price is 0: owning costs nothing, so more machines are never worse",
+                (
+                    "the fixed price is 0: owning costs nothing, so more machines are"
+                    " never worse"
+                ),
             ),
             (
                 self.on_demand == 0,
@@ -61,7 +70,10 @@ class Prices:
             ),
             (
                 self.fixed > self.on_demand > 0,
-                "the fixed price exceeds the on-demand price: no machine pays, however busy it is",
+                (
+                    "the fixed price exceeds the on-demand price: no machine pays,"
+                    " however busy it is"
+                ),
             ),
         )
         return [note for applies, note in odd if applies]
@@ -71,7 +83,9 @@ PAPER_PRICES = Prices()  # prices of the paper
 
 
 def exact_gb(memory_gb: Floats) -> Floats:
-    """Memory rounded to whole kilobytes, so that floating point adds and subtracts it exactly."""
+    """Memory rounded to whole kilobytes, so that floating point adds and subtracts it
+    exactly.
+    """
     return np.rint(memory_gb * 2.0**20) / 2.0**20
 
 
@@ -97,16 +111,18 @@ class Size:
     price_per_h : float
         On demand, any unit of money, >= 0.
     increment_s, minimum_s : float
-        What is rented is paid for whole increments, and at least so long, seconds, >= 0; 0: to the
-        second and its parts.
+        What is rented is paid for whole increments, and at least so long, seconds, >=
+        0; 0: to the second and its parts.
     boot_s : float
-        Seconds from renting until a job starts, >= 0: they are paid; a plan counts them as a wait.
+        Seconds from renting until a job starts, >= 0: they are paid; a plan counts them
+        as a wait.
     spot_per_h : float
         Of a spot instance; infinite: there is none. Likewise the reserved ones.
     interruptions_per_h : float
         How often the provider takes a spot instance away, >= 0.
     reserved_1y_per_h, reserved_3y_per_h : float
-        Of an hour of a machine reserved for one or three years, whether it works or not.
+        Of an hour of a machine reserved for one or three years, whether it works or
+        not.
     unit : str
         What its cores are: "cores" or "gpus".
     """
@@ -128,13 +144,16 @@ class Size:
         check_whole(f"{self.unit} of {self.name}", self.cores, least=1)
         for name in ("memory_gb", "price_per_h", *BILLED):
             value = getattr(self, name)
-            if value != getattr(Size, name, math.nan):  # what has no default is never like it
+            # what has no default is never like it
+            if value != getattr(Size, name, math.nan):
                 check_number(f"{name} of {self.name}", value, least=0)
-        object.__setattr__(self, "memory_gb", float(exact_gb(np.asarray(self.memory_gb))))
+        object.__setattr__(
+            self, "memory_gb", float(exact_gb(np.asarray(self.memory_gb)))
+        )
 
 
-# The m5 family at US$ 0.048 a core and hour, 4 GB a core (waiting-policies.txt Section 5). One
-# core, half an m5.large, is for sale nowhere, but in the authors' own program.
+# The m5 family at US$ 0.048 a core and hour, 4 GB a core (waiting-policies.txt Section
+# 5). One core, half an m5.large, is for sale nowhere, but in the authors' own program.
 M5 = tuple(
     Size(name, cores, 4.0 * cores, 0.048 * cores)
     for name, cores in (
@@ -153,12 +172,14 @@ M5 = tuple(
 def read_sizes(path: str | Path) -> tuple[Size, ...]:
     """A price table from a CSV file.
 
-    path: a file with the columns name, cores (or gpus), memory_gb, price_per_h, and of those of
-    `Size` beside which it has; an empty cell is none. Result: in the order of the file. Raises
-    InputError with the file's name, and the line where there is one.
+    path: a file with the columns name, cores (or gpus), memory_gb, price_per_h, and of
+    those of `Size` beside which it has; an empty cell is none. Result: in the order of
+    the file. Raises InputError with the file's name, and the line where there is one.
     """
     with faults_of(path):
-        sizes = tuple(starmap(_size, csv_rows(path, ("name", "memory_gb", "price_per_h"))))
+        sizes = tuple(
+            starmap(_size, csv_rows(path, ("name", "memory_gb", "price_per_h")))
+        )
     if not sizes:
         raise InputError(f"{path}: no size of machine")
     return sizes
@@ -168,7 +189,11 @@ def _size(line: int, row: dict[str, str]) -> Size:
     unit = "gpus" if "gpus" in row else "cores"
     require(unit in row, "columns", ",".join(row), "among others cores, or gpus")
     try:
-        named = ("memory_gb", "price_per_h", *(name for name in BILLED if row.get(name)))
+        named = (
+            "memory_gb",
+            "price_per_h",
+            *(name for name in BILLED if row.get(name)),
+        )
         numbers = {name: float(row[name]) for name in named}
         return Size(row["name"], int(row[unit]), **numbers, unit=unit)
     except (TypeError, ValueError) as error:
@@ -178,11 +203,11 @@ def _size(line: int, row: dict[str, str]) -> Size:
 def rented(
     cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5
 ) -> tuple[Ints, Floats, Floats]:
-    """What each job rents: the cheapest size on which it fits; if it fits on none, of the size that
-    comes cheapest as many as together hold it.
+    """What each job rents: the cheapest size on which it fits; if it fits on none, of
+    the size that comes cheapest as many as together hold it.
 
-    Result: index of the size, number of machines (infinite where no number holds it), and their
-    price per hour; shapes (jobs,).
+    Result: index of the size, number of machines (infinite where no number holds it),
+    and their price per hour; shapes (jobs,).
     """
     index = np.zeros(len(cores), np.int64)
     number, rent = np.full((2, len(cores)), np.inf)
@@ -192,8 +217,14 @@ def rented(
             needed = np.fmax(np.ceil(needed), 1.0)
             price = needed * size.price_per_h
         one, has_one = needed == 1, number == 1
-        better = np.isfinite(needed) & ((one > has_one) | ((one == has_one) & (price < rent)))
-        for column, own in ((index, np.full(len(cores), place)), (number, needed), (rent, price)):
+        better = np.isfinite(needed) & (
+            (one > has_one) | ((one == has_one) & (price < rent))
+        )
+        for column, own in (
+            (index, np.full(len(cores), place)),
+            (number, needed),
+            (rent, price),
+        ):
             column[better] = own[better]
     return index, number, rent
 
@@ -215,8 +246,8 @@ def rent_per_h(cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5) -> Fl
 
 
 def paid_s(run_s: Floats, index: Ints, sizes: Sequence[Size]) -> Floats:
-    """For how long each job pays the size that it rents: boot and run, at least the minimum, in
-    whole increments; shapes (jobs,).
+    """For how long each job pays the size that it rents: boot and run, at least the
+    minimum, in whole increments; shapes (jobs,).
     """
     boot_s, least_s, step_s = (
         np.array([getattr(size, name) for size in sizes])[index]
@@ -230,12 +261,14 @@ def paid_s(run_s: Floats, index: Ints, sizes: Sequence[Size]) -> Floats:
 class Room:
     """What is free on machines that jobs share: the book of cores and memory.
 
-    Best fit: of the machines with room for a job, the one with the fewest free cores, then the
-    least free memory.
+    Best fit: of the machines with room for a job, the one with the fewest free cores,
+    then the least free memory.
     """
 
     def __init__(self, machines: Sequence[Size]) -> None:
-        self.free: list[tuple[float, float]] = [(size.cores, size.memory_gb) for size in machines]
+        self.free: list[tuple[float, float]] = [
+            (size.cores, size.memory_gb) for size in machines
+        ]
         self._ranked = sorted(
             (cores, memory, index) for index, (cores, memory) in enumerate(self.free)
         )

@@ -1,8 +1,9 @@
-"""A plan: how many machines to own, which jobs wait for them, what that costs, and how sure it is.
+"""A plan: how many machines to own, which jobs wait for them, what that costs, and how
+sure it is.
 
-Machines, policy, t and b are searched by the recursion. Each candidate is run once over the log;
-its money, work and waits are kept by day. A plan is chosen on some of the days and priced on the
-others; intervals are of resampled days (block bootstrap).
+Machines, policy, t and b are searched by the recursion. Each candidate is run once over
+the log; its money, work and waits are kept by day. A plan is chosen on some of the days
+and priced on the others; intervals are of resampled days (block bootstrap).
 """
 
 from __future__ import annotations
@@ -52,12 +53,15 @@ from cgrsp_simpy.waiting.policies import (
 from cgrsp_simpy.waiting.recursion import COMPILED_FROM, started
 
 YEAR_D = 365
-LENGTHS_D, LEAST_BLOCKS = (1, 3, 7), 4  # of resampled blocks, days, and how many a log holds
+# of resampled blocks, days, and how many a log holds
+LENGTHS_D, LEAST_BLOCKS = (1, 3, 7), 4
 YEAR_H = 24.0 * YEAR_D
 REDRAWN = 2_000  # of the days
 LEAST_D = 14  # of a log that can say anything: each day of the week twice
-MOST_WIDTH, MOST_REGRET = 0.25, 0.1  # shares of the price; beyond them a log is too short
-MARGIN = 0.5  # of the limit: what a policy that sets none to a wait may use up in the worst part
+# shares of the price; beyond them a log is too short
+MOST_WIDTH, MOST_REGRET = 0.25, 0.1
+# of the limit: what a policy that sets none to a wait may use up in the worst part
+MARGIN = 0.5
 LEAST_GAIN = 0.001  # of what is searched for, for which other t and b are tried
 STEP = 1.1  # numbers of machines that are tried lie so far apart
 FREE_WAIT_S = 3600.0  # b, to begin with, where money is limited and waits are not
@@ -66,7 +70,8 @@ VALUE = attrgetter("value")
 
 
 class Limit(NamedTuple):
-    """A limit of the waits, seconds: of their mean, or of what a share of the jobs may exceed.
+    """A limit of the waits, seconds: of their mean, or of what a share of the jobs may
+    exceed.
 
     wait_s: infinite for none. share: 1 of the mean.
     """
@@ -77,13 +82,19 @@ class Limit(NamedTuple):
     @classmethod
     def read(cls, text: str) -> Limit:
         """From "p95=30min", "p99=2h" or "mean=600"; units are s, min, h and d."""
-        found = re.fullmatch(r"(?:mean|p([1-9]\d?(?:\.\d+)?))=(\d+\.?\d*)(s|min|h|d|)", text)
-        require(found is not None, "limit", text, "such as p95=30min, p99=2h or mean=600")
+        found = re.fullmatch(
+            r"(?:mean|p([1-9]\d?(?:\.\d+)?))=(\d+\.?\d*)(s|min|h|d|)", text
+        )
+        require(
+            found is not None, "limit", text, "such as p95=30min, p99=2h or mean=600"
+        )
         percent, number, unit = found.groups()  # type: ignore[union-attr]
         return cls(float(number) * UNITS.get(unit, 1), 1 - float(percent or 0) / 100)
 
     def used(self, wait_s: Floats) -> Floats:
-        """By job, what is summed up and held against `share`: of a mean, parts of it."""
+        """By job, what is summed up and held against `share`: of a mean, parts of
+        it.
+        """
         if self.share == 1:
             return wait_s / max(self.wait_s, 1e-9)
         return (wait_s > self.wait_s).astype(float)
@@ -92,12 +103,13 @@ class Limit(NamedTuple):
 class Tried(NamedTuple):
     """A candidate, run over the log of each year.
 
-    own: number of machines of each size that can be owned. spot: whether jobs are rented on spot
-    instances where that is expected to be cheaper and cannot break the limit. cost: by the years
-    for which machines are reserved, money, shape (years, days). least_cost: of these the sum that
-    is least. wait_s: shape (years, days). value: by how much it fails, what is least of those that
-    do not, and of equals. p95_s: of all jobs of the first year. shares: of its jobs, that wait and
-    that are rented.
+    own: number of machines of each size that can be owned. spot: whether jobs are
+    rented on spot instances where that is expected to be cheaper and cannot break the
+    limit. cost: by the years for which machines are reserved, money, shape (years,
+    days). least_cost: of these the sum that is least. wait_s: shape (years, days).
+    value: by how much it fails, what is least of those that do not, and of equals.
+    p95_s: of all jobs of the first year. shares: of its jobs, that wait and that are
+    rented.
     """
 
     own: tuple[int, ...]
@@ -126,9 +138,10 @@ class Plan:
     spot : bool
         Whether rented jobs go on spot instances where that is expected to be cheaper.
     price, bill : Mean
-        Of an hour of a core, GPU or machine at work, and of a year, with 95 % intervals for a year
-        that is not seen, in the prices' money; from days on which the plan was not chosen. A log
-        of less than four days gives no interval: its bounds are NaN.
+        Of an hour of a core, GPU or machine at work, and of a year, with 95 % intervals
+        for a year that is not seen, in the prices' money; from days on which the plan
+        was not chosen. A log of less than four days gives no interval: its bounds are
+        NaN.
     load : Mean
         Cores, GPUs or machines kept busy, likewise.
     wait_s, p95_wait_s : float
@@ -136,10 +149,11 @@ class Plan:
     waiting, on_demand : float
         Shares of the jobs.
     regret : float
-        How much more than the best plan it costs in resampled logs, as a share: in 95 % of them
-        less. NaN for a log of less than four days.
+        How much more than the best plan it costs in resampled logs, as a share: in 95 %
+        of them less. NaN for a log of less than four days.
     range : tuple of int or None
-        How many machines are best in 95 % of them; None for a log of less than four days.
+        How many machines are best in 95 % of them; None for a log of less than four
+        days.
     reason : str
         Why the log is too short to say; "" if it is not.
     frontier : list of dict
@@ -163,10 +177,18 @@ class Plan:
     frontier: list[dict[str, float | str]] = field(repr=False)
 
     def __str__(self) -> str:
-        """Three lines: what to own, which jobs wait, what it costs and how sure that is."""
-        numbers = " and ".join(f"{number:,} x {name}" for name, number in self.own.items())
+        """Three lines: what to own, which jobs wait, what it costs and how sure that
+        is.
+        """
+        numbers = " and ".join(
+            f"{number:,} x {name}" for name, number in self.own.items()
+        )
         term = "a year" if self.years == 1 else f"{self.years} years"
-        owned = f"{numbers}, reserved for {term}; rent the rest" if self.own else "nothing; rent"
+        owned = (
+            f"{numbers}, reserved for {term}; rent the rest"
+            if self.own
+            else "nothing; rent"
+        )
         policy, bill, price = self.policy, self.bill, self.price
         who = {
             "ajw": "all jobs, as long as it takes",
@@ -174,17 +196,24 @@ class Plan:
             "ajw-t": f"all jobs, up to {_time(policy.wait_s)}",
             "sww": f"jobs that get a machine within {_time(policy.wait_s)}",
             "ljw": f"jobs of {_time(policy.short_s)} or more",
-            "compound": f"jobs of {_time(policy.short_s)} or more that get a machine within"
-            f" {_time(policy.wait_s)}",
+            "compound": (
+                f"jobs of {_time(policy.short_s)} or more that get a machine within"
+                f" {_time(policy.wait_s)}"
+            ),
         }[policy.name]
         lines = [f"the log is too short to say: {self.reason}"] if self.reason else []
         lines += [
             f"own: {owned}{', on spot instances where it pays' * self.spot}",
-            f"wait: {who} ({told(policy)}); {self.waiting:.1%} of the jobs wait, 95 % of all at"
-            f" most {_time(self.p95_wait_s)}; {self.on_demand:.1%} are rented",
-            f"cost: {bill.mean:,.6g} a year ({bounds(bill, ',.6g')}),"
-            f" {price.mean:.4g} an hour of work ({bounds(price, '.4g', '')}), on days on"
-            " which it was not chosen",
+            (
+                f"wait: {who} ({told(policy)}); {self.waiting:.1%} of the jobs wait, 95"
+                f" % of all at most {_time(self.p95_wait_s)}; {self.on_demand:.1%} are"
+                " rented"
+            ),
+            (
+                f"cost: {bill.mean:,.6g} a year ({bounds(bill, ',.6g')}),"
+                f" {price.mean:.4g} an hour of work ({bounds(price, '.4g', '')}), on"
+                " days on which it was not chosen"
+            ),
         ]
         return "\n".join(lines)
 
@@ -200,20 +229,23 @@ def plan(
     growth: float = 0.0,
     seed: int = 0,
 ) -> Plan:
-    """The cheapest plan whose waits keep a limit, or the one of least waits within a budget.
+    """The cheapest plan whose waits keep a limit, or the one of least waits within a
+    budget.
 
-    A policy whose longest wait, and what it takes to boot a rented machine, is within the limit
-    keeps it whatever comes; one without may use up half of it in the worst part of the log.
+    A policy whose longest wait, and what it takes to boot a rented machine, is within
+    the limit keeps it whatever comes; one without may use up half of it in the worst
+    part of the log.
 
-    jobs: of a log. limit: of the waits, such as "p95=30min", "p99=2h" or "mean=600". budget: money
-    a year, > 0; either this or a limit. The interval of the bill is to lie below it. sizes: for
-    rent, and to own where they have a price reserved for one or three years; if none has, the
-    largest, at prices.fixed / prices.on_demand of its price. policies: names of POLICIES, with
-    parameters or not: t and b are searched unless told. growth: how much more jobs come in the
-    first year than in the log, and from year to year, > -1. seed: of jobs added by growth, spot
-    interruptions and the bootstrap. Result: with a reason where the log is too short to say. Raises
-    InputError for a log of less than two days (for a budget: four) or without work, and where no
-    plan keeps the limit, or the budget.
+    jobs: of a log. limit: of the waits, such as "p95=30min", "p99=2h" or "mean=600".
+    budget: money a year, > 0; either this or a limit. The interval of the bill is to
+    lie below it. sizes: for rent, and to own where they have a price reserved for one
+    or three years; if none has, the largest, at prices.fixed / prices.on_demand of its
+    price. policies: names of POLICIES, with parameters or not: t and b are searched
+    unless told. growth: how much more jobs come in the first year than in the log, and
+    from year to year, > -1. seed: of jobs added by growth, spot interruptions and the
+    bootstrap. Result: with a reason where the log is too short to say. Raises
+    InputError for a log of less than two days (for a budget: four) or without work, and
+    where no plan keeps the limit, or the budget.
     """
     require(isinstance(jobs, ListedJobs), "jobs", jobs, "ListedJobs")
     require(
@@ -239,8 +271,9 @@ def plan(
 
 
 def grown(jobs: ListedJobs, factor: float, seed: int) -> ListedJobs:
-    """The log with so many times its jobs: further ones are drawn from it, and come on another day
-    at the same time, of the same day of the week where the log has several weeks.
+    """The log with so many times its jobs: further ones are drawn from it, and come on
+    another day at the same time, of the same day of the week where the log has several
+    weeks.
     """
     if factor == 1:
         return jobs
@@ -255,7 +288,11 @@ def grown(jobs: ListedJobs, factor: float, seed: int) -> ListedJobs:
     order = np.argsort(submit_s, kind="stable")
     row = row[order]
     return ListedJobs(
-        submit_s[order], jobs.run_s[row], jobs.cores[row], jobs.memory_gb[row], jobs.name
+        submit_s[order],
+        jobs.run_s[row],
+        jobs.cores[row],
+        jobs.memory_gb[row],
+        jobs.name,
     )
 
 
@@ -266,20 +303,31 @@ def _days(jobs: ListedJobs) -> int:
 class _Year:
     """The jobs of a year, and what each pays if it is rented.
 
-    boot_s, paid: of what it rents. lost_s, spot_paid: how long it is delayed and what it pays if it
-    goes on spot instances first, and on demand once these are taken away, which loses its work.
-    spot: whether that is expected to be cheaper.
+    boot_s, paid: of what it rents. lost_s, spot_paid: how long it is delayed and what
+    it pays if it goes on spot instances first, and on demand once these are taken away,
+    which loses its work. spot: whether that is expected to be cheaper.
     """
 
     def __init__(
-        self, jobs: ListedJobs, day_s: float, days: int, sizes: Sequence[Size], seed: int
+        self,
+        jobs: ListedJobs,
+        day_s: float,
+        days: int,
+        sizes: Sequence[Size],
+        seed: int,
     ) -> None:
-        self.chunk = Chunk(jobs.submit_s, jobs.run_s, jobs.cores, exact_gb(jobs.memory_gb))
+        self.chunk = Chunk(
+            jobs.submit_s, jobs.run_s, jobs.cores, exact_gb(jobs.memory_gb)
+        )
         run_s = jobs.run_s
-        index, number, rent_per_h = rented(self.chunk.cores, self.chunk.memory_gb, sizes)
+        index, number, rent_per_h = rented(
+            self.chunk.cores, self.chunk.memory_gb, sizes
+        )
         refuse(
             np.isinf(number),
-            lambda row: f"job {row + 1} ({jobs.memory_gb[row]:g} GB) fits on no machines",
+            lambda row: (
+                f"job {row + 1} ({jobs.memory_gb[row]:g} GB) fits on no machines"
+            ),
         )
         self.day = np.minimum(jobs.submit_s // day_s, days - 1).astype(np.int64)
         self.work_h = np.bincount(self.day, jobs.cores * run_s / 3600, days)
@@ -290,7 +338,8 @@ class _Year:
         )
         self.paid = rent_per_h / 3600 * paid_s(run_s, index, sizes)
         draws = stream(seed, "interruptions").standard_exponential(jobs.jobs)
-        with np.errstate(divide="ignore", invalid="ignore"):  # never, and where there is no spot
+        # never, and where there is no spot
+        with np.errstate(divide="ignore", invalid="ignore"):
             after_s = draws * 3600 / (number * rate)
             risk = -np.expm1(-number * rate * run_s / 3600)
             hours = np.where(rate > 0, risk / (number * rate), run_s / 3600)
@@ -325,9 +374,16 @@ class Search:
         self.days = _days(jobs)
         least = 2 if budget is None else LEAST_BLOCKS
         reason = (
-            "" if budget is None else " for a budget, which the interval of the bill is to keep"
+            ""
+            if budget is None
+            else " for a budget, which the interval of the bill is to keep"
         )
-        require(self.days >= least, "days of the log", self.days, f"at least {least}{reason}")
+        require(
+            self.days >= least,
+            "days of the log",
+            self.days,
+            f"at least {least}{reason}",
+        )
         self.day_h = float(jobs.submit_s[-1]) / self.days / 3600
         own = (3600 * self.day_h, self.days, sizes, seed)
         self.years = [
@@ -351,21 +407,31 @@ class Search:
         """Wait, money and whether it is rented, of each job of a year."""
         at = self.years[year]
         chunk = at.chunk
-        machines = [size for number, size in zip(own, self.sizes) for _ in range(number)]
+        machines = [
+            size for number, size in zip(own, self.sizes) for _ in range(number)
+        ]
         owned = (size for number, size in zip(own, self.sizes) if number)
-        stays = fits(chunk.cores, chunk.memory_gb, owned) & (chunk.run_s >= policy.short_s)
+        stays = fits(chunk.cores, chunk.memory_gb, owned) & (
+            chunk.run_s >= policy.short_s
+        )
         kinds = np.where(stays, 0, GOES).astype(np.int8)
-        held, fast = len(machines) if self.whole else machines, len(kinds) * 100 >= COMPILED_FROM
+        held = len(machines) if self.whole else machines
+        fast = len(kinds) * 100 >= COMPILED_FROM
         ((_, _, starts),) = started([(chunk, kinds)], policy, held, fast=fast)
         goes = np.isnan(starts)
-        rented_s = np.where(goes & stays & (not policy.balks), policy.wait_s, 0.0) + at.boot_s
-        # not where the limit would break if the instance were taken away at the last moment
+        rented_s = (
+            np.where(goes & stays & (not policy.balks), policy.wait_s, 0.0) + at.boot_s
+        )
+        # not where the limit would break if the instance were taken away at the last
+        # moment
         latest_s = rented_s + chunk.run_s + at.boot_s
         on_spot = goes & at.spot & spot & (latest_s <= self.limit.wait_s)
         wait_s = np.where(goes, rented_s + on_spot * at.lost_s, starts - chunk.submit_s)
         return wait_s, np.where(on_spot, at.spot_paid, goes * at.paid), goes
 
-    def attempt(self, own: tuple[int, ...], policy: WaitingPolicy, spot: bool = False) -> Tried:
+    def attempt(
+        self, own: tuple[int, ...], policy: WaitingPolicy, spot: bool = False
+    ) -> Tried:
         """A candidate; each is run once. Who owns nothing rents at once."""
         key = own, policy if any(own) else njw(), spot
         if key not in self.tried:
@@ -377,7 +443,12 @@ class Search:
         rows = [self.rows(own, policy, spot, year) for year in range(len(self.years))]
         waits_s, money, goes = zip(*rows)
         rent, wait_s, used = (
-            np.array([np.bincount(y.day, own, self.days) for y, own in zip(self.years, columns)])
+            np.array(
+                [
+                    np.bincount(y.day, own, self.days)
+                    for y, own in zip(self.years, columns)
+                ]
+            )
             for columns in (money, waits_s, map(self.limit.used, waits_s))
         )
         cost = {
@@ -397,26 +468,27 @@ class Search:
         return Tried(own, policy, spot, cost, least_cost, wait_s, value, p95_s, shares)
 
     def _breach(self, policy: WaitingPolicy, used: Floats) -> float:
-        """What is used of the limit in the worst of the parts of the log; 0 where it is kept: by
-        the policy's own longest wait, or with a margin in that part.
+        """What is used of the limit in the worst of the parts of the log; 0 where it is
+        kept: by the policy's own longest wait, or with a margin in that part.
         """
         worst = max(
-            float(used[:, part].sum() / max(self.number[:, part].sum(), 1)) for part in self.parts()
+            float(used[:, part].sum() / max(self.number[:, part].sum(), 1))
+            for part in self.parts()
         )
         kept = policy.wait_s + self.boot_s <= self.limit.wait_s
         return 0.0 if kept or worst <= MARGIN * self.limit.share else worst
 
     def parts(self) -> list[Ints]:
-        """Weeks, or halves of a log of less than three: days on which a plan is priced that was
-        chosen on the others.
+        """Weeks, or halves of a log of less than three: days on which a plan is priced
+        that was chosen on the others.
         """
         return np.array_split(np.arange(self.days), max(2, self.days // 7))
 
     # ---- the search ----
 
     def climb(self, text: str) -> None:
-        """Try a policy: size by size of machine, then with other t and b, unless they are told, or
-        the policy is far behind the best.
+        """Try a policy: size by size of machine, then with other t and b, unless they
+        are told, or the policy is far behind the best.
         """
         policy = self.first(text)
         most_s = DAY_S if self.limit == Limit() else 8 * self.limit.wait_s
@@ -445,24 +517,30 @@ class Search:
         return min(self.tried.values(), key=VALUE)
 
     def worst_near(self) -> tuple[float, float]:
-        """The value of what fails no more than the best, and is so much dearer as may be unseen."""
+        """The value of what fails no more than the best, and is so much dearer as may
+        be unseen.
+        """
         fails, least, _ = self.best().value
         return fails, least * (1 + MOST_REGRET)
 
     def first(self, text: str) -> WaitingPolicy:
         """A policy as it is tried first: with the longest wait that keeps the limit."""
-        slack_s = FREE_WAIT_S if self.limit == Limit() else self.limit.wait_s - self.boot_s
+        slack_s = (
+            FREE_WAIT_S if self.limit == Limit() else self.limit.wait_s - self.boot_s
+        )
         return waiting_policy(text, wait_s=max(0.0, slack_s))
 
     def _along(self, own: tuple[int, ...], policy: WaitingPolicy) -> Tried:
-        """The best numbers of a policy: of one size after the other, as long as that is better, or
-        with fewer of another.
+        """The best numbers of a policy: of one size after the other, as long as that is
+        better, or with fewer of another.
         """
         best = self.attempt(own, policy)
         while True:
             starts = [best]
             for place, number in enumerate(best.own if len(own) > 1 else ()):
-                starts.append(self._at(best.own, policy, place, math.floor(number / STEP)))
+                starts.append(
+                    self._at(best.own, policy, place, math.floor(number / STEP))
+                )
             pairs = product(starts, range(len(own)))
             found = min((self._of_size(*pair, policy) for pair in pairs), key=VALUE)
             if found.value >= best.value or len(own) == 1:
@@ -470,40 +548,51 @@ class Search:
             best = found
 
     def _of_size(self, best: Tried, place: int, policy: WaitingPolicy) -> Tried:
-        """The best number of one size, the others as they are: from where it is, or from the load
-        if nothing is owned, on to both sides until it has got worse twice.
+        """The best number of one size, the others as they are: from where it is, or
+        from the load if nothing is owned, on to both sides until it has got worse
+        twice.
         """
-        load = 0 if any(best.own) else self.work_h.mean() / self.day_h / self.sizes[place].cores
+        load = (
+            0
+            if any(best.own)
+            else self.work_h.mean() / self.day_h / self.sizes[place].cores
+        )
         start = best.own[place] or round(load)
         numbers = _numbers(start)
         tried = [self._at(best.own, policy, place, start)]
         for step in (-1, 1):
             at, worse = numbers.index(start) + step, 0
-            while 0 <= at < len(numbers) and worse < 2 and not self._ends(tried[-1], step):
+            while (
+                0 <= at < len(numbers) and worse < 2 and not self._ends(tried[-1], step)
+            ):
                 tried.append(self._at(best.own, policy, place, numbers[at]))
                 worse = 0 if tried[-1].value <= min(map(VALUE, tried)) else worse + 1
                 at += step
         return min([best, *tried], key=VALUE)
 
     def _ends(self, tried: Tried, step: int) -> bool:
-        """Whether with fewer machines a limit would be broken all the more, or with more of them
-        they would cost much more than what keeps it.
+        """Whether with fewer machines a limit would be broken all the more, or with
+        more of them they would cost much more than what keeps it.
         """
         fails, least = self.worst_near()
         too_few, too_many = tried.value[0] > 0, fails == 0 and tried.value[1] > least
         return self.budget is None and (too_few if step < 0 else too_many)
 
-    def _at(self, own: tuple[int, ...], policy: WaitingPolicy, place: int, number: int) -> Tried:
+    def _at(
+        self, own: tuple[int, ...], policy: WaitingPolicy, place: int, number: int
+    ) -> Tried:
         return self.attempt((*own[:place], number, *own[place + 1 :]), policy)
 
     def refine(self) -> None:
-        """About the best: numbers between those that were tried, and from half to twice as many,
-        which resampled logs may prefer; and spot instances.
+        """About the best: numbers between those that were tried, and from half to twice
+        as many, which resampled logs may prefer; and spot instances.
         """
         best = self.best()
         for place, number in enumerate(best.own):
             between = np.linspace(number / STEP, number * STEP, 9)
-            wide = [other for other in _numbers(number) if number <= 2 * other <= 4 * number]
+            wide = [
+                other for other in _numbers(number) if number <= 2 * other <= 4 * number
+            ]
             for other in {*np.rint(between).astype(int).tolist(), *wide}:
                 self._at(best.own, best.policy, place, other)
         if any(year.spot.any() for year in self.years):
@@ -513,15 +602,21 @@ class Search:
     # ---- what is chosen ----
 
     def choice(self, tried: Sequence[Tried], weights: Floats) -> tuple[int, int]:
-        """For how many years the best of some candidates is reserved, and its place among them.
+        """For how many years the best of some candidates is reserved, and its place
+        among them.
 
-        weights: how often each day counts. For one year the best is chosen anew for each.
+        weights: how often each day counts. For one year the best is chosen anew for
+        each.
         """
         options = []
         for years in self.reserved:
             cost = np.array([each.cost[years] for each in tried]) @ weights
             each = cost.sum(axis=1)
-            total, first = (each.min(), each) if years > 1 else (cost.min(axis=0).sum(), cost[:, 0])
+            total, first = (
+                (each.min(), each)
+                if years > 1
+                else (cost.min(axis=0).sum(), cost[:, 0])
+            )
             options.append((float(total), years, int(first.argmin())))
         return min(options)[1:]
 
@@ -536,9 +631,9 @@ class Search:
         kept = [each for each in every if each.value[0] == 0 or self.budget is not None]
         if not kept:
             raise InputError(
-                f"no plan keeps the limit with a margin: the nearest, {every[0].policy.name}, has"
-                f" p95 {every[0].p95_s:,.0f} s; what is rented takes up to {self.boot_s:g} s to"
-                " boot"
+                "no plan keeps the limit with a margin: the nearest,"
+                f" {every[0].policy.name}, has p95 {every[0].p95_s:,.0f} s; what is"
+                f" rented takes up to {self.boot_s:g} s to boot"
             )
         if self.budget is not None:
             kept = [self._within(kept)]
@@ -571,7 +666,9 @@ class Search:
         )
 
     def _within(self, every: Sequence[Tried]) -> Tried:
-        """The candidate of least waits whose bill lies within the budget with all its interval."""
+        """The candidate of least waits whose bill lies within the budget with all its
+        interval.
+        """
         assert self.budget is not None
         day, cheapest = np.full(self.days, self.day_h), math.inf
         for each in sorted(every, key=lambda each: float(each.wait_s.sum())):
@@ -583,17 +680,18 @@ class Search:
                 return each
             cheapest = min(cheapest, bill)
         raise InputError(
-            f"budget(={self.budget:g}) is too small: the bill of the cheapest plan may reach"
-            f" {cheapest:,.6g} a year"
+            f"budget(={self.budget:g}) is too small: the bill of the cheapest plan may"
+            f" reach {cheapest:,.6g} a year"
         )
 
     def interval(self, amount: Floats, per: Floats) -> Mean:
-        """A ratio of sums over days, with a 95 % interval for that of a year that is not seen.
+        """A ratio of sums over days, with a 95 % interval for that of a year that is
+        not seen.
 
-        Days, and weeks where there are at least four, are resampled with replacement, as many as
-        the log has for what is known and a year of them for what is to come; the spread of the
-        ratio between the two, wider by Student's t for few of them, lies about that of the log.
-        Less than four days give no interval.
+        Days, and weeks where there are at least four, are resampled with replacement,
+        as many as the log has for what is known and a year of them for what is to come;
+        the spread of the ratio between the two, wider by Student's t for few of them,
+        lies about that of the log. Less than four days give no interval.
         """
         ratio, ends = float(amount.sum() / per.sum()), [np.zeros(2)]
         if self.days < LEAST_BLOCKS:
@@ -610,7 +708,9 @@ class Search:
             spread = np.log((unseen @ sums[0]) / (unseen @ sums[1])) - np.log(
                 (known @ sums[0]) / (known @ sums[1])
             )
-            wider = scipy.special.stdtrit(number - 1, 0.975) / scipy.special.ndtri(0.975)
+            wider = scipy.special.stdtrit(number - 1, 0.975) / scipy.special.ndtri(
+                0.975
+            )
             wider *= math.sqrt(number / (number - 1))
             ends.append(np.quantile(spread, [0.025, 0.975]) * wider)
         lows, highs = zip(*ends)
@@ -626,15 +726,29 @@ class Search:
         weights = stream(self.seed, "bootstrap").multinomial(
             self.days, np.full(self.days, 1 / self.days), REDRAWN
         )
-        cost = np.array([self.money(candidate, years)[0] for candidate in tried]) @ weights.T
-        numbers = np.array([sum(candidate.own) for candidate in tried])[cost.argmin(axis=0)]
+        cost = (
+            np.array([self.money(candidate, years)[0] for candidate in tried])
+            @ weights.T
+        )
+        owned = np.array([sum(candidate.own) for candidate in tried])
+        numbers = owned[cost.argmin(axis=0)]
         low, high = np.quantile(numbers, [0.025, 0.975], method="nearest").tolist()
         return float(np.quantile(cost[place] / cost.min(axis=0) - 1, 0.95)), (low, high)
 
-    def _reason(self, price: Mean, load: Mean, regret: float, among: tuple[int, int] | None) -> str:
-        """Why the log is too short to say, and which number decides it; "" if it is not."""
-        best = f", by which {among[0]:,} to {among[1]:,} machines are best" if among else ""
-        decides = f"what decides is the load, {load.mean:,.3g} ({bounds(load, ',.3g')}){best}"
+    def _reason(
+        self, price: Mean, load: Mean, regret: float, among: tuple[int, int] | None
+    ) -> str:
+        """Why the log is too short to say, and which number decides it; "" if it is
+        not.
+        """
+        best = (
+            f", by which {among[0]:,} to {among[1]:,} machines are best"
+            if among
+            else ""
+        )
+        decides = (
+            f"what decides is the load, {load.mean:,.3g} ({bounds(load, ',.3g')}){best}"
+        )
         width = price.half_width / price.mean
         if self.days < LEAST_D:
             return f"{self.days} days, and less than {LEAST_D}; {decides}"
@@ -649,7 +763,9 @@ class Search:
         """The candidates of which none is cheaper with a wait as short."""
         rows, least = list[dict[str, float | str]](), math.inf
         work_h, hours = float(self.work_h.sum()), self.work_h.size * self.day_h
-        for each in sorted(self.tried.values(), key=lambda each: (each.p95_s, each.least_cost)):
+        for each in sorted(
+            self.tried.values(), key=lambda each: (each.p95_s, each.least_cost)
+        ):
             if each.p95_s <= DAY_S and each.least_cost < least * (1 - LEAST_GAIN):
                 least = each.least_cost
                 rows.append(
@@ -668,16 +784,32 @@ class Search:
 def _owned(
     sizes: Sequence[Size], prices: Prices
 ) -> tuple[tuple[Size, ...], dict[int, tuple[float, ...]]]:
-    """The sizes that can be owned, and their prices per hour by the years of the reservation."""
+    """The sizes that can be owned, and their prices per hour by the years of the
+    reservation.
+    """
     columns = {1: "reserved_1y_per_h", 3: "reserved_3y_per_h"}
-    own = tuple(s for s in sizes if any(getattr(s, c) < math.inf for c in columns.values()))
+    own = tuple(
+        s for s in sizes if any(getattr(s, c) < math.inf for c in columns.values())
+    )
     if not own:
         largest = max(sizes, key=lambda size: (size.cores, size.memory_gb))
         own = (replace(largest, reserved_1y_per_h=prices.share * largest.price_per_h),)
-    found = {y: tuple(getattr(size, name) for size in own) for y, name in columns.items()}
+    found = {
+        y: tuple(getattr(size, name) for size in own) for y, name in columns.items()
+    }
     reserved = {years: row for years, row in found.items() if max(row) < math.inf}
-    require(bool(reserved), "prices of the sizes reserved", found, "all of one year, or of three")
-    require(min(map(min, reserved.values())) > 0, "reserved price", reserved, "above 0 for a plan")
+    require(
+        bool(reserved),
+        "prices of the sizes reserved",
+        found,
+        "all of one year, or of three",
+    )
+    require(
+        min(map(min, reserved.values())) > 0,
+        "reserved price",
+        reserved,
+        "above 0 for a plan",
+    )
     rent = min(size.price_per_h for size in sizes)
     require(rent > 0, "least price of the sizes for rent", rent, "above 0 for a plan")
     return own, reserved
@@ -698,12 +830,16 @@ def bounds(value: Mean, form: str, name: str = "95 %: ") -> str:
 
 def _time(seconds: float) -> str:
     """A time as it is read: 30 min."""
-    fit = (each for each in UNITS.items() if seconds >= 2 * each[1] or seconds == each[1])
+    fit = (
+        each for each in UNITS.items() if seconds >= 2 * each[1] or seconds == each[1]
+    )
     unit, size = next(fit, ("s", 1))
     return f"{seconds / size:.3g} {unit}"
 
 
 def told(policy: WaitingPolicy) -> str:
     """A policy as it is given: "sww:wait_s=60"."""
-    text = ",".join(f"{name}={getattr(policy, name):g}" for name in limits_of(policy.name))
+    text = ",".join(
+        f"{name}={getattr(policy, name):g}" for name in limits_of(policy.name)
+    )
     return f"{policy.name}:{text}" if text else policy.name

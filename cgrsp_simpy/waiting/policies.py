@@ -1,5 +1,5 @@
-"""The six waiting policies: each says which jobs wait for a fixed machine, and how long; and in
-what order those that wait get one.
+"""The six waiting policies: each says which jobs wait for a fixed machine, and how
+long; and in what order those that wait get one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from cgrsp_simpy.model.policy import Wake, parameters
 from cgrsp_simpy.waiting.jobs import Job
 from cgrsp_simpy.waiting.view import View
 
-BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0  # b and t of waiting-policies.txt Sections 3 and 4
+# b and t of waiting-policies.txt Sections 3 and 4
+BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class WaitingPolicy:
     short_s : float
         t, seconds; a job that runs shorter goes on demand without waiting.
     balks : bool
-        A job that would have to wait longer than wait_s goes on demand at once, not after wait_s.
+        A job that would have to wait longer than wait_s goes on demand at once, not
+        after wait_s.
     """
 
     name: str
@@ -55,8 +57,8 @@ class WaitingPolicy:
 
     @property
     def rents(self) -> bool:
-        """Whether any job ever runs on demand; if not (ajw), there is nothing to do without
-        fixed machines.
+        """Whether any job ever runs on demand; if not (ajw), there is nothing to do
+        without fixed machines.
         """
         return self.wait_s < math.inf or self.short_s > 0
 
@@ -102,7 +104,9 @@ def ljw(short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
     return WaitingPolicy("ljw", short_s=short_s)
 
 
-def compound(wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
+def compound(
+    wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S
+) -> WaitingPolicy:
     """Both: long jobs wait, and of these who would not wait long.
 
     wait_s: b, seconds, >= 0. short_s: t, seconds, >= 0. Result: named "compound".
@@ -127,12 +131,12 @@ Sections 3.1 to 4.3).
 def waiting_policy(
     text: str, wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S
 ) -> WaitingPolicy:
-    """A policy from its text: ajw, njw, ajw-t, sww, ljw or compound, with parameters as in
-    "sww:wait_s=60".
+    """A policy from its text: ajw, njw, ajw-t, sww, ljw or compound, with parameters as
+    in "sww:wait_s=60".
 
-    text: the name; parameters in it come before the arguments. wait_s: b, seconds >= 0: of ajw-t,
-    sww and compound. short_s: t, seconds >= 0: of ljw and compound. Result: of that name. Raises
-    InputError for another name or parameter, or a number below 0.
+    text: the name; parameters in it come before the arguments. wait_s: b, seconds >= 0:
+    of ajw-t, sww and compound. short_s: t, seconds >= 0: of ljw and compound. Result:
+    of that name. Raises InputError for another name or parameter, or a number below 0.
     """
     require(isinstance(text, str), "waiting policy", text, "a text")
     name = text.partition(":")[0]
@@ -155,7 +159,8 @@ class Mispredictions:
     Parameters
     ----------
     wait_over : float
-        Share of the jobs that a balking policy sends on demand though they would not wait too long.
+        Share of the jobs that a balking policy sends on demand though they would not
+        wait too long.
     wait_under : float
         Share of those that would, and are let wait, in vain.
     run_over : float
@@ -174,20 +179,23 @@ class Mispredictions:
     run_under: float = 0.0
 
     def __post_init__(self) -> None:
-        check_fields(self, check_fraction, "wait_over", "wait_under", "run_over", "run_under")
+        check_fields(
+            self, check_fraction, "wait_over", "wait_under", "run_over", "run_under"
+        )
         both = self.wait_over + self.wait_under
         require(both <= 1, "wait_over + wait_under", both, "at most 1")
 
 
 NO_ERRORS = Mispredictions()  # all waits and running times foreseen rightly
-# what is foreseen for a job: it may wait, goes on demand, or waits though it should balk
+# what is foreseen for a job: it may wait, goes on demand, or waits though it should
+# balk
 WAITS, GOES, MISLED = 0, 1, 2
 Kinds = npt.NDArray[np.int8]
 
 
 Order = Callable[[View], Iterable["tuple[Job, int] | Wake"] | None]
-"""Answers with pairs of a job and the machine that it gets; a generator is asked for the next pair
-when the last has its own.
+"""Answers with pairs of a job and the machine that it gets; a generator is asked for
+the next pair when the last has its own.
 """
 
 
@@ -198,10 +206,11 @@ def first_come(view: View) -> Iterator[tuple[Job, int]]:
 
 
 def shortest_first(view: View) -> Iterator[tuple[Job, int]]:
-    """The job of the shortest running time first of those that find room; of equals the first to
-    come.
+    """The job of the shortest running time first of those that find room; of equals the
+    first to come.
     """
-    place, line, refused = 0, view.by_time, set[tuple[int, float]]()  # needs that find no room now
+    # needs that find no room now
+    place, line, refused = 0, view.by_time, set[tuple[int, float]]()
     while place < len(line) and not view.full:
         job = line[place]
         needs = (job.cores, job.memory_gb)

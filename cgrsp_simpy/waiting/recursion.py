@@ -1,7 +1,9 @@
-"""First come, first served without events: a start follows from when machines next fall free.
+"""First come, first served without events: a start follows from when machines next fall
+free.
 
-The same jobs start at the same times as in the simulation, to the last bit: this is its check, its
-fast path (`follow`), how a job foresees its wait, and what the planner searches with.
+The same jobs start at the same times as in the simulation, to the last bit: this is its
+check, its fast path (`follow`), how a job foresees its wait, and what the planner
+searches with.
 """
 
 from __future__ import annotations
@@ -29,15 +31,19 @@ Machines = int | Sequence[Size]  # taken as a whole, or shared by cores and memo
 
 
 def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
-    """The run of a scenario under its own policy, without events; a job takes a microsecond on
-    whole machines, and about ten on shared ones, less with the extra `fast`.
+    """The run of a scenario under its own policy, without events; a job takes a
+    microsecond on whole machines, and about ten on shared ones, less with the extra
+    `fast`.
 
-    keep: what became of each job; there are no claims. Its figures are those of the simulation, to
-    the bit. Raises InputError for another order, or a seed that is not allowed.
+    keep: what became of each job; there are no claims. Its figures are those of the
+    simulation, to the bit. Raises InputError for another order, or a seed that is not
+    allowed.
     """
     check_whole("seed", seed, least=0)
     if not scenario.recursive:
-        raise InputError("the recursion is for first come, first served; simulate instead")
+        raise InputError(
+            "the recursion is for first come, first served; simulate instead"
+        )
     records, policy, first = Records(scenario, keep), scenario.policy, 1
     runs = started(
         scenario.foreseen(seed),
@@ -71,14 +77,15 @@ def started(
     work_conserving: bool = False,
     fast: bool = False,
 ) -> Iterator[tuple[Chunk, Kinds, Floats]]:
-    """When each job starts on a fixed machine, NaN if it does not, chunk by chunk; memory does not
-    grow with their number.
+    """When each job starts on a fixed machine, NaN if it does not, chunk by chunk;
+    memory does not grow with their number.
 
-    The start of job n on the machine that falls free first, at F: S(n) = max(A(n), F), and F
-    becomes S(n) + run time; unless S(n) > A(n) + b, or the job is one to go on demand. (Kiefer and
-    Wolfowitz's recursion, with patience.) On shared machines F is when the first of them has room,
-    not before the start of any job that came before; there, who waits in vain holds up all behind
-    it until it gives up. fast: compiled, where numba is there.
+    The start of job n on the machine that falls free first, at F: S(n) = max(A(n), F),
+    and F becomes S(n) + run time; unless S(n) > A(n) + b, or the job is one to go on
+    demand. (Kiefer and Wolfowitz's recursion, with patience.) On shared machines F is
+    when the first of them has room, not before the start of any job that came before;
+    there, who waits in vain holds up all behind it until it gives up. fast: compiled,
+    where numba is there.
     """
     state: list[Any]
     if isinstance(machines, int):
@@ -86,26 +93,39 @@ def started(
         state = [np.zeros(machines) if machines else np.array([math.inf])]
     else:
         needs, (rows, loop) = 2, _either(_shared, fast)
-        free = [[size.cores for size in machines], [size.memory_gb for size in machines]]
+        free = [
+            [size.cores for size in machines],
+            [size.memory_gb for size in machines],
+        ]
         state = [np.array(column, float) for column in ([], *free, [0.0, -math.inf])]
     state = list(map(rows, state))
     for chunk, kinds in foreseen:
-        patience_s = np.where(kinds == GOES, 0.0 if work_conserving else -math.inf, policy.wait_s)
-        told = chunk.submit_s + patience_s, _in_vain(kinds, policy), np.full(len(kinds), math.nan)
+        patience_s = np.where(
+            kinds == GOES, 0.0 if work_conserving else -math.inf, policy.wait_s
+        )
+        told = (
+            chunk.submit_s + patience_s,
+            _in_vain(kinds, policy),
+            np.full(len(kinds), math.nan),
+        )
         columns = list(map(rows, (*chunk[: 2 + needs], *told)))
         state[0] = rows(np.ravel(loop(*columns, *state)))
         yield chunk, kinds, np.asarray(columns[-1])
 
 
 def _in_vain(kinds: Kinds, policy: WaitingPolicy) -> Bools:
-    """Whether a job that gets no fixed machine waits for one all the same, until it gives up."""
+    """Whether a job that gets no fixed machine waits for one all the same, until it
+    gives up.
+    """
     return np.asarray((kinds != GOES) & ((kinds == MISLED) | (not policy.balks)))
 
 
 @cache
-def _either(loop: Callable[..., Any], fast: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """What makes rows of an array for a loop, and the loop itself, compiled if it is to be and can
-    be.
+def _either(
+    loop: Callable[..., Any], fast: bool
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """What makes rows of an array for a loop, and the loop itself, compiled if it is to
+    be and can be.
     """
     if not fast:
         return np.ndarray.tolist, loop
@@ -114,9 +134,11 @@ def _either(loop: Callable[..., Any], fast: bool) -> tuple[Callable[..., Any], C
     return rows_of, compiled(loop)
 
 
-def _whole(submit_s: Any, run_s: Any, latest_s: Any, _: Any, starts: Any, ends: Any) -> list[float]:
-    """ends: a heap, when each machine falls free; the new one is the result. Who waits in vain
-    holds up nobody.
+def _whole(
+    submit_s: Any, run_s: Any, latest_s: Any, _: Any, starts: Any, ends: Any
+) -> list[float]:
+    """ends: a heap, when each machine falls free; the new one is the result. Who waits
+    in vain holds up nobody.
     """
     heap = [end for end in ends]  # noqa: C416, an array where it is compiled
     for n in range(len(submit_s)):
@@ -142,12 +164,13 @@ def _shared(
     free_gb: Any,
     last: Any,
 ) -> list[tuple[float, float, float, float]]:
-    """before: end, machine, cores and GB of what runs, one after the other, the first to end last;
-    the new list is the result. free, free_gb: of each machine. last: the time before which none
-    starts, and the last start.
+    """before: end, machine, cores and GB of what runs, one after the other, the first
+    to end last; the new list is the result. free, free_gb: of each machine. last: the
+    time before which none starts, and the last start.
     """
     held = [
-        (before[k], before[k + 1], before[k + 2], before[k + 3]) for k in range(0, len(before), 4)
+        (before[k], before[k + 1], before[k + 2], before[k + 3])
+        for k in range(0, len(before), 4)
     ]
     last_s, began = last
     for n in range(len(submit_s)):
@@ -170,7 +193,9 @@ def _shared(
             if best >= 0:
                 break
         ahead = len(held)  # a look ahead: those from here on are taken to have ended
-        while start <= latest and best < 0 and ahead > 0 and held[ahead - 1][0] <= latest:
+        while (
+            start <= latest and best < 0 and ahead > 0 and held[ahead - 1][0] <= latest
+        ):
             start, those = held[ahead - 1][0], ahead
             while ahead > 0 and held[ahead - 1][0] <= start:
                 ahead -= 1
@@ -179,7 +204,11 @@ def _shared(
             for k in range(ahead, those):
                 i = int(held[k][1])
                 if free[i] >= cores[n] and free_gb[i] >= memory_gb[n]:  # noqa: SIM102
-                    if best < 0 or (free[i], free_gb[i], i) < (free[best], free_gb[best], best):
+                    if best < 0 or (free[i], free_gb[i], i) < (
+                        free[best],
+                        free_gb[best],
+                        best,
+                    ):
                         best = i
         if best < 0:
             for k in range(ahead, len(held)):

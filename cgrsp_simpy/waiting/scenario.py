@@ -62,42 +62,46 @@ FIXED = "no fixed machine, and under ajw every job waits for one"
 
 @dataclass(frozen=True)
 class Scenario(Model):
-    """Jobs, and machines that are owned or rented: everything that a run depends on, but the seed.
+    """Jobs, and machines that are owned or rented: everything that a run depends on,
+    but the seed.
 
-    A study puts its own policies in the place of the scenario's: a name of POLICIES with
-    parameters, as in "sww:wait_s=60", or a WaitingPolicy. A function of a `View`
-    ("own.py:function" in a text) says in which order waiting jobs get machines: it takes the place
-    of the order, and who waits, and how long, is as the scenario's own policy says.
+    A study puts its own policies in the place of the scenario's: a name of POLICIES
+    with parameters, as in "sww:wait_s=60", or a WaitingPolicy. A function of a `View`
+    ("own.py:function" in a text) says in which order waiting jobs get machines: it
+    takes the place of the order, and who waits, and how long, is as the scenario's own
+    policy says.
 
-    A balking job that is served in another order than first come first served, where that takes
-    knowledge of the jobs to come, stays in the queue unseen, and if it has not started after the
-    longest wait it has never been there. With sjf that is exact, as waiting jobs hold up nobody
-    there who would start.
+    A balking job that is served in another order than first come first served, where
+    that takes knowledge of the jobs to come, stays in the queue unseen, and if it has
+    not started after the longest wait it has never been there. With sjf that is exact,
+    as waiting jobs hold up nobody there who would start.
 
     Parameters
     ----------
     source : JobSource
         The jobs: generated anew for each seed, or those of a log.
     policy : WaitingPolicy
-        Who waits, and how long, unless a study says otherwise; ajw: every job, as long as it takes.
+        Who waits, and how long, unless a study says otherwise; ajw: every job, as long
+        as it takes.
     machines : int or tuple of Size
-        Number of fixed machines that execute one job at a time, whatever it needs; or the sizes of
-        fixed machines that jobs share by their cores and memory. 0, or no size: none is owned, and
-        every job goes on demand at once; under ajw, where no job does, at least one must be owned.
+        Number of fixed machines that execute one job at a time, whatever it needs; or
+        the sizes of fixed machines that jobs share by their cores and memory. 0, or no
+        size: none is owned, and every job goes on demand at once; under ajw, where no
+        job does, at least one must be owned.
     order : str or callable
-        "fcfs", first come first served; "sjf", shortest job first of those that find room;
-        "own.py:function", or a function of a `View`. Running times are known.
+        "fcfs", first come first served; "sjf", shortest job first of those that find
+        room; "own.py:function", or a function of a `View`. Running times are known.
     prices : Prices
         Of an hour, fixed and on demand.
     sizes : sequence of Size
-        Those for rent, where machines are shared; a job rents the cheapest that it fits on, several
-        of a size if it fits on none, and pays as the size is billed; a fixed machine costs
-        prices.fixed / prices.on_demand of what renting it costs.
+        Those for rent, where machines are shared; a job rents the cheapest that it fits
+        on, several of a size if it fits on none, and pays as the size is billed; a
+        fixed machine costs prices.fixed / prices.on_demand of what renting it costs.
     errors : Mispredictions
         How often waits and running times are mispredicted.
     work_conserving : bool
-        Whether a job that is to go on demand without waiting takes an idle fixed machine if there
-        is one.
+        Whether a job that is to go on demand without waiting takes an idle fixed
+        machine if there is one.
     """
 
     source: JobSource
@@ -116,7 +120,8 @@ class Scenario(Model):
         "opportunity": Metric("price of the mean wait"),
         "service_s": Metric("mean running time", "s", ""),
         "load": Metric(
-            "work that comes: machines kept busy, or rent an hour of all jobs", better=""
+            "work that comes: machines kept busy, or rent an hour of all jobs",
+            better="",
         ),
         "cost_per_h": Metric("cost of an hour"),
     }
@@ -130,7 +135,9 @@ class Scenario(Model):
     def __post_init__(self) -> None:
         python_numbers(self)
         made = hasattr(self.source, "jobs") and hasattr(self.source, "chunks")
-        require(made, "source", self.source, "a source of jobs, such as ExponentialJobs")
+        require(
+            made, "source", self.source, "a source of jobs, such as ExponentialJobs"
+        )
         parts = {"policy": WaitingPolicy, "prices": Prices, "errors": Mispredictions}
         for name, kind in parts.items():
             value = getattr(self, name)
@@ -150,8 +157,18 @@ class Scenario(Model):
         if self.shared:
             require(self.number >= least, "machines", self.machines, "at least one")
             price, covered = self.prices.on_demand, math.isfinite(self.fixed_per_h)
-            require(price > 0, "on-demand price", price, "above 0 where a table has the prices")
-            require(covered, "machines", self.machines, "of sizes that the price table covers")
+            require(
+                price > 0,
+                "on-demand price",
+                price,
+                "above 0 where a table has the prices",
+            )
+            require(
+                covered,
+                "machines",
+                self.machines,
+                "of sizes that the price table covers",
+            )
 
     # ---- places, arrivals, life ----
 
@@ -162,9 +179,12 @@ class Scenario(Model):
         memory = pools([size.memory_gb for size in self.machines], "machine", "GB")
         return tuple(chain.from_iterable(zip(cores, memory)))
 
-    def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, tuple[float | None, bool]]]:
-        """Beside a job comes for how many seconds it waits at most, None if it does not; and
-        whether it balks: if it finds no machine, it has rented one since it came.
+    def arrivals(
+        self, draw: Draw
+    ) -> Iterator[tuple[float, Job, tuple[float | None, bool]]]:
+        """Beside a job comes for how many seconds it waits at most, None if it does
+        not; and whether it balks: if it finds no machine, it has rented one since it
+        came.
         """
         numbers, balks = count(1), self.policy.balks
         for chunk, kinds, patience in self._patience_s(draw.seed):
@@ -172,7 +192,11 @@ class Scenario(Model):
             for submit_s, run_s, cores, memory_gb, kind, patience_s in zip(*columns):
                 job = Job(next(numbers), submit_s, run_s, cores, memory_gb)
                 waits = kind != GOES or self.work_conserving
-                yield submit_s, job, (patience_s if waits else None, balks and kind != MISLED)
+                yield (
+                    submit_s,
+                    job,
+                    (patience_s if waits else None, balks and kind != MISLED),
+                )
 
     def life(self, run: Simulation, job: Job) -> Process:
         """Perhaps a wait, then execution on a fixed machine, or on demand."""
@@ -190,10 +214,13 @@ class Scenario(Model):
         run.note(job, on_demand)
 
     def rented(self, run: Simulation, job: Job, balks: bool) -> Process:
-        """Execution on demand: from now on, or since the job came if it had foreseen its wait."""
+        """Execution on demand: from now on, or since the job came if it had foreseen
+        its wait.
+        """
         start_s, ends_in_s = run.now_s, job.run_s
         if balks and job.submit_s < start_s:
-            ends_in_s, start_s = delay_until(start_s, job.submit_s + job.run_s), job.submit_s
+            ends_in_s = delay_until(start_s, job.submit_s + job.run_s)
+            start_s = job.submit_s
         if run.listener:
             self._tell_of_rent(run, job, start_s)
         run.started(job, start_s)
@@ -204,13 +231,20 @@ class Scenario(Model):
     def _tell_of_rent(self, run: Simulation, job: Job, start_s: float) -> None:
         told = f"on demand, for {job.run_s:.2f} s"
         if start_s < run.now_s:
-            told = f"since {start_s:.2f} s: it foresaw a wait of more than {self.policy.wait_s:g} s"
+            told = (
+                f"since {start_s:.2f} s: it foresaw a wait of more than"
+                f" {self.policy.wait_s:g} s"
+            )
         elif start_s > job.submit_s:
             run.tell("gives up", job, f"after {start_s - job.submit_s:.2f} s")
         run.tell("rents", job, told)
 
     def view(self, run: Simulation) -> View:
-        return View(run) if isinstance(self.machines, int) else SharedView(run, self.machines)
+        return (
+            View(run)
+            if isinstance(self.machines, int)
+            else SharedView(run, self.machines)
+        )
 
     def need(self, job: Job) -> float:
         """Machines, or cores of a shared one."""
@@ -242,8 +276,9 @@ class Scenario(Model):
         return {name: values[0] for name, values in outcome.items()}
 
     def summary_of(self, run: Run, chosen: Bools) -> dict[str, float]:
-        """Jobs (their number); wait_s, service_s (means, seconds); on_demand_fraction (share of the
-        jobs); core_hours, on_demand_core_hours (cores times running time).
+        """Jobs (their number); wait_s, service_s (means, seconds); on_demand_fraction
+        (share of the jobs); core_hours, on_demand_core_hours (cores times running
+        time).
         """
         jobs = run.jobs[chosen]
         core_h = jobs["cores"] * jobs["run_s"] / 3600
@@ -258,12 +293,16 @@ class Scenario(Model):
 
     def row_columns(self, run: Run) -> dict[str, Any]:
         jobs = run.jobs
-        own = {"wait_s": jobs["start_s"] - jobs["submit_s"], "on_demand": jobs["on_demand"] + 0}
+        own = {
+            "wait_s": jobs["start_s"] - jobs["submit_s"],
+            "on_demand": jobs["on_demand"] + 0,
+        }
         return {name: jobs[name] for name in ("job", *Chunk._fields, "start_s")} | own
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         """As of `Model`; what runs on demand is at a place of its own."""
-        jobs, step = run.jobs, 1 + self.shared  # places: a machine's cores, then its memory
+        # places: a machine's cores, then its memory
+        jobs, step = run.jobs, 1 + self.shared
         names = (
             [str(index) for index in range(self.machines)]
             if isinstance(self.machines, int)
@@ -299,11 +338,15 @@ class Scenario(Model):
     def name(self) -> str:
         """What comes, and on how many machines in which order."""
         order = self.order if isinstance(self.order, str) else policy_name(self.order)
-        return f"{self.source}, {self.number} machine{'s' * (self.number != 1)}, {order}"
+        return (
+            f"{self.source}, {self.number} machine{'s' * (self.number != 1)}, {order}"
+        )
 
     @property
     def label(self) -> str:
-        """The waiting policy's name, and that of an order other than first come, first served."""
+        """The waiting policy's name, and that of an order other than first come, first
+        served.
+        """
         order = self.order if isinstance(self.order, str) else policy_name(self.order)
         return self.policy.name if order == "fcfs" else f"{self.policy.name}, {order}"
 
@@ -314,17 +357,20 @@ class Scenario(Model):
 
     @property
     def is_random(self) -> bool:  # type: ignore[override]
-        """Whether seeds differ: not where jobs are listed, and all that is predicted is right."""
+        """Whether seeds differ: not where jobs are listed, and all that is predicted is
+        right.
+        """
         return self.steady or self.errors != NO_ERRORS
 
     def draw(self, seed: int) -> None:
         """Nothing: jobs are drawn as they come."""
 
     def make_policy(self, policy: Any) -> WaitingPolicy | Order:
-        """A policy from its text, or an order, a function of a View, of the scenario's policy.
+        """A policy from its text, or an order, a function of a View, of the scenario's
+        policy.
 
-        Raises InputError for an unknown name, parameter or file, and where a listed job would wait
-        for a machine that no fixed machine is large enough for.
+        Raises InputError for an unknown name, parameter or file, and where a listed job
+        would wait for a machine that no fixed machine is large enough for.
         """
         own = policy.policy if isinstance(policy, Named) else policy
         made = own if isinstance(own, WaitingPolicy) else super().make_policy(own)
@@ -364,13 +410,15 @@ class Scenario(Model):
         listener: Listener | None = None,
         engine: str = "simpy",
     ) -> Run:
-        """The run of a policy on a seed; by the recursion where only its figures are asked for: it
-        is several times as fast, and its figures are the same to the bit.
+        """The run of a policy on a seed; by the recursion where only its figures are
+        asked for: it is several times as fast, and its figures are the same to the bit.
         """
         own = self.under(self.make_policy(policy))
         if own.recursive and not records and listener is None:
             return follow(own, seed)
-        return super().run(policy, seed, drawn=drawn, records=records, listener=listener)
+        return super().run(
+            policy, seed, drawn=drawn, records=records, listener=listener
+        )
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -378,11 +426,13 @@ class Scenario(Model):
         return made | ({"source": self.source} if is_dataclass(self.source) else {})
 
     def varied(self, **parameters: Any) -> Scenario:
-        """With other parameters: its own (machines, where they are shared also as a number), those
-        of its source (jobs, rate_per_s, service_s), prices (fixed, on_demand) and errors
-        (wait_over, wait_under, run_over, run_under).
+        """With other parameters: its own (machines, where they are shared also as a
+        number), those of its source (jobs, rate_per_s, service_s), prices (fixed,
+        on_demand) and errors (wait_over, wait_under, run_over, run_under).
         """
-        if isinstance(parameters.get("machines"), int) and not isinstance(self.machines, int):
+        if isinstance(parameters.get("machines"), int) and not isinstance(
+            self.machines, int
+        ):
             parameters["machines"] = self.machines[:1] * parameters["machines"]
         return super().varied(**parameters)
 
@@ -400,7 +450,9 @@ class Scenario(Model):
 
     @property
     def fixed_per_h(self) -> float:
-        """What renting all fixed machines would cost per hour; whole machines count as 1 each."""
+        """What renting all fixed machines would cost per hour; whole machines count as
+        1 each.
+        """
         if isinstance(self.machines, int):
             return float(self.machines)
         cores, memory_gb = (
@@ -428,10 +480,19 @@ class Scenario(Model):
 
     @property
     def unsteady(self) -> str:
-        """Why generated jobs have no steady state on whole machines; "" if they have one."""
-        if not isinstance(self.source, ExponentialJobs) or not isinstance(self.machines, int):
+        """Why generated jobs have no steady state on whole machines; "" if they have
+        one.
+        """
+        if not isinstance(self.source, ExponentialJobs) or not isinstance(
+            self.machines, int
+        ):
             return ""
-        own = (self.policy, self.source.rate_per_s, self.source.service_s, self.machines)
+        own = (
+            self.policy,
+            self.source.rate_per_s,
+            self.source.service_s,
+            self.machines,
+        )
         steady = self.machines == 0 or math.isfinite(closed_form(*own).wait_s)
         return "" if steady else unsteady(*own)
 
@@ -441,24 +502,33 @@ class Scenario(Model):
         None of jobs or machines of which there is no formula, of another order, or of
         mispredictions other than those of waits under sww.
         """
-        if not isinstance(self.source, ExponentialJobs) or not isinstance(self.machines, int):
+        if not isinstance(self.source, ExponentialJobs) or not isinstance(
+            self.machines, int
+        ):
             return None
         waits_alone = self.errors.run_over == self.errors.run_under == 0
-        wrong = self.errors != NO_ERRORS and not (waits_alone and self.policy.name == "sww")
+        wrong = self.errors != NO_ERRORS and not (
+            waits_alone and self.policy.name == "sww"
+        )
         if wrong or not self.recursive or self.work_conserving or self.machines == 0:
             return None
-        own = (self.policy, self.source.rate_per_s, self.source.service_s, self.machines)
+        own = (
+            self.policy,
+            self.source.rate_per_s,
+            self.source.service_s,
+            self.machines,
+        )
         found = closed_form(*own, self.prices, self.errors)
         row = {name: float(getattr(found, name)) for name in self.shown[:3]}
         return row | {"opportunity": row["price"] * row["wait_s"] / 3600}
 
     def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Kinds]]:
-        """The jobs in order of submission, with what is foreseen for each: WAITS, GOES or MISLED;
-        one that no fixed machine could take goes on demand.
+        """The jobs in order of submission, with what is foreseen for each: WAITS, GOES
+        or MISLED; one that no fixed machine could take goes on demand.
 
-        The draws of mistaken jobs are the jobs' own: they are the same under every policy and with
-        every share of errors. Raises InputError, which names the job, if it may not go on demand,
-        or if no machine for rent is large enough.
+        The draws of mistaken jobs are the jobs' own: they are the same under every
+        policy and with every share of errors. Raises InputError, which names the job,
+        if it may not go on demand, or if no machine for rent is large enough.
         """
         first, errors = 0, self.errors
         waits, runs = stream(seed, "wait predictions"), stream(seed, "run predictions")
@@ -471,7 +541,9 @@ class Scenario(Model):
             short = chunk.run_s < self.policy.short_s
             if self.policy.short_s > 0 and (errors.run_over or errors.run_under):
                 draws = runs.random(len(kinds))
-                short = np.where(short, draws >= errors.run_over, draws < errors.run_under)
+                short = np.where(
+                    short, draws >= errors.run_over, draws < errors.run_under
+                )
             kinds[short] = GOES
             stays = np.full(len(kinds), self.number > 0)
             if not isinstance(self.machines, int):
@@ -492,8 +564,9 @@ class Scenario(Model):
             first += len(kinds)
 
     def _patience_s(self, seed: int) -> Iterator[tuple[Chunk, Kinds, Floats]]:
-        """The jobs, and how long each stays in the queue, at most; for ever if it knows when it
-        comes that it will get a machine in time, and not at all if it knows the contrary.
+        """The jobs, and how long each stays in the queue, at most; for ever if it knows
+        when it comes that it will get a machine in time, and not at all if it knows the
+        contrary.
         """
         if not (self.policy.balks and self.recursive):
             for chunk, kinds in self.foreseen(seed):

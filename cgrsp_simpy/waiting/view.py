@@ -20,9 +20,9 @@ from cgrsp_simpy.waiting.machines import Room, Size
 class View(view.View):
     """The jobs that wait, their running times, and where there is room; read only.
 
-    A job has id, submit_s, run_s, cores and memory_gb. A machine goes by its index, from 0; a job
-    takes one as a whole, unless they are shared. Nothing is seen of jobs that have not come, nor of
-    how long a job is willing to wait.
+    A job has id, submit_s, run_s, cores and memory_gb. A machine goes by its index,
+    from 0; a job takes one as a whole, unless they are shared. Nothing is seen of jobs
+    that have not come, nor of how long a job is willing to wait.
     """
 
     __slots__ = ("_arrived", "_by_time", "_idle", "_machines")
@@ -30,15 +30,16 @@ class View(view.View):
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
         self._machines = len({place.index for place in run.declared})
-        self._idle = list(reversed(range(self._machines)))  # in the order in which they fell idle
+        # in the order in which they fell idle
+        self._idle = list(reversed(range(self._machines)))
         # both from the first time that they are asked for
         self._arrived: deque[Job] | None = None  # in this order; some wait no longer
         self._by_time: SealedList | None = None
 
     @property
     def by_time(self) -> Sequence[Job]:
-        """The jobs that wait by running time, of equals the first to come; a job that gets a
-        machine is off it at once.
+        """The jobs that wait by running time, of equals the first to come; a job that
+        gets a machine is off it at once.
         """
         if self._by_time is None:
             self._by_time = SealedList(sorted(self._run.waiting, key=_time))
@@ -59,8 +60,8 @@ class View(view.View):
         return arrived[0] if arrived else None
 
     def room(self, job: Any) -> Any:
-        """Of the machines with room for a job, the index of the one that fits best, or fell idle
-        last; None if none has room. Of a place: how much of it is free.
+        """Of the machines with room for a job, the index of the one that fits best, or
+        fell idle last; None if none has room. Of a place: how much of it is free.
         """
         return super().room(job) if type(job) is Place else self._best(job)
 
@@ -74,7 +75,8 @@ class View(view.View):
         return f"{len(self._run.waiting)} waiting"
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        machine, number = chosen.index if type(chosen) is Place else chosen, self._machines
+        machine = chosen.index if type(chosen) is Place else chosen
+        number = self._machines
         if type(machine) is not int or not 0 <= machine < number:
             raise PlaceError(f"machine {machine!r}; there are 0 to {number - 1}")
         return self._parts(claim.job, machine)
@@ -110,13 +112,16 @@ class View(view.View):
 
 
 class SharedView(View):
-    """Of machines that jobs share by best fit: cores and memory of the first, of the second..."""
+    """Of machines that jobs share by best fit: cores and memory of the first, of the
+    second...
+    """
 
     __slots__ = ("_room", "_stale")
 
     def __init__(self, run: Simulation, sizes: Sequence[Size]) -> None:
         super().__init__(run)
-        self._room, self._stale = Room(sizes), set[int]()  # machines that have changed since
+        # machines that have changed since
+        self._room, self._stale = Room(sizes), set[int]()
 
     @property
     def full(self) -> bool:

@@ -203,12 +203,10 @@ class OneGpu:
     """A GPU that takes the job with the least key."""
 
     def __init__(self, jobs, key):
-        self.env, self.key, self.waiting, self.busy = (
-            simpy.Environment(),
-            key,
-            {},
-            False,
-        )
+        self.env = simpy.Environment()
+        self.key = key
+        self.waiting = {}
+        self.busy = False
         self.bell, self.starts = self.env.event(), {}
         self.env.process(self.dispatcher())
         for job in jobs:

@@ -48,10 +48,8 @@ class OtherLuck(cg.PoissonWorkload):
 
     def generate(self, seed, service):
         """Jobs with draws, as every workload gives them."""
-        jobs, luck = (
-            super().generate(seed, service),
-            super().generate(seed + 1_000_000, service),
-        )
+        jobs = super().generate(seed, service)
+        luck = super().generate(seed + 1_000_000, service)
         return ((job, draws) for (job, _), (_, draws) in zip(jobs, luck))
 
 
@@ -139,10 +137,8 @@ with cg.plots.styled("lecture"):
         ]
         excluded = sum(mean.high < 0 for mean in means)
         drawn = means[:8]
-        at, half = (
-            np.arange(1, len(drawn) + 1) + shift,
-            [mean.half_width for mean in drawn],
-        )
+        at = np.arange(1, len(drawn) + 1) + shift
+        half = [mean.half_width for mean in drawn]
         label = f"in common: {shared}"
         ax.errorbar(
             at,

@@ -38,10 +38,8 @@ study = cg.compare(day, ["fifo", "edf", "spt"], seeds=range(30))
 
 # %%
 paired = study.differences()["edf"]["wait_min"]
-fifo, edf = (
-    study.means()["fifo"]["wait_min"],
-    cg.compare(day, ["edf"], seeds=range(30, 60)).means()["edf"]["wait_min"],
-)
+fifo = study.means()["fifo"]["wait_min"]
+edf = cg.compare(day, ["edf"], seeds=range(30, 60)).means()["edf"]["wait_min"]
 apart = np.hypot(fifo.half_width, edf.half_width)
 print(
     f"EDF - FIFO, mean wait: {paired.mean:+.2f} ± {paired.half_width:.2f} min,"

@@ -79,10 +79,7 @@ def by_thinning():
 
 
 def by_this_moment():
-    gaps, at_h = (
-        iter(stream(SEED, "own gaps").standard_exponential(10**6).tolist()),
-        [0.0],
-    )
+    at_h, gaps = [0.0], iter(stream(SEED, "own gaps").standard_exponential(10**6))
     while at_h[-1] < END_H:
         at_h.append(at_h[-1] + next(gaps) / PER_H[int(at_h[-1] % 24)])
     return np.array(at_h[1:])

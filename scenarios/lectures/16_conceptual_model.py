@@ -225,9 +225,8 @@ def extremes(ward, policy):
 # %%
 def measured(ward, policy, of, seeds):
     runs = (cg.simulate(ward, policy, seed).jobs for seed in seeds)
-    return np.array(
-        [of(jobs[len(jobs) // 5 :]) for jobs in runs]
-    )  # a fifth is left out
+    # a fifth is left out
+    return np.array([of(jobs[len(jobs) // 5 :]) for jobs in runs])
 
 
 FORMULAS = {

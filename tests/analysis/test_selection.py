@@ -1,5 +1,5 @@
-"""Kim and Nelson's procedure: its promise on normals whose means are known, its steps beside a
-plain reading of the paper, and its use on policies.
+"""Kim and Nelson's procedure: its promise on normals whose means are known, its steps
+beside a plain reading of the paper, and its use on policies.
 """
 
 import math
@@ -74,7 +74,9 @@ def test_equal_allocation_of_as_many_observations_is_not_better_and_chance_is_fa
     for seed, budget in enumerate(taken):
         best = seed % 5
         observe = normals(seed + 10_000, slippage(best))
-        each = [np.mean([observe(name, n) for n in range(budget // 5)]) for name in NAMES]
+        each = [
+            np.mean([observe(name, n) for n in range(budget // 5)]) for name in NAMES
+        ]
         equal.append(np.argmin(each) == best)
     error = 4 * math.sqrt(2 * 0.25 / len(right))
     assert right.mean() > np.mean(equal) - error
@@ -115,7 +117,9 @@ def as_printed(values, delta, alpha, n0):
         def w(i, j, r=r):
             return max(0.0, delta / (2 * r) * (h2 * s2[i, j] / delta**2 - r))
 
-        left = {i for i in left if all(mean(i) >= mean(j) - w(i, j) for j in left - {i})}
+        left = {
+            i for i in left if all(mean(i) >= mean(j) - w(i, j) for j in left - {i})
+        }
         if len(left) == 1:
             return left.pop(), taken
         r += 1
@@ -136,7 +140,12 @@ def test_the_steps_are_those_of_the_paper(seed, k, delta, alpha, n0):
     values = rng.normal(rng.normal(size=(k, 1)), rng.uniform(0.5, 2, (k, 1)), (k, 4000))
     best, taken = as_printed(values.tolist(), delta, alpha, n0)
     found = kim_nelson(
-        lambda name, n: values[NAMES.index(name), n], NAMES[:k], delta, 1 - alpha, n0, "more"
+        lambda name, n: values[NAMES.index(name), n],
+        NAMES[:k],
+        delta,
+        1 - alpha,
+        n0,
+        "more",
     )
     assert found.best == NAMES[best]
     assert list(found.observations.values()) == [taken[i] for i in range(k)]
@@ -145,7 +154,9 @@ def test_the_steps_are_those_of_the_paper(seed, k, delta, alpha, n0):
 
 
 def test_equal_observations_select_after_the_first_ones():
-    found = kim_nelson(lambda name, n: float(NAMES.index(name)), NAMES[:3], 0.1, first=5)
+    found = kim_nelson(
+        lambda name, n: float(NAMES.index(name)), NAMES[:3], 0.1, first=5
+    )
     assert (found.best, found.observations) == ("A", {"A": 5, "B": 5, "C": 5})
     assert str(found).splitlines()[1].split() == ["A", "0", "5", "selected"]
 
@@ -157,7 +168,9 @@ def test_select_takes_the_policy_of_the_shortest_wait():
     day = cg.day("normal", slots=3)
     found = cg.select(day, ["fifo", "spt", "random"], indifference=3.0, first=5)
     assert found.best == "spt"
-    own = cg.compare(day, ["spt"], range(found.observations["spt"])).values("spt", "wait_min")
+    own = cg.compare(day, ["spt"], range(found.observations["spt"])).values(
+        "spt", "wait_min"
+    )
     assert found.means["spt"] == pytest.approx(np.mean(own))
 
 

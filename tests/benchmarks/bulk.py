@@ -1,8 +1,9 @@
-"""The compiled loop beside SimPy: the ratio of their CPU times, how the loop's grows, and M/M/c
-beside a bare heap, bare SimPy, and Ciw and salabim where they are installed.
+"""The compiled loop beside SimPy: the ratio of their CPU times, how the loop's grows,
+and M/M/c beside a bare heap, bare SimPy, and Ciw and salabim where they are installed.
 
-Prints tables; asserts nothing. Draws, set-up, records' sums and summary are included; the fastest
-of several turns, taken one after the other, since a busy machine disturbs these least.
+Prints tables; asserts nothing. Draws, set-up, records' sums and summary are included;
+the fastest of several turns, taken one after the other, since a busy machine disturbs
+these least.
 
     python tests/benchmarks/bulk.py [--repeats 7]
 """
@@ -22,7 +23,9 @@ from skeleton import cpu_s, parser_of
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.queueing import mmc
 
-POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random triage".split()
+POLICIES = (
+    "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random triage"
+).split()
 
 
 def least_s(scenario, policy, engine, seeds, repeats):
@@ -43,23 +46,28 @@ def days(repeats):
             own_s = least_s(scenario, policy, "compiled", range(10), repeats)
             ratios.append(simpy_s / own_s)
             print(
-                f"{day:7} {policy:11} {1e3 * simpy_s:7.2f} ms {1e3 * own_s:6.3f} ms {ratios[-1]:5.0f} x"
+                f"{day:7} {policy:11} {1e3 * simpy_s:7.2f} ms {1e3 * own_s:6.3f} ms"
+                f" {ratios[-1]:5.0f} x"
             )
         print(
-            f"{day:7} mean {sum(ratios) / len(ratios):.0f} x, least {min(ratios):.0f} x", flush=True
+            f"{day:7} mean {sum(ratios) / len(ratios):.0f} x, least"
+            f" {min(ratios):.0f} x",
+            flush=True,
         )
 
 
 def growth(repeats):
     cases = [
-        ("jobs", jobs, {"jobs": jobs, "slots": 12}) for jobs in (1000, 10_000, 100_000, 1_000_000)
+        ("jobs", jobs, {"jobs": jobs, "slots": 12})
+        for jobs in (1000, 10_000, 100_000, 1_000_000)
     ]
     cases += [
         ("slots", slots, {"jobs": 20_000, "slots": slots, "rate_per_s": slots / 120})
         for slots in (5, 50, 500, 2000)
     ]
     cases += [
-        ("queue", jobs, {"jobs": jobs, "rate_per_s": 10.0}) for jobs in (1000, 10_000, 50_000)
+        ("queue", jobs, {"jobs": jobs, "rate_per_s": 10.0})
+        for jobs in (1000, 10_000, 50_000)
     ]
     for what, size, parts in cases:
         for policy in ("spt", "cadr"):
@@ -68,11 +76,12 @@ def growth(repeats):
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             each = 1e6 * seconds / parts["jobs"]
             print(
-                f"{what} {size:9,} {policy:5} {each:6.2f} us a job, peak {peak:.0f} MB", flush=True
+                f"{what} {size:9,} {policy:5} {each:6.2f} us a job, peak {peak:.0f} MB",
+                flush=True,
             )
 
 
-# ---- M/M/c: c servers of rate 1, first come, first served; each gives the mean wait ----
+# ---- M/M/c: c servers of rate 1, first come, first served; mean waits ----
 
 
 def rented(engine):
@@ -86,7 +95,10 @@ def rented(engine):
             market=cg.Market(delay_s=((0, 0),) * 3),
             service=cg.Service("exponential"),
         )
-        return 60 * scenario.run("fifo", records=False, engine=engine).summary()["wait_min"]
+        return (
+            60
+            * scenario.run("fifo", records=False, engine=engine).summary()["wait_min"]
+        )
 
     return run
 

@@ -1,14 +1,16 @@
-"""What the schedulers of clusters cost, beside bare SimPy in the same run. Prints; asserts nothing.
+"""What the schedulers of clusters cost, beside bare SimPy in the same run. Prints;
+asserts nothing.
 
-    python tests/benchmarks/cluster.py [--repeats 5] [--jobs 1000] [--load 1.0] [--overestimate 0]
-    [--trace FILE]
+    python tests/benchmarks/cluster.py [--repeats 5] [--jobs 1000] [--load 1.0]
+        [--overestimate 0] [--trace FILE]
 
-CPU time, the fastest of several runs that take turns with what they are compared to: jobs of the
-paper's mix on 8 nodes of 8 GPUs. The bare model has the same events: a container a node, a process
-a job that claims all its GPUs at once from a dispatcher, first come, first served on the first
-nodes with idle GPUs; for jobs that keep to the order of arrival it is all that a simulation needs.
-With --trace, a log (Philly's in Gavel's format, or SWF) on 20 nodes of 8 GPUs. Then the same wide
-jobs on one node of 256 GPUs and on 256 nodes of one; their starts are the same but for conservative
+CPU time, the fastest of several runs that take turns with what they are compared to:
+jobs of the paper's mix on 8 nodes of 8 GPUs. The bare model has the same events: a
+container a node, a process a job that claims all its GPUs at once from a dispatcher,
+first come, first served on the first nodes with idle GPUs; for jobs that keep to the
+order of arrival it is all that a simulation needs. With --trace, a log (Philly's in
+Gavel's format, or SWF) on 20 nodes of 8 GPUs. Then the same wide jobs on one node of
+256 GPUs and on 256 nodes of one; their starts are the same but for conservative
 backfilling, whose reservations are of nodes.
 """
 
@@ -85,10 +87,15 @@ def bare(sizes: tuple[int, ...], jobs: list[tuple[float, int, float]]) -> int:
 
 
 def tell(jobs, cluster, names, repeats):
-    listed = list(zip(jobs.arrival_s.tolist(), jobs.gpus.tolist(), jobs.duration_s.tolist()))
+    listed = list(
+        zip(jobs.arrival_s.tolist(), jobs.gpus.tolist(), jobs.duration_s.tolist())
+    )
     assert bare(cluster.sizes, listed) == jobs.jobs
     where = f"{cluster.gpus} GPUs on {len(cluster.sizes)} nodes"
-    print(f"{jobs.name}: {jobs.jobs} jobs, offered load {jobs.load(cluster):.2f} of {where}")
+    print(
+        f"{jobs.name}: {jobs.jobs} jobs, offered load {jobs.load(cluster):.2f} of"
+        f" {where}"
+    )
     for name in names:
         if Scenario(jobs, cluster).lacks(make_scheduler(name)):
             continue
@@ -98,26 +105,30 @@ def tell(jobs, cluster, names, repeats):
             lambda: bare(cluster.sizes, listed),
             repeats,
         )
-        rate, wait_h = jobs.jobs / seconds, np.mean(outcome.jobs["start_s"] - jobs.arrival_s) / 3600
+        rate = jobs.jobs / seconds
+        wait_h = np.mean(outcome.jobs["start_s"] - jobs.arrival_s) / 3600
         print(
-            (
-                f"{name:14} {1000 * seconds:8,.0f} ms {rate:8,.0f} jobs/s {ratio:8.2f} x bare SimPy"
-                f" {wait_h:8.2f} h wait"
-            ),
+            f"{name:14} {1000 * seconds:8,.0f} ms {rate:8,.0f} jobs/s {ratio:8.2f} x"
+            f" bare SimPy {wait_h:8.2f} h wait",
             flush=True,
         )
 
 
 def wide(number=2000, load=0.9):
-    """Jobs of 1 to 256 GPUs, half of them powers of two, for a minute to ten hours; estimates up to
-    three times too long.
+    """Jobs of 1 to 256 GPUs, half of them powers of two, for a minute to ten hours;
+    estimates up to three times too long.
     """
     rng = np.random.default_rng(0)
     gpus = np.where(
-        rng.random(number) < 0.5, 2 ** rng.integers(0, 9, number), rng.integers(1, 129, number)
+        rng.random(number) < 0.5,
+        2 ** rng.integers(0, 9, number),
+        rng.integers(1, 129, number),
     )
-    duration_s, none = np.exp(rng.uniform(np.log(60), np.log(36_000), number)), np.zeros(number)
-    arrival_s = np.sort(rng.uniform(0, (gpus * duration_s).sum() / (256 * load), number))
+    duration_s = np.exp(rng.uniform(np.log(60), np.log(36_000), number))
+    none = np.zeros(number)
+    arrival_s = np.sort(
+        rng.uniform(0, (gpus * duration_s).sum() / (256 * load), number)
+    )
     return Jobs(
         arrival_s,
         gpus,
@@ -152,6 +163,8 @@ if __name__ == "__main__":
     )
     if given.trace:
         cluster = Cluster((8,) * 20)
-        tell(read_jobs(given.trace, cluster=cluster), cluster, SCHEDULERS, given.repeats)
+        tell(
+            read_jobs(given.trace, cluster=cluster), cluster, SCHEDULERS, given.repeats
+        )
     for cluster in (Cluster((256,)), Cluster((1,) * 256)):
         tell(wide(), cluster, ("fifo", "easy", "conservative"), 2)

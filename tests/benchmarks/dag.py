@@ -1,13 +1,15 @@
-"""What plans of DAGs cost: evaluations per second, beside a bare loop and the simulation in SimPy.
+"""What plans of DAGs cost: evaluations per second, beside a bare loop and the
+simulation in SimPy.
 
 Prints; asserts nothing.
 
     python tests/benchmarks/dag.py [--repeats 5]
 
-CPU time, the fastest of several runs: plans of an Erdős–Rényi graph of 1,000 nodes and mean degree
-3 on 50 GPUs, one at a time and a thousand at once, and one where links take turns; a bare Python
-loop, without checks or arrays; the simulation; the correlation of one configuration,
-1,000 pairs; and how many plans each search evaluates in a second of 300 nodes on 10 GPUs.
+CPU time, the fastest of several runs: plans of an Erdős–Rényi graph of 1,000 nodes and
+mean degree 3 on 50 GPUs, one at a time and a thousand at once, and one where links take
+turns; a bare Python loop, without checks or arrays; the simulation; the correlation of
+one configuration, 1,000 pairs; and how many plans each search evaluates in a second of
+300 nodes on 10 GPUs.
 """
 
 from __future__ import annotations
@@ -52,22 +54,30 @@ def bare(order, before, times, delays, gpu, gpus):
 
 
 def tell(what, number, unit, seconds):
-    print(f"{what:44} {number / seconds:12,.1f} {unit:14} {1000 * seconds:10,.1f} ms", flush=True)
+    print(
+        f"{what:44} {number / seconds:12,.1f} {unit:14} {1000 * seconds:10,.1f} ms",
+        flush=True,
+    )
 
 
 def evaluations(repeats):
     for contention in (False, True):
-        problem = Scenario("er:n=1000,degree=3", Servers(50, contention=contention)).draw()
+        problem = Scenario(
+            "er:n=1000,degree=3", Servers(50, contention=contention)
+        ).draw()
         units = random_units(problem, 1000, np.random.default_rng(0))
         turns = "links in turns" if contention else "no contention"
         for plans in (1, 10, 1000):
             seconds = cpu_s(
-                lambda plans=plans, problem=problem, units=units: makespans(problem, units[:plans]),
+                lambda plans=plans, problem=problem, units=units: makespans(
+                    problem, units[:plans]
+                ),
                 repeats,
             )
             tell(f"{turns}, {plans} plans at once", plans, "plans/s", seconds)
         seconds = cpu_s(
-            lambda problem=problem, units=units: simulate(problem, Plan(units[0])), repeats
+            lambda problem=problem, units=units: simulate(problem, Plan(units[0])),
+            repeats,
         )
         tell(f"{turns}, simulation in SimPy", 1, "plans/s", seconds)
     problem = Scenario("er:n=1000,degree=3", Servers(50)).draw()
@@ -76,11 +86,21 @@ def evaluations(repeats):
         list(zip(nodes.tolist(), graph.data_gb[edges].tolist()))
         for nodes, edges in zip(graph.predecessors, graph.edges_in)
     ]
-    columns = (graph.order.tolist(), before, problem.time_s.tolist(), problem.s_per_gb.T.tolist())
+    columns = (
+        graph.order.tolist(),
+        before,
+        problem.time_s.tolist(),
+        problem.s_per_gb.T.tolist(),
+    )
     plan = units[0].tolist()
     assert bare(*columns, plan, 50) == makespans(problem, units[:1])[0]
     tell("a bare loop", 1, "plans/s", cpu_s(lambda: bare(*columns, plan, 50), repeats))
-    tell("correlation of 1,000 pairs", 1000, "pairs/s", cpu_s(lambda: correlate(problem), 1))
+    tell(
+        "correlation of 1,000 pairs",
+        1000,
+        "pairs/s",
+        cpu_s(lambda: correlate(problem), 1),
+    )
 
 
 def schedulers(repeats):
@@ -94,7 +114,9 @@ def schedulers(repeats):
         )
     for name in SEARCHES:
         found = find(problem, name, Budget(seconds=5))
-        tell(f"{name}, 300 nodes on 10 GPUs", found.evaluations, "plans/s", found.seconds)
+        tell(
+            f"{name}, 300 nodes on 10 GPUs", found.evaluations, "plans/s", found.seconds
+        )
         print(f"{'':44} {found.makespan_s:12,.2f} s makespan", flush=True)
 
 

@@ -1,13 +1,15 @@
-"""What a job costs as the fleet grows at equal load, and as the queue grows on five slots.
+"""What a job costs as the fleet grows at equal load, and as the queue grows on five
+slots.
 
 Prints tables; asserts nothing.
 
-    python tests/benchmarks/fleet.py [--policies fifo,edf] [--slots 5,50,500,2000] [--jobs 4000]
-    [--repeats 3] python tests/benchmarks/fleet.py --waiting 100000
+    python tests/benchmarks/fleet.py [--policies fifo,edf] [--slots 5,50,500,2000]
+        [--jobs 4000] [--repeats 3]
+    python tests/benchmarks/fleet.py --waiting 100000
 
-CPU time of whole runs, set-up, draws, records and summary included, the fastest of the repeats,
-in microseconds a job. At equal load every slot meets the arrival rate of the normal day's; jobs of
---waiting are all submitted in the first second.
+CPU time of whole runs, set-up, draws, records and summary included, the fastest of the
+repeats, in microseconds a job. At equal load every slot meets the arrival rate of the
+normal day's; jobs of --waiting are all submitted in the first second.
 """
 
 from __future__ import annotations
@@ -25,13 +27,19 @@ POLICIES = "fifo,spt,edf,lcf,balanced,random,spt-rescue,adaptive,rh,cadr,cadr-oo
 
 def us_a_job(scenario, policy, repeats):
     """Microseconds of CPU a job, of the fastest run."""
-    return fastest_us(lambda: cg.simulate(scenario, policy, seed=0).summary(), scenario, repeats)
+    return fastest_us(
+        lambda: cg.simulate(scenario, policy, seed=0).summary(), scenario, repeats
+    )
 
 
 def bare_us_a_job(scenario, repeats):
     """The same of bare SimPy on the same arrivals, first come, first served."""
     run = cg.simulate(scenario, "fifo", seed=0).jobs
-    jobs = list(zip(run["submit_s"].tolist(), run["delay_s"].tolist(), run["service_s"].tolist()))
+    jobs = list(
+        zip(
+            run["submit_s"].tolist(), run["delay_s"].tolist(), run["service_s"].tolist()
+        )
+    )
     return fastest_us(lambda: skeleton(len(scenario.slots), jobs), scenario, repeats)
 
 
@@ -59,15 +67,27 @@ def all_waiting(jobs):
 
 def print_table(policies, scenarios, repeats):
     """A row a policy, a column a scenario, and the last over the first."""
-    print(f"{'us a job':11}" + "".join(f"{name:>10}" for name in scenarios) + f"{'ratio':>8}")
-    print_row("bare SimPy", [bare_us_a_job(scenario, repeats) for scenario in scenarios.values()])
+    print(
+        f"{'us a job':11}"
+        + "".join(f"{name:>10}" for name in scenarios)
+        + f"{'ratio':>8}"
+    )
+    print_row(
+        "bare SimPy",
+        [bare_us_a_job(scenario, repeats) for scenario in scenarios.values()],
+    )
     for policy in policies:
-        print_row(policy, [us_a_job(scenario, policy, repeats) for scenario in scenarios.values()])
+        print_row(
+            policy,
+            [us_a_job(scenario, policy, repeats) for scenario in scenarios.values()],
+        )
 
 
 def print_row(name, costs):
     print(
-        f"{name:11}" + "".join(f"{cost:10.1f}" for cost in costs) + f"{costs[-1] / costs[0]:8.2f}",
+        f"{name:11}"
+        + "".join(f"{cost:10.1f}" for cost in costs)
+        + f"{costs[-1] / costs[0]:8.2f}",
         flush=True,
     )
 
@@ -84,7 +104,8 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.waiting:
         made = {
-            f"{number} jobs": all_waiting(number) for number in (given.waiting // 10, given.waiting)
+            f"{number} jobs": all_waiting(number)
+            for number in (given.waiting // 10, given.waiting)
         }
     else:
         made = {

@@ -1,14 +1,15 @@
-"""What HGSP's schedulers and simulations cost, beside plain Python or bare SimPy in the same run.
+"""What HGSP's schedulers and simulations cost, beside plain Python or bare SimPy in the
+same run.
 
 Asserts nothing.
 
     python tests/benchmarks/hgsp.py [--repeats 5] [--moves 500000]
 
 CPU time, the fastest of several runs that take turns with what they are compared to:
-- greedy assignment of 2,000 tasks to 9 GPUs, beside a bare loop that keeps nothing but when
-  each GPU is free;
-- moves of the search, its start included, beside as many evaluations of the whole schedule in a
-  bare loop; with the extra `fast`, or without (NUMBA_DISABLE_JIT=1);
+- greedy assignment of 2,000 tasks to 9 GPUs, beside a bare loop that keeps nothing but
+  when each GPU is free;
+- moves of the search, its start included, beside as many evaluations of the whole
+  schedule in a bare loop; with the extra `fast`, or without (NUMBA_DISABLE_JIT=1);
 - SAGreedy, 1000 iterations, on the same 2,000 tasks;
 - a schedule carried out by the engine, beside bare SimPy with as many slots.
 """
@@ -30,7 +31,8 @@ from cgrsp_simpy.hgsp.search import search
 def tell(what, number, unit, seconds, ratio="", reference=""):
     beside_it = f"{ratio:8.2f} x {reference}" if reference else ""
     print(
-        f"{what:44} {number / seconds:12,.0f} {unit:14} {1000 * seconds:10,.1f} ms {beside_it}",
+        f"{what:44} {number / seconds:12,.0f} {unit:14} {1000 * seconds:10,.1f} ms"
+        f" {beside_it}",
         flush=True,
     )
 
@@ -61,7 +63,14 @@ def greedy(repeats):
         lambda: bare_greedy(arrivals, times, 9),
         repeats,
     )
-    tell("greedy, 2,000 tasks on 9 GPUs", 1, "evaluations/s", seconds, ratio, "a bare loop")
+    tell(
+        "greedy, 2,000 tasks on 9 GPUs",
+        1,
+        "evaluations/s",
+        seconds,
+        ratio,
+        "a bare loop",
+    )
     seconds = min(cpu_s(lambda: sagreedy(instance)) for _ in range(repeats))
     tell("sagreedy, K = 1000, 2,000 tasks on 9 GPUs", 1000, "iterations/s", seconds)
 
@@ -71,12 +80,12 @@ def single_machine(tasks=40):
     0.6 of all work.
     """
     rng = np.random.default_rng(0)
-    times, weights = (
-        rng.integers(1, 101, tasks).astype(float),
-        rng.integers(1, 11, tasks).astype(float),
-    )
+    times = rng.integers(1, 101, tasks).astype(float)
+    weights = rng.integers(1, 11, tasks).astype(float)
     due, none = rng.uniform(0.3, 0.9, tasks) * times.sum(), np.zeros(tasks)
-    return Instance(times, none, due, weights, none, (Gpu("machine", 0.0, 1.0),), "single machine")
+    return Instance(
+        times, none, due, weights, none, (Gpu("machine", 0.0, 1.0),), "single machine"
+    )
 
 
 def searching(moves, repeats):
@@ -84,7 +93,12 @@ def searching(moves, repeats):
         ("tasks3, 1,500 tasks on 3 GPUs", generate("tasks3")),
         ("40 tasks on one machine", single_machine()),
     ):
-        columns = (instance.arrival_s, instance.deadline_s, instance.weight, instance.times_s)
+        columns = (
+            instance.arrival_s,
+            instance.deadline_s,
+            instance.weight,
+            instance.times_s,
+        )
         tasks = list(zip(*(column.tolist() for column in columns)))
         sequences = greedy_assignment(instance, range(instance.tasks)).sequences()
         seconds, ratio = beside(
@@ -94,7 +108,14 @@ def searching(moves, repeats):
             ],
             repeats,
         )
-        tell(f"search, {what}", moves, "moves/s", seconds, ratio, "1/1000 evaluation of the whole")
+        tell(
+            f"search, {what}",
+            moves,
+            "moves/s",
+            seconds,
+            ratio,
+            "1/1000 evaluation of the whole",
+        )
 
 
 def executed(schedule):
@@ -102,11 +123,19 @@ def executed(schedule):
 
 
 def engine(repeats):
-    for level, load in (("tasks1", "medium"), ("tasks2", "medium"), ("tasks4", "extreme")):
+    for level, load in (
+        ("tasks1", "medium"),
+        ("tasks2", "medium"),
+        ("tasks4", "extreme"),
+    ):
         instance = generate(level)
-        schedule, slots = greedy_assignment(instance, range(instance.tasks)), len(instance.gpus)
+        schedule = greedy_assignment(instance, range(instance.tasks))
+        slots = len(instance.gpus)
         run_s = (schedule.finish_s - schedule.start_s).tolist()
-        jobs = [(arrival_s, 0.0, run) for arrival_s, run in zip(instance.arrival_s.tolist(), run_s)]
+        jobs = [
+            (arrival_s, 0.0, run)
+            for arrival_s, run in zip(instance.arrival_s.tolist(), run_s)
+        ]
         seconds, ratio = beside(
             lambda schedule=schedule: executed(schedule),
             lambda slots=slots, jobs=jobs: skeleton(slots, jobs),

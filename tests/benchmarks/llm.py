@@ -4,8 +4,9 @@ Asserts nothing.
 
     python tests/benchmarks/llm.py [--repeats 5] [--requests 2000]
 
-CPU time, the fastest of several runs that take turns with bare SimPy: a process a replica with as
-many timeouts as it ran steps, and a process a request that waits for its end.
+CPU time, the fastest of several runs that take turns with bare SimPy: a process a
+replica with as many timeouts as it ran steps, and a process a request that waits for
+its end.
 """
 
 from __future__ import annotations
@@ -41,19 +42,28 @@ if __name__ == "__main__":
     parser = parser_of(__doc__)
     parser.add_argument("--requests", type=int, default=2000)
     given = parser.parse_args()
-    for policy, rate_per_s, output in (("fifo", 2.5, 28), ("wsrpt", 9.0, 28), ("fifo", 2.5, 200)):
-        offered = cg.llm.Offered(given.requests, rate_per_s, output_tokens=output, weight="short")
+    for policy, rate_per_s, output in (
+        ("fifo", 2.5, 28),
+        ("wsrpt", 9.0, 28),
+        ("fifo", 2.5, 200),
+    ):
+        offered = cg.llm.Offered(
+            given.requests, rate_per_s, output_tokens=output, weight="short"
+        )
         scenario = cg.llm.Scenario(offered)
         batches = scenario.run(policy).plan
         steps = sum(batch.steps for batch in batches)
         seconds, ratio = beside(
             lambda scenario=scenario, policy=policy: scenario.run(policy),
-            lambda steps=steps, batches=batches: bare(len(batches), steps, given.requests),
+            lambda steps=steps, batches=batches: bare(
+                len(batches), steps, given.requests
+            ),
             given.repeats,
         )
         what = f"{policy}, {rate_per_s} requests/s of {output} tokens"
         print(
-            f"{what:40} {given.requests / seconds:8,.0f} requests/s {steps / seconds:8,.0f} steps/s"
-            f" {1000 * seconds:8,.0f} ms {ratio:6.2f} x bare SimPy",
+            f"{what:40} {given.requests / seconds:8,.0f} requests/s"
+            f" {steps / seconds:8,.0f} steps/s {1000 * seconds:8,.0f} ms {ratio:6.2f} x"
+            " bare SimPy",
             flush=True,
         )

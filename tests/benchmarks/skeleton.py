@@ -1,8 +1,9 @@
-"""A bare SimPy model of the engine's shape, without policy, market or records: what SimPy
-itself costs.
+"""A bare SimPy model of the engine's shape, without policy, market or records: what
+SimPy itself costs.
 
-Same arrivals, one resource a slot, a dispatcher with an event as bell, a process a job from its
-arrival on, a timeout for provisioning and one for service. First come, first served.
+Same arrivals, one resource a slot, a dispatcher with an event as bell, a process a job
+from its arrival on, a timeout for provisioning and one for service. First come, first
+served.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def skeleton(slots: int, jobs: list[tuple[float, float, float]]) -> int:
 
 
 def run(env, dispatcher, jobs, life) -> None:
-    """Run a model to its end. jobs: the time of arrival of each, and the arguments of its life."""
+    """Run a model to its end. jobs: the time of arrival of each, and the arguments of
+    its life.
+    """
 
     def source():
         for arrival_s, *job in jobs:
@@ -80,7 +83,8 @@ def cpu_s(call) -> float:
 def beside(call, reference, repeats: int) -> tuple[float, float]:
     """Seconds of the fastest run, and how many times that of the reference."""
     own, other = (
-        min(column) for column in zip(*((cpu_s(call), cpu_s(reference)) for _ in range(repeats)))
+        min(column)
+        for column in zip(*((cpu_s(call), cpu_s(reference)) for _ in range(repeats)))
     )
     return own, own / other
 

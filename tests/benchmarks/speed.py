@@ -1,14 +1,16 @@
-"""What a simulated day costs, as a ratio to bare SimPy on the same arrivals in the same run.
+"""What a simulated day costs, as a ratio to bare SimPy on the same arrivals in the same
+run.
 
 Prints a table; asserts nothing.
 
-    python tests/benchmarks/speed.py [--days hectic,surge] [--repeats 7] [--beside COMMIT] [--memory]
+    python tests/benchmarks/speed.py [--days hectic,surge] [--repeats 7]
+        [--beside COMMIT] [--memory]
 
-CPU time of whole runs: set-up, draws, records and summary included. In each repeat the skeleton
-and all policies take a turn, and a ratio is that of the fastest runs, which a busy machine disturbs
-least. The steady figure is the number of calls a job, as cProfile counts them. --beside measures
-the package of another commit, too, in turns with this one. --memory runs 2 million jobs without
-records and prints the peak.
+CPU time of whole runs: set-up, draws, records and summary included. In each repeat the
+skeleton and all policies take a turn, and a ratio is that of the fastest runs, which a
+busy machine disturbs least. The steady figure is the number of calls a job, as cProfile
+counts them. --beside measures the package of another commit, too, in turns with this
+one. --memory runs 2 million jobs without records and prints the peak.
 """
 
 from __future__ import annotations
@@ -35,11 +37,15 @@ ROOT = Path(__file__).parents[2]
 
 
 def one_day(name):
-    """Least of two turns: CPU seconds of a day by policy and of bare SimPy; calls a job."""
+    """Least of two turns: CPU seconds of a day by policy and of bare SimPy; calls a
+    job.
+    """
     scenario = cg.day(name)
     columns = ("submit_s", "delay_s", "service_s")
     runs = [cg.simulate(scenario, "fifo", seed).jobs for seed in SEEDS]
-    inputs = [list(zip(*(jobs[column].tolist() for column in columns))) for jobs in runs]
+    inputs = [
+        list(zip(*(jobs[column].tolist() for column in columns))) for jobs in runs
+    ]
 
     def bare():
         for jobs in inputs:
@@ -49,7 +55,10 @@ def one_day(name):
         for seed in seeds:
             cg.simulate(scenario, policy, seed).summary()
 
-    turns = {"bare": bare, **{each: functools.partial(engine, each) for each in POLICIES}}
+    turns = {
+        "bare": bare,
+        **{each: functools.partial(engine, each) for each in POLICIES},
+    }
     rounds = [[cpu_s(call) for call in turns.values()] for _ in range(2)]
     seconds = dict(zip(turns, (min(column) / len(SEEDS) for column in zip(*rounds))))
     calls = {}
@@ -64,7 +73,9 @@ def measured(folder, day):
     """As of `one_day`, with the package of a folder, in a process of its own."""
     own = [sys.executable, __file__, "--child", day]
     env = os.environ | {"PYTHONPATH": f"{folder}"}
-    return json.loads(subprocess.run(own, env=env, check=True, capture_output=True).stdout)
+    return json.loads(
+        subprocess.run(own, env=env, check=True, capture_output=True).stdout
+    )
 
 
 def table(day, folders, repeats):
@@ -74,7 +85,9 @@ def table(day, folders, repeats):
         for name, folder in folders.items():
             found[name].append(measured(folder, day))
     for name, rounds in found.items():
-        least_s = {each: min(times[each] for times, _ in rounds) for each in rounds[0][0]}
+        least_s = {
+            each: min(times[each] for times, _ in rounds) for each in rounds[0][0]
+        }
         calls = rounds[0][1]
         ratios = {policy: least_s[policy] / least_s["bare"] for policy in calls}
         for policy, ratio in ratios.items():
@@ -84,15 +97,17 @@ def table(day, folders, repeats):
             )
         eleven = [ratios[policy] for policy in THESIS]
         print(
-            f"{day:8} {name:8} the thesis's eleven: mean {sum(eleven) / len(eleven):.2f} x,"
-            f" greatest {max(eleven):.2f} x",
+            f"{day:8} {name:8} the thesis's eleven: mean"
+            f" {sum(eleven) / len(eleven):.2f} x, greatest {max(eleven):.2f} x",
             flush=True,
         )
 
 
 def memory(jobs=2_000_000):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    run = cg.simulate(cg.day("hectic", slots=20, jobs=jobs, rate_per_s=0.1), "fifo", records=False)
+    run = cg.simulate(
+        cg.day("hectic", slots=20, jobs=jobs, rate_per_s=0.1), "fifo", records=False
+    )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(
         f"{run.tally.completed} jobs without records: peak {peak / 1024:.0f} MB,"

@@ -1,14 +1,15 @@
-"""What the waiting policies' simulation and recursion cost, beside bare SimPy and Ciw on jobs
-of the same kind.
+"""What the waiting policies' simulation and recursion cost, beside bare SimPy and Ciw
+on jobs of the same kind.
 
 Asserts nothing.
 
     python tests/benchmarks/waiting.py [--jobs 200000] [--repeats 5] [--memory]
 
-CPU time of whole runs at the paper's baseline (0.2 jobs a second, 500 s, 108 machines), the fastest
-of several that take turns. Bare SimPy is an M/M/108 with one Resource of 108 and a process a job,
-without policy, dispatcher or records. Ciw is measured where it is installed. --memory simulates 2
-million jobs and follows 14 million, without records, and prints the peaks.
+CPU time of whole runs at the paper's baseline (0.2 jobs a second, 500 s, 108 machines),
+the fastest of several that take turns. Bare SimPy is an M/M/108 with one Resource of
+108 and a process a job, without policy, dispatcher or records. Ciw is measured where it
+is installed. --memory simulates 2 million jobs and follows 14 million, without records,
+and prints the peaks.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def bare(jobs):
 
 
 def ciw_model(jobs):
-    """M/M/108 in Ciw, until about as many jobs have come; None where Ciw is not installed."""
+    """M/M/108 in Ciw, until about as many jobs have come; None where Ciw is not
+    installed.
+    """
     try:
         import ciw
     except ImportError:
@@ -85,7 +88,8 @@ def speeds(jobs, repeats):
     source = w.ExponentialJobs(jobs)
     chunks = list(source.chunks(0))
     submit_s, run_s = (
-        np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("submit_s", "run_s")
+        np.concatenate([getattr(chunk, name) for chunk in chunks])
+        for name in ("submit_s", "run_s")
     )
     listed = list(zip(np.diff(submit_s, prepend=0).tolist(), run_s.tolist()))
     calls = {"bare SimPy": lambda: bare(listed)}
@@ -97,14 +101,14 @@ def speeds(jobs, repeats):
         calls["Ciw M/M/108"] = other
     times = {
         name: min(column)
-        for name, column in zip(calls, zip(*(map(cpu_s, calls.values()) for _ in range(repeats))))
+        for name, column in zip(
+            calls, zip(*(map(cpu_s, calls.values()) for _ in range(repeats)))
+        )
     }
     for name, seconds in times.items():
         print(
-            (
-                f"{name:18} {jobs / seconds:10,.0f} jobs/s {times['bare SimPy'] / seconds:7.2f}"
-                " x bare SimPy"
-            ),
+            f"{name:18} {jobs / seconds:10,.0f} jobs/s"
+            f" {times['bare SimPy'] / seconds:7.2f} x bare SimPy",
             flush=True,
         )
     for name in w.POLICIES:
@@ -118,7 +122,9 @@ def formulas():
     servers = np.arange(1, 2001)
     for name in w.POLICIES:
         seconds = min(
-            cpu_s(lambda name=name: closed_form(waiting_policy(name), 0.2, 500.0, servers))
+            cpu_s(
+                lambda name=name: closed_form(waiting_policy(name), 0.2, 500.0, servers)
+            )
             for _ in range(5)
         )
         print(f"{name:9} formula for 1 to 2000 servers {1000 * seconds:5.1f} ms")
@@ -130,10 +136,8 @@ def memory():
         run(w.Scenario(w.ExponentialJobs(jobs), waiting_policy("compound"), SERVERS))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
-            (
-                f"{run.__name__:9} {jobs:11,} jobs: {time.perf_counter() - begin:6.1f} s,"
-                f" peak {peak:.0f} MB so far"
-            ),
+            f"{run.__name__:9} {jobs:11,} jobs: {time.perf_counter() - begin:6.1f} s,"
+            f" peak {peak:.0f} MB so far",
             flush=True,
         )
 

@@ -27,8 +27,8 @@ def youngest_first(view):
     return zip(sorted(view.queue, key=lambda job: -job.submit_s), view.idle)
 """
 FIGURES = (
-    "jobs completed wait_min miss_pct tight_miss_pct loose_miss_pct tardiness_min cost_usd"
-    " utilisation_pct makespan_h"
+    "jobs completed wait_min miss_pct tight_miss_pct loose_miss_pct tardiness_min"
+    " cost_usd utilisation_pct makespan_h"
 ).split()
 
 
@@ -44,7 +44,12 @@ def test_the_summary_of_a_docstring_is_its_first_paragraph_in_one_line():
 def process(line, **options):
     """Run a command in a process of its own."""
     return subprocess.run(
-        [*CGRSP, *line.split()], capture_output=True, text=True, check=False, timeout=60, **options
+        [*CGRSP, *line.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        **options,
     )
 
 
@@ -52,7 +57,9 @@ def process(line, **options):
 
 
 def test_compare_json_holds_the_means_of_compare_in_python(printed):
-    found = json.loads(printed("compare --day quiet --policies fifo,rh --seeds 4 --format json"))
+    found = json.loads(
+        printed("compare --day quiet --policies fifo,rh --seeds 4 --format json")
+    )
     study = cg.compare(cg.day("quiet"), ["fifo", "rh"], range(4))
     assert found["policies"] == {
         policy: {
@@ -73,7 +80,9 @@ def test_compare_json_holds_the_means_of_compare_in_python(printed):
 
 
 def test_compare_csv_is_a_row_a_policy_and_seed(printed):
-    rows = csv_rows(printed("compare --day quiet --policies fifo,spt --seeds 7:10 --format csv"))
+    rows = csv_rows(
+        printed("compare --day quiet --policies fifo,spt --seeds 7:10 --format csv")
+    )
     expected = cg.compare(cg.day("quiet"), ["fifo", "spt"], range(7, 10)).rows
     assert [(row["policy"], int(row["seed"])) for row in rows] == [
         (p, s) for p in ("fifo", "spt") for s in (7, 8, 9)
@@ -83,7 +92,9 @@ def test_compare_csv_is_a_row_a_policy_and_seed(printed):
         assert row == {name: str(value) for name, value in same.items()}
 
 
-def test_compare_prints_a_table_with_intervals_and_tests_against_the_first_policy(printed):
+def test_compare_prints_a_table_with_intervals_and_tests_against_the_first_policy(
+    printed,
+):
     table = printed("compare --day quiet --policies edf,fifo --seeds 3")
     lines = table.splitlines()
     assert "quiet" in lines[0]
@@ -96,7 +107,9 @@ def test_compare_prints_a_table_with_intervals_and_tests_against_the_first_polic
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_a_figure_that_does_not_exist_is_null_in_json_and_a_dash_in_the_table(printed, seeds):
+def test_a_figure_that_does_not_exist_is_null_in_json_and_a_dash_in_the_table(
+    printed, seeds
+):
     line = f"compare --day quiet --tight-fraction 0 --policies fifo,spt --seeds {seeds}"
     text = printed(f"{line} --format json")
     assert "NaN" not in text
@@ -106,18 +119,23 @@ def test_a_figure_that_does_not_exist_is_null_in_json_and_a_dash_in_the_table(pr
         "n": 0,
     }
     assert "nan" not in printed(line)
-    assert math.isnan(float(csv_rows(printed(f"{line} --format csv"))[0]["tight_miss_pct"]))
+    assert math.isnan(
+        float(csv_rows(printed(f"{line} --format csv"))[0]["tight_miss_pct"])
+    )
 
 
 def test_a_part_with_an_equals_sign_belongs_to_the_policy_before_it(printed):
     found = json.loads(
-        printed("compare --day quiet --policies rh:reserve=2,gate=0.9,fifo --seeds 2 --format json")
+        printed(
+            "compare --day quiet --policies rh:reserve=2,gate=0.9,fifo --seeds 2"
+            " --format json"
+        )
     )
     assert list(found["policies"]) == ["rh:reserve=2,gate=0.9", "fifo"]
     found = json.loads(
         printed(
-            "compare --day quiet --policies fifo,rh:gate=0.9,cadr:critical_ratio=5 --seeds"
-            " 2 --format json"
+            "compare --day quiet --policies fifo,rh:gate=0.9,cadr:critical_ratio=5"
+            " --seeds 2 --format json"
         )
     )
     assert list(found["policies"]) == ["fifo", "rh:gate=0.9", "cadr:critical_ratio=5"]
@@ -126,25 +144,27 @@ def test_a_part_with_an_equals_sign_belongs_to_the_policy_before_it(printed):
 def test_a_parameter_reaches_its_policy(printed):
     waits = json.loads(
         printed(
-            "compare --day surge --jobs 60 --policies spt,spt:cost_weight=1 --seeds 2 --format json"
+            "compare --day surge --jobs 60 --policies spt,spt:cost_weight=1 --seeds 2"
+            " --format json"
         )
     )
     costs = [
-        waits["policies"][policy]["cost_usd"]["mean"] for policy in ("spt", "spt:cost_weight=1")
+        waits["policies"][policy]["cost_usd"]["mean"]
+        for policy in ("spt", "spt:cost_weight=1")
     ]
     assert costs[0] != costs[1]
 
 
 def test_the_scenario_options_are_those_of_day(printed):
     line = (
-        "--day surge --slots 3 --tight-fraction 0.5 --jobs 40 --rate-per-s 0.01 --free-types"
-        " --market clock=printed"
+        "--day surge --slots 3 --tight-fraction 0.5 --jobs 40 --rate-per-s 0.01"
+        " --free-types --market clock=printed"
     )
     scenario = cg.day("surge", 3, 0.5, 40, 0.01, True, "printed")
     rows = csv_rows(printed(f"run {line} --policy cadr --seed 3 --format csv"))
-    assert [float(row["finish_s"]) for row in rows] == cg.simulate(scenario, "cadr", 3).jobs[
-        "finish_s"
-    ].tolist()
+    assert [float(row["finish_s"]) for row in rows] == cg.simulate(
+        scenario, "cadr", 3
+    ).jobs["finish_s"].tolist()
 
 
 def test_without_a_scenario_it_is_a_hectic_day(printed):
@@ -165,9 +185,16 @@ def test_run_prints_every_figure(printed):
 
 
 def test_run_json_is_the_summary(printed):
-    found = json.loads(printed("run --day quiet --policy rh:reserve=2 --seed 5 --format json"))
+    found = json.loads(
+        printed("run --day quiet --policy rh:reserve=2 --seed 5 --format json")
+    )
     summary = cg.simulate(cg.day("quiet"), "rh:reserve=2", 5).summary()
-    assert found == {"scenario": "quiet", "policy": "rh:reserve=2", "seed": 5, "summary": summary}
+    assert found == {
+        "scenario": "quiet",
+        "policy": "rh:reserve=2",
+        "seed": 5,
+        "summary": summary,
+    }
     without = json.loads(printed("run --day quiet --tight-fraction 0 --format json"))
     assert without["summary"]["tight_miss_pct"] is None
 
@@ -177,7 +204,9 @@ def test_run_csv_is_a_row_a_job(printed):
     run = cg.simulate(cg.day("quiet"), "fifo")
     assert list(rows[0]) == [*JobRecord._fields, "slots"]
     assert [float(row["start_s"]) for row in rows] == run.jobs["start_s"].tolist()
-    assert [row["gpu"] for row in rows] == [run.scenario.gpus[gpu].name for gpu in run.jobs["gpu"]]
+    assert [row["gpu"] for row in rows] == [
+        run.scenario.gpus[gpu].name for gpu in run.jobs["gpu"]
+    ]
     assert {row["status"] for row in rows} <= {"High", "Medium", "Low"}
 
 
@@ -188,7 +217,9 @@ def test_run_events_lists_every_event_in_order_of_time_and_then_the_figures(prin
     times = [float(line[0]) for line in lines]
     assert times == sorted(times)
     kinds = [line[1] for line in lines]
-    assert [kinds.count(kind) for kind in ("submit", "dispatch", "start", "finish")] == [6, 6, 6, 6]
+    assert [
+        kinds.count(kind) for kind in ("submit", "dispatch", "start", "finish")
+    ] == [6, 6, 6, 6]
     assert kinds[0] == "submit"
     assert set(kinds) == {"submit", "decide", "dispatch", "start", "finish"}
     assert text.endswith(figures)
@@ -202,7 +233,9 @@ def test_run_takes_a_scenario_file(printed, tmp_path):
     found = json.loads(printed(f"run {path} --policy spt --seed 2 --format json"))
     assert found["scenario"] == "normal"
     assert found["summary"] == cg.simulate(scenario, "spt", 2).summary()
-    study = json.loads(printed(f"compare {path} --policies spt --seeds 3 --format json"))
+    study = json.loads(
+        printed(f"compare {path} --policies spt --seeds 3 --format json")
+    )
     assert (
         study["policies"]["spt"]["wait_min"]["mean"]
         == cg.compare(scenario, ["spt"], range(3)).means()["spt"]["wait_min"].mean
@@ -232,7 +265,9 @@ def test_each_parameter_listed_can_be_given(printed):
     for line in printed("policies").splitlines()[1:]:
         _, bracket, parameters = line.partition("[")
         if bracket and not line.startswith("policy"):
-            cg.make_policy(f"{line.split()[0]}:{parameters.rstrip(']').replace(' ', ',')}")
+            cg.make_policy(
+                f"{line.split()[0]}:{parameters.rstrip(']').replace(' ', ',')}"
+            )
 
 
 def test_version_is_that_of_the_package(capsys):
@@ -254,7 +289,10 @@ def test_version_is_that_of_the_package(capsys):
             "cluster run --lod=2",
             "cluster run: unrecognized arguments: --lod=2; did you mean '--load'",
         ),
-        ("compare --zzz", "compare: unrecognized arguments: --zzz (see cgrsp compare --help)"),
+        (
+            "compare --zzz",
+            "compare: unrecognized arguments: --zzz (see cgrsp compare --help)",
+        ),
         ("compar", "did you mean 'compare'? (see cgrsp --help)"),
         ("cluster compar", "did you mean 'compare'? (see cgrsp cluster --help)"),
         ("run --format tabel", "unknown --format 'tabel'; did you mean 'table'?"),
@@ -305,7 +343,9 @@ def test_a_function_in_a_file_is_a_policy(printed, tmp_path, monkeypatch):
         )
     )
     assert list(found["policies"]) == ["fifo", "my_rules.py:youngest_first"]
-    first = printed("run --day normal --policy my_rules.py:youngest_first").splitlines()[0]
+    first = printed(
+        "run --day normal --policy my_rules.py:youngest_first"
+    ).splitlines()[0]
     assert first == "normal, my_rules.py:youngest_first, seed 0"
 
 
@@ -314,8 +354,11 @@ def test_a_file_of_policies_may_hold_dataclasses(printed, tmp_path, monkeypatch)
     Path("my_rules.py").write_text(
         "from __future__ import annotations\n"
         "from dataclasses import dataclass\n\n"
-        "@dataclass\nclass Rule:\n    most: int = 9\n\n"
-        "    def __call__(self, view):\n        return zip(view.queue[: self.most], view.idle)\n\n"
+        "@dataclass\n"
+        "class Rule:\n"
+        "    most: int = 9\n\n"
+        "    def __call__(self, view):\n"
+        "        return zip(view.queue[: self.most], view.idle)\n\n"
         "rule = Rule()\n"
     )
     assert printed("run --day quiet --policy my_rules.py:rule --format csv") == printed(
@@ -327,17 +370,20 @@ def test_a_file_of_policies_may_hold_dataclasses(printed, tmp_path, monkeypatch)
 def test_the_figures_are_the_same_with_two_workers(tmp_path):
     (tmp_path / "my_rules.py").write_text(YOUNGEST)
     line = (
-        "compare --day normal --policies my_rules.py:youngest_first,random,rh:reserve=2 --seeds"
-        " 5 --format csv"
+        "compare --day normal --policies my_rules.py:youngest_first,random,rh:reserve=2"
+        " --seeds 5 --format csv"
     )
-    alone, together = process(line, cwd=tmp_path), process(f"{line} --workers 2", cwd=tmp_path)
+    alone = process(line, cwd=tmp_path)
+    together = process(f"{line} --workers 2", cwd=tmp_path)
     assert (together.returncode, together.stderr) == (0, "")
     assert len(csv_rows(together.stdout)) == 15
     assert together.stdout == alone.stdout
 
 
 @pytest.mark.parametrize(("workers", "processes"), [(None, 7), (3, 3), (1, None)])
-def test_there_are_as_many_processes_as_told_else_one_a_core(monkeypatch, workers, processes):
+def test_there_are_as_many_processes_as_told_else_one_a_core(
+    monkeypatch, workers, processes
+):
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
     assert executor_of(Namespace(workers=workers)) == processes
 
@@ -355,7 +401,10 @@ def test_there_are_as_many_processes_as_told_else_one_a_core(monkeypatch, worker
 )
 def test_a_reader_that_leaves_early_ends_the_command_quietly(line):
     command = subprocess.Popen(
-        [*CGRSP, *line.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*CGRSP, *line.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     with command:
         # a short text fits the pipe: there the reader leaves before the first line
@@ -378,12 +427,15 @@ def rule(view):
 """
 # A single run of it takes longer than an interrupt may: the workers have to be ended in
 # the middle of one.
-LONG = "compare --day surge --jobs 2000000 --policies my_rules.py:rule --seeds 9 --workers 2"
+LONG = (
+    "compare --day surge --jobs 2000000 --policies my_rules.py:rule --seeds 9"
+    " --workers 2"
+)
 
 
 def interrupted(folder, line, send, ready, after_s):
-    """A long command that is interrupted some time after it is ready: its status, what it printed,
-    the seconds it took to end.
+    """A long command that is interrupted some time after it is ready: its status, what
+    it printed, the seconds it took to end.
 
     Its children hold the same stderr: that this can be read to its end means that none
     of them is left.
@@ -428,18 +480,24 @@ def assert_one_line(ended, verb):
 )
 def test_an_interrupt_ends_command_and_workers_with_one_line(tmp_path, send):
     def ready(_):
-        return len(list(tmp_path.glob("*.loaded"))) == 3  # the command and both workers are at work
+        # the command and both workers are at work
+        return len(list(tmp_path.glob("*.loaded"))) == 3
 
     assert_one_line(interrupted(tmp_path, LONG, send, ready, after_s=0.5), "compare")
 
 
 @posix
 @pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="the children of a process are read from /proc"
+    not Path("/proc/self/task").exists(),
+    reason="the children of a process are read from /proc",
 )
 @pytest.mark.parametrize(
     "after_s",
-    [pytest.param(0.05, marks=pytest.mark.slow), pytest.param(0.2, marks=pytest.mark.slow), 0.4],
+    [
+        pytest.param(0.05, marks=pytest.mark.slow),
+        pytest.param(0.2, marks=pytest.mark.slow),
+        0.4,
+    ],
 )
 def test_an_interrupt_while_the_workers_start_is_one_line_too(tmp_path, after_s):
     def ready(pid):
@@ -475,15 +533,22 @@ def test_a_comparison_is_written_as_csv(study, tmp_path):
     study.to_csv(tmp_path / "study.csv")
     rows = csv_rows((tmp_path / "study.csv").read_text())
     assert [{**row, "seed": int(row["seed"])} for row in rows] == [
-        {name: value if name in ("policy", "seed") else str(value) for name, value in row.items()}
+        {
+            name: value if name in ("policy", "seed") else str(value)
+            for name, value in row.items()
+        }
         for row in study.rows
     ]
 
 
-def test_a_comparison_is_written_as_json_as_the_command_prints_it(study, printed, tmp_path):
+def test_a_comparison_is_written_as_json_as_the_command_prints_it(
+    study, printed, tmp_path
+):
     study.to_json(tmp_path / "study.json")
     text = (tmp_path / "study.json").read_text()
-    assert text == printed("compare --day quiet --policies fifo,spt --seeds 2 --format json")
+    assert text == printed(
+        "compare --day quiet --policies fifo,spt --seeds 2 --format json"
+    )
 
 
 def test_a_run_is_written_as_csv_as_the_command_prints_it(run, printed, tmp_path):
@@ -517,7 +582,9 @@ def test_without_pandas_the_error_names_the_extra(table, request, monkeypatch):
     "line",
     [
         "run --day hectic --jobs 100000",
-        pytest.param("compare --day hectic --policies fifo --seeds 100", marks=pytest.mark.slow),
+        pytest.param(
+            "compare --day hectic --policies fifo --seeds 100", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_terminal_sees_a_progress_bar_after_a_second(line):
@@ -528,10 +595,17 @@ def test_a_terminal_sees_a_progress_bar_after_a_second(line):
 
 
 @posix
-@pytest.mark.parametrize("closed", [">&-", pytest.param(">&- 2>&-", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "closed", [">&-", pytest.param(">&- 2>&-", marks=pytest.mark.slow)]
+)
 def test_with_stdout_closed_a_command_is_refused(tmp_path, closed):
-    line = f"{shlex.join(CGRSP)} compare --day quiet --policies fifo --seeds 2 --out out {closed}"
-    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True)
+    line = (
+        f"{shlex.join(CGRSP)} compare --day quiet --policies fifo --seeds 2 --out out"
+        f" {closed}"
+    )
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True
+    )
     message = "cgrsp: stdout is closed, so that no result can be printed\n"
     assert (done.returncode, done.stderr) == (2, "" if "2>" in closed else message)
     assert list(tmp_path.iterdir()) == []
@@ -542,7 +616,8 @@ def test_with_stdout_closed_a_command_is_refused(tmp_path, closed):
 def test_with_stderr_closed_results_are_printed():
     line = f"{shlex.join(CGRSP)} policies"
     usual, closed = (
-        subprocess.run(["sh", "-c", f"{line} {more}"], capture_output=True) for more in ("", "2>&-")
+        subprocess.run(["sh", "-c", f"{line} {more}"], capture_output=True)
+        for more in ("", "2>&-")
     )
     assert closed.returncode == 0 and closed.stdout == usual.stdout
 
@@ -550,7 +625,9 @@ def test_with_stderr_closed_results_are_printed():
 def test_a_terminal_of_ascii_gets_what_it_can_show():
     words = "compare --day quiet --policies fifo --seeds 3".split()
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    done = subprocess.run([*CGRSP, *words], env=os.environ | ascii_only, capture_output=True)
+    done = subprocess.run(
+        [*CGRSP, *words], env=os.environ | ascii_only, capture_output=True
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"quiet: mean of 3 seeds +- 95 % half width" in done.stdout
 

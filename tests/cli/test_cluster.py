@@ -1,4 +1,6 @@
-"""`cgrsp cluster`, its study and the paper's table: answers, resumption, real logs, bad input."""
+"""`cgrsp cluster`, its study and the paper's table: answers, resumption, real logs, bad
+input.
+"""
 
 import json
 import os
@@ -36,33 +38,57 @@ def test_a_study_holds_the_figures_of_single_runs():
     )
     jobs = generate(Mix(), 60, 1.0, PAPER_CLUSTER, 1)
     row = next(
-        row for row in study.rows if row["policy"] == "hps:monotone=true" and row["seed"] == 1
+        row
+        for row in study.rows
+        if row["policy"] == "hps:monotone=true" and row["seed"] == 1
     )
     assert row == {
         "policy": "hps:monotone=true",
         "seed": 1,
         **metrics(simulate(jobs, PAPER_CLUSTER, make_scheduler("hps:monotone=true"))),
     }
-    assert study.title == "60 jobs of the mix, none after them, offered load 1, 64 GPUs on 8 nodes"
+    assert (
+        study.title
+        == "60 jobs of the mix, none after them, offered load 1, 64 GPUs on 8 nodes"
+    )
 
 
 def test_jobs_that_arrive_at_once_have_no_throughput_in_any_format(tmp_path, capsys):
     log = tmp_path / "once.swf"
     log.write_text(
-        "".join(f"{job} 7 -1 60 8 -1 -1 8 60 -1 1 1 1 1 -1 -1 -1 -1\n" for job in range(2))
+        "".join(
+            f"{job} 7 -1 60 8 -1 -1 8 60 -1 1 1 1 1 -1 -1 -1 -1\n" for job in range(2)
+        )
     )
-    assert re.search(r"^throughput_per_h +-$", said(capsys, "run", "--trace", log), re.MULTILINE)
+    assert re.search(
+        r"^throughput_per_h +-$", said(capsys, "run", "--trace", log), re.MULTILINE
+    )
     text = said(capsys, "run", "--trace", log, "--format", "json")
-    assert json.loads(text, parse_constant=pytest.fail)["summary"]["throughput_per_h"] is None
+    assert (
+        json.loads(text, parse_constant=pytest.fail)["summary"]["throughput_per_h"]
+        is None
+    )
     found = json.loads(
-        said(capsys, "compare", "--trace", log, "--format", "json"), parse_constant=pytest.fail
+        said(capsys, "compare", "--trace", log, "--format", "json"),
+        parse_constant=pytest.fail,
     )
     assert found["policies"]["fifo"]["utilisation_pct"]["mean"] is None
 
 
 def test_run_prints_figures_classes_and_jobs(capsys):
     cut = ("--warm-up", 0, "--after", 0)
-    options = ("run", "--policy", "sjf", "--jobs", 30, "--seed", 2, "--cluster", "2x8,4x4", *cut)
+    options = (
+        "run",
+        "--policy",
+        "sjf",
+        "--jobs",
+        30,
+        "--seed",
+        2,
+        "--cluster",
+        "2x8,4x4",
+        *cut,
+    )
     text = said(capsys, *options)
     assert "32 GPUs on 6 nodes, sjf" in text
     assert "inference" in text
@@ -73,8 +99,8 @@ def test_run_prints_figures_classes_and_jobs(capsys):
     )
     rows = said(capsys, *options, "--format", "csv").splitlines()
     assert rows[0] == (
-        "job,submit_s,dispatch_s,start_s,finish_s,gpus,duration_s,estimate_s,iterations,kind,family,"
-        "user,killed,nodes"
+        "job,submit_s,dispatch_s,start_s,finish_s,gpus,duration_s,estimate_s,"
+        "iterations,kind,family,user,killed,nodes"
     )
     assert len(rows) == 31
 
@@ -82,25 +108,30 @@ def test_run_prints_figures_classes_and_jobs(capsys):
 @pytest.mark.slow
 def test_the_table_stars_the_closest_load_and_says_what_cannot_be(capsys):
     text = said(capsys, "table", "--loads", "0.5,0.9", "--seeds", 2)
-    assert "at least 3.56 GPU-hours if its GPUs and its duration are independent" in text
-    assert "at least 1.10 if the widest jobs are the shortest" in text
-    assert "imply 2.31 (fifo), 1.94 (hps), 2.00 (pbs), 2.01 (sbs) GPU-hours a job" in text
     assert (
-        "hps: if GPUs and duration are independent, 78.2 % of 64 GPUs allow at most 14.1 jobs"
-        " an hour, not 25.8"
-    ) in text
+        "at least 3.56 GPU-hours if its GPUs and its duration are independent" in text
+    )
+    assert "at least 1.10 if the widest jobs are the shortest" in text
+    assert (
+        "imply 2.31 (fifo), 1.94 (hps), 2.00 (pbs), 2.01 (sbs) GPU-hours a job" in text
+    )
+    assert (
+        "hps: if GPUs and duration are independent, 78.2 % of 64 GPUs allow at most"
+        " 14.1 jobs an hour, not 25.8" in text
+    )
     hps = [line for line in text.splitlines() if line.startswith("hps ")]
     assert [line.split()[1:3] for line in hps] == [
         [load, setting] for setting in ("cut", "uncut") for load in ("0.5", "0.9")
     ]
     assert sum("*" in line for line in hps) == 2
-    assert text.count("independent") == 2 + 4  # nothing is called impossible without the condition
+    # nothing is called impossible without the condition
+    assert text.count("independent") == 2 + 4
     assert text.count("dynamic beats static on") == 6
 
 
 def test_least_variance_is_that_of_such_waits():
-    """12 of 1000 waits of 1800 s, the others equal, around a mean of 757 s: 12 x 988 / 1000 ^ 2 x
-    (1800 - rest) ^ 2.
+    """12 of 1000 waits of 1800 s, the others equal, around a mean of 757 s: 12 x 988 /
+    1000 ^ 2 x (1800 - rest) ^ 2.
     """
     rest_s = (757_000 - 12 * 1800) / 988
     assert table.least_variance(table.PUBLISHED["hps"]) == pytest.approx(
@@ -123,7 +154,8 @@ def test_claims_are_decided_by_the_interval(dynamic, static, expected):
     class Made:
         def values(self, name, figure):
             return [
-                (dynamic if name in table.DYNAMIC else static) + noise for noise in (0.0, 0.3, -0.1)
+                (dynamic if name in table.DYNAMIC else static) + noise
+                for noise in (0.0, 0.3, -0.1)
             ]
 
     both = {(table.CUT, load): Made() for load in (0.5, 0.9)}
@@ -153,7 +185,9 @@ def test_a_philly_log_runs_under_every_scheduler(capsys):
             1,
         )
     )
-    assert all(row["throughput_per_h"]["mean"] > 0 for row in found["policies"].values())
+    assert all(
+        row["throughput_per_h"]["mean"] > 0 for row in found["policies"].values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,8 +195,14 @@ def test_a_philly_log_runs_under_every_scheduler(capsys):
     [
         (("run", "--policy", "nope"), "unknown scheduler 'nope'"),
         (("run", "--placement", "nope"), "unknown placement 'nope'"),
-        (("run", "--cluster", "8"), "cluster(='8') must be nodes x GPUs, such as 8x8 or 4x8,2x4"),
-        (("run", "--cluster", "0x8"), "number of nodes(=0) must be a whole number >= 1"),
+        (
+            ("run", "--cluster", "8"),
+            "cluster(='8') must be nodes x GPUs, such as 8x8 or 4x8,2x4",
+        ),
+        (
+            ("run", "--cluster", "0x8"),
+            "number of nodes(=0) must be a whole number >= 1",
+        ),
         (
             ("run", "--cluster", "2x4"),
             "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster",
@@ -178,14 +218,23 @@ def test_a_philly_log_runs_under_every_scheduler(capsys):
         (("sweep", "kill_at_limit=2"), "kill_at_limit(=2) must be true or false"),
         (("run", "--load", "0"), "load(=0.0) must be a number >= 1e-06"),
         (("run", "--jobs", "0"), "--jobs(=0) must be a whole number >= 1"),
-        (("run", "--mix", "overestimate=-1"), "overestimate(=-1.0) must be a number >= 0"),
+        (
+            ("run", "--mix", "overestimate=-1"),
+            "overestimate(=-1.0) must be a number >= 0",
+        ),
         (("run", "--log", "strict=yes"), "--log(='strict') must be given with --trace"),
         (
             ("compare", "--policies", "fifo,fifo"),
             "policies(=['fifo', 'fifo']) must be names that differ",
         ),
-        (("compare", "--policies", "hps:aging_boost=x"), "aging_boost(='x') must be a number"),
-        (("table", "--loads", "0.5,a"), "--loads(='0.5,a') must be numbers > 0, such as 0.6,0.9"),
+        (
+            ("compare", "--policies", "hps:aging_boost=x"),
+            "aging_boost(='x') must be a number",
+        ),
+        (
+            ("table", "--loads", "0.5,a"),
+            "--loads(='0.5,a') must be numbers > 0, such as 0.6,0.9",
+        ),
         (("table", "--out", "kept"), "unrecognized arguments: --out kept"),
         (("run", "--trace", "none.trace"), "none.trace"),
         (
@@ -201,7 +250,7 @@ def test_bad_input_is_one_line(capsys, arguments, message):
     assert "\n" not in error
 
 
-def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refused_by_name(
+def test_schedulers_that_a_log_cannot_serve_are_skipped_or_refused_by_name(
     tmp_path, capsys, caplog
 ):
     log = tmp_path / "three.swf"
@@ -212,20 +261,36 @@ def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refuse
         )
     )
     found = json.loads(said(capsys, "compare", "--trace", log, "--format", "json"))
-    assert list(found["policies"]) == ["fifo", "sjf", "shortest", "shortest-gpu", "hps", "easy"]
-    (told,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
-    assert told == (
-        "three.swf does not tell what these schedulers look at; they are left out:"
+    assert list(found["policies"]) == [
+        "fifo",
+        "sjf",
+        "shortest",
+        "shortest-gpu",
+        "hps",
+        "easy",
+    ]
+    (told,) = (
+        record.getMessage()
+        for record in caplog.records
+        if record.levelname == "WARNING"
+    )
+    assert (
+        told
+        == "three.swf does not tell what these schedulers look at; they are left out:"
         " pbs (needs iterations), sbs (needs iterations and family)"
     )
     for name, needs in (
         ("pbs", "the work of each job (iterations)"),
         ("las", "jobs of at least two users"),
     ):
-        for action in (("run", "--policy", name), ("compare", "--policies", f"fifo,{name}")):
+        for action in (
+            ("run", "--policy", name),
+            ("compare", "--policies", f"fifo,{name}"),
+        ):
             error = said(capsys, *action, "--trace", log, status=2)
             assert error.endswith(
-                f"cgrsp cluster: scheduler {name} needs {needs}, which three.swf does not tell"
+                f"cgrsp cluster: scheduler {name} needs {needs}, which three.swf does"
+                " not tell"
             )
 
 
@@ -249,7 +314,10 @@ def test_the_table_is_made_by_a_process_a_core_unless_told(monkeypatch, capsys):
         ((), "the following arguments are required: LOG"),
         (("none.swf",), "none.swf: No such file"),
         (("three.swf", "--policies", "best"), "scheduler 'best'"),
-        (("three.swf", "--what-if", "nodes=many"), "what-if nodes(='many') must be a whole number"),
+        (
+            ("three.swf", "--what-if", "nodes=many"),
+            "what-if nodes(='many') must be a whole number",
+        ),
         (
             ("three.swf", "--qos", "high"),
             "'high' must be of the form name=number, such as high=100",
@@ -272,14 +340,21 @@ def test_a_replay_as_csv_has_a_row_a_scheduler_and_one_a_change(tmp_path, capsys
     log = swf_of_three(tmp_path)
     words = ("--policies", "fifo,easy", "--what-if", "nodes=1", "--format", "csv")
     rows = csv_rows(said(capsys, "replay", log, "--cluster", "1x8", *words))
-    assert [row["what_if"] or row["scheduler"] for row in rows] == ["fifo", "easy", "nodes=1"]
+    assert [row["what_if"] or row["scheduler"] for row in rows] == [
+        "fifo",
+        "easy",
+        "nodes=1",
+    ]
     assert [float(row["wait_s"]) for row in rows] == [100, 100, pytest.approx(100 / 3)]
 
 
 def test_estimates_shorter_than_the_run_are_counted(tmp_path, capsys):
     log = swf_of_three(tmp_path)
     told = said(capsys, "run", "--trace", log, "--policy", "easy")
-    assert "2 jobs run longer than their estimates: easy expects such a job to end at once" in told
+    assert (
+        "2 jobs run longer than their estimates: easy expects such a job to end at once"
+        in told
+    )
     assert "longer than their estimates" not in said(
         capsys, "run", "--jobs", "20", "--policy", "easy"
     )

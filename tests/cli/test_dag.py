@@ -28,7 +28,15 @@ def said(capsys, *arguments, status=0):
 @pytest.mark.slow
 def test_solve_measures_every_scheduler_by_simulation(capsys):
     answer = json.loads(
-        said(capsys, "solve", *SMALL, "--policies", ",".join(SCHEDULERS), "--format", "json")
+        said(
+            capsys,
+            "solve",
+            *SMALL,
+            "--policies",
+            ",".join(SCHEDULERS),
+            "--format",
+            "json",
+        )
     )
     problem = Scenario("er:n=30", Servers(4)).draw()
     for row in answer["schedulers"]:
@@ -46,7 +54,9 @@ def test_solve_measures_every_scheduler_by_simulation(capsys):
 
 
 def test_solve_tells_where_and_when_each_node_runs(capsys):
-    rows = csv_rows(said(capsys, "solve", *GRAPH, "--policies", "heft", "--format", "csv"))
+    rows = csv_rows(
+        said(capsys, "solve", *GRAPH, "--policies", "heft", "--format", "csv")
+    )
     problem = Scenario("er:n=30", Servers(4)).draw()
     found = schedule_of(simulate(problem, find(problem, "heft", Budget(1)).plan))
     assert [float(row["finish_s"]) for row in rows] == found.finish_s.tolist()
@@ -54,8 +64,8 @@ def test_solve_tells_where_and_when_each_node_runs(capsys):
     told = said(capsys, "solve", *GRAPH, "--policies", "heft,work")
     assert (
         f"{problem.graph.nodes} nodes, {len(problem.graph.edges)} edges, 30 units;"
-        " no plan ends before"
-    ) in told
+        " no plan ends before" in told
+    )
 
 
 def test_a_search_in_seconds_ends_in_time(capsys):
@@ -78,7 +88,15 @@ def test_a_search_in_seconds_ends_in_time(capsys):
 @pytest.mark.parametrize("action", ["solve", "compare"])
 @pytest.mark.parametrize("format", ["table", "json"])
 def test_equal_commands_print_equal_figures(capsys, action, format):
-    words = [action, "--graph", "er:n=12", "--policies", "heft,rtgs", "--budget", "evaluations=20"]
+    words = [
+        action,
+        "--graph",
+        "er:n=12",
+        "--policies",
+        "heft,rtgs",
+        "--budget",
+        "evaluations=20",
+    ]
     words += ["--format", format, *["--seeds", "3"] * (action == "compare")]
     one, other = (said(capsys, *words) for _ in range(2))
     assert one == other and "seconds" not in one
@@ -105,18 +123,32 @@ def test_compare_prints_means_tests_and_ranks(capsys):
 
 
 def test_correlate_answers_in_three_forms(capsys):
-    arguments = ("correlate", "--graph", "er:n=40", "--pairs", "60", "--concentration", "1")
+    arguments = (
+        "correlate",
+        "--graph",
+        "er:n=40",
+        "--pairs",
+        "60",
+        "--concentration",
+        "1",
+    )
     rows = csv_rows(said(capsys, *arguments, "--format", "csv"))
     answer = json.loads(said(capsys, *arguments, "--format", "json"))
     columns = np.array([[float(row["spd_s"]), float(row["ftg_s"])] for row in rows]).T
     assert np.corrcoef(columns)[0, 1] == pytest.approx(answer["pearson"]["coefficient"])
-    assert f"pearson     {answer['pearson']['coefficient']:.3f}" in said(capsys, *arguments)
+    assert f"pearson     {answer['pearson']['coefficient']:.3f}" in said(
+        capsys, *arguments
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not PEGASUS.is_dir(), reason="the logs are not here")
 @pytest.mark.parametrize(
-    "log", ["epigenomics-chameleon-hep-1seq-100k-001.json", "montage-chameleon-dss-05d-001.json"]
+    "log",
+    [
+        "epigenomics-chameleon-hep-1seq-100k-001.json",
+        "montage-chameleon-dss-05d-001.json",
+    ],
 )
 def test_real_workflows_under_every_scheduler(capsys, log):
     names = ",".join(SCHEDULERS)
@@ -132,7 +164,9 @@ def test_real_workflows_under_every_scheduler(capsys, log):
     )
     rows = {
         row["scheduler"]: row
-        for row in json.loads(said(capsys, "solve", *arguments, "--policies", names))["schedulers"]
+        for row in json.loads(said(capsys, "solve", *arguments, "--policies", names))[
+            "schedulers"
+        ]
     }
     assert all(row["over_bound"] >= 1 - 1e-9 for row in rows.values())
     assert rows["heft"]["makespan_s"] < rows["random"]["makespan_s"]
@@ -142,17 +176,32 @@ BAD = [
     (("solve", "--graph", "er:n=0"), "nodes(=0) must be a whole number >= 1"),
     (("solve", "--graph", "er:m=3"), "unknown parameter of graph er 'm'"),
     (("solve", "--graph", "tree"), "unknown graph 'tree'"),
-    (("solve", "--graph", "tasks.csv"), "must name a job of the file, as in tasks.csv:j_17"),
+    (
+        ("solve", "--graph", "tasks.csv"),
+        "must name a job of the file, as in tasks.csv:j_17",
+    ),
     (("solve", "--graph", "nothere.json"), "nothere.json: No such file or directory"),
     (("solve", "--platform", "gpus=0"), "gpus(=0) must be a whole number >= 1"),
-    (("solve", "--platform", "tflops=1:x"), "tflops(='1:x') must be numbers, such as 1:2"),
+    (
+        ("solve", "--platform", "tflops=1:x"),
+        "tflops(='1:x') must be numbers, such as 1:2",
+    ),
     (("solve", "--platform", "tflops=0"), "tflops of GPU 0(=0.0) must be a number > 0"),
-    (("solve", "--platform", "inter_gb_per_s=-1"), "inter_gb_per_s(=-1.0) must be a number >= 0"),
+    (
+        ("solve", "--platform", "inter_gb_per_s=-1"),
+        "inter_gb_per_s(=-1.0) must be a number >= 0",
+    ),
     (("solve", "--policies", "best"), "unknown scheduler 'best'"),
     (("solve", "--policies", "worl-rtgs:b=x"), "b(='x') must be a number"),
-    (("solve", "--policies", "heft:seed=1"), "unknown parameter of scheduler heft 'seed'"),
+    (
+        ("solve", "--policies", "heft:seed=1"),
+        "unknown parameter of scheduler heft 'seed'",
+    ),
     (("solve", "--budget", "seconds=0"), "seconds(=0.0) must be a number > 0"),
-    (("solve", "--budget", "evaluations=0"), "evaluations(=0) must be a whole number >= 1"),
+    (
+        ("solve", "--budget", "evaluations=0"),
+        "evaluations(=0) must be a whole number >= 1",
+    ),
     (("solve", "--format", "csv"), "one, with --format csv: a row a node"),
     (
         ("solve", "--platform", "memory_gb=0.001", "--graph", "er:n=9"),
@@ -164,19 +213,28 @@ BAD = [
     ),
     (
         ("solve", "--graph", "flow.json:j_17"),
-        "graph(='flow.json:j_17') must be without a job: a file in WfFormat is one graph",
+        (
+            "graph(='flow.json:j_17') must be without a job: a file in WfFormat is one"
+            " graph"
+        ),
     ),
     (
         ("solve", "--policies", "heft,cpop", "--budget", "evaluations=9"),
         "--budget goes with a search: annealing, random-search",
     ),
-    (("run", "--budget", "seconds=1"), "--budget goes with a search: annealing, random-search"),
+    (
+        ("run", "--budget", "seconds=1"),
+        "--budget goes with a search: annealing, random-search",
+    ),
     (
         ("compare", "--policies", "work,own.py:f", "--budget", "evaluations=9"),
         "--budget goes with a search",
     ),
     (("sweep", "speed=1,2"), "unknown parameter 'speed'"),
-    (("sweep", "platform=lab.toml"), "platform(='lab.toml') must be Servers or a Platform"),
+    (
+        ("sweep", "platform=lab.toml"),
+        "platform(='lab.toml') must be Servers or a Platform",
+    ),
     (("compare", "--seeds", "0"), "--seeds(=0) must be a whole number >= 1"),
     (("correlate", "--pairs", "2"), "pairs(=2) must be a whole number >= 4"),
     (("figures", "--only", "none"), "unknown figure 'none'"),
@@ -192,8 +250,8 @@ def test_bad_input_is_one_line(capsys, arguments, message):
 
 
 def test_a_connection_that_is_needed_and_not_there_is_named(capsys):
-    """Round robin puts nodes on either server in turn; on one server no connection between
-    servers is needed.
+    """Round robin puts nodes on either server in turn; on one server no connection
+    between servers is needed.
     """
     arguments = (
         "solve",

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 import pytest
 from support import check_refused
 
-from cgrsp_simpy.cli.fields import add_fields, fields_of, given_of, named_pairs, pairs_of
+from cgrsp_simpy.cli.fields import (
+    add_fields,
+    fields_of,
+    given_of,
+    named_pairs,
+    pairs_of,
+)
 
 
 @dataclass
@@ -58,7 +64,14 @@ class Kitchen:
 def test_name_kind_default_and_help_are_the_parameters_own():
     found = fields_of(Oven)
     assert list(found) == ["heat_c", "least_c", "trays", "fan", "name", "steps"]
-    assert [item.kind for item in found.values()] == [float, float, int, bool, str, tuple]
+    assert [item.kind for item in found.values()] == [
+        float,
+        float,
+        int,
+        bool,
+        str,
+        tuple,
+    ]
     told = "Degrees at which it bakes, and below which it does not; 100 % of them."
     assert found["least_c"].help == f"{told} (default: 50)"
     assert found["trays"].help == "As many as fit."

@@ -53,7 +53,9 @@ def test_solve_prints_the_metrics_with_bound_and_gap(capsys, scheduler):
 
 
 @pytest.mark.parametrize("format", ["table", "json"])
-def test_equal_solutions_are_printed_alike_and_the_wall_time_is_logged(capsys, caplog, format):
+def test_equal_solutions_are_printed_alike_and_the_wall_time_is_logged(
+    capsys, caplog, format
+):
     caplog.set_level("INFO")
     words = ("solve", "--policy", "greedy", *SMALL, "--format", format)
     one, other = (told(capsys, *words)[1] for _ in range(2))
@@ -63,7 +65,9 @@ def test_equal_solutions_are_printed_alike_and_the_wall_time_is_logged(capsys, c
 
 def test_the_program_proves_a_small_instance(capsys):
     options = ["--level", "tasks3:tasks=4,slack=0.3:0.8"]
-    found = json.loads(told(capsys, "solve", "--policy", "milp", *options, "--format", "json")[1])
+    found = json.loads(
+        told(capsys, "solve", "--policy", "milp", *options, "--format", "json")[1]
+    )
     assert found["gap_pct"] < 0.01
 
 
@@ -73,13 +77,16 @@ def test_what_is_generated_can_be_solved(capsys, tmp_path):
     from_file = told(
         capsys, "solve", "--policy", "atc", "--instance", str(path), "--format", "csv"
     )[1]
-    assert from_file == told(capsys, "solve", "--policy", "atc", *SMALL, "--format", "csv")[1]
+    assert (
+        from_file
+        == told(capsys, "solve", "--policy", "atc", *SMALL, "--format", "csv")[1]
+    )
     assert len(csv_rows(from_file)) == 30
 
 
 def test_a_schedule_names_the_files_tasks_and_the_gpus(capsys, tmp_path):
-    """The file is not in order of arrival; b fits on the A100 alone, of which the medium
-    cluster has two.
+    """The file is not in order of arrival; b fits on the A100 alone, of which the
+    medium cluster has two.
     """
     path = tmp_path / "tasks.csv"
     path.write_text(
@@ -114,12 +121,19 @@ LOOSE = "workload,memory_gb,deadline_s,weight,arrival_s\n57,9,50,1,0\n"
 # two of 1 s on the A100, both due after 1 s
 CROWDED = "workload,memory_gb,deadline_s,weight,arrival_s\n" + "57,70,1,1,0\n" * 2
 # what does not wait for the second, which is due after 1.6 s, ends it after 4 s
-TRAPPED = "workload,memory_gb,deadline_s,weight,arrival_s\n171,70,100,1,0\n57,70,1.6,1,0.5\n"
+TRAPPED = (
+    "workload,memory_gb,deadline_s,weight,arrival_s\n171,70,100,1,0\n57,70,1.6,1,0.5\n"
+)
 
 
 @pytest.mark.parametrize(
     ("tasks", "bound", "gap"),
-    [(HOPELESS, 0.5, 0.0), (LOOSE, 0.0, 0.0), (CROWDED, 1.0, 0.0), (TRAPPED, 0.0, None)],
+    [
+        (HOPELESS, 0.5, 0.0),
+        (LOOSE, 0.0, 0.0),
+        (CROWDED, 1.0, 0.0),
+        (TRAPPED, 0.0, None),
+    ],
     ids=["hopeless", "loose", "crowded", "trapped"],
 )
 def test_where_no_bound_is_known_there_is_no_gap_and_what_is_in_time_is_optimal(
@@ -174,9 +188,15 @@ def test_the_orlib_layout(capsys):
     ("words", "told_words"),
     [
         (["solve", "--policy", "luck", "--level", "tasks1"], ["'luck'", "sagreedy"]),
-        (["solve", "--policy", "atc", "--level", "tasks1", "--instance", "x.csv"], ["one of"]),
+        (
+            ["solve", "--policy", "atc", "--level", "tasks1", "--instance", "x.csv"],
+            ["one of"],
+        ),
         (["solve", "--policy", "atc", "--level", "tasks7"], ["'tasks7'"]),
-        (["solve", "--policy", "atc", "--instance", "none.csv"], ["none.csv", "No such file"]),
+        (
+            ["solve", "--policy", "atc", "--instance", "none.csv"],
+            ["none.csv", "No such file"],
+        ),
         (["solve", "--policy", "atc", "--level", "tasks3:slack=1"], ["slack(=(1.0,))"]),
         (["solve", "--policy", "atc", "--level", "tasks3:load=0"], ["load(=0.0)"]),
         (["solve", "--policy", "atc", "--level", "tasks3:cluster=huge"], ["'huge'"]),
@@ -184,12 +204,18 @@ def test_the_orlib_layout(capsys):
         (["solve", "--policy", "search", *SMALL, "--seconds", "0"], ["seconds(=0.0)"]),
         (["compare", *SMALL, "--policies", "atc,atc"], ["names that differ"]),
         (["generate", "--out", "x.csv"], ["--level"]),
-        (["solve", "--policy", "atc", "--level", "tasks3:taks=3"], ["'taks'", "mean 'tasks'"]),
+        (
+            ["solve", "--policy", "atc", "--level", "tasks3:taks=3"],
+            ["'taks'", "mean 'tasks'"],
+        ),
         (
             ["solve", "--policy", "atc", "--level", "tasks3:tasks=x"],
             ["tasks(='x')", "whole number"],
         ),
-        (["solve", "--policy", "atc", "--orlib", "wt40.txt:tasks=9,tasks=9"], ["tasks", "twice"]),
+        (
+            ["solve", "--policy", "atc", "--orlib", "wt40.txt:tasks=9,tasks=9"],
+            ["tasks", "twice"],
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, words, told_words):
@@ -199,13 +225,19 @@ def test_bad_input_is_one_line_and_status_2(capsys, words, told_words):
 def test_a_task_that_fits_nowhere_is_named_or_left_out(capsys, tmp_path):
     path = tmp_path / "tasks.csv"
     path.write_text(
-        "workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n1,9,3,1,0\n", encoding="utf-8"
+        "workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n1,9,3,1,0\n",
+        encoding="utf-8",
     )
     status, _, err = told(capsys, "solve", "--policy", "atc", "--instance", str(path))
     assert status == 2
     assert "task 1" in err
     assert "80 GB" in err
-    assert told(capsys, "solve", "--policy", "atc", "--instance", f"{path}:skip_unfit=yes")[0] == 0
+    assert (
+        told(
+            capsys, "solve", "--policy", "atc", "--instance", f"{path}:skip_unfit=yes"
+        )[0]
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -248,7 +280,9 @@ def test_an_option_with_effect_for_one_of_the_schedulers_is_allowed(capsys):
 
 
 def test_an_orlib_file_of_another_size_is_never_guessed(capsys, tmp_path):
-    """600 numbers: two instances of 100 tasks, whose first processing times are 1, ..., 100."""
+    """600 numbers: two instances of 100 tasks, whose first processing times are 1, ...,
+    100.
+    """
     path = tmp_path / "two.txt"
     path.write_text(" ".join(str(1 + k % 100) for k in range(600)), encoding="ascii")
     words = ["solve", "--policy", "edd", "--orlib", str(path)]
@@ -260,7 +294,9 @@ def test_an_orlib_file_of_another_size_is_never_guessed(capsys, tmp_path):
             "give it (tasks=N)",
         ],
     )
-    rows = csv_rows(told(capsys, *words[:-1], f"{path}:tasks=100,index=2", "--format", "csv")[1])
+    rows = csv_rows(
+        told(capsys, *words[:-1], f"{path}:tasks=100,index=2", "--format", "csv")[1]
+    )
     assert len(rows) == 100
     assert {row["gpu"] for row in rows} == {"machine 1"}
     status, _, err = told(capsys, *words[:-1], f"{path}:tasks=70")
@@ -302,14 +338,30 @@ def file(tmp_path):
         ),
     ],
 )
-def test_seeds_without_effect_on_tasks_that_are_there_are_refused(capsys, file, words, said):
+def test_seeds_without_effect_on_tasks_that_are_there_are_refused(
+    capsys, file, words, said
+):
     check_bad_input(told(capsys, *words, "--instance", file), [said])
-    assert told(capsys, "solve", "--policy", "sagreedy", "--seed", "1", "--instance", file)[0] == 0
+    assert (
+        told(
+            capsys, "solve", "--policy", "sagreedy", "--seed", "1", "--instance", file
+        )[0]
+        == 0
+    )
 
 
 def test_a_sweep_of_noise_over_tasks_of_a_file_takes_seeds(capsys, file):
     """At noise 0 every seed is the same; at another each has its own times."""
-    words = ["sweep", "noise=0,0.2", "--policies", "atc", "--seeds", "3", "--instance", file]
+    words = [
+        "sweep",
+        "noise=0,0.2",
+        "--policies",
+        "atc",
+        "--seeds",
+        "3",
+        "--instance",
+        file,
+    ]
     status, out, _ = told(capsys, *words, "--format", "csv")
     rows = csv_rows(out)
     assert status == 0
@@ -326,7 +378,13 @@ def test_without_options_compare_has_intervals_and_tests(capsys, monkeypatch):
     assert "tasks1: mean of 10 seeds ± 95 % half width" in out
     assert "difference from fifo, paired by seed" in out
     found = json.loads(told(capsys, "compare", "--format", "json")[1])
-    assert list(found["policies"]) == ["fifo", "greedy", "sagreedy", "search:moves=20000", "atc"]
+    assert list(found["policies"]) == [
+        "fifo",
+        "greedy",
+        "sagreedy",
+        "search:moves=20000",
+        "atc",
+    ]
     found = json.loads(
         told(capsys, "compare", "--moves", "100", "--seeds", "2", "--format", "json")[1]
     )
@@ -342,7 +400,9 @@ TOML_CLUSTER = "".join(
 )
 
 
-@pytest.mark.parametrize(("name", "text"), [("own.csv", CSV_CLUSTER), ("own.toml", TOML_CLUSTER)])
+@pytest.mark.parametrize(
+    ("name", "text"), [("own.csv", CSV_CLUSTER), ("own.toml", TOML_CLUSTER)]
+)
 @pytest.mark.parametrize("source", ["level", "instance"])
 def test_a_cluster_of_a_file_is_the_printed_one_if_it_says_the_same(
     capsys, tmp_path, file, source, name, text
@@ -350,7 +410,11 @@ def test_a_cluster_of_a_file_is_the_printed_one_if_it_says_the_same(
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     words = ["solve", "--policy", "greedy", "--format", "csv"]
-    tasks = ["--level", "tasks3:tasks=30"] if source == "level" else ["--instance", f"{file}:"]
+    tasks = (
+        ["--level", "tasks3:tasks=30"]
+        if source == "level"
+        else ["--instance", f"{file}:"]
+    )
     joined = ["," if source == "level" else "", "cluster="]
 
     def on(cluster):
@@ -360,10 +424,14 @@ def test_a_cluster_of_a_file_is_the_printed_one_if_it_says_the_same(
 
 
 def test_the_load_is_that_of_the_clusters_own_speed(tmp_path):
-    """Ten times the speed, ten times the arrivals: tasks come in a tenth of the time."""
+    """Ten times the speed, ten times the arrivals: tasks come in a tenth of the
+    time.
+    """
     path = tmp_path / "fast.csv"
     path.write_text("name,memory_gb,speed\nX,80,1900\n", encoding="utf-8")
-    fast, small = (generate(Level(50, gpus, 0.7, (1, 2))) for gpus in (cluster(str(path)), "small"))
+    fast, small = (
+        generate(Level(50, gpus, 0.7, (1, 2))) for gpus in (cluster(str(path)), "small")
+    )
     assert [gpu.name for gpu in fast.gpus] == ["X"]
     assert fast.arrival_s == pytest.approx(small.arrival_s / 10, abs=0.0056)
 
@@ -388,7 +456,11 @@ def test_the_load_is_that_of_the_clusters_own_speed(tmp_path):
         ),
         ("own.csv", "name,memory_gb,speed\n", "GPUs(=0) must be at least one"),
         ("own.toml", "[[gpu]]\nname = 'A'\nspeed = 1\n", "[[gpu]] lacks memory_gb"),
-        ("own.toml", "[[gpus]]\n", "unknown key in the file 'gpus'; did you mean 'gpu'?"),
+        (
+            "own.toml",
+            "[[gpus]]\n",
+            "unknown key in the file 'gpus'; did you mean 'gpu'?",
+        ),
         ("own.toml", "gpu", "own.toml: "),
         ("none.csv", None, "No such file"),
     ],
@@ -405,8 +477,8 @@ def test_a_wrong_cluster_is_one_line_and_status_2(capsys, tmp_path, name, text, 
 
 @pytest.mark.parametrize("size", [50, 100])
 def test_the_librarys_layouts_of_50_and_100_tasks(capsys, tmp_path, size):
-    """125 instances a file; each has its own times, weights and due dates, in the library's
-    lines of 20 numbers.
+    """125 instances a file; each has its own times, weights and due dates, in the
+    library's lines of 20 numbers.
     """
     numbers = np.random.default_rng(size).integers(1, 101, (125, 3, size))
     path = tmp_path / f"wt{size}.txt"
@@ -426,7 +498,10 @@ def test_the_librarys_layouts_of_50_and_100_tasks(capsys, tmp_path, size):
         "json",
         "--orlib",
     ]
-    assert json.loads(told(capsys, *words, f"{path}:index=87")[1])["weighted_tardiness"] == expected
+    assert (
+        json.loads(told(capsys, *words, f"{path}:index=87")[1])["weighted_tardiness"]
+        == expected
+    )
     other = path.rename(tmp_path / "other.txt")
     assert told(capsys, *words, f"{other}:index=87")[0] == 2
     found = json.loads(told(capsys, *words, f"{other}:index=87,tasks={size}")[1])

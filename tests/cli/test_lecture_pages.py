@@ -30,7 +30,9 @@ def test_each_heading_and_each_title_of_a_cell_begins_a_slide(script):
     found = on_slides(script)
     text = script.read_text(encoding="utf-8")
     headings = re.findall(r"^# (#{1,3} .*)$", text, re.MULTILINE)
-    titles = [f"## {title}" for title in re.findall(r"^# %% ([^\[\n].*)$", text, re.MULTILINE)]
+    titles = [
+        f"## {title}" for title in re.findall(r"^# %% ([^\[\n].*)$", text, re.MULTILINE)
+    ]
     assert re.match(r"# (Lecture \d+|Lab): ", found[0])  # the docstring is the first
     assert sorted(found[1:]) == sorted(headings + titles)
     assert len(found) >= 6
@@ -47,12 +49,16 @@ def test_a_notebook_is_the_same_each_time_and_valid():
 
 @pytest.mark.slow
 def test_the_first_notebook_is_as_the_others(tmp_path):
-    test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(SCRIPTS[0], tmp_path)
+    test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(
+        SCRIPTS[0], tmp_path
+    )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("script", SCRIPTS[1:], ids=lambda script: script.stem)
-def test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(script, tmp_path):
+def test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(
+    script, tmp_path
+):
     for package in ("jupytext", "nbclient", "ipykernel"):
         pytest.importorskip(package)
     notebook = lecture_pages.notebook(script.read_text(encoding="utf-8"))
@@ -75,10 +81,13 @@ def test_slides_by_command_show_pictures_whatever_backend_is_set(
     (path,) = tmp_path.iterdir()
     # the kernel and what makes the page say nothing of their own
     assert capfd.readouterr() == (f"{path}\n", "")
-    assert [text for text in caplog.messages if not text.startswith("lecture 1 is run")] == []
+    assert [
+        text for text in caplog.messages if not text.startswith("lecture 1 is run")
+    ] == []
     page = path.read_text(encoding="utf-8")
     assert len(re.findall("<h[123] ", page)) == len(on_slides(SCRIPTS[0]))
-    assert not re.search(r"(src|href)=.(https?:)?//", page)  # nothing is loaded from elsewhere
+    # nothing is loaded from elsewhere
+    assert not re.search(r"(src|href)=.(https?:)?//", page)
     assert "8 events; a clock that ticks once a second would look 110 times" in page
     assert page.count('src="data:image/png;base64,') == 1
     assert "heapq" in page and "savefig" not in page  # the code that draws is left out
@@ -92,17 +101,23 @@ def slide_heights(page, folder):
       document.title = slides.map((each) => {
         each.classList.add("now");
         each.style.transform = "none";
-        const boxes = [...each.children].map((block) => block.getBoundingClientRect().bottom);
+        const boxes = [...each.children].map(
+          (block) => block.getBoundingClientRect().bottom);
         each.classList.remove("now");
         return Math.max(...boxes);
       }).join(" ");
     }, 500))</script></html>"""
     path = folder / "measured.html"
     path.write_text(page.replace("</html>", measure), encoding="utf-8")
-    quiet = "--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run"
+    quiet = (
+        "--headless --no-sandbox --disable-gpu --disable-background-networking"
+        " --no-first-run"
+    )
     own = ["--window-size=1280,720", "--virtual-time-budget=4000", "--dump-dom"]
     command = [BROWSER, *quiet.split(), f"--user-data-dir={folder / 'profile'}", *own]
-    done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [*command, path.as_uri()], capture_output=True, text=True, timeout=120
+    )
     (told,) = re.findall("<title>(.*?)</title>", done.stdout)
     return [float(each) for each in told.split()]
 
@@ -130,22 +145,31 @@ def test_a_notebook_by_command(tmp_path, capsys):
     assert written.cells[1].source.startswith("# Lab: your own log")
     install, lines = written.cells[0].source, written.cells[0].source.splitlines()
     exec(install, {})  # as it stands it installs nothing: the package is here
-    folder, wheel = (line.removeprefix("# %pip install ") for line in lines if "%pip" in line)
-    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text())["project"]
+    folder, wheel = (
+        line.removeprefix("# %pip install ") for line in lines if "%pip" in line
+    )
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text())[
+        "project"
+    ]
     assert Path(folder).name == project["name"]
     # as PEP 427 names the wheel of a package without compiled code
-    assert Path(wheel).name == f"{project['name']}-{project['version']}-py3-none-any.whl"
+    assert (
+        Path(wheel).name == f"{project['name']}-{project['version']}-py3-none-any.whl"
+    )
     elsewhere = subprocess.run(
         [sys.executable, "-I", "-S", "-c", install], capture_output=True, text=True
     )
-    assert "No module named 'cgrsp_simpy'" in elsewhere.stderr  # and the lines above say what to do
+    # and the lines above say what to do
+    assert "No module named 'cgrsp_simpy'" in elsewhere.stderr
 
 
 def test_without_the_packages_one_line_names_the_extra(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "jupytext", None)
     assert main(["lectures", "1", "--notebook", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == (
-        'cgrsp lectures: notebooks and slides need jupytext: pip install ".[teach]" in a clone\n'
+    assert (
+        capsys.readouterr().err
+        == 'cgrsp lectures: notebooks and slides need jupytext: pip install ".[teach]"'
+        " in a clone\n"
     )
     assert not list(tmp_path.iterdir())
 

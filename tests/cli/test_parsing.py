@@ -1,4 +1,6 @@
-"""The parser: helps that fit a screen, one way to name a thing, words of the last release."""
+"""The parser: helps that fit a screen, one way to name a thing, words of the last
+release.
+"""
 
 import argparse
 import re
@@ -29,14 +31,21 @@ LEAVES = {path: leaf for path, leaf in ALL.items() if leaf._subparsers is None}
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
 def test_a_help_fits_a_screen_and_all_of_it_says_more(path, capsys):
-    brief, full = (outcome(capsys, *path, *more) for more in (["--help"], ["-h", "all"]))
+    brief, full = (
+        outcome(capsys, *path, *more) for more in (["--help"], ["-h", "all"])
+    )
     (status, short, err), long = brief, full[1]
     assert (status, err) == (0, "")
     assert short.startswith(f"usage: {' '.join(['cgrsp', *path])}")
     assert len(short.splitlines()) <= LINES
     assert max(map(len, [*short.splitlines(), *long.splitlines()])) <= WIDTH
-    assert all(name in short for each in ALL[path]._actions for name in each.option_strings[-1:])
-    assert len(long) >= len(short) - 100  # of common options the line may be broken otherwise
+    assert all(
+        name in short
+        for each in ALL[path]._actions
+        for name in each.option_strings[-1:]
+    )
+    # of common options the line may be broken otherwise
+    assert len(long) >= len(short) - 100
 
 
 @pytest.mark.parametrize(
@@ -55,7 +64,9 @@ def test_a_usage_puts_brackets_about_what_may_be_left_out_alone(line, usage, cap
 def test_a_help_names_no_option_that_there_is_not(capsys):
     known = {name for parser in ALL.values() for name in parser._option_string_actions}
     for path in ALL:
-        told = re.findall(r"(?<![\w-])--[a-z][a-z-]*", outcome(capsys, *path, "-h", "all")[1])
+        told = re.findall(
+            r"(?<![\w-])--[a-z][a-z-]*", outcome(capsys, *path, "-h", "all")[1]
+        )
         assert known.issuperset(told), path
 
 
@@ -69,13 +80,18 @@ def test_every_option_says_what_it_is(path):
 
 def test_there_are_few_options():
     assert (
-        sum(len([a for a in leaf._actions if a.option_strings]) - 1 for leaf in ALL.values())
+        sum(
+            len([a for a in leaf._actions if a.option_strings]) - 1
+            for leaf in ALL.values()
+        )
         <= OPTIONS
     )
 
 
 def test_a_verb_of_one_module_is_the_same_in_another():
-    """Who knows the options of one comparison knows those of the others, but for the scenario."""
+    """Who knows the options of one comparison knows those of the others, but for the
+    scenario.
+    """
     for verb, own in (
         ("compare", {"--policies", "--seeds", "--out", "--by", "--precision"}),
         ("run", {"--policy", "--seed", "--by", "--show"}),
@@ -92,19 +108,25 @@ def test_the_options_of_every_command_may_stand_anywhere(capsys):
     assert first[0] == 0
     assert outcome(capsys, *words, "--format=json") == first
     assert (
-        outcome(capsys, *words[:1], "--yes", "--format", "json", "--large-files", *words[1:])
+        outcome(
+            capsys, *words[:1], "--yes", "--format", "json", "--large-files", *words[1:]
+        )
         == first
     )
 
 
 def test_words_are_not_abbreviated(capsys):
     """`--seed` of a comparison would else be taken for its number of seeds."""
-    check_bad_input(outcome(capsys, "compare", "--seed", "3"), ["--seed", "mean '--seeds'"])
+    check_bad_input(
+        outcome(capsys, "compare", "--seed", "3"), ["--seed", "mean '--seeds'"]
+    )
 
 
 @pytest.mark.parametrize("seeds", ["5:3", "5:5", "-2:3"])
 def test_seeds_that_are_none_are_told_as_they_were_given(seeds, capsys):
-    check_bad_input(outcome(capsys, "compare", f"--seeds={seeds}"), [f"{seeds!r}", "FROM:TO"])
+    check_bad_input(
+        outcome(capsys, "compare", f"--seeds={seeds}"), [f"{seeds!r}", "FROM:TO"]
+    )
 
 
 @pytest.mark.slow
@@ -141,4 +163,6 @@ def test_an_empty_path_is_refused(words, capsys):
 
 
 def test_an_error_shows_control_characters(capsys):
-    check_bad_input(outcome(capsys, "policies", "--\x1b[31m\u202e"), [r"--\x1b[31m\u202e"])
+    check_bad_input(
+        outcome(capsys, "policies", "--\x1b[31m\u202e"), [r"--\x1b[31m\u202e"]
+    )

@@ -8,7 +8,16 @@ from support import check_bad_input, csv_rows, outcome
 import cgrsp_simpy as cg
 
 FEW = ("--search", "training=2,population=6,generations=2", "--seeds", "2")
-WORDS = ("tune", "slots=2:4", "rh:reserve=0:2", "jobs=30", "rh:gate=0.5", "--day", "surge", *FEW)
+WORDS = (
+    "tune",
+    "slots=2:4",
+    "rh:reserve=0:2",
+    "jobs=30",
+    "rh:gate=0.5",
+    "--day",
+    "surge",
+    *FEW,
+)
 
 
 @pytest.mark.slow

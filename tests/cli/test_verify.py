@@ -21,7 +21,9 @@ def made(tmp_path, monkeypatch):
     """A directory of a command, of several tasks."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 20)
-    assert main("compare --day quiet --policies fifo,rh --seeds 9 --out out".split()) == 0
+    assert (
+        main("compare --day quiet --policies fifo,rh --seeds 9 --out out".split()) == 0
+    )
     return tmp_path / "out"
 
 
@@ -101,19 +103,22 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
     f"sweep slots=5,6 {SMALL}",
     "sweep name=quiet,hectic jobs=20,30 rh:reserve=1,2 --policies fifo,rh --seeds 2",
     pytest.param(
-        "tune slots=2:4 rh:reserve=0:2 jobs=30 --day quiet --search training=2,population=4 --seeds 2",
+        "tune slots=2:4 rh:reserve=0:2 jobs=30 --day quiet --search"
+        " training=2,population=4 --seeds 2",
         marks=needs("pymoo", pytest.mark.slow),
     ),
     "month --days 1 --seeds 1 --policies fifo",
     pytest.param(
-        f"advise {SMALL} --spot share=.4,per_h=.2 --target wait<=1", marks=pytest.mark.slow
+        f"advise {SMALL} --spot share=.4,per_h=.2 --target wait<=1",
+        marks=pytest.mark.slow,
     ),
     pytest.param("thesis table 5.2 --seeds 2 --workers 1", marks=pytest.mark.slow),
     "cluster compare --jobs 20 --seeds 2",
     "cluster sweep placement=best,first --jobs 20 --policies fifo --seeds 2",
     "dag compare --graph er:n=9 --policies heft --seeds 2",
     pytest.param(
-        "hgsp compare --level tasks1:tasks=5 --policies fifo --seeds 2", marks=pytest.mark.slow
+        "hgsp compare --level tasks1:tasks=5 --policies fifo --seeds 2",
+        marks=pytest.mark.slow,
     ),
     "llm compare --policies fifo --requests requests=20 --seeds 2",
     "spot compare --policies greedy --seeds 2",
@@ -122,7 +127,9 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_the_configuration_alone_tells_what_to_run_again(tmp_path, monkeypatch, capsys, line):
+def test_the_configuration_alone_tells_what_to_run_again(
+    tmp_path, monkeypatch, capsys, line
+):
     monkeypatch.chdir(tmp_path)
     for name, text in (("log.csv", LOG), ("market.csv", MARKET)):
         (tmp_path / name).write_text(text)
@@ -168,7 +175,10 @@ def of_code_in_a_name(folder):
 
 
 def of_code_in_an_order(folder):
-    case = {"class": "cgrsp_simpy.waiting.scenario:Scenario", "order": "hostile/own.py:f"}
+    case = {
+        "class": "cgrsp_simpy.waiting.scenario:Scenario",
+        "order": "hostile/own.py:f",
+    }
     source = {"class": "cgrsp_simpy.waiting.jobs:ExponentialJobs", "jobs": 9}
     change(folder, lambda told: told.update(scenario={**case, "source": source}))
 
@@ -280,13 +290,17 @@ def test_going_on_with_a_hostile_folder_runs_nothing_of_it(made, capsys, spoilt)
     secret = made.parent / "secret.json"
     secret.write_text("[1, 2]")
     spoilt(made)
-    assert main("compare --day quiet --policies fifo,rh --seeds 9 --out out".split()) == 2
+    assert (
+        main("compare --day quiet --policies fifo,rh --seeds 9 --out out".split()) == 2
+    )
     assert capsys.readouterr().err.count("\n") == 1
     assert secret.read_text() == "[1, 2]"
     assert not (made.parent / "hostile" / "was_run").exists()
 
 
-def test_policies_of_files_are_run_again_where_that_is_allowed(tmp_path, monkeypatch, capsys):
+def test_policies_of_files_are_run_again_where_that_is_allowed(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     line = "compare --day quiet --jobs 30 --policies own.py:f,fifo --seeds 2 --out out"

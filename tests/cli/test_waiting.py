@@ -11,12 +11,29 @@ from support import check_bad_input, csv_rows, outcome, output
 from cgrsp_simpy.waiting.formulas import analyze, optimum
 from cgrsp_simpy.waiting.policies import POLICIES
 
-NASA = Path(__file__).parents[3] / "shared" / "data" / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
+NASA = (
+    Path(__file__).parents[3]
+    / "shared"
+    / "data"
+    / "swf"
+    / "NASA-iPSC-1993-3.1-cln.swf.gz"
+)
 SMALL = ["--jobs", "2000", "--seeds", "3"]
 LOG = "; Computer: none\n" + "".join(
     f"{job} {10 * job} -1 {run} {cores} -1 -1 -1 -1 -1 1 1 1 1 1 1 -1 -1\n"
     for job, (run, cores) in enumerate(
-        [(100, 1), (5, 2), (300, 4), (40, 1), (60, 8), (200, 2), (7, 1), (90, 4), (30, 1), (10, 1)]
+        [
+            (100, 1),
+            (5, 2),
+            (300, 4),
+            (40, 1),
+            (60, 8),
+            (200, 2),
+            (7, 1),
+            (90, 4),
+            (30, 1),
+            (10, 1),
+        ]
     )
 )
 
@@ -77,7 +94,14 @@ def test_analyze_without_servers_is_at_the_cheapest_number(capsys):
 
 def test_optimize_one_policy_and_all(capsys):
     _, out, _ = told(
-        capsys, "optimize", "--policies", "sww", "--objective", "total", "--format", "json"
+        capsys,
+        "optimize",
+        "--policies",
+        "sww",
+        "--objective",
+        "total",
+        "--format",
+        "json",
     )
     assert json.loads(out) == optimum("sww", 0.2, 500, by="total")
     _, out, _ = told(capsys, "optimize")
@@ -101,11 +125,15 @@ def test_prices_count_in_their_own_unit(capsys):
 
 
 def test_compare_has_the_formula_beside(capsys):
-    status, out, err = told(capsys, "compare", "--machines", "101", *SMALL, "--format", "json")
+    status, out, err = told(
+        capsys, "compare", "--machines", "101", *SMALL, "--format", "json"
+    )
     found = json.loads(out)
     assert (status, err) == (0, "")
     assert list(found["policies"]) == list(POLICIES)
-    assert found["policies"]["ajw"]["formula"]["wait_s"] == pytest.approx(441.66, abs=0.01)
+    assert found["policies"]["ajw"]["formula"]["wait_s"] == pytest.approx(
+        441.66, abs=0.01
+    )
     assert set(found["policies"]["ajw"]["price"]) == {"mean", "ci95", "n"}
 
 
@@ -127,7 +155,17 @@ def test_compare_leaves_out_what_has_no_steady_state_and_says_so(capsys, caplog)
 def test_every_format_of_every_action(capsys, action, form):
     policy = [] if action == "compare" else ["--policy", "njw"]
     small = {"analyze": [], "run": SMALL[:2], "compare": SMALL}[action]
-    out = output(capsys, "waiting", action, *policy, "--machines", "100", *small, "--format", form)
+    out = output(
+        capsys,
+        "waiting",
+        action,
+        *policy,
+        "--machines",
+        "100",
+        *small,
+        "--format",
+        form,
+    )
     if form == "json":
         json.loads(out)
     elif form == "csv":
@@ -138,7 +176,15 @@ def test_every_format_of_every_action(capsys, action, form):
 
 def test_odd_prices_are_allowed_and_said_once(capsys, caplog):
     out = output(
-        capsys, "waiting", "analyze", "--policy", "njw", "--machines", "108", "--prices", "fixed=0"
+        capsys,
+        "waiting",
+        "analyze",
+        "--policy",
+        "njw",
+        "--machines",
+        "108",
+        "--prices",
+        "fixed=0",
     )
     assert caplog.text.count("owning costs nothing") == 1
     assert "price" in out
@@ -163,26 +209,53 @@ WEEKS = [(3600 * hour, 1800 + hour % 7) for hour in range(24 * 30)]
 
 def test_a_plan_is_three_lines_a_table_and_a_figure(capsys, tmp_path):
     """A job of half an hour or so every hour: one machine has half an hour to spare."""
-    options = ["--trace", csv_log(tmp_path, *WEEKS), "--machine", "whole", "--limit", "p95=10min"]
+    options = [
+        "--trace",
+        csv_log(tmp_path, *WEEKS),
+        "--machine",
+        "whole",
+        "--limit",
+        "p95=10min",
+    ]
     status, out, _ = told(capsys, "plan", *options, "--out", tmp_path / "drawn")
     own, wait, cost, empty, *table = out.splitlines()
     assert (status, empty) == (0, "")
     assert own == "own: 1 x machine, reserved for a year; rent the rest"
-    assert wait.endswith("0.0% of the jobs wait, 95 % of all at most 0 s; 0.0% are rented")
+    assert wait.endswith(
+        "0.0% of the jobs wait, 95 % of all at most 0 s; 0.0% are rented"
+    )
     assert cost.startswith("cost: 33,638.4 a year (95 %: 33,638.4 to 33,638.4), 7.65")
     assert table[0].startswith("load: 0.50")
-    assert table[3].split() == ["p95_wait_s", "wait_s", "price", "bill", "machines", "policy"]
+    assert table[3].split() == [
+        "p95_wait_s",
+        "wait_s",
+        "price",
+        "bill",
+        "machines",
+        "policy",
+    ]
     drawn = {path.name for path in (tmp_path / "drawn").iterdir()}
-    assert drawn == {f"waiting_plan.{ending}" for ending in ("csv", "png", "svg", "pdf")}
+    assert drawn == {
+        f"waiting_plan.{ending}" for ending in ("csv", "png", "svg", "pdf")
+    }
 
 
 def test_a_log_that_is_too_short_is_declined_with_status_1_and_the_number_that_decides(
     capsys, tmp_path
 ):
-    options = ["--trace", csv_log(tmp_path, *WEEKS[:100]), "--machine", "whole", "--budget", "1e5"]
+    options = [
+        "--trace",
+        csv_log(tmp_path, *WEEKS[:100]),
+        "--machine",
+        "whole",
+        "--budget",
+        "1e5",
+    ]
     status, out, _ = told(capsys, "plan", *options)
     assert status == 1
-    assert out.startswith("the log is too short to say: 4 days, and less than 14; what decides is")
+    assert out.startswith(
+        "the log is too short to say: 4 days, and less than 14; what decides is"
+    )
     assert "the load, 0.5" in out
     found = json.loads(told(capsys, "plan", *options, "--format", "json")[1])
     assert found["reason"] and found["bill"]["high"] <= 1e5
@@ -191,14 +264,17 @@ def test_a_log_that_is_too_short_is_declined_with_status_1_and_the_number_that_d
 def test_machines_of_gpus_are_planned_from_a_table_of_them(capsys, tmp_path):
     table, jobs = tmp_path / "gpus.csv", tmp_path / "jobs.csv"
     table.write_text(
-        "name,gpus,memory_gb,price_per_h,boot_s,reserved_1y_per_h\none,1,1,2,60,\nfour,4,4,8,60,3\n",
+        "name,gpus,memory_gb,price_per_h,boot_s,reserved_1y_per_h\n"
+        "one,1,1,2,60,\n"
+        "four,4,4,8,60,3\n",
         encoding="utf-8",
     )
     rows = "".join(f"{7200 * n},{6600},{1 + n % 2 * 7}\n" for n in range(12 * 30))
     jobs.write_text(f"submit_s,service_s,gpus\n{rows}", encoding="utf-8")
     options = ["--trace", str(jobs), "--sizes", str(table), "--format", "json"]
     found = json.loads(told(capsys, "plan", *options, "--limit", "p95=30min")[1])
-    # jobs of 8 GPUs rent two of four; a quarter of a machine that works all the time is too little
+    # jobs of 8 GPUs rent two of four; a quarter of a machine that works all the time is
+    # too little
     assert found["own"] == {}
     price = 2 * (6600 + 60) / 6600
     assert found["price"]["mean"] == pytest.approx(price)
@@ -207,8 +283,12 @@ def test_machines_of_gpus_are_planned_from_a_table_of_them(capsys, tmp_path):
 def test_a_formula_that_lets_jobs_wait_longer_than_they_run_is_told(capsys, caplog):
     for policy, warned in (("ljw", True), ("ajw", False)):
         caplog.clear()
-        wait_s = json.loads(told(capsys, "optimize", "--policies", policy, "--format", "json")[1])
-        assert (wait_s["wait_s"] > 500) == warned == ("longer in the mean" in caplog.text)
+        wait_s = json.loads(
+            told(capsys, "optimize", "--policies", policy, "--format", "json")[1]
+        )
+        assert (
+            (wait_s["wait_s"] > 500) == warned == ("longer in the mean" in caplog.text)
+        )
 
 
 def csv_log(folder, *jobs):
@@ -233,11 +313,18 @@ def csv_log(folder, *jobs):
 )
 @pytest.mark.parametrize(
     "kind",
-    [["--machine", "whole"], ["--machine", "whole", "--order", "sjf"], [], ["--order", "sjf"]],
+    [
+        ["--machine", "whole"],
+        ["--machine", "whole", "--order", "sjf"],
+        [],
+        ["--order", "sjf"],
+    ],
 )
 def test_odd_logs_have_finite_figures_whatever_is_asked(capsys, tmp_path, jobs, kind):
     options = ["--trace", csv_log(tmp_path, *jobs), *kind, "--format", "json"]
-    found = json.loads(told(capsys, "compare", "--machines", "2", *options)[1])["policies"]
+    found = json.loads(told(capsys, "compare", "--machines", "2", *options)[1])[
+        "policies"
+    ]
     for row in found.values():
         assert all(
             math.isfinite(row[name]["mean"])
@@ -252,21 +339,33 @@ def test_a_log_without_work_is_refused(capsys, tmp_path, jobs, kind):
     planned = ["plan", "--limit", "p95=60"]
     for words in (["run", "--machines", "1"], ["compare", "--machines", "1"], planned):
         check_bad_input(
-            told(capsys, *words, "--trace", log, *kind), ["an hour of work has no price"]
+            told(capsys, *words, "--trace", log, *kind),
+            ["an hour of work has no price"],
         )
 
 
 @pytest.mark.slow
 def test_the_formula_stands_beside_what_it_is_of_alone(capsys):
-    """Not beside the shortest first, nor where idle machines are lent; with mispredicted
-    waits, beside sww.
+    """Not beside the shortest first, nor where idle machines are lent; with
+    mispredicted waits, beside sww.
     """
     for more in (["--order", "sjf"], ["--work-conserving"]):
         found = json.loads(
-            told(capsys, "compare", "--machines", "104", *SMALL, *more, "--format", "json")[1]
+            told(
+                capsys,
+                "compare",
+                "--machines",
+                "104",
+                *SMALL,
+                *more,
+                "--format",
+                "json",
+            )[1]
         )
         assert all(row["formula"] is None for row in found["policies"].values())
-    _, out, _ = told(capsys, "compare", "--machines", "104", *SMALL, "--errors", "wait_over=.1")
+    _, out, _ = told(
+        capsys, "compare", "--machines", "104", *SMALL, "--errors", "wait_over=.1"
+    )
     cells = [re.split(r"  +", line.strip()) for line in out.splitlines()[-7:]]
     assert {len(line) for line in cells} == {9}
     assert [line[0] for line in cells if line[2] not in ("-", "formula")] == ["sww"]
@@ -274,9 +373,22 @@ def test_the_formula_stands_beside_what_it_is_of_alone(capsys):
 
 def test_whole_machines_and_a_price_table(capsys, log_file, tmp_path):
     table = tmp_path / "sizes.csv"
-    table.write_text("name,cores,memory_gb,price_per_h\neight,8,32,1\n", encoding="utf-8")
-    options = ["--trace", log_file, "--policy", "njw", "--machines", "2", "--format", "json"]
-    whole = json.loads(told(capsys, "run", *options, "--machine", "whole")[1])["summary"]
+    table.write_text(
+        "name,cores,memory_gb,price_per_h\neight,8,32,1\n", encoding="utf-8"
+    )
+    options = [
+        "--trace",
+        log_file,
+        "--policy",
+        "njw",
+        "--machines",
+        "2",
+        "--format",
+        "json",
+    ]
+    whole = json.loads(told(capsys, "run", *options, "--machine", "whole")[1])[
+        "summary"
+    ]
     shared = json.loads(
         told(capsys, "run", *options, "--sizes", str(table), "--machine", "cores=8")[1]
     )["summary"]
@@ -317,7 +429,9 @@ def test_the_nasa_log_through_all_six_policies(capsys, caplog, tmp_path, order):
         "cores=128",
     ]
     waits = "ajw,njw,ajw-t:wait_s=3600,sww:wait_s=3600,ljw,compound:wait_s=3600"
-    out = output(capsys, "waiting", "compare", *options, "--policies", waits, "--format", "json")
+    out = output(
+        capsys, "waiting", "compare", *options, "--policies", waits, "--format", "json"
+    )
     assert "18,239 jobs" in caplog.text
     found = json.loads(out)["policies"]
     found = {name.partition(":")[0]: row for name, row in found.items()}
@@ -341,39 +455,57 @@ def test_the_nasa_log_through_all_six_policies(capsys, caplog, tmp_path, order):
 @pytest.mark.parametrize(
     ("words", "told_words"),
     [
-        (["analyze", "--policy", "ajw", "--machines", "100"], ["no steady state", "at least 101"]),
+        (["analyze", "--policy", "ajw", "--machines", "100"],
+         ["no steady state", "at least 101"]),
         (["analyze", "--policy", "njw", "--machines", "0"], ["servers(=0)"]),
         (["run", "--policy", "njw", "--machines", "0"], ["--machines(=0)"]),
         (["analyze", "--policy", "fifo", "--machines", "9"], ["'fifo'", "ajw, njw"]),
-        (["analyze", "--policy", "njw", "--machines", "9", "--rate-per-s", "-1"], ["rate_per_s(=-1.0)"]),
-        (["analyze", "--policy", "njw", "--machines", "9", "--service-s", "0"], ["service_s(=0.0)"]),
-        (["analyze", "--policy", "sww:wait_s=-5", "--machines", "9"], ["wait_s(=-5.0)"]),
+        (["analyze", "--policy", "njw", "--machines", "9", "--rate-per-s", "-1"],
+         ["rate_per_s(=-1.0)"]),
+        (["analyze", "--policy", "njw", "--machines", "9", "--service-s", "0"],
+         ["service_s(=0.0)"]),
+        (["analyze", "--policy", "sww:wait_s=-5", "--machines", "9"],
+         ["wait_s(=-5.0)"]),
         (["analyze", "--policy", "njw", "--machines", "9", "--prices", "fixed=-1"],
          ["fixed price(=-1.0)"]),
-        (["analyze", "--policy", "njw", "--machines", "9", "--duration", "0"], ["--duration(=0.0)"]),
-        (["analyze", "--policy", "ljw", "--machines", "101", "--errors", "wait_over=.1"],
+        (["analyze", "--policy", "njw", "--machines", "9", "--duration", "0"],
+         ["--duration(=0.0)"]),
+        (["analyze", "--policy", "ljw", "--machines", "101", "--errors",
+          "wait_over=.1"],
          ["mispredictions", "simulate"]),
-        (["optimize", "--policies", "njw", "--prices", "fixed=0"], ["fixed price(=0.0)"]),
+        (["optimize", "--policies", "njw", "--prices", "fixed=0"],
+         ["fixed price(=0.0)"]),
         (["optimize", "--objective", "luck"], ["'luck'"]),
         (["run", "--policy", "njw", "--machines", "9", "--jobs", "0"], ["jobs(=0)"]),
         (["run", "--policy", "njw", "--machines", "9", "--order", "lifo"], ["'lifo'"]),
-        (["run", "--policy", "njw", "--machines", "9", "--errors", "wait_over=2"], ["wait_over(=2.0)"]),
+        (["run", "--policy", "njw", "--machines", "9", "--errors", "wait_over=2"],
+         ["wait_over(=2.0)"]),
         (["run", "--policy", "njw", "--machines", "9", "--trace", "none.swf"],
          ["none.swf", "No such file"]),
-        (["run", "--policy", "njw", "--machines", "9", "--log", "strict=yes"], ["--log", "strict", "--trace"]),
-        (["run", "--policy", "njw", "--machines", "9", "--machine", "whole"], ["--machine", "--trace"]),
-        (["compare", "--machines", "9", "--machine", "cores=8"], ["--machine(='cores=8')", "--trace"]),
+        (["run", "--policy", "njw", "--machines", "9", "--log", "strict=yes"],
+         ["--log", "strict", "--trace"]),
+        (["run", "--policy", "njw", "--machines", "9", "--machine", "whole"],
+         ["--machine", "--trace"]),
+        (["compare", "--machines", "9", "--machine", "cores=8"],
+         ["--machine(='cores=8')", "--trace"]),
         (["plan", "--limit", "p95=60"], ["--trace"]),
         (["plan", "--trace", "none.swf"], ["--limit", "--budget"]),
-        (["plan", "--trace", "none.swf", "--limit", "p95=1h", "--budget", "9"], ["--limit", "--budget"]),
-        (["plan", "--trace", "none.swf", "--limit", "p95=soon"], ["p95=soon", "p95=30min"]),
-        (["plan", "--trace", "none.swf", "--limit", "p100=1h"], ["limit(='p100=1h')", "p95=30min"]),
-        (["plan", "--trace", "none.swf", "--limit", "most=1h"], ["limit(='most=1h')", "mean"]),
-        (["plan", "--trace", "none.swf", "--limit", "p95=1h"], ["none.swf", "No such file"]),
-        (["run", "--machines", "9", "--prices", "sizes.csv"], ["--prices(='sizes.csv')", "--sizes"]),
+        (["plan", "--trace", "none.swf", "--limit", "p95=1h", "--budget", "9"],
+         ["--limit", "--budget"]),
+        (["plan", "--trace", "none.swf", "--limit", "p95=soon"],
+         ["p95=soon", "p95=30min"]),
+        (["plan", "--trace", "none.swf", "--limit", "p100=1h"],
+         ["limit(='p100=1h')", "p95=30min"]),
+        (["plan", "--trace", "none.swf", "--limit", "most=1h"],
+         ["limit(='most=1h')", "mean"]),
+        (["plan", "--trace", "none.swf", "--limit", "p95=1h"],
+         ["none.swf", "No such file"]),
+        (["run", "--machines", "9", "--prices", "sizes.csv"],
+         ["--prices(='sizes.csv')", "--sizes"]),
         (["optimize", "--policies", "njw", "--prices", "fixed=1e-9"],
          ["fixed price(=1e-09)", "1,000,000 machines"]),
-        (["compare", "--machines", "9", "--policies", "njw,njw"], ["names that differ"]),
+        (["compare", "--machines", "9", "--policies", "njw,njw"],
+         ["names that differ"]),
         (["compare", "--machines", "90", "--policies", "ajw"], ["none of ajw"]),
         (["run"], ["--machines"]),
     ],

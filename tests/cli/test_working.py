@@ -1,5 +1,5 @@
-"""What a terminal is told of commands: what they do and for how long, and beforehand that it will
-be long.
+"""What a terminal is told of commands: what they do and for how long, and beforehand
+that it will be long.
 """
 
 import io
@@ -23,26 +23,39 @@ SMALL = {  # a command of each kind -> what the line says
     "thesis table 4.1": "cgrsp thesis table 4.1",
     "thesis figure 3.2 --out {}": "cgrsp thesis figure 3.2",
     "waiting optimize --rate-per-s 0.02 --service-s 500": "cgrsp waiting optimize",
-    "waiting compare --rate-per-s 0.02 --service-s 500 --machines 12 --jobs 500 --seeds 2": "cgrsp waiting",
+    (
+        "waiting compare --rate-per-s 0.02 --service-s 500 --machines 12 --jobs 500"
+        " --seeds 2"
+    ): "cgrsp waiting",
     "hgsp solve --policy greedy --level tasks1": "cgrsp hgsp solve",
     "llm table": "cgrsp llm table",
     "llm run --policy fifo": "cgrsp llm run",
     "cluster run --policy easy --jobs 50": "cgrsp cluster run",
-    "dag solve --graph er:n=20 --policies heft,random-search --budget evaluations=9": "cgrsp dag solve",
+    "dag solve --graph er:n=20 --policies heft,random-search --budget evaluations=9": (
+        "cgrsp dag solve"
+    ),
     "dag correlate --graph er:n=20 --pairs 20": "cgrsp dag correlate",
     "spot run --hours 2 --deadline 3": "cgrsp spot run",
 }
-QUICK = ("compare", "waiting optimize", "dag solve", "spot run")  # the others: pytest -m slow
+# the others: pytest -m slow
+QUICK = ("compare", "waiting optimize", "dag solve", "spot run")
 LONG = {  # a command of hours -> what is told of it before it starts
     "compare --day hectic --seeds 1000000": "jobs are to be simulated",
     "sweep slots=3,4 --day hectic --seeds 1000000": "jobs are to be simulated",
     "month --days 30 --seeds 1000000": "jobs are to be simulated",
     "thesis tables --seeds 10000": "jobs are to be simulated",
     "thesis check --seeds 10000": "jobs are to be simulated",
-    "waiting compare --rate-per-s 0.2 --service-s 500 --machines 104 --jobs 1000000 --seeds 10000": "jobs",
+    (
+        "waiting compare --rate-per-s 0.2 --service-s 500 --machines 104 --jobs 1000000"
+        " --seeds 10000"
+    ): "jobs",
     "cluster table --seeds 100000": "jobs are to be simulated",
-    "dag solve --graph er:n=300 --policies worl-rtgs --budget evaluations=10000000": "be placed",
-    "dag compare --graph er:n=300 --budget evaluations=10000000": "jobs are to be simulated",
+    "dag solve --graph er:n=300 --policies worl-rtgs --budget evaluations=10000000": (
+        "be placed"
+    ),
+    "dag compare --graph er:n=300 --budget evaluations=10000000": (
+        "jobs are to be simulated"
+    ),
     "hgsp compare --level tasks4 --seeds 1000000": "jobs are to be simulated",
     "spot compare --seeds 100000000": "jobs are to be simulated",
 }

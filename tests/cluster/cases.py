@@ -13,14 +13,16 @@ ONE_NODE, TWO_NODES, SMALL_NODES = Cluster((8,)), Cluster((8, 8)), Cluster((4, 4
 
 
 def jobs_of(*rows, **columns):
-    """Rows of arrival, GPUs, duration; estimates are exact, iterations 1, families and users 0,
-    where not given.
+    """Rows of arrival, GPUs, duration; estimates are exact, iterations 1, families and
+    users 0, where not given.
     """
     arrival_s, gpus, duration_s = np.array(rows, dtype=float).T
     rest = {"estimate_s": duration_s, "iterations": np.ones(len(rows))} | {
         name: np.zeros(len(rows)) for name in ("kind", "family", "user")
     }
-    return Jobs(arrival_s=arrival_s, gpus=gpus, duration_s=duration_s, **(rest | columns))
+    return Jobs(
+        arrival_s=arrival_s, gpus=gpus, duration_s=duration_s, **(rest | columns)
+    )
 
 
 def view_of(jobs, cluster=ONE_NODE, now_s=0.0, free=None):

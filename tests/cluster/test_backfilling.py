@@ -28,8 +28,8 @@ def test_easy_fills_gaps_without_delaying_the_head():
 
 
 def test_easy_lets_long_jobs_start_on_nodes_that_the_head_does_not_need():
-    """The head takes the node that is free at 10 s; on the other there are 4 GPUs to spare for as
-    long as one likes.
+    """The head takes the node that is free at 10 s; on the other there are 4 GPUs to
+    spare for as long as one likes.
     """
     jobs = jobs_of((0, 8, 10), (0, 4, 50), (1, 8, 10), (2, 4, 99), (2, 1, 99))
     assert starts("easy", jobs, TWO_NODES) == [0, 0, 10, 2, 20]
@@ -44,8 +44,15 @@ def test_easy_looks_at_nodes_and_not_at_the_sum_of_gpus():
 
 
 def test_easy_counts_what_it_has_backfilled_already():
-    """At 10 s the head needs 6 of 8 GPUs: either of the long jobs leaves them, not both."""
-    assert starts("easy", jobs_of((0, 4, 10), (1, 6, 10), (2, 2, 50), (2, 2, 50))) == [0, 10, 2, 20]
+    """At 10 s the head needs 6 of 8 GPUs: either of the long jobs leaves them, not
+    both.
+    """
+    assert starts("easy", jobs_of((0, 4, 10), (1, 6, 10), (2, 2, 50), (2, 2, 50))) == [
+        0,
+        10,
+        2,
+        20,
+    ]
 
 
 def test_easy_tries_a_job_like_one_refused_once_its_place_has_changed():
@@ -53,7 +60,9 @@ def test_easy_tries_a_job_like_one_refused_once_its_place_has_changed():
 
     A long job would go there, and is refused; after a short one has, the next may go.
     """
-    jobs = jobs_of((0, 6, 10), (0, 5, 100), (1, 8, 10), (2, 2, 50), (2, 2, 5), (2, 2, 50))
+    jobs = jobs_of(
+        (0, 6, 10), (0, 5, 100), (1, 8, 10), (2, 2, 50), (2, 2, 5), (2, 2, 50)
+    )
     assert starts("easy", jobs, TWO_NODES) == [0, 0, 10, 20, 2, 2]
 
 
@@ -75,8 +84,8 @@ def test_shadow_of_a_job_that_has_exceeded_its_estimate_is_now():
 
 
 def test_conservative_reserves_for_every_job_in_the_queue():
-    """A long job on 4 GPUs starts beside the head under EASY, and the third is the later for
-    it: not so here.
+    """A long job on 4 GPUs starts beside the head under EASY, and the third is the
+    later for it: not so here.
     """
     jobs = jobs_of((0, 4, 10), (0, 6, 10), (0, 6, 10), (1, 2, 25), (1, 2, 9))
     assert starts("easy", jobs) == [0, 10, 20, 1, 1]
@@ -86,7 +95,7 @@ def test_conservative_reserves_for_every_job_in_the_queue():
     assert starts("conservative", jobs) == [0, 10, 20, 30, 1]
 
 
-def test_a_reserved_job_starts_on_its_node_and_not_where_it_would_be_put_by_what_is_free_now():
+def test_a_reserved_job_starts_on_its_node_whatever_else_is_free():
     """2 GPUs are left on the head's node and 3 on the other.
 
     EASY places the long job by best fit, and makes it wait.
@@ -97,7 +106,9 @@ def test_a_reserved_job_starts_on_its_node_and_not_where_it_would_be_put_by_what
 
 
 def test_reservations_move_up_when_a_job_ends_early_and_none_moves_back():
-    """The first ends at 4 s instead of 10: the head moves there from 10, the next from 20."""
+    """The first ends at 4 s instead of 10: the head moves there from 10, the next from
+    20.
+    """
     jobs = jobs_of((0, 8, 4), (1, 8, 10), (2, 8, 10), estimate_s=[10, 10, 10])
     assert starts("conservative", jobs) == [0, 4, 14]
 
@@ -105,22 +116,29 @@ def test_reservations_move_up_when_a_job_ends_early_and_none_moves_back():
 def test_a_job_that_overruns_is_expected_to_run_as_long_again():
     """6 GPUs, 5 s by its estimate.
 
-    At 6 s it is expected at 12 s, when the second would start: only what ends by then may go.
+    At 6 s it is expected at 12 s, when the second would start: only what ends by then
+    may go.
 
     At 12 s it is expected at 24 s, and there is time for 7 s.
     """
-    jobs = jobs_of((0, 6, 30), (1, 8, 10), (6, 2, 7), (6, 2, 6), estimate_s=[5, 10, 7, 6])
+    jobs = jobs_of(
+        (0, 6, 30), (1, 8, 10), (6, 2, 7), (6, 2, 6), estimate_s=[5, 10, 7, 6]
+    )
     assert starts("conservative", jobs) == [0, 30, 12, 6]
 
 
-def test_jobs_that_should_have_started_while_nothing_happened_do_not_start_on_each_others_gpus():
-    """The first overruns to 20 s; two jobs have reservations at 5 s and 6 s, on the same GPUs."""
+def test_overdue_starts_do_not_use_each_others_gpus():
+    """The first overruns to 20 s; two jobs have reservations at 5 s and 6 s, on the
+    same GPUs.
+    """
     jobs = jobs_of((0, 8, 20), (1, 8, 1), (1, 8, 1), estimate_s=[5, 1, 1])
     assert starts("conservative", jobs) == [0, 20, 21]
 
 
 class Plain:
-    """Conservative backfilling by its definition, which looks at all reservations each time."""
+    """Conservative backfilling by its definition, which looks at all reservations each
+    time.
+    """
 
     asks_on_arrival = True
 
@@ -133,23 +151,31 @@ class Plain:
             early |= self.kept.pop(job).end_s > now_s
         overrun = [job for job, kept in self.kept.items() if kept.end_s <= now_s]
         for job in overrun:
-            self.kept[job] = self.kept[job]._replace(end_s=2 * now_s - self.kept[job].start_s)
+            self.kept[job] = self.kept[job]._replace(
+                end_s=2 * now_s - self.kept[job].start_s
+            )
         if overrun or any(kept.start_s < now_s for kept in self.reserved.values()):
             self.reserved.clear()
         elif early:
-            for job, kept in sorted(self.reserved.items(), key=lambda item: (item[1][0], item[0])):
+            for job, kept in sorted(
+                self.reserved.items(), key=lambda item: (item[1][0], item[0])
+            ):
                 del self.reserved[job]
                 self.reserved[job] = self.earliest(view, job, kept.start_s) or kept
         for job in view.queue:
             if job not in self.reserved:
                 self.reserved[job] = self.earliest(view, job)
-        for job in sorted(job for job, kept in self.reserved.items() if kept.start_s <= now_s):
+        for job in sorted(
+            job for job, kept in self.reserved.items() if kept.start_s <= now_s
+        ):
             self.kept[job] = self.reserved.pop(job)
             yield job, self.kept[job].place
 
     def earliest(self, view, job, before_s=inf):
         nodes, held = view.nodes, [*self.kept.values(), *self.reserved.values()]
-        times = sorted({view.now_s, *(t for kept in held for t in kept[:2] if t > view.now_s)})
+        times = sorted(
+            {view.now_s, *(t for kept in held for t in kept[:2] if t > view.now_s)}
+        )
         free = dict.fromkeys(times, nodes.all)
         for kept in held:
             for time_s in times:
@@ -168,17 +194,25 @@ class Plain:
 @pytest.mark.parametrize("estimates", [(1.0,), (1.0, 2.0, 3.0), (0.5, 1.0, 2.0)])
 @pytest.mark.parametrize("sizes", [(4, 4, 4), (3, 5, 8)])
 @pytest.mark.parametrize("seed", range(3))
-def test_conservative_starts_all_jobs_when_and_where_its_definition_does(sizes, estimates, seed):
-    """Exact, too long and too short estimates, in whole seconds, so that much happens at once."""
+def test_conservative_starts_all_jobs_when_and_where_its_definition_does(
+    sizes, estimates, seed
+):
+    """Exact, too long and too short estimates, in whole seconds, so that much happens
+    at once.
+    """
     draw, jobs = stream(seed, "cases"), 60
     gpus = draw.choice([1, 2, 3, 4, 8, 10], jobs)
     duration_s = np.ceil(draw.exponential(20, jobs))
     arrival_s = np.cumsum(draw.poisson(gpus.mean() * 20 / (1.1 * sum(sizes)), jobs))
     rows = zip(arrival_s, gpus, duration_s)
     many = jobs_of(*rows, estimate_s=duration_s * draw.choice(estimates, jobs))
-    found, plain = (simulate(many, Cluster(sizes), each) for each in (Conservative(), Plain()))
+    found, plain = (
+        simulate(many, Cluster(sizes), each) for each in (Conservative(), Plain())
+    )
     assert found.jobs["start_s"].tolist() == plain.jobs["start_s"].tolist()
-    assert found.parts() == plain.parts() and found.jobs["start_s"].max() > arrival_s.max()
+    assert (
+        found.parts() == plain.parts() and found.jobs["start_s"].max() > arrival_s.max()
+    )
 
 
 @pytest.mark.long
@@ -197,7 +231,12 @@ def test_a_profile_finds_the_earliest_start_on_a_node():
     profile.take(Reservation(0.0, 10.0, ((0, 8),)))
     profile.take(Reservation(5.0, 20.0, ((1, 6),)))
     assert profile.starts_s == [0, 5, 10, 20]
-    assert [profile.nodes.counts(free) for free in profile.free] == [[0, 8], [0, 2], [8, 2], [8, 8]]
+    assert [profile.nodes.counts(free) for free in profile.free] == [
+        [0, 8],
+        [0, 2],
+        [8, 2],
+        [8, 8],
+    ]
     assert profile.earliest(4, 5.0) == Reservation(0.0, 5.0, ((1, 4),))
     assert profile.earliest(4, 5.5) == Reservation(10.0, 15.5, ((0, 4),))
     assert profile.earliest(16, 1.0) == Reservation(20.0, 21.0, ((0, 8), (1, 8)))

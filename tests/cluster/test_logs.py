@@ -22,30 +22,57 @@ from cgrsp_simpy.studies.sweep import sweep
 read_philly, read_openb, read_swf = (
     partial(read_jobs, format=name) for name in ("philly", "openb", "swf")
 )
-TRACE, PODS = (
-    DATA / "gavel_philly" / "ee9e8c.trace",
-    DATA / "alibaba_gpu_v2023" / "openb_pod_list_default.csv",
-)
+TRACE = DATA / "gavel_philly" / "ee9e8c.trace"
+PODS = DATA / "alibaba_gpu_v2023" / "openb_pod_list_default.csv"
 NASA = DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
-needs_data = pytest.mark.skipif(not DATA.exists(), reason="the folder of real data is absent")
+needs_data = pytest.mark.skipif(
+    not DATA.exists(), reason="the folder of real data is absent"
+)
 POD_HEAD = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
     "deletion_time,scheduled_time\n"
 )
 
 
-def gavel(job_type="ResNet-18 (batch size 128)", steps="2000", arrival="0.000000", gpus="1"):
-    return "\t".join([job_type, "python3 main.py", "--num_steps", "1", steps, arrival, gpus]) + "\n"
-
-
-def pod(gpus="1", milli="1000", qos="LS", created="0", deleted="100", scheduled="0", cpu="4000"):
-    return f"pod,{cpu},8192,{gpus},{milli},,{qos},Running,{created},{deleted},{scheduled}\n"
-
-
-def batch(submit=0, run=60, allocated=1, requested=-1, limit=-1, status=1, user=3, application=2):
+def gavel(
+    job_type="ResNet-18 (batch size 128)", steps="2000", arrival="0.000000", gpus="1"
+):
     return (
-        f"7 {submit} -1 {run} {allocated} -1 -1 {requested} {limit} -1 {status} {user} 1"
-        f" {application} -1 -1 -1 -1\n"
+        "\t".join(
+            [job_type, "python3 main.py", "--num_steps", "1", steps, arrival, gpus]
+        )
+        + "\n"
+    )
+
+
+def pod(
+    gpus="1",
+    milli="1000",
+    qos="LS",
+    created="0",
+    deleted="100",
+    scheduled="0",
+    cpu="4000",
+):
+    return (
+        f"pod,{cpu},8192,{gpus},{milli},,{qos},Running,{created},{deleted},"
+        f"{scheduled}\n"
+    )
+
+
+def batch(
+    submit=0,
+    run=60,
+    allocated=1,
+    requested=-1,
+    limit=-1,
+    status=1,
+    user=3,
+    application=2,
+):
+    return (
+        f"7 {submit} -1 {run} {allocated} -1 -1 {requested} {limit} -1 {status} {user}"
+        f" 1 {application} -1 -1 -1 -1\n"
     )
 
 
@@ -71,13 +98,19 @@ def test_steps_become_seconds_by_the_rate_of_the_type(file):
 
 
 def test_rates_of_ones_own(file):
-    assert read_jobs(file(gavel("Mamba", "10")), philly({"Mamba": 0.5})).duration_s.tolist() == [20]
-    with pytest.raises(InputError, match=r"steps_per_s of Mamba\(=0\) must be a number > 0"):
+    assert read_jobs(
+        file(gavel("Mamba", "10")), philly({"Mamba": 0.5})
+    ).duration_s.tolist() == [20]
+    with pytest.raises(
+        InputError, match=r"steps_per_s of Mamba\(=0\) must be a number > 0"
+    ):
         read_jobs(file(gavel("Mamba", "10")), philly({"Mamba": 0}))
 
 
 def test_the_first_arrival_is_time_zero(file):
-    assert read_philly(file(gavel(arrival="50") + gavel(arrival="70.5"))).arrival_s.tolist() == [
+    assert read_philly(
+        file(gavel(arrival="50") + gavel(arrival="70.5"))
+    ).arrival_s.tolist() == [
         0,
         20.5,
     ]
@@ -107,7 +140,9 @@ def test_the_shortest_job_of_every_type_takes_half_an_hour_to_an_hour():
     for path in TRACE.parent.glob("*.trace"):
         for line in path.read_text().splitlines():
             job_type, steps = line.split("\t")[0], float(line.split("\t")[4])
-            shortest_h[job_type] = min(shortest_h[job_type], steps / STEPS_PER_S[job_type] / 3600)
+            shortest_h[job_type] = min(
+                shortest_h[job_type], steps / STEPS_PER_S[job_type] / 3600
+            )
     assert min(shortest_h.values()) > 0.5 and max(shortest_h.values()) < 1
 
 
@@ -143,22 +178,31 @@ def test_pods_that_cannot_run_are_counted(file, caplog):
     with caplog.at_level(logging.INFO):
         jobs = read_openb(
             file(
-                POD_HEAD + pod() + 2 * pod("0", "0") + pod(created="5", scheduled="7", deleted="7")
+                POD_HEAD
+                + pod()
+                + 2 * pod("0", "0")
+                + pod(created="5", scheduled="7", deleted="7")
             )
         )
     assert jobs.jobs == 1
     left_out, read = messages(caplog, logging.INFO)[-2:]
     assert left_out.endswith("log: rows left out: 2 of no GPU, 1 of run time 0")
-    assert read.endswith("equal to it: 1; not told: iterations, user; all at once, on 64 GPUs")
+    assert read.endswith(
+        "equal to it: 1; not told: iterations, user; all at once, on 64 GPUs"
+    )
 
 
 @needs_data
 def test_real_pods(caplog):
-    """8152 pods, of which 1088 have no GPU; one of the others has no time; 44 have 8 GPUs."""
+    """8152 pods, of which 1088 have no GPU; one of the others has no time; 44 have 8
+    GPUs.
+    """
     with caplog.at_level(logging.INFO):
         jobs = read_openb(PODS, strict=True)
     assert (
-        jobs.jobs == 8152 - 1088 - 1 and np.sum(jobs.gpus == 8) == 44 and np.sum(jobs.gpus > 8) == 0
+        jobs.jobs == 8152 - 1088 - 1
+        and np.sum(jobs.gpus == 8) == 44
+        and np.sum(jobs.gpus > 8) == 0
     )
     assert messages(caplog, logging.INFO)[0].endswith(
         "rows left out: 1088 of no GPU, 1 of run time 0"
@@ -181,7 +225,11 @@ def test_lines_of_swf_become_jobs(file):
         and jobs.gpus.tolist() == [4, 2]
     )
     assert jobs.estimate_s.tolist() == [90, 10] and jobs.iterations is None
-    assert jobs.user.tolist() == [0, 1] and jobs.family.tolist() == [0, 1] and set(jobs.kind) == {1}
+    assert (
+        jobs.user.tolist() == [0, 1]
+        and jobs.family.tolist() == [0, 1]
+        and set(jobs.kind) == {1}
+    )
 
 
 def test_lines_of_swf_that_cannot_run_are_counted(file, caplog):
@@ -195,14 +243,18 @@ def test_lines_of_swf_that_cannot_run_are_counted(file, caplog):
     ]
     with caplog.at_level(logging.INFO):
         assert (
-            read_swf(file(batch(status=0) + batch(status=5) + "".join(unfit)), strict=True).jobs
+            read_swf(
+                file(batch(status=0) + batch(status=5) + "".join(unfit)), strict=True
+            ).jobs
             == 2
         )
     reasons = (
-        "1 of part of a job, 1 of cancelled before it ran, 1 of no run time, 1 of no submit time,"
-        " 1 of no processors"
+        "1 of part of a job, 1 of cancelled before it ran, 1 of no run time, 1 of no"
+        " submit time, 1 of no processors"
     )
-    assert messages(caplog, logging.INFO)[-2].endswith(f"left out: {reasons}, 1 of run time 0")
+    assert messages(caplog, logging.INFO)[-2].endswith(
+        f"left out: {reasons}, 1 of run time 0"
+    )
 
 
 @pytest.mark.slow
@@ -219,7 +271,9 @@ def test_real_swf(caplog):
     assert read_swf(NASA, skip_wide=True).gpus.max() == 64
 
 
-def test_nothing_that_a_scheduler_may_look_at_is_made_of_the_run_time_where_limits_are_told(file):
+def test_with_recorded_limits_nothing_in_a_view_depends_on_run_times(
+    file,
+):
     def told(runs):
         jobs = read_swf(
             file(
@@ -249,7 +303,9 @@ SLURM = (  # limit in either column, in seconds
 
 
 @pytest.mark.parametrize("column", ["Timelimit", "TimelimitRaw"])
-def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(file, column):
+def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(
+    file, column
+):
     def read(limits):
         head = f"JobID|Submit|Start|End|{column}|AllocTRES\n"
         at = "2024-03-01T10:00:00|2024-03-01T10:05:00|2024-03-01T11:05:00"
@@ -259,7 +315,9 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(file,
     def told(jobs):
         study = compare(Scenario(jobs), ["fifo", "easy"], range(1))
         note = study.tables[0].note
-        assert note in str(study) and note in str(sweep(Scenario(jobs), {}, ["easy"], range(1)))
+        assert note in str(study) and note in str(
+            sweep(Scenario(jobs), {}, ["easy"], range(1))
+        )
         return note
 
     limits = [row[column == "TimelimitRaw"] for row in SLURM]
@@ -267,14 +325,19 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(file,
     assert jobs.estimate_s.tolist() == [row[-1] for row in SLURM] and told(jobs) == ""
     some = read([*limits, "UNLIMITED", "Partition_Limit"])
     assert some.estimate_s.tolist()[-2:] == [365 * 86400, 3600]
-    assert told(some) == (
-        "log tells no limit of 1 of 8 jobs: schedulers that look at limits see their run times"
+    assert (
+        told(some)
+        == "log tells no limit of 1 of 8 jobs: schedulers that look at limits see their"
+        " run times"
     )
     assert told(some.chosen(range(5), "log")) == ""
-    assert told(read(["Partition_Limit"])) == (
-        "log tells no limits: schedulers that look at limits see the run times"
+    assert (
+        told(read(["Partition_Limit"]))
+        == "log tells no limits: schedulers that look at limits see the run times"
     )
-    with pytest.raises(InputError, match=r"\(='2 hours'\) must be minutes, or \[days-\]hours:min"):
+    with pytest.raises(
+        InputError, match=r"\(='2 hours'\) must be minutes, or \[days-\]hours:min"
+    ):
         read(["2 hours"])
 
 
@@ -289,8 +352,13 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(file,
     ],
 )
 def test_families_and_users_that_are_not_told_are_none(file, marks, family, user):
-    jobs = read_swf(file("".join(batch(application=one, user=other) for one, other in marks)))
-    assert [None if column is None else column.tolist() for column in (jobs.family, jobs.user)] == [
+    jobs = read_swf(
+        file("".join(batch(application=one, user=other) for one, other in marks))
+    )
+    assert [
+        None if column is None else column.tolist()
+        for column in (jobs.family, jobs.user)
+    ] == [
         family,
         user,
     ]
@@ -311,12 +379,17 @@ LIMITED = batch(0, 100, 8, limit=100) + "".join(
         ("las", "jobs of at least two users"),
     ],
 )
-def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(file, scheduler, needs):
+def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(
+    file, scheduler, needs
+):
     """Three jobs of one limit wait, of 60, 7000 and 60 s: nothing that is known
     tells them apart.
     """
     jobs = read_swf(file(LIMITED))
-    message = rf"scheduler {scheduler.partition(':')[0]} needs {needs}, which log does not tell"
+    message = (
+        rf"scheduler {scheduler.partition(':')[0]} needs {needs}, which log does not"
+        r" tell"
+    )
     with pytest.raises(InputError, match=message):
         simulate(jobs, Cluster((8,)), make_scheduler(scheduler))
     with pytest.raises(InputError, match=message):
@@ -326,7 +399,9 @@ def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(file, sch
 def test_all_others_take_any_log(file):
     jobs = read_swf(file(LIMITED))
     for name in SCHEDULERS.keys() - {"pbs", "sbs", "las", "multifactor"}:
-        assert simulate(jobs, Cluster((8,)), make_scheduler(name)).jobs["start_s"][:2].tolist() == [
+        assert simulate(jobs, Cluster((8,)), make_scheduler(name)).jobs["start_s"][
+            :2
+        ].tolist() == [
             0,
             100,
         ], name
@@ -351,12 +426,15 @@ def test_a_job_that_is_too_wide_is_refused_or_left_out(name, file, caplog):
     read, head, row = READERS[name]
     path = file(head + row() + row(**WIDE[name]))
     with pytest.raises(
-        InputError, match=rf"line {2 + (head != '')}: the job needs 65 GPUs; the cluster has 64 "
+        InputError,
+        match=rf"line {2 + (head != '')}: the job needs 65 GPUs; the cluster has 64 ",
     ):
         read(path)
     with caplog.at_level(logging.INFO):
         assert read(path, skip_wide=True).jobs == 1
-    assert "left out: 1 of wider than the cluster" in "".join(messages(caplog, logging.INFO))
+    assert "left out: 1 of wider than the cluster" in "".join(
+        messages(caplog, logging.INFO)
+    )
     assert read(path, cluster=Cluster((8,) * 9)).jobs == 2
 
 
@@ -376,7 +454,11 @@ def test_a_job_that_is_too_wide_is_refused_or_left_out(name, file, caplog):
         ),
         ("philly", {"gpus": "1\t2"}, r"8 fields, not 7"),
         ("openb", {"gpus": "x"}, r"num_gpu\(='x'\)"),
-        ("openb", {"milli": "0"}, r"gpu_milli\(='0'\) must be a number > 0, at most 1000"),
+        (
+            "openb",
+            {"milli": "0"},
+            r"gpu_milli\(='0'\) must be a number > 0, at most 1000",
+        ),
         ("openb", {"milli": "1001"}, r"gpu_milli\(='1001'\)"),
         ("openb", {"deleted": "inf"}, r"deletion_time\(='inf'\)"),
         ("openb", {"qos": "LS,LS"}, r"12 fields, not 11"),
@@ -384,9 +466,16 @@ def test_a_job_that_is_too_wide_is_refused_or_left_out(name, file, caplog):
         (
             "swf",
             {"submit": -2},
-            r"submit time\(='-2'\) must be a number >= 0 and at most 1e\+15, or -1 if missing",
+            (
+                r"submit time\(='-2'\) must be a number >= 0 and at most 1e\+15, or -1"
+                r" if missing"
+            ),
         ),
-        ("swf", {"allocated": 1.5}, r"allocated processors\(='1.5'\) must be a whole number"),
+        (
+            "swf",
+            {"allocated": 1.5},
+            r"allocated processors\(='1.5'\) must be a whole number",
+        ),
         ("swf", {"application": "2 2"}, r"19 fields, not 18"),
     ],
 )
@@ -420,7 +509,10 @@ def test_a_bad_line_is_left_out_and_told_or_refused(name, changes, fault, file, 
         (
             "swf",
             "a b c\n",
-            r"line 1: not a row of the format swf, the Standard Workload Format.* \(3 fields",
+            (
+                r"line 1: not a row of the format swf, the Standard Workload Format.*"
+                r" \(3 fields"
+            ),
         ),
         ("swf", gzip.compress(batch().encode(), mtime=0)[:-9], "damaged gzip file"),
     ],
@@ -443,18 +535,30 @@ HEAD = "JobID|User|QOS|Partition|Submit|Start|End|Timelimit|NNodes|ReqTRES|Alloc
 
 
 def accounted(
-    at=0, start=None, run=60, limit="UNLIMITED", nodes="", tres="gres/gpu=1", asked="", **more
+    at=0,
+    start=None,
+    run=60,
+    limit="UNLIMITED",
+    nodes="",
+    tres="gres/gpu=1",
+    asked="",
+    **more,
 ):
     """A row of sacct, times in seconds after midnight; run None: it still runs."""
     start = at if start is None else start
 
     def stamp(seconds):
-        return f"2026-03-01T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        return (
+            f"2026-03-01T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        )
 
     end = "Unknown" if run is None else stamp(start + run)
-    told = {"user": "ann", "qos": "normal", "partition": "gpu", **more}
+    names = {"user": "ann", "qos": "normal", "partition": "gpu", **more}
     times = f"{stamp(at)}|{stamp(start)}|{end}"
-    return f"1|{told['user']}|{told['qos']}|{told['partition']}|{times}|{limit}|{nodes}|{asked}|{tres}\n"
+    return (
+        f"1|{names['user']}|{names['qos']}|{names['partition']}|{times}|{limit}|"
+        f"{nodes}|{asked}|{tres}\n"
+    )
 
 
 def started_on(jobs, cluster, scheduler="fifo"):
@@ -472,42 +576,65 @@ def test_gpus_on_several_nodes_do_not_go_onto_one(file):
     )
     cluster = Cluster((8,) * 4)
     jobs = read_jobs(file(HEAD + rows), "sacct", cluster)
-    # nodes 0 to 3 have 6 GPUs left, nodes 0 and 1 then 3 and 4; 8 on one must wait for all
-    assert started_on(jobs, cluster) == [(0, "0:2 1:2 2:2 3:2"), (0, "0:3 1:2"), (60, "0:8")]
+    # nodes 0 to 3 have 6 GPUs left, nodes 0 and 1 then 3 and 4; 8 on one must wait for
+    # all
+    assert started_on(jobs, cluster) == [
+        (0, "0:2 1:2 2:2 3:2"),
+        (0, "0:3 1:2"),
+        (60, "0:8"),
+    ]
     with pytest.raises(
         InputError, match=r"line 2: the job needs 8 GPUs, 4 nodes; the cluster has 32 "
     ):
         read_jobs(file(HEAD + rows), "sacct", Cluster((16, 16)))
-    assert read_jobs(file(HEAD + rows), "sacct", Cluster((16, 16)), skip_wide=True).jobs == 2
+    assert (
+        read_jobs(file(HEAD + rows), "sacct", Cluster((16, 16)), skip_wide=True).jobs
+        == 2
+    )
 
 
-@pytest.mark.parametrize("tres", ["gres/gpu:a100_1g.5gb=1", "gres/gpu=1,gres/gpu:3g.20gb=1"])
+@pytest.mark.parametrize(
+    "tres", ["gres/gpu:a100_1g.5gb=1", "gres/gpu=1,gres/gpu:3g.20gb=1"]
+)
 def test_a_mig_slice_is_no_gpu(file, tres):
     path = file(HEAD + accounted() + accounted(tres=tres))
     assert read_jobs(path, "sacct").jobs == 1
-    with pytest.raises(InputError, match=r"line 3: AllocTRES.* must be of whole GPUs: a MIG slice"):
+    with pytest.raises(
+        InputError, match=r"line 3: AllocTRES.* must be of whole GPUs: a MIG slice"
+    ):
         read_jobs(path, "sacct", strict=True)
 
 
 def test_types_and_partitions_choose_the_nodes(file):
-    nodes = file('gpus,gpu_type,partition\n4,v100,gpu\n4,a100,gpu\n4,a100,"gpu,long"\n', "n.csv")
+    nodes = file(
+        'gpus,gpu_type,partition\n4,v100,gpu\n4,a100,gpu\n4,a100,"gpu,long"\n', "n.csv"
+    )
     cluster = read_cluster(nodes)
     rows = (
         accounted(tres="gres/gpu:v100=2,gres/gpu=2")
-        + accounted(tres="gres/gpu:a100=4,gres/gpu=4", asked="gres/gpu=4", partition="long")
+        + accounted(
+            tres="gres/gpu:a100=4,gres/gpu=4", asked="gres/gpu=4", partition="long"
+        )
         + accounted(asked="gres/gpu:a100=2", tres="gres/gpu:a100=2")
         + accounted(tres="gres/gpu=4", asked="gres/gpu=4")
     )
     jobs = read_jobs(file(HEAD + rows), "sacct", cluster)
     assert jobs.tags["gpu_type"] == ("", "", "a100", "")
-    assert started_on(jobs, cluster) == [(0, "0:2"), (0, "2:4"), (0, "1:2"), (60, "0:4")]
+    assert started_on(jobs, cluster) == [
+        (0, "0:2"),
+        (0, "2:4"),
+        (0, "1:2"),
+        (60, "0:4"),
+    ]
     nowhere = HEAD + accounted() + accounted(partition="big")
     with pytest.raises(InputError, match=r"line 3: the job needs 1 GPU.*partition big"):
         read_jobs(file(nowhere), "sacct", cluster)
 
 
 def test_a_job_fits_only_if_all_of_it_fits(file):
-    cluster = read_cluster(file("gpus,cores,memory_gb\n4,16,64\n4,16,64\n", "nodes.csv"))
+    cluster = read_cluster(
+        file("gpus,cores,memory_gb\n4,16,64\n4,16,64\n", "nodes.csv")
+    )
     rows = (
         accounted(tres="cpu=16,mem=1G,gres/gpu=1")  # no core left on node 0
         + accounted(tres="cpu=1,mem=60G,gres/gpu=1")  # nor memory on node 1
@@ -526,8 +653,8 @@ def test_a_job_fits_only_if_all_of_it_fits(file):
 
 
 def test_jobs_that_still_run_hold_their_gpus(file):
-    """The log ends at 300 s; the first job has run since 100 s and may up to 600 s, the second since
-    0 s without a limit.
+    """The log ends at 300 s; the first job has run since 100 s and may up to 600 s, the
+    second since 0 s without a limit.
     """
     rows = (
         accounted(at=100, run=None, limit="00:10:00", tres="gres/gpu=8")
@@ -544,15 +671,23 @@ def test_jobs_that_still_run_hold_their_gpus(file):
     found = started_on(jobs, Cluster((8,)))
     assert [start_s for start_s, _ in found] == [0, 300, 900]
     told = (
-        "2 of 3 jobs of log still ran: their waits are known, when they end is their limit's guess"
+        "2 of 3 jobs of log still ran: their waits are known, when they end is their"
+        " limit's guess"
     )
     assert Scenario(jobs).note.endswith(told)
     assert Scenario(jobs.chosen([2], "log")).note == ""
 
 
 def test_a_limit_of_the_partition_is_the_longest_that_it_gave(file):
-    limits = {"gpu": ("60", "1-00:00:00", "Partition_Limit"), "long": ("Partition_Limit",)}
-    rows = [accounted(limit=each, partition=name) for name, own in limits.items() for each in own]
+    limits = {
+        "gpu": ("60", "1-00:00:00", "Partition_Limit"),
+        "long": ("Partition_Limit",),
+    }
+    rows = [
+        accounted(limit=each, partition=name)
+        for name, own in limits.items()
+        for each in own
+    ]
     jobs = read_jobs(file(HEAD + "".join(rows)), "sacct")
     assert jobs.estimate_s.tolist() == [3600, 86400, 86400, 60]
     assert jobs.limited.tolist() == [True, True, True, False]
@@ -564,7 +699,10 @@ def test_a_log_without_a_gpu_is_one_of_cores(file, caplog):
     assert cluster == Cluster((64, 64))
     with caplog.at_level(logging.INFO):
         jobs = read_jobs(file(HEAD + rows), "sacct", cluster)
-    assert "log: no job has a GPU: cores are taken for GPUs" in messages(caplog, logging.INFO)[-2]
+    assert (
+        "log: no job has a GPU: cores are taken for GPUs"
+        in messages(caplog, logging.INFO)[-2]
+    )
     assert started_on(jobs, cluster) == [(0, "0:48"), (0, "0:16 1:16")]
 
 
@@ -594,7 +732,9 @@ def test_a_table_that_tells_no_cluster_is_refused(file, text, message):
 @pytest.mark.slow
 @needs_data
 def test_real_pods_on_real_nodes():
-    """1,213 nodes with cores and memory; at no time do the pods of a node hold more than it has."""
+    """1,213 nodes with cores and memory; at no time do the pods of a node hold more
+    than it has.
+    """
     cluster = read_cluster(PODS.with_name("openb_node_list_gpu_node.csv"))
     assert len(cluster.sizes) == 1213 and cluster.gpus == 6212
     jobs = read_openb(PODS, cluster=cluster).chosen(range(1500), "first")

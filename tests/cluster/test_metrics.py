@@ -1,4 +1,6 @@
-"""Metrics of a cluster run: by hand on small examples, and what must hold of every run."""
+"""Metrics of a cluster run: by hand on small examples, and what must hold of every
+run.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,14 @@ from support import placed, waited
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.cluster.cluster import Cluster, Nodes, best_fit, spread
 from cgrsp_simpy.cluster.jobs import Offered
-from cgrsp_simpy.cluster.metrics import by_class, course, fragmentation, jain, metrics, moves
+from cgrsp_simpy.cluster.metrics import (
+    by_class,
+    course,
+    fragmentation,
+    jain,
+    metrics,
+    moves,
+)
 from cgrsp_simpy.cluster.policies import fifo
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.studies.compare import compare
@@ -20,14 +29,17 @@ from cgrsp_simpy.studies.compare import compare
 def three():
     """Two nodes of two GPUs.
 
-    Spread, jobs 1 and 2 take a GPU of each; job 3 comes at 10 and needs a whole node, free at 100.
+    Spread, jobs 1 and 2 take a GPU of each; job 3 comes at 10 and needs a whole node,
+    free at 100.
     """
-    return simulate(jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, spread)
+    return simulate(
+        jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, spread
+    )
 
 
 def test_all_metrics_of_three_jobs_by_hand(three):
-    """Waits 0, 0, 90; completions 100, 200, 160; slowdowns 1, 1, 2.5; jobs arrive for 10 s, in
-    which 2 of 4 GPUs are in use.
+    """Waits 0, 0, 90; completions 100, 200, 160; slowdowns 1, 1, 2.5; jobs arrive for
+    10 s, in which 2 of 4 GPUs are in use.
     """
     assert metrics(three) == pytest.approx(
         {
@@ -74,7 +86,11 @@ def test_jobs_packed_on_one_node_leave_no_fragment():
         jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, best_fit
     )
     found = metrics(packed)
-    assert (found["wait_max_s"], found["fragmentation_pct"], found["node_fragmentation_pct"]) == (
+    assert (
+        found["wait_max_s"],
+        found["fragmentation_pct"],
+        found["node_fragmentation_pct"],
+    ) == (
         0,
         0,
         0,
@@ -87,8 +103,10 @@ def test_jobs_packed_on_one_node_leave_no_fragment():
         ([2, 2], [[2], [2]], 4, 1),
         ([2, 2], [[1, 1], [2]], 4, 2),  # both of node 0, which comes first
         ([3, 1], [[1], [1, 1, 1]], 4, 1),  # the emptier node
-        ([2, 1], [[2], [3]], 3, None),  # one GPU is free elsewhere, and the job to be moved has two
-        ([2, 2], [[], [2]], 3, 1),  # on node 0 is a part of a job on several nodes, which stays
+        # one GPU is free elsewhere, and the job to be moved has two
+        ([2, 1], [[2], [3]], 3, None),
+        # on node 0 is a part of a job on several nodes, which stays
+        ([2, 2], [[], [2]], 3, 1),
         ([2, 2], [[], []], 3, None),
         ([3, 3, 1], [[1], [1], [3]], 8, None),  # one node can be emptied, not two
         ([3, 3, 2], [[1], [1], [2]], 8, 2),
@@ -99,7 +117,7 @@ def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
     assert moves(free, Nodes((4,) * len(free)), held, gpus) == number
 
 
-def test_throughput_and_utilisation_are_measured_from_the_first_submission_to_the_last():
+def test_throughput_and_utilisation_are_from_first_to_last_submission():
     """Two GPUs, jobs from 100 s to 200 s.
 
     Complete by then are two; in use are 20 + 10 + 60 and, at the last, 0 GPU-seconds.
@@ -108,7 +126,9 @@ def test_throughput_and_utilisation_are_measured_from_the_first_submission_to_th
     does not count.
     """
     run = simulate(
-        jobs_of((100, 2, 10), (110, 1, 10), (140, 1, 500), (200, 2, 560)), Cluster((2,)), fifo
+        jobs_of((100, 2, 10), (110, 1, 10), (140, 1, 500), (200, 2, 560)),
+        Cluster((2,)),
+        fifo,
     )
     assert run.jobs["finish_s"].tolist() == [110, 120, 640, 1200]
     found = metrics(run)
@@ -126,28 +146,37 @@ def test_jobs_that_all_arrive_at_one_time_have_neither():
     assert np.isnan([found["throughput_per_h"], found["utilisation_pct"]]).all()
 
 
-def test_what_remains_when_the_last_job_has_come_does_not_change_throughput_and_utilisation():
-    """Of the last job, the one that the drain waits for, neither length nor width counts."""
+def test_work_after_the_last_arrival_does_not_change_throughput():
+    """Of the last job, the one that the drain waits for, neither length nor width
+    counts.
+    """
     rows = [(at, 2, 30) for at in range(0, 100, 10)]
     short, long = (
         metrics(simulate(jobs_of(*rows, (100, 4, run)), Cluster((4,)), fifo))
         for run in (1, 100_000)
     )
     assert short["makespan_s"] < long["makespan_s"]
-    assert all(short[name] == long[name] for name in ("throughput_per_h", "utilisation_pct"))
+    assert all(
+        short[name] == long[name] for name in ("throughput_per_h", "utilisation_pct")
+    )
 
 
-def test_under_overload_hps_completes_more_jobs_per_hour_than_easy_and_uses_fewer_gpus():
-    """At a load of 1.4, paired by seed; over the makespan it is the other way round, for HPS leaves
-    wide jobs to the end.
+def test_overloaded_hps_completes_more_per_hour_than_easy_on_fewer_gpus():
+    """At a load of 1.4, paired by seed; over the makespan it is the other way round,
+    for HPS leaves wide jobs to the end.
     """
     cut = Offered(load=1.4, warm_up=0, after=0)
     study = compare(Scenario(cut), ["easy", "hps"], range(100, 105))
     difference = study.differences()["hps"]["throughput_per_h"]
     assert difference.low > 0
-    used = paired_difference(*(study.values(name, "utilisation_pct") for name in ("hps", "easy")))
+    used = paired_difference(
+        *(study.values(name, "utilisation_pct") for name in ("hps", "easy"))
+    )
     assert used.high < 0
-    per_h = [1000 * 3600 / np.array(study.values(name, "makespan_s")) for name in ("hps", "easy")]
+    per_h = [
+        1000 * 3600 / np.array(study.values(name, "makespan_s"))
+        for name in ("hps", "easy")
+    ]
     assert paired_difference(*per_h).high < 0
 
 
@@ -159,8 +188,8 @@ def test_success_is_the_share_complete_at_the_last_arrival():
 def test_fragmentation_is_averaged_over_the_time_in_which_jobs_wait():
     """One node of 4.
 
-    From 50 to 100 one GPU is free that the job of 4 cannot use; from 100 to 150 one waits
-    and none is free. The last comes at 150: what waits later does not count.
+    From 50 to 100 one GPU is free that the job of 4 cannot use; from 100 to 150 one
+    waits and none is free. The last comes at 150: what waits later does not count.
     """
     rows = (0, 3, 100), (50, 4, 50), (100, 1, 10), (150, 4, 10)
     found = metrics(simulate(jobs_of(*rows), Cluster((4,)), fifo))
@@ -170,16 +199,23 @@ def test_fragmentation_is_averaged_over_the_time_in_which_jobs_wait():
 
 
 def test_free_gpus_that_moves_would_join_are_counted_while_jobs_arrive():
-    """Two nodes of 2, a GPU taken of each; from 10 to 60 a job waits that one move would help."""
+    """Two nodes of 2, a GPU taken of each; from 10 to 60 a job waits that one move
+    would help.
+    """
     rows = (0, 1, 100), (0, 1, 200), (10, 2, 60), (60, 1, 1)
     found = metrics(simulate(jobs_of(*rows), Cluster((2, 2)), fifo, spread))
-    names = ("fragmentation_pct", "node_fragmentation_pct", "consolidation_pct", "moves")
+    names = (
+        "fragmentation_pct",
+        "node_fragmentation_pct",
+        "consolidation_pct",
+        "moves",
+    )
     assert [found[name] for name in names] == [100, 100, 100, 1]
 
 
 def test_the_largest_waiting_job_counts():
-    """One node of 4 has one GPU idle; a job of 4 heads the queue, to which it is useless, and one
-    of 1 waits behind.
+    """One node of 4 has one GPU idle; a job of 4 heads the queue, to which it is
+    useless, and one of 1 waits behind.
     """
     run = simulate(jobs_of((0, 3, 100), (10, 4, 50), (20, 1, 10)), Cluster((4,)), fifo)
     columns = course(run)
@@ -216,14 +252,23 @@ def test_jains_index_is_one_for_equals_and_one_nth_for_one_who_has_all():
 
 
 def test_waits_by_class():
-    """One node of 16: the jobs of 16 and 7 GPUs wait for those before them, 100 and 200 s."""
+    """One node of 16: the jobs of 16 and 7 GPUs wait for those before them, 100 and 200
+    s.
+    """
     run = simulate(
         jobs_of((0, 1, 100), (0, 16, 100), (0, 7, 50), (0, 3, 50), kind=[0, 1, 1, 0]),
         Cluster((16,)),
         fifo,
     )
     rows = [
-        (row["by"], row["value"], row["jobs"], row["wait_s"], row["jct_s"], row["starved"])
+        (
+            row["by"],
+            row["value"],
+            row["jobs"],
+            row["wait_s"],
+            row["jct_s"],
+            row["starved"],
+        )
         for row in by_class(run)
     ]
     assert rows == [
@@ -236,9 +281,12 @@ def test_waits_by_class():
     ]
 
 
+# arrival, GPUs, duration
 WORKLOADS = st.lists(
-    st.tuples(st.integers(0, 60), st.integers(1, 12), st.integers(1, 40)), min_size=1, max_size=25
-)  # arrival, GPUs, duration
+    st.tuples(st.integers(0, 60), st.integers(1, 12), st.integers(1, 40)),
+    min_size=1,
+    max_size=25,
+)
 CLUSTERS = st.sampled_from(
     [Cluster((4, 4, 4)), Cluster((8, 4)), Cluster((2, 6, 4)), Cluster((12,))]
 )
@@ -247,8 +295,8 @@ CLUSTERS = st.sampled_from(
 @settings(max_examples=60)
 @given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
 def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
-    """Little's law: jobs in the queue over time are the waits of all jobs; likewise GPUs in use are
-    the GPU-seconds.
+    """Little's law: jobs in the queue over time are the waits of all jobs; likewise
+    GPUs in use are the GPU-seconds.
     """
     run = simulate(jobs_of(*rows), cluster, fifo, placement)
     columns = course(run)
@@ -264,12 +312,15 @@ def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
 @given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
 def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placement):
     """The other route: count who waits and who runs in the middle of each interval."""
-    run, nodes = simulate(jobs_of(*rows), cluster, fifo, placement), Nodes(cluster.sizes)
+    run = simulate(jobs_of(*rows), cluster, fifo, placement)
+    nodes = Nodes(cluster.sizes)
     columns = course(run)
     for index, now in enumerate((columns["time_s"][1:] + columns["time_s"][:-1]) / 2):
         waits = (run.jobs["submit_s"] <= now) & (now < run.jobs["start_s"])
         free = np.array(cluster.sizes)
-        for job in np.flatnonzero((run.jobs["start_s"] <= now) & (now < run.jobs["finish_s"])):
+        for job in np.flatnonzero(
+            (run.jobs["start_s"] <= now) & (now < run.jobs["finish_s"])
+        ):
             for node, gpus in placed(run)[job]:
                 free[node] -= gpus
         largest = int(max(run.jobs["gpus"][waits], default=0))
@@ -294,7 +345,8 @@ def test_metrics_are_within_their_bounds(rows, cluster):
     known = {
         name: value
         for name, value in found.items()
-        if name != "utilisation_pct" or run.jobs["submit_s"][-1] > run.jobs["submit_s"][0]
+        if name != "utilisation_pct"
+        or run.jobs["submit_s"][-1] > run.jobs["submit_s"][0]
     }
     for name in known.keys() & {
         "utilisation_pct",
@@ -305,8 +357,15 @@ def test_metrics_are_within_their_bounds(rows, cluster):
     }:
         assert 0 <= found[name] <= 100 + 1e-9, name
     assert 1 / len(rows) - 1e-9 <= found["jain"] <= 1 + 1e-9
-    assert found["wait_min_s"] <= found["wait_p50_s"] <= found["wait_p95_s"] <= found["wait_max_s"]
-    assert found["jct_s"] == pytest.approx(found["wait_s"] + run.jobs["duration_s"].mean())
+    assert (
+        found["wait_min_s"]
+        <= found["wait_p50_s"]
+        <= found["wait_p95_s"]
+        <= found["wait_max_s"]
+    )
+    assert found["jct_s"] == pytest.approx(
+        found["wait_s"] + run.jobs["duration_s"].mean()
+    )
     assert sum(row["jobs"] for row in by_class(run)) == 2 * len(rows)
     assert sum(row["starved"] for row in by_class(run)) == 2 * found["starved"]
 

@@ -1,5 +1,5 @@
-"""The cluster's schedulers, each against small cases worked out by hand; and the four failures of
-the adaptive one.
+"""The cluster's schedulers, each against small cases worked out by hand; and the four
+failures of the adaptive one.
 """
 
 from dataclasses import replace
@@ -67,17 +67,19 @@ def test_only_strict_fifo_lets_the_first_hold_up_the_others():
 
 
 def test_least_attained_service_puts_the_user_first_who_has_received_least():
-    """User 0 has had 8 GPUs for 10 s, user 1 4 of them for 10 s, user 2 nothing; user 1's job
-    still runs at 20 s.
+    """User 0 has had 8 GPUs for 10 s, user 1 4 of them for 10 s, user 2 nothing; user
+    1's job still runs at 20 s.
     """
-    jobs = jobs_of((0, 8, 10), (0, 4, 15), (1, 8, 5), (2, 8, 5), (3, 8, 5), user=[0, 1, 0, 1, 2])
+    jobs = jobs_of(
+        (0, 8, 10), (0, 4, 15), (1, 8, 5), (2, 8, 5), (3, 8, 5), user=[0, 1, 0, 1, 2]
+    )
     assert starts("las", jobs) == [0, 10, 35, 30, 25]
     assert starts("fifo", jobs) == [0, 10, 25, 30, 35]
 
 
 def test_least_attained_service_counts_what_ended_while_nobody_waited():
-    """User 0's first job ends at 4 s, seen only at 20 s: it has received 8 x 4 GPU-seconds, not 8
-    x 20; user 1 40.
+    """User 0's first job ends at 4 s, seen only at 20 s: it has received 8 x 4
+    GPU-seconds, not 8 x 20; user 1 40.
     """
     jobs = jobs_of((0, 8, 4), (6, 4, 10), (20, 8, 5), (20, 8, 5), user=[0, 1, 1, 0])
     assert starts("las", jobs) == [0, 6, 25, 20]
@@ -109,7 +111,9 @@ def test_aging_of_the_authors_drops_past_the_threshold_and_is_back_at_900_s():
 
 def test_monotone_aging_never_falls():
     wait_s = np.array([0, 300, 1050, 1800, 9999.0])
-    assert hps_aging(wait_s, 300, 2, 1800, monotone=True) == pytest.approx([1, 1, 1.5, 2, 2])
+    assert hps_aging(wait_s, 300, 2, 1800, monotone=True) == pytest.approx(
+        [1, 1, 1.5, 2, 2]
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,9 @@ def test_monotone_aging_never_falls():
     ],
 )
 def test_hps_weighs_time_waiting_and_gpus(scheduler, now_s, expected):
-    """Half an hour on 8 GPUs that waits since 0 s, an hour on 4 that has just arrived."""
+    """Half an hour on 8 GPUs that waits since 0 s, an hour on 4 that has just
+    arrived.
+    """
     assert first(scheduler, jobs_of((0, 8, 1800), (now_s, 4, 3600)), now_s) == expected
 
 
@@ -139,18 +145,22 @@ def test_a_job_falls_behind_by_waiting_unless_aging_is_monotone():
 
 
 def crowd(jobs):
-    """Each job arrives a second after the one before it and is a second shorter: old jobs are
-    the long ones.
+    """Each job arrives a second after the one before it and is a second shorter: old
+    jobs are the long ones.
     """
     return jobs_of(*((second, 1, 500 - second) for second in range(jobs)))
 
 
 def test_scores_are_of_the_queue():
-    """GPU-seconds 800, 400, 200; waits 10, 5, 0 s; g (1 + left) with 4 free: 8 GPUs do not fit and
-    count 8 as left.
+    """GPU-seconds 800, 400, 200; waits 10, 5, 0 s; g (1 + left) with 4 free: 8 GPUs do
+    not fit and count 8 as left.
     """
     view = view_of(jobs_of((0, 8, 100), (5, 4, 100), (10, 2, 100)), now_s=10, free=[4])
-    expected = [[0, 400 / 600, 1], [1, 0.5, 0], [0, (72 - 4) / (72 - 4), (72 - 6) / (72 - 4)]]
+    expected = [
+        [0, 400 / 600, 1],
+        [1, 0.5, 0],
+        [0, (72 - 4) / (72 - 4), (72 - 6) / (72 - 4)],
+    ]
     assert scores_of_queue(view) == pytest.approx(np.array(expected))
 
 
@@ -164,7 +174,9 @@ def test_objective_interference_a_hundredth_of_weight_turns_the_whole_queue_roun
 
 
 def test_normalisation_a_long_job_is_more_efficient_than_a_short_one():
-    assert scores_of_queue(view_of(jobs_of((0, 1, 8 * HOUR), (0, 8, 2 * HOUR))))[0].tolist() == [
+    assert scores_of_queue(view_of(jobs_of((0, 1, 8 * HOUR), (0, 8, 2 * HOUR))))[
+        0
+    ].tolist() == [
         1,
         0,
     ]
@@ -178,9 +190,11 @@ def test_normalisation_the_same_job_is_the_least_efficient_and_then_nearly_the_m
 
 def test_threshold_one_more_job_in_the_queue_turns_the_order_of_all_others_round():
     few, more = (
-        started("adaptive", view_of(crowd(jobs), Cluster((64,)), now_s=30)) for jobs in (5, 6)
+        started("adaptive", view_of(crowd(jobs), Cluster((64,)), now_s=30))
+        for jobs in (5, 6)
     )
-    assert (few, more) == (list(range(5)), list(range(6))[::-1])  # fairness counts twice up to 5
+    # fairness counts twice up to 5
+    assert (few, more) == (list(range(5)), list(range(6))[::-1])
     many, beyond = (
         started("adaptive:fairness=0.5", view_of(crowd(n), Cluster((64,)), now_s=30))
         for n in (20, 21)
@@ -189,18 +203,20 @@ def test_threshold_one_more_job_in_the_queue_turns_the_order_of_all_others_round
     assert (many, beyond) == (list(range(20)), list(range(21))[::-1])
 
 
-def test_maintenance_which_of_two_jobs_goes_first_depends_on_a_third_but_not_under_hps():
-    """The old long job against the new short one; a third one is much longer, so that the two seem
-    equally efficient.
+def test_a_third_job_decides_the_order_of_two_except_under_hps():
+    """The old long job against the new short one; a third one is much longer, so that
+    the two seem equally efficient.
     """
     jobs = jobs_of((0, 1, 2 * HOUR), (60, 1, HOUR), (60, 1, 99 * HOUR))
     two, three = (
-        view_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs)
+        view_of(chosen, Cluster((64,)), 60)
+        for chosen in (jobs.chosen([0, 1], "two"), jobs)
     )
     assert started("adaptive:short_queue=0", two) == [1, 0]
     assert started("adaptive:short_queue=0", three) == [0, 1, 2]
     two, three = (
-        view_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs)
+        view_of(chosen, Cluster((64,)), 60)
+        for chosen in (jobs.chosen([0, 1], "two"), jobs)
     )
     assert started("hps", two) == [1, 0]
     assert started("hps", three) == [1, 0, 2]
@@ -208,7 +224,9 @@ def test_maintenance_which_of_two_jobs_goes_first_depends_on_a_third_but_not_und
 
 # ---- PBS ----
 
-RULES = jobs_of((0, 4, 2000), (0, 2, 9000), (0, 1, 8000), (0, 4, 1000), iterations=[4000, 18, 8, 4])
+RULES = jobs_of(
+    (0, 4, 2000), (0, 2, 9000), (0, 1, 8000), (0, 4, 1000), iterations=[4000, 18, 8, 4]
+)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +255,9 @@ def test_pbs_looks_only_at_what_fits():
     assert started("pbs", view_of(RULES, free=[3])) == [2, 1]
 
 
-PAIRS = jobs_of((0, 4, 100), (0, 4, 70), (0, 4, 95), (0, 8, 70), iterations=[400, 4000, 200, 1])
+PAIRS = jobs_of(
+    (0, 4, 100), (0, 4, 70), (0, 4, 95), (0, 8, 70), iterations=[400, 4000, 200, 1]
+)
 
 
 @pytest.mark.parametrize(
@@ -246,8 +266,10 @@ PAIRS = jobs_of((0, 4, 100), (0, 4, 70), (0, 4, 95), (0, 8, 70), iterations=[400
         ("pbs", [8, 0], [1, 0]),
         # the only two whose times are within 20 % of the longer
         ("pbs:pairs=true", [8, 0], [0, 2]),
-        ("pbs:pairs=true,tolerance=0.3", [8, 0], [0, 1]),  # 4400/680; 4200/660 and 600/780 are less
-        ("pbs:pairs=true", [7, 4], [1, 0]),  # no node has room for a pair: by efficiency
+        # 4400/680; 4200/660 and 600/780 are less
+        ("pbs:pairs=true,tolerance=0.3", [8, 0], [0, 1]),
+        # no node has room for a pair: by efficiency
+        ("pbs:pairs=true", [7, 4], [1, 0]),
         ("pbs:pairs=true", [8, 7], [0, 2, 1]),  # and so when a pair has started
     ],
 )
@@ -286,17 +308,28 @@ FAMILIES = jobs_of(  # three alike of family 1 among others
         ("sbs", FAMILIES, 1),
         ("sbs:capacity=2", FAMILIES, 2),  # 3 GPUs are too many; by itself the shortest
         ("sbs", FAMILIES.chosen([0, 1, 2, 3, 5], "two of each"), 2),
-        ("sbs", jobs_of(*((0, 1, hours * HOUR) for hours in (3, 2, 1))), 2),  # 1/(1 + 2/3) < 0.8
-        ("sbs:least_similarity=0.6", jobs_of(*((0, 1, hours * HOUR) for hours in (3, 2, 1))), 0),
-        ("sbs:time_unit_s=1", jobs_of(*((0, 1, second) for second in (102, 101, 100))), 2),
+        # 1/(1 + 2/3) < 0.8
+        ("sbs", jobs_of(*((0, 1, hours * HOUR) for hours in (3, 2, 1))), 2),
+        (
+            "sbs:least_similarity=0.6",
+            jobs_of(*((0, 1, hours * HOUR) for hours in (3, 2, 1))),
+            0,
+        ),
+        (
+            "sbs:time_unit_s=1",
+            jobs_of(*((0, 1, second) for second in (102, 101, 100))),
+            2,
+        ),
         ("sbs", jobs_of(*((0, 1, second) for second in (102, 101, 100))), 0),
-        ("sbs", jobs_of(*((0, gpus, HOUR) for gpus in (3, 2, 1))), 2),  # the GPUs vary as much
+        # the GPUs vary as much
+        ("sbs", jobs_of(*((0, gpus, HOUR) for gpus in (3, 2, 1))), 2),
         # the best three in a row, not 1 to 5
         ("sbs", jobs_of(*((0, 1, HOUR),) * 6, iterations=[1, 1, 5, 6, 5, 1]), 2),
         (
             "sbs",
             jobs_of(
-                *((0, 1, HOUR * (1 + (n == 5))) for n in range(6)), iterations=[1, 1, 1, 9, 1, 1]
+                *((0, 1, HOUR * (1 + (n == 5))) for n in range(6)),
+                iterations=[1, 1, 1, 9, 1, 1],
             ),
             1,
         ),
@@ -322,7 +355,11 @@ def test_sbs_starts_the_first_job_of_the_best_batch(scheduler, jobs, expected):
 def test_sbs_without_a_batch_weighs_efficiency_gpus_and_time():
     """By GPU-hours 1.5, 1.4, 1.1, over 3, 2, 1.5; then 1 and 1.5, over 2 and 4."""
     jobs = jobs_of(
-        (0, 8, HOUR), (0, 4, HOUR), (0, 2, HOUR), family=[0, 1, 2], iterations=[12, 5.6, 2.2]
+        (0, 8, HOUR),
+        (0, 4, HOUR),
+        (0, 2, HOUR),
+        family=[0, 1, 2],
+        iterations=[12, 5.6, 2.2],
     )
     assert started("sbs", view_of(jobs, TWO_NODES)) == [2, 1, 0]
     assert started(
@@ -332,11 +369,11 @@ def test_sbs_without_a_batch_weighs_efficiency_gpus_and_time():
 
 @pytest.mark.parametrize("name", ["conservative", "las", "multifactor"])
 def test_schedulers_that_remember_are_fresh_for_every_run(name):
-    scheduler, jobs = (
-        make_scheduler(name),
-        jobs_of((0, 8, 4), (1, 4, 9), (2, 6, 5), (2, 8, 5), user=[0, 1, 0, 1]),
+    scheduler = make_scheduler(name)
+    jobs = jobs_of((0, 8, 4), (1, 4, 9), (2, 6, 5), (2, 8, 5), user=[0, 1, 0, 1])
+    assert np.array_equal(
+        *(simulate(jobs, ONE_NODE, scheduler).jobs["start_s"] for _ in range(2))
     )
-    assert np.array_equal(*(simulate(jobs, ONE_NODE, scheduler).jobs["start_s"] for _ in range(2)))
 
 
 # ---- by name ----
@@ -359,7 +396,10 @@ def test_a_scheduler_of_ones_own_is_passed_through():
     [
         ("hsp", "unknown scheduler 'hsp'; did you mean 'hps'?"),
         (7, r"scheduler\(=7\) must be a name or a function of a view"),
-        ("fifo:monotone=true", r"scheduler\(='fifo:monotone=true'\) must be fifo, which has no"),
+        (
+            "fifo:monotone=true",
+            r"scheduler\(='fifo:monotone=true'\) must be fifo, which has no",
+        ),
         ("hps:monoton=true", "did you mean 'monotone'"),
         ("hps:monotone", "'monotone' must be of the form parameter=value"),
         ("hps:monotone=1", r"monotone\(='1'\) must be true or false"),
@@ -395,11 +435,11 @@ def test_a_wrong_text_says_what_is_allowed(text, message):
 @pytest.mark.parametrize("monotone", ["false", "true"])
 @pytest.mark.parametrize("hours", [4, 12])
 def test_aging_does_not_bound_a_wait(hours, monotone):
-    """A job of 8 GPUs and 2 h waits as long as half nodes of 10 min keep coming: at most 2 x 0.33 x
-    0.33 against 0.86 x 0.5.
+    """A job of 8 GPUs and 2 h waits as long as half nodes of 10 min keep coming: at
+    most 2 x 0.33 x 0.33 against 0.86 x 0.5.
 
-    The paper says that aging keeps jobs from starving (Section V.A); its boost is at most 2,
-    whatever the wait.
+    The paper says that aging keeps jobs from starving (Section V.A); its boost is at
+    most 2, whatever the wait.
     """
     small = [(minute * 60, 4, 600) for minute in range(0, 60 * hours, 5)]
     jobs = jobs_of(*small, (1, 8, 7200))
@@ -413,9 +453,12 @@ def test_aging_does_not_bound_a_wait(hours, monotone):
 
 
 def test_multifactor_is_the_weighted_sum_of_its_four_factors():
-    """At 100 s, when users 0 and 1 have received 100 and 300 GPU-seconds, and user 2 nothing."""
+    """At 100 s, when users 0 and 1 have received 100 and 300 GPU-seconds, and user 2
+    nothing.
+    """
     jobs = jobs_of(
-        *[(0, 1, 100), (0, 3, 100), (60, 4, 5), (40, 8, 5), (100, 1, 5)], user=[0, 1, 0, 1, 2]
+        *[(0, 1, 100), (0, 3, 100), (60, 4, 5), (40, 8, 5), (100, 1, 5)],
+        user=[0, 1, 0, 1, 2],
     )
     jobs = replace(jobs, qos=[0, 0, 0.5, 1, 0])
     weights = {"age": 10, "size": 100, "fairshare": 1000, "qos": 10_000}
@@ -428,8 +471,8 @@ def test_multifactor_is_the_weighted_sum_of_its_four_factors():
         yield from SCHEDULERS["fifo"](view)
 
     simulate(jobs, ONE_NODE, look)
-    # waits 40, 60 and 0 s; 8, 4 and 1 of 8 GPUs; a quarter, three quarters and nothing of all usage
-    # against a third each. Jobs go by arrival: user 1's is the older
+    # waits 40, 60 and 0 s; 8, 4 and 1 of 8 GPUs; a quarter, three quarters and nothing
+    # of all usage against a third each. Jobs go by arrival: user 1's is the older
     expected = [
         10 * min(60 / 50, 1) + 100 * 8 / 8 + 1000 * 2 ** (-0.75 * 3) + 10_000 * 0.5,
         10 * 40 / 50 + 100 * 4 / 8 + 1000 * 2 ** (-0.25 * 3) + 10_000,
@@ -443,7 +486,9 @@ def test_multifactor_is_the_weighted_sum_of_its_four_factors():
 
 @pytest.mark.parametrize("half_life_s", [8.0, float("inf")])
 def test_what_was_received_counts_half_after_each_half_life(half_life_s):
-    """A user's 2 GPUs for 16 s that ended 8 s ago, and 1 that has run for 4 s; by the integral."""
+    """A user's 2 GPUs for 16 s that ended 8 s ago, and 1 that has run for 4 s; by the
+    integral.
+    """
     jobs = jobs_of((0, 2, 16), (20, 1, 16), (24, 1, 1), user=[5, 5, 5])
     seen = []
 

@@ -1,8 +1,8 @@
-"""A log replayed: 20 logs simulated by schedulers drawn at random are told apart; intervals, changes
-and refusals.
+"""A log replayed: 20 logs simulated by schedulers drawn at random are told apart;
+intervals, changes and refusals.
 
-The law of the logs and the seeds from 1000 on were fixed before any of them was replayed; the
-measure was chosen on seeds 0 to 49.
+The law of the logs and the seeds from 1000 on were fixed before any of them was
+replayed; the measure was chosen on seeds 0 to 49.
 """
 
 from dataclasses import replace
@@ -37,18 +37,25 @@ def slurm(jobs):
     lines = ["JobID|User|Submit|Start|End|Timelimit|AllocTRES"]
     for row in jobs:
         minutes, seconds = divmod(int(row["estimate_s"]), 60)
-        limit = f"{minutes // 1440}-{minutes // 60 % 24:02}:{minutes % 60:02}:{seconds:02}"
-        times = "|".join(stamp(row[name]) for name in ("submit_s", "start_s", "finish_s"))
-        lines.append(f"{row['job']}|u{row['user']}|{times}|{limit}|gres/gpu={row['gpus']}")
+        limit = (
+            f"{minutes // 1440}-{minutes // 60 % 24:02}:{minutes % 60:02}:{seconds:02}"
+        )
+        times = "|".join(
+            stamp(row[name]) for name in ("submit_s", "start_s", "finish_s")
+        )
+        lines.append(
+            f"{row['job']}|u{row['user']}|{times}|{limit}|gres/gpu={row['gpus']}"
+        )
     return "\n".join(lines) + "\n"
 
 
 def drawn(seed, known, jobs=800):
-    """The scheduler, the cluster and the log of a seed; known: users know run times, to the second,
-    else they ask for a limit of the menu, for 1 to 4 times as long.
+    """The scheduler, the cluster and the log of a seed; known: users know run times, to
+    the second, else they ask for a limit of the menu, for 1 to 4 times as long.
     """
     law = stream(seed, "replay law")
-    scheduler, cluster = str(law.choice(CANDIDATES)), CLUSTERS[int(law.integers(len(CLUSTERS)))]
+    scheduler = str(law.choice(CANDIDATES))
+    cluster = CLUSTERS[int(law.integers(len(CLUSTERS)))]
     placement = str(law.choice(["first", "best", "pack", "spread"]))
     drawn = generate(Mix(), jobs, law.uniform(0.75, 1.0), cluster, seed)
     asked_s = drawn.duration_s * law.uniform(1, 4, jobs)
@@ -59,7 +66,11 @@ def drawn(seed, known, jobs=800):
         duration_s=whole_s,
         estimate_s=whole_s if known else MENU_S[np.searchsorted(MENU_S, asked_s)],
     )
-    return scheduler, cluster, slurm(Scenario(drawn, cluster, placement).run(scheduler).jobs)
+    return (
+        scheduler,
+        cluster,
+        slurm(Scenario(drawn, cluster, placement).run(scheduler).jobs),
+    )
 
 
 def named(seed, known, folder):
@@ -68,7 +79,9 @@ def named(seed, known, folder):
     path = folder / f"{seed}.txt"
     path.write_text(text, encoding="utf-8")
     scenario = Scenario(read_jobs(path, "sacct", cluster), cluster)
-    told, _ = agreement(scenario, {name: scenario.make_policy(name) for name in CANDIDATES})
+    told, _ = agreement(
+        scenario, {name: scenario.make_policy(name) for name in CANDIDATES}
+    )
     means = {name: each.mean() for name, each in told.items()}
     return max(means, key=means.get) == scheduler, means[scheduler]
 
@@ -79,7 +92,10 @@ HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "cluster.md"
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("known", "told"),
-    [(True, "and all {} where they knew"), (False, "named {} where users asked for limits")],
+    [
+        (True, "and all {} where they knew"),
+        (False, "named {} where users asked for limits"),
+    ],
 )
 def test_of_20_logs_the_scheduler_is_named_in_at_least_18(known, told, tmp_path):
     found = [named(seed, known, tmp_path) for seed in range(1000, 1020)]
@@ -91,11 +107,15 @@ def test_of_20_logs_the_scheduler_is_named_in_at_least_18(known, told, tmp_path)
 def read(folder, rows, cluster=None):
     path = folder / "log.txt"
     path.write_text(rows, encoding="utf-8")
-    return Scenario(*[read_jobs(path, "sacct", *filter(None, [cluster])), *filter(None, [cluster])])
+    return Scenario(
+        *[read_jobs(path, "sacct", *filter(None, [cluster])), *filter(None, [cluster])]
+    )
 
 
 def log_of(scheduler, jobs=200, seed=3, placement="best"):
-    scenario = Scenario(generate(Mix(), jobs, 1.0, CLUSTERS[0], seed), placement=placement)
+    scenario = Scenario(
+        generate(Mix(), jobs, 1.0, CLUSTERS[0], seed), placement=placement
+    )
     whole = replace(
         scenario.source,
         arrival_s=np.floor(scenario.source.arrival_s),
@@ -106,7 +126,9 @@ def log_of(scheduler, jobs=200, seed=3, placement="best"):
 
 
 def test_on_its_own_log_easy_agrees_at_every_moment_and_waits_as_recorded(tmp_path):
-    found = replay(read(tmp_path, log_of("easy", placement="spread")), ["fifo", "easy", "shortest"])
+    found = replay(
+        read(tmp_path, log_of("easy", placement="spread")), ["fifo", "easy", "shortest"]
+    )
     assert found.best == "easy" and found.scenario.placement == "spread"
     assert found.agreement["easy"].all()
     assert np.array_equal(found.waits_s["easy"], found.waits_s["recorded"])
@@ -116,7 +138,12 @@ def test_on_its_own_log_easy_agrees_at_every_moment_and_waits_as_recorded(tmp_pa
     for row in others:
         own = found.agreement[row["scheduler"]]
         assert row["below_best_pct"] == pytest.approx(100 * (1 - own.mean()))
-        assert 0 < row["below_best_pct_low"] < row["below_best_pct"] < row["below_best_pct_high"]
+        assert (
+            0
+            < row["below_best_pct_low"]
+            < row["below_best_pct"]
+            < row["below_best_pct_high"]
+        )
 
 
 def test_where_nobody_waits_no_scheduler_agrees_more(tmp_path):
@@ -137,7 +164,9 @@ def test_a_log_without_starts_is_simulated_alone():
     assert [row["scheduler"] for row in found.what_if(["placement=pack"])] == ["fifo"]
 
 
-def test_starts_that_do_not_fit_the_cluster_are_late_and_no_placement_is_found(tmp_path):
+def test_starts_that_do_not_fit_the_cluster_are_late_and_no_placement_is_found(
+    tmp_path,
+):
     """A log of 64 GPUs on 56."""
     cluster = Cluster((8,) * 7)
     found = replay(read(tmp_path, log_of("easy"), cluster), ["fifo", "easy"])
@@ -146,7 +175,9 @@ def test_starts_that_do_not_fit_the_cluster_are_late_and_no_placement_is_found(t
 
 def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
     found = replay(read(tmp_path, log_of("easy")), ["easy", "fifo"])
-    wider, other, limited = found.what_if(["nodes=2", "scheduler=fifo", "kill_at_limit=true"])
+    wider, other, limited = found.what_if(
+        ["nodes=2", "scheduler=fifo", "kill_at_limit=true"]
+    )
     assert found.best == wider["scheduler"] == "easy"
     more = Scenario(found.scenario.source, Cluster((8,) * 10), found.scenario.placement)
     assert wider["wait_s"] == waited(more.run("easy")).mean()
@@ -159,19 +190,26 @@ def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
 def test_more_nodes_are_like_the_last():
     cluster = Cluster((2, 4), cores=(8, 16), types=("a", "b"), partitions=("p", "p,q"))
     jobs = replace(
-        generate(Mix(gpus=((1,),), gpu_shares=(1.0,)), 5, 0.9, cluster, 0), cores=[1] * 5
+        generate(Mix(gpus=((1,),), gpu_shares=(1.0,)), 5, 0.9, cluster, 0),
+        cores=[1] * 5,
     )
     more, scheduler = changed(Scenario(jobs, cluster), "easy", "nodes=2")
     assert scheduler == "easy" and more.cluster == Cluster(
-        (2, 4, 4, 4), cores=(8, 16, 16, 16), types=("a", *"bbb"), partitions=("p", *["p,q"] * 3)
+        (2, 4, 4, 4),
+        cores=(8, 16, 16, 16),
+        types=("a", *"bbb"),
+        partitions=("p", *["p,q"] * 3),
     )
 
 
 BOUND = """JobID|Partition|Submit|Start|End|Timelimit|ReqTRES|AllocTRES
-1|gpu|2026-03-02T09:00:00|2026-03-02T09:00:00|2026-03-02T10:00:00|60||cpu=4,node=2,gres/gpu=4
-2|gpu|2026-03-02T09:01:00|2026-03-02T10:00:00|2026-03-02T11:00:00|60||cpu=4,node=1,gres/gpu=2
+1|gpu|2026-03-02T09:00:00|2026-03-02T09:00:00|2026-03-02T10:00:00|60||\
+cpu=4,node=2,gres/gpu=4
+2|gpu|2026-03-02T09:01:00|2026-03-02T10:00:00|2026-03-02T11:00:00|60||\
+cpu=4,node=1,gres/gpu=2
 3|cpu|2026-03-02T09:02:00|2026-03-02T{}|2026-03-02T12:00:00|60||cpu=8,node=1
-4|gpu|2026-03-02T09:03:00|2026-03-02T11:00:00|2026-03-02T12:00:00|60||cpu=4,node=2,gres/gpu=4
+4|gpu|2026-03-02T09:03:00|2026-03-02T11:00:00|2026-03-02T12:00:00|60||\
+cpu=4,node=2,gres/gpu=4
 """
 
 
@@ -180,7 +218,11 @@ def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
     """Not exact: job 1 is said to end five minutes after job 2 took its place."""
     cluster = Cluster((2, 2, 0), cores=(8, 8, 8), partitions=("gpu", "gpu", "cpu"))
     rows = BOUND.format("09:02:00")
-    rows = rows if exact else rows.replace("09:00:00|2026-03-02T10:00", "09:00:00|2026-03-02T10:05")
+    rows = (
+        rows
+        if exact
+        else rows.replace("09:00:00|2026-03-02T10:00", "09:00:00|2026-03-02T10:05")
+    )
     found = replay(read(tmp_path, rows, cluster), ["fifo-skip", "fifo"])
     assert found.waits_s["recorded"].tolist() == [0, 59 * 60, 0, 117 * 60]
     assert found.best == "fifo-skip"
@@ -199,14 +241,18 @@ def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
     ],
     ids=["plain", "types", "partitions"],
 )
-def test_jobs_name_a_partition_or_type_whether_or_not_the_cluster_does(cluster, tag, tmp_path):
+def test_jobs_name_a_partition_or_type_whether_or_not_the_cluster_does(
+    cluster, tag, tmp_path
+):
     """The recorded starts of 64 GPUs fit no placement on 56."""
     scenario = read(tmp_path, log_of("easy"), Cluster((8,) * 7))
     source = replace(scenario.source, tags=Tags({tag: ("a",) * scenario.source.jobs}))
     plain = replay(scenario, ["fifo", "easy"])
     found = replay(Scenario(source, cluster), ["fifo", "easy"])
     assert found.agreement["easy"].size
-    assert found.agreement["easy"].mean() == pytest.approx(plain.agreement["easy"].mean(), abs=0.05)
+    assert found.agreement["easy"].mean() == pytest.approx(
+        plain.agreement["easy"].mean(), abs=0.05
+    )
 
 
 @pytest.mark.parametrize("mark", ["types", "partitions"])
@@ -227,9 +273,14 @@ def test_a_job_may_span_node_groups_of_unequal_size(mark, tmp_path):
 
 def test_jobs_without_gpus_alone_are_replayed_by_their_cores(tmp_path):
     cluster = Cluster((2, 0), cores=(8, 8))
-    rows = BOUND.format("09:02:00").replace(",gres/gpu=4", "").replace(",gres/gpu=2", "")
+    rows = (
+        BOUND.format("09:02:00").replace(",gres/gpu=4", "").replace(",gres/gpu=2", "")
+    )
     found = replay(read(tmp_path, rows, cluster), ["fifo-skip", "fifo"])
-    assert not found.scenario.source.gpus.any() and found.scenario.cluster.cores == (8, 8)
+    assert not found.scenario.source.gpus.any() and found.scenario.cluster.cores == (
+        8,
+        8,
+    )
 
 
 @pytest.mark.parametrize(
@@ -267,5 +318,7 @@ def test_a_slurm_that_starts_jobs_in_cycles_is_named_still(tmp_path):
     scenario = read(tmp_path, log_of("shortest", 400))
     late_s = stream(7, "late").uniform(0, 59, scenario.source.jobs)
     late = replace(scenario.source, start_s=np.floor(scenario.source.start_s + late_s))
-    found = replay(replace(scenario, source=late), ["fifo", "fifo-skip", "easy", "sjf", "shortest"])
+    found = replay(
+        replace(scenario, source=late), ["fifo", "fifo-skip", "easy", "sjf", "shortest"]
+    )
     assert found.best == "shortest"

@@ -1,4 +1,6 @@
-"""A cluster as a model: schedulers and placements of one's own, sweeps, limits that kill, claims, steps."""
+"""A cluster as a model: schedulers and placements of one's own, sweeps, limits that
+kill, claims, steps.
+"""
 
 import subprocess
 import sys
@@ -24,7 +26,9 @@ from cgrsp_simpy.studies.sweep import sweep
 
 def test_pairs_may_come_in_a_list_or_one_by_one():
     rng = np.random.default_rng(0)
-    jobs = jobs_of(*zip(np.sort(rng.uniform(0, 100, 80)), np.ones(80), rng.uniform(5, 15, 80)))
+    jobs = jobs_of(
+        *zip(np.sort(rng.uniform(0, 100, 80)), np.ones(80), rng.uniform(5, 15, 80))
+    )
 
     def listed(view):
         return [(job, ((0, 1),)) for job in view.queue[: view.idle()[0]]]
@@ -58,7 +62,9 @@ def own(tmp_path):
     return f"{tmp_path / 'own.py'}:widest_first"
 
 
-@pytest.mark.parametrize("action", [("run", "--policy"), ("compare", "--seeds", "2", "--policies")])
+@pytest.mark.parametrize(
+    "action", [("run", "--policy"), ("compare", "--seeds", "2", "--policies")]
+)
 def test_own_schedulers_on_the_command_line(own, action, capsys):
     assert main(["cluster", *action, own, "--jobs", "20", "--warm-up", "0"]) == 0
     assert own in capsys.readouterr().out
@@ -95,7 +101,8 @@ def last_fit(size, free):
 
 def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
     spread, own = (
-        Scenario(Offered(jobs=40, warm_up=0), placement=each) for each in ("spread", last_fit)
+        Scenario(Offered(jobs=40, warm_up=0), placement=each)
+        for each in ("spread", last_fit)
     )
     expected = compare(spread, ["fifo"], range(2)).rows
     assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
@@ -110,14 +117,20 @@ def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
         ("source", "a log", r"source\(='a log'\) must be an Offered, or Jobs"),
         ("mix", "wide", r"mix\(='wide'\) must be a Mix"),
         ("cluster", "8x8", r"cluster\(='8x8'\) must be a Cluster"),
-        ("cluster", SMALL_NODES, r"widest job of the mix\(=32\) must be at most 8 GPUs"),
+        (
+            "cluster",
+            SMALL_NODES,
+            r"widest job of the mix\(=32\) must be at most 8 GPUs",
+        ),
         ("placement", "bst", r"unknown placement 'bst'; did you mean 'best'"),
         ("kill_at_limit", 2, r"kill_at_limit\(=2\) must be true or false"),
         ("lod", 1.0, "unknown parameter 'lod'"),
         ("load", 0.0, r"load\(=0.0\) must be a number >= 1e-06"),
     ],
 )
-def test_a_setting_that_cannot_be_is_one_line_before_the_first_run(name, wrong, message):
+def test_a_setting_that_cannot_be_is_one_line_before_the_first_run(
+    name, wrong, message
+):
     with pytest.raises(InputError, match=message):
         sweep(Scenario(), {name: [wrong]}, ["fifo"], range(2))
 
@@ -126,14 +139,19 @@ def test_a_sweep_varies_the_mix_and_the_cluster():
     """Each point holds the figures of the setting that is meant."""
     found = sweep(
         Scenario(Offered(warm_up=0)),
-        {"load": [0.5, 0.8], "jobs": 30, "cluster": [Cluster((8,) * 4), Cluster((4,) * 16)]},
+        {
+            "load": [0.5, 0.8],
+            "jobs": 30,
+            "cluster": [Cluster((8,) * 4), Cluster((4,) * 16)],
+        },
         ["easy"],
         range(2),
     )
     assert len(found.studies) == 4
     meant = Scenario(Offered(jobs=30, load=0.8, warm_up=0), Cluster((4,) * 16))
     expected = [
-        {"policy": "easy", "seed": seed, **meant.run("easy", seed).summary()} for seed in range(2)
+        {"policy": "easy", "seed": seed, **meant.run("easy", seed).summary()}
+        for seed in range(2)
     ]
     assert found.at(load=0.8, cluster=Cluster((4,) * 16)).rows == expected
 
@@ -143,9 +161,9 @@ def test_a_sweep_varies_a_switch_of_a_scheduler():
     found = sweep(setting, {"hps:monotone": [False, True]}, ["hps"], range(2))
     for monotone in (False, True):
         meant = compare(setting, [f"hps:monotone={str(monotone).lower()}"], range(2))
-        assert found.at(**{"hps:monotone": monotone}).values("hps", "wait_s") == meant.values(
-            meant.policies[0], "wait_s"
-        )
+        assert found.at(**{"hps:monotone": monotone}).values(
+            "hps", "wait_s"
+        ) == meant.values(meant.policies[0], "wait_s")
     assert len({tuple(study.values("hps", "wait_s")) for study in found.studies}) == 2
 
 
@@ -158,7 +176,8 @@ NOT_STABLE = [name for name in SCHEDULERS if name not in STABLE]
 @pytest.mark.parametrize("name", STABLE)
 def test_the_same_jobs_wait_as_long_however_many_are_measured(name):
     few, many = (
-        Scenario(Offered(jobs=jobs, load=0.9, warm_up=0)).run(name, 3) for jobs in (100, 300)
+        Scenario(Offered(jobs=jobs, load=0.9, warm_up=0)).run(name, 3)
+        for jobs in (100, 300)
     )
     assert few.plan.settled and len(few.jobs) < len(many.jobs)
     assert (measured(few) == measured(many)[:100]).all()
@@ -170,15 +189,19 @@ def test_jobs_arrive_until_no_more_work_waits_than_the_measured_and_later_jobs_m
     """In GPU-seconds, on average; once all of the measured jobs have ended."""
     jobs = Scenario(Offered(jobs=100, load=0.9, warm_up=0)).run("easy", 3).jobs
     gpu_s = jobs["gpus"] * (jobs["finish_s"] - jobs["start_s"])
-    waiting = np.tril(jobs["start_s"] > jobs["submit_s"][:, None], -1) @ np.floor(gpu_s + 1e-6)
+    waiting = np.tril(jobs["start_s"] > jobs["submit_s"][:, None], -1) @ np.floor(
+        gpu_s + 1e-6
+    )
     met = waiting.cumsum() / np.arange(1, len(jobs) + 1)
     ended = jobs["submit_s"] >= jobs["finish_s"][:100].max()
     assert np.flatnonzero(ended & (waiting <= met))[0] == len(jobs) - 1
 
 
 @pytest.mark.long
-def test_waits_of_stable_schedulers_do_not_depend_on_arrivals_and_the_others_are_named():
-    """The first 1,000 jobs, load .9, eight seeds, with 1,000, 3,000 and 9,000 arrivals at most."""
+def test_waits_of_stable_schedulers_do_not_depend_on_how_many_jobs_arrive():
+    """The first 1,000 jobs, load .9, eight seeds, with 1,000, 3,000 and 9,000 arrivals
+    at most.
+    """
     found = {
         after: compare(
             Scenario(Offered(jobs=1000, load=0.9, warm_up=0, after=after)),
@@ -201,13 +224,20 @@ def test_warm_up_and_what_comes_later_are_not_measured():
     assert [row["job"] for row in run.rows()] == list(range(40, 100))
     found = run.summary()
     wait_s = own["start_s"] - own["submit_s"]
-    assert found["wait_s"] == wait_s.mean() and found["starved"] == (wait_s > 1800).sum()
-    assert found["wait_variance_s2"] == wait_s.var() and found["wait_max_s"] == wait_s.max()
+    assert (
+        found["wait_s"] == wait_s.mean() and found["starved"] == (wait_s > 1800).sum()
+    )
+    assert (
+        found["wait_variance_s2"] == wait_s.var()
+        and found["wait_max_s"] == wait_s.max()
+    )
     from_s, to_s = own["submit_s"][[0, -1]]
     assert found["success_pct"] == pytest.approx(100 * (own["finish_s"] <= to_s).mean())
     finish_s = run.jobs["finish_s"]  # of all jobs
     completed = ((from_s <= finish_s) & (finish_s <= to_s)).sum()
-    assert found["throughput_per_h"] == pytest.approx(completed * 3600 / (to_s - from_s))
+    assert found["throughput_per_h"] == pytest.approx(
+        completed * 3600 / (to_s - from_s)
+    )
     span_s = np.clip(run.jobs["finish_s"], from_s, to_s) - np.clip(
         run.jobs["start_s"], from_s, to_s
     )
@@ -218,7 +248,9 @@ def test_warm_up_and_what_comes_later_are_not_measured():
 
 
 def test_a_scheduler_that_is_not_stable_is_named_and_its_waits_are_infinite(capsys):
-    """No 32 GPUs are ever free at once for who takes the narrow first; FIFO serves too few."""
+    """No 32 GPUs are ever free at once for who takes the narrow first; FIFO serves too
+    few.
+    """
     offered = Offered(jobs=200, load=1.4, warm_up=0, after=300)
     study = compare(Scenario(offered), ["easy", "hps"], range(2))
     assert study.note == f"easy, hps: {Scenario.infinite}"
@@ -227,7 +259,9 @@ def test_a_scheduler_that_is_not_stable_is_named_and_its_waits_are_infinite(caps
     found, own = run.summary(), measured(run)
     late = run.jobs["start_s"][:200] > run.jobs["submit_s"][-1]
     assert found["wait_s"] == found["wait_variance_s2"] == inf and found["jain"] == 0
-    assert (np.isinf(own["start_s"]) == late).all() and found["censored"] == late.sum() > 0
+    assert (np.isinf(own["start_s"]) == late).all() and found[
+        "censored"
+    ] == late.sum() > 0
     assert max(row["wait_s"] for row in by_class(run)) == inf
     assert np.isfinite([found[name] for name in ("throughput_per_h", "starved")]).all()
     options = "cluster run --policy hps --load 1.4 --jobs 200 --warm-up 0 --after 300"
@@ -242,9 +276,23 @@ def test_a_precision_that_no_seed_can_give_is_not_sought():
 
 
 def test_a_log_says_which_waits_depend_on_its_end(capsys, tmp_path):
-    run = simulate(jobs_of((0, 8, 10), (1, 8, 10), (2, 8, 10)), ONE_NODE, make_scheduler("fifo"))
+    run = simulate(
+        jobs_of((0, 8, 10), (1, 8, 10), (2, 8, 10)), ONE_NODE, make_scheduler("fifo")
+    )
     assert (run.summary()["censored"], run.summary()["wait_s"]) == (2, 9)
-    assert main(["cluster", "run", "--trace", str(swf_of_three(tmp_path)), "--cluster", "1x8"]) == 0
+    assert (
+        main(
+            [
+                "cluster",
+                "run",
+                "--trace",
+                str(swf_of_three(tmp_path)),
+                "--cluster",
+                "1x8",
+            ]
+        )
+        == 0
+    )
     assert "2 jobs had not started when the last one came" in capsys.readouterr().out
 
 
@@ -253,11 +301,13 @@ def test_a_log_says_which_waits_depend_on_its_end(capsys, tmp_path):
 
 def test_the_names_are_there_and_load_nothing_heavy():
     code = (
-        "import sys; from cgrsp_simpy import cluster; print([name for name in cluster.__all__"
-        " if not hasattr(cluster, name)], {'matplotlib', 'pandas', 'scipy.stats'} &"
-        " set(sys.modules))"
+        "import sys; from cgrsp_simpy import cluster; print([name for name in"
+        " cluster.__all__ if not hasattr(cluster, name)], {'matplotlib', 'pandas',"
+        " 'scipy.stats'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["[]", "set()"]
 
 
@@ -265,7 +315,9 @@ def test_the_names_are_there_and_load_nothing_heavy():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_conservative_gives_every_job_its_reservation_at_its_arrival_and_none_starts_later(seed):
+def test_conservative_reserves_at_arrival_and_no_job_starts_later(
+    seed,
+):
     """Also while no GPU is idle; estimates are up to three times too long, so that
     reservations move.
     """
@@ -284,11 +336,14 @@ def test_conservative_gives_every_job_its_reservation_at_its_arrival_and_none_st
     jobs = generate(Mix(overestimate=2.0), 200, 1.3, cluster, seed)
     run = simulate(jobs, cluster, promising)
     assert np.array_equal(
-        run.jobs["start_s"], simulate(jobs, cluster, make_scheduler("conservative")).jobs["start_s"]
+        run.jobs["start_s"],
+        simulate(jobs, cluster, make_scheduler("conservative")).jobs["start_s"],
     )
     when_s, start_s = np.array([promised[job] for job in range(200)]).T
     assert np.array_equal(when_s, jobs.arrival_s)
-    assert (run.jobs["start_s"] <= start_s).all() and (run.jobs["start_s"] < start_s).any()
+    assert (run.jobs["start_s"] <= start_s).all() and (
+        run.jobs["start_s"] < start_s
+    ).any()
     assert len(while_full) > 5
 
 
@@ -322,7 +377,9 @@ def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
     }
     limit_s = jobs.duration_s * rng.choice([0.5, 1.0, 2.0], jobs.jobs)
     long = Jobs(**columns, duration_s=jobs.duration_s, estimate_s=limit_s)
-    cut = Jobs(**columns, duration_s=np.minimum(jobs.duration_s, limit_s), estimate_s=limit_s)
+    cut = Jobs(
+        **columns, duration_s=np.minimum(jobs.duration_s, limit_s), estimate_s=limit_s
+    )
     killed = simulate(long, PAPER_CLUSTER, make_scheduler(name), kill_at_limit=True)
     shorter = simulate(cut, PAPER_CLUSTER, make_scheduler(name))
     assert np.array_equal(killed.jobs["start_s"], shorter.jobs["start_s"])
@@ -332,7 +389,20 @@ def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
 
 def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
     log = swf_of_three(tmp_path)
-    assert main(["cluster", "run", "--trace", str(log), "--kill-at-limit", "--cluster", "1x8"]) == 0
+    assert (
+        main(
+            [
+                "cluster",
+                "run",
+                "--trace",
+                str(log),
+                "--kill-at-limit",
+                "--cluster",
+                "1x8",
+            ]
+        )
+        == 0
+    )
     told = capsys.readouterr().out
     lines = [line.split() for line in told.split("\n\n")[0].splitlines()[1:]]
     figures = dict(line for line in lines if len(line) == 2)
@@ -340,8 +410,11 @@ def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
         "2.00",
         "200.00",
     ) and "longer than their estimates" not in told
-    rows = compare(Scenario(Offered(Mix(), 40), kill_at_limit=True), ["fifo"], range(2)).rows
-    assert [row["killed"] for row in rows] == [0, 0]  # the mix's estimates are never too short
+    rows = compare(
+        Scenario(Offered(Mix(), 40), kill_at_limit=True), ["fifo"], range(2)
+    ).rows
+    # the mix's estimates are never too short
+    assert [row["killed"] for row in rows] == [0, 0]
 
 
 # ---- claims, timeline, listing ----
@@ -353,17 +426,26 @@ def test_claims_are_the_work_and_never_more_than_a_node_has(name):
     jobs = generate(Mix(), 150, 1.0, cluster, 1)
     run = simulate(jobs, cluster, make_scheduler(name))
     claims = run.claims
-    assert (claims["amount"] * (claims["to_s"] - claims["from_s"])).sum() == pytest.approx(
-        jobs.gpus @ jobs.duration_s
-    )
+    assert (
+        claims["amount"] * (claims["to_s"] - claims["from_s"])
+    ).sum() == pytest.approx(jobs.gpus @ jobs.duration_s)
     assert (np.diff(claims["job"]) >= 0).all()
     for node, size in enumerate(cluster.sizes):
         own = claims[claims["place"] == node]
         for at_s in own["from_s"]:
-            assert own["amount"][(own["from_s"] <= at_s) & (at_s < own["to_s"])].sum() <= size
+            assert (
+                own["amount"][(own["from_s"] <= at_s) & (at_s < own["to_s"])].sum()
+                <= size
+            )
     line = run.timeline
-    assert (line.noun, line.sizes, line.places[4]) == ("node", cluster.sizes, "4  16 GPUs")
-    assert np.array_equal(line.visits["granted_s"] - line.visits["ready_s"], waited(run))
+    assert (line.noun, line.sizes, line.places[4]) == (
+        "node",
+        cluster.sizes,
+        "4  16 GPUs",
+    )
+    assert np.array_equal(
+        line.visits["granted_s"] - line.visits["ready_s"], waited(run)
+    )
     assert set(line.kinds.values()) == {"inference", "training", "research"}
 
 
@@ -382,7 +464,13 @@ LISTING = """\
 
 def test_a_listing_speaks_of_gpus_limits_and_nodes():
     jobs, heard = jobs_of((0, 6, 10), (1, 4, 5), estimate_s=[10, 2.5]), []
-    simulate(jobs, SMALL_NODES, make_scheduler("fifo"), kill_at_limit=True, listener=heard.append)
+    simulate(
+        jobs,
+        SMALL_NODES,
+        make_scheduler("fifo"),
+        kill_at_limit=True,
+        listener=heard.append,
+    )
     assert "\n".join(map(str, heard)) + "\n" == LISTING
 
 
@@ -401,7 +489,9 @@ def test_a_run_is_walked_through_step_by_step():
 
 
 class Frail(Scenario):
-    """A cluster whose first node is down from 5 s to 20 s; who ran there goes on later."""
+    """A cluster whose first node is down from 5 s to 20 s; who ran there goes on
+    later.
+    """
 
     def life(self, run, job):
         yield from run.resumed(job, self.time_s(run.luck[job]))

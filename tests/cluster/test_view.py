@@ -54,11 +54,16 @@ def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_what_a_view_show
         assert len(shown) == 14
         every = reached((shown, view.fitting(), view.idle()))
         assert not [
-            each for each in every if isinstance(each, Jobs | Simulation | types.GeneratorType)
+            each
+            for each in every
+            if isinstance(each, Jobs | Simulation | types.GeneratorType)
         ]
         numbers = {each for each in every if isinstance(each, float)}
         numbers |= {
-            number for each in every if isinstance(each, np.ndarray) for number in each.tolist()
+            number
+            for each in every
+            if isinstance(each, np.ndarray)
+            for number in each.tolist()
         }
         for job, (arrival_s, _, duration_s) in enumerate(rows):
             assert (arrival_s in numbers) == (arrival_s <= view.now_s)
@@ -68,7 +73,8 @@ def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_what_a_view_show
         yield from make_scheduler("fifo")(view)
 
     simulate(jobs, Cluster((4,)), look)
-    assert looks == [[], [0], [0, 1], [0, 1, 2, 3]]  # nobody is asked while all GPUs are busy
+    # nobody is asked while all GPUs are busy
+    assert looks == [[], [0], [0, 1], [0, 1, 2, 3]]
 
 
 def test_a_view_has_no_column_of_durations_and_is_no_longer_than_what_has_arrived():
@@ -76,7 +82,13 @@ def test_a_view_has_no_column_of_durations_and_is_no_longer_than_what_has_arrive
 
     def look(view):
         assert not hasattr(view.jobs, "duration_s")
-        seen.append((len(view.jobs.gpus), len(view.gpus), view.jobs.arrival_s.max() <= view.now_s))
+        seen.append(
+            (
+                len(view.jobs.gpus),
+                len(view.gpus),
+                view.jobs.arrival_s.max() <= view.now_s,
+            )
+        )
         yield from make_scheduler("sjf")(view)
 
     jobs = generate(Mix(), 200, 1.0, PAPER_CLUSTER, 0)
@@ -97,7 +109,11 @@ def test_columns_that_jobs_lack_are_none():
 # ---- what may be answered ----
 
 ANSWERS = {
-    "a job that runs": (lambda view: [(0, ((1, 1),))], 1.0, "assigned job 0, which is not waiting"),
+    "a job that runs": (
+        lambda view: [(0, ((1, 1),))],
+        1.0,
+        "assigned job 0, which is not waiting",
+    ),
     "a job that has not arrived": (
         lambda view: [(2, ((0, 1),))],
         0.0,
@@ -108,7 +124,11 @@ ANSWERS = {
         0.0,
         "assigned job -1, which is not waiting",
     ),
-    "no job": (lambda view: [("first", ((0, 1),))], 0.0, "assigned 'first', which is not a job"),
+    "no job": (
+        lambda view: [("first", ((0, 1),))],
+        0.0,
+        "assigned 'first', which is not a job",
+    ),
     "no pair": (
         lambda view: [0],
         0.0,
@@ -134,7 +154,11 @@ ANSWERS = {
         1.0,
         "sent job 1 to node -1, which is none of the 2 of the cluster",
     ),
-    "too few GPUs": (lambda view: [(1, ((1, 3),))], 1.0, "sent job 1 to 3 GPUs; it needs 4"),
+    "too few GPUs": (
+        lambda view: [(1, ((1, 3),))],
+        1.0,
+        "sent job 1 to 3 GPUs; it needs 4",
+    ),
     "a negative number": (
         lambda view: [(1, ((1, 5), (0, -1)))],
         1.0,
@@ -159,8 +183,12 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(("wrong", "at_s", "message"), ANSWERS.values(), ids=ANSWERS)
-def test_a_wrong_answer_is_one_message_that_names_policy_time_job_and_node(wrong, at_s, message):
-    """Job 0 takes two GPUs of node 0 at 0 s; job 1, of four, arrives at 1 s, job 2 at 9 s."""
+def test_a_wrong_answer_is_one_message_that_names_policy_time_job_and_node(
+    wrong, at_s, message
+):
+    """Job 0 takes two GPUs of node 0 at 0 s; job 1, of four, arrives at 1 s, job 2 at 9
+    s.
+    """
 
     def own(view):
         return wrong(view) if view.now_s == at_s else make_scheduler("fifo")(view)
@@ -173,6 +201,9 @@ def test_a_wrong_answer_is_one_message_that_names_policy_time_job_and_node(wrong
 def test_a_scheduler_that_starts_nobody_is_told_who_waits():
     with pytest.raises(
         PolicyError,
-        match=r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes idle",
+        match=(
+            r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes"
+            r" idle"
+        ),
     ):
         simulate(jobs_of((0, 2, 5)), SMALL_NODES, lambda view: None)

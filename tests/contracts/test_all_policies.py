@@ -51,7 +51,8 @@ def watched(scenario, policy, seed):
     decide, decisions = cg.make_policy(policy), []
 
     def look_on(view):
-        seen = view.queue, view.slots, view.idle  # as they are before the answer is carried out
+        # as they are before the answer is carried out
+        seen = view.queue, view.slots, view.idle
         answer = list(decide(view))
         pairs = [each for each in answer if not isinstance(each, cg.Wake)]
         answered = [(job, several(slots)) for job, slots in pairs]
@@ -88,13 +89,21 @@ def test_submission_dispatch_start_and_finish_follow_each_other(policy, scenario
     assert (jobs["start_s"] >= jobs["dispatch_s"]).all()
     assert (jobs["finish_s"] >= jobs["start_s"]).all()
     rounding_s = 2 * np.spacing(jobs["finish_s"])
-    assert (abs(jobs["start_s"] - jobs["dispatch_s"] - jobs["delay_s"]) <= rounding_s).all()
-    assert (abs(jobs["finish_s"] - jobs["start_s"] - jobs["service_s"]) <= rounding_s).all()
+    assert (
+        abs(jobs["start_s"] - jobs["dispatch_s"] - jobs["delay_s"]) <= rounding_s
+    ).all()
+    assert (
+        abs(jobs["finish_s"] - jobs["start_s"] - jobs["service_s"]) <= rounding_s
+    ).all()
 
 
 @every_policy
-@pytest.mark.parametrize(("first_s", "second_s"), [(21.6, 118.7), (44.7, 196.1), (33.2, 228.1)])
-def test_rounding_of_the_clock_dispatches_no_job_before_its_submission(policy, first_s, second_s):
+@pytest.mark.parametrize(
+    ("first_s", "second_s"), [(21.6, 118.7), (44.7, 196.1), (33.2, 228.1)]
+)
+def test_rounding_of_the_clock_dispatches_no_job_before_its_submission(
+    policy, first_s, second_s
+):
     assert first_s + (second_s - first_s) < second_s
     jobs = [
         cg.Job(id, time_s, time_s + 600, tight=True)
@@ -128,7 +137,9 @@ def test_jobs_of_several_gpus_share_no_slot_and_exceed_no_fleet(policy, scenario
             held[slot.index].append((row["dispatch_s"], row["finish_s"]))
         # what ends, ends first
         changes += [(row["finish_s"], -row["gpus"]), (row["dispatch_s"], row["gpus"])]
-    assert np.cumsum([change for _, change in sorted(changes)]).max() <= len(scenario.slots)
+    assert np.cumsum([change for _, change in sorted(changes)]).max() <= len(
+        scenario.slots
+    )
     for intervals in map(sorted, held):
         assert all(end <= begin for (_, end), (begin, _) in pairwise(intervals))
 
@@ -149,25 +160,28 @@ def test_one_decision_an_instant_and_none_sees_the_future(policy, scenario, seed
 @every_policy
 @QUICK
 @given(scenario=any_scenario, seed=seeds)
-def test_a_view_shows_which_slots_are_busy_and_until_when_by_the_mean_times(policy, scenario, seed):
+def test_a_view_shows_which_slots_are_busy_and_until_when_by_the_mean_times(
+    policy, scenario, seed
+):
     run, decisions = watched(scenario, policy, seed)
     finish_s, expected_s = {}, {}  # by slot, of the job that it serves
     for decision in decisions:
         now_s = decision.now_s
         busy = {slot for slot, time_s in finish_s.items() if time_s > now_s}
         assert {slot.index: slot.expected_end_s for slot in decision.slots} == {
-            slot: expected_s[slot] if slot in busy else None for slot in range(len(scenario.slots))
+            slot: expected_s[slot] if slot in busy else None
+            for slot in range(len(scenario.slots))
         }
         assert [slot.index for slot in decision.idle] == sorted(
             set(range(len(scenario.slots))) - busy
         )
         for job, slots in decision.answer:
-            mean_s = max(slot.gpu.mean_execution_s[job.complexity - 1] for slot in slots)
+            mean_s = max(
+                slot.gpu.mean_execution_s[job.complexity - 1] for slot in slots
+            )
             for slot in slots:
-                finish_s[slot.index], expected_s[slot.index] = (
-                    run.jobs["finish_s"][job.id],
-                    now_s + mean_s,
-                )
+                finish_s[slot.index] = run.jobs["finish_s"][job.id]
+                expected_s[slot.index] = now_s + mean_s
 
 
 @every_policy
@@ -200,7 +214,9 @@ def test_a_job_meets_the_same_luck_under_every_policy(policy, scenario, seed):
     run, decisions = watched(scenario, policy, seed)
     slots, market = slots_of_jobs(decisions), scenario.market
     stock = Stock(market, seed)  # of types whose stock persists, the market's
-    for row, (job, draws) in zip(run.jobs, scenario.workload.generate(seed, scenario.service)):
+    for row, (job, draws) in zip(
+        run.jobs, scenario.workload.generate(seed, scenario.service)
+    ):
         gpus = [slot.gpu for slot in slots[job.id]]
         # the slowest sets the pace
         mean_s = max(gpu.mean_execution_s[job.complexity - 1] for gpu in gpus)
@@ -215,7 +231,9 @@ def test_a_job_meets_the_same_luck_under_every_policy(policy, scenario, seed):
 def test_service_factors_in_the_records_agree_between_all_policies(scenario, seed):
     means = np.array([gpu.mean_execution_s for gpu in scenario.gpus])
     runs = [cg.simulate(scenario, policy, seed).jobs for policy in cg.POLICIES]
-    factors = [jobs["service_s"] / means[jobs["gpu"], jobs["complexity"] - 1] for jobs in runs]
+    factors = [
+        jobs["service_s"] / means[jobs["gpu"], jobs["complexity"] - 1] for jobs in runs
+    ]
     for jobs, factor in zip(runs, factors):
         assert np.allclose(factor, factors[0], rtol=1e-12, atol=0)
         assert np.array_equal(jobs["submit_s"], runs[0]["submit_s"])
@@ -251,7 +269,9 @@ def test_no_slot_idles_while_a_job_waits(policy, scenario, seed):
 def test_rh_idles_exactly_where_its_reservation_says(scenario, seed, reserve, gate):
     load = scenario.known().offered_load
     if isinstance(gate, str):
-        gate = 0.0 if load == inf else load if gate == "at load" else nextafter(load, inf)
+        gate = (
+            0.0 if load == inf else load if gate == "at load" else nextafter(load, inf)
+        )
     reserved = min(reserve, len(scenario.slots) - 1) if load < gate else 0
     for decision in watched(scenario, f"rh:reserve={reserve},gate={gate!r}", seed)[1]:
         if decision.left_idle and decision.left_waiting:
@@ -291,7 +311,9 @@ def test_a_job_may_need_the_whole_fleet(policy):
         cg.Job(1, 1000, 29800),
         cg.Job(2, 2000, 5600, tight=True, gpus=2),
     ]
-    run = cg.simulate(cg.Scenario("whole fleet", cg.JobList(jobs), cg.round_robin(2)), policy)
+    run = cg.simulate(
+        cg.Scenario("whole fleet", cg.JobList(jobs), cg.round_robin(2)), policy
+    )
     assert run.summary()["completed"] == 3
 
 
@@ -300,16 +322,16 @@ def test_a_job_may_need_the_whole_fleet(policy):
 
 @pytest.mark.slow
 def test_rows_do_not_depend_on_the_workers(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 300)  # several tasks
-    scenario, policies, seeds = (
-        cg.day("surge", jobs=50, tight_fraction=0.5),
-        ["random", "rh", "cadr:critical_ratio=5"],
-        range(5),
-    )
+    # several tasks
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 300)
+    scenario = cg.day("surge", jobs=50, tight_fraction=0.5)
+    policies = ["random", "rh", "cadr:critical_ratio=5"]
+    seeds = range(5)
     here = cg.compare(scenario, policies, seeds).rows
     pairs = [(policy, seed) for policy in policies for seed in seeds]
     assert here == [
-        {"policy": p, "seed": seed, **cg.simulate(scenario, p, seed).summary()} for p, seed in pairs
+        {"policy": p, "seed": seed, **cg.simulate(scenario, p, seed).summary()}
+        for p, seed in pairs
     ]
     assert len({row["wait_min"] for row in here}) == len(here)
     assert cg.compare(scenario, policies, seeds, executor=1).rows == here

@@ -1,5 +1,5 @@
-"""The live page: every page shows what the package computes, refuses in one line, and starts in
-one command.
+"""The live page: every page shows what the package computes, refuses in one line, and
+starts in one command.
 """
 
 import math
@@ -23,15 +23,19 @@ from cgrsp_simpy.waiting.policies import waiting_policy
 
 PAGES = ["A day", "Compare policies", "Own or rent", "Advice on a log", "A cluster"]
 with_streamlit = pytest.mark.skipif(
-    find_spec("streamlit") is None, reason="could not import streamlit, of the extra app"
+    find_spec("streamlit") is None,
+    reason="could not import streamlit, of the extra app",
 )
-LOG = "submit_s,service_s\n" + "".join(f"{40 * job},{60 + job % 90}\n" for job in range(60))
+LOG = "submit_s,service_s\n" + "".join(
+    f"{40 * job},{60 + job % 90}\n" for job in range(60)
+)
 
 
 @pytest.fixture
 def page(monkeypatch):
     """Shows a page of the app, and fails at anything that it raises."""
-    monkeypatch.setenv("MPLBACKEND", "Agg")  # as Streamlit would at its import, and for good
+    # as Streamlit would at its import, and for good
+    monkeypatch.setenv("MPLBACKEND", "Agg")
     from streamlit.testing.v1 import AppTest
 
     def show(name, **values):
@@ -95,10 +99,8 @@ def test_a_day_shows_means_over_seeds_beside_those_before_the_change_and_its_run
     assert rows["edf"]["mean wait (min)"] == interval(study, "edf", "wait_min")
     assert rows["rh, before"] == {**found, "policy": "rh, before"}
     at = then(at, slider={"slots": 5})
-    now, before = (
-        rows_of(at),
-        {name: {**row} for name, row in rows.items() if name in ("rh", "edf")},
-    )
+    now = rows_of(at)
+    before = {name: {**row} for name, row in rows.items() if name in ("rh", "edf")}
     assert list(now) == ["rh", "edf", "rh, before", "edf, before"]
     for name, row in before.items():
         assert now[f"{name}, before"] == {**row, "policy": f"{name}, before"}
@@ -142,7 +144,9 @@ def test_work_of_minutes_is_told_and_does_not_start(page):
 @pytest.mark.slow
 @with_streamlit
 def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
-    at = page("Own or rent", slider={"rent: jobs": 5000, "machines": 11}, press="Simulate")
+    at = page(
+        "Own or rent", slider={"rent: jobs": 5000, "machines": 11}, press="Simulate"
+    )
     best, beside = (each.value for each in at.table)
     case = cg.waiting.Scenario(
         cg.waiting.ExponentialJobs(5000, 72 / 3600, 480.0),
@@ -156,9 +160,15 @@ def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
         form = case.under(waiting_policy(row["policy"])).formula()
         found = study.means()[row["policy"]]["wait_s"]
         assert row["mean wait, s: formula"] == f"{form['wait_s']:,.4g}"
-        assert row["mean wait, s: simulation"] == f"{found.mean:,.4g} ± {found.half_width:.2g}"
+        assert (
+            row["mean wait, s: simulation"]
+            == f"{found.mean:,.4g} ± {found.half_width:.2g}"
+        )
     at = then(at, slider={"machines": 5})
-    assert "ajw is left out: servers(=5) under ajw have no steady state" in at.warning[0].value
+    assert (
+        "ajw is left out: servers(=5) under ajw have no steady state"
+        in at.warning[0].value
+    )
 
 
 @pytest.mark.slow
@@ -214,7 +224,9 @@ def test_a_bad_log_is_refused_in_one_line(page, name, content, message):
 @with_streamlit
 def test_the_name_of_a_log_is_no_markdown(page):
     at = page("Advice on a log")
-    at.file_uploader(key="log").set_value(("$x$ *b* [c](d) \u202e.csv", b"", "text/csv"))
+    at.file_uploader(key="log").set_value(
+        ("$x$ *b* [c](d) \u202e.csv", b"", "text/csv")
+    )
     (line,) = errors(then(at))
     assert line.startswith(r"\$x\$ \*b\* \[c\](d) \\u202e.csv: ")
 
@@ -234,7 +246,8 @@ def test_a_cluster_shows_a_run_and_compares(page):
     assert at.code[0].value == str(cg.compare(setting, ["fifo", "easy"], range(2)))
     study = cg.compare(setting, ["easy"], range(30))
     metric = setting.shown[0]
-    assert all("mean wait (min)" not in row for row in rows_of(at).values())  # not a day's
+    # not a day's
+    assert all("mean wait (min)" not in row for row in rows_of(at).values())
     told = rows_of(at)["easy"][str(setting.metrics[metric])]
     assert told == interval(study, "easy", metric)
     at = then(at, select_slider={"gpus": 1}, slider={"nodes": 1})
@@ -305,7 +318,9 @@ def test_two_sessions_at_once_leave_the_settings_of_matplotlib():
 
     sessions = [
         threading.Thread(target=first),
-        threading.Thread(target=draw, args=(Place(inside, left), policy_bars, study, "wait_min")),
+        threading.Thread(
+            target=draw, args=(Place(inside, left), policy_bars, study, "wait_min")
+        ),
     ]
     for session in sessions:
         session.start()
@@ -334,7 +349,9 @@ def test_a_wrong_port_is_refused_in_one_line(capsys):
 @pytest.mark.slow
 def test_importing_the_room_does_not_import_streamlit():
     code = "import cgrsp_simpy.cli, sys; print('streamlit' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert found.stdout == "False\n"
 
 

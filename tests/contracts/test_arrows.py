@@ -1,4 +1,6 @@
-"""Which room of the package may import which, what only some may import, and what none may do."""
+"""Which room of the package may import which, what only some may import, and what none
+may do.
+"""
 
 import ast
 import subprocess
@@ -57,12 +59,16 @@ def imported(module, tree):
             "__import__",
         ):
             yield from (
-                argument.value for argument in node.args if isinstance(argument, ast.Constant)
+                argument.value
+                for argument in node.args
+                if isinstance(argument, ast.Constant)
             )
 
 
 def rooms_imported(module, tree):
-    """The rooms that a module imports from; __init__ for what it takes from the package itself."""
+    """The rooms that a module imports from; __init__ for what it takes from the package
+    itself.
+    """
     for name in imported(module, tree):
         own, _, rest = name.partition(".")
         if own == "cgrsp_simpy":
@@ -77,20 +83,28 @@ def outsiders(module, tree):
 
 def calls(tree):
     """The calls in a module, as pairs of the dotted name and the node."""
-    return [(ast.unparse(node.func), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [
+        (ast.unparse(node.func), node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+    ]
 
 
 @cache
 def modules():
     return {
-        path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        path.relative_to(PACKAGE).as_posix(): ast.parse(
+            path.read_text(encoding="utf-8")
+        )
         for path in PACKAGE.rglob("*.py")
         if "lectures" not in path.parts  # which a wheel brings along
     }
 
 
 def every_module(check):
-    """One test of all modules, which tells every one with a fault: a case a module costs more."""
+    """One test of all modules, which tells every one with a fault: a case a module
+    costs more.
+    """
 
     def test():
         faults = {}
@@ -146,7 +160,9 @@ def test_simpy_only_in_the_engine_and_the_scenario_modules(module, tree):
 
 @every_module
 def test_matplotlib_only_where_figures_are_drawn(module, tree):
-    drawing = room_of(module) in {"plots", "thesis"} or Path(module).stem.endswith("figures")
+    drawing = room_of(module) in {"plots", "thesis"} or Path(module).stem.endswith(
+        "figures"
+    )
     assert not {"matplotlib", "mpl_toolkits"} & outsiders(module, tree) or drawing
 
 
@@ -177,7 +193,9 @@ def test_random_numbers_come_from_the_named_streams_alone(module, tree):
         "random.getstate",
     }
     assert sources <= allowed, "for annotations these two, else streams"
-    attributes = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    attributes = {
+        ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)
+    }
     assert not attributes & {"np.random", "numpy.random"}
     for name, call in calls(tree):
         assert name.split(".")[-1] != "Generator"
@@ -185,14 +203,21 @@ def test_random_numbers_come_from_the_named_streams_alone(module, tree):
             "a generator without a stream's seed"
         )
         if name.split(".")[-1] == "stream" and isinstance(call.args[1], ast.Constant):
-            assert call.args[1].value in " ".join(stream.__doc__.split()), "a name in use"
+            assert call.args[1].value in " ".join(stream.__doc__.split()), (
+                "a name in use"
+            )
 
 
 @pytest.mark.parametrize("module", ["cgrsp_simpy", "cgrsp_simpy.cli"])
 def test_importing_loads_neither_matplotlib_nor_pandas_nor_a_part_of_scipy(module):
     """They take longer than all else; SciPy's parts load where they are first used."""
-    parts = [f"scipy.{name}" for name in ("optimize", "special", "stats", "sparse", "linalg")]
-    code = f"import {module}, sys; print(*{{'matplotlib', 'pandas', *{parts}}} & set(sys.modules))"
+    parts = [
+        f"scipy.{name}" for name in ("optimize", "special", "stats", "sparse", "linalg")
+    ]
+    code = (
+        f"import {module}, sys; print(*{{'matplotlib', 'pandas', *{parts}}} &"
+        " set(sys.modules))"
+    )
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

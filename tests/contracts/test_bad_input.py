@@ -1,5 +1,5 @@
-"""Bad input: every way in ends with one line that names the thing, the value and what is allowed,
-and leaves nothing behind.
+"""Bad input: every way in ends with one line that names the thing, the value and what
+is allowed, and leaves nothing behind.
 """
 
 import os
@@ -40,11 +40,15 @@ def in_time():
 
 @pytest.fixture
 def refused(tmp_path, monkeypatch, capsys):
-    """Run a command in an empty directory that must be refused; the line that it prints."""
+    """Run a command in an empty directory that must be refused; the line that it
+    prints.
+    """
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
-        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        before = {
+            path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
+        }
         status, out, err = outcome(capsys, *arguments)
         assert status == 2
         assert out == ""
@@ -62,8 +66,14 @@ def refused(tmp_path, monkeypatch, capsys):
 
 
 def holds(text, words):
-    """Whether each of the words is in the text, as a word of its own where it is one."""
-    missing = [word for word in words if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)]
+    """Whether each of the words is in the text, as a word of its own where it is
+    one.
+    """
+    missing = [
+        word
+        for word in words
+        if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
+    ]
     assert not missing, f"{missing} not in {text!r}"
 
 
@@ -77,18 +87,25 @@ OPTIONS = [
     # nor has an option that is read before the verb, which is none
     ("compare --day quiet --format", ["--format", "expected one argument"]),
     ("dag compare --seeds 1 --workers", ["--workers", "expected one argument"]),
-    ("compare --policies fifo,", ["policy", "''", "fifo"]),  # an empty name after the comma
+    # an empty name after the comma
+    ("compare --policies fifo,", ["policy", "''", "fifo"]),
     # the same twice
     (
         "compare --policies fifo,spt,fifo --day quiet",
         ["policies", "'fifo', 'spt', 'fifo'", "differ"],
     ),
     # the same parameters twice
-    ("compare --policies rh:reserve=1,rh:reserve=1", ["policies", "'rh:reserve=1'", "differ"]),
+    (
+        "compare --policies rh:reserve=1,rh:reserve=1",
+        ["policies", "'rh:reserve=1'", "differ"],
+    ),
     ("run --policy fifoo", ["policy", "'fifoo'", "mean 'fifo'"]),  # not a policy
     ("run --policy FIFO", ["policy", "'FIFO'", "fifo"]),  # names are in lower case
     # not a parameter; the nearest
-    ("run --policy rh:reserv=1", ["parameter", "rh", "'reserv'", "mean 'reserve'", "gate"]),
+    (
+        "run --policy rh:reserv=1",
+        ["parameter", "rh", "'reserv'", "mean 'reserve'", "gate"],
+    ),
     # a policy without parameters
     ("run --policy fifo:reserve=1", ["parameter", "fifo", "'reserve'"]),
     ("run --policy rh:reserve", ["rh:reserve", "parameter=value"]),  # no value
@@ -99,20 +116,35 @@ OPTIONS = [
     ("run --policy rh:reserve=1,reserve=2", ["rh:reserve=1,reserve=2", "reserve"]),
     ("run --policy rh:gate=nan", ["gate", "nan", "number >= 0"]),  # not a number
     ("run --policy rh:gate=x", ["gate", "'x'", "a number"]),  # a text
-    ("run --policy cadr:critical_ratio=0.5", ["critical_ratio", "0.5", "number >= 1"]),  # below 1
+    # below 1
+    ("run --policy cadr:critical_ratio=0.5", ["critical_ratio", "0.5", "number >= 1"]),
     # not finite
-    ("run --policy cadr-oo:critical_ratio=inf", ["critical_ratio", "inf", "number >= 1"]),
-    ("run --policy adaptive:pressure=-1", ["pressure", "-1", "whole number >= 0"]),  # negative
+    (
+        "run --policy cadr-oo:critical_ratio=inf",
+        ["critical_ratio", "inf", "number >= 1"],
+    ),
+    # negative
+    ("run --policy adaptive:pressure=-1", ["pressure", "-1", "whole number >= 0"]),
     # not a number
-    ("run --policy spt-rescue:threshold_s=nan", ["threshold_s", "nan", "finite number"]),
+    (
+        "run --policy spt-rescue:threshold_s=nan",
+        ["threshold_s", "nan", "finite number"],
+    ),
     ("run --policy spt-rescue:cost_weight=nan", ["cost_weight", "nan"]),  # not a number
     ("run --policy spt:cost_weight=nan", ["cost_weight", "nan"]),  # not a number
     ("run --policy balanced:alpha=nan", ["alpha", "nan"]),  # not a number
-    ("run --day hectik", ["day", "'hectik'", "mean 'hectic'", "surge"]),  # not a day; the nearest
+    # not a day; the nearest
+    ("run --day hectik", ["day", "'hectik'", "mean 'hectic'", "surge"]),
     # not a clock; the nearest
-    ("run --market clock=calibratd", ["clock", "'calibratd'", "mean 'calibrated'", "printed"]),
+    (
+        "run --market clock=calibratd",
+        ["clock", "'calibratd'", "mean 'calibrated'", "printed"],
+    ),
     # not a format; the nearest
-    ("run --trace x.csv --log format=cvs", ["trace format", "'cvs'", "mean 'csv'", "gentd26"]),
+    (
+        "run --trace x.csv --log format=cvs",
+        ["trace format", "'cvs'", "mean 'csv'", "gentd26"],
+    ),
     ("run --format xml", ["--format", "'xml'", "json"]),  # not a format of results
     ("run --rate-per-s -1", ["rate_per_s", "-1.0", "number > 0"]),  # negative
     ("run --rate-per-s 0", ["rate_per_s", "0.0", "number > 0"]),  # zero
@@ -124,47 +156,69 @@ OPTIONS = [
     ("run --slots 0", ["slots", "0", "whole number >= 1"]),  # none
     ("run --slots -1", ["slots", "-1", "whole number >= 1"]),  # negative
     ("run --slots 1.5", ["--slots", "'1.5'", "int"]),  # a fraction
-    ("run --tight-fraction -0.1", ["tight_fraction", "-0.1", "from 0 to 1"]),  # negative
-    ("run --tight-fraction 1.1", ["tight_fraction", "1.1", "from 0 to 1"]),  # more than all
-    ("run --tight-fraction nan", ["tight_fraction", "nan", "from 0 to 1"]),  # not a number
+    # negative
+    ("run --tight-fraction -0.1", ["tight_fraction", "-0.1", "from 0 to 1"]),
+    # more than all
+    ("run --tight-fraction 1.1", ["tight_fraction", "1.1", "from 0 to 1"]),
+    # not a number
+    ("run --tight-fraction nan", ["tight_fraction", "nan", "from 0 to 1"]),
     ("run --jobs 0", ["jobs", "0", "whole number >= 1"]),  # none
     ("run --jobs -5", ["jobs", "-5", "whole number >= 1"]),  # negative
     ("run --jobs 1.5", ["--jobs", "'1.5'", "int"]),  # a fraction
     ("run --seed -1", ["seed", "-1", "whole number >= 0"]),  # negative
     ("compare --seeds 0", ["--seeds", "0", "whole number >= 1"]),  # none
     ("compare --seeds -3", ["--seeds", "-3", "whole number >= 1"]),  # negative
-    ("compare --day quiet --workers 0", ["--workers", "0", "whole number >= 1"]),  # none
-    ("compare --day quiet --workers -2", ["--workers", "-2", "whole number >= 1"]),  # negative
+    # none
+    ("compare --day quiet --workers 0", ["--workers", "0", "whole number >= 1"]),
+    # negative
+    ("compare --day quiet --workers -2", ["--workers", "-2", "whole number >= 1"]),
     ("compare --day quiet --workers two", ["--workers", "'two'", "int"]),  # a text
-    ("run --trace x.csv --rate-per-s 1", ["--rate-per-s", "--trace"]),  # a log has its own rate
+    # a log has its own rate
+    ("run --trace x.csv --rate-per-s 1", ["--rate-per-s", "--trace"]),
     ("run --trace x.csv --jobs 5", ["--jobs", "--trace"]),  # a log has its own jobs
-    ("run --day hectic --log window=0:10", ["--log", "window", "--trace"]),  # a day has no window
-    ("run --log window=0:10", ["--log", "window", "--trace"]),  # nor has the default day
+    # a day has no window
+    ("run --day hectic --log window=0:10", ["--log", "window", "--trace"]),
+    # nor has the default day
+    ("run --log window=0:10", ["--log", "window", "--trace"]),
+    # nothing to be strict about
     (
         "run --day hectic --log strict=yes",
         ["--log", "strict", "--trace"],
-    ),  # nothing to be strict about
-    ("run --day hectic --log format=csv", ["--log", "format", "--trace"]),  # no log, no format
+    ),
+    # no log, no format
+    ("run --day hectic --log format=csv", ["--log", "format", "--trace"]),
     ("run --day hectic --trace x.csv", ["--day", "--trace", "one of"]),  # two scenarios
     ("run x.toml --day hectic", ["--day", "file", "one of"]),  # two scenarios
     ("run x.toml --gpus 2025", ["--gpus", "file"]),  # a file names its types itself
-    ("run --terms warm=3", ["--terms", "'warm'", "mean 'warm_s'"]),  # no such term; the nearest
+    # no such term; the nearest
+    ("run --terms warm=3", ["--terms", "'warm'", "mean 'warm_s'"]),
     ("run --terms warm_s=x", ["--terms", "warm_s", "'x'", "a number"]),  # a text
     ("run --terms warm_s=1,warm_s=2", ["--terms", "warm_s", "twice"]),
-    ("run --terms warm_s=1,retry_s=2 --terms warm_s=2", ["--terms: warm_s is given twice"]),
-    ("waiting plan --trace x.csv --limit p95=1h --growth x", ["--growth", "'x'", "20%"]),  # a text
+    (
+        "run --terms warm_s=1,retry_s=2 --terms warm_s=2",
+        ["--terms: warm_s is given twice"],
+    ),
+    # a text
+    (
+        "waiting plan --trace x.csv --limit p95=1h --growth x",
+        ["--growth", "'x'", "20%"],
+    ),
     ("run --terms warm_s", ["--terms", "'warm_s'", "name=value"]),  # no value
     ("run --market persistance_s=9", ["'persistance_s'", "mean 'persistence_s'"]),
     ("run --log window=0:9,windw=0:9", ["--log", "'windw'", "mean 'window'"]),
-    ("run --show x.docx", ["--show", "'x.docx'", "events, step", ".html"]),  # no picture
+    # no picture
+    ("run --show x.docx", ["--show", "'x.docx'", "events, step", ".html"]),
     ("run --show events --show step", ["--show", "events or step"]),  # which?
     # no picture, and no schedule, of a run whose column is not there
     ("run --day quiet --jobs 3 --by x --show g.svg", ["unknown column 'x'"]),
     ("cluster run --jobs 3 --by x --swf s.swf", ["unknown column 'x'"]),
     ("run --workers 2", ["--workers", "2", "one process"]),  # of one run
-    ("compare --engine fast", ["--engine", "'fast'", "auto, simpy, compiled"]),  # no such one
-    ("run --engine compiled", ["--engine", "'compiled'", "left out"]),  # SimPy shows its steps
-    ("waiting compare --engine simpy", ["--engine", "'simpy'", "left out"]),  # there is no other
+    # no such one
+    ("compare --engine fast", ["--engine", "'fast'", "auto, simpy, compiled"]),
+    # SimPy shows its steps
+    ("run --engine compiled", ["--engine", "'compiled'", "left out"]),
+    # there is no other
+    ("waiting compare --engine simpy", ["--engine", "'simpy'", "left out"]),
     ("compare --engine compiled --policies watch", ["engine", "watch", "not made of"]),
     ("policies --format json", ["--format", "'json'", "left out"]),  # it has one form
     ("compare --seeds x:9", ["--seeds", "'x:9'", "FROM:TO"]),  # a text
@@ -172,8 +226,10 @@ OPTIONS = [
     ("run .", [".", "directory"]),  # a directory in place of a scenario
     ("run --trace nowhere.csv", ["nowhere.csv", "No such file"]),  # no such log
     ("run --trace .", [".", "directory"]),  # a directory in place of a log
-    ("run --policy nowhere.py:rule", ["nowhere.py", "does not exist"]),  # no such file of policies
-    ("run --policy nowhere.py", ["nowhere.py", "does not exist"]),  # neither file nor function
+    # no such file of policies
+    ("run --policy nowhere.py:rule", ["nowhere.py", "does not exist"]),
+    # neither file nor function
+    ("run --policy nowhere.py", ["nowhere.py", "does not exist"]),
     ("run --bogus", ["--bogus"]),  # not an option
     # not a command; newer Pythons list what is one without quotes
     ("simulate", ["'simulate'", *VERBS]),
@@ -202,34 +258,66 @@ def test_an_error_in_a_process_of_its_own_is_one_line_too():
 TOML = [
     # (the file, what the one line must name beside the file)
     ("jobs = = 3", ["line 1"]),  # not TOML
-    ("[workload]\njobs = 3\njobs = 4\nrate_per_s = 1", ["overwrite", "line 3"]),  # a key twice
+    # a key twice
+    ("[workload]\njobs = 3\njobs = 4\nrate_per_s = 1", ["overwrite", "line 3"]),
     ("\xff\xfe\x00\x01", ["utf-8"]),  # written as Latin-1: binary
     ("", ["[workload]", "missing", "rate_per_s"]),  # an empty file
-    ("[wrkload]\njobs = 3", ["'wrkload'", "mean 'workload'"]),  # an unknown table; the nearest
+    # an unknown table; the nearest
+    ("[wrkload]\njobs = 3", ["'wrkload'", "mean 'workload'"]),
     ('name = "x"', ["[workload]", "missing"]),  # no workload
     ("workload = 3", ["[workload]", "3", "table"]),  # a number in place of a table
-    ("[workload]\nrate_per_s = 0.01", ["[workload]", "jobs"]),  # the number of jobs is missing
+    # the number of jobs is missing
+    ("[workload]\nrate_per_s = 0.01", ["[workload]", "jobs"]),
     ("[workload]\njobs = 3", ["[workload]", "rate_per_s"]),  # the rate is missing
     # an unknown key; the nearest
-    ("[workload]\njobs = 3\nrate_per_h = 9", ["[workload]", "'rate_per_h'", "mean 'rate_per_s'"]),
+    (
+        "[workload]\njobs = 3\nrate_per_h = 9",
+        ["[workload]", "'rate_per_h'", "mean 'rate_per_s'"],
+    ),
     # not a number
-    ("[workload]\njobs = true\nrate_per_s = 0.01", ["[workload]", "jobs", "True", "whole number"]),
+    (
+        "[workload]\njobs = true\nrate_per_s = 0.01",
+        ["[workload]", "jobs", "True", "whole number"],
+    ),
     # a text
-    ('[workload]\njobs = 3\nrate_per_s = "x"', ["[workload]", "rate_per_s", "'x'", "number > 0"]),
+    (
+        '[workload]\njobs = 3\nrate_per_s = "x"',
+        ["[workload]", "rate_per_s", "'x'", "number > 0"],
+    ),
     # not finite
-    ("[workload]\njobs = 3\nrate_per_s = inf", ["[workload]", "rate_per_s", "inf", "number > 0"]),
+    (
+        "[workload]\njobs = 3\nrate_per_s = inf",
+        ["[workload]", "rate_per_s", "inf", "number > 0"],
+    ),
     # more than all
-    (POISSON + "tight_fraction = 1.5", ["[workload]", "tight_fraction", "1.5", "from 0 to 1"]),
+    (
+        POISSON + "tight_fraction = 1.5",
+        ["[workload]", "tight_fraction", "1.5", "from 0 to 1"],
+    ),
     # a text
-    (POISSON + 'tight_fraction = "x"', ["[workload]", "tight_fraction", "'x'", "from 0 to 1"]),
+    (
+        POISSON + 'tight_fraction = "x"',
+        ["[workload]", "tight_fraction", "'x'", "from 0 to 1"],
+    ),
     # no window
-    (POISSON + "tight_window_s = 0", ["[workload]", "tight_window_s", "0", "number > 0"]),
-    (POISSON + 'complexity_mix = "x"', ["[workload]", "complexity_mix", "'x'"]),  # a text
-    (POISSON + "complexity_mix = 3", ["[workload]", "complexity_mix", "3"]),  # one number
+    (
+        POISSON + "tight_window_s = 0",
+        ["[workload]", "tight_window_s", "0", "number > 0"],
+    ),
+    # a text
+    (POISSON + 'complexity_mix = "x"', ["[workload]", "complexity_mix", "'x'"]),
+    # one number
+    (POISSON + "complexity_mix = 3", ["[workload]", "complexity_mix", "3"]),
     # shares below one
-    (POISSON + "complexity_mix = [0.5, 0.4]", ["complexity_mix", "(0.5, 0.4)", "sum to 1", "0.9"]),
+    (
+        POISSON + "complexity_mix = [0.5, 0.4]",
+        ["complexity_mix", "(0.5, 0.4)", "sum to 1", "0.9"],
+    ),
     # sum to one, but are not shares
-    (POISSON + "complexity_mix = [1.5, -0.5]", ["complexity_mix", "1.5", "from 0 to 1"]),
+    (
+        POISSON + "complexity_mix = [1.5, -0.5]",
+        ["complexity_mix", "1.5", "from 0 to 1"],
+    ),
     (POISSON + "complexity_mix = []", ["complexity_mix", "()", "sum to 1"]),  # none
     # no time for level 4
     (
@@ -237,12 +325,19 @@ TOML = [
         ["mean_execution_s", "RTX", "4 levels"],
     ),
     # a text
-    (POISSON + '[fleet]\nslots = "five"', ["slots", "'five'", "whole number >= 1", "list"]),
+    (
+        POISSON + '[fleet]\nslots = "five"',
+        ["slots", "'five'", "whole number >= 1", "list"],
+    ),
     (POISSON + "[fleet]\nslots = 0", ["slots", "0", "whole number >= 1"]),  # none
-    (POISSON + "[fleet]\nslots = 1.5", ["slots", "1.5", "whole number >= 1"]),  # a fraction
+    # a fraction
+    (POISSON + "[fleet]\nslots = 1.5", ["slots", "1.5", "whole number >= 1"]),
     (POISSON + "[fleet]\nslots = []", ["slots", "[]", "not empty"]),  # none
     # no such type; the nearest
-    (POISSON + '[fleet]\nslots = ["RTX 3091"]', ["'RTX 3091'", "mean 'RTX 3090'", "RTX A4000"]),
+    (
+        POISSON + '[fleet]\nslots = ["RTX 3091"]',
+        ["'RTX 3091'", "mean 'RTX 3090'", "RTX A4000"],
+    ),
     # an unknown key; the nearest
     (POISSON + "[fleet]\nslot = 3", ["[fleet]", "'slot'", "mean 'slots'"]),
     (POISSON + '[fleet]\nfree_types = "yes"', ["free_types", "'yes'"]),  # a text
@@ -250,11 +345,18 @@ TOML = [
     (POISSON + '[fleet]\nfree_types = "False"', ["free_types", "'False'"]),
     (POISSON + "[fleet]\nfree_types = 1", ["free_types", "1"]),  # a number
     # no such clock; the nearest
-    (POISSON + '[market]\nclock = "calibratd"', ["clock", "'calibratd'", "mean 'calibrated'"]),
+    (
+        POISSON + '[market]\nclock = "calibratd"',
+        ["clock", "'calibratd'", "mean 'calibrated'"],
+    ),
     (POISSON + "[market]\nclock = 3", ["[market.clock]", "3", "table"]),  # a number
-    (POISSON + "[market.clock]\nbands = 3", ["[market.clock]", "bands", "3"]),  # a number
+    # a number
+    (POISSON + "[market.clock]\nbands = 3", ["[market.clock]", "bands", "3"]),
     # three numbers, not two
-    (POISSON + "[market.clock]\nbands = [[0, 1, 2]]", ["[market.clock]", "bands", "[0, 1, 2]"]),
+    (
+        POISSON + "[market.clock]\nbands = [[0, 1, 2]]",
+        ["[market.clock]", "bands", "[0, 1, 2]"],
+    ),
     # a text
     (
         POISSON + '[market.clock]\nbands = [[0, "x"]]',
@@ -271,21 +373,29 @@ TOML = [
         ["[market.clock]", "[0, 9, 8]", "rising"],
     ),
     # nothing holds at hour 0
-    (POISSON + "[market.clock]\nbands = [[6, 1]]", ["[market.clock]", "[6]", "rising from 0"]),
+    (
+        POISSON + "[market.clock]\nbands = [[6, 1]]",
+        ["[market.clock]", "[6]", "rising from 0"],
+    ),
     # no such hour
     (
         POISSON + "[market.clock]\nbands = [[0, 1], [24, 2]]",
         ["[market.clock]", "[0, 24]", "below 24"],
     ),
-    (POISSON + "[market.clock]\nbands = []", ["[market.clock]", "[]", "rising"]),  # none
+    # none
+    (POISSON + "[market.clock]\nbands = []", ["[market.clock]", "[]", "rising"]),
     # no such hour
-    (POISSON + "[market.clock]\nbands = [[0, 1]]\nstart_h = 24", ["start_h", "24", "below 24"]),
+    (
+        POISSON + "[market.clock]\nbands = [[0, 1]]\nstart_h = 24",
+        ["start_h", "24", "below 24"],
+    ),
     # two pairs
     (
         POISSON + "[market]\ndelay_s = [[0, 1], [2, 3]]",
         ["[market]", "delay_s", "[[0, 1], [2, 3]]", "three pairs"],
     ),
-    (POISSON + "[market]\ndelay_s = 3", ["[market]", "delay_s", "3", "three pairs"]),  # a number
+    # a number
+    (POISSON + "[market]\ndelay_s = 3", ["[market]", "delay_s", "3", "three pairs"]),
     # reversed
     (
         POISSON + "[market]\ndelay_s = [[1, 0], [2, 3], [4, 5]]",
@@ -297,50 +407,57 @@ TOML = [
         ["least delay at High", "-1", "number >= 0"],
     ),
     # more than certain
-    (POISSON + "[market]\nhigh_cap = 1.5", ["[market]", "high_cap", "1.5", "from 0 to 1"]),
+    (
+        POISSON + "[market]\nhigh_cap = 1.5",
+        ["[market]", "high_cap", "1.5", "from 0 to 1"],
+    ),
+    # no such law; the nearest
     (
         POISSON + '[service]\ndistribution = "lognorm"',
         ["distribution", "'lognorm'", "mean 'lognormal'"],
-    ),  # no such law; the nearest
+    ),
     # one number in place of one a level
     (POISSON + "[service]\nsigma = 0.1", ["[service]", "sigma", "0.1"]),
     # negative
-    (POISSON + "[service]\nsigma = [-0.1]", ["[service]", "sigma", "-0.1", "number >= 0"]),
-    (POISSON + "[service]\nsigma = [0.1]", ["sigma", "(0.1,)", "3"]),  # none for levels 2 and 3
-    (POISSON + "[gpu]\nname = 3", ["[[gpu]]", "list of tables"]),  # one table in place of a list
-    (POISSON + '[[gpu]]\nname = "A"', ["[[gpu]]", "price_usd_per_h"]),  # the price is missing
+    (
+        POISSON + "[service]\nsigma = [-0.1]",
+        ["[service]", "sigma", "-0.1", "number >= 0"],
+    ),
+    # none for levels 2 and 3
+    (POISSON + "[service]\nsigma = [0.1]", ["sigma", "(0.1,)", "3"]),
+    # one table in place of a list
+    (POISSON + "[gpu]\nname = 3", ["[[gpu]]", "list of tables"]),
+    # the price is missing
+    (POISSON + '[[gpu]]\nname = "A"', ["[[gpu]]", "price_usd_per_h"]),
     (POISSON + "gpu = [3]", ["[workload]", "'gpu'"]),  # at the wrong place
-    ("gpu = [3]\n" + POISSON, ["[[gpu]]", "3", "table"]),  # a number in place of a table
+    # a number in place of a table
+    ("gpu = [3]\n" + POISSON, ["[[gpu]]", "3", "table"]),
+    # a negative price
     (
-        POISSON
-        + (
-            '[[gpu]]\nname = "A"\nprice_usd_per_h = -1\n'
-            "mean_execution_s = [1, 2, 3]\nhigh_stock_probability = 1"
-        ),
+        POISSON + '[[gpu]]\nname = "A"\nprice_usd_per_h = -1\n'
+        "mean_execution_s = [1, 2, 3]\nhigh_stock_probability = 1",
         ["[[gpu]]", "price_usd_per_h of A", "-1", "number >= 0"],
-    ),  # a negative price
+    ),
+    # one time in place of one a level
     (
-        POISSON
-        + (
-            '[[gpu]]\nname = "A"\nprice_usd_per_h = 1\n'
-            "mean_execution_s = 5\nhigh_stock_probability = 1"
-        ),
+        POISSON + '[[gpu]]\nname = "A"\nprice_usd_per_h = 1\n'
+        "mean_execution_s = 5\nhigh_stock_probability = 1",
         ["[[gpu]]", "mean_execution_s", "5"],
-    ),  # one time in place of one a level
+    ),
+    # two types of one name: which of them does a slot have?
     (
-        POISSON
-        + 2
-        * (
-            '[[gpu]]\nname = "A"\nprice_usd_per_h = 1\n'
-            "mean_execution_s = [1, 2, 3]\nhigh_stock_probability = 1\n"
-        ),
+        POISSON + 2 * '[[gpu]]\nname = "A"\nprice_usd_per_h = 1\n'
+        "mean_execution_s = [1, 2, 3]\nhigh_stock_probability = 1\n",
         ["bad.toml", "'A'"],
-    ),  # two types of one name: which of them does a slot have?
-    ('[workload]\ntrace = "nowhere.csv"', ["nowhere.csv", "No such file"]),  # no such log
+    ),
+    # no such log
+    ('[workload]\ntrace = "nowhere.csv"', ["nowhere.csv", "No such file"]),
     # a log and a number of jobs
     ('[workload]\ntrace = "jobs.csv"\njobs = 3', ["[workload]", "'jobs'"]),
-    ('[workload]\ntrace = "jobs.csv"\nformat = 3', ["trace format", "3", "csv"]),  # a number
-    ('[workload]\ntrace = "jobs.csv"\nwindow = 5', ["window", "5", "FROM:TO"]),  # a number
+    # a number
+    ('[workload]\ntrace = "jobs.csv"\nformat = 3', ["trace format", "3", "csv"]),
+    # a number
+    ('[workload]\ntrace = "jobs.csv"\nwindow = 5', ["window", "5", "FROM:TO"]),
     # one date, and no text
     ('[workload]\ntrace = "jobs.csv"\nwindow = 2024-11-20', ["window", "FROM:TO"]),
     # a text, which would count as true
@@ -349,11 +466,13 @@ TOML = [
     ("[workload]\njob = 3", ["[[job]]", "3", "list of tables"]),  # a number
     # the times are missing
     ("[[workload.job]]\nid = 0", ["[[workload.job]]", "submit_s", "deadline_s"]),
+    # due before it comes
     (
         "[[workload.job]]\nid = 0\nsubmit_s = 9\ndeadline_s = 3",
         ["job 0", "9", "3", "submit_s <= deadline_s"],
-    ),  # due before it comes
-    ('[[workload.job]]\nid = 0\nsubmit_s = "x"\ndeadline_s = 3', ["submit_s", "'x'"]),  # a text
+    ),
+    # a text
+    ('[[workload.job]]\nid = 0\nsubmit_s = "x"\ndeadline_s = 3', ["submit_s", "'x'"]),
     # does not start at 0
     (
         "[[workload.job]]\nid = 1\nsubmit_s = 0\ndeadline_s = 3",
@@ -364,12 +483,16 @@ TOML = [
         "[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ncomplexity = 1.5",
         ["job 0", "complexity", "1.5"],
     ),
+    # no time for level 4
     (
         "[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ncomplexity = 4",
         ["mean_execution_s", "4 levels"],
-    ),  # no time for level 4
+    ),
     # none
-    ("[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ngpus = 0", ["job 0", "gpus", "0"]),
+    (
+        "[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ngpus = 0",
+        ["job 0", "gpus", "0"],
+    ),
     # a fraction
     (
         "[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ngpus = 1.5",
@@ -411,49 +534,79 @@ LOGS = [
     # no service times
     ("submit_s,seconds\n0,5\n", "", ["line 1", "service_s", "submit_s, seconds"]),
     # no submissions
-    ("start,service_s\n0,5\n", "", ["line 1", "submit_s or timestamp", "start, service_s"]),
+    (
+        "start,service_s\n0,5\n",
+        "",
+        ["line 1", "submit_s or timestamp", "start, service_s"],
+    ),
     # another format's file
-    (HEADER + "0,5\n", "--log format=gentd26", ["line 1", "gmt_create", "submit_s, service_s"]),
+    (
+        HEADER + "0,5\n",
+        "--log format=gentd26",
+        ["line 1", "gmt_create", "submit_s, service_s"],
+    ),
     (HEADER + '0,5\n1,"6\n', "", ["line 3", "not CSV"]),  # cut off within quotes
     (HEADER + "0,nan\n", "", ["no usable job"]),  # the only row is bad
     # the last row is cut off
-    (HEADER + "0,5\n1,6\n2\n", "--log strict=yes", ["line 4", "1 fields, not 2", "strict"]),
+    (
+        HEADER + "0,5\n1,6\n2\n",
+        "--log strict=yes",
+        ["line 4", "1 fields, not 2", "strict"],
+    ),
+    # a field too many
     (
         HEADER + "0,5\n1,6,7\n",
         "--log strict=yes",
         ["line 3", "3 fields, not 2"],
-    ),  # a field too many
+    ),
     # not a number
-    (HEADER + "0,5\n1,nan\n", "--log strict=yes", ["line 3", "service_s", "nan", "number >= 0"]),
+    (
+        HEADER + "0,5\n1,nan\n",
+        "--log strict=yes",
+        ["line 3", "service_s", "nan", "number >= 0"],
+    ),
+    # negative
     (
         HEADER + "0,5\n1,-6\n",
         "--log strict=yes",
         ["line 3", "service_s", "-6", "number >= 0"],
-    ),  # negative
+    ),
+    # no work at all
     (
         HEADER + "1,0\n",
         "--log strict=yes",
         ["no usable job", "1 of run time 0"],
-    ),  # no work at all
+    ),
     # never ends
-    (HEADER + "0,5\n1,inf\n", "--log strict=yes", ["line 3", "service_s", "inf", "number >= 0"]),
+    (
+        HEADER + "0,5\n1,inf\n",
+        "--log strict=yes",
+        ["line 3", "service_s", "inf", "number >= 0"],
+    ),
+    # a text
     (
         HEADER + "0,5\n1,long\n",
         "--log strict=yes",
         ["line 3", "service_s", "'long'", "number"],
-    ),  # a text
+    ),
+    # an empty cell
     (
         HEADER + "1,\n",
         "--log strict=yes",
         ["no usable job", "1 of no run time"],
-    ),  # an empty cell
+    ),
     # before the start
-    (HEADER + "0,5\n-1,6\n", "--log strict=yes", ["line 3", "submit_s", "-1", "number >= 0"]),
+    (
+        HEADER + "0,5\n-1,6\n",
+        "--log strict=yes",
+        ["line 3", "submit_s", "-1", "number >= 0"],
+    ),
+    # no time
     (
         HEADER + "0,5\nnan,6\n",
         "--log strict=yes",
         ["line 3", "submit_s", "nan", "number >= 0"],
-    ),  # no time
+    ),
     # no time
     (
         "timestamp,service_s\nsoon,5\n",
@@ -478,11 +631,12 @@ LOGS = [
         "--log strict=yes",
         ["line 2", "gpus", "'1.5'", "whole number"],
     ),
+    # none
     (
         "submit_s,service_s,gpus\n0,5,0\n",
         "--log strict=yes",
         ["no usable job", "1 of no GPU"],
-    ),  # none
+    ),
     # negative
     (
         "submit_s,service_s,weight\n0,5,-1\n",
@@ -490,18 +644,28 @@ LOGS = [
         ["line 2", "weight", "-1", "number >= 0"],
     ),
     # the second row comes first
-    (HEADER + "5,5\n3,5\n9,5\n", "--log strict=yes", ["out of order", "line 3", "strict"]),
-    (HEADER + "0,5\n", "--log window=0", ["window", "'0'", "FROM:TO", "seconds"]),  # one bound
+    (
+        HEADER + "5,5\n3,5\n9,5\n",
+        "--log strict=yes",
+        ["out of order", "line 3", "strict"],
+    ),
+    # one bound
+    (HEADER + "0,5\n", "--log window=0", ["window", "'0'", "FROM:TO", "seconds"]),
     (HEADER + "0,5\n", "--log window=:", ["window", "':'", "FROM:TO"]),  # none
-    (HEADER + "0,5\n", "--log window=0:inf", ["window", "'0:inf'", "FROM:TO"]),  # not finite
-    (HEADER + "0,5\n", "--log window=0:9:12", ["window", "'0:9:12'", "FROM:TO"]),  # three bounds
-    (HEADER + "0,5\n", "--log window=9:0", ["window", "'9:0'", "FROM before TO"]),  # reversed
+    # not finite
+    (HEADER + "0,5\n", "--log window=0:inf", ["window", "'0:inf'", "FROM:TO"]),
+    # three bounds
+    (HEADER + "0,5\n", "--log window=0:9:12", ["window", "'0:9:12'", "FROM:TO"]),
+    # reversed
+    (HEADER + "0,5\n", "--log window=9:0", ["window", "'9:0'", "FROM before TO"]),
+    # nothing between
     (
         HEADER + "0,5\n",
         "--log window=9:9",
         ["window", "'9:9'", "FROM before TO"],
-    ),  # nothing between
-    (HEADER + "0,5\n", "--log window=10:20", ["no usable job", "10:20"]),  # no job in it
+    ),
+    # no job in it
+    (HEADER + "0,5\n", "--log window=10:20", ["no usable job", "10:20"]),
     # the axis is seconds
     (
         HEADER + "0,5\n",
@@ -520,33 +684,49 @@ LOGS = [
         "--log window=2024-11-22:2024-11-20",
         ["window", "FROM before TO"],
     ),
+    # no such day
     (
         "timestamp,service_s\n2024-11-20,5\n",
         "--log window=2024-11-31:2024-12-02",
         ["window", "'2024-11-31:2024-12-02'"],
-    ),  # no such day
+    ),
     # the window is right, the file is empty
     ("timestamp,service_s\n", "--log window=2024-11-20:2024-11-22", ["no usable job"]),
 ]
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "words"), LOGS, ids=[repr(f"{text}{options}") for text, options, _ in LOGS]
+    ("text", "options", "words"),
+    LOGS,
+    ids=[repr(f"{text}{options}") for text, options, _ in LOGS],
 )
-def test_a_log_that_cannot_be_used_is_one_line(refused, tmp_path, caplog, text, options, words):
+def test_a_log_that_cannot_be_used_is_one_line(
+    refused, tmp_path, caplog, text, options, words
+):
     (tmp_path / "bad.csv").write_bytes(text.encode("latin-1"))
     holds(refused("run", "--trace", "bad.csv", *options.split()), ["bad.csv", *words])
 
 
 def test_bad_rows_are_left_out_counted_and_reported_with_their_lines(tmp_path, caplog):
     path = tmp_path / "log.csv"
-    path.write_text("submit_s,service_s,deadline_s\n0,5,\n1,nan,\n2,-5,\n-3,5,\n4,5,3\n5,5,\n6\n")
+    path.write_text(
+        "submit_s,service_s,deadline_s\n0,5,\n1,nan,\n2,-5,\n-3,5,\n4,5,3\n5,5,\n6\n"
+    )
     log = cg.trace(path).workload
     assert log.submit_s == (0.0, 5.0)
     [note] = caplog.messages
     holds(
         note,
-        ["log.csv", "5 bad rows", "line 3", "line 4", "line 5", "line 6", "line 8", "left out"],
+        [
+            "log.csv",
+            "5 bad rows",
+            "line 3",
+            "line 4",
+            "line 5",
+            "line 6",
+            "line 8",
+            "left out",
+        ],
     )
 
 
@@ -603,15 +783,22 @@ PYTHON = [
     # (call, what its InputError must name)
     (lambda: cg.day("hectik"), ["day", "'hectik'", "mean 'hectic'"]),  # not a day
     (lambda: cg.day("quiet", slots=0), ["slots", "0", "whole number >= 1"]),  # none
-    (lambda: cg.day("quiet", slots=1.5), ["slots", "1.5", "whole number >= 1"]),  # a fraction
+    # a fraction
+    (lambda: cg.day("quiet", slots=1.5), ["slots", "1.5", "whole number >= 1"]),
     (lambda: cg.day("quiet", slots="five"), ["slots", "'five'", "list"]),  # a text
     # no such type
     (lambda: cg.day("quiet", slots=["RTX 3091"]), ["'RTX 3091'", "mean 'RTX 3090'"]),
-    (lambda: cg.day("quiet", jobs=1.5), ["jobs", "1.5", "whole number >= 1"]),  # a fraction
-    (lambda: cg.day("quiet", rate_per_s=-1), ["rate_per_s", "-1", "number > 0"]),  # negative
-    (lambda: cg.day("quiet", rate_per_s=NAN), ["rate_per_s", "nan", "number > 0"]),  # not a number
+    # a fraction
+    (lambda: cg.day("quiet", jobs=1.5), ["jobs", "1.5", "whole number >= 1"]),
+    # negative
+    (lambda: cg.day("quiet", rate_per_s=-1), ["rate_per_s", "-1", "number > 0"]),
+    # not a number
+    (lambda: cg.day("quiet", rate_per_s=NAN), ["rate_per_s", "nan", "number > 0"]),
     # more than all
-    (lambda: cg.day("quiet", tight_fraction=1.1), ["tight_fraction", "1.1", "from 0 to 1"]),
+    (
+        lambda: cg.day("quiet", tight_fraction=1.1),
+        ["tight_fraction", "1.1", "from 0 to 1"],
+    ),
     (lambda: cg.day("quiet", free_types="yes"), ["free_types", "'yes'"]),  # a text
     # a text, which would count as true
     (lambda: cg.day("quiet", free_types="False"), ["free_types", "'False'"]),
@@ -623,23 +810,32 @@ PYTHON = [
         ["complexity_mix", "(0.5, 0.4)", "sum to 1", "0.9"],
     ),
     # not a number
-    (lambda: cg.PoissonWorkload(3, 0.1, (0.5, NAN)), ["complexity_mix", "nan", "from 0 to 1"]),
-    (lambda: cg.PoissonWorkload(3, 0.1, ()), ["complexity_mix", "()", "sum to 1"]),  # none
+    (
+        lambda: cg.PoissonWorkload(3, 0.1, (0.5, NAN)),
+        ["complexity_mix", "nan", "from 0 to 1"],
+    ),
+    # none
+    (lambda: cg.PoissonWorkload(3, 0.1, ()), ["complexity_mix", "()", "sum to 1"]),
     (lambda: cg.PoissonWorkload(0, 0.1), ["jobs", "0", "whole number >= 1"]),  # none
-    (lambda: only(9.0, 3.0), ["job 0", "submit_s", "9.0", "3.0"]),  # due before it comes
+    # due before it comes
+    (lambda: only(9.0, 3.0), ["job 0", "submit_s", "9.0", "3.0"]),
     (lambda: only(0.0, NAN), ["job 0", "deadline_s", "nan"]),  # due at no time
     (lambda: only(NAN, 9.0), ["job 0", "submit_s", "nan"]),  # comes at no time
     (lambda: only(0.0, INF), ["job 0", "deadline_s", "inf"]),  # never due
     (lambda: only(-1.0, 9.0), ["job 0", "submit_s", "-1.0"]),  # before the start
-    (lambda: only(0.0, 9.0, complexity=0), ["job 0", "complexity", "0"]),  # levels start at 1
-    (lambda: only(0.0, 9.0, complexity=1.5), ["job 0", "complexity", "1.5"]),  # a fraction
+    # levels start at 1
+    (lambda: only(0.0, 9.0, complexity=0), ["job 0", "complexity", "0"]),
+    # a fraction
+    (lambda: only(0.0, 9.0, complexity=1.5), ["job 0", "complexity", "1.5"]),
     (lambda: only(0.0, 9.0, gpus=0), ["job 0", "gpus", "0"]),  # none
     (lambda: only(0.0, 9.0, gpus=1.5), ["job 0", "gpus", "1.5"]),  # a fraction
     (lambda: only(0.0, 9.0, weight=NAN), ["job 0", "weight", "nan"]),  # not a number
     (lambda: only(0.0, 9.0, weight=INF), ["job 0", "weight", "inf"]),  # outweighs all
     (lambda: cg.JobList(()), ["jobs", "()", "at least one"]),  # none
-    (lambda: cg.JobList((JOB, cg.Job(2, 1.0, 9.0))), ["ids", "[0, 2]", "0, 1, 2"]),  # a gap
-    (lambda: cg.JobList((cg.Job(1, 0.0, 9.0), JOB)), ["ids", "[1, 0]", "0, 1, 2"]),  # out of order
+    # a gap
+    (lambda: cg.JobList((JOB, cg.Job(2, 1.0, 9.0))), ["ids", "[0, 2]", "0, 1, 2"]),
+    # out of order
+    (lambda: cg.JobList((cg.Job(1, 0.0, 9.0), JOB)), ["ids", "[1, 0]", "0, 1, 2"]),
     # times fall
     (
         lambda: cg.JobList((cg.Job(0, 5.0, 9.0), cg.Job(1, 1.0, 9.0))),
@@ -652,7 +848,10 @@ PYTHON = [
     ),
     (lambda: cg.GpuType("A", 1.0, (), 0.5), ["mean_execution_s of A", "()"]),  # no time
     # a negative price
-    (lambda: cg.GpuType("A", -1.0, (5.0,), 0.5), ["price_usd_per_h of A", "-1.0", "number >= 0"]),
+    (
+        lambda: cg.GpuType("A", -1.0, (5.0,), 0.5),
+        ["price_usd_per_h of A", "-1.0", "number >= 0"],
+    ),
     # more than certain
     (
         lambda: cg.GpuType("A", 1.0, (5.0,), 1.5),
@@ -661,55 +860,90 @@ PYTHON = [
     # stands still
     (lambda: cg.GpuType("A", 1.0, (5.0,), 0.5, 0), ["speed of A", "0", "number > 0"]),
     (lambda: cg.GpuType("", 1.0, (5.0,), 0.5), ["name", "''", "not empty"]),  # no name
+    # reversed
     (
         lambda: cg.Market(delay_s=((10.0, 0.0), (1.0, 2.0), (3.0, 4.0))),
         ["greatest delay at High", "0.0", "number >= 10"],
-    ),  # reversed
-    (lambda: cg.Market(delay_s=((0.0, 1.0), (2.0, 3.0))), ["delay_s", "three pairs"]),  # two pairs
+    ),
+    # two pairs
+    (lambda: cg.Market(delay_s=((0.0, 1.0), (2.0, 3.0))), ["delay_s", "three pairs"]),
     (lambda: cg.Market(high_cap=NAN), ["high_cap", "nan"]),  # not a number
-    (lambda: cg.Clock(((6, 1.0),)), ["[6]", "rising from 0"]),  # nothing holds at hour 0
+    # nothing holds at hour 0
+    (lambda: cg.Clock(((6, 1.0),)), ["[6]", "rising from 0"]),
     (lambda: cg.Clock(((0, 1.0), (0, 2.0))), ["[0, 0]", "rising"]),  # an hour twice
     (lambda: cg.Clock(((0, -1.0),)), ["multiplier", "-1.0", "number >= 0"]),  # negative
-    (lambda: cg.Clock(((0, 1.0),), start_h=24), ["start_h", "24", "below 24"]),  # no such hour
-    (lambda: cg.Service("gamma"), ["distribution", "'gamma'", "lognormal"]),  # no such law
+    # no such hour
+    (lambda: cg.Clock(((0, 1.0),), start_h=24), ["start_h", "24", "below 24"]),
+    # no such law
+    (lambda: cg.Service("gamma"), ["distribution", "'gamma'", "lognormal"]),
     (lambda: cg.Service(sigma=()), ["sigma", "()"]),  # none
     # no window
     (lambda: DeadlineClasses(tight_window_s=0), ["tight_window_s", "0", "number > 0"]),
     # none
-    (lambda: cg.Scenario("x", cg.JobList((JOB,)), slots=()), ["slots", "()", "at least one"]),
+    (
+        lambda: cg.Scenario("x", cg.JobList((JOB,)), slots=()),
+        ["slots", "()", "at least one"],
+    ),
+    # a slot's type cannot be rented
     (
         lambda: cg.Scenario("x", cg.JobList((JOB,)), slots=(replace(A, name="H100"),)),
         ["H100", "RTX 3090"],
-    ),  # a slot's type cannot be rented
+    ),
+    # two types of one name
     (
         lambda: cg.Scenario(
-            "x", cg.JobList((JOB,)), slots=(A,), gpus=(A, replace(A, price_usd_per_h=9.0))
+            "x",
+            cg.JobList((JOB,)),
+            slots=(A,),
+            gpus=(A, replace(A, price_usd_per_h=9.0)),
         ),
         ["RTX 3090"],
-    ),  # two types of one name
+    ),
+    # no time for level 4
     (
         lambda: cg.Scenario("x", cg.PoissonWorkload(3, 0.1, (0.25,) * 4)),
         ["mean_execution_s", "RTX", "4 levels"],
-    ),  # no time for level 4
-    (lambda: loaded(service_s=(5.0, 0.0)), ["service_s", "0.0", "number > 0"]),  # no work
+    ),
+    # no work
+    (lambda: loaded(service_s=(5.0, 0.0)), ["service_s", "0.0", "number > 0"]),
     (lambda: loaded(service_s=(5.0, NAN)), ["service_s", "nan"]),  # not a number
     (lambda: loaded(service_s=(5.0,)), ["service_s"]),  # one entry for two jobs
     (lambda: loaded(submit_s=(1.0, 0.0)), ["submit_s", "order"]),  # times fall
     (lambda: loaded(submit_s=(-1.0, 0.0)), ["submit_s", "-1.0"]),  # before the start
-    (lambda: loaded(deadline_s=(9.0, 0.5)), ["deadline_s", "0.5"]),  # due before it comes
+    # due before it comes
+    (lambda: loaded(deadline_s=(9.0, 0.5)), ["deadline_s", "0.5"]),
     (lambda: loaded(gpus=(1, 0)), ["gpus", "0"]),  # none
-    (lambda: cg.make_policy("fifoo"), ["policy", "'fifoo'", "mean 'fifo'"]),  # not a policy
-    (lambda: cg.make_policy(5), ["policy", "5", "function of a view"]),  # neither name nor function
+    # not a policy
+    (lambda: cg.make_policy("fifoo"), ["policy", "'fifoo'", "mean 'fifo'"]),
+    # neither name nor function
+    (lambda: cg.make_policy(5), ["policy", "5", "function of a view"]),
     # negative
-    (lambda: cg.simulate(cg.day("quiet"), "fifo", seed=-1), ["seed", "-1", "whole number >= 0"]),
+    (
+        lambda: cg.simulate(cg.day("quiet"), "fifo", seed=-1),
+        ["seed", "-1", "whole number >= 0"],
+    ),
     # a fraction
-    (lambda: cg.simulate(cg.day("quiet"), "fifo", seed=1.5), ["seed", "1.5", "whole number >= 0"]),
-    (lambda: cg.compare(cg.day("quiet"), [], [0]), ["policies", "[]", "at least one"]),  # none
-    (lambda: cg.compare(cg.day("quiet"), ["fifo"], []), ["seeds", "[]", "at least one"]),  # none
+    (
+        lambda: cg.simulate(cg.day("quiet"), "fifo", seed=1.5),
+        ["seed", "1.5", "whole number >= 0"],
+    ),
+    # none
+    (lambda: cg.compare(cg.day("quiet"), [], [0]), ["policies", "[]", "at least one"]),
+    # none
+    (
+        lambda: cg.compare(cg.day("quiet"), ["fifo"], []),
+        ["seeds", "[]", "at least one"],
+    ),
     # the same twice
-    (lambda: cg.compare(cg.day("quiet"), ["fifo"], [1, 1]), ["seeds", "[1, 1]", "once"]),
+    (
+        lambda: cg.compare(cg.day("quiet"), ["fifo"], [1, 1]),
+        ["seeds", "[1, 1]", "once"],
+    ),
     # negative
-    (lambda: cg.compare(cg.day("quiet"), ["fifo"], [0, -1]), ["seed", "-1", "whole number >= 0"]),
+    (
+        lambda: cg.compare(cg.day("quiet"), ["fifo"], [0, -1]),
+        ["seed", "-1", "whole number >= 0"],
+    ),
     # a number in place of several
     (lambda: cg.compare(cg.day("quiet"), ["fifo"], 5), ["seeds", "5"]),
     # the same twice
@@ -720,13 +954,17 @@ PYTHON = [
     # a text in place of a list
     (lambda: cg.compare(cg.day("quiet"), "fifo", [0]), ["policies", "'fifo'"]),
     # no process
-    (lambda: cg.compare(cg.day("quiet"), ["fifo"], [0], 0), ["executor", "0", "whole number >= 1"]),
+    (
+        lambda: cg.compare(cg.day("quiet"), ["fifo"], [0], 0),
+        ["executor", "0", "whole number >= 1"],
+    ),
     # cannot be sent there
     (
         lambda: cg.compare(cg.day("quiet"), [lambda view: LOCK], [0], 2),
         ["<lambda>", "cannot be copied"],
     ),
-    (lambda: cg.simulate(cg.day("quiet"), "fifo", records=False).jobs, ["records"]),  # not kept
+    # not kept
+    (lambda: cg.simulate(cg.day("quiet"), "fifo", records=False).jobs, ["records"]),
 ]
 
 
@@ -744,7 +982,8 @@ def test_a_wrong_value_in_python_is_an_input_error_of_one_line(call, words):
 
 # ---- policies that go wrong ----
 
-# Two slots; jobs 0 and 1 at 0 s, job 2 at 10 s, and at 20 s job 3, which takes two slots.
+# Two slots; jobs 0 and 1 at 0 s, job 2 at 10 s, and at 20 s job 3, which takes two
+# slots.
 TRIAL = """
 [fleet]
 slots = 2
@@ -760,40 +999,65 @@ job = [
 """
 
 ANSWERS = [
-    # (body of rule(view), with `first` to remember things, what the one line must name beside
-    # policy and time)
-    # a running job
-    ("first = first or view.queue; return [(first[0], view.idle[0])]", ["job 0", "not waiting"]),
-    ("return [(view.queue[0], view.slots[0])]", ["job 1", "slot 0", "busy"]),  # a busy slot
+    # (body of rule(view), with `first` to remember things, what the one line must name
+    # beside policy and time) a running job
+    (
+        "first = first or view.queue; return [(first[0], view.idle[0])]",
+        ["job 0", "not waiting"],
+    ),
+    # a busy slot
+    ("return [(view.queue[0], view.slots[0])]", ["job 1", "slot 0", "busy"]),
     # as it was when idle
-    ("first = first or view.idle; return [(view.queue[0], first[0])]", ["job 1", "slot 0", "busy"]),
+    (
+        "first = first or view.idle; return [(view.queue[0], first[0])]",
+        ["job 1", "slot 0", "busy"],
+    ),
     # the same job twice
-    ("return [(view.queue[0], slot) for slot in view.idle]", ["job 0", "not waiting", "twice"]),
+    (
+        "return [(view.queue[0], slot) for slot in view.idle]",
+        ["job 0", "not waiting", "twice"],
+    ),
     # one slot twice
-    ("return [(job, view.idle[0]) for job in view.queue]", ["job 1", "slot 0", "given away"]),
+    (
+        "return [(job, view.idle[0]) for job in view.queue]",
+        ["job 1", "slot 0", "given away"],
+    ),
     # a slot of its own making
     ("return [(view.queue[0], SlotView(0, view.idle[0].gpu))]", ["job 0", "slot 0"]),
     # a slot that is not there
-    ("return [(view.queue[0], SlotView(7, view.idle[0].gpu))]", ["job 0", "index=7", "no slot"]),
+    (
+        "return [(view.queue[0], SlotView(7, view.idle[0].gpu))]",
+        ["job 0", "index=7", "no slot"],
+    ),
     # a text as index
     (
         "return [(view.queue[0], SlotView('0', view.idle[0].gpu))]",
         ["job 0", "index='0'", "no slot"],
     ),
     # a name in place of a type
-    ("return [(view.queue[0], SlotView(0, 'RTX 3090'))]", ["job 0", "slot", "RTX 3090"]),
-    ("return [(view.queue[0], 0)]", ["job 0", "0", "no slot"]),  # an index in place of a slot
-    ("return [(view.queue[0], None)]", ["job 0", "None", "no slot"]),  # nothing in place of a slot
+    (
+        "return [(view.queue[0], SlotView(0, 'RTX 3090'))]",
+        ["job 0", "slot", "RTX 3090"],
+    ),
+    # an index in place of a slot
+    ("return [(view.queue[0], 0)]", ["job 0", "0", "no slot"]),
+    # nothing in place of a slot
+    ("return [(view.queue[0], None)]", ["job 0", "None", "no slot"]),
     # a job of its own making
     ("return [(cg.Job(0, 0, 9), view.idle[0])]", ["job 0", "not waiting"]),
     ("return [(0, view.idle[0])]", ["0", "not a job"]),  # an id in place of a job
-    ("return [(view.idle[0], view.queue[0])]", ["SlotView", "not a job"]),  # the wrong way round
+    # the wrong way round
+    ("return [(view.idle[0], view.queue[0])]", ["SlotView", "not a job"]),
     ("return 1 / 0", ["raised ZeroDivisionError", "division by zero"]),  # raises
     # raises with a message of two lines
     ("raise ValueError('two\\nlines')", ["raised ValueError", "two"]),
     # raises after an answer
-    ("yield (view.queue[0], view.idle[0]); raise KeyError('late')", ["raised KeyError", "late"]),
-    ("return view.nothing", ["raised AttributeError", "nothing"]),  # asks for what is not there
+    (
+        "yield (view.queue[0], view.idle[0]); raise KeyError('late')",
+        ["raised KeyError", "late"],
+    ),
+    # asks for what is not there
+    ("return view.nothing", ["raised AttributeError", "nothing"]),
     ("view.now_s = 0", ["raised AttributeError", "now_s"]),  # writes to its view
     ("return 5", ["5"]),  # a number
     ("return True", ["True"]),  # a truth value
@@ -818,17 +1082,29 @@ ANSWERS = [
         "return [(job, view.idle[0]) for job in view.queue if job.gpus > 1]",
         ["job 3", "1 slots", "needs 2"],
     ),
-    ("return [(view.queue[0], view.idle)]", ["job 0", "2 slots", "needs 1"]),  # too many slots
+    # too many slots
+    ("return [(view.queue[0], view.idle)]", ["job 0", "2 slots", "needs 1"]),
+    # one slot twice
     (
         "return [(job, view.idle[:1] * 2) for job in view.queue if job.gpus > 1]",
         ["job 3", "slot 0", "given away"],
-    ),  # one slot twice
+    ),
 ]
-RULE = "import math\nimport cgrsp_simpy as cg\nfrom cgrsp_simpy.rental.view import SlotView\nfirst = None\ndef rule(view):\n    global first\n    "
+RULE = (
+    "import math\n"
+    "import cgrsp_simpy as cg\n"
+    "from cgrsp_simpy.rental.view import SlotView\n"
+    "first = None\n"
+    "def rule(view):\n"
+    "    global first\n"
+    "    "
+)
 
 
 @pytest.mark.parametrize(("body", "words"), ANSWERS, ids=[body for body, _ in ANSWERS])
-def test_a_wrong_answer_of_a_policy_is_one_line_and_a_policy_error(refused, tmp_path, body, words):
+def test_a_wrong_answer_of_a_policy_is_one_line_and_a_policy_error(
+    refused, tmp_path, body, words
+):
     (tmp_path / "trial.toml").write_text(TRIAL)
     (tmp_path / "my_rules.py").write_text(RULE + body + "\n")
     line = refused("run", "trial.toml", "--policy", "my_rules.py:rule")
@@ -853,26 +1129,35 @@ def test_the_error_of_a_policy_is_the_cause_of_the_policy_error():
 
 def test_a_type_that_cannot_be_rented_is_refused_where_types_are_free():
     def rule(view):
-        return [(view.queue[0], SlotView(0, replace(view.idle[0].gpu, price_usd_per_h=0.0)))]
+        return [
+            (view.queue[0], SlotView(0, replace(view.idle[0].gpu, price_usd_per_h=0.0)))
+        ]
 
     with pytest.raises(
-        cg.PolicyError, match="job 0 to slot 0 as RTX 3090, which the view did not offer"
+        cg.PolicyError,
+        match="job 0 to slot 0 as RTX 3090, which the view did not offer",
     ):
         cg.simulate(cg.day("quiet", free_types=True), rule)
 
 
+# (the file, policy, what the one line must name beside the file)
 FILES = [
-    # (the file, policy, what the one line must name beside the file)
-    ("def rule(view:\n    pass\n", "my_rules.py:rule", ["SyntaxError", "line 1"]),  # a syntax error
+    # a syntax error
+    ("def rule(view:\n    pass\n", "my_rules.py:rule", ["SyntaxError", "line 1"]),
     # not indented
     ("def rule(view):\nreturn\n", "my_rules.py:rule", ["IndentationError", "line 2"]),
     # fails when loaded
-    ("import no_such_module\n", "my_rules.py:rule", ["ModuleNotFoundError", "no_such_module"]),
+    (
+        "import no_such_module\n",
+        "my_rules.py:rule",
+        ["ModuleNotFoundError", "no_such_module"],
+    ),
+    # no such function; the nearest
     (
         "def role(view):\n    return []\n",
         "my_rules.py:rule",
         ["function", "'rule'", "mean 'role'"],
-    ),  # no such function; the nearest
+    ),
     ("rule = 5\n", "my_rules.py:rule", ["function", "'rule'"]),  # not a function
     # which function?
     ("def rule(view):\n    return []\n", "my_rules.py", ["function", "''", "rule"]),
@@ -889,7 +1174,9 @@ FILES = [
 
 
 @pytest.mark.parametrize(
-    ("text", "policy", "words"), FILES, ids=[f"{text!r}, {policy}" for text, policy, _ in FILES]
+    ("text", "policy", "words"),
+    FILES,
+    ids=[f"{text!r}, {policy}" for text, policy, _ in FILES],
 )
 def test_a_wrong_file_of_policies_is_one_line(refused, tmp_path, text, policy, words):
     (tmp_path / "my_rules.py").write_text(textwrap.dedent(text))
@@ -905,8 +1192,8 @@ WIDE = [
         "wide.toml",
         (
             "[workload]\n"
-            "job = [{id = 0, submit_s = 0, deadline_s = 9}, {id = 1, submit_s = 0, deadline_s"
-            " = 9, gpus = 8}]"
+            "job = [{id = 0, submit_s = 0, deadline_s = 9}, {id = 1, submit_s = 0,"
+            " deadline_s = 9, gpus = 8}]"
         ),
         ["wide.toml"],
     ),
@@ -923,8 +1210,11 @@ def test_a_job_with_more_gpus_than_slots_is_one_line_that_names_both_numbers(
 
 
 def test_a_worker_process_that_dies_is_one_line(tmp_path):
-    (tmp_path / "my_rules.py").write_text("import os\ndef rule(view):\n    os._exit(1)\n")
-    command = "compare --day hectic --seeds 60 --workers 2 --policies my_rules.py:rule".split()
+    (tmp_path / "my_rules.py").write_text(
+        "import os\ndef rule(view):\n    os._exit(1)\n"
+    )
+    words = "compare --day hectic --seeds 60 --workers 2 --policies my_rules.py:rule"
+    command = words.split()
     done = subprocess.run(
         [sys.executable, "-m", "cgrsp_simpy", *command],
         cwd=tmp_path,
@@ -932,7 +1222,8 @@ def test_a_worker_process_that_dies_is_one_line(tmp_path):
         text=True,
         check=False,
         timeout=30,
-        env=os.environ | {"PATH": ""},  # not every system has a pgrep to find the others with
+        # not every system has a pgrep to find the others with
+        env=os.environ | {"PATH": ""},
     )
     assert (done.stdout, done.stderr) == ("", "cgrsp compare: a worker process died\n")
     assert done.returncode == 2

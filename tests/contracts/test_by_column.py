@@ -1,5 +1,5 @@
-"""Figures by the values of a column of the input: in every module they add up to those of the
-whole, and each row of a schedule carries its own texts.
+"""Figures by the values of a column of the input: in every module they add up to those
+of the whole, and each row of a schedule carries its own texts.
 """
 
 import json
@@ -52,7 +52,8 @@ def nodes(rng, number=30):
     """Batch tasks of one job; each but the first waits for one before it."""
     return [
         {
-            "task_name": f"M{node}" + (f"_{rng.randrange(1, node)}" if node > 1 else ""),
+            "task_name": f"M{node}"
+            + (f"_{rng.randrange(1, node)}" if node > 1 else ""),
             "instance_num": rng.randrange(1, 9),
             "job_name": "j_1",
             "task_type": rng.choice(["1", "3", "7"]),
@@ -70,7 +71,9 @@ def nodes(rng, number=30):
 def file(tmp_path):
     def written(rows, name="input.csv", header=True):
         path = tmp_path / name
-        path.write_text(csv_text(rows).split("\n", 0 if header else 1)[-1], encoding="utf-8")
+        path.write_text(
+            csv_text(rows).split("\n", 0 if header else 1)[-1], encoding="utf-8"
+        )
         return str(path)
 
     return written
@@ -100,7 +103,12 @@ def test_tasks_of_a_file_are_reported_by_their_customers(file, seed):
     schedule = run.rows()
     assert all(row["customer"] == own[row["task"]] for row in schedule)
     ran_h = (
-        sum(row["finish_s"] - row["start_s"] for row in schedule if row["customer"] == "ann") / 3600
+        sum(
+            row["finish_s"] - row["start_s"]
+            for row in schedule
+            if row["customer"] == "ann"
+        )
+        / 3600
     )
     [ann] = [row for row in report if row["customer"] == "ann"]
     assert ann["gpu_hours"] == pytest.approx(ran_h, rel=1e-12)
@@ -121,9 +129,13 @@ def test_requests_of_a_log_are_reported_by_their_customers(file, seed):
     source = cg.llm.read_requests(file(rows), weight="short")
     run = cg.simulate(cg.llm.Scenario(source, cg.llm.Service(gpus=4)), "wsrpt")
     report = run.by("customer")
-    assert adds_up(report, run.summary(), (), ("e2e_s", "ttft_s", "goodput_pct")) == len(rows)
+    assert adds_up(
+        report, run.summary(), (), ("e2e_s", "ttft_s", "goodput_pct")
+    ) == len(rows)
     told = run.rows()
-    assert all(rows[int(row["name"]) - 2]["customer"] == row["customer"] for row in told)
+    assert all(
+        rows[int(row["name"]) - 2]["customer"] == row["customer"] for row in told
+    )
     times_s = [row["ttft_s"] for row in told if row["customer"] == "bob"]
     [bob] = [row for row in report if row["customer"] == "bob"]
     assert bob["ttft_p90_s"] == pytest.approx(np.percentile(times_s, 90), rel=1e-12)
@@ -145,13 +157,20 @@ def test_nodes_of_a_graph_are_reported_by_a_column_of_their_log(file, scheduler)
         assert row["gpu_hours"] == pytest.approx(ran_h, rel=1e-12)
     visits = run.timeline.visits
     wait_s = sum(row["wait_s"] * row["jobs"] for row in report)
-    assert wait_s == pytest.approx((visits["granted_s"] - visits["ready_s"]).sum(), rel=1e-12)
+    assert wait_s == pytest.approx(
+        (visits["granted_s"] - visits["ready_s"]).sum(), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
     ("rows", "words", "policies", "column"),
     [
-        (tasks, "hgsp {} --instance FILE --noise 0.2", "atc:online=true,greedy", "customer"),
+        (
+            tasks,
+            "hgsp {} --instance FILE --noise 0.2",
+            "atc:online=true,greedy",
+            "customer",
+        ),
         (requests, "llm {} --trace FILE --service gpus=4", "wsrpt,fifo", "customer"),
         pytest.param(
             nodes,
@@ -175,7 +194,9 @@ def test_the_commands_report_by_a_column(file, capsys, rows, words, policies, co
     status, out, _ = told("run", "--policy", first, "--by", column, "--format", "csv")
     alone = csv_rows(out)
     assert (status, {row["by"] for row in alone}) == (0, {column})
-    status, out, _ = told("compare", "--policies", policies, "--by", column, "--format", "json")
+    status, out, _ = told(
+        "compare", "--policies", policies, "--by", column, "--format", "json"
+    )
     found = json.loads(out)["rows"]
     assert status == 0
     assert {row["policy"] for row in found} == set(policies.split(","))
@@ -184,7 +205,9 @@ def test_the_commands_report_by_a_column(file, capsys, rows, words, policies, co
     assert (status, out.split()[:3]) == (0, [column, "policy", "jobs"])
     status, out, err = told("compare", "--policies", policies, "--by", column + "s")
     assert (status, out) == (2, "")
-    assert re.search(f"unknown (tag|column) '{column}s'; did you mean '{column}'\\?", err)
+    assert re.search(
+        f"unknown (tag|column) '{column}s'; did you mean '{column}'\\?", err
+    )
 
 
 def test_a_column_has_a_text_for_every_job(file):
@@ -192,7 +215,9 @@ def test_a_column_has_a_text_for_every_job(file):
     source, short = cg.llm.read_requests(file(requests(Random(8)))), Tags({"who": "ab"})
     graph = read_alibaba(file(nodes(Random(8)), header=False), "j_1")
     for each in (instance, source, graph):
-        with pytest.raises(cg.InputError, match=r"texts of tag who\(=2\) must be [36]0, one a job"):
+        with pytest.raises(
+            cg.InputError, match=r"texts of tag who\(=2\) must be [36]0, one a job"
+        ):
             replace(each, tags=short)
 
 
@@ -212,12 +237,16 @@ def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
         lambda: cg.llm.Scenario(cg.llm.Offered(20)),
         lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9, warm_up=0, after=0)),
         lambda: cg.dag.Scenario("er:n=9"),
-        lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
+        lambda: cg.waiting.Scenario(
+            cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8
+        ),
     ],
     ids=["rental", "hgsp", "requests", "cluster", "dag", "waiting"],
 )
 def test_jobs_that_are_of_no_log_have_no_columns(scenario):
     scenario = scenario()
     run = cg.simulate(scenario, scenario.compared[0])
-    with pytest.raises(cg.InputError, match=r"these jobs have no columns of a log|unknown column"):
+    with pytest.raises(
+        cg.InputError, match=r"these jobs have no columns of a log|unknown column"
+    ):
         run.by("customer")

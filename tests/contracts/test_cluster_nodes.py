@@ -23,12 +23,16 @@ def cases(draw):
 
 
 def plain(sizes, free, key, gpus):
-    """Where a job goes: on the first node of least key with room; of a wide one whole nodes, the
-    largest first, then the rest.
+    """Where a job goes: on the first node of least key with room; of a wide one whole
+    nodes, the largest first, then the rest.
     """
     if gpus <= max(sizes):
         left = [node for node, idle in enumerate(free) if idle >= gpus]
-        return ((min(left, key=lambda node: key(sizes[node], free[node])), gpus),) if left else None
+        return (
+            ((min(left, key=lambda node: key(sizes[node], free[node])), gpus),)
+            if left
+            else None
+        )
     whole = {}
     for node in sorted(
         (node for node, idle in enumerate(free) if idle == sizes[node]),
@@ -40,7 +44,12 @@ def plain(sizes, free, key, gpus):
     if not gpus:
         return tuple(whole.items())
     rest = (
-        plain(sizes, [0 if node in whole else idle for node, idle in enumerate(free)], key, gpus)
+        plain(
+            sizes,
+            [0 if node in whole else idle for node, idle in enumerate(free)],
+            key,
+            gpus,
+        )
         if gpus <= max(sizes)
         else None
     )
@@ -69,7 +78,9 @@ def test_what_is_taken_is_what_is_given_back(case, gpus):
     if place is not None:
         left = nodes.take(before, place)
         taken = dict(place)
-        assert nodes.counts(left) == [idle - taken.get(node, 0) for node, idle in enumerate(free)]
+        assert nodes.counts(left) == [
+            idle - taken.get(node, 0) for node, idle in enumerate(free)
+        ]
         assert nodes.give(left, place) == before
 
 
@@ -79,13 +90,17 @@ def test_what_is_free_in_both_is_the_lesser_on_every_node(case, data):
     sizes, free, key = case
     other = [data.draw(st.integers(0, size)) for size in sizes]
     nodes = Nodes(sizes, key)
-    assert nodes.counts(nodes.packed(free) & nodes.packed(other)) == list(map(min, free, other))
+    assert nodes.counts(nodes.packed(free) & nodes.packed(other)) == list(
+        map(min, free, other)
+    )
     assert nodes.counts(nodes.all) == sizes
 
 
 @MANY
 @given(cases())
-def test_what_a_job_can_use_is_what_is_free_on_nodes_with_room_or_all_of_empty_ones(case):
+def test_what_a_job_can_use_is_what_is_free_on_nodes_with_room_or_all_of_empty_ones(
+    case,
+):
     sizes, free, _ = case
     nodes = Nodes(sizes)
     for gpus in range(1, sum(sizes) + 2):

@@ -1,5 +1,5 @@
-"""What holds for every scheduler and placement, on random small clusters; and the promises of FIFO,
-EASY and conservative.
+"""What holds for every scheduler and placement, on random small clusters; and the
+promises of FIFO, EASY and conservative.
 """
 
 from copy import copy
@@ -26,18 +26,24 @@ VARIANTS = [
     "adaptive:short_queue=1",
 ]
 ALL = [*SCHEDULERS, *VARIANTS]
-HOLD = ("fifo", "easy", "conservative", "multifactor")  # keep GPUs idle for jobs that wait
+# keep GPUs idle for jobs that wait
+HOLD = ("fifo", "easy", "conservative", "multifactor")
 every_scheduler = pytest.mark.parametrize("scheduler", ALL)
-every_placement = pytest.mark.parametrize("placement", PLACEMENTS.values(), ids=PLACEMENTS)
+every_placement = pytest.mark.parametrize(
+    "placement", PLACEMENTS.values(), ids=PLACEMENTS
+)
 
 
 @st.composite
 def settings_of(draw, estimates=(0.5, 1.0, 1.0, 2.0)):
-    """A cluster and its jobs, in whole and half seconds, so that much falls on the same instant.
+    """A cluster and its jobs, in whole and half seconds, so that much falls on the same
+    instant.
 
     estimates: over duration.
     """
-    cluster = Cluster(tuple(draw(st.lists(st.sampled_from([1, 2, 4, 4]), min_size=1, max_size=4))))
+    cluster = Cluster(
+        tuple(draw(st.lists(st.sampled_from([1, 2, 4, 4]), min_size=1, max_size=4)))
+    )
     row = st.tuples(
         st.integers(0, 30),
         st.integers(1, cluster.gpus),
@@ -48,7 +54,9 @@ def settings_of(draw, estimates=(0.5, 1.0, 1.0, 2.0)):
         st.integers(0, 2),
     )
     rows = draw(st.lists(row, min_size=1, max_size=25))
-    arrival_s, gpus, duration_s, share, iterations, family, user = np.array(rows, dtype=float).T
+    arrival_s, gpus, duration_s, share, iterations, family, user = np.array(
+        rows, dtype=float
+    ).T
     return cluster, Jobs(
         arrival_s,
         gpus,
@@ -85,15 +93,20 @@ def watched(cluster, jobs, scheduler, look, placement=best_fit):
 @every_placement
 @QUICK
 @given(case=settings_of())
-def test_every_job_runs_once_for_its_duration_on_gpus_of_its_own(scheduler, placement, case):
+def test_every_job_runs_once_for_its_duration_on_gpus_of_its_own(
+    scheduler, placement, case
+):
     cluster, jobs = case
     found = simulate(jobs, cluster, make_scheduler(scheduler), placement)
     assert (found.jobs["start_s"] >= jobs.arrival_s).all()
-    assert found.jobs["finish_s"] == pytest.approx(found.jobs["start_s"] + jobs.duration_s)
+    assert found.jobs["finish_s"] == pytest.approx(
+        found.jobs["start_s"] + jobs.duration_s
+    )
     for start_s in found.jobs["start_s"]:
         used = np.zeros(len(cluster.sizes))
         for job in np.flatnonzero(
-            (found.jobs["start_s"] <= start_s) & (found.jobs["finish_s"] > start_s + 1e-9)
+            (found.jobs["start_s"] <= start_s)
+            & (found.jobs["finish_s"] > start_s + 1e-9)
         ):
             for node, gpus in placed(found)[job]:
                 used[node] += gpus
@@ -105,7 +118,9 @@ def test_every_job_runs_once_for_its_duration_on_gpus_of_its_own(scheduler, plac
 @given(case=settings_of())
 def test_a_gang_is_on_one_node_or_on_whole_nodes_but_for_a_rest(scheduler, case):
     cluster, jobs = case
-    for place, gpus in zip(placed(simulate(jobs, cluster, make_scheduler(scheduler))), jobs.gpus):
+    for place, gpus in zip(
+        placed(simulate(jobs, cluster, make_scheduler(scheduler))), jobs.gpus
+    ):
         assert sum(taken for _, taken in place) == gpus
         assert len({node for node, _ in place}) == len(place)
         parts = [(node, taken) for node, taken in place if taken < cluster.sizes[node]]
@@ -116,7 +131,7 @@ def test_a_gang_is_on_one_node_or_on_whole_nodes_but_for_a_rest(scheduler, case)
 @every_scheduler
 @QUICK
 @given(case=settings_of(), at_s=st.integers(0, 40))
-def test_starts_depend_neither_on_durations_before_their_end_nor_on_jobs_that_have_not_arrived(
+def test_starts_do_not_depend_on_unended_durations_or_future_jobs(
     scheduler, case, at_s
 ):
     cluster, jobs = case
@@ -128,9 +143,19 @@ def test_starts_depend_neither_on_durations_before_their_end_nor_on_jobs_that_ha
     longer_s = before.duration_s + 7.5 * (found.jobs["finish_s"][known] > at_s + 1e-9)
     columns = {
         name: getattr(before, name)
-        for name in ("arrival_s", "gpus", "estimate_s", "iterations", "kind", "family", "user")
+        for name in (
+            "arrival_s",
+            "gpus",
+            "estimate_s",
+            "iterations",
+            "kind",
+            "family",
+            "user",
+        )
     }
-    again = simulate(Jobs(**columns, duration_s=longer_s), cluster, make_scheduler(scheduler))
+    again = simulate(
+        Jobs(**columns, duration_s=longer_s), cluster, make_scheduler(scheduler)
+    )
     assert np.array_equal(
         *(
             np.where(start_s <= at_s, start_s, np.inf)
@@ -147,7 +172,9 @@ def test_nothing_that_fits_is_left_waiting(scheduler, case):
         *case,
         scheduler,
         lambda view, _: [
-            pytest.fail(f"job {job} fits") for job in view.queue if view.room(view.needs[job])
+            pytest.fail(f"job {job} fits")
+            for job in view.queue
+            if view.room(view.needs[job])
         ],
     )
 
@@ -169,7 +196,9 @@ def test_what_a_decision_leaves_adds_up(scheduler, case):
             (running.end_s, running.job) for running in view.running.values()
         )
         assert view.head == (view.queue[0] if view.queue else None)
-        assert view.fitting() == [job for job in view.queue if view.room(view.needs[job])]
+        assert view.fitting() == [
+            job for job in view.queue if view.room(view.needs[job])
+        ]
 
     watched(cluster, jobs, scheduler, look)
 
@@ -183,7 +212,10 @@ def test_what_a_decision_leaves_adds_up(scheduler, case):
 def test_fifo_never_lets_a_job_overtake(placement, case):
     cluster, jobs = case
     assert (
-        np.diff(simulate(jobs, cluster, make_scheduler("fifo"), placement).jobs["start_s"]) >= 0
+        np.diff(
+            simulate(jobs, cluster, make_scheduler("fifo"), placement).jobs["start_s"]
+        )
+        >= 0
     ).all()
 
 
@@ -203,18 +235,22 @@ def without_backfill(view, started):
 @MANY
 @given(case=settings_of(estimates=(1.0, 1.0, 2.0)))
 def test_easy_never_delays_what_the_head_was_promised(placement, case):
-    """Estimates are exact or too long; a promise is the first shadow time of a job after it has
-    become the head.
+    """Estimates are exact or too long; a promise is the first shadow time of a job
+    after it has become the head.
     """
     promised = {}
 
     def look(view, started):
         if view.head is not None:
-            promised.setdefault(view.head, shadow(without_backfill(view, started), view.head)[0])
+            promised.setdefault(
+                view.head, shadow(without_backfill(view, started), view.head)[0]
+            )
 
     cluster, jobs = case
     found = watched(cluster, jobs, "easy", look, placement)
-    assert all(found.jobs["start_s"][job] <= start_s for job, start_s in promised.items())
+    assert all(
+        found.jobs["start_s"][job] <= start_s for job, start_s in promised.items()
+    )
 
 
 @every_placement
@@ -226,7 +262,8 @@ def test_what_easy_backfills_leaves_the_head_its_shadow_time_whatever_the_estima
     def look(view, started):
         if view.head is not None:
             assert (
-                shadow(view, view.head)[0] == shadow(without_backfill(view, started), view.head)[0]
+                shadow(view, view.head)[0]
+                == shadow(without_backfill(view, started), view.head)[0]
             )
 
     watched(*case, "easy", look, placement)
@@ -238,7 +275,9 @@ def test_what_easy_backfills_leaves_the_head_its_shadow_time_whatever_the_estima
 def least_free(cluster, taken, start_s, end_s):
     """The fewest GPUs that are free on each node at any time from a start to an end."""
     frees = []
-    for at_s in {start_s} | {kept.start_s for kept in taken if start_s < kept.start_s < end_s}:
+    for at_s in {start_s} | {
+        kept.start_s for kept in taken if start_s < kept.start_s < end_s
+    }:
         free = list(cluster.sizes)
         for kept in taken:
             for node, gpus in kept.place if kept.start_s <= at_s < kept.end_s else ():
@@ -248,24 +287,30 @@ def least_free(cluster, taken, start_s, end_s):
 
 
 def textbook(cluster, jobs, placement):
-    """Conservative backfilling by its definition, without engine or profile: starts, places, and
-    starts promised on arrival.
+    """Conservative backfilling by its definition, without engine or profile: starts,
+    places, and starts promised on arrival.
 
-    On arrival a job is given the earliest start that delays none before it. When a job ends
-    before its estimate, each reservation in the order of their starts is given up and made anew.
-    No estimate is too short.
+    On arrival a job is given the earliest start that delays none before it. When a job
+    ends before its estimate, each reservation in the order of their starts is given up
+    and made anew. No estimate is too short.
     """
     arrival_s, gpus, duration_s, estimate_s = (
-        getattr(jobs, name).tolist() for name in ("arrival_s", "gpus", "duration_s", "estimate_s")
+        getattr(jobs, name).tolist()
+        for name in ("arrival_s", "gpus", "duration_s", "estimate_s")
     )
     nodes = Nodes(cluster.sizes, placement)
-    running, reserved, done, promised_s, to_come = {}, {}, {}, {}, list(range(jobs.jobs))
+    running, reserved, done, promised_s = {}, {}, {}, {}
+    to_come = list(range(jobs.jobs))
 
     def earliest(job, now_s):
         taken = [*running.values(), *reserved.values()]
-        for start_s in sorted({now_s} | {kept.end_s for kept in taken if kept.end_s > now_s}):
+        for start_s in sorted(
+            {now_s} | {kept.end_s for kept in taken if kept.end_s > now_s}
+        ):
             end_s = start_s + estimate_s[job]
-            place = nodes.room(nodes.packed(least_free(cluster, taken, start_s, end_s)), gpus[job])
+            place = nodes.room(
+                nodes.packed(least_free(cluster, taken, start_s, end_s)), gpus[job]
+            )
             if place is not None:
                 return Reservation(start_s, end_s, place)
         return None
@@ -300,45 +345,58 @@ def textbook(cluster, jobs, placement):
 
 
 def crowded(seed):
-    """A cluster and 20 to 40 jobs that overload it; estimates are exact, or too long by a quarter
-    to twice the duration.
+    """A cluster and 20 to 40 jobs that overload it; estimates are exact, or too long by
+    a quarter to twice the duration.
     """
     rng = np.random.default_rng(seed)
-    cluster = Cluster(tuple(rng.choice([1, 2, 3, 4, 5, 8], rng.integers(1, 5)).tolist()))
+    cluster = Cluster(
+        tuple(rng.choice([1, 2, 3, 4, 5, 8], rng.integers(1, 5)).tolist())
+    )
     number = int(rng.integers(20, 41))
     gpus = rng.choice(range(1, cluster.gpus + 1), number)
     duration_s, none = rng.integers(1, 12, number), np.zeros(number)
     estimate_s = duration_s * rng.choice([1.0, 1.0, 1.25, 1.5, 2.0, 3.0], number)
     return cluster, Jobs(
-        rng.integers(0, 40, number), gpus, duration_s, estimate_s, none + 1, none, none, none
+        rng.integers(0, 40, number),
+        gpus,
+        duration_s,
+        estimate_s,
+        none + 1,
+        none,
+        none,
+        none,
     )
 
 
 @every_placement
 @pytest.mark.parametrize("seed", range(25))
-def test_conservative_is_the_textbooks_and_no_job_starts_later_than_it_was_promised_on_arrival(
+def test_conservative_is_the_textbooks_and_keeps_the_starts_it_promised(
     placement, seed
 ):
     cluster, jobs = crowded(seed)
     found = simulate(jobs, cluster, make_scheduler("conservative"), placement)
     start_s, places, promised_s = textbook(cluster, jobs, placement)
     assert found.jobs["start_s"].tolist() == start_s
-    assert [sorted(place) for place in placed(found)] == [sorted(place) for place in places]
+    assert [sorted(place) for place in placed(found)] == [
+        sorted(place) for place in places
+    ]
     assert (found.jobs["start_s"] <= promised_s).all()
 
 
 @every_placement
 @MANY
 @given(case=settings_of(estimates=(1.0,)))
-def test_every_job_starts_when_it_was_promised_on_arrival_if_estimates_are_exact(placement, case):
+def test_every_job_starts_when_it_was_promised_on_arrival_if_estimates_are_exact(
+    placement, case
+):
     start_s, _, promised_s = textbook(*case, placement)
     assert start_s == promised_s
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_mix_runs_by_the_textbook_with_estimates_up_to_three_times_too_long(seed):
-    """120 jobs at a load of 1.5, so that most arrive while nothing is idle; times are any numbers,
-    not whole ones.
+    """120 jobs at a load of 1.5, so that most arrive while nothing is idle; times are
+    any numbers, not whole ones.
     """
     jobs = generate(Mix(overestimate=2.0), 120, 1.5, Cluster((8, 8, 8, 8)), seed)
     found = simulate(jobs, Cluster((8, 8, 8, 8)), make_scheduler("conservative"))
@@ -359,7 +417,9 @@ def test_reservations_never_overlap_and_now_there_is_free_what_is_free(case):
         assert profile.free[-1] == view.nodes.all
         for step, at_s in enumerate(profile.starts_s):
             kept = [*scheduler._kept.values(), *scheduler.reserved.values()]
-            assert view.nodes.counts(profile.free[step]) == least_free(cluster, kept, at_s, at_s)
+            assert view.nodes.counts(profile.free[step]) == least_free(
+                cluster, kept, at_s, at_s
+            )
         assert list(scheduler.reserved) == view.queue
         assert all(kept.start_s > view.now_s for kept in scheduler.reserved.values())
 
@@ -373,7 +433,9 @@ def test_reservations_never_overlap_and_now_there_is_free_what_is_free(case):
     time_s=st.integers(1, 20),
     before_s=st.sampled_from([5.0, 20.0, np.inf]),
 )
-def test_the_earliest_start_in_a_profile_is_the_first_by_trying_all(case, gpus, time_s, before_s):
+def test_the_earliest_start_in_a_profile_is_the_first_by_trying_all(
+    case, gpus, time_s, before_s
+):
     cluster, jobs = case
     gpus = min(gpus, cluster.gpus)
     nodes = Nodes(cluster.sizes)
@@ -388,6 +450,8 @@ def test_the_earliest_start_in_a_profile_is_the_first_by_trying_all(case, gpus, 
         )
         if place is not None:
             assert found == (
-                Reservation(start_s, start_s + time_s, place) if start_s < before_s else None
+                Reservation(start_s, start_s + time_s, place)
+                if start_s < before_s
+                else None
             )
             return

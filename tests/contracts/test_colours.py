@@ -1,5 +1,5 @@
-"""A name has one colour in every figure of every module, and names that are drawn together are told
-apart by everybody.
+"""A name has one colour in every figure of every module, and names that are drawn
+together are told apart by everybody.
 """
 
 import csv
@@ -40,8 +40,8 @@ MODULES = {
 }
 FIGURES = Path(__file__).parents[2] / "figures"
 
-# On linear RGB, severity 1.0: Machado, Oliveira and Fernandes (2009), IEEE Transactions on
-# Visualization and Computer Graphics 15(6), 1291-1298, Table 1.
+# On linear RGB, severity 1.0: Machado, Oliveira and Fernandes (2009), IEEE Transactions
+# on Visualization and Computer Graphics 15(6), 1291-1298, Table 1.
 SEEN = {
     "normal": np.eye(3),
     "protanopia": np.array(
@@ -85,7 +85,8 @@ def lab(colour, seen):
 
 
 def told_apart(one, other, seen):
-    return np.linalg.norm(lab(one, seen) - lab(other, seen)) > 11  # CIE76; 2.3 is just noticeable
+    # CIE76; 2.3 is just noticeable
+    return np.linalg.norm(lab(one, seen) - lab(other, seen)) > 11
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -103,19 +104,21 @@ def test_every_name_has_a_look_and_no_two_of_a_module_share_colour_or_marker(mod
 def test_any_two_names_of_a_module_are_told_apart(module, seen):
     pairs = itertools.combinations(MODULES[module], 2)
     assert [
-        pair for pair in pairs if not told_apart(*(LOOKS[name].colour for name in pair), seen)
+        pair
+        for pair in pairs
+        if not told_apart(*(LOOKS[name].colour for name in pair), seen)
     ] == []
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), list(itertools.combinations(["fifo", "spt", "edf", "rh", "cadr"], 2))
+    ("one", "other"),
+    list(itertools.combinations(["fifo", "spt", "edf", "rh", "cadr"], 2)),
 )
 def test_the_five_usual_policies_are_told_apart_by_colour_alone(one, other):
     first, second = (lab(POLICY[name], "deuteranopia") for name in (one, other))
     assert np.linalg.norm(first - second) > 25
-    assert (
-        abs(lab(POLICY[one], "normal")[0] - lab(POLICY[other], "normal")[0]) > 10
-    )  # in grey print
+    # in grey print
+    assert abs(lab(POLICY[one], "normal")[0] - lab(POLICY[other], "normal")[0]) > 10
 
 
 @pytest.mark.parametrize("seen", SEEN)
@@ -136,13 +139,17 @@ def named_colours(axes):
             yield line.get_label(), to_hex(line.get_color())
         names = [label.get_text() for label in ax.get_yticklabels()]
         if len(names) == len(ax.patches):
-            yield from zip(names, (to_hex(patch.get_facecolor()) for patch in ax.patches))
+            yield from zip(
+                names, (to_hex(patch.get_facecolor()) for patch in ax.patches)
+            )
 
 
 def check(axes, names):
     found = [(name, colour) for name, colour in named_colours(axes) if name in LOOKS]
     assert {name for name, _ in found} == set(names)
-    assert [(name, colour) for name, colour in found if colour != LOOKS[name].colour.lower()] == []
+    assert [
+        (name, colour) for name, colour in found if colour != LOOKS[name].colour.lower()
+    ] == []
 
 
 def study_of(names, scale=1.0):
@@ -181,7 +188,9 @@ def test_studies_draw_each_name_in_its_colour(module, draw):
 
 
 def test_a_name_keeps_its_colour_with_parameters_and_whatever_stands_beside_it():
-    assert [look.colour for look in looks(["mine", "hps:monotone=true", "easy"])][1:] == [
+    assert [look.colour for look in looks(["mine", "hps:monotone=true", "easy"])][
+        1:
+    ] == [
         LOOKS["hps"].colour,
         LOOKS["easy"].colour,
     ]
@@ -199,7 +208,8 @@ def rows_of(name):
     """The rows of a figure that is kept, without what is empty in them."""
     with (FIGURES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return [
-            {key: value(text) for key, text in row.items() if text} for row in csv.DictReader(file)
+            {key: value(text) for key, text in row.items() if text}
+            for row in csv.DictReader(file)
         ]
 
 
@@ -207,13 +217,23 @@ def rows_of(name):
 @pytest.mark.parametrize(
     ("figure", "name", "names"),
     [
-        (cluster.FIGURES["metrics"], "cluster/cluster_metrics", {*CLUSTER} - {"multifactor"}),
+        (
+            cluster.FIGURES["metrics"],
+            "cluster/cluster_metrics",
+            {*CLUSTER} - {"multifactor"},
+        ),
         (cluster.FIGURES["course"], "cluster/cluster_course", COURSE),
         (cluster.FIGURES["table2"], "cluster/cluster_table2", PUBLISHED),
         (hgsp.FIGURES["comparison"], "hgsp/hgsp_comparison", COMPARED),
         (hgsp.FIGURES["table1"], "hgsp/hgsp_table1", COMPARED),
     ],
-    ids=["cluster metrics", "cluster course", "cluster table 2", "hgsp comparison", "hgsp table 1"],
+    ids=[
+        "cluster metrics",
+        "cluster course",
+        "cluster table 2",
+        "hgsp comparison",
+        "hgsp table 1",
+    ],
 )
 def test_the_figures_of_modules_draw_each_name_in_its_colour(figure, name, names):
     canvas = figure.redraw(FIGURES / f"{name}.csv")

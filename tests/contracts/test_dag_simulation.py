@@ -1,5 +1,5 @@
-"""DAGs on GPUs: what is simulated is what is computed, to the last digit; no rule is broken;
-no plan beats the lower bound.
+"""DAGs on GPUs: what is simulated is what is computed, to the last digit; no rule is
+broken; no plan beats the lower bound.
 """
 
 import numpy as np
@@ -39,13 +39,15 @@ ALL = (random_plan, *SIMPLE, best_simple)
 
 @st.composite
 def problems(draw, missing=False):
-    """Up to ten nodes, up to four GPUs; small whole numbers, so that much falls on the same
-    instant, and thirds and tenths.
+    """Up to ten nodes, up to four GPUs; small whole numbers, so that much falls on the
+    same instant, and thirds and tenths.
     """
     nodes, gpus = draw(st.integers(1, 10)), draw(st.integers(1, 4))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     number = rng.permutation(nodes)
-    pairs = np.argwhere(np.triu(rng.random((nodes, nodes)) < rng.choice([0, 0.2, 0.5]), 1))
+    pairs = np.argwhere(
+        np.triu(rng.random((nodes, nodes)) < rng.choice([0, 0.2, 0.5]), 1)
+    )
     unit = rng.integers(0, nodes, nodes) if draw(st.booleans()) else ()
     whole = draw(st.booleans())
     work = rng.integers(0, 5, nodes) if whole else rng.integers(0, 30, nodes) / 10
@@ -65,20 +67,32 @@ def problems(draw, missing=False):
         unit,
         **lasting,
     )
-    bandwidth = rng.choice([0.0, 1.0] if missing else [1.0, 2.0, 3.0, np.inf], (gpus, gpus))
-    memory = np.where(np.arange(gpus) == 0, FULL, rng.integers(4, FULL + 1, gpus)) + 1000 * lasts
+    bandwidth = rng.choice(
+        [0.0, 1.0] if missing else [1.0, 2.0, 3.0, np.inf], (gpus, gpus)
+    )
+    memory = (
+        np.where(np.arange(gpus) == 0, FULL, rng.integers(4, FULL + 1, gpus))
+        + 1000 * lasts
+    )
     latency_s = rng.choice([0.0, 1.0, 0.3], (gpus, gpus)) if draw(st.booleans()) else ()
     speeds = rng.choice([1.0, 2.0] if whole else [0.7, 1.0, 3.0], gpus)
     contention = draw(st.sampled_from([None, False, True]))
     platform = Platform(
-        speeds, memory, np.arange(gpus) // 2, bandwidth, latency_s, contention=contention
+        speeds,
+        memory,
+        np.arange(gpus) // 2,
+        bandwidth,
+        latency_s,
+        contention=contention,
     )
     return Problem(graph, platform)
 
 
 @st.composite
 def planned(draw, missing=False):
-    """A problem and a plan: random GPUs, and a random topological order or the graph's."""
+    """A problem and a plan: random GPUs, and a random topological order or the
+    graph's.
+    """
     problem = draw(problems(missing))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     gpu = random_units(problem, 1, rng)[0][problem.graph.unit]
@@ -91,10 +105,14 @@ def planned(draw, missing=False):
 
 
 def never_more_at_once(schedule, sizes, most):
-    """Of the nodes that run at the start of one, those on its GPU are together at most so much."""
+    """Of the nodes that run at the start of one, those on its GPU are together at most
+    so much.
+    """
     gpu, start_s, finish_s = schedule.plan.gpu, schedule.start_s, schedule.finish_s
     for node in np.flatnonzero(start_s < finish_s):
-        runs = (gpu == gpu[node]) & (start_s <= start_s[node]) & (start_s[node] < finish_s)
+        runs = (
+            (gpu == gpu[node]) & (start_s <= start_s[node]) & (start_s[node] < finish_s)
+        )
         assert sizes[runs].sum() <= most[gpu[node]]
 
 
@@ -102,7 +120,8 @@ def never_more_at_once(schedule, sizes, most):
 @given(planned())
 def test_the_simulation_is_the_computation_to_the_last_digit(given_):
     problem, plan = given_
-    simulated, computed = schedule_of(simulate(problem, plan)), carried_out(problem, plan)
+    simulated = schedule_of(simulate(problem, plan))
+    computed = carried_out(problem, plan)
     assert np.array_equal(simulated.start_s, computed.start_s)
     assert np.array_equal(simulated.finish_s, computed.finish_s)
     if plan.order is None:
@@ -111,7 +130,9 @@ def test_the_simulation_is_the_computation_to_the_last_digit(given_):
 
 @QUICK
 @given(planned(missing=True))
-def test_a_missing_connection_stops_the_simulation_and_makes_the_makespan_infinite(given_):
+def test_a_missing_connection_stops_the_simulation_and_makes_the_makespan_infinite(
+    given_,
+):
     problem, plan = given_
     if np.isfinite(carried_out(problem, plan).makespan_s):
         found = schedule_of(simulate(problem, plan))
@@ -124,9 +145,13 @@ def test_a_missing_connection_stops_the_simulation_and_makes_the_makespan_infini
 @QUICK
 @given(problems() | problems(missing=True))
 def test_many_plans_at_once_are_as_one_by_one(problem):
-    gpu = random_units(problem, 2 * FEW, np.random.default_rng(0))[:, problem.graph.unit]
+    gpu = random_units(problem, 2 * FEW, np.random.default_rng(0))[
+        :, problem.graph.unit
+    ]
     at_once = makespans(problem, gpu)
-    assert at_once.tolist() == [carried_out(problem, Plan(row)).makespan_s for row in gpu]
+    assert at_once.tolist() == [
+        carried_out(problem, Plan(row)).makespan_s for row in gpu
+    ]
     assert at_once[:FEW].tolist() == makespans(problem, gpu[:FEW]).tolist()
     assert makespans(problem, gpu[:0]).shape == (0,)
 
@@ -153,7 +178,9 @@ def test_no_rule_is_broken(given_):
 @QUICK
 @given(planned())
 def test_a_node_waits_for_nothing_but_data_and_its_gpu(given_):
-    """Each starts when its data arrive, or when another on its GPU ends, if links have no turns."""
+    """Each starts when its data arrive, or when another on its GPU ends, if links have
+    no turns.
+    """
     problem, plan = given_
     assume(not problem.contention)
     found = schedule_of(simulate(problem, plan))
@@ -176,14 +203,18 @@ def test_every_scheduler_makes_a_plan_that_is_allowed_and_not_below_the_bound(pr
     ]
     least_s = lower_bound_s(problem) * (1 - 1e-12)
     # which checks the plan
-    assert all(schedule_of(simulate(problem, plan)).makespan_s >= least_s for plan in plans)
+    assert all(
+        schedule_of(simulate(problem, plan)).makespan_s >= least_s for plan in plans
+    )
 
 
 @QUICK
 @given(problems(missing=True))
 def test_nor_where_connections_are_missing(problem):
     for plan in [make(problem) for make in ALL] + [anneal(problem, Budget(20)).plan]:
-        assert carried_out(problem, plan).makespan_s >= lower_bound_s(problem) * (1 - 1e-12)
+        assert carried_out(problem, plan).makespan_s >= lower_bound_s(problem) * (
+            1 - 1e-12
+        )
 
 
 @QUICK
@@ -200,7 +231,9 @@ def test_in_turn_a_plan_runs_no_later_than_it_was_made(problem, insertion):
 
 @QUICK
 @given(problems(), st.integers(0, 5))
-def test_annealing_is_never_worse_than_heft_and_tells_what_its_plan_takes(problem, seed):
+def test_annealing_is_never_worse_than_heft_and_tells_what_its_plan_takes(
+    problem, seed
+):
     found = anneal(problem, Budget(30), seed)
     assert found.makespan_s <= carried_out(problem, heft(problem)).makespan_s
     assert found.makespan_s == schedule_of(simulate(problem, found.plan)).makespan_s
@@ -219,8 +252,12 @@ def test_the_same_seed_gives_the_same_plan(problem, make, seed):
 
 @QUICK
 @given(planned())
-def test_the_memory_in_use_is_what_is_resident_held_and_needed_while_a_node_runs(given_):
-    """Counted node by node in the run itself, against the count from the order alone."""
+def test_the_memory_in_use_is_what_is_resident_held_and_needed_while_a_node_runs(
+    given_,
+):
+    """Counted node by node in the run itself, against the count from the order
+    alone.
+    """
     problem, plan = given_
     graph, on = problem.graph, plan.gpu
     found = schedule_of(simulate(problem, plan))
@@ -233,6 +270,12 @@ def test_the_memory_in_use_is_what_is_resident_held_and_needed_while_a_node_runs
             for (start, end), held in zip(graph.edges.tolist(), graph.held_mb)
             if own[start] and place[start] <= place[node] <= place[end]
         )
-        assert in_use_mb == graph.resident_mb[own].sum() + held_mb + graph.memory_mb[node]
-        runs = own & (found.start_s < found.start_s[node]) & (found.finish_s > found.start_s[node])
+        assert (
+            in_use_mb == graph.resident_mb[own].sum() + held_mb + graph.memory_mb[node]
+        )
+        runs = (
+            own
+            & (found.start_s < found.start_s[node])
+            & (found.finish_s > found.start_s[node])
+        )
         assert not runs.any()

@@ -1,8 +1,10 @@
-"""Public docstrings: a summary, and such NumPy sections as there are agree with the signature.
+"""Public docstrings: a summary, and such NumPy sections as there are agree with the
+signature.
 
-Public is what is reached without a leading underscore from the package and its modules: functions,
-classes, their methods, the entries of registries such as POLICIES, and the package's classes that
-any of these answer with. A method that overrides another may leave its docstring to that one.
+Public is what is reached without a leading underscore from the package and its modules:
+functions, classes, their methods, the entries of registries such as POLICIES, and the
+package's classes that any of these answer with. A method that overrides another may
+leave its docstring to that one.
 """
 
 import ast
@@ -38,7 +40,9 @@ ROOTS = [
     cgrsp_simpy.logs,
     cgrsp_simpy.rental.policies,
 ]
-SECTIONS = "Parameters Attributes Returns Yields Raises Warns Notes References Examples".split()
+SECTIONS = (
+    "Parameters Attributes Returns Yields Raises Warns Notes References Examples"
+).split()
 HEADING = re.compile(r"^(\w[\w ]*)\n(-{3,})$", re.MULTILINE)
 
 
@@ -93,13 +97,17 @@ def answered(function):
 
 
 def members(cls):
-    """Pairs of name and function or property of a class, those of its bases in the package too."""
+    """Pairs of name and function or property of a class, those of its bases in the
+    package too.
+    """
     for base in reversed(cls.__mro__):
         for name, member in vars(base).items() if own(base) else ():
             if is_public(name):
                 # of a class or static method
                 member = uncached(getattr(member, "__func__", member))
-                if isinstance(member, property | cached_property) or inspect.isfunction(member):
+                if isinstance(member, property | cached_property) or inspect.isfunction(
+                    member
+                ):
                     yield f"{base.__qualname__}.{name}", member
 
 
@@ -125,7 +133,9 @@ def public():
         found[key(thing)] = thing
         if inspect.isclass(thing):
             for name, member in members(thing):
-                function = getattr(member, "fget", None) or getattr(member, "func", member)
+                function = getattr(member, "fget", None) or getattr(
+                    member, "func", member
+                )
                 if own(function) and function.__qualname__ == name:
                     found[key(function)] = member
                     pending += answered(function)
@@ -140,11 +150,16 @@ def public():
 def sections(text):
     """Heading -> body; what precedes the first stands under ""."""
     parts = HEADING.split(text)
-    return {"": parts[0].strip(), **{h: body for h, _, body in zip(*[iter(parts[1:])] * 3)}}
+    return {
+        "": parts[0].strip(),
+        **{h: body for h, _, body in zip(*[iter(parts[1:])] * 3)},
+    }
 
 
 def named(body):
-    """The names of a section of items, in order: those of its lines that are not indented."""
+    """The names of a section of items, in order: those of its lines that are not
+    indented.
+    """
     lines = [line for line in body.splitlines() if line and not line[0].isspace()]
     return [name.strip() for line in lines for name in line.split(" : ")[0].split(",")]
 
@@ -183,7 +198,9 @@ def is_exception(name, thing):
     """Whether a module, or Python, knows an exception of this name."""
     module = sys.modules[thing.__module__]
     places = (module, builtins, checks, policy, executors)
-    found = next((getattr(place, name) for place in places if hasattr(place, name)), None)
+    found = next(
+        (getattr(place, name) for place in places if hasattr(place, name)), None
+    )
     return inspect.isclass(found) and issubclass(found, BaseException)
 
 
@@ -222,7 +239,9 @@ def faults_of_raises(thing, said):
 # ---- entries that say no more than the signature ----
 
 EMPTY = {*"a an the of or and to be it its this that is are as in for with".split()}
-SECTION_ENTRY = re.compile(r"^( *)([\w*, ]+?)(?: : (.+))?\n\1    (.+(?:\n\1    .+)*)", re.MULTILINE)
+SECTION_ENTRY = re.compile(
+    r"^( *)([\w*, ]+?)(?: : (.+))?\n\1    (.+(?:\n\1    .+)*)", re.MULTILINE
+)
 LINE_ENTRY = re.compile(r"(?:^|[.:] |\n *)([a-z_]\w*(?:, \w+)*)(: )([^.:]+)\.")
 
 
@@ -233,15 +252,16 @@ def words(text):
 
 
 def repeats(text):
-    """The entries of a docstring whose words are those of the name and its type; one with a number
-    or a sign tells what is allowed.
+    """The entries of a docstring whose words are those of the name and its type; one
+    with a number or a sign tells what is allowed.
     """
     found = [match.groups()[-3:] for match in SECTION_ENTRY.finditer(text)]
     found += [match.groups() for match in LINE_ENTRY.finditer(text)]
     return [
         name
         for name, kind, told in found
-        if words(told) - EMPTY <= words(f"{name} {kind or ''}") and not re.search(r"[\d<>=]", told)
+        if words(told) - EMPTY <= words(f"{name} {kind or ''}")
+        and not re.search(r"[\d<>=]", told)
     ]
 
 
@@ -272,13 +292,25 @@ def test_no_entry_repeats_the_signature():
 
 
 def test_public_docstrings_agree_with_their_signatures():
-    wrong = {name: found for name, thing in public().items() if (found := faults(thing))}
+    wrong = {
+        name: found for name, thing in public().items() if (found := faults(thing))
+    }
     lines = [f"{name}: {'; '.join(found)}" for name, found in wrong.items()]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(public())}:", *lines])
 
 
 def test_a_reader_meets_at_most_150_names():
-    modules = (cg, cg.hgsp, cg.llm, cg.cluster, cg.dag, cg.spot, cg.waiting, cg.plots, cg.exercises)
+    modules = (
+        cg,
+        cg.hgsp,
+        cg.llm,
+        cg.cluster,
+        cg.dag,
+        cg.spot,
+        cg.waiting,
+        cg.plots,
+        cg.exercises,
+    )
     assert sum(len(module.__all__) for module in modules) <= 150
 
 
@@ -299,14 +331,32 @@ RETURNS = "\n\nReturns\n-------\nint\n    Their sum."
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("The sum." + PARAMETERS + "a : int\n    One.\n*more\n    Others." + RETURNS, None),
+        (
+            "The sum." + PARAMETERS + "a : int\n    One.\n*more\n    Others." + RETURNS,
+            None,
+        ),
         ("The sum." + PARAMETERS + "a, *more : int\n    All." + RETURNS, None),
         ("", "no summary"),
-        ("The sum" + PARAMETERS + "a, *more\n    All." + RETURNS, "without a full stop"),
-        ("The sum." + PARAMETERS + "a\n    One." + RETURNS, "Parameters are a, and not a, *more"),
-        ("The sum." + PARAMETERS + "*more, a\n    All." + RETURNS, "Parameters are *more, a"),
-        ("The sum." + RETURNS + PARAMETERS + "a, *more\n    All.", "sections Returns, Parameters"),
-        ("The sum." + RETURNS + "\n\nRaises\n------\nNoError\n    Never.", "NoError, which is no"),
+        (
+            "The sum" + PARAMETERS + "a, *more\n    All." + RETURNS,
+            "without a full stop",
+        ),
+        (
+            "The sum." + PARAMETERS + "a\n    One." + RETURNS,
+            "Parameters are a, and not a, *more",
+        ),
+        (
+            "The sum." + PARAMETERS + "*more, a\n    All." + RETURNS,
+            "Parameters are *more, a",
+        ),
+        (
+            "The sum." + RETURNS + PARAMETERS + "a, *more\n    All.",
+            "sections Returns, Parameters",
+        ),
+        (
+            "The sum." + RETURNS + "\n\nRaises\n------\nNoError\n    Never.",
+            "NoError, which is no",
+        ),
         ("The sum.\n\nWarnings\n--------\nNone.", "sections Warnings"),
     ],
 )

@@ -1,5 +1,5 @@
-"""Edges: numbers without end, work without end, files that are no files, policies that leave; each
-ends soon, with one line.
+"""Edges: numbers without end, work without end, files that are no files, policies that
+leave; each ends soon, with one line.
 """
 
 import gzip
@@ -66,8 +66,12 @@ def test_what_has_no_end_is_one_line(ended, line, word):
     check_bad_input(ended(line), [word])
 
 
-def test_work_of_more_than_a_minute_is_told_before_it_starts(ended, caplog, monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.cli.pattern.compare", lambda *_, **__: pytest.skip("begun"))
+def test_work_of_more_than_a_minute_is_told_before_it_starts(
+    ended, caplog, monkeypatch
+):
+    monkeypatch.setattr(
+        "cgrsp_simpy.cli.pattern.compare", lambda *_, **__: pytest.skip("begun")
+    )
     with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
         ended("compare --day quiet --policies fifo,spt --seeds 200000 --jobs 9")
     assert [record.getMessage() for record in caplog.records] == [
@@ -127,7 +131,9 @@ def test_a_file_without_end_is_one_line(ended, tmp_path, name, text, line):
     assert len(err) < 1000
 
 
-@pytest.mark.parametrize("text", ["root:x:0:0:root:/root:/bin/sh\n", "hunter2\n", "KEY=a,TOP=b\n"])
+@pytest.mark.parametrize(
+    "text", ["root:x:0:0:root:/root:/bin/sh\n", "hunter2\n", "KEY=a,TOP=b\n"]
+)
 def test_a_file_that_is_no_log_is_not_told(ended, tmp_path, text):
     (tmp_path / "secret").write_text(text)
     (tmp_path / "x.toml").write_text('[workload]\ntrace = "secret"\n')
@@ -167,9 +173,12 @@ def leaving(tmp_path):
 def test_a_policy_that_leaves_is_one_line_or_a_failed_run(ended, name):
     day = "--day quiet --jobs 9"
     check_bad_input(
-        ended(f"run {day} --policy own.py:{name}"), [f"policy {name!r} at t = ", " raised "]
+        ended(f"run {day} --policy own.py:{name}"),
+        [f"policy {name!r} at t = ", " raised "],
     )
-    status, out, _ = ended(f"compare {day} --policies own.py:{name},fifo --seeds 2 --format json")
+    status, out, _ = ended(
+        f"compare {day} --policies own.py:{name},fifo --seeds 2 --format json"
+    )
     found = json.loads(out)
     assert status == 1
     assert found["policies"]["fifo"]["wait_min"]["n"] == 2
@@ -179,19 +188,25 @@ def test_a_policy_that_leaves_is_one_line_or_a_failed_run(ended, name):
 def test_a_file_that_leaves_when_it_is_loaded_is_one_line(ended, tmp_path):
     for text in ("import sys; sys.exit(0)", "raise GeneratorExit"):
         (tmp_path / "own.py").write_text(text)
-        check_bad_input(ended("compare --policies own.py:leaves --seeds 1"), ["cannot be loaded"])
+        check_bad_input(
+            ended("compare --policies own.py:leaves --seeds 1"), ["cannot be loaded"]
+        )
 
 
 @pytest.mark.usefixtures("leaving")
 def test_an_interrupt_ends_the_command_wherever_it_comes(ended):
-    status, out, err = ended("compare --day quiet --policies fifo,own.py:interrupts --seeds 2")
+    status, out, err = ended(
+        "compare --day quiet --policies fifo,own.py:interrupts --seeds 2"
+    )
     assert (status, out, err) == (130, "", "cgrsp compare: interrupted\n")
 
 
 @pytest.mark.usefixtures("leaving")
 def test_advice_over_runs_that_failed_is_refused(ended):
     line = "--day quiet --jobs 9 --policies fifo,own.py:leaves --seeds 1"
-    check_bad_input(ended(f"advise {line}"), ["own.py:leaves on 5 slots, fixed types, seed "])
+    check_bad_input(
+        ended(f"advise {line}"), ["own.py:leaves on 5 slots, fixed types, seed "]
+    )
 
 
 # ---- CSV ----
@@ -208,8 +223,12 @@ def test_a_text_in_a_csv_is_no_formula_and_a_number_stays_one():
 
 
 def test_the_name_of_a_policy_is_no_formula(ended, tmp_path):
-    (tmp_path / "=own.py").write_text("def first(view):\n    return zip(view.queue, view.idle)\n")
-    status, out, _ = ended("compare --day quiet --policies =own.py:first --seeds 1 --format csv")
+    (tmp_path / "=own.py").write_text(
+        "def first(view):\n    return zip(view.queue, view.idle)\n"
+    )
+    status, out, _ = ended(
+        "compare --day quiet --policies =own.py:first --seeds 1 --format csv"
+    )
     assert status == 0
     assert out.splitlines()[1].startswith("'=own.py:first,0,")
 
@@ -217,7 +236,9 @@ def test_the_name_of_a_policy_is_no_formula(ended, tmp_path):
 def test_names_of_tasks_are_read_as_they_were_written(tmp_path):
     names = ("=a", "'b", "-1", "c")
     ones = [1.0] * 4
-    made = Instance(ones, ones, ones, ones, ones, gpus=CLUSTERS["small"], task_names=names)
+    made = Instance(
+        ones, ones, ones, ones, ones, gpus=CLUSTERS["small"], task_names=names
+    )
     write_instance(made, tmp_path / "tasks.csv")
     assert read_instance(tmp_path / "tasks.csv", CLUSTERS["small"]).task_names == names
 
@@ -245,11 +266,17 @@ def test_two_processes_in_one_results_directory_give_the_files_of_one(tmp_path):
     there = {path.name for path in (tmp_path / "both").rglob("*")}
     assert there == {path.name for path in (tmp_path / "one").rglob("*")}
     for name in ("rows.csv", "chunks/000000.json"):
-        assert (tmp_path / "both" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
+        assert (tmp_path / "both" / name).read_bytes() == (
+            tmp_path / "one" / name
+        ).read_bytes()
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "configuration.json", "chunks/000000.json"])
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 500 + "1" + "}" * 500, "3", '{"x": 1}'])
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "configuration.json", "chunks/000000.json"]
+)
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 500 + "1" + "}" * 500, "3", '{"x": 1}']
+)
 def test_a_results_directory_nested_deeply_is_one_line(ended, tmp_path, name, text):
     line = "compare --day quiet --policies fifo --seeds 2 --jobs 9 --out out"
     assert ended(line)[0] == 0
@@ -266,7 +293,10 @@ LONG_FILES = {  # a file of ten lines or more, and the command that reads it
         "submit_s,service_s\n" + "1,1\n" * 20,
         "compare --trace {} --policies fifo --seeds 1",
     ),
-    "log.swf": ("1 0 0 5 1 -1 -1 1 9 -1 1 1 1 -1 1 -1 -1 -1\n" * 20, "cluster run --trace {}"),
+    "log.swf": (
+        "1 0 0 5 1 -1 -1 1 9 -1 1 1 1 -1 1 -1 -1 -1\n" * 20,
+        "cluster run --trace {}",
+    ),
     "market.csv": (
         "time,type,status\n" + "".join(f"{1800 * n},G,high\n" for n in range(200)),
         "market report {}",
@@ -281,8 +311,10 @@ LONG_FILES = {  # a file of ten lines or more, and the command that reads it
     ),
     "sizes.csv": (
         "name,cores,memory_gb,price_per_h\n" + "a,4,16,1\n" * 20,
-        "waiting run --trace small.csv --machines 1 --machine cores=4 --machine memory_gb=16"
-        " --sizes {}",
+        (
+            "waiting run --trace small.csv --machines 1 --machine cores=4 --machine"
+            " memory_gb=16 --sizes {}"
+        ),
     ),
     "platform.csv": (
         "server,tflops,memory_gb\n" + "1,9,9\n" * 20,
@@ -303,7 +335,9 @@ def test_a_file_beyond_the_limit_is_refused_unless_told(
     if packed and not name.startswith(("log", "market", "series")):
         pytest.skip("read as it is")
     (tmp_path / "small.csv").write_text("submit_s,service_s,cores,memory_gb\n1,1,1,1\n")
-    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    (tmp_path / name).write_bytes(
+        gzip.compress(text.encode()) if packed else text.encode()
+    )
     line = line.format(name)
     before = ended(line)
     assert before[0] == 0, before
@@ -319,7 +353,11 @@ ESCAPES = "\x1b]0;own\x07\x1b[31mred\x9b2J\u202e"
 
 def raw(text):
     """Control characters that a terminal would obey."""
-    return [char for char in text if char != "\n" and unicodedata.category(char) in ("Cc", "Cf")]
+    return [
+        char
+        for char in text
+        if char != "\n" and unicodedata.category(char) in ("Cc", "Cf")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -337,7 +375,9 @@ def raw(text):
     ],
 )
 def test_names_are_printed_visibly(ended, tmp_path, line):
-    (tmp_path / "log.csv").write_text(f"submit_s,service_s,gpus,user\n1,1,1,u{ESCAPES}\n")
+    (tmp_path / "log.csv").write_text(
+        f"submit_s,service_s,gpus,user\n1,1,1,u{ESCAPES}\n"
+    )
     named = cg.day("quiet", jobs=9).varied(name=f"day {ESCAPES}")
     named.to_toml(tmp_path / "escapes.toml")
     _, out, err = ended(line)
@@ -349,7 +389,10 @@ def test_logged_lines_name_files_visibly(tmp_path):
     (tmp_path / f"a{ESCAPES}.csv").write_text("submit_s,service_s\n1,1\n")
     line = ["run", "--trace", f"a{ESCAPES}.csv", "--policy", "fifo"]
     ran = subprocess.run(
-        [sys.executable, "-m", "cgrsp_simpy", *line], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-m", "cgrsp_simpy", *line],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert (ran.returncode, raw(ran.stdout + ran.stderr)) == (0, [])
     assert r"cgrsp: a\x1b]0;own\x07" in ran.stderr
@@ -369,12 +412,28 @@ def test_a_study_in_a_script_is_printed_visibly():
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        (["compare", "--day", "quiet", "--policies", "fifo", "--seeds", "2", "--out"], "chunks"),
+        (
+            [
+                "compare",
+                "--day",
+                "quiet",
+                "--policies",
+                "fifo",
+                "--seeds",
+                "2",
+                "--out",
+            ],
+            "chunks",
+        ),
         pytest.param(["lectures", "3", "--copy"], "answers", marks=pytest.mark.slow),
-        pytest.param(["dag", "figures", "--only", "gantt", "--out"], None, marks=pytest.mark.slow),
+        pytest.param(
+            ["dag", "figures", "--only", "gantt", "--out"], None, marks=pytest.mark.slow
+        ),
     ],
 )
-def test_a_step_back_in_a_path_makes_no_folder(words, names, tmp_path, monkeypatch, capsys):
+def test_a_step_back_in_a_path_makes_no_folder(
+    words, names, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     assert outcome(capsys, *words, "x/../y")[0] == 0
     assert [path.name for path in tmp_path.iterdir()] == ["y"]

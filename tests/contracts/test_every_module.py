@@ -25,10 +25,10 @@ from cgrsp_simpy.hgsp.generate import LEVELS
 class Case(NamedTuple):
     """A module: a small scenario, its words, and what fits it.
 
-    command: its words on the command line, between `cgrsp` and the action. options: those that
-    name the scenario. policies: two names. parameter: a policy with a parameter, where
-    one has any. own: the source of
-    a policy of one's own. grid: of a sweep. misspelt: nearly the first policy.
+    command: its words on the command line, between `cgrsp` and the action. options:
+    those that name the scenario. policies: two names. parameter: a policy with a
+    parameter, where one has any. own: the source of a policy of one's own. grid: of a
+    sweep. misspelt: nearly the first policy.
     """
 
     scenario: Any
@@ -59,7 +59,8 @@ CASES = {
         ("ajw-t", "njw"),
         "sww:wait_s=60",
         "def oldest(view):\n"
-        "    while (job := view.first()) is not None and (machine := view.room(job)) is not None:\n"
+        "    while (job := view.first()) is not None and (machine := view.room(job))"
+        " is not None:\n"
         "        yield job, machine\n",
         {"machines": [4, 8]},
         "ajw-tt",
@@ -85,13 +86,11 @@ CASES = {
         "--requests requests=30,rate_per_s=9 --service gpus=4",
         ("wsrpt", "fifo"),
         "sjf",
-        (
-            "def oldest(view):\n"
-            "    for request in view.queue:\n"
-            "        for replica in view.free[:1]:\n"
-            "            if view.room(replica) >= request.tokens:\n"
-            "                yield request, replica\n"
-        ),
+        "def oldest(view):\n"
+        "    for request in view.queue:\n"
+        "        for replica in view.free[:1]:\n"
+        "            if view.room(replica) >= request.tokens:\n"
+        "                yield request, replica\n",
         {"gpus": [2, 4]},
         "wsrtp",
     ),
@@ -101,11 +100,9 @@ CASES = {
         "--jobs 30 --warm-up 0 --after 0",
         ("easy", "sjf"),
         "hps:monotone=true",
-        (
-            "def oldest(view):\n"
-            "    while jobs := view.fitting():\n"
-            "        yield jobs[0], view.room(view.gpus[jobs[0]])\n"
-        ),
+        "def oldest(view):\n"
+        "    while jobs := view.fitting():\n"
+        "        yield jobs[0], view.room(view.gpus[jobs[0]])\n",
         {"load": [0.5, 1.0]},
         "eassy",
     ),
@@ -115,12 +112,10 @@ CASES = {
         "--graph er:n=20 --platform gpus=3",
         ("heft", "rtgs"),
         "rtgs:b=0.5",
-        (
-            "def oldest(view):\n"
-            "    for node in view.queue:\n"
-            "        for gpu in view.rooms(node)[:1]:\n"
-            "            yield node, gpu\n"
-        ),
+        "def oldest(view):\n"
+        "    for node in view.queue:\n"
+        "        for gpu in view.rooms(node)[:1]:\n"
+        "            yield node, gpu\n",
         {"gpus": [2, 3]},
         "hefft",
     ),
@@ -130,11 +125,9 @@ CASES = {
         "--hours 8 --deadline 10",
         ("greedy", "uniform-progress"),
         "time-sliced:slices=4",
-        (
-            "def oldest(view):\n"
-            "    if view.on is None:\n"
-            "        yield view.job, (view.up or [view.on_demand])[0]\n"
-        ),
+        "def oldest(view):\n"
+        "    if view.on is None:\n"
+        "        yield view.job, (view.up or [view.on_demand])[0]\n",
         {"hours": [6.0, 8.0]},
         "greedyy",
     ),
@@ -219,7 +212,9 @@ def test_policies_are_compared_swept_and_kept(case, tmp_path):
 def test_a_precision_is_reached_and_each_figure_can_be_asked_for(case):
     case = case()
     precise = case.scenario.precise
-    study = cg.compare(case.scenario, case.policies[:1], range(2), precision={precise: 1.0})
+    study = cg.compare(
+        case.scenario, case.policies[:1], range(2), precision={precise: 1.0}
+    )
     mean = study.means()[case.policies[0]][precise]
     assert mean.half_width <= 1.0 * abs(mean.mean)
     with pytest.raises(cg.InputError, match="figure of precision"):
@@ -227,13 +222,17 @@ def test_a_precision_is_reached_and_each_figure_can_be_asked_for(case):
 
 
 @slow_but_rental
-def test_two_processes_give_the_same_rows_with_functions_and_lambdas_too(case, own_file):
+def test_two_processes_give_the_same_rows_with_functions_and_lambdas_too(
+    case, own_file
+):
     case = case()
     own = namespace(case)["oldest"]
     policies = [case.policies[0], own, case.parameter]
     here = cg.compare(case.scenario, policies, range(3))
     assert not here.failures
-    assert same(cg.compare(case.scenario, policies, range(3), executor=2).rows, here.rows)
+    assert same(
+        cg.compare(case.scenario, policies, range(3), executor=2).rows, here.rows
+    )
 
 
 @every_module
@@ -251,7 +250,9 @@ def test_rows_go_to_csv_and_json(case, tmp_path):
     study.to_csv(tmp_path / "rows.csv")
     rows = csv_rows((tmp_path / "rows.csv").read_text())
     assert len(rows) == len(study.rows)
-    found = json.loads(study.json())["policies"][case.policies[0]][case.scenario.precise]
+    found = json.loads(study.json())["policies"][case.policies[0]][
+        case.scenario.precise
+    ]
     assert set(found) == {"mean", "ci95", "n"}
 
 
@@ -262,7 +263,9 @@ def test_a_run_has_jobs_claims_figures_and_files_whatever_the_model(case, tmp_pa
     assert {*case.scenario.tested, case.scenario.precise} <= set(run.summary())
     assert set(run.summary()) <= set(case.scenario.metrics)
     assert len(run.claims) and len(run.timeline.visits) == case.scenario.jobs
-    times = [run.jobs[name] for name in ("submit_s", "dispatch_s", "start_s", "finish_s")]
+    times = [
+        run.jobs[name] for name in ("submit_s", "dispatch_s", "start_s", "finish_s")
+    ]
     for before, after in pairwise(times):
         assert not (before > after + 1e-6).any()  # NaN where a job starts elsewhere
     assert len(run.jobs) == len(run.rows()) == case.scenario.jobs
@@ -271,7 +274,9 @@ def test_a_run_has_jobs_claims_figures_and_files_whatever_the_model(case, tmp_pa
     first = next(iter(run.rows()[0]))
     assert sum(row["jobs"] for row in run.by(first)) == case.scenario.jobs
     run.to_csv(tmp_path / "jobs.csv")
-    assert len((tmp_path / "jobs.csv").read_text().splitlines()) == case.scenario.jobs + 1
+    assert (
+        len((tmp_path / "jobs.csv").read_text().splitlines()) == case.scenario.jobs + 1
+    )
 
 
 @pytest.mark.slow
@@ -281,7 +286,10 @@ def test_rows_go_to_pandas(case):
     case = case()
     study = cg.compare(case.scenario, case.policies, range(2))
     assert len(study.to_pandas()) == len(study.rows)
-    assert len(cg.simulate(case.scenario, case.policies[0]).to_pandas()) == case.scenario.jobs
+    assert (
+        len(cg.simulate(case.scenario, case.policies[0]).to_pandas())
+        == case.scenario.jobs
+    )
 
 
 @every_module
@@ -292,7 +300,13 @@ def test_an_unknown_name_is_one_line_with_the_nearest(case, capsys):
     study = cg.compare(case.scenario, case.policies, range(2))
     with pytest.raises(cg.InputError, match=case.scenario.precise):
         study.values(case.policies[0], case.scenario.precise + "s")
-    line = [*case.command, "compare", *case.options.split(), "--policies", case.misspelt]
+    line = [
+        *case.command,
+        "compare",
+        *case.options.split(),
+        "--policies",
+        case.misspelt,
+    ]
     check_bad_input(outcome(capsys, *line), [case.policies[0]])
 
 
@@ -339,7 +353,9 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     assert main([*words, "--format", "csv"]) == 0
     rows = csv_rows(capsys.readouterr().out)
     each = 2 if case.scenario.is_random else 1
-    assert [row[name] for row in rows] == [str(value) for value in values for _ in range(each)]
+    assert [row[name] for row in rows] == [
+        str(value) for value in values for _ in range(each)
+    ]
 
 
 @pytest.mark.slow
@@ -350,7 +366,14 @@ def test_a_command_steps_through_and_draws_the_run_that_it_lists(
     case = case()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    words = [*case.command, "run", *case.options.split(), "--policy", case.policies[0], "--show"]
+    words = [
+        *case.command,
+        "run",
+        *case.options.split(),
+        "--policy",
+        case.policies[0],
+        "--show",
+    ]
 
     def told(*shown):
         lines = output(capsys, *words, *shown).splitlines()
@@ -358,7 +381,9 @@ def test_a_command_steps_through_and_draws_the_run_that_it_lists(
 
     listed = told("events")
     assert told("step") == listed
-    assert told("events", "--show", "a.svg", "--show", "a.html")[: len(listed)] == listed
+    assert (
+        told("events", "--show", "a.svg", "--show", "a.html")[: len(listed)] == listed
+    )
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.svg", "a.html"))
 
 
@@ -380,22 +405,32 @@ def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
         str(max(20, 60_000 // case.scenario.work)),
     ]
     command = subprocess.Popen(
-        [*line, "--out", "a"], cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL
+        [*line, "--out", "a"],
+        cwd=tmp_path,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
     )
     chunks = tmp_path / "a" / "chunks"
-    while command.poll() is None and not (chunks.is_dir() and len(list(chunks.glob("*.json"))) > 1):
+    while command.poll() is None and not (
+        chunks.is_dir() and len(list(chunks.glob("*.json"))) > 1
+    ):
         time.sleep(0.01)
     os.killpg(command.pid, signal.SIGKILL)
     command.wait()
     for folder in ("a", "b"):
         subprocess.run(
-            [*line, "--out", folder], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL
+            [*line, "--out", folder],
+            cwd=tmp_path,
+            check=True,
+            stdout=subprocess.DEVNULL,
         )
     names = {path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.*")}
     for name in names - {Path("manifest.json")}:
         one, other = ((tmp_path / folder / name).read_bytes() for folder in ("a", "b"))
         assert one == other, name
-    one, other = (csv_rows((tmp_path / folder / "rows.csv").read_text()) for folder in ("a", "b"))
+    one, other = (
+        csv_rows((tmp_path / folder / "rows.csv").read_text()) for folder in ("a", "b")
+    )
     assert len(one) > 20
     assert same(one, other)
 
@@ -410,7 +445,9 @@ def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
 )
 def test_names_of_the_last_release_warn_and_say_the_new_one(module, old, new):
     room, _, name = new.rpartition(".")
-    with pytest.warns(DeprecationWarning, match=f"{old} is called cgrsp_simpy.{new} now"):
+    with pytest.warns(
+        DeprecationWarning, match=f"{old} is called cgrsp_simpy.{new} now"
+    ):
         found = getattr(module, old)
     assert found is getattr(importlib.import_module(f"cgrsp_simpy.{room}"), name)
     with pytest.raises(AttributeError, match="no attribute 'Settings'"):
@@ -427,19 +464,23 @@ def pickled(value):
 @pytest.mark.parametrize(
     "case",
     [  # searches take seconds
-        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name in ("hgsp", "dag")))
+        pytest.param(
+            make, id=name, marks=[pytest.mark.slow] * (name in ("hgsp", "dag"))
+        )
         for name, make in CASES.items()
     ],
 )
 def test_every_run_of_every_policy_survives_the_standard_pickle(case):
     scenario = case().scenario
-    for policy in scenario.policies.keys() - {"edf-p", "srpt"}:  # these need other terms
+    # these need other terms
+    for policy in scenario.policies.keys() - {"edf-p", "srpt"}:
         run = cg.simulate(scenario, policy)
         copy = pickled(run)
         assert (copy.title, copy.jobs.dtype, copy.jobs.tobytes()) == (
             (run.title, run.jobs.dtype, run.jobs.tobytes())
         )
-        assert str(dict(copy.summary())) == str(dict(run.summary()))  # NaN differs from itself
+        # NaN differs from itself
+        assert str(dict(copy.summary())) == str(dict(run.summary()))
         assert copy.claims.tobytes() == run.claims.tobytes()
 
 
@@ -461,8 +502,16 @@ def test_runs_and_studies_of_policies_without_a_name_survive_the_standard_pickle
 
     day = cg.day("quiet")
     mine = cg.ListPolicy(cg.rules.by_deadline, cg.rules.cheapest, "mine")
-    policies = {"fifo": "fifo", "rule": rule(), "mine": mine, "made": day.make_policy("watch")}
+    policies = {
+        "fifo": "fifo",
+        "rule": rule(),
+        "mine": mine,
+        "made": day.make_policy("watch"),
+    }
     assert pickled(cg.simulate(day, rule())).rule is not None
-    for study in (cg.compare(day, policies, range(2)), cg.month({"quiet": 1.0}, policies, 2, 2)):
+    for study in (
+        cg.compare(day, policies, range(2)),
+        cg.month({"quiet": 1.0}, policies, 2, 2),
+    ):
         assert pickled(study).json() == study.json()
         assert list(pickled(study)._named) == list(policies)

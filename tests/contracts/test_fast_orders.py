@@ -1,5 +1,5 @@
-"""An order by tiers looks only at the fronts of the classes: it must be the order that sorting the
-whole queue gives.
+"""An order by tiers looks only at the fronts of the classes: it must be the order that
+sorting the whole queue gives.
 """
 
 from functools import partial
@@ -20,7 +20,9 @@ QUICK = settings(max_examples=40)
 DAYS = {"quiet": None, "normal": None, "hectic": 300, "surge": 300}
 
 TIERED = [
-    name for name in cg.POLICIES if isinstance(getattr(cg.make_policy(name), "order", None), Tiers)
+    name
+    for name in cg.POLICIES
+    if isinstance(getattr(cg.make_policy(name), "order", None), Tiers)
 ]
 VARIANTS = [
     "spt-rescue:threshold_s=-50",
@@ -37,7 +39,9 @@ seeds = pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.sl
 def general(policy):
     """The same policy with the order by its definition."""
     made = cg.make_policy(policy)
-    return cg.ListPolicy(partial(whole_queue, made.order), made.place, made.name, made.reserve)
+    return cg.ListPolicy(
+        partial(whole_queue, made.order), made.place, made.name, made.reserve
+    )
 
 
 def test_these_policies_have_an_order_by_tiers():
@@ -52,7 +56,9 @@ def test_fronts_of_classes_give_the_first_of_the_whole_queue_all_day(policy, day
 
     def look_on(view):
         most = len(view.idle)
-        decisions.append(decide.order(view)[:most] == whole_queue(decide.order, view)[:most])
+        decisions.append(
+            decide.order(view)[:most] == whole_queue(decide.order, view)[:most]
+        )
         return decide(view)
 
     cg.simulate(cg.day(day, jobs=DAYS[day]), look_on, seed)
@@ -66,7 +72,8 @@ def test_fronts_of_classes_give_the_first_of_the_whole_queue_all_day(policy, day
 def test_runs_with_the_whole_queue_sorted_leave_the_same_records(policy, day, seed):
     scenario = cg.day(day, jobs=DAYS[day])
     assert np.array_equal(
-        cg.simulate(scenario, policy, seed).jobs, cg.simulate(scenario, general(policy), seed).jobs
+        cg.simulate(scenario, policy, seed).jobs,
+        cg.simulate(scenario, general(policy), seed).jobs,
     )
 
 
@@ -79,15 +86,33 @@ EXACT = (
 )
 NOW_S = 10_000.0
 SUBMIT_S = (0.0, 100.0, 9000.0, NOW_S)
-# Seconds left to the deadline: around 0, the times, three times the times, 600 s and 28800 s
-# after them.
+# Seconds left to the deadline: around 0, the times, three times the times, 600 s and
+# 28800 s after them.
 LEFT_S = (
     *(-5000, -200, -1, 0, 1, 30),
     *range(49, 102, 3),
     *(50, 60, 70, 110, 150, 151, 180, 192, 210, 270, 285, 300, 301, 400),
 )
-LEFT_S += (649, 650, 651, 660, 664, 670, 690, 700, 701, 950, 3600, 28799, 28800, 28850, 28900)
-JOBS = st.sampled_from(list(product(SUBMIT_S, LEFT_S, (1, 2, 3), (False, True), (1, 1, 1, 2, 3))))
+LEFT_S += (
+    649,
+    650,
+    651,
+    660,
+    664,
+    670,
+    690,
+    700,
+    701,
+    950,
+    3600,
+    28799,
+    28800,
+    28850,
+    28900,
+)
+JOBS = st.sampled_from(
+    list(product(SUBMIT_S, LEFT_S, (1, 2, 3), (False, True), (1, 1, 1, 2, 3)))
+)
 
 
 @st.composite
@@ -99,7 +124,9 @@ def moments(draw, gangs=False):
     slots = draw(st.lists(st.sampled_from(EXACT), min_size=1, max_size=7))
     load = cg.PoissonWorkload(100, draw(st.sampled_from([1e-4, 10.0])))
     scenario = cg.Scenario("moment", load, slots, EXACT, draw(st.booleans()))
-    rows = sorted(draw(st.lists(JOBS, min_size=draw(st.sampled_from([0, 5, 15])), max_size=30)))
+    rows = sorted(
+        draw(st.lists(JOBS, min_size=draw(st.sampled_from([0, 5, 15])), max_size=30))
+    )
     queue = [
         cg.Job(
             id,
@@ -156,7 +183,9 @@ def test_answers_are_those_of_the_whole_queue_with_jobs_of_several_gpus(policy, 
 
 @every_tiered
 def test_a_class_that_begins_with_jobs_of_several_gpus_hides_none_behind_them(policy):
-    scenario = cg.Scenario("gangs first", cg.PoissonWorkload(100, 1e-4), EXACT[:1] * 4, EXACT)
+    scenario = cg.Scenario(
+        "gangs first", cg.PoissonWorkload(100, 1e-4), EXACT[:1] * 4, EXACT
+    )
     queue = [cg.Job(id, 0.0, 28800.0 + id, gpus=3 if id < 3 else 1) for id in range(4)]
     moment = scenario, queue, {3: NOW_S + 50.0}
     assert answer(cg.make_policy(policy), moment) == answer(general(policy), moment)
@@ -166,7 +195,8 @@ def test_a_class_that_begins_with_jobs_of_several_gpus_hides_none_behind_them(po
 
 
 def spt(view, job, idle_s, all_s):
-    return EXACT[0].mean_execution_s[job.complexity - 1]  # W-hat_j on the reference type
+    # W-hat_j on the reference type
+    return EXACT[0].mean_execution_s[job.complexity - 1]
 
 
 def edf(view, job, idle_s, all_s):
@@ -179,12 +209,15 @@ def spt_rescue(view, job, idle_s, all_s):
 
 
 def adaptive(view, job, idle_s, all_s):
-    laxity_s, theta_s = job.deadline_s - view.now_s - idle_s, 28800 if len(view.queue) > 10 else 600
+    laxity_s = job.deadline_s - view.now_s - idle_s
+    theta_s = 28800 if len(view.queue) > 10 else 600
     return (2, 0) if laxity_s < 0 else (0, 0) if laxity_s < theta_s else (1, idle_s)
 
 
 def rh(view, job, idle_s, all_s):
-    ends = [slot.expected_end_s for slot in view.slots if slot.expected_end_s is not None]
+    ends = [
+        slot.expected_end_s for slot in view.slots if slot.expected_end_s is not None
+    ]
     free_s = max(view.now_s, min(ends)) if ends else view.now_s
     if view.now_s + all_s > job.deadline_s:
         return (3, 0)
@@ -219,11 +252,14 @@ def test_orders_are_those_of_the_definitions(policy, moment):
 
     def key(job):
         idle_s, all_s = (
-            min(gpu.mean_execution_s[job.complexity - 1] for gpu in gpus) for gpus in (idle, every)
+            min(gpu.mean_execution_s[job.complexity - 1] for gpu in gpus)
+            for gpus in (idle, every)
         )
         return DEFINITIONS[policy](view, job, idle_s, all_s), job.deadline_s, job.id
 
-    assert whole_queue(cg.make_policy(policy).order, view) == sorted(view.queue, key=key)
+    assert whole_queue(cg.make_policy(policy).order, view) == sorted(
+        view.queue, key=key
+    )
 
 
 # ---- orders by an index: the whole queue by its definition ----
@@ -246,13 +282,17 @@ every_index = pytest.mark.parametrize("policy", INDICES)
 
 
 def by_index(policy):
-    """All waiting jobs, the greatest index first; equal ones by deadline, then by submission."""
+    """All waiting jobs, the greatest index first; equal ones by deadline, then by
+    submission.
+    """
 
     def order(view):
         idle = {slot.gpu for slot in view.idle}
         gpus = view.known.gpus if view.known.free_types else idle
         mix = view.known.complexity_mix
-        estimates = [min(gpu.mean_execution_s[level] for gpu in gpus) for level in range(3)]
+        estimates = [
+            min(gpu.mean_execution_s[level] for gpu in gpus) for level in range(3)
+        ]
         mean_s = sum(share * e for share, e in zip(mix, estimates))
 
         def key(job):
@@ -291,5 +331,7 @@ def test_so_they_are_with_jobs_of_several_gpus(policy, moment):
 @seeds
 def test_runs_with_the_whole_queue_scanned_leave_the_same_records(policy, day, seed):
     scenario = cg.day(day, jobs=DAYS[day])
-    found, wanted = (cg.simulate(scenario, each, seed) for each in (policy, scanned(policy)))
+    found, wanted = (
+        cg.simulate(scenario, each, seed) for each in (policy, scanned(policy))
+    )
     assert np.array_equal(found.jobs, wanted.jobs)

@@ -1,5 +1,5 @@
-"""The grammar of figures: each committed figure of each module is drawn from its CSV, and its
-panels, legends, ticks, intervals and colours are looked at.
+"""The grammar of figures: each committed figure of each module is drawn from its CSV,
+and its panels, legends, ticks, intervals and colours are looked at.
 
 - Panels have letters, (a), (b), ..., in their order.
 - What a legend shows is drawn, in the same shape and colour; nothing else is in it.
@@ -34,7 +34,9 @@ pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(), reason="the figures are in the repository alone"
 )
 GALLERIES = {
-    "thesis" if prefix == "figure" else prefix: import_module(f"cgrsp_simpy.{place}").FIGURES
+    "thesis" if prefix == "figure" else prefix: (
+        import_module(f"cgrsp_simpy.{place}").FIGURES
+    )
     for prefix, place in PREFIXES.items()
     if not place.startswith("decide")
 }
@@ -54,7 +56,11 @@ LETTERS = {("thesis", "5.5"): "ab", ("thesis", "5.7"): "abc"}
 
 def path_of(module, id):
     """The committed rows of a figure."""
-    return FOLDER / ("" if module == "thesis" else module) / f"{GALLERIES[module][id].stem}.csv"
+    return (
+        FOLDER
+        / ("" if module == "thesis" else module)
+        / f"{GALLERIES[module][id].stem}.csv"
+    )
 
 
 @cache
@@ -119,7 +125,9 @@ def panels_of(canvas):
 def test_panels_have_letters_in_their_order(module, id):
     panels = panels_of(canvas_of(module, id))
     titles = [ax.get_title(loc="left") for ax in panels]
-    found = [title[1] for title in titles if title.startswith("(") and title[2:3] == ")"]
+    found = [
+        title[1] for title in titles if title.startswith("(") and title[2:3] == ")"
+    ]
     every = "abcdefghijklmnop"[: len(panels)] if len(panels) > 1 else ""
     assert "".join(found) == LETTERS.get((module, id), every) or len(panels) == 1
 
@@ -173,7 +181,10 @@ def fillings_of(canvas):
     """Colours of bars and areas."""
     found = [patch.get_facecolor() for ax in canvas.axes for patch in ax.patches]
     found += [
-        colour for ax in canvas.axes for each in ax.collections for colour in each.get_facecolor()
+        colour
+        for ax in canvas.axes
+        for each in ax.collections
+        for colour in each.get_facecolor()
     ]
     return {to_hex(colour, keep_alpha=True) for colour in found}
 
@@ -218,7 +229,11 @@ def test_an_axis_of_numbers_has_three_ticks_or_more(module, id):
                 continue  # names
             low, high = sorted(limits)
             rim = 1e-9 * (high - low)
-            ticks = [tick for tick in axis.get_majorticklocs() if low - rim <= tick <= high + rim]
+            ticks = [
+                tick
+                for tick in axis.get_majorticklocs()
+                if low - rim <= tick <= high + rim
+            ]
             assert len(ticks) >= 3, (axis, ticks)
 
 
@@ -229,7 +244,9 @@ def test_an_axis_of_numbers_has_three_ticks_or_more(module, id):
 def test_an_axis_is_named_in_words(module, id):
     """Not by the column that is drawn, such as miss_pct."""
     named = [
-        text for ax in canvas_of(module, id).axes for text in (ax.get_xlabel(), ax.get_ylabel())
+        text
+        for ax in canvas_of(module, id).axes
+        for text in (ax.get_xlabel(), ax.get_ylabel())
     ]
     assert not [text for text in named if re.search(r"_(s|min|h|pct|usd)\b", text)]
 
@@ -246,7 +263,9 @@ def test_nothing_hides_an_interval(module, id):
     for line in lines_of(canvas):
         if has_mark(line):
             filling = line.get_markerfacecolor()
-            assert str(filling) == "none" or to_rgba(filling) != white or on_a_bar(line), line
+            assert (
+                str(filling) == "none" or to_rgba(filling) != white or on_a_bar(line)
+            ), line
 
 
 def on_a_bar(line):
@@ -256,7 +275,9 @@ def on_a_bar(line):
         patch
         for patch in line.axes.patches
         if sum(patch.get_facecolor()[:3]) < 2.2
-        and patch.get_path().contains_point((x, y), patch.get_patch_transform(), radius=1e-9)
+        and patch.get_path().contains_point(
+            (x, y), patch.get_patch_transform(), radius=1e-9
+        )
     ]
     return bool(dark)
 
@@ -271,7 +292,9 @@ def named_colours(canvas):
             yield line.get_label(), to_hex(line.get_color())
         names = [label.get_text() for label in ax.get_yticklabels()]
         if len(names) == len(ax.patches):
-            yield from zip(names, (to_hex(patch.get_facecolor()) for patch in ax.patches))
+            yield from zip(
+                names, (to_hex(patch.get_facecolor()) for patch in ax.patches)
+            )
     for legend in legends_of(canvas):
         for handle, text in zip(legend.legend_handles, legend.get_texts()):
             if isinstance(handle, Line2D):
@@ -282,7 +305,9 @@ def named_colours(canvas):
 def test_a_name_has_the_colour_of_the_registry(module, id):
     canvas = canvas_of(module, id)
     found = [(name, colour) for name, colour in named_colours(canvas) if name in LOOKS]
-    assert [(n, colour) for n, colour in found if colour != LOOKS[n].colour.lower()] == []
+    assert [
+        (n, colour) for n, colour in found if colour != LOOKS[n].colour.lower()
+    ] == []
     for text in [text for ax in canvas.axes for text in ax.texts]:
         if text.get_text() in LOOKS and text.get_transform() is not None:
             expected = to_hex(ink(LOOKS[text.get_text()].colour))
@@ -293,7 +318,9 @@ def test_a_name_has_the_colour_of_the_registry(module, id):
 
 
 def texts_of(canvas):
-    return [text for text in canvas.findobj(Text) if text.get_text() and text.get_visible()]
+    return [
+        text for text in canvas.findobj(Text) if text.get_text() and text.get_visible()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -305,12 +332,16 @@ def texts_of(canvas):
         ("hgsp", "utilisation", "single", 180),  # names would lie on one another
         pytest.param("thesis", "5.3", "single", 88, marks=pytest.mark.slow),
         pytest.param("thesis", "5.6", "single", 88, marks=pytest.mark.slow),
-        pytest.param("thesis", "5.2", "single", 180, marks=pytest.mark.slow),  # a diagram
-        pytest.param("thesis", "5.5", "single", 180, marks=pytest.mark.slow),  # four in a row
+        # a diagram
+        pytest.param("thesis", "5.2", "single", 180, marks=pytest.mark.slow),
+        # four in a row
+        pytest.param("thesis", "5.5", "single", 180, marks=pytest.mark.slow),
         pytest.param("waiting", "15", "single", 180, marks=pytest.mark.slow),
     ],
 )
-def test_a_journal_s_figure_is_as_wide_as_a_column_that_holds_it(module, id, style, width_mm):
+def test_a_journal_s_figure_is_as_wide_as_a_column_that_holds_it(
+    module, id, style, width_mm
+):
     canvas = canvas_of(module, id, style)
     assert 25.4 * canvas.get_size_inches()[0] == pytest.approx(width_mm)
     assert 25.4 * canvas.get_size_inches()[1] < 247  # a page of A4 with margins
@@ -333,7 +364,9 @@ def test_a_journal_s_files_are_vectors_too_and_the_same_each_time(tmp_path):
         paths = figure.write(tmp_path / folder, rows, "single")
         assert [path.suffix for path in paths] == [".csv", ".png", ".svg", ".pdf"]
     for path in (tmp_path / "one").iterdir():
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), (
+            path.name
+        )
     pdf = (tmp_path / "one" / f"{figure.stem}.pdf").read_bytes()
     assert b"/Type3" not in pdf  # letters are letters
     width_pt = float(re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", pdf)[1])
@@ -354,12 +387,19 @@ def test_a_document_as_in_the_how_to_holds_every_figure(name, tmp_path, capsys):
     files = [str(shutil.copy(path, tmp_path)) for path in committed]
     assert main(["redraw", *files, "--style", "width=160,pgf=yes"]) == 0
     capsys.readouterr()
-    how_to = (FOLDER.parent / "docs" / "howto" / "thesis.md").read_text(encoding="utf-8")
+    how_to = (FOLDER.parent / "docs" / "howto" / "thesis.md").read_text(
+        encoding="utf-8"
+    )
     [shown] = re.findall(r"^```latex\n(.*?)^```", how_to, re.M | re.S)
     preamble = shown.partition(r"\begin{document}")[0]
     for line in re.findall(r"\\in\w+{pictures/.*}", shown):
-        included = [line.replace("pictures/figure_5_6", path.stem) for path in committed]
-        page = r"\usepackage[textwidth=160mm,textheight=250mm]{geometry}\begin{document}\noindent"
+        included = [
+            line.replace("pictures/figure_5_6", path.stem) for path in committed
+        ]
+        page = (
+            r"\usepackage[textwidth=160mm,textheight=250mm]{geometry}"
+            r"\begin{document}\noindent"
+        )
         text = "\n\n\\noindent".join([preamble + page, *included, r"\end{document}"])
         (tmp_path / "all.tex").write_text(text, encoding="utf-8")
         latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]

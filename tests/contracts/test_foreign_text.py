@@ -1,5 +1,5 @@
-"""Names that come from files and from users are text, and nothing else: in every plot, page, table,
-file and message, whatever letters they hold.
+"""Names that come from files and from users are text, and nothing else: in every plot,
+page, table, file and message, whatever letters they hold.
 """
 
 import csv
@@ -26,7 +26,14 @@ from cgrsp_simpy.cli.redraw import GALLERIES
 from cgrsp_simpy.dag.paper import figures as dag
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import read_toml, toml_text
-from cgrsp_simpy.model.table import FORMULA, Table, csv_text, from_cell, visible, write_csv
+from cgrsp_simpy.model.table import (
+    FORMULA,
+    Table,
+    csv_text,
+    from_cell,
+    visible,
+    write_csv,
+)
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.animation import animate
 from cgrsp_simpy.plots.beside import Mark
@@ -53,7 +60,8 @@ NAMES = (
     "%s{0}@DATA@&amp;",
     "\ud800",
 )
-WHOLE = [name for name in NAMES if name != "\ud800"]  # half of a character is in no file
+# half of a character is in no file
+WHOLE = [name for name in NAMES if name != "\ud800"]
 
 
 # ---- scenarios and studies with such names ----
@@ -73,7 +81,8 @@ def day(name=NAMES[0]):
     """A day whose scenario and GPU types have such names, beginning with one."""
     usual, names = cg.day("quiet", jobs=12, slots=3), cycle([name, *NAMES])
     types = {
-        gpu: replace(gpu, name=f"{next(names)} {number}") for number, gpu in enumerate(usual.gpus)
+        gpu: replace(gpu, name=f"{next(names)} {number}")
+        for number, gpu in enumerate(usual.gpus)
     }
     return replace(
         usual,
@@ -95,7 +104,9 @@ def study():
 
 @pytest.fixture(scope="module")
 def sweep():
-    return cg.sweep(day, {"name": NAMES[:4]}, [policy(name) for name in NAMES[:3]], range(2))
+    return cg.sweep(
+        day, {"name": NAMES[:4]}, [policy(name) for name in NAMES[:3]], range(2)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -122,13 +133,17 @@ def timeline(runs):
 
 
 def check_figure(figure):
-    """A figure can be drawn and written, each of its texts letter by letter, and visibly."""
+    """A figure can be drawn and written, each of its texts letter by letter, and
+    visibly.
+    """
     picture = io.BytesIO()
     figure.savefig(picture, format="svg")
     ET.fromstring(picture.getvalue())
     for text in figure.findobj(Text):
         if "$" in text.get_text() and text not in MATH:
-            assert not text.get_parse_math() or text.get_text().startswith(r"$\mathdefault{"), text
+            assert not text.get_parse_math() or text.get_text().startswith(
+                r"$\mathdefault{"
+            ), text
         assert visible(text.get_text(), "\n") == text.get_text()
 
 
@@ -139,8 +154,12 @@ PLOTS = {
     "queue_length, many": lambda of: plots.queue_length(of["runs"]),
     "slot_timeline": lambda of: plots.slot_timeline(of["timeline"]),
     "wait_histogram": lambda of: plots.wait_histogram(of["runs"][:2]),
-    "policy_bars": lambda of: plots.policy_bars(of["study"], "wait_min", published={NAMES[0]: 3.0}),
-    "differences": lambda of: plots.policy_bars(of["study"], "wait_min", differences=True),
+    "policy_bars": lambda of: plots.policy_bars(
+        of["study"], "wait_min", published={NAMES[0]: 3.0}
+    ),
+    "differences": lambda of: plots.policy_bars(
+        of["study"], "wait_min", differences=True
+    ),
     "pareto": lambda of: plots.pareto(of["study"], "wait_min", "cost_usd"),
     "sweep_lines": lambda of: plots.sweep_lines(of["sweep"], "wait_min"),
     "daily": lambda of: plots.daily(of["month"], "wait_min"),
@@ -149,7 +168,13 @@ PLOTS = {
 
 @pytest.fixture
 def of(runs, study, sweep, month, timeline):
-    return {"runs": runs, "study": study, "sweep": sweep, "month": month, "timeline": timeline}
+    return {
+        "runs": runs,
+        "study": study,
+        "sweep": sweep,
+        "month": month,
+        "timeline": timeline,
+    }
 
 
 def test_a_film_draws_each_name_letter_by_letter(timeline, tmp_path):
@@ -189,7 +214,9 @@ MARKS = {
     "points": lambda ax: marks.points(ax, NAMES, (VALUES, HALVES), (VALUES, HALVES)),
     "labels_at_ends": lambda ax: marks.labels_at_ends(ax, ENDS, ["black"] * len(NAMES)),
     "label_marks": lambda ax: marks.label_marks(
-        ax, {name: marks_at(value) for name, value in zip(NAMES, VALUES)}, ["black"] * len(NAMES)
+        ax,
+        {name: marks_at(value) for name, value in zip(NAMES, VALUES)},
+        ["black"] * len(NAMES),
     ),
     "legend_above": lambda ax: marks.legend_above(
         ax, [Patch(label=name) for name in NAMES], NAMES[0]
@@ -235,10 +262,16 @@ def of_galleries():
     """Every figure with its committed CSV, and a column of texts."""
     for prefix, name in GALLERIES.items():
         module = import_module(f"cgrsp_simpy.{name}")
-        others = [value for value in vars(module).values() if isinstance(value, Declared)]
-        figures = {figure.stem: figure for figure in (*module.FIGURES.values(), *others)}
+        others = [
+            value for value in vars(module).values() if isinstance(value, Declared)
+        ]
+        figures = {
+            figure.stem: figure for figure in (*module.FIGURES.values(), *others)
+        }
         for path in sorted(FIGURES.rglob(f"{prefix}*.csv")):
-            if (figure := figures.get(path.stem)) and path.stem.partition("_")[0] == prefix:
+            if (figure := figures.get(path.stem)) and path.stem.partition("_")[
+                0
+            ] == prefix:
                 head = path.read_text(encoding="utf-8").partition("\n")[0].split(",")
                 for column in ({*figure.texts, *TEXTS} & {*head}) | {"other"}:
                     yield figure, path, column
@@ -258,12 +291,16 @@ QUICK = ("cluster_aging", "waiting_errors")
             path,
             column,
             id=f"{figure.stem} {column}",
-            marks=() if figure.stem in QUICK and column == "other" else pytest.mark.slow,
+            marks=()
+            if figure.stem in QUICK and column == "other"
+            else pytest.mark.slow,
         )
         for figure, path, column in CASES
     ],
 )
-def test_a_figure_of_a_gallery_is_drawn_from_such_names_or_refused(figure, path, column, tmp_path):
+def test_a_figure_of_a_gallery_is_drawn_from_such_names_or_refused(
+    figure, path, column, tmp_path
+):
     copy = tmp_path / path.name
     copy.write_text(hostile(figure, path, column), encoding="utf-8")
     with suppress(*[InputError] * (column != "other")):
@@ -329,7 +366,9 @@ def test_the_tables_of_a_study_hold_each_name_as_text(kind, of):
 def test_the_tables_of_a_run_hold_each_name_as_text(runs):
     for run, name in zip(runs, NAMES):
         check_table(repr(run))
-        assert any(visible(name, "\n") in text for text in check_page(run._repr_html_()).texts)
+        assert any(
+            visible(name, "\n") in text for text in check_page(run._repr_html_()).texts
+        )
         check_csv(csv_text(run.rows()))
 
 
@@ -385,17 +424,22 @@ def test_a_csv_is_written_with_half_of_a_character(tmp_path):
 
 
 def test_a_pgf_holds_no_commands_of_latex(tmp_path, monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.plots.figure.which", lambda name: name)  # LaTeX is not run
+    # LaTeX is not run
+    monkeypatch.setattr("cgrsp_simpy.plots.figure.which", lambda name: name)
     figure = dag.FIGURES["order"]
     path = FIGURES / "dag" / f"{figure.stem}.csv"
     rows = figure.read(path.read_text(encoding="utf-8"))
     rows = [{**row, "other": r"\input{/etc/passwd}"} for row in rows]
-    check_refused(lambda: figure.write(tmp_path, rows, pgf=True), ["pgf: text", "commands"])
+    check_refused(
+        lambda: figure.write(tmp_path, rows, pgf=True), ["pgf: text", "commands"]
+    )
     assert not list(tmp_path.iterdir())
 
 
 def test_half_of_a_character_is_refused(tmp_path):
-    check_refused(lambda: day("\ud800").to_toml(tmp_path / "day.toml"), ["half of a character"])
+    check_refused(
+        lambda: day("\ud800").to_toml(tmp_path / "day.toml"), ["half of a character"]
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -410,7 +454,9 @@ def test_half_of_a_character_is_refused(tmp_path):
         "run day.toml --policy cadr --show run.png --show run.svg --show run.html",
         "run day.toml --policy fifo --show events --by gpu",
         "run day.toml --policy fifo --format csv",
-        pytest.param("advise day.toml --seeds 2 --report report", marks=pytest.mark.slow),
+        pytest.param(
+            "advise day.toml --seeds 2 --report report", marks=pytest.mark.slow
+        ),
     ],
 )
 @pytest.mark.parametrize(
@@ -421,7 +467,9 @@ def test_half_of_a_character_is_refused(tmp_path):
         pytest.param(NAMES[5] + NAMES[6], marks=pytest.mark.slow),
     ],
 )
-def test_a_command_prints_and_draws_each_name(name, words, tmp_path, monkeypatch, capsys):
+def test_a_command_prints_and_draws_each_name(
+    name, words, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     day(name).to_toml(tmp_path / "day.toml")
     status, out, err = outcome(capsys, *words.split())
@@ -442,10 +490,15 @@ def test_a_command_prints_and_draws_each_name(name, words, tmp_path, monkeypatch
         "compare --trace log.csv --policies fifo,edf --seeds 2",
     ],
 )
-def test_a_command_prints_and_draws_each_name_of_a_log(words, tmp_path, monkeypatch, capsys):
+def test_a_command_prints_and_draws_each_name_of_a_log(
+    words, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     head = ["submit_s", "service_s", "gpus", "user", "partition", *LOGGED]
-    jobs = [[40 * job, 300, 1, name, name, *LOGGED] for job, name in enumerate([*LOGGED, *LOGGED])]
+    jobs = [
+        [40 * job, 300, 1, name, name, *LOGGED]
+        for job, name in enumerate([*LOGGED, *LOGGED])
+    ]
     with (tmp_path / "log.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([head, *jobs])
     status, out, err = outcome(capsys, *words.split())

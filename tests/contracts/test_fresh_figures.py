@@ -1,8 +1,8 @@
-"""The CSV behind every committed figure is what the package gives today: made anew and compared,
-numbers up to rounding.
+"""The CSV behind every committed figure is what the package gives today: made anew and
+compared, numbers up to rounding.
 
-Sums may be taken in another order by another NumPy; so numbers are the same that differ by less
-than a part in 10^9.
+Sums may be taken in another order by another NumPy; so numbers are the same that differ
+by less than a part in 10^9.
 """
 
 import csv
@@ -36,14 +36,18 @@ pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(), reason="the figures are in the repository alone"
 )
 
-RECORDED = sorted((Path(__file__).parents[3] / "shared/data/gpu_market").glob("*.gz"))[::-1]
+RECORDED = sorted((Path(__file__).parents[3] / "shared/data/gpu_market").glob("*.gz"))[
+    ::-1
+]
 AZURE = DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv"
 RUNS = {
     "cluster": cache(lambda: cluster.Runs(executor=2)),
     "dag": cache(lambda: dag.Runs(executor=2)),
     "hgsp": cache(lambda: hgsp.Runs(executor=2)),
     "spot": cache(lambda: spot.Runs(executor=2)),
-    "llm": lambda: llm.Runs(cg.llm.read_requests(AZURE) if AZURE.exists() else llm.LIKE_AZURE, 2),
+    "llm": lambda: llm.Runs(
+        cg.llm.read_requests(AZURE) if AZURE.exists() else llm.LIKE_AZURE, 2
+    ),
     "market": cache(lambda: market._runs(2, RECORDED)),
     "waiting": cache(lambda: waiting.Runs(executor=2)),
 }
@@ -81,7 +85,10 @@ def made(module, id):
     ("module", "id"),
     [
         pytest.param(
-            module, id, id=f"{module} {id}", marks=() if id in FAST[module] else pytest.mark.long
+            module,
+            id,
+            id=f"{module} {id}",
+            marks=() if id in FAST[module] else pytest.mark.long,
         )
         for module, figures in GALLERIES.items()
         for id in figures
@@ -126,7 +133,9 @@ def test_the_page_on_advice_quotes_its_report():
 
 @pytest.mark.long
 def test_the_frontier_is_what_the_package_gives(capsys):
-    """That of `cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report figures/frontier`."""
+    """That of `cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report
+    figures/frontier`.
+    """
     options = (
         "--frontier",
         "--seeds",
@@ -146,7 +155,9 @@ def test_the_frontier_is_what_the_package_gives(capsys):
 def stale(rows, path):
     """The cells of a CSV file that are not those of the rows, each beside the other."""
     kept = path.read_text(encoding="utf-8")
-    cells, others = (list(csv.reader(io.StringIO(text))) for text in (csv_text(rows), kept))
+    cells, others = (
+        list(csv.reader(io.StringIO(text))) for text in (csv_text(rows), kept)
+    )
     assert [len(row) for row in cells] == [len(row) for row in others]
     return [pair for pair in zip(chain(*cells), chain(*others)) if not same(*pair)]
 
@@ -154,7 +165,9 @@ def stale(rows, path):
 def same(one, other):
     """Texts that are equal, or numbers that are nearly."""
     try:
-        return one == other or math.isclose(float(one), float(other), rel_tol=1e-9, abs_tol=1e-12)
+        return one == other or math.isclose(
+            float(one), float(other), rel_tol=1e-9, abs_tol=1e-12
+        )
     except ValueError:
         return False
 

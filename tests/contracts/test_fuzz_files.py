@@ -1,5 +1,5 @@
-"""Files that were altered at random: whatever reads them gives its results, or says in one line what
-is wrong; an altered results directory never gives other results.
+"""Files that were altered at random: whatever reads them gives its results, or says in
+one line what is wrong; an altered results directory never gives other results.
 
 A seed gives the same files each time; CGRSP_FUZZ tells how many a test tries (200).
 """
@@ -17,9 +17,39 @@ import pytest
 
 FILES = int(os.environ.get("CGRSP_FUZZ", "200"))
 DATA = Path(__file__).parents[1] / "data"
-NUMBERS = "0 -1 nan inf -inf 1e308 1e-320 1e400 0x1 1.5 true null x 99999999999999999999".split()
-NUMBERS += ["9" * 400, "9" * 5000, "1_0", "", "٣", "+1", "1e18", "-0.0", "1000000000000"]
-PIECES = ['"', "'", ",", "[", "]", "{", "}", "=", "\n", "\r", "\t", "|", ";", "#", ":", "\0", "é"]
+NUMBERS = (
+    "0 -1 nan inf -inf 1e308 1e-320 1e400 0x1 1.5 true null x 99999999999999999999"
+).split()
+NUMBERS += [
+    "9" * 400,
+    "9" * 5000,
+    "1_0",
+    "",
+    "٣",
+    "+1",
+    "1e18",
+    "-0.0",
+    "1000000000000",
+]
+PIECES = [
+    '"',
+    "'",
+    ",",
+    "[",
+    "]",
+    "{",
+    "}",
+    "=",
+    "\n",
+    "\r",
+    "\t",
+    "|",
+    ";",
+    "#",
+    ":",
+    "\0",
+    "é",
+]
 PIECES += [
     "\ufeff",
     "\udcff",
@@ -31,8 +61,31 @@ PIECES += [
     "<b>",
     "\u2028",
 ]
-PIECES += ["[[" * 3000, '{"a":' * 3000, "a.", "\n[x]\n", "\n[[gpu]]\n", "2024-01-01 00:00:00", "--"]
-VALUES = [None, True, [], {}, "", "x", -1, 0, 1.5, 10**30, "nan", [[]], {"float": "x"}, ["x"] * 3]
+PIECES += [
+    "[[" * 3000,
+    '{"a":' * 3000,
+    "a.",
+    "\n[x]\n",
+    "\n[[gpu]]\n",
+    "2024-01-01 00:00:00",
+    "--",
+]
+VALUES = [
+    None,
+    True,
+    [],
+    {},
+    "",
+    "x",
+    -1,
+    0,
+    1.5,
+    10**30,
+    "nan",
+    [[]],
+    {"float": "x"},
+    ["x"] * 3,
+]
 VALUES += [float("nan"), float("inf"), {"float": "nan"}, [1, 2, 3]]
 
 DAY = """name = "a day"
@@ -80,18 +133,33 @@ name = "bulk"
 share = 0.5
 window_s = 6000
 """
-JOBS = "".join(f"{9 * n},{5 + n},{n % 3 + 1},user{n % 2},{400 + 9 * n}\n" for n in range(8))
+JOBS = "".join(
+    f"{9 * n},{5 + n},{n % 3 + 1},user{n % 2},{400 + 9 * n}\n" for n in range(8)
+)
 JOBS = f"submit_s,service_s,gpus,user,deadline_s\n{JOBS}"
 STAMPS = "timestamp,service_s\n2024-11-20 10:00:00Z,5\n2024-11-20T11:00:00+02:00,7\n"
-TASKS = "task,workload,memory_gb,deadline_s,weight,arrival_s\na,900,10,50,2,0\nb,500,20,90,1,3\n"
+TASKS = (
+    "task,workload,memory_gb,deadline_s,weight,arrival_s\n"
+    "a,900,10,50,2,0\n"
+    "b,500,20,90,1,3\n"
+)
 GPUS = '[[gpu]]\nserver = "s"\ntflops = 10\nmemory_gb = 24\ncount = 2\n'
-LINKS = GPUS + '[[link]]\none_end = "s"\nother_end = "s"\ngb_per_s = 10\nlatency_s = 0.001\n'
-LINKED = "server,tflops,memory_gb,one_end,other_end,gb_per_s\ns,5,24,,,\nt,9,24,,,\n,,,s,t,2\n"
+LINKS = (
+    GPUS
+    + '[[link]]\none_end = "s"\nother_end = "s"\ngb_per_s = 10\nlatency_s = 0.001\n'
+)
+LINKED = (
+    "server,tflops,memory_gb,one_end,other_end,gb_per_s\n"
+    "s,5,24,,,\n"
+    "t,9,24,,,\n"
+    ",,,s,t,2\n"
+)
 CLUSTER = '[[gpu]]\nname = "A"\nmemory_gb = 80\nspeed = 50\n'
 PRICES = "name,cores,memory_gb,price_per_h\nsmall,4,16,0.2\nbig,128,512,6.1\n"
 NUMBERED = " ".join(str(n % 9 + 1) for n in range(12))
 SACCT = (
-    "JobID|Submit|Start|End|TimelimitRaw|ReqTRES|AllocTRES|Partition|Account|User|QOS|State\n"
+    "JobID|Submit|Start|End|TimelimitRaw|ReqTRES|AllocTRES|Partition|Account|User|QOS|"
+    "State\n"
     "1|2024-01-01T00:00:00|2024-01-01T00:01:00|2024-01-01T00:11:00|60|cpu=4,gres/gpu=1|"
     "cpu=4,mem=8G,gres/gpu=1|p|a|u|q|COMPLETED\n"
     "2|2024-01-01T00:05:00|2024-01-01T00:06:00|2024-01-01T00:09:00|10|gres/gpu=2|"
@@ -115,7 +183,13 @@ FLOW = json.dumps(
                         "children": ["b"],
                         "outputFiles": ["f"],
                     },
-                    {"name": "b", "id": "b", "parents": ["a"], "children": [], "inputFiles": ["f"]},
+                    {
+                        "name": "b",
+                        "id": "b",
+                        "parents": ["a"],
+                        "children": [],
+                        "inputFiles": ["f"],
+                    },
                 ],
                 "files": [{"id": "f", "sizeInBytes": 1000000}],
             },
@@ -130,7 +204,9 @@ FLOW = json.dumps(
 )
 SWF = (DATA / "nasa_ipsc.swf").read_text()
 SWF = "".join(line for line in SWF.splitlines(keepends=True)[:60])
-PHILLY = "".join((DATA / "philly_0e4a51.trace").read_text().splitlines(keepends=True)[:6])
+PHILLY = "".join(
+    (DATA / "philly_0e4a51.trace").read_text().splitlines(keepends=True)[:6]
+)
 AZURE = "".join((DATA / "azure_llm_code.csv").read_text().splitlines(keepends=True)[:8])
 OWN = "def first(view):\n    return list(zip(view.queue, view.idle))\n"
 
@@ -138,17 +214,29 @@ CASES = [
     # (the file, its text, the command that reads it)
     ("day.toml", DAY, "run day.toml --policy rh"),
     ("day.toml", DAY, "bound day.toml --seeds 1 --format json"),
-    ("day.toml", DAY, "compare day.toml --policies fifo,triage --seeds 2 --format json"),
+    (
+        "day.toml",
+        DAY,
+        "compare day.toml --policies fifo,triage --seeds 2 --format json",
+    ),
     ("listed.toml", LISTED, "run listed.toml --policy edf --format json"),
     ("hourly.toml", HOURLY, "run hourly.toml --policy cadr"),
     ("log.toml", '[workload]\ntrace = "jobs.csv"\nwindow = "0:50"\n', "run log.toml"),
     ("jobs.csv", JOBS, "run --trace jobs.csv --policy spt --by user"),
-    ("jobs.csv", JOBS, "waiting run --trace jobs.csv --machine whole --machines 1 --format json"),
+    (
+        "jobs.csv",
+        JOBS,
+        "waiting run --trace jobs.csv --machine whole --machines 1 --format json",
+    ),
     ("jobs.csv", JOBS, "cluster compare --trace jobs.csv --seeds 1 --format json"),
     ("stamps.csv", STAMPS, "run --trace stamps.csv --log window=2024-11-20:2024-11-22"),
     ("log.swf", SWF, "cluster run --trace log.swf --policy easy"),
     ("log.swf", SWF, "cluster run --trace log.swf --policy conservative --swf out.swf"),
-    ("log.swf", SWF, "waiting compare --trace log.swf --machines 2 --machine whole --seeds 1"),
+    (
+        "log.swf",
+        SWF,
+        "waiting compare --trace log.swf --machines 2 --machine whole --seeds 1",
+    ),
     ("log.trace", PHILLY, "cluster run --trace log.trace --log format=philly"),
     ("log.txt", SACCT, "cluster run --trace log.txt --log format=sacct --policy easy"),
     ("llm.csv", AZURE, "llm run --trace llm.csv --format json"),
@@ -169,7 +257,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "command"), CASES, ids=[case[2] for case in CASES])
+@pytest.mark.parametrize(
+    ("name", "text", "command"), CASES, ids=[case[2] for case in CASES]
+)
 def test_the_files_are_read_as_they_are(tmp_path, name, text, command):
     folder = tmp_path / "work"
     folder.mkdir()
@@ -213,7 +303,11 @@ def other_word(draw, text):
     if not found:
         return text
     place, other = draw.choice(found), draw.choice(found)[0]
-    return text[: place.start()] + draw.choice([other, "x", "", *NUMBERS]) + text[place.end() :]
+    return (
+        text[: place.start()]
+        + draw.choice([other, "x", "", *NUMBERS])
+        + text[place.end() :]
+    )
 
 
 def other_lines(draw, text):
@@ -221,11 +315,22 @@ def other_lines(draw, text):
     if not lines:
         return text
     one, other = draw.randrange(len(lines)), draw.randrange(len(lines))
-    lines[one] = draw.choice([lines[other], "", lines[one] * 2, lines[one].rstrip("\r\n")])
+    lines[one] = draw.choice(
+        [lines[other], "", lines[one] * 2, lines[one].rstrip("\r\n")]
+    )
     return "".join(lines)
 
 
-WAYS = [cut, lacking, with_piece, other_number, other_number, other_number, other_word, other_lines]
+WAYS = [
+    cut,
+    lacking,
+    with_piece,
+    other_number,
+    other_number,
+    other_number,
+    other_word,
+    other_lines,
+]
 
 
 def altered_json(draw, text):
@@ -276,7 +381,9 @@ def test_altered_files_are_read_or_refused_in_order(tmp_path, seed):
         (folder / "jobs.csv").write_text(JOBS)
         (folder / "log.swf").write_text(SWF)
         name, text, command = draw.choice(CASES)
-        change = altered_json if name.endswith("json") and draw.random() < 0.7 else spoiled
+        change = (
+            altered_json if name.endswith("json") and draw.random() < 0.7 else spoiled
+        )
         content = packed(draw, change(draw, text))
         (folder / name).write_bytes(content)
         ended = fuzzing.carried_out(command.split(), folder, tmp_path)
@@ -291,7 +398,10 @@ STUDIES = [
     "compare --day quiet --jobs 5 --policies fifo,spt --seeds 3 --out out",
     "sweep slots=1,2 --day quiet --jobs 5 --policies fifo --seeds 2 --out out",
     "month --days 2 --seeds 2 --policies fifo,spt --out out",
-    "dag compare --graph er:n=8 --platform gpus=2 --budget evaluations=20 --seeds 2 --out out",
+    (
+        "dag compare --graph er:n=8 --platform gpus=2 --budget evaluations=20 --seeds 2"
+        " --out out"
+    ),
 ]
 
 
@@ -309,7 +419,9 @@ def kept(tmp_path_factory):
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
-def test_an_altered_results_directory_gives_the_same_results_or_none(tmp_path, kept, seed):
+def test_an_altered_results_directory_gives_the_same_results_or_none(
+    tmp_path, kept, seed
+):
     draw, folder, wrong = random.Random(seed), tmp_path / "work", []
     for _ in range(FILES):
         shutil.rmtree(folder, ignore_errors=True)
@@ -318,7 +430,9 @@ def test_an_altered_results_directory_gives_the_same_results_or_none(tmp_path, k
         path = draw.choice(sorted(path for path in folder.rglob("*") if path.is_file()))
         is_result = path.parent.name == "chunks" or path.name == "configuration.json"
         change = draw.choice([altered_json, spoiled])
-        content = change(draw, path.read_text()).encode("utf-8", errors="surrogateescape")
+        content = change(draw, path.read_text()).encode(
+            "utf-8", errors="surrogateescape"
+        )
         path.write_bytes(content)
         again = draw.choice([command, "verify out --sample 2"])
         ended = fuzzing.carried_out(again.split(), folder, tmp_path)
@@ -328,7 +442,8 @@ def test_an_altered_results_directory_gives_the_same_results_or_none(tmp_path, k
         if again != command and ended.status == 1 and not is_result:
             found.append("sound results that are called altered")
         wrong += [
-            f"{fault}: {again}: {path.name}: {fuzzing.shown(content)}\n{ended.err[-600:]}"
+            f"{fault}: {again}: {path.name}: {fuzzing.shown(content)}\n"
+            f"{ended.err[-600:]}"
             for fault in found
         ]
     assert not wrong, f"{len(wrong)} faults\n" + "\n".join(wrong)

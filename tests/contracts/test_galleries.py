@@ -1,5 +1,5 @@
-"""What every gallery of a module does: files and an index, the same bytes each time, pictures for a
-lecture, refusals before anything is written, and its command.
+"""What every gallery of a module does: files and an index, the same bytes each time,
+pictures for a lecture, refusals before anything is written, and its command.
 """
 
 import re
@@ -25,8 +25,8 @@ from cgrsp_simpy.waiting.paper import figures as waiting
 class Case(NamedTuple):
     """A gallery.
 
-    module: that declares it. sizes: small ones. soon: figures of runs, soon drawn. wrong: sizes
-    that are not allowed.
+    module: that declares it. sizes: small ones. soon: figures of runs, soon drawn.
+    wrong: sizes that are not allowed.
     """
 
     module: Any
@@ -36,7 +36,9 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "cluster": Case(cluster, {"seeds": 2, "jobs": 60}, ("waits",), ({"jobs": 1}, {"seeds": 0})),
+    "cluster": Case(
+        cluster, {"seeds": 2, "jobs": 60}, ("waits",), ({"jobs": 1}, {"seeds": 0})
+    ),
     "dag": Case(
         dag,
         {"graphs": 2, "nodes": 30, "evaluations": 30},
@@ -44,11 +46,18 @@ CASES = {
         ({"graphs": 1}, {"nodes": 6}, {"evaluations": 0}),
     ),
     "hgsp": Case(
-        hgsp, {"instances": 2, "moves": 2000}, ("comparison",), ({"moves": 0}, {"instances": 0})
+        hgsp,
+        {"instances": 2, "moves": 2000},
+        ("comparison",),
+        ({"moves": 0}, {"instances": 0}),
     ),
-    "llm": Case(llm, {"source": LlmJobs(60, rate_per_s=6.0, output_tokens=20)}, ("table2",), ()),
+    "llm": Case(
+        llm, {"source": LlmJobs(60, rate_per_s=6.0, output_tokens=20)}, ("table2",), ()
+    ),
     "spot": Case(spot, {"seeds": 2}, ("course",), ({"seeds": 1},)),
-    "waiting": Case(waiting, {"jobs": 100, "trials": 2}, ("3", "11", "15"), ({"jobs": 0},)),
+    "waiting": Case(
+        waiting, {"jobs": 100, "trials": 2}, ("3", "11", "15"), ({"jobs": 0},)
+    ),
 }
 every = pytest.mark.parametrize("name", CASES)
 
@@ -57,9 +66,16 @@ every = pytest.mark.parametrize("name", CASES)
 def smaller():
     """Graphs, tasks and steps of the programs that no size tells."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dag, "SIZES", {"small": (30, "o"), "medium": (40, "s"), "large": (50, "^")})
+        patch.setattr(
+            dag, "SIZES", {"small": (30, "o"), "medium": (40, "s"), "large": (50, "^")}
+        )
         patch.setattr(expected, "STEPS", 60)
-        for level, tasks in {"tasks1": 400, "tasks2": 150, "tasks3": 80, "tasks4": 80}.items():
+        for level, tasks in {
+            "tasks1": 400,
+            "tasks2": 150,
+            "tasks3": 80,
+            "tasks4": 80,
+        }.items():
             patch.setitem(LEVELS, level, replace(LEVELS[level], tasks=tasks))
         yield
 
@@ -68,7 +84,10 @@ def smaller():
     "name",
     [
         pytest.param(
-            name, marks=pytest.mark.slow if name in ("dag", "llm", "spot") else pytest.mark.long
+            name,
+            marks=pytest.mark.slow
+            if name in ("dag", "llm", "spot")
+            else pytest.mark.long,
         )
         for name in CASES
     ],
@@ -88,8 +107,12 @@ def test_every_figure_has_its_files_and_a_place_in_the_index(name, tmp_path):
 
 @pytest.mark.slow
 @every
-def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(name, tmp_path):
-    draw, sizes, soon = CASES[name].module.draw_figures, CASES[name].sizes, CASES[name].soon
+def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(
+    name, tmp_path
+):
+    draw = CASES[name].module.draw_figures
+    sizes = CASES[name].sizes
+    soon = CASES[name].soon
     here = draw(tmp_path / "here", soon, **sizes)
     with ThreadPoolExecutor(2) as two:
         there = draw(tmp_path / "there", soon, **sizes, executor=two)
@@ -106,7 +129,9 @@ def test_a_picture_for_a_lecture(tmp_path):
 @pytest.mark.parametrize("name", ["cluster", "dag", "hgsp", "spot"])
 def test_notes_are_short_enough_for_a_lecture(name):
     for figure in CASES[name].module.FIGURES.values():
-        note = figure.note if isinstance(figure.note, str) else figure.note(figure.usual())
+        note = (
+            figure.note if isinstance(figure.note, str) else figure.note(figure.usual())
+        )
         assert max(map(len, note.split("\n"))) <= 95
         assert not re.search(r"[{}]", note)
 
@@ -126,7 +151,9 @@ def test_what_is_not_allowed_is_refused_before_anything_is_written(name, tmp_pat
 
 
 @every
-def test_the_command_names_every_figure_and_answers_bad_input_in_one_line(name, tmp_path, capsys):
+def test_the_command_names_every_figure_and_answers_bad_input_in_one_line(
+    name, tmp_path, capsys
+):
     figures, soon = CASES[name].module.FIGURES, CASES[name].soon[0]
     (tmp_path / "file").write_text("", encoding="utf-8")
     for words, told in (

@@ -1,5 +1,5 @@
-"""JSON has null where a number does not exist, and neither NaN nor Infinity, wherever the
-package writes JSON.
+"""JSON has null where a number does not exist, and neither NaN nor Infinity, wherever
+the package writes JSON.
 """
 
 import argparse
@@ -53,8 +53,14 @@ LINES = [
     "sweep name=quiet slots=1,2 --policies fifo --seeds 1",
     "dag correlate --graph er:n=20 --platform gpus=3 --pairs 20",
     "hgsp compare --level tasks1 --policies fifo --seeds 1",
-    "waiting compare --rate-per-s 0.2 --service-s 500 --machines 104 --jobs 50 --seeds 1",
-    "tune slots=1:2 jobs=1 --policy fifo --day quiet --search training=1,population=2 --seeds 1",
+    (
+        "waiting compare --rate-per-s 0.2 --service-s 500 --machines 104 --jobs 50"
+        " --seeds 1"
+    ),
+    (
+        "tune slots=1:2 jobs=1 --policy fifo --day quiet --search"
+        " training=1,population=2 --seeds 1"
+    ),
     "month --days 1 --seeds 1 --policies fifo,spt",
     "advise --day quiet --jobs 1 --seeds 1 --policies fifo",
     "bound --day quiet --jobs 1 --seeds 1",
@@ -64,7 +70,10 @@ LINES = [
     "cluster replay LOG --policies fifo",  # one job, which did not wait
     "dag solve --graph er:n=1,degree=0 --platform gpus=1 --budget evaluations=2",
     "dag run --graph er:n=1,degree=0 --platform gpus=1",
-    "dag compare --graph er:n=1,degree=0 --platform gpus=1 --budget evaluations=2 --seeds 1",
+    (
+        "dag compare --graph er:n=1,degree=0 --platform gpus=1 --budget evaluations=2"
+        " --seeds 1"
+    ),
     "dag sweep gpus=1,2 --graph er:n=1,degree=0 --policies heft --seeds 1",
     "hgsp run --level tasks1:tasks=1",
     "hgsp sweep tasks=1 --policies fifo --seeds 1",
@@ -90,7 +99,9 @@ LINES = [
 @pytest.mark.parametrize(
     "line",
     [
-        pytest.param(each, marks=needs("pymoo", pytest.mark.slow) if "tune" in each else ())
+        pytest.param(
+            each, marks=needs("pymoo", pytest.mark.slow) if "tune" in each else ()
+        )
         for each in LINES
     ],
 )

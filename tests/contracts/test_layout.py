@@ -1,5 +1,5 @@
-"""Tests are found by path: those of cgrsp_simpy/<room>/<file>.py stand in tests/<room>/test_<file>.py,
-those of a room as a whole in tests/<room>/test_<room>.py.
+"""Tests are found by path: those of cgrsp_simpy/<room>/<file>.py stand in
+tests/<room>/test_<file>.py, those of a room as a whole in tests/<room>/test_<room>.py.
 """
 
 import ast
@@ -7,7 +7,8 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 PACKAGE = TESTS.parent / "cgrsp_simpy"
-BESIDE = ("contracts", "docs", "pins", "theory")  # of several files: they name what they test
+# of several files: they name what they test
+BESIDE = ("contracts", "docs", "pins", "theory")
 SMALL = 30  # statements
 ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and why
     "__init__.py": "contracts/test_docstrings.py",  # each public name
@@ -60,7 +61,10 @@ def own(file):
 def test_each_file_of_the_package_has_its_tests():
     files = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
     by_name = {
-        name for room in BESIDE for path in (TESTS / room).glob("*.py") for name in named(path)
+        name
+        for room in BESIDE
+        for path in (TESTS / room).glob("*.py")
+        for name in named(path)
     }
     without = [
         file
@@ -81,4 +85,6 @@ def test_each_test_of_a_room_has_its_file_of_the_package():
         for path in TESTS.rglob("test_*.py")
         if path.parent.relative_to(TESTS).parts[0] not in BESIDE
     }
-    assert not tests - {own(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py")}
+    assert not tests - {
+        own(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py")
+    }

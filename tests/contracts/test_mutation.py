@@ -1,4 +1,6 @@
-"""The sampler of changes (tests/mutation.py) makes changes, and the same ones for a seed."""
+"""The sampler of changes (tests/mutation.py) makes changes, and the same ones for a
+seed.
+"""
 
 import ast
 import runpy
@@ -76,7 +78,9 @@ def test_a_seed_draws_the_same_changes_and_another_seed_others():
 
 def test_every_room_has_a_floor_or_is_one_of_drawings_and_pages():
     package = mutation["PACKAGE"]
-    folders = {path.parent.relative_to(package) for path in package.rglob("*/__init__.py")}
+    folders = {
+        path.parent.relative_to(package) for path in package.rglob("*/__init__.py")
+    }
     rooms = {str(folder) for folder in folders if folder.name != "paper"}
     assert rooms == {*mutation["FLOORS"], *mutation["LEFT_OUT"]}
     assert all(mutation["files_of"](room) for room in mutation["FLOORS"])
@@ -88,12 +92,16 @@ def test_what_is_said_to_alter_nothing_is_a_change_that_can_be_drawn():
         assert (file, line) in map(mutation["key_of"], made)
 
 
-def test_tests_that_run_the_changed_line_are_asked_those_that_run_the_fewest_lines_first():
+def test_of_tests_that_run_a_changed_line_the_narrowest_are_run_first():
     here, file = "tests/contracts/test_mutation.py", "cgrsp_simpy/engine/answers.py"
     change = mutation["changes"](ROOT / file)[-1]
     number = change.lines()[0]
     long, short = f"{here}::made_of", f"{here}::test_a_seed"
-    lines = {1: {""}, number - 1: {long, short, "tests/test_gone.py::test_it"}, number + 1: {long}}
+    lines = {
+        1: {""},
+        number - 1: {long, short, "tests/test_gone.py::test_it"},
+        number + 1: {long},
+    }
     assert mutation["tests_of"](change, {file: lines}) == ([short, long], [here])
 
     first, files = mutation["tests_of"](change, {file: lines | {number: {"", short}}})

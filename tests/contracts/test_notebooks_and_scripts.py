@@ -1,5 +1,5 @@
-"""Several processes with what a user writes: policies of a notebook's cell, and of a script
-without a guard.
+"""Several processes with what a user writes: policies of a notebook's cell, and of a
+script without a guard.
 """
 
 import json
@@ -16,7 +16,12 @@ STUDY = (
 
 
 def test_a_script_without_a_guard_runs_on_several_processes(tmp_path):
-    script = f"import json\nimport cgrsp_simpy as cg\n{POLICY}\nprint(json.dumps({STUDY}.rows))\n"
+    script = (
+        "import json\n"
+        "import cgrsp_simpy as cg\n"
+        f"{POLICY}\n"
+        f"print(json.dumps({STUDY}.rows))\n"
+    )
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
     done = process([sys.executable, "script.py"], tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -31,14 +36,17 @@ def test_a_script_without_a_guard_runs_on_several_processes(tmp_path):
 
 @pytest.mark.slow
 def test_a_notebook_runs_its_cells_own_policies_on_several_processes():
-    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
     cells = [
         "import cgrsp_simpy as cg",
         POLICY,
         f"study = {STUDY}\nassert not study.failures\nprint(len(study.rows))",
         "study",
     ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(cell) for cell in cells]
+    )
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     [printed] = [
         output.text
@@ -48,5 +56,7 @@ def test_a_notebook_runs_its_cells_own_policies_on_several_processes():
     assert printed == "12\n"
     [shown] = notebook.cells[3].outputs
     assert "<table>" in shown.data["text/html"]
-    assert shown.data["text/plain"].startswith("<Comparison of quiet: policies fifo, youngest,")
+    assert shown.data["text/plain"].startswith(
+        "<Comparison of quiet: policies fifo, youngest,"
+    )
     assert notebook.cells[0].outputs == []

@@ -1,4 +1,6 @@
-"""Inputs that nobody would call wrong, and some that are: taken right, or told in one line."""
+"""Inputs that nobody would call wrong, and some that are: taken right, or told in one
+line.
+"""
 
 import dataclasses
 
@@ -18,12 +20,21 @@ from cgrsp_simpy.rental.terms import rounding_s
 # ---- tables ----
 
 
-@pytest.mark.parametrize(("sign", "named"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+@pytest.mark.parametrize(
+    ("sign", "named"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")]
+)
 @pytest.mark.parametrize("read", [read_log, cg.read_market])
-def test_a_table_whose_cells_are_parted_otherwise_is_told_so(read, sign, named, tmp_path):
+def test_a_table_whose_cells_are_parted_otherwise_is_told_so(
+    read, sign, named, tmp_path
+):
     path = tmp_path / "jobs.csv"
-    path.write_text(f"time{sign}status{sign}submit_s{sign}service_s\n0{sign}low{sign}0,5{sign}10\n")
-    check_refused(lambda: read(path), [f"its cells are parted by {named}, where commas are needed"])
+    path.write_text(
+        f"time{sign}status{sign}submit_s{sign}service_s\n0{sign}low{sign}0,5{sign}10\n"
+    )
+    check_refused(
+        lambda: read(path),
+        [f"its cells are parted by {named}, where commas are needed"],
+    )
 
 
 def snapshots(status, time_s):
@@ -34,15 +45,18 @@ def snapshots(status, time_s):
 def test_a_series_with_a_gap_of_ages_is_refused_and_not_laid_out():
     with pytest.raises(cg.InputError) as error:
         cg.fit_stock(snapshots([0] * 500, [*range(0, 299_400, 600), 1e12]))
-    assert "seconds that the series of A spans(=1000000000000.0) must be at most" in str(
-        error.value
+    assert (
+        "seconds that the series of A spans(=1000000000000.0) must be at most"
+        in str(error.value)
     )
 
 
 def test_a_series_of_which_nothing_was_fetched_is_not_called_short():
     with pytest.raises(cg.InputError) as error:
         cg.fit_stock(snapshots([-1] * 500, np.arange(500) * 600.0))
-    assert str(error.value) == "snapshots of A that were fetched(=0) must be at least one"
+    assert (
+        str(error.value) == "snapshots of A that were fetched(=0) must be at least one"
+    )
 
 
 def test_a_report_on_a_series_of_which_nothing_was_fetched_has_dashes(tmp_path, capsys):
@@ -56,7 +70,9 @@ def test_a_report_on_a_series_of_which_nothing_was_fetched_has_dashes(tmp_path, 
 
 
 def test_numbers_of_numpy_are_numbers(tmp_path):
-    plain = cg.day("hectic", slots=4, jobs=30, persistence_s=600.0, terms=cg.Terms(warm_s=60.0))
+    plain = cg.day(
+        "hectic", slots=4, jobs=30, persistence_s=600.0, terms=cg.Terms(warm_s=60.0)
+    )
     terms = cg.Terms(warm_s=np.int64(60))
     own = cg.day(
         "hectic",
@@ -67,7 +83,9 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
         terms=terms,
     )
     assert own == plain.varied(tight_fraction=0.25)
-    assert all(type(value) is float for value in cg.Preemption("A", np.full(24, 0.5)).per_h)
+    assert all(
+        type(value) is float for value in cg.Preemption("A", np.full(24, 0.5)).per_h
+    )
     assert type(terms.warm_s) is int
     own.to_toml(tmp_path / "own.toml")
     assert cg.Scenario.from_toml(tmp_path / "own.toml") == own
@@ -76,7 +94,9 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
     )
     listed.to_toml(tmp_path / "listed.toml")
     assert cg.Scenario.from_toml(tmp_path / "listed.toml") == listed
-    assert Prices(np.int64(2)) == Prices(2) and Spot(np.float32(0.5), np.int64(1)) == Spot(0.5, 1)
+    assert Prices(np.int64(2)) == Prices(2) and Spot(
+        np.float32(0.5), np.int64(1)
+    ) == Spot(0.5, 1)
     with pytest.raises(cg.InputError, match="warm_s"):
         cg.Terms(warm_s=np.int64(-1))
 
@@ -86,20 +106,37 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
 
 def test_advice_takes_what_a_comparison_takes():
     scenario = cg.day("normal", jobs=10)
-    found = cg.advise(scenario, (name for name in ("fifo", "spt")), (seed for seed in range(2)))
-    assert {option.policy for option in found.tried} >= {"fifo", "spt"} and found.seeds == [0, 1]
+    found = cg.advise(
+        scenario, (name for name in ("fifo", "spt")), (seed for seed in range(2))
+    )
+    assert {option.policy for option in found.tried} >= {
+        "fifo",
+        "spt",
+    } and found.seeds == [0, 1]
 
 
 @pytest.mark.parametrize(
     ("scenario", "policies", "seeds", "told"),
     [
-        (cg.day("normal"), "fifo", range(2), "policies(='fifo') must be a list of policies"),
+        (
+            cg.day("normal"),
+            "fifo",
+            range(2),
+            "policies(='fifo') must be a list of policies",
+        ),
         (cg.day("normal"), ["fifo"], 2, "seeds(=2) must be several whole numbers"),
         (cg.day("normal"), [], range(2), "policies(=[]) must be at least one policy"),
-        (cg.spot.Scenario(hours=9, deadline=12), ["fifo"], range(2), "must be one of rented slots"),
+        (
+            cg.spot.Scenario(hours=9, deadline=12),
+            ["fifo"],
+            range(2),
+            "must be one of rented slots",
+        ),
     ],
 )
-def test_what_is_wrong_with_the_arguments_of_advice_is_told(scenario, policies, seeds, told):
+def test_what_is_wrong_with_the_arguments_of_advice_is_told(
+    scenario, policies, seeds, told
+):
     check_refused(lambda: cg.advise(scenario, policies, seeds), [told])
 
 
@@ -131,7 +168,9 @@ def small_fleets_only(view):
 
 def test_a_judgement_with_failed_runs_does_not_depend_on_the_order_of_the_policies():
     scenarios = [
-        dataclasses.replace(cg.day("hectic", slots=slots, jobs=30), name=f"{slots} slots")
+        dataclasses.replace(
+            cg.day("hectic", slots=slots, jobs=30), name=f"{slots} slots"
+        )
         for slots in (2, 3)
     ]
     found = [
@@ -147,9 +186,14 @@ def test_a_judgement_with_failed_runs_does_not_depend_on_the_order_of_the_polici
         table = {row["policy"]: row for row in study.table()}
         assert np.isnan([table[name]["usd_per_job"], table[name]["regret_usd"]]).all()
         for policy in ("fifo", "spt"):
-            assert table[policy] == {row["policy"]: row for row in found[0].table()}[policy]
+            assert (
+                table[policy]
+                == {row["policy"]: row for row in found[0].table()}[policy]
+            )
             assert [each.other for each in study.against_best(policy)][1] != name
-            assert np.isfinite([each.difference.mean for each in study.against_best(policy)]).all()
+            assert np.isfinite(
+                [each.difference.mean for each in study.against_best(policy)]
+            ).all()
         assert [each.scenario for each in study.worst(name)] == ["2 slots"]
         assert not study.tables[1].title.startswith(name) and "nan" not in str(study)
 
@@ -159,7 +203,9 @@ def test_a_judgement_with_failed_runs_does_not_depend_on_the_order_of_the_polici
 
 def test_stock_that_is_replayed_and_always_low_cannot_be_asked_for_again():
     low = cg.StockSeries("RTX 3090", (0.0,), (2,), 86400.0)
-    with pytest.raises(cg.InputError, match=r"retry_s.*RTX 3090 is out of stock at every hour"):
+    with pytest.raises(
+        cg.InputError, match=r"retry_s.*RTX 3090 is out of stock at every hour"
+    ):
         cg.Scenario(
             "low",
             cg.PoissonWorkload(2, 0.01),
@@ -203,10 +249,15 @@ def test_a_service_time_that_is_none_has_no_response_time(times_s):
 def test_an_empty_text_is_no_text_that_is_left_out(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "laws.toml").write_text(
-        f"[[stock]]\ngpu = 'RTX 3090'\nchances = {[[0.5, 0.25, 0.25]] * 24}\npersistence_s = 600\n"
+        "[[stock]]\n"
+        "gpu = 'RTX 3090'\n"
+        f"chances = {[[0.5, 0.25, 0.25]] * 24}\n"
+        "persistence_s = 600\n"
     )
     (tmp_path / "instance.csv").write_text("task\n")
-    (tmp_path / "log.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n0,9,9\n")
+    (tmp_path / "log.csv").write_text(
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n0,9,9\n"
+    )
     check_bad_input(outcome(capsys, *line), [])
 
 
@@ -228,7 +279,10 @@ def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
     days = [Trials(each, ["fifo"], Prices()).days for each in found]
     assert days[1] == days[0] == pytest.approx(199 * 900 / 86400)
     with caplog.at_level("INFO"):
-        assert main(["run", "--trace", str(tmp_path / "10000000.csv"), "--policy", "fifo"]) == 0
+        assert (
+            main(["run", "--trace", str(tmp_path / "10000000.csv"), "--policy", "fifo"])
+            == 0
+        )
     assert "over 49.8 h, 4.0 an hour, the first 2,777.8 h after time 0;" in caplog.text
 
 
@@ -254,7 +308,10 @@ CASE = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20
         (cg.llm.Scenario(), "service", 1),
         (cg.llm.Scenario(), "steps", 1),
         (cg.dag.Scenario("er:n=10"), "memory_gb", 1e308),
-        *((cg.spot.Scenario(), name, 1e308) for name in ("hours", "deadline", "overhead")),
+        *(
+            (cg.spot.Scenario(), name, 1e308)
+            for name in ("hours", "deadline", "overhead")
+        ),
         (cg.spot.Scenario(), "history_h", 1e308),
     ],
 )
@@ -284,12 +341,19 @@ def test_a_number_of_machines_may_be_numpy_s():
     ],
 )
 def test_a_grid_of_what_cannot_be_is_told_in_one_line(grid, told, capsys):
-    check_bad_input(outcome(capsys, "sweep", *grid, "--policies", "fifo", "--seeds", "2"), [told])
+    check_bad_input(
+        outcome(capsys, "sweep", *grid, "--policies", "fifo", "--seeds", "2"), [told]
+    )
 
 
 def test_a_catalogue_is_named_by_its_year_in_a_grid():
-    found = cg.sweep(cg.day, {"name": "hectic", "jobs": 5, "gpus": ["thesis", 2025]}, ["fifo"], [0])
-    assert [study.scenario.gpus for study in found.studies] == [cg.THESIS_GPUS, GPUS_2025]
+    found = cg.sweep(
+        cg.day, {"name": "hectic", "jobs": 5, "gpus": ["thesis", 2025]}, ["fifo"], [0]
+    )
+    assert [study.scenario.gpus for study in found.studies] == [
+        cg.THESIS_GPUS,
+        GPUS_2025,
+    ]
 
 
 # ---- listings ----
@@ -298,7 +362,9 @@ def test_a_catalogue_is_named_by_its_year_in_a_grid():
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_events_are_not_listed_into_json_or_csv(form, capsys):
     line = f"run --jobs 2 --show events --format {form}"
-    check_bad_input(outcome(capsys, *line.split()), ["must be left out beside --show events"])
+    check_bad_input(
+        outcome(capsys, *line.split()), ["must be left out beside --show events"]
+    )
 
 
 # ---- arguments of the wrong kind ----
@@ -317,27 +383,60 @@ TASKS = cg.hgsp.generate("tasks1")
         (lambda: cg.month(scenario=5), "scenario(=5) must be a function"),
         (lambda: cg.tune(cg.day("quiet"), 5, "rh"), "ranges(=5) must be"),
         (lambda: cg.compare(cg.day("quiet", jobs=5), out=5), "out(=5) must be a path"),
-        (lambda: cg.sweep(cg.day, {"name": ["quiet"]}, 5), "policies(=5) must be a list"),
+        (
+            lambda: cg.sweep(cg.day, {"name": ["quiet"]}, 5),
+            "policies(=5) must be a list",
+        ),
         (lambda: cg.trace(5), "path(=5) must be that of a file"),
-        (lambda: cg.trace("x.csv", columns=5, format="csv"), "columns(=5) must be names"),
-        (lambda: cg.waiting.Size("A", 1, None, 1.0), "memory_gb of A(=None) must be a number"),
-        (lambda: cg.waiting.analyze(5, 1.0, 1.0, 1), "waiting policy(=5) must be a text"),
+        (
+            lambda: cg.trace("x.csv", columns=5, format="csv"),
+            "columns(=5) must be names",
+        ),
+        (
+            lambda: cg.waiting.Size("A", 1, None, 1.0),
+            "memory_gb of A(=None) must be a number",
+        ),
+        (
+            lambda: cg.waiting.analyze(5, 1.0, 1.0, 1),
+            "waiting policy(=5) must be a text",
+        ),
         (lambda: cg.waiting.plan(5, "p95=1min"), "jobs(=5) must be ListedJobs"),
-        (lambda: dataclasses.replace(TASKS, task_names=5), "task_names(=5) must be a list"),
+        (
+            lambda: dataclasses.replace(TASKS, task_names=5),
+            "task_names(=5) must be a list",
+        ),
         (lambda: dataclasses.replace(TASKS, lines=5), "lines(=5) must be a list"),
-        (lambda: dataclasses.replace(TASKS, times_s="x"), "times_s(='x') must be numbers"),
-        (lambda: cg.hgsp.greedy_assignment(TASKS, [0, 0]), "order must hold each of the"),
+        (
+            lambda: dataclasses.replace(TASKS, times_s="x"),
+            "times_s(='x') must be numbers",
+        ),
+        (
+            lambda: cg.hgsp.greedy_assignment(TASKS, [0, 0]),
+            "order must hold each of the",
+        ),
         (lambda: dataclasses.replace(SERVER, names=5), "names(=5) must be a list"),
-        (lambda: dataclasses.replace(SERVER, latency_s="x"), "latency_s(='x') must be numbers"),
+        (
+            lambda: dataclasses.replace(SERVER, latency_s="x"),
+            "latency_s(='x') must be numbers",
+        ),
         (lambda: dataclasses.replace(GRAPH, names=5), "names(=5) must be a list"),
-        (lambda: dataclasses.replace(GRAPH, edges=[(0,), (0, 1)]), "must be pairs of nodes"),
+        (
+            lambda: dataclasses.replace(GRAPH, edges=[(0,), (0, 1)]),
+            "must be pairs of nodes",
+        ),
         (lambda: cg.dag.Problem(5, SERVER), "graph(=5) must be a Graph"),
         (lambda: cg.dag.Problem(GRAPH, 5), "platform(=5) must be a Platform"),
         (lambda: cg.dag.Plan([0.5, 0]), "gpu of node 0(=0.5) must be a whole number"),
-        (lambda: cg.dag.find(cg.dag.Problem(GRAPH, SERVER), 5, 9), "scheduler(=5) must be a text"),
+        (
+            lambda: cg.dag.find(cg.dag.Problem(GRAPH, SERVER), 5, 9),
+            "scheduler(=5) must be a text",
+        ),
         (lambda: Series("a", 60, 9, True, (5, 3)), "changes(=(5, 3)) must be in order"),
         (lambda: cg.plots.gantt(RUN, ax=5), "ax(=5) must be Axes"),
-        (lambda: cg.plots.animate(RUN, captions=5), "captions(=5) must be seconds -> text"),
+        (
+            lambda: cg.plots.animate(RUN, captions=5),
+            "captions(=5) must be seconds -> text",
+        ),
         (
             lambda: cg.plots.policy_bars(STUDY, "wait_min", published=5),
             "published(=5) must be policy",
@@ -349,12 +448,15 @@ def test_an_argument_of_the_wrong_kind_is_told_in_one_line(call, told):
 
 
 def test_a_plan_is_a_list_of_numbers():
-    graph, two = cg.dag.Graph([1.0] * 3, [1] * 3, [(0, 2)], [1.0]), cg.dag.Servers(gpus=2)
+    graph = cg.dag.Graph([1.0] * 3, [1] * 3, [(0, 2)], [1.0])
+    two = cg.dag.Servers(gpus=2)
     plan = cg.dag.Plan([0, 1, 0], [1, 0, 2])
     run = cg.simulate(cg.dag.Scenario(graph, two), plan)
     assert run.jobs["gpu"].tolist() == [0, 1, 0] and plan.order.tolist() == [1, 0, 2]
 
 
 def test_a_sweep_takes_policies_from_a_generator():
-    found = cg.sweep(cg.day, {"name": ["quiet"], "jobs": [5]}, (p for p in ("fifo", "spt")), [0])
+    found = cg.sweep(
+        cg.day, {"name": ["quiet"], "jobs": [5]}, (p for p in ("fifo", "spt")), [0]
+    )
     assert [row["policy"] for row in found.rows] == ["fifo", "spt"]

@@ -1,5 +1,5 @@
-"""A decision looks at one offer a type: it decides as if it looked at all idle slots, and costs
-no more as the fleet grows.
+"""A decision looks at one offer a type: it decides as if it looked at all idle slots,
+and costs no more as the fleet grows.
 """
 
 import random as python_random
@@ -11,7 +11,9 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.view import SlotView, View
 
-every_policy = pytest.mark.parametrize("policy", [*cg.POLICIES, "rh:reserve=2,gate=100"])
+every_policy = pytest.mark.parametrize(
+    "policy", [*cg.POLICIES, "rh:reserve=2,gate=100"]
+)
 
 # Prices and times with ties, so that the first slot registered must win them.
 TYPES = (
@@ -30,7 +32,9 @@ def crowds(seed, free_types=False, gangs=False):
         now_s += rng.choice([0.0, 0.0, rng.expovariate(len(slots) / 250)])
         due_s = now_s + rng.choice([100, 400, 1800, 3600, 28800])
         gpus = rng.randint(1, min(3, len(slots))) if gangs else 1
-        jobs.append(cg.Job(id, now_s, due_s, rng.randint(1, 3), rng.random() < 0.3, gpus))
+        jobs.append(
+            cg.Job(id, now_s, due_s, rng.randint(1, 3), rng.random() < 0.3, gpus)
+        )
     return cg.Scenario("crowds", cg.JobList(jobs), slots, TYPES, free_types)
 
 
@@ -76,7 +80,10 @@ def test_a_policy_that_looks_at_every_idle_slot_leaves_the_same_records(
 ):
     monkeypatch.setattr(View, "status", status_of_moment)
     scenarios = [crowds(seed, free_types, gangs) for seed in range(4)]
-    found = [cg.simulate(scenario, policy, seed).jobs for seed, scenario in enumerate(scenarios)]
+    found = [
+        cg.simulate(scenario, policy, seed).jobs
+        for seed, scenario in enumerate(scenarios)
+    ]
     if policy == "random":
         policy = random_over_all
     monkeypatch.setattr(View, "offers", all_offers)
@@ -106,7 +113,9 @@ def test_the_status_shown_belongs_to_the_type_and_is_drawn_once_a_type_and_decis
 
 def test_offers_are_the_first_idle_slot_of_each_type_and_then_the_next_like_it():
     a, b, c = TYPES
-    scenario = cg.Scenario("fleet", cg.PoissonWorkload(9, 0.1), (a, b, a, c, b, a), TYPES)
+    scenario = cg.Scenario(
+        "fleet", cg.PoissonWorkload(9, 0.1), (a, b, a, c, b, a), TYPES
+    )
     view = scenario.moment([], busy={0: 50.0, 3: 20.0})
     assert [slot.index for slot in view.offers()] == [1, 2]
     after = view.offers_after(view.offers(), view.slots[1])
@@ -123,9 +132,13 @@ def test_offers_are_the_first_idle_slot_of_each_type_and_then_the_next_like_it()
 
 
 def test_with_free_types_the_first_idle_slot_is_offered_as_each_type():
-    scenario = cg.Scenario("fleet", cg.PoissonWorkload(9, 0.1), TYPES, TYPES, free_types=True)
+    scenario = cg.Scenario(
+        "fleet", cg.PoissonWorkload(9, 0.1), TYPES, TYPES, free_types=True
+    )
     view = scenario.moment([], busy={0: 50.0})
-    assert [(slot.index, slot.gpu) for slot in view.offers()] == [(1, gpu) for gpu in TYPES]
+    assert [(slot.index, slot.gpu) for slot in view.offers()] == [
+        (1, gpu) for gpu in TYPES
+    ]
     after = view.offers_after(view.offers(), view.offers()[2])
     assert [(slot.index, slot.gpu) for slot in after] == [(2, gpu) for gpu in TYPES]
     assert view.offers_after(after, after[0]) == []
@@ -135,7 +148,9 @@ def test_with_free_types_the_first_idle_slot_is_offered_as_each_type():
 
 
 def instructions(scenario, policy):
-    """Bytecode instructions that a run executes, from the first arrival to the last completion."""
+    """Bytecode instructions that a run executes, from the first arrival to the last
+    completion.
+    """
     count = 0
 
     def trace(frame, event, arg):

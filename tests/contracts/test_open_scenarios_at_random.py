@@ -1,4 +1,6 @@
-"""Random classes, rates and stock laws: every policy completes them, figures and files agree."""
+"""Random classes, rates and stock laws: every policy completes them, figures and files
+agree.
+"""
 
 import math
 import tempfile
@@ -26,7 +28,9 @@ def test_every_policy_completes_open_scenarios_with_figures_of_their_classes(
     jobs, classes = run.jobs, scenario.workload.classes
     assert jobs["job"].tolist() == list(range(scenario.workload.jobs))
     assert (jobs["dispatch_s"] >= jobs["submit_s"]).all()
-    assert jobs["tight"].tolist() == [classes[index].tight for index in jobs["deadline_class"]]
+    assert jobs["tight"].tolist() == [
+        classes[index].tight for index in jobs["deadline_class"]
+    ]
     late_s = np.maximum(0, jobs["finish_s"] - jobs["deadline_s"])
     summary, names = run.summary(), [each.name for each in classes]
     expected = {}
@@ -39,7 +43,8 @@ def test_every_policy_completes_open_scenarios_with_figures_of_their_classes(
             "tardiness_min": _mean(late_s[own]) / 60,
         }
     assert by_class(run.tally) == {
-        name: pytest.approx(own, rel=1e-9, nan_ok=True) for name, own in expected.items()
+        name: pytest.approx(own, rel=1e-9, nan_ok=True)
+        for name, own in expected.items()
     }
     if names == ["tight", "loose"]:
         assert not any(f"{name}_wait_min" in summary for name in names)
@@ -61,19 +66,27 @@ def _mean(values):
 
 @settings(max_examples=100)
 @given(scenario=open_scenarios() | scenarios() | scenarios(gangs=True), seed=seeds)
-def test_a_scenario_comes_back_equal_from_its_file_and_gives_the_same_jobs(scenario, seed):
+def test_a_scenario_comes_back_equal_from_its_file_and_gives_the_same_jobs(
+    scenario, seed
+):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "any.toml"
         scenario.to_toml(path)
         read = cg.Scenario.from_toml(path)
     assert read == scenario
     assert hash(read) == hash(scenario)
-    jobs, again = ([*made.workload.generate(seed, made.service)] for made in (scenario, read))
-    assert [(tuple(job), luck) for job, luck in jobs] == [(tuple(job), luck) for job, luck in again]
+    jobs, again = (
+        [*made.workload.generate(seed, made.service)] for made in (scenario, read)
+    )
+    assert [(tuple(job), luck) for job, luck in jobs] == [
+        (tuple(job), luck) for job, luck in again
+    ]
 
 
 @settings(max_examples=50)
-@given(scenario=open_scenarios(), times=st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
+@given(
+    scenario=open_scenarios(), times=st.lists(st.floats(0, 1e6), min_size=1, max_size=5)
+)
 def test_stock_of_a_type_follows_its_table_or_else_the_thesis(scenario, times):
     market = scenario.market
     tables = {each.gpu: each.chances for each in market.stock}
@@ -86,8 +99,11 @@ def test_stock_of_a_type_follows_its_table_or_else_the_thesis(scenario, times):
                 assert chances == plain.probabilities(gpu, time_s)
             else:
                 assert chances == tables[gpu.name][hour]
-            # The middles of 1000 equal parts: as many stand for a status as it has chances.
-            drawn = [market.status(gpu, time_s, (part + 0.5) / 1000) for part in range(1000)]
+            # The middles of 1000 equal parts: as many stand for a status as it has
+            # chances.
+            drawn = [
+                market.status(gpu, time_s, (part + 0.5) / 1000) for part in range(1000)
+            ]
             found = np.bincount(drawn, minlength=3) / 1000
             assert found == pytest.approx(chances, abs=1e-3)
             for uniform in (0.0, 1 - 2**-53):

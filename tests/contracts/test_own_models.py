@@ -1,5 +1,5 @@
-"""Models of one's own: the scripts in scenarios/ that are the shape of one, beside formulas, and in
-every use that a model has.
+"""Models of one's own: the scripts in scenarios/ that are the shape of one, beside
+formulas, and in every use that a model has.
 """
 
 import json
@@ -42,7 +42,9 @@ def ward(jobs=200):
 
 
 def licensed(jobs=60):
-    return cg.day("hectic", jobs=jobs, kind=import_module("licences").Licensed, licences=3)
+    return cg.day(
+        "hectic", jobs=jobs, kind=import_module("licences").Licensed, licences=3
+    )
 
 
 MODELS = {
@@ -93,7 +95,9 @@ def test_two_processes_give_the_same_rows(made, grid):
 @every_model
 def test_a_row_for_each_value_of_a_column(made, grid):
     run = cg.simulate(made(), made().default_policies()[0])
-    column = "urgent" if made is ward else "deadline_class" if made is licensed else "places"
+    column = (
+        "urgent" if made is ward else "deadline_class" if made is licensed else "places"
+    )
     rows = run.by(column)
     assert sum(row["jobs"] for row in rows) == len(run.jobs)
     assert len({row[column] for row in rows}) == len(rows)
@@ -120,7 +124,8 @@ def test_with_ample_licences_a_day_is_the_plain_day():
     kind = import_module("licences").Licensed
     ample = cg.day("hectic", kind=kind, licences=10_000)
     for policy in ("fifo", "cadr"):
-        one, other = cg.simulate(ample, policy, 3), cg.simulate(cg.day("hectic"), policy, 3)
+        one = cg.simulate(ample, policy, 3)
+        other = cg.simulate(cg.day("hectic"), policy, 3)
         assert one.jobs.tolist() == other.jobs.tolist()
 
 
@@ -133,7 +138,9 @@ def test_repairs_are_m_m_2():
 @pytest.mark.slow
 def test_one_mechanic_who_falls_ill_is_the_queue_of_white_and_christie():
     """White and Christie (1958): M/M/1 with breakdowns, work resumed."""
-    shop = import_module("breakdowns").FrailShop(mechanics=1, repair_s=30.0, jobs=50_000)
+    shop = import_module("breakdowns").FrailShop(
+        mechanics=1, repair_s=30.0, jobs=50_000
+    )
     found = cg.compare(shop, ["first"], range(8)).means()["first"]["response_s"]
     a, m, f, r = 1 / 60, 1 / 30, 1 / 900, 1 / 100
     formula_s = ((f + r) ** 2 + f * m) / ((f + r) * (r * m - a * (f + r)))
@@ -143,9 +150,15 @@ def test_one_mechanic_who_falls_ill_is_the_queue_of_white_and_christie():
 @pytest.mark.slow
 def test_emergencies_are_the_preemptive_queue_of_two_classes():
     """M/M/1, preemptive resume: responses s / (1 - rho1), s / ((1 - rho1)(1 - rho))."""
-    runs = [cg.simulate(ward(20_000), "emergencies-first", seed).by("urgent") for seed in range(8)]
+    runs = [
+        cg.simulate(ward(20_000), "emergencies-first", seed).by("urgent")
+        for seed in range(8)
+    ]
     loads = 0.3 * 30 / 50, 30 / 50
-    formula_s = {True: 30 / (1 - loads[0]), False: 30 / ((1 - loads[0]) * (1 - loads[1]))}
+    formula_s = {
+        True: 30 / (1 - loads[0]),
+        False: 30 / ((1 - loads[0]) * (1 - loads[1])),
+    }
     for place, urgent in enumerate((False, True)):
         found = cg.statistics.mean([rows[place]["response_s"] for rows in runs])
         assert runs[0][place]["urgent"] == urgent
@@ -193,7 +206,9 @@ def test_jobs_that_are_equal_are_refused_and_lives_that_cannot_be_interrupted_to
         def arrivals(self, draw):
             return [(0.0, 7), (1.0, 7)]
 
-    with pytest.raises(cg.InputError, match="job 7 arrives while one that is equal to it lives"):
+    with pytest.raises(
+        cg.InputError, match="job 7 arrives while one that is equal to it lives"
+    ):
         cg.simulate(Twins(), "first")
 
     @cg.policy(suspends=True)
@@ -206,12 +221,16 @@ def test_jobs_that_are_equal_are_refused_and_lives_that_cannot_be_interrupted_to
         def arrivals(self, draw):
             return [(0.0, 1), (1.0, 2)]
 
-    with pytest.raises(cg.PolicyError, match="suspended job 1; this scenario allows no suspension"):
+    with pytest.raises(
+        cg.PolicyError, match="suspended job 1; this scenario allows no suspension"
+    ):
         cg.simulate(Later(), changeful)
 
 
 def test_policies_have_names_of_their_own():
-    study = cg.compare(Waiting(), {"a": lambda view: zip(view.queue, view.free), "b": "first"}, [0])
+    study = cg.compare(
+        Waiting(), {"a": lambda view: zip(view.queue, view.free), "b": "first"}, [0]
+    )
     assert study.policies == ["a", "b"]
     assert study.rows[0]["wait_s"] == study.rows[1]["wait_s"] == 10
     with pytest.raises(cg.InputError, match="give them by name"):
@@ -259,7 +278,9 @@ def test_a_life_may_take_its_own_place_down():
 
 
 def test_a_place_is_up_again_where_its_down_time_ends_by_an_error():
-    """A job of 10 s; a fault that would take until 9 s is repaired at 5 s, by an exception."""
+    """A job of 10 s; a fault that would take until 9 s is repaired at 5 s, by an
+    exception.
+    """
 
     class RepairedError(Exception):
         pass
@@ -317,7 +338,9 @@ def test_a_name_that_is_no_parameter_cannot_be_varied():
 
 
 def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
-    """Between a claim's start and its place's use, too: what it does not hold it does not leave."""
+    """Between a claim's start and its place's use, too: what it does not hold it does
+    not leave.
+    """
 
     @dataclass(frozen=True)
     class Starting(Waiting):
@@ -344,7 +367,10 @@ def test_a_slot_is_a_simpy_resource_that_its_job_uses():
                 yield claim
                 assert run.places[0].count == 0
                 claim.start()
-                assert isinstance(run.places[0], simpy.Resource) and run.places[0].count == 1
+                assert (
+                    isinstance(run.places[0], simpy.Resource)
+                    and run.places[0].count == 1
+                )
                 yield run.timeout(1.0)
             assert run.places[0].count == 0
 
@@ -371,12 +397,18 @@ def test_a_policy_grants_what_a_job_needs_and_takes_nothing_from_a_place(amounts
             return 2
 
     with pytest.raises(cg.PolicyError, match=told):
-        cg.simulate(Pooled(), lambda view: [(view.queue[0], tuple(zip(view.places, amounts)))])
+        cg.simulate(
+            Pooled(), lambda view: [(view.queue[0], tuple(zip(view.places, amounts)))]
+        )
 
 
 def test_a_policy_that_asks_to_be_woken_may_hold_for_long_though_a_clock_goes_on():
     def patient(view):
-        return zip(view.queue, view.free) if view.now_s >= 150_000 else [cg.Wake(150_000.0)]
+        return (
+            zip(view.queue, view.free)
+            if view.now_s >= 150_000
+            else [cg.Wake(150_000.0)]
+        )
 
     run = cg.simulate(Waiting(jobs=1), patient)
     assert run.jobs["finish_s"].tolist() == [150_010]
@@ -458,7 +490,9 @@ def test_a_claim_whose_patience_ends_leaves_the_job_where_it_is():
 
 
 def test_to_and_fro_in_one_instant_is_an_error_and_no_hang():
-    with pytest.raises(cg.PolicyError, match="'restless' at t = 0 s moved job 0 in the instant"):
+    with pytest.raises(
+        cg.PolicyError, match="'restless' at t = 0 s moved job 0 in the instant"
+    ):
         cg.simulate(Moves(), restless)
 
 
@@ -551,7 +585,9 @@ def test_half_of_a_slot_is_no_place():
         (slot,) = view.free
         return [(view.queue[0], ((slot, 0.5), (slot, 0.5)))]
 
-    with pytest.raises(cg.PolicyError, match="slot 0, which one job holds as a whole; it needs"):
+    with pytest.raises(
+        cg.PolicyError, match="slot 0, which one job holds as a whole; it needs"
+    ):
         cg.simulate(Waiting(), halves)
 
 
@@ -570,7 +606,8 @@ def test_what_is_not_noted_is_nan_and_minus_one_of_whole_numbers():
 def test_frames_of_one_tile_are_the_days_jobs_to_the_bit(day):
     whole = import_module("tiles").tiled(day, 1, 0.1, 0.3, 5.0, False)
     for seed in range(2):
-        own, theirs = cg.simulate(whole, "edf", seed), cg.simulate(cg.day(day), "edf", seed)
+        own = cg.simulate(whole, "edf", seed)
+        theirs = cg.simulate(cg.day(day), "edf", seed)
         assert own.jobs.tobytes() == theirs.jobs.tobytes()
 
 
@@ -585,7 +622,9 @@ def test_a_frame_ends_with_its_last_tile_and_the_merge():
         run = cg.simulate(made, "fifo", 5)
         whole_s = next(each for each in cg.THESIS_GPUS if each.name == gpu.name)
         share = repeated + (1 - repeated) / 4
-        assert gpu.mean_execution_s[0] == pytest.approx(share * whole_s.mean_execution_s[0])
+        assert gpu.mean_execution_s[0] == pytest.approx(
+            share * whole_s.mean_execution_s[0]
+        )
         served = run.jobs["finish_s"] - run.jobs["submit_s"] - merge_s
         mean_s = run.jobs["service_s"] / 4  # of a frame's tiles
         if imbalance:

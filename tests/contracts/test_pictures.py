@@ -1,5 +1,5 @@
-"""What a picture shows is where it says: values at their own marks, intervals whole, fronts seen,
-legends of what is drawn.
+"""What a picture shows is where it says: values at their own marks, intervals whole,
+fronts seen, legends of what is drawn.
 """
 
 import itertools
@@ -74,7 +74,10 @@ def marks_of(ax):
     """
     bars = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
     segments = [
-        segment for each in ax.collections for segment in each.get_segments() if len(segment)
+        segment
+        for each in ax.collections
+        for segment in each.get_segments()
+        if len(segment)
     ]
     ours = []
     for bar in bars:
@@ -86,7 +89,13 @@ def marks_of(ax):
         ]
         ours.append(
             Bbox.union(
-                [box, *(Bbox([[line[0, 0], box.y0], [line[-1, 0], box.y1]]) for line in own)]
+                [
+                    box,
+                    *(
+                        Bbox([[line[0, 0], box.y0], [line[-1, 0], box.y1]])
+                        for line in own
+                    ),
+                ]
             )
         )
     radius = rcParams["lines.markersize"] / 2**0.5 / 72 * ax.figure.dpi
@@ -102,17 +111,22 @@ def marks_of(ax):
 
 def distance(box, point):
     away = np.maximum(
-        0, np.maximum(np.array([box.x0, box.y0]) - point, point - np.array([box.x1, box.y1]))
+        0,
+        np.maximum(
+            np.array([box.x0, box.y0]) - point, point - np.array([box.x1, box.y1])
+        ),
     )
     return float(np.hypot(*away))
 
 
 def check_values(ax):
-    """Every value begins nearer to its own mark than to any other, level with it, and lies on
-    nothing; how many are shown.
+    """Every value begins nearer to its own mark than to any other, level with it, and
+    lies on nothing; how many are shown.
     """
     ours, published = marks_of(ax)
-    texts = [text for text in ax.texts if isinstance(text, Annotation) and text.get_visible()]
+    texts = [
+        text for text in ax.texts if isinstance(text, Annotation) and text.get_visible()
+    ]
     assert len(texts) in (0, len(ours) + len(published))
     everything = [*ours, *published]
     extents = [text.get_window_extent() for text in texts]
@@ -123,7 +137,9 @@ def check_values(ax):
         assert begin[1] == pytest.approx((own.y0 + own.y1) / 2, abs=2)
         assert not any(box.overlaps(mark) for mark in everything), text
         assert box.x1 <= ax.get_window_extent().x1 + 2, text
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(extents, 2))
+    assert not any(
+        one.overlaps(other) for one, other in itertools.combinations(extents, 2)
+    )
     return len(texts)
 
 
@@ -137,7 +153,11 @@ def test_each_value_stands_at_its_own_mark(seed):
     with plots.styled("print"):
         _, ax, _ = canvas_of(6.3, 0.8 + 0.3 * number).subplots(1, 3)
         marks.bars(
-            ax, list(cg.POLICIES)[:number], ours, scale * rng.random(number) * 0.4, published
+            ax,
+            list(cg.POLICIES)[:number],
+            ours,
+            scale * rng.random(number) * 0.4,
+            published,
         )
         ax.figure.canvas.draw()
         assert check_values(ax) == number + np.isfinite(published).sum()
@@ -162,7 +182,9 @@ def test_each_value_of_a_figure_stands_at_its_own_mark(drawn, id, panels):
 
 def test_a_published_value_has_no_more_digits_than_are_printed():
     ax = canvas_of(6.3, 2).add_subplot()
-    marks.bars(ax, ["fifo", "spt", "edf"], [5.0, 6.0, 7.0], [0.5] * 3, [5.2, 0.0025, 107.125])
+    marks.bars(
+        ax, ["fifo", "spt", "edf"], [5.0, 6.0, 7.0], [0.5] * 3, [5.2, 0.0025, 107.125]
+    )
     assert [text.get_text() for text in ax.texts] == [
         "5.00",
         "6.00",
@@ -183,7 +205,10 @@ def pixels(canvas):
 
 
 def coloured(image, colour, within=40):
-    return np.abs(image - 255 * np.array(matplotlib.colors.to_rgb(colour))).sum(axis=-1) < within
+    return (
+        np.abs(image - 255 * np.array(matplotlib.colors.to_rgb(colour))).sum(axis=-1)
+        < within
+    )
 
 
 def height_at(ax, image, x_px, place, colour):
@@ -214,7 +239,11 @@ def test_an_interval_that_reaches_zero_goes_on_to_the_edge_of_a_logarithmic_axis
             middle = round(ax.transData.transform((1, place))[1])
             columns = slice(edge + 4, round(ax.transData.transform((value, place))[0]))
             # and the line is whole
-            assert coloured(image[middle - 3 : middle + 4, columns], "blue").any(axis=0).all()
+            assert (
+                coloured(image[middle - 3 : middle + 4, columns], "blue")
+                .any(axis=0)
+                .all()
+            )
 
 
 def test_an_interval_ends_in_an_arrowhead_at_each_edge_that_it_leaves():
@@ -245,9 +274,14 @@ def test_table_one_of_hgsp_shows_that_intervals_go_on_to_zero():
     low = ax.get_xlim()[0]
     for place, row in enumerate(rows):
         colour = COLOURS[row["scheduler"]]
-        leaves = row["weighted_tardiness"] - row["weighted_tardiness_half_width_95"] < low
+        leaves = (
+            row["weighted_tardiness"] - row["weighted_tardiness_half_width_95"] < low
+        )
         assert (height_at(ax, image, edge + 8, place, colour) > 6) == leaves
-    assert any(row["weighted_tardiness"] < row["weighted_tardiness_half_width_95"] for row in rows)
+    assert any(
+        row["weighted_tardiness"] < row["weighted_tardiness_half_width_95"]
+        for row in rows
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -257,9 +291,13 @@ def test_the_line_of_an_interval_on_a_bar_is_whole(seed):
         ax = canvas_of(3, 1.5).add_subplot()
         marks.bars(ax, ["balanced"], [value], [half])
         image = pixels(ax.figure)
-    (left, y), (right, _) = ax.transData.transform([(value - half, 0), (value + half, 0)])
+    (left, y), (right, _) = ax.transData.transform(
+        [(value - half, 0), (value + half, 0)]
+    )
     dark = coloured(
-        image[round(y) - 1 : round(y) + 2, round(left) : round(right)], "0.2", within=120
+        image[round(y) - 1 : round(y) + 2, round(left) : round(right)],
+        "0.2",
+        within=120,
     )
     assert dark.any(axis=0).all()
 
@@ -271,7 +309,11 @@ def test_the_front_is_seen_where_an_interval_lies_on_it():
     with plots.styled("print"):
         ax = canvas_of(4, 3).add_subplot()
         marks.points(
-            ax, ["rh", "cadr"], ([5, 7], [1, 1]), ([20.0, 5.0], [4.0, 2.0]), front=(True, True)
+            ax,
+            ["rh", "cadr"],
+            ([5, 7], [1, 1]),
+            ([20.0, 5.0], [4.0, 2.0]),
+            front=(True, True),
         )
         image = pixels(ax.figure)
     # above the first point, on its interval and on the front
@@ -287,7 +329,11 @@ def test_the_published_mark_of_a_legend_is_one_that_is_drawn(id):
     canvas = thesis(id)
     (legend,) = canvas.legends
     drawn = {
-        (line.get_marker(), matplotlib.colors.to_hex(line.get_color()), line.get_markersize())
+        (
+            line.get_marker(),
+            matplotlib.colors.to_hex(line.get_color()),
+            line.get_markersize(),
+        )
         for ax in canvas.axes
         for line in ax.lines
         if line.get_markerfacecolor() == "none"
@@ -295,13 +341,18 @@ def test_the_published_mark_of_a_legend_is_one_that_is_drawn(id):
     entries = legend.get_lines()[:-1] if id == "5.8" else legend.get_lines()
     assert 1 <= len(entries) <= 3
     assert {
-        (line.get_marker(), matplotlib.colors.to_hex(line.get_color()), line.get_markersize())
+        (
+            line.get_marker(),
+            matplotlib.colors.to_hex(line.get_color()),
+            line.get_markersize(),
+        )
         for line in entries
     } <= drawn
     if id == "5.8":
         front = legend.get_lines()[-1]
         assert any(
-            (line.get_color(), line.get_linewidth()) == (front.get_color(), front.get_linewidth())
+            (line.get_color(), line.get_linewidth())
+            == (front.get_color(), front.get_linewidth())
             for line in canvas.axes[0].lines
         )
 
@@ -318,11 +369,13 @@ def test_a_legend_names_the_complexities_that_are_there():
 
 
 def test_the_decision_is_that_of_the_caption():
-    """Thesis Figure 3.1: j1 is tight and goes to the fastest idle slot; j2 and j3 are loose and go
-    to the cheapest.
+    """Thesis Figure 3.1: j1 is tight and goes to the fastest idle slot; j2 and j3 are
+    loose and go to the cheapest.
     """
     rows = data.decision.rows(None)
-    jobs, slots = ([row for row in rows if row["what"] == what] for what in ("job", "slot"))
+    jobs, slots = (
+        [row for row in rows if row["what"] == what] for what in ("job", "slot")
+    )
     assert [job["state"] for job in jobs] == ["tight", "loose", "loose"]
     idle = {slot["id"]: slot for slot in slots if slot["state"] != "busy"}
     assert 3 <= len(idle) < len(slots)
@@ -374,7 +427,9 @@ def front_rows(differences, halves):
             "n": 10,
             "verdict": "",
         }
-        for column, difference, half in zip(("miss, %", "tardiness, min"), differences, halves)
+        for column, difference, half in zip(
+            ("miss, %", "tardiness, min"), differences, halves
+        )
         for row, part, value in (
             ("Adaptive", "", 5 + difference),
             ("CADR", "", 5.0),
@@ -394,14 +449,24 @@ def test_what_is_said_of_adaptive_is_no_stronger_than_its_interval(seed):
     for part, difference, half in zip((misses, late), differences, halves):
         assert ("cannot tell from chance" in part) == (abs(difference) <= half)
         assert f"{difference:+.2f} ± {half:.2f}" in part
-    assert ("On the Pareto front of ours lie Adaptive;" in said) == (differences.max() < 0)
+    assert ("On the Pareto front of ours lie Adaptive;" in said) == (
+        differences.max() < 0
+    )
 
 
 def test_the_text_of_the_month_says_how_adaptive_compares_with_cadr():
-    """Fewer misses in the mean, which ten months do not prove, and less lateness, which they do."""
-    paired = {row["column"]: row for row in rows_of(FIGURES["5.8"], PICTURES) if row["part"]}
+    """Fewer misses in the mean, which ten months do not prove, and less lateness, which
+    they do.
+    """
+    paired = {
+        row["column"]: row for row in rows_of(FIGURES["5.8"], PICTURES) if row["part"]
+    }
     assert paired["miss, %"]["reproduced"] < 0
-    assert paired["tardiness, min"]["reproduced"] + paired["tardiness, min"]["half_width_95"] < 0
+    assert (
+        paired["tardiness, min"]["reproduced"]
+        + paired["tardiness, min"]["half_width_95"]
+        < 0
+    )
 
 
 # ---- Idle GPUs ----
@@ -413,8 +478,14 @@ def test_a_gantt_chart_shows_the_gpus_that_no_node_uses():
     for ax, name in zip(canvas.axes, ("gpipe", "1f1b")):
         used = {row["gpu"] for row in rows if row["schedule"] == name}
         told = [text.get_text() for text in ax.get_yticklabels()]
-        assert told == [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in range(4)]
+        assert told == [
+            f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in range(4)
+        ]
     (legend,) = canvas.legends
     # updates take microseconds
-    assert [text.get_text() for text in legend.texts] == ["forward", "backward", "transfer"]
+    assert [text.get_text() for text in legend.texts] == [
+        "forward",
+        "backward",
+        "transfer",
+    ]
     assert plt.get_fignums() == []

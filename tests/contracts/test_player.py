@@ -1,5 +1,5 @@
-"""The page that plays a run: its data are the run's, it is small and needs nothing else, and
-a browser shows of it what the run was.
+"""The page that plays a run: its data are the run's, it is small and needs nothing
+else, and a browser shows of it what the run was.
 """
 
 import json
@@ -28,14 +28,24 @@ RUNS = {
         "srpt",
         1,
     ),
-    "waiting": lambda: cg.waiting.Scenario(
-        cg.waiting.ExponentialJobs(60, 0.02, 500.0), machines=8
-    ).run("ajw-t", 1),
-    "hgsp": lambda: cg.hgsp.Scenario("tasks1", noise=0.2).varied(tasks=60).run("atc", 1),
+    "waiting": (
+        lambda: cg.waiting.Scenario(
+            cg.waiting.ExponentialJobs(60, 0.02, 500.0), machines=8
+        ).run("ajw-t", 1)
+    ),
+    "hgsp": lambda: (
+        cg.hgsp.Scenario("tasks1", noise=0.2).varied(tasks=60).run("atc", 1)
+    ),
     "llm": lambda: cg.llm.Scenario(cg.llm.Offered(60)).run("wsrpt"),
-    "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=60, warm_up=0)).run("easy", 1),
+    "cluster": (
+        lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=60, warm_up=0)).run(
+            "easy", 1
+        )
+    ),
     "dag": lambda: cg.dag.Scenario("er:n=30", cg.dag.Servers(3)).run("heft", 1),
-    "spot": lambda: cg.spot.Scenario(hours=8.0, deadline=10.0).run("uniform-progress", 1),
+    "spot": (
+        lambda: cg.spot.Scenario(hours=8.0, deadline=10.0).run("uniform-progress", 1)
+    ),
 }
 every_run = pytest.mark.parametrize("name", RUNS)
 
@@ -61,7 +71,9 @@ class Read(HTMLParser):
 
 
 def decoded(run):
-    """The claims and visits that a run of a page stands for, in ticks, as its docstring says."""
+    """The claims and visits that a run of a page stands for, in ticks, as its docstring
+    says.
+    """
     jobs, bars = run["jobs"], run["bars"]
     ids, ready = np.cumsum(jobs["job"]), np.cumsum(jobs["ready"])
     since = {
@@ -84,7 +96,9 @@ def decoded(run):
 
 
 def same_as(data, timeline, number=0):
-    """Assert that data hold a timeline, times to half a tick, amounts to six decimals."""
+    """Assert that data hold a timeline, times to half a tick, amounts to six
+    decimals.
+    """
     run, tick_s = data["runs"][number], data["tick_s"]
     claims, visits = decoded(run)
     assert 1e-8 <= tick_s / (data["end"] * tick_s) <= 1.1e-6
@@ -118,7 +132,10 @@ def test_the_data_are_the_claims_and_visits_of_the_run(name):
     kinds = [run["kinds"][kind]["name"] for kind in run["jobs"]["kind"] or []]
     ids = np.cumsum(run["jobs"]["job"]).tolist()
     assert kinds in ([], [timeline.kinds.get(job, "executing") for job in ids])
-    assert run["jobs"]["label"] in (None, [timeline.labels.get(job, str(job)) for job in ids])
+    assert run["jobs"]["label"] in (
+        None,
+        [timeline.labels.get(job, str(job)) for job in ids],
+    )
 
 
 @given(
@@ -136,16 +153,20 @@ def test_the_data_are_the_claims_and_visits_of_the_run(name):
 )
 @settings(max_examples=40)
 def test_any_claims_come_back(wanted):
-    """Jobs of odd amounts and times, some with deadlines, some never served; places that hold
-    any number of them.
+    """Jobs of odd amounts and times, some with deadlines, some never served; places
+    that hold any number of them.
     """
     claims, visits = [], []
     for job, (place, amount, at_s, length_s, due) in enumerate(wanted):
-        visits.append((3 * job - 5, at_s, at_s, at_s + length_s, at_s + 7 if due else np.nan))
+        visits.append(
+            (3 * job - 5, at_s, at_s, at_s + length_s, at_s + 7 if due else np.nan)
+        )
         claims.append((3 * job - 5, place, amount, "executing", at_s, at_s + length_s))
     visits.append((1_000_000, 2.5, np.nan, 9.0, np.nan))
     places = ("a", "b", "c")
-    made = Timeline("x", places, (60.0,) * 3, np.array(claims, CLAIM), np.array(visits, VISIT))
+    made = Timeline(
+        "x", places, (60.0,) * 3, np.array(claims, CLAIM), np.array(visits, VISIT)
+    )
     same_as(data_of(made), made)
 
 
@@ -163,7 +184,8 @@ def test_a_day_of_a_thousand_jobs_under_two_policies_is_a_small_file(tmp_path):
 def test_the_page_tells_what_the_rules_said():
     run = cg.simulate(cg.day("hectic", jobs=60, tight_fraction=0.5), "cadr", 1)
     data, told = data_of(run), run.scenario.reasons(run)
-    why, ids = data["runs"][0]["why"], np.cumsum(data["runs"][0]["jobs"]["job"]).tolist()
+    why = data["runs"][0]["why"]
+    ids = np.cumsum(data["runs"][0]["jobs"]["job"]).tolist()
     texts = why["texts"]
     assert [why["order"], why["place"]] == [told.order, told.place]
     assert len(told.choices) == len(why["at"]) == run.decisions
@@ -173,7 +195,9 @@ def test_the_page_tells_what_the_rules_said():
         told.choices,
     ):
         assert at == round(choice.time_s / data["tick_s"])
-        assert [(ids[row], texts[text]) for row, text in zip(rows, said)] == choice.ranked
+        assert [
+            (ids[row], texts[text]) for row, text in zip(rows, said)
+        ] == choice.ranked
         found = {ids[row]: [texts[text] for text in own] for row, *own in offers}
         assert (found, kept) == (choice.offers, choice.kept)
     assert any(choice.offers for choice in told.choices)
@@ -182,7 +206,10 @@ def test_the_page_tells_what_the_rules_said():
 def test_only_runs_of_the_same_jobs_are_set_side_by_side():
     day = cg.day("quiet", jobs=20)
     run = cg.simulate(day, "fifo", 1)
-    for others in ([cg.simulate(day, "edf", 2)], [cg.simulate(day.varied(jobs=19), "edf", 1)]):
+    for others in (
+        [cg.simulate(day, "edf", 2)],
+        [cg.simulate(day.varied(jobs=19), "edf", 1)],
+    ):
         with pytest.raises(cg.InputError, match="must be of the same jobs and seed"):
             cg.plots.animate([run, *others])
     with pytest.raises(cg.InputError, match=r"runs\(=3\) must be one or two"):
@@ -233,7 +260,8 @@ def shown(page, script, folder, size="1280,760"):
       const answer = document.createElement("pre");
       answer.id = "answer";
       document.body.append(answer);
-      const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", {{ key }}));
+      const press = (key) =>
+        document.dispatchEvent(new KeyboardEvent("keydown", {{ key }}));
       const tell = (found) => answer.textContent = JSON.stringify({{ found, errors }});
       {script}
     }}</script></html>"""
@@ -244,7 +272,10 @@ def answered(page, folder, size):
     """What a page answers in a browser."""
     path = folder / "shown.html"
     path.write_text(page, encoding="utf-8")
-    options = "--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run"
+    options = (
+        "--headless --no-sandbox --disable-gpu --disable-background-networking"
+        " --no-first-run"
+    )
     page_of = f"--window-size={size} --virtual-time-budget=4000 --dump-dom"
     profile = f"--user-data-dir={folder / 'profile'}"
     command = [BROWSER, *options.split(), profile, *page_of.split(), path.as_uri()]
@@ -285,7 +316,11 @@ def test_a_browser_shows_queue_and_places_at_any_time(name, tmp_path):
         events = np.concatenate([claims["from_s"], claims["to_s"], times_s])
         if np.abs(events - time_s).min() > near:
             in_use = len(
-                set(claims["place"][(claims["from_s"] <= time_s) & (time_s < claims["to_s"])])
+                set(
+                    claims["place"][
+                        (claims["from_s"] <= time_s) & (time_s < claims["to_s"])
+                    ]
+                )
             )
             past = int(np.searchsorted(times_s, time_s, side="right"))
             number = waiting[past - 1] if past else 0
@@ -316,7 +351,8 @@ def test_keys_clicks_and_the_slider_move_the_run(tmp_path):
         seen.followed = [job.name, part(".followed").textContent];
         canvas.dispatchEvent(new MouseEvent("click", { clientX: 0, clientY: 0 }));
         seen.nobody = part(".followed").textContent;
-        canvas.onclick({ offsetX: hit.x + hit.width / 2, offsetY: hit.y + hit.height / 2 });
+        const middle = [hit.x + hit.width / 2, hit.y + hit.height / 2];
+        canvas.onclick({ offsetX: middle[0], offsetY: middle[1] });
         seen.clicked = [hit.job.name, part(".followed").textContent];
         press("Escape");
         $("place").value = .25;
@@ -326,7 +362,10 @@ def test_keys_clicks_and_the_slider_move_the_run(tmp_path):
         seek(end * .9);
         press(" ");
         seen.playing = $("play").textContent;
-        setTimeout(() => { seen.ended = [now / end, $("play").textContent]; tell(seen); }, 3800);
+        setTimeout(() => {
+          seen.ended = [now / end, $("play").textContent];
+          tell(seen);
+        }, 3800);
         for (let each = 0; each < 9; each++) press("ArrowUp");
         """,
         tmp_path,
@@ -337,7 +376,9 @@ def test_keys_clicks_and_the_slider_move_the_run(tmp_path):
     assert seen["nobody"] == ""
     assert seen["clicked"][1].startswith(f"job {seen['clicked'][0]}: ")
     assert seen["scrubbed"] == pytest.approx(0.25)
-    assert seen["late"] == int((run.jobs["finish_s"] > run.jobs["deadline_s"]).sum()) > 0
+    assert (
+        seen["late"] == int((run.jobs["finish_s"] > run.jobs["deadline_s"]).sum()) > 0
+    )
     assert seen["playing"] == "Pause"
     assert seen["ended"] == [1, "Play"]
 
@@ -372,14 +413,17 @@ def test_every_first_job_that_waits_has_its_number(policy, tmp_path):
         """
         const written = [], fill = CanvasRenderingContext2D.prototype.fillText;
         CanvasRenderingContext2D.prototype.fillText = function (text, ...more) {
-          if (/^[1-5](, [1-5])*\\.$/.test(text)) written.push(...text.match(/\\d/g).map(Number));
+          if (/^[1-5](, [1-5])*\\.$/.test(text))
+            written.push(...text.match(/\\d/g).map(Number));
           fill.call(this, text, ...more);
         };
         tell([.1, .2, .3, .4, .6, .8].map((share) => {
           written.length = 0;
           seek(share * end);
-          const ranks = choiceAt(now).ranked.map(([job], each) => [stateOf(job, now), each + 1]);
-          return [written.sort(), ranks.filter(([state]) => state === "waiting").map(([, rank]) => rank)];
+          const ranks = choiceAt(now).ranked
+            .map(([job], index) => [stateOf(job, now), index + 1])
+            .filter(([state]) => state === "waiting").map(([, rank]) => rank);
+          return [written.sort(), ranks];
         }));
         """,
         tmp_path,
@@ -390,7 +434,8 @@ def test_every_first_job_that_waits_has_its_number(policy, tmp_path):
 
 @pytest.mark.slow
 @in_browser
-@pytest.mark.parametrize("size", ["1280,900", "500,844"])  # no window of Chromium is narrower
+# no window of Chromium is narrower
+@pytest.mark.parametrize("size", ["1280,900", "500,844"])
 def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
     day = cg.day("normal", persistence_s=1800, tight_fraction=0.8)
     runs = [cg.simulate(day, policy, 1) for policy in ("spt", "cadr")]
@@ -401,17 +446,21 @@ def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
         document.body.style.maxWidth = "{width}px";
         """
         """
-        const boxes = () => [...document.body.querySelectorAll("h2, p, canvas, output, nav, header > span")]
+        const selectors = "h2, p, canvas, output, nav, header > span";
+        const boxes = () => [...document.body.querySelectorAll(selectors)]
           .filter((each) => each.getClientRects().length && !each.closest("footer"))
-          .map((each) => ({ ...each.getBoundingClientRect().toJSON(), name: each.className || each.id }));
+          .map((each) => ({ ...each.getBoundingClientRect().toJSON(),
+            name: each.className || each.id }));
         const upon = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 &&
           a.top < b.bottom - 1 && b.top < a.bottom - 1;
         tell([0, 3 * 3600, 5 * 3600].map((at) => {
           seek(at);
           const all = boxes(), pairs = all.flatMap((a, each) => all.slice(each + 1)
             .filter((b) => upon(a, b)).map((b) => [a.name, b.name]));
-          const cut = ["watch", "caption"].filter((name) => $(name).scrollHeight > $(name).clientHeight + 1);
-          return { pairs, cut, caption: $("caption").textContent, watch: $("watch").textContent,
+          const cut = ["watch", "caption"]
+            .filter((name) => $(name).scrollHeight > $(name).clientHeight + 1);
+          return { pairs, cut, caption: $("caption").textContent,
+            watch: $("watch").textContent,
             why: panes.map(({ part }) => part(".why").textContent),
             rule: panes.map(({ part }) => part(".rule").textContent) };
         }));
@@ -420,12 +469,16 @@ def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
         size,
     )
     assert [each["pairs"] + each["cut"] for each in seen] == [[]] * 3
-    assert [each["caption"] for each in seen] == ["From the start"] + ["An hour later"] * 2
+    assert [each["caption"] for each in seen] == ["From the start"] + [
+        "An hour later"
+    ] * 2
     assert seen[1]["watch"].startswith("Next: scarce hours in 1 h")
     assert "scarce hours until 10:00:00" in seen[2]["watch"]
     assert "misses its deadline under" in seen[1]["watch"]
     assert "doomed ones. Place: The cheapest slot that meets" in seen[1]["rule"][1]
-    assert re.match(r"2:\d\d:\d\d: first \d+ \(safe ones by time, \d+ s\)", seen[1]["why"][1])
+    assert re.match(
+        r"2:\d\d:\d\d: first \d+ \(safe ones by time, \d+ s\)", seen[1]["why"][1]
+    )
 
 
 @pytest.mark.slow
@@ -433,7 +486,9 @@ def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
 def test_a_page_within_another_stays_at_its_place_when_it_is_made_anew(tmp_path):
     """As on the live page, when a slider moves."""
     day = cg.day("quiet", jobs=20)
-    pages = [player_page([cg.simulate(day.varied(slots=n), "edf", 1)], "day") for n in (5, 6)]
+    pages = [
+        player_page([cg.simulate(day.varied(slots=n), "edf", 1)], "day") for n in (5, 6)
+    ]
     told = json.dumps(pages).replace("</", "<\\/")
     outer = f"""<html><iframe id="inner"></iframe><pre id="answer"></pre><script>
       const pages = {told}, inner = document.getElementById("inner"), found = [];

@@ -1,5 +1,6 @@
-"""Property tests: the same examples in every run, fewer beside the quick tests and fresh ones beside
-the long tests, and no test that decides this for itself; and the tiers of tests.
+"""Property tests: the same examples in every run, fewer beside the quick tests and
+fresh ones beside the long tests, and no test that decides this for itself; and the
+tiers of tests.
 """
 
 import ast
@@ -12,9 +13,9 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-OPTIONS = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
-    "pytest"
-]["ini_options"]
+OPTIONS = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))[
+    "tool"
+]["pytest"]["ini_options"]
 OWN = """
 from hypothesis import given, settings, strategies as st
 
@@ -34,7 +35,11 @@ def folder(tmp_path):
     (tmp_path / "conftest.py").write_text((TESTS / "conftest.py").read_text())
     (tmp_path / "test_own.py").write_text(OWN)
     (tmp_path / "pytest.ini").write_text(
-        f"[pytest]\naddopts = {OPTIONS['addopts']}\nmarkers =\n  slow: seconds\n  long: minutes\n"
+        "[pytest]\n"
+        f"addopts = {OPTIONS['addopts']}\n"
+        "markers =\n"
+        "  slow: seconds\n"
+        "  long: minutes\n"
     )
     return tmp_path
 
@@ -53,7 +58,9 @@ def tried(folder, *options):
     return numbers
 
 
-def test_examples_are_the_same_in_every_run_and_a_quarter_beside_the_quick_tests(folder):
+def test_examples_are_the_same_in_every_run_and_a_quarter_beside_the_quick_tests(
+    folder,
+):
     quick = tried(folder)
     assert len(quick) == 3
     assert tried(folder) == quick
@@ -89,21 +96,30 @@ def test_no_test_decides_for_itself_which_examples_it_tries():
 
 def test_no_test_is_both_slow_and_long(folder):
     (folder / "test_both.py").write_text(
-        "import pytest\npytestmark = pytest.mark.slow\n@pytest.mark.long\ndef test_both(): pass\n"
+        "import pytest\n"
+        "pytestmark = pytest.mark.slow\n"
+        "@pytest.mark.long\n"
+        "def test_both(): pass\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q"], cwd=folder, capture_output=True, text=True
+        [sys.executable, "-m", "pytest", "-q"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode != 0
     assert "test_both.py::test_both is both slow and long" in done.stdout + done.stderr
 
 
 def test_what_needs_a_package_beside_those_of_the_quick_tests_is_not_quick():
-    """`pip install .[test]` gives these; continuous integration installs the others afterwards."""
+    """`pip install .[test]` gives these; continuous integration installs the others
+    afterwards.
+    """
     quick = [
         f"{path.name}::{test.name}"
         for path in TESTS.rglob("test_*.py")
-        if "importorskip" in path.read_text(encoding="utf-8")  # parsing all takes seconds
+        if "importorskip"
+        in path.read_text(encoding="utf-8")  # parsing all takes seconds
         for test in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(test, ast.FunctionDef)
         and any(

@@ -1,5 +1,5 @@
-"""A policy cannot change the run through its view: whatever it writes to, takes out of, sorts or
-clears, the run is the same.
+"""A policy cannot change the run through its view: whatever it writes to, takes out of,
+sorts or clears, the run is the same.
 """
 
 from contextlib import suppress
@@ -18,10 +18,14 @@ LEVEL = cg.hgsp.Level(40, "small", 3.0, (1.0, 2.0))
 
 
 def waiting(order, machines, name="compound"):
-    """Jobs of one to four cores, of which some wait; and the order in which these are served."""
+    """Jobs of one to four cores, of which some wait; and the order in which these are
+    served.
+    """
     rng = np.random.default_rng(1)
     times_s = np.cumsum(rng.integers(0, 20, 200)), rng.integers(0, 90, 200)
-    jobs = cg.waiting.ListedJobs(*times_s, rng.integers(1, 5, 200), rng.integers(0, 5, 200))
+    jobs = cg.waiting.ListedJobs(
+        *times_s, rng.integers(1, 5, 200), rng.integers(0, 5, 200)
+    )
     return cg.waiting.Scenario(jobs, waiting_policy(name, 40, 20), machines), order
 
 
@@ -40,7 +44,10 @@ def graph(policy):
 
 FEW = cg.cluster.Offered(jobs=80, load=1.2, warm_up=0, after=0)
 CASES = {  # scenario, and a policy that is asked with jobs waiting and running
-    "hgsp": lambda: (cg.hgsp.Scenario(LEVEL, noise=0.3, delay_s=2.0), "atc:online=true"),
+    "hgsp": lambda: (
+        cg.hgsp.Scenario(LEVEL, noise=0.3, delay_s=2.0),
+        "atc:online=true",
+    ),
     "hgsp, plan": lambda: (cg.hgsp.Scenario(LEVEL), "greedy"),
     "hgsp, anew": lambda: (cg.hgsp.Scenario(LEVEL), "fifo:replan_s=20"),
     "cluster, easy": lambda: (cg.cluster.Scenario(FEW), "easy"),
@@ -51,7 +58,10 @@ CASES = {  # scenario, and a policy that is asked with jobs waiting and running
     ),
     "rental": lambda: (cg.day("hectic", jobs=120), "rh"),
     "rental, free types": lambda: (cg.day("surge", jobs=80, free_types=True), "cadr"),
-    "rental, warm": lambda: (cg.day("hectic", jobs=80, terms=cg.Terms(warm_s=120)), "triage"),
+    "rental, warm": lambda: (
+        cg.day("hectic", jobs=80, terms=cg.Terms(warm_s=120)),
+        "triage",
+    ),
     "waiting, fcfs": lambda: waiting(first_come, 3),
     "waiting, sjf": lambda: waiting(shortest_first, 3, "ajw-t"),
     "waiting, shared": lambda: waiting(shortest_first, (HALF, HALF), "ajw"),
@@ -60,11 +70,16 @@ CASES = {  # scenario, and a policy that is asked with jobs waiting and running
         cg.llm.Scenario(cg.llm.Offered(60, 20.0), cg.llm.Service(2, whole=True)),
         "fifo",
     ),
-    "spot": lambda: (cg.spot.Scenario(hours=8.0, deadline=10.0, zones=2), "uniform-progress"),
+    "spot": lambda: (
+        cg.spot.Scenario(hours=8.0, deadline=10.0, zones=2),
+        "uniform-progress",
+    ),
     "spot, oracle": lambda: (cg.spot.Scenario(hours=8.0, deadline=10.0), "next-spot"),
 }
 CASES |= {
-    f"dag, {policy if isinstance(policy, str) else policy_name(policy)}": partial(graph, policy)
+    f"dag, {policy if isinstance(policy, str) else policy_name(policy)}": partial(
+        graph, policy
+    )
     for policy in ("heft", first_room)
 }
 CHANGES = (
@@ -84,7 +99,9 @@ CHANGES = (
 
 
 class Meddling:
-    """A policy that tries to change all that its view shows, before and while it answers."""
+    """A policy that tries to change all that its view shows, before and while it
+    answers.
+    """
 
     def __init__(self, policy):
         self.policy, self.name = policy, policy_name(policy)
@@ -114,7 +131,9 @@ class Meddling:
                     setattr(view, name, new)
 
 
-@pytest.mark.parametrize("case", [pytest.param(make, id=name) for name, make in CASES.items()])
+@pytest.mark.parametrize(
+    "case", [pytest.param(make, id=name) for name, make in CASES.items()]
+)
 def test_a_policy_cannot_change_the_run_through_its_view(case):
     scenario, named = case()
     plain = scenario.simulation(scenario.make_policy(named), 3)

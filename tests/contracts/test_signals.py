@@ -1,5 +1,5 @@
-"""A command that is told to end ends at once, with its workers, and with one line; a killed one
-leaves no worker behind.
+"""A command that is told to end ends at once, with its workers, and with one line; a
+killed one leaves no worker behind.
 """
 
 import os
@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are counted in /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc").is_dir(), reason="processes are counted in /proc"
+)
 COMMAND = "compare --day hectic --policies fifo,spt,rh --seeds 1000 --workers 2"
 
 
 def group(number):
-    """The processes of a group that live, but for loky's keeper of shared resources, which
-    ends after them.
+    """The processes of a group that live, but for loky's keeper of shared resources,
+    which ends after them.
     """
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
@@ -42,7 +44,10 @@ def command(tmp_path):
         text=True,
     )
     begun = time.monotonic()
-    while not list((tmp_path / "out" / "chunks").glob("*.json")) and time.monotonic() - begun < 60:
+    while (
+        not list((tmp_path / "out" / "chunks").glob("*.json"))
+        and time.monotonic() - begun < 60
+    ):
         time.sleep(0.05)
     yield started
     for process in group(started.pid):
@@ -61,12 +66,17 @@ def gone(number, within_s=15.0):
 
 
 @pytest.mark.parametrize(
-    ("name", "status"), [("SIGTERM", 143), pytest.param("SIGHUP", 129, marks=pytest.mark.slow)]
+    ("name", "status"),
+    [("SIGTERM", 143), pytest.param("SIGHUP", 129, marks=pytest.mark.slow)],
 )
 def test_a_signal_ends_command_and_workers_with_one_line(command, name, status):
     os.kill(command.pid, getattr(signal, name))
     out, err = command.communicate(timeout=30)
-    assert (command.returncode, out, err) == (status, "", f"cgrsp compare: ended by {name}\n")
+    assert (command.returncode, out, err) == (
+        status,
+        "",
+        f"cgrsp compare: ended by {name}\n",
+    )
     assert gone(command.pid)
 
 
@@ -86,10 +96,14 @@ None in itertools.repeat(0)  # for ever, in C
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs sysv_signal of glibc")
-@pytest.mark.parametrize("name", ["SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.slow)]
+)
 def test_a_second_signal_ends_a_process_that_runs_c_code(name):
     number = getattr(signal, name)
-    with subprocess.Popen([sys.executable, "-c", IN_C], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", IN_C], stdout=subprocess.PIPE
+    ) as process:
         try:
             process.stdout.readline()
             time.sleep(0.5)  # until it runs in C

@@ -1,5 +1,5 @@
-"""Every command that simulates does so in SimPy: it makes the environments that it should,
-and lets them run.
+"""Every command that simulates does so in SimPy: it makes the environments that it
+should, and lets them run.
 """
 
 import pytest
@@ -19,10 +19,14 @@ RUNS = {
 
 
 @pytest.mark.parametrize("command", RUNS)
-def test_a_command_makes_a_simpy_run_for_each_that_it_reports(command, capsys, monkeypatch):
+def test_a_command_makes_a_simpy_run_for_each_that_it_reports(
+    command, capsys, monkeypatch
+):
     made, step = {}, simpy.Environment.step
     monkeypatch.setattr(
-        simpy.Environment, "step", lambda env: (made.setdefault(id(env), env), step(env))[1]
+        simpy.Environment,
+        "step",
+        lambda env: (made.setdefault(id(env), env), step(env))[1],
     )
     assert main(command.split()) == 0
     assert capsys.readouterr().out

@@ -1,5 +1,5 @@
-"""The site: equations name places that exist, the gallery shows every figure, every page is in
-a table of contents, and every public name has its page.
+"""The site: equations name places that exist, the gallery shows every figure, every
+page is in a table of contents, and every public name has its page.
 """
 
 import ast
@@ -70,27 +70,42 @@ def test_of_every_constant_something_is_said(monkeypatch):
         pytest.importorskip(package)
     monkeypatch.syspath_prepend(DOCS)
     made = importlib.import_module("made")
-    names = [each for found in made.public().values() for each in found if made.is_constant(each)]
+    names = [
+        each
+        for found in made.public().values()
+        for each in found
+        if made.is_constant(each)
+    ]
     homes = {
-        each.full: made._home(importlib.import_module(each.module), each.name) for each in names
+        each.full: made._home(importlib.import_module(each.module), each.name)
+        for each in names
     }
     assert len(homes) > 30
     assert [name for name, home in homes.items() if not made.comment(*home)] == []
-    assert made.comment("cgrsp_simpy.rental.terms", "PARTS").startswith("Parts of the cost")
-    assert made.comment("cgrsp_simpy.plots.style", "IDLE") == "Colour of a place that is idle."
+    assert made.comment("cgrsp_simpy.rental.terms", "PARTS").startswith(
+        "Parts of the cost"
+    )
+    assert (
+        made.comment("cgrsp_simpy.plots.style", "IDLE")
+        == "Colour of a place that is idle."
+    )
     assert made.comment("cgrsp_simpy.plots.style", "__all__") == ""
 
 
 @pytest.mark.slow
 def test_the_reference_has_what_scripts_and_pages_import(monkeypatch):
-    """Names that a package lists stand with it; of other modules those that are used."""
+    """Names that a package lists stand with it; of other modules those that are
+    used.
+    """
     for package in ("jupytext", "nbformat"):
         pytest.importorskip(package)
     monkeypatch.syspath_prepend(DOCS)
     made = importlib.import_module("made")
     public = made.public()
     homes = {
-        made._home(importlib.import_module(m), each.name) for m in public for each in public[m]
+        made._home(importlib.import_module(m), each.name)
+        for m in public
+        for each in public[m]
     }
     used = made.shown_by_use()
     assert len(used) > 15
@@ -98,12 +113,17 @@ def test_the_reference_has_what_scripts_and_pages_import(monkeypatch):
         loaded = importlib.import_module(module)
         for name in names:
             value = getattr(loaded, name)
-            assert inspect.ismodule(value) or made._home(loaded, name) in homes, (module, name)
+            assert inspect.ismodule(value) or made._home(loaded, name) in homes, (
+                module,
+                name,
+            )
 
 
 @pytest.mark.parametrize("folder", ["howto", "papers"])
 def test_every_page_is_in_the_contents(folder):
-    listed = (DOCS / folder / "index.md").read_text(encoding="utf-8").split(":::")[1].split()
+    listed = (
+        (DOCS / folder / "index.md").read_text(encoding="utf-8").split(":::")[1].split()
+    )
     pages = {path.stem for path in (DOCS / folder).glob("*.md")} - {"index"}
     assert pages <= set(listed)
 
@@ -125,7 +145,17 @@ def test_the_site_is_built_without_a_warning_and_whole(tmp_path):
     site = tmp_path / "site"
     options = ["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst-nb.lexer"]
     built = process(
-        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", *options, "docs", str(site)],
+        [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-W",
+            "--keep-going",
+            "-q",
+            *options,
+            "docs",
+            str(site),
+        ],
         ROOT,
         timeout=900,
     )

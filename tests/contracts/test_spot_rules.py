@@ -1,5 +1,5 @@
-"""What must hold of every policy of a job under a deadline, whatever the market does: no deadline
-is missed, nothing is held that costs nothing, and all work is done.
+"""What must hold of every policy of a job under a deadline, whatever the market does:
+no deadline is missed, nothing is held that costs nothing, and all work is done.
 """
 
 from dataclasses import replace
@@ -29,8 +29,9 @@ def a_coarse_program():
 
 @st.composite
 def markets(draw):
-    """A job, and zones that may change at any second, so that instances are also taken during
-    their changeover; prices that move, places whose instances are kept, and checkpoints.
+    """A job, and zones that may change at any second, so that instances are also taken
+    during their changeover; prices that move, places whose instances are kept, and
+    checkpoints.
     """
     work_s, overhead_s = draw(st.integers(1, 5000)), draw(st.integers(1, 900))
     deadline_s = work_s + overhead_s + draw(st.integers(0, 4000))
@@ -54,7 +55,9 @@ def markets(draw):
         if draw(st.booleans()):
             usd_per_h = st.floats(0, 1.5 * k)
             prices = [Price(at_s, draw(usd_per_h)) for at_s in (0.0, *moments())]
-        history = Series.of("h", 60, draw(st.lists(st.booleans(), min_size=1, max_size=20)))
+        history = Series.of(
+            "h", 60, draw(st.lists(st.booleans(), min_size=1, max_size=20))
+        )
         name = draw(st.sampled_from(["us-east-1", "us-west-2"])) + "abc"[number]
         kept = draw(st.sampled_from([False, False, True]))
         zones.append(Zone(name, tuple(stretches), history, tuple(prices), kept))
@@ -65,7 +68,9 @@ def markets(draw):
     if draw(st.booleans()):
         prices = draw(st.sampled_from([(0.0, 0.0), (0.02, 0.0), (0.02, 50.0)]))
         saved = replace(saved, size_gb=10.0)
-        saved = replace(saved, transfer_usd_per_gb=prices[0], storage_usd_per_gb_month=prices[1])
+        saved = replace(
+            saved, transfer_usd_per_gb=prices[0], storage_usd_per_gb_month=prices[1]
+        )
     job = Job(0, float(work_s), float(deadline_s), float(overhead_s), 1.0, k)
     return Market(job, tuple(zones), draw(st.sampled_from([FREE, saved])))
 
@@ -95,7 +100,9 @@ def check_rules(market, policy):
     rents = [figures[f"{name}_usd"] for name in ("spot", "on_demand")]
     others = [figures[f"{name}_usd"] for name in ("transfer", "storage")]
     assert sum(phases) == pytest.approx(sum(rents), abs=1e-9), policy
-    assert sum(rents) + sum(others) == pytest.approx(figures["cost_usd"], abs=1e-9), policy
+    assert sum(rents) + sum(others) == pytest.approx(figures["cost_usd"], abs=1e-9), (
+        policy
+    )
     # nobody is cheaper than who knows all, but for the moments by which it leaves early
     assert figures["cost_usd"] >= market.optimum.cost_usd - 1e-6, policy
     # one instance at a time; nothing after the end (thrifty)
@@ -106,7 +113,9 @@ def check_rules(market, policy):
         place = market.places[stay.place]
         assert is_up(place, stay.from_s), policy
         if stay.place < on_demand and not place.kept:  # spot is there while it is held
-            assert not any(stay.from_s < s.from_s < stay.to_s and not s.up for s in place.stretches)
+            assert not any(
+                stay.from_s < s.from_s < stay.to_s and not s.up for s in place.stretches
+            )
             # exploitation; who knows the future may leave
             assert stay.end != "left" or policy == "optimum", policy
         else:
@@ -130,17 +139,24 @@ def test_the_rules_hold_in_thousands_of_runs(market):
 
 
 def net_is_tight(policy):
-    """The costliest market for the safety net: an instance is taken just before its changeover
-    ends, when two overheads of slack are left.
+    """The costliest market for the safety net: an instance is taken just before its
+    changeover ends, when two overheads of slack are left.
     """
     d = 100.0
     job = Job(0, 1000.0, 1000.0 + 2 * d + 1.0, d, 1.0, 3.0)
     history = Series.of("h", 60, [True, False])
-    taken = (Stretch(0.0, False), Stretch(0.5, True), Stretch(100.0, False), Stretch(101.0, True))
+    taken = (
+        Stretch(0.0, False),
+        Stretch(0.5, True),
+        Stretch(100.0, False),
+        Stretch(101.0, True),
+    )
     return carried_out(Market(job, (Zone("z", taken, history),)), policy)
 
 
-@pytest.mark.parametrize("policy", ["greedy", "uniform-progress", "expected-cost", "time-sliced"])
+@pytest.mark.parametrize(
+    "policy", ["greedy", "uniform-progress", "expected-cost", "time-sliced"]
+)
 def test_taken_during_the_changeover_with_two_overheads_left(policy):
     assert net_is_tight(policy).summary()["missed"] == 0
 
@@ -148,7 +164,9 @@ def test_taken_during_the_changeover_with_two_overheads_left(policy):
 def test_without_the_factor_of_two_a_deadline_would_be_missed(monkeypatch):
     import cgrsp_simpy.spot.view as rules
 
-    monkeypatch.setattr(rules, "is_late", lambda view: view.slack_s <= 0.5 * view.job.overhead_s)
+    monkeypatch.setattr(
+        rules, "is_late", lambda view: view.slack_s <= 0.5 * view.job.overhead_s
+    )
     job = Job(0, 1000.0, 1120.0, 100.0, 1.0, 3.0)
     taken = (Stretch(0.0, True), Stretch(99.0, False))
     zone = Zone("z", taken, Series.of("h", 60, [True, False]))

@@ -42,7 +42,12 @@ def price(scenario, run, claim):
 
 
 @QUICK
-@given(scenario=any_scenario, terms=terms_of_renting, policy=policies, seed=st.integers(0, 99))
+@given(
+    scenario=any_scenario,
+    terms=terms_of_renting,
+    policy=policies,
+    seed=st.integers(0, 99),
+)
 def test_all_jobs_end_and_the_parts_of_the_cost_add_up(scenario, terms, policy, seed):
     scenario = under(scenario, terms)
     run = cg.simulate(scenario, policy, seed)
@@ -60,7 +65,12 @@ def test_all_jobs_end_and_the_parts_of_the_cost_add_up(scenario, terms, policy, 
 
 
 @QUICK
-@given(scenario=any_scenario, terms=terms_of_renting, policy=policies, seed=st.integers(0, 99))
+@given(
+    scenario=any_scenario,
+    terms=terms_of_renting,
+    policy=policies,
+    seed=st.integers(0, 99),
+)
 def test_a_slot_has_one_phase_at_a_time_and_each_is_paid(scenario, terms, policy, seed):
     scenario = replace(under(scenario, terms), free_types=False)
     run = cg.simulate(under(scenario, terms), policy, seed)
@@ -77,7 +87,9 @@ def test_a_slot_has_one_phase_at_a_time_and_each_is_paid(scenario, terms, policy
     if terms.warm_s and (run.jobs["gpus"] == 1).all():  # else some wait warm for others
         assert found["idle_usd"] == pytest.approx(by_phase["idle-warm"], abs=1e-12)
         if terms.billed_from == "provisioning":
-            assert found["provisioning_usd"] == pytest.approx(by_phase["provisioning"], abs=1e-12)
+            assert found["provisioning_usd"] == pytest.approx(
+                by_phase["provisioning"], abs=1e-12
+            )
     assert sum(run.held_s) == pytest.approx(
         sum(row["gpus"] * (row["finish_s"] - row["dispatch_s"]) for row in run.jobs)
     )
@@ -86,7 +98,9 @@ def test_a_slot_has_one_phase_at_a_time_and_each_is_paid(scenario, terms, policy
 # ---- preemption ----
 
 OWN = ("restarting_s", "checkpoints_s")  # columns where the terms have them
-one_type = scenarios().filter(lambda each: len(set(each.slots)) == 1 and not each.free_types)
+one_type = scenarios().filter(
+    lambda each: len(set(each.slots)) == 1 and not each.free_types
+)
 
 
 def stops(env, run, times_s, orderly):
@@ -113,7 +127,11 @@ def test_a_job_that_is_stopped_at_any_time_is_not_lost(
     scenario, terms, times_s, orderly, every_s, cost_s, restart_s, policy
 ):
     spot = {"preemption_per_h": 1e-9}  # what is taken is taken by the test
-    stopping = {"checkpoint_s": every_s, "checkpoint_cost_s": cost_s, "restart_s": restart_s}
+    stopping = {
+        "checkpoint_s": every_s,
+        "checkpoint_cost_s": cost_s,
+        "restart_s": restart_s,
+    }
     scenario = under(scenario, replace(terms, suspension=True, **stopping, **spot))
     simulation = scenario.simulation(scenario.make_policy(policy), 7)
     simulation.process(stops(simulation.env, simulation, times_s, orderly), counts=True)
@@ -123,14 +141,18 @@ def test_a_job_that_is_stopped_at_any_time_is_not_lost(
     assert not simulation.holding
     assert not orderly or not jobs["lost_s"].any()
     seconds_of = {
-        name: jobs[name] if name in jobs.dtype.names else jobs["lost_s"] * 0 for name in OWN
+        name: jobs[name] if name in jobs.dtype.names else jobs["lost_s"] * 0
+        for name in OWN
     }
     for claim in run.claims:
         phases[claim["job"], claim["phase"]] += claim["to_s"] - claim["from_s"]
     for place, (row, (job, draws)) in enumerate(zip(jobs, drawn(scenario, 7))):
         own = {name: column[place] for name, column in seconds_of.items()}
         assert row["finish_s"] >= row["start_s"] >= row["dispatch_s"] >= job.submit_s
-        for phase, held_s in (("executing", row["service_s"]), ("restarting", own["restarting_s"])):
+        for phase, held_s in (
+            ("executing", row["service_s"]),
+            ("restarting", own["restarting_s"]),
+        ):
             assert phases[job.id, phase] == pytest.approx(held_s * job.gpus, abs=1e-6)
         work_s = row["service_s"] - row["lost_s"] - own["checkpoints_s"]
         if len(set(scenario.slots)) == 1 and not scenario.free_types:
@@ -150,9 +172,13 @@ def test_a_job_that_is_stopped_at_any_time_is_not_lost(
     policy=st.sampled_from([*cg.POLICIES, *PREEMPTIVE]),
     seed=st.integers(0, 99),
 )
-def test_on_spot_every_policy_completes_all_jobs(scenario, per_h, warm_s, suspension, policy, seed):
+def test_on_spot_every_policy_completes_all_jobs(
+    scenario, per_h, warm_s, suspension, policy, seed
+):
     allowed = suspension or policy in PREEMPTIVE
-    terms = cg.Terms(preemption_per_h=per_h, warm_s=warm_s, checkpoint_s=20.0, suspension=allowed)
+    terms = cg.Terms(
+        preemption_per_h=per_h, warm_s=warm_s, checkpoint_s=20.0, suspension=allowed
+    )
     scenario = under(scenario, terms)
     run = cg.simulate(scenario, policy, seed)
     assert run.jobs["job"].tolist() == list(range(scenario.jobs))
@@ -162,7 +188,8 @@ def test_on_spot_every_policy_completes_all_jobs(scenario, per_h, warm_s, suspen
     for own in spans.values():
         assert all(end <= start for (_, end), (start, _) in pairwise(sorted(own)))
     held_s = sum(
-        row["gpus"] * (row["finish_s"] - row["dispatch_s"] - row["away_s"]) for row in run.jobs
+        row["gpus"] * (row["finish_s"] - row["dispatch_s"] - row["away_s"])
+        for row in run.jobs
     )
     assert sum(run.held_s) == pytest.approx(held_s, abs=1e-6)
     again = cg.simulate(scenario, policy, seed)

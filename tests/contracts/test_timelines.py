@@ -1,5 +1,5 @@
-"""What can be watched of a run, in every model: its listing, its steps, its claims, and the
-pictures drawn from its timeline.
+"""What can be watched of a run, in every model: its listing, its steps, its claims, and
+the pictures drawn from its timeline.
 """
 
 from collections.abc import Callable
@@ -52,25 +52,36 @@ class Watched:
 
 
 def thesis(policy, seed):
-    """Jobs of one to three GPUs on five slots; of complexities at random, half of them late."""
+    """Jobs of one to three GPUs on five slots; of complexities at random, half of them
+    late.
+    """
     rng = np.random.default_rng(seed)
     times_s = np.sort(rng.uniform(0, 2000, JOBS)).tolist()
     listed = [
         cg.Job(
-            job, at_s, at_s + 200, int(rng.integers(1, 4)), bool(job % 3), int(rng.integers(1, 4))
+            job,
+            at_s,
+            at_s + 200,
+            int(rng.integers(1, 4)),
+            bool(job % 3),
+            int(rng.integers(1, 4)),
         )
         for job, at_s in enumerate(times_s)
     ]
     scenario = cg.Scenario("gangs", cg.JobList(listed), cg.round_robin(5))
     return Watched(
-        lambda listener: scenario.simulation(make_policy(policy), seed, listener=listener),
-        lambda run: dict(zip(run.jobs["job"].tolist(), run.jobs["service_s"] * run.jobs["gpus"])),
+        lambda listener: scenario.simulation(
+            make_policy(policy), seed, listener=listener
+        ),
+        lambda run: dict(
+            zip(run.jobs["job"].tolist(), run.jobs["service_s"] * run.jobs["gpus"])
+        ),
     )
 
 
 def waits(policy, order, shared, seed):
-    """Jobs of one to four cores, on four machines taken as wholes, or on two that are shared;
-    some rent on demand.
+    """Jobs of one to four cores, on four machines taken as wholes, or on two that are
+    shared; some rent on demand.
     """
     rng = np.random.default_rng(seed)
     submit_s, run_s = np.sort(rng.uniform(0, 400, JOBS)), rng.uniform(1, 60, JOBS)
@@ -88,7 +99,8 @@ def waits(policy, order, shared, seed):
         return dict(zip(run.jobs["job"].tolist(), weight * run.jobs["run_s"]))
 
     return Watched(
-        lambda listener: scenario.simulation(scenario.policy, seed, listener=listener), executing
+        lambda listener: scenario.simulation(scenario.policy, seed, listener=listener),
+        executing,
     )
 
 
@@ -97,10 +109,16 @@ def graph(scheduler, seed):
     rng = np.random.default_rng(seed)
     edges = np.argwhere(np.triu(rng.random((JOBS, JOBS)) < 0.1, 1))
     made = Graph(
-        rng.uniform(1, 30, JOBS), rng.integers(1, 9, JOBS), edges, rng.uniform(0, 4, len(edges))
+        rng.uniform(1, 30, JOBS),
+        rng.integers(1, 9, JOBS),
+        edges,
+        rng.uniform(0, 4, len(edges)),
     )
     platform = Platform(
-        np.array([1.0, 2.0, 0.7]), np.array([12, 16, 9]), np.array([0, 0, 1]), np.full((3, 3), 2.0)
+        np.array([1.0, 2.0, 0.7]),
+        np.array([12, 16, 9]),
+        np.array([0, 0, 1]),
+        np.full((3, 3), 2.0),
     )
     scenario = GraphScenario(made, platform)
     problem = scenario.draw()
@@ -120,24 +138,30 @@ def first_room(view):
 
 
 def cluster(scheduler, seed):
-    """Jobs of up to a node and more on the paper's cluster, faster than it can serve them."""
+    """Jobs of up to a node and more on the paper's cluster, faster than it can serve
+    them.
+    """
     jobs = generate_cluster(Mix(), 2 * JOBS, 1.5, PAPER_CLUSTER, seed)
     return Watched(
-        lambda listener: ClusterScenario(jobs).simulation(scheduler, 0, listener=listener),
+        lambda listener: ClusterScenario(jobs).simulation(
+            scheduler, 0, listener=listener
+        ),
         lambda outcome: dict(enumerate(jobs.gpus * jobs.duration_s)),
     )
 
 
 def tasks(scheduler, reality, seed):
-    """Tasks on three GPUs, twice as many as these can do: by a plan that is carried out, or
-    by a rule online.
+    """Tasks on three GPUs, twice as many as these can do: by a plan that is carried
+    out, or by a rule online.
     """
     instance = generate_tasks(Level(JOBS, "small", 2.0, (1.0, 3.0)), seed)
     scenario = TaskScenario(instance, **reality)
     policy = scenario.make_policy(scheduler)
     return Watched(
         lambda listener: scenario.simulation(policy, seed, listener=listener),
-        lambda run: dict(enumerate(run.jobs["finish_s"] - run.jobs["start_s"], start=1)),
+        lambda run: dict(
+            enumerate(run.jobs["finish_s"] - run.jobs["start_s"], start=1)
+        ),
     )
 
 
@@ -153,7 +177,9 @@ MODELS = {
     "cluster, fifo-skip": lambda seed: cluster(fifo_skip, seed),
     "cluster, easy": lambda seed: cluster(easy(), seed),
     "hgsp, planned": lambda seed: tasks("greedy", {}, seed),
-    "hgsp, online": lambda seed: tasks("atc:online=true", {"noise": 0.3, "delay_s": 5.0}, seed),
+    "hgsp, online": lambda seed: tasks(
+        "atc:online=true", {"noise": 0.3, "delay_s": 5.0}, seed
+    ),
 }
 
 
@@ -186,7 +212,10 @@ def seen(request):
 def test_each_job_is_in_the_listing_from_its_arrival_to_its_end(seen):
     times_s = [event.time_s for event in seen.told]
     assert times_s == sorted(times_s)
-    own = {job: [event for event in seen.told if event.job == job] for job in seen.executing}
+    own = {
+        job: [event for event in seen.told if event.job == job]
+        for job in seen.executing
+    }
     for visit in seen.timeline.visits:
         (came,) = [event for event in own[visit["job"]] if event.kind == "submit"]
         last = own[visit["job"]][-1]
@@ -204,19 +233,26 @@ def test_the_steps_are_the_events_of_the_listing(seen):
 
 
 def last_of_each_instant(seen):
-    return [list(group)[-1] for _, group in groupby(seen.steps, key=lambda step: step.time_s)]
+    return [
+        list(group)[-1]
+        for _, group in groupby(seen.steps, key=lambda step: step.time_s)
+    ]
 
 
 def test_the_queue_that_is_drawn_is_the_queue_of_the_steps(seen):
     times_s, lengths = queue_length(seen.timeline)
     for step in last_of_each_instant(seen):
-        assert lengths[np.searchsorted(times_s, step.time_s, side="right") - 1] == len(step.waiting)
+        assert lengths[np.searchsorted(times_s, step.time_s, side="right") - 1] == len(
+            step.waiting
+        )
 
 
 def test_who_holds_a_place_has_a_claim_to_it(seen):
     claims, last_s = seen.timeline.claims, seen.timeline.end_s
     for step in last_of_each_instant(seen):
-        here = claims[(claims["from_s"] <= step.time_s) & (step.time_s < claims["to_s"])]
+        here = claims[
+            (claims["from_s"] <= step.time_s) & (step.time_s < claims["to_s"])
+        ]
         holding = {holder.job for held in step.holders for holder in held}
         assert holding <= set(here["job"].tolist()) or step.time_s == last_s
 
@@ -234,8 +270,13 @@ def test_claims_are_rows_that_take_time(seen):
     assert len(seen.timeline.places) == len(seen.timeline.sizes) > claims["place"].max()
     of = {job: claims[claims["job"] == job] for job in visits["job"].tolist()}
     for job, ready_s, granted_s, end_s, _ in visits:
-        assert ready_s <= granted_s <= end_s or (np.isnan(granted_s) and not len(of[job]))
-        assert len(of[job]) == 0 or (of[job]["from_s"].min(), of[job]["to_s"].max()) == (
+        assert ready_s <= granted_s <= end_s or (
+            np.isnan(granted_s) and not len(of[job])
+        )
+        assert len(of[job]) == 0 or (
+            of[job]["from_s"].min(),
+            of[job]["to_s"].max(),
+        ) == (
             granted_s,
             pytest.approx(end_s),
         )
@@ -256,7 +297,9 @@ def test_the_executing_time_of_every_job_is_in_the_claims_once(seen):
     claims = seen.timeline.claims[seen.timeline.claims["phase"] == "executing"]
     for job, executing in seen.executing.items():
         own = claims[claims["job"] == job]
-        assert ((own["to_s"] - own["from_s"]) * own["amount"]).sum() == pytest.approx(executing)
+        assert ((own["to_s"] - own["from_s"]) * own["amount"]).sum() == pytest.approx(
+            executing
+        )
         assert len(np.unique(own["place"])) == len(own)  # on each place one row
 
 
@@ -265,7 +308,11 @@ def test_the_executing_time_of_every_job_is_in_the_claims_once(seen):
 
 def held(claims, sizes):
     """The share of its place, times seconds, of each claim."""
-    return claims["amount"] / np.array(sizes)[claims["place"]] * (claims["to_s"] - claims["from_s"])
+    return (
+        claims["amount"]
+        / np.array(sizes)[claims["place"]]
+        * (claims["to_s"] - claims["from_s"])
+    )
 
 
 def area(corners):
@@ -297,10 +344,13 @@ def test_a_gantt_chart_holds_all_claims(seen, tmp_path):
 def test_a_slot_timeline_holds_all_claims(seen):
     ax = cg.plots.slot_timeline(seen.run)
     executing, *others = (
-        area(each.get_paths()[0].vertices) * in_seconds(ax.get_xlabel()) for each in ax.collections
+        area(each.get_paths()[0].vertices) * in_seconds(ax.get_xlabel())
+        for each in ax.collections
     )
     claims, sizes = seen.timeline.claims, seen.timeline.sizes
-    assert executing == pytest.approx(held(claims[claims["phase"] == "executing"], sizes).sum())
+    assert executing == pytest.approx(
+        held(claims[claims["phase"] == "executing"], sizes).sum()
+    )
     assert executing + sum(others) == pytest.approx(len(sizes) * seen.timeline.end_s)
 
 
@@ -316,12 +366,14 @@ def test_a_queue_is_named_by_its_policy(seen):
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_a_frame_shows_who_holds_what(seen, share):
     moving = cg.plots.animate(seen.run, 2).film()
-    moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
+    # or matplotlib warns of an animation that nobody has saved
+    moving._draw_was_started = True
     claims, time_s = seen.timeline.claims, share * seen.timeline.end_s
     moving._func(time_s)
     here = claims[(claims["from_s"] <= time_s) & (time_s < claims["to_s"])]
     filled = sum(
-        path.get_extents().height / 0.9 for path in moving._fig.axes[1].collections[0].get_paths()
+        path.get_extents().height / 0.9
+        for path in moving._fig.axes[1].collections[0].get_paths()
     )
     assert filled == pytest.approx(
         (here["amount"] / np.array(seen.timeline.sizes)[here["place"]]).sum()

@@ -49,7 +49,9 @@ def scenario(case):
         (low_factor * medium_s, low_factor * medium_s * (spread + 1)),
     )
     clock = cg.Clock(cg.Market().clock.bands, case["start_h"])
-    market = cg.Market(clock, delay_s, persistence_s=case["persistence_s"], sight=case["sight"])
+    market = cg.Market(
+        clock, delay_s, persistence_s=case["persistence_s"], sight=case["sight"]
+    )
     return cg.Scenario(
         "held",
         cg.PoissonWorkload(120, case["load"] * case["slots"] / 80),
@@ -63,7 +65,9 @@ def scenario(case):
 def costs(day):
     """USD per job by seed, in SimPy, where the rules can be replaced."""
     policy = triage.Triage()
-    rows = [cg.simulate(day, lambda view: policy(view), seed).summary() for seed in SEEDS]
+    rows = [
+        cg.simulate(day, lambda view: policy(view), seed).summary() for seed in SEEDS
+    ]
     return np.array(
         [
             row["cost_usd"] / day.jobs

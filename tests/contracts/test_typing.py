@@ -1,4 +1,6 @@
-"""What a type checker sees of the public names, those that load when first used among them."""
+"""What a type checker sees of the public names, those that load when first used among
+them.
+"""
 
 import subprocess
 import sys
@@ -15,7 +17,8 @@ cg.hgsp.Scenario("tasks1", noise="much")  # type: ignore[arg-type]
 cg.llm.Scenario(service=2.5)  # type: ignore[arg-type]
 cg.cluster.Scenario(3)  # type: ignore[arg-type]
 cg.dag.Scenario(state=1)  # type: ignore[arg-type]
-cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines="8")  # type: ignore[arg-type]
+jobs = cg.waiting.ExponentialJobs(40, 0.02, 500.0)
+cg.waiting.Scenario(jobs, machines="8")  # type: ignore[arg-type]
 cg.plots.gantt(7)  # type: ignore[arg-type]
 cg.exercises.check([], 0)  # type: ignore[arg-type]
 cg.advise(7)  # type: ignore[arg-type]
@@ -45,4 +48,7 @@ def test_a_type_checker_sees_every_module(tmp_path):
         check=False,
         timeout=600,
     )
-    assert (done.stdout, done.returncode) == ("Success: no issues found in 1 source file\n", 0)
+    assert (done.stdout, done.returncode) == (
+        "Success: no issues found in 1 source file\n",
+        0,
+    )

@@ -14,7 +14,9 @@ from cgrsp_simpy.engine.simulation import Simulation
 
 
 class Shop(cg.Model):
-    """A model from functions: `job_process` of the jobs, `beside` of other processes."""
+    """A model from functions: `job_process` of the jobs, `beside` of other
+    processes.
+    """
 
     def __init__(self, job_process, arrivals=5, slots=1, beside=()):
         at_s = range(arrivals) if isinstance(arrivals, int) else arrivals
@@ -83,7 +85,10 @@ def yields_a_number(run, job):
     [
         (forgets_the_claim, "`with run.claim(job) as claim: yield claim`"),
         (leaves_at_once, "`with run.claim(job) as claim: yield claim`"),
-        (forgets_the_claim_with_patience, "`with run.claim(job) as claim: yield claim`"),
+        (
+            forgets_the_claim_with_patience,
+            "`with run.claim(job) as claim: yield claim`",
+        ),
         (calls_resumed, "`yield from run.resumed(job, work_s)`"),
         (yields_resumed, "`yield from`"),
         (yields_a_number, 'Invalid yield value "10.0"'),
@@ -201,7 +206,9 @@ def test_a_job_that_loses_its_slot_before_it_has_waited_for_it_is_interrupted():
 
 
 @pytest.mark.parametrize("caught_inside", [True, False])
-def test_a_job_interrupted_before_it_hears_of_its_grant_releases_its_slot(caught_inside):
+def test_a_job_interrupted_before_it_hears_of_its_grant_releases_its_slot(
+    caught_inside,
+):
     def job_process(run, job):
         if job == 0:
             with run.claim(job) as claim:
@@ -367,7 +374,12 @@ def down_for_days(days):
 
 
 @pytest.mark.parametrize(
-    "days", [2, pytest.param(10, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.slow)]
+    "days",
+    [
+        2,
+        pytest.param(10, marks=pytest.mark.slow),
+        pytest.param(30, marks=pytest.mark.slow),
+    ],
 )
 def test_a_slot_may_be_down_for_long_beside_a_process_that_wakes_each_second(days):
     run = simulated(waits, arrivals=[0.0], beside=[down_for_days(days), probes])
@@ -381,7 +393,9 @@ def in_pairs(view):
 
 def test_a_policy_may_hold_a_job_until_the_next_arrives_however_late():
     late_s = 200_000.0
-    run = simulated(waits, policy=in_pairs, arrivals=[0.0, late_s], slots=2, beside=[probes])
+    run = simulated(
+        waits, policy=in_pairs, arrivals=[0.0, late_s], slots=2, beside=[probes]
+    )
     assert run.jobs["start_s"].tolist() == [late_s, late_s]
 
 
@@ -390,7 +404,9 @@ def test_a_job_whose_patience_ends_late_is_no_job_that_waits_for_ever():
         with run.claim(job, patience_s=200_000.0) as claim:
             yield claim
 
-    run = simulated(job_process, policy=lambda view: [], arrivals=[0.0], beside=[probes])
+    run = simulated(
+        job_process, policy=lambda view: [], arrivals=[0.0], beside=[probes]
+    )
     assert math.isnan(run.jobs["start_s"][0])
 
 
@@ -475,4 +491,8 @@ def test_simpys_own_timeout_and_the_engines_are_equal_in_all_but_their_checks():
     simpys = simpy.Environment().timeout(3.0, "value")
     shown = SimpleNamespace(ours=vars(ours).keys(), simpys=vars(simpys).keys())
     assert shown.ours == shown.simpys
-    assert (ours.value, ours._delay, ours.ok) == (simpys.value, simpys._delay, simpys.ok)
+    assert (ours.value, ours._delay, ours.ok) == (
+        simpys.value,
+        simpys._delay,
+        simpys.ok,
+    )

@@ -30,7 +30,8 @@ DEADLY = """
 import os
 import cgrsp_simpy as cg
 scenario = cg.day({day!r})
-first_s = [next(iter(scenario.workload.generate(seed, scenario.service)))[0].submit_s for seed in {seeds}]
+days = [scenario.workload.generate(seed, scenario.service) for seed in {seeds}]
+first_s = [next(iter(jobs))[0].submit_s for jobs in days]
 def rule(view):
     if view.now_s in first_s:
         os._exit(1)
@@ -51,7 +52,9 @@ def shortest(view):
     return zip(sorted(view.queue, key=lambda job: job.complexity), view.idle)
 
 
-thrifty = cg.ListPolicy(order=cg.rules.by_deadline, place=cg.rules.cheapest, name="thrifty")
+thrifty = cg.ListPolicy(
+    order=cg.rules.by_deadline, place=cg.rules.cheapest, name="thrifty"
+)
 
 
 @pytest.fixture
@@ -62,7 +65,10 @@ def small_tasks(monkeypatch):
 
 def compared(**more):
     return cg.compare(
-        normal, ["fifo", "random", "cadr:critical_ratio=5", first_in_first_out], range(7), **more
+        normal,
+        ["fifo", "random", "cadr:critical_ratio=5", first_in_first_out],
+        range(7),
+        **more,
     )
 
 
@@ -167,7 +173,8 @@ def test_failed_runs_do_not_depend_on_the_workers(small_tasks, tmp_path):
     (tmp_path / "my_rules.py").write_text(FAILING)
     policies = ["fifo", f"{tmp_path / 'my_rules.py'}:rule"]
     here, there = (
-        cg.compare(normal, policies, range(6), executor=executor) for executor in (None, 2)
+        cg.compare(normal, policies, range(6), executor=executor)
+        for executor in (None, 2)
     )
     assert text(there) == text(here)
     assert [row["seed"] for row in here.failures] == [3]
@@ -203,7 +210,10 @@ def test_a_dask_cluster_gives_the_same_rows(expected, small_tasks):
         "processes": False,
         "dashboard_address": None,
     }
-    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+    with (
+        distributed.LocalCluster(**settings) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         executor = client.get_executor()
         assert text(compared(executor=executor)) == expected[compared]
         assert text(over_months(executor=executor)) == expected[over_months]
@@ -226,14 +236,17 @@ from cgrsp_simpy.studies import replicate
 replicate.JOBS_PER_TASK = 1  # two tasks
 for executor in (None, 2):
     try:
-        print(len(cg.compare(cg.day("quiet"), ["fifo"], range(2), executor=executor).rows))
+        study = cg.compare(cg.day("quiet"), ["fifo"], range(2), executor=executor)
+        print(len(study.rows))
     except cg.InputError as error:
         print(error)
 """
 
 
 def test_a_browsers_python_has_neither_processes_nor_threads_and_needs_none(tmp_path):
-    done = process([sys.executable, "-W", "always::RuntimeWarning", "-c", BROWSER], tmp_path)
+    done = process(
+        [sys.executable, "-W", "always::RuntimeWarning", "-c", BROWSER], tmp_path
+    )
     told = "2\nexecutor(=2) must be None where no process can be started\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
 
@@ -256,14 +269,17 @@ MIXED = [
 
 
 def runs_of(units):
-    return [(unit.scenario, policy, unit.seed) for unit in units for policy in unit.policies]
+    return [
+        (unit.scenario, policy, unit.seed) for unit in units for policy in unit.policies
+    ]
 
 
 def test_a_task_is_worth_its_way(small_tasks):
     *tasks, last = tasks_of(MIXED)
     assert all(module._work(task) >= JOBS for task in tasks)
     assert 0 < module._work(last) < JOBS  # so the rule has an exception to make
-    assert all(module._work(task[:-1]) < JOBS for task in tasks)  # and no more than that
+    # and no more than that
+    assert all(module._work(task[:-1]) < JOBS for task in tasks)
 
 
 def test_every_run_is_in_one_task(small_tasks):
@@ -280,7 +296,9 @@ def test_every_run_is_in_one_task(small_tasks):
 def test_a_scenario_with_very_many_jobs_is_a_task_a_policy(small_tasks):
     big = [task for task in tasks_of(MIXED) if task[0].scenario.workload.jobs > JOBS]
     assert [runs_of(task) for task in big] == [
-        [(MIXED[2].scenario, policy, seed)] for seed in range(2) for policy in ("fifo", "spt", "rh")
+        [(MIXED[2].scenario, policy, seed)]
+        for seed in range(2)
+        for policy in ("fifo", "spt", "rh")
     ]
 
 
@@ -317,11 +335,15 @@ def test_a_run_wanted_twice_is_run_once(small_tasks, monkeypatch):
     assert runs.figures(again, shortest, 1) == runs.figures(normal, shortest, 1)
 
 
-def test_scenarios_that_differ_in_what_cannot_be_hashed_are_kept_apart(small_tasks, tmp_path):
+def test_scenarios_that_differ_in_what_cannot_be_hashed_are_kept_apart(
+    small_tasks, tmp_path
+):
     logs = []
     for deadline in (20, 2000):
         path = tmp_path / f"{deadline}.csv"
-        path.write_text(f"submit_s,service_s,deadline_s\n0,5,{deadline}\n1,6,{deadline}\n")
+        path.write_text(
+            f"submit_s,service_s,deadline_s\n0,5,{deadline}\n1,6,{deadline}\n"
+        )
         logs.append(cg.trace(path, slots=1))
     runs = replicate([Replications(log, ["fifo"], range(4)) for log in logs])
     for log in logs:
@@ -380,7 +402,9 @@ def kept(folder):
 def loaded(folder, number, seeds):
     """The outcomes of a finished task of one policy, as the store gives them back."""
     configuration = json.loads((folder / "configuration.json").read_text())
-    return Store(folder, configuration, configuration["seeds"], {}).load(number, [1] * seeds)
+    return Store(folder, configuration, configuration["seeds"], {}).load(
+        number, [1] * seeds
+    )
 
 
 def harmless(scenario, seeds):
@@ -405,7 +429,9 @@ def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
     policy = deadly(tmp_path, "quiet", 25)
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         with pytest.raises(WorkerError, match="worker process died"):
-            cg.compare(quiet, [policy], range(40), executor=pool, out=tmp_path / "results")
+            cg.compare(
+                quiet, [policy], range(40), executor=pool, out=tmp_path / "results"
+            )
         assert kept(tmp_path / "results") == ["000000.json", "000001.json"]
         # it stays broken
         with pytest.raises(WorkerError, match=r"executor failed|worker process died"):
@@ -415,7 +441,10 @@ def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
 @pytest.mark.slow
 def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(tmp_path):
     deadly(tmp_path, "hectic", 80)  # of tasks of 22 seeds, the last
-    line = "compare --day hectic --policies my_rules.py:rule --seeds 88 --workers 2 --out results"
+    line = (
+        "compare --day hectic --policies my_rules.py:rule --seeds 88 --workers 2 --out"
+        " results"
+    )
     done = process([*CGRSP, *line.split()], tmp_path, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     names = kept(tmp_path / "results")
@@ -451,18 +480,23 @@ class Tired(Executor):
 
 
 @pytest.mark.parametrize(
-    ("refuses", "number"), [(True, 2), (False, 3)], ids=["submit raises", "a task fails"]
+    ("refuses", "number"),
+    [(True, 2), (False, 3)],
+    ids=["submit raises", "a task fails"],
 )
 def test_what_was_finished_before_an_executor_failed_is_kept(
     refuses, number, small_tasks, tmp_path
 ):
     tired = Tired(refuses)
-    with pytest.raises(WorkerError, match="the executor failed: OSError: no room") as caught:
+    with pytest.raises(
+        WorkerError, match="the executor failed: OSError: no room"
+    ) as caught:
         cg.compare(quiet, ["fifo"], range(40), executor=tired, out=tmp_path)
     assert isinstance(caught.value.__cause__.__cause__, OSError)
     assert str(caught.value).endswith(f"{number} of 4 tasks are kept in {tmp_path}")
     assert len(kept(tmp_path)) == number
-    found = cg.compare(quiet, ["fifo"], range(40), out=tmp_path)  # the rest is made here
+    # the rest is made here
+    found = cg.compare(quiet, ["fifo"], range(40), out=tmp_path)
     assert csv_text(found.rows) == csv_text(cg.compare(quiet, ["fifo"], range(40)).rows)
 
 
@@ -475,7 +509,9 @@ def test_without_a_directory_nothing_is_said_of_one(small_tasks):
 def test_a_pool_that_was_shut_down_is_told(small_tasks):
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
-    with pytest.raises(WorkerError, match="the executor failed: RuntimeError: cannot schedule"):
+    with pytest.raises(
+        WorkerError, match="the executor failed: RuntimeError: cannot schedule"
+    ):
         compared(executor=pool)
 
 
@@ -493,7 +529,9 @@ class Waiting(Executor):
         return future
 
 
-def test_a_full_disk_takes_back_what_a_users_pool_has_not_begun(small_tasks, tmp_path, monkeypatch):
+def test_a_full_disk_takes_back_what_a_users_pool_has_not_begun(
+    small_tasks, tmp_path, monkeypatch
+):
     def full(*_):
         raise cg.InputError("no room")
 
@@ -505,8 +543,12 @@ def test_a_full_disk_takes_back_what_a_users_pool_has_not_begun(small_tasks, tmp
 
 
 @pytest.mark.parametrize("executor", [None, 2])
-def test_a_policy_that_cannot_be_copied_is_refused_before_anything_runs(monkeypatch, executor):
+def test_a_policy_that_cannot_be_copied_is_refused_before_anything_runs(
+    monkeypatch, executor
+):
     monkeypatch.setattr(module, "as_they_come", None)
     lock = threading.Lock()
-    with pytest.raises(cg.InputError, match="'<lambda>' cannot be copied for each run: TypeError"):
+    with pytest.raises(
+        cg.InputError, match="'<lambda>' cannot be copied for each run: TypeError"
+    ):
         cg.compare(quiet, ["fifo", lambda view: [] if lock else None], [0], executor)

@@ -1,4 +1,6 @@
-"""Random graphs, stars and graphs of training: what they are made of, and what is refused."""
+"""Random graphs, stars and graphs of training: what they are made of, and what is
+refused.
+"""
 
 import re
 from collections import Counter
@@ -36,10 +38,12 @@ def gpus(number, bandwidth=1.0):
 # ---- random graphs ----
 
 
-@pytest.mark.parametrize(("nodes", "degree"), [(100, 1), (100, 3), (150, 50), (1000, 3)])
+@pytest.mark.parametrize(
+    ("nodes", "degree"), [(100, 1), (100, 3), (150, 50), (1000, 3)]
+)
 def test_the_mean_degree_is_the_one_that_was_asked_for(nodes, degree):
-    """Edges are binomial: their mean over 40 seeds is within 4 standard errors, and away
-    from half as many.
+    """Edges are binomial: their mean over 40 seeds is within 4 standard errors, and
+    away from half as many.
 
     Half as many has who counts the incoming and the outgoing edges of a node together.
     """
@@ -61,7 +65,9 @@ def test_every_pair_is_an_edge_equally_often_in_either_direction():
         found[start, end] += 1
     off = found[~np.eye(6, dtype=bool)]
     # 6 edges among 15 pairs, 2 ways
-    assert chisquare(off).pvalue > 1e-4 and off.mean() == pytest.approx(1500 * 0.2, rel=0.05)
+    assert chisquare(off).pvalue > 1e-4 and off.mean() == pytest.approx(
+        1500 * 0.2, rel=0.05
+    )
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 4, 50])
@@ -83,8 +89,12 @@ def test_times_follow_the_truncated_normal_law(law):
     mean, sd = TIMES_S[law]
     work = erdos_renyi(20_000, 0, law, seed=3).work_tflop
     assert work.min() >= LEAST_S
-    assert kstest(work, truncnorm((LEAST_S - mean) / sd, np.inf, mean, sd).cdf).pvalue > 1e-3
-    assert kstest(work, norm(mean, 1.1 * sd).cdf).pvalue < 1e-6  # what a wrong spread would give
+    assert (
+        kstest(work, truncnorm((LEAST_S - mean) / sd, np.inf, mean, sd).cdf).pvalue
+        > 1e-3
+    )
+    # what a wrong spread would give
+    assert kstest(work, norm(mean, 1.1 * sd).cdf).pvalue < 1e-6
 
 
 def test_drawing_again_lifts_the_mean_of_short_times_as_documented():
@@ -103,7 +113,8 @@ def test_data_and_memory_stay_within_their_bounds():
     one = erdos_renyi(20_000, 3)
     assert one.data_gb.min() >= 0 and one.data_gb.max() <= 1
     assert one.data_gb.mean() == pytest.approx(0.5, abs=0.01)
-    assert (one.memory_mb.min(), one.memory_mb.max()) == (500, 4000)  # both bounds included
+    # both bounds included
+    assert (one.memory_mb.min(), one.memory_mb.max()) == (500, 4000)
 
 
 def test_a_seed_gives_a_graph_and_each_of_its_parts_has_its_own_stream():
@@ -115,8 +126,14 @@ def test_a_seed_gives_a_graph_and_each_of_its_parts_has_its_own_stream():
         and denser.memory_mb.tolist() == one.memory_mb.tolist()
     )
     assert one.work_tflop.tolist() == stream(1, "dag work").normal(10, 2, 50).tolist()
-    assert one.data_gb.tolist() == stream(1, "dag data").uniform(0, 1, len(one.edges)).tolist()
-    assert one.memory_mb.tolist() == stream(1, "dag memory").integers(500, 4001, 50).tolist()
+    assert (
+        one.data_gb.tolist()
+        == stream(1, "dag data").uniform(0, 1, len(one.edges)).tolist()
+    )
+    assert (
+        one.memory_mb.tolist()
+        == stream(1, "dag memory").integers(500, 4001, 50).tolist()
+    )
     slower = erdos_renyi(50, 3, "large", seed=1)
     assert (
         slower.edges.tolist() == one.edges.tolist()
@@ -136,15 +153,27 @@ def test_a_million_edges_are_drawn():
     [
         ({"nodes": 0}, r"nodes\(=0\) must be a whole number >= 1"),
         ({"nodes": 10**8}, r"nodes\(=100000000\) must be at most 1,000,000"),
-        ({"nodes": 10**5, "degree": 1000}, r"edges\(=100000000\) must be at most 10,000,000"),
+        (
+            {"nodes": 10**5, "degree": 1000},
+            r"edges\(=100000000\) must be at most 10,000,000",
+        ),
         ({"degree": 5}, r"degree\(=5\) must be at most 4.5, all pairs of 10 nodes"),
         ({"degree": -1}, r"degree\(=-1\) must be a number >= 0"),
         ({"degree": float("nan")}, r"degree\(=nan\) must be a number >= 0"),
         ({"times": "smal"}, "unknown law of times 'smal'; did you mean 'small'"),
-        ({"times": (10,)}, r"times\(=\(10,\)\) must be a name, or a mean and a standard deviation"),
-        ({"times": 10}, r"times\(=10\) must be a name, or a mean and a standard deviation"),
+        (
+            {"times": (10,)},
+            r"times\(=\(10,\)\) must be a name, or a mean and a standard deviation",
+        ),
+        (
+            {"times": 10},
+            r"times\(=10\) must be a name, or a mean and a standard deviation",
+        ),
         ({"times": (0, 1)}, r"mean time\(=0\) must be a number >= 0.01"),
-        ({"times": (1, -1)}, r"standard deviation of times\(=-1\) must be a number >= 0"),
+        (
+            {"times": (1, -1)},
+            r"standard deviation of times\(=-1\) must be a number >= 0",
+        ),
         ({"seed": -1}, r"seed\(=-1\) must be a whole number >= 0"),
     ],
 )
@@ -158,7 +187,11 @@ def test_a_random_graph_that_cannot_be_is_refused(given, message):
 
 def test_a_star_is_entry_nodes_of_a_second_and_an_exit():
     one = star(4)
-    assert one.edges.tolist() == [[0, 3], [1, 3], [2, 3]] and one.work_tflop.tolist() == [
+    assert one.edges.tolist() == [
+        [0, 3],
+        [1, 3],
+        [2, 3],
+    ] and one.work_tflop.tolist() == [
         1,
         1,
         1,
@@ -169,7 +202,9 @@ def test_a_star_is_entry_nodes_of_a_second_and_an_exit():
 
 @pytest.mark.parametrize("on_first", [5, 7, 10])
 def test_a_star_on_two_gpus_takes_as_long_as_the_fuller_one(on_first):
-    """Section 4.2: of n - 1 = 10 entry nodes, n1 on one GPU and the others on the second."""
+    """Section 4.2: of n - 1 = 10 entry nodes, n1 on one GPU and the others on the
+    second.
+    """
     plan = Plan(np.array([0] * on_first + [1] * (10 - on_first) + [1]))
     assert carried_out(Problem(star(11), gpus(2)), plan).makespan_s == on_first
 
@@ -189,16 +224,22 @@ def edges_of(one, *columns):
 
 
 def test_one_layer_by_hand():
-    """Forward, backward and update, all on one GPU; no ring, for there is nobody to share
-    gradients with. Weights, gradients and two moments of 4 GB are resident, the activations held.
+    """Forward, backward and update, all on one GPU; no ring, for there is nobody to
+    share gradients with. Weights, gradients and two moments of 4 GB are resident, the
+    activations held.
     """
-    one = training_graph(1, samples=10, work_tflop=0.5, activation_gb=0.1, parameters_gb=4)
+    one = training_graph(
+        1, samples=10, work_tflop=0.5, activation_gb=0.1, parameters_gb=4
+    )
     assert one.names == ("r0 m0 l0.0 forward", "r0 m0 l0.0 backward", "r0 l0.0 update")
     assert one.units == 1
     assert one.edges.tolist() == [[0, 1], [1, 2]] and one.data_gb.tolist() == [1, 0]
     # two operations on each of 10^9 parameters
     assert one.work_tflop.tolist() == pytest.approx([5, 10, 0.002])
-    assert one.resident_mb.tolist() == [0, 0, 16_000] and one.held_mb.tolist() == [1000, 0]
+    assert one.resident_mb.tolist() == [0, 0, 16_000] and one.held_mb.tolist() == [
+        1000,
+        0,
+    ]
     assert one.in_use_mb(one.unit, one.order).tolist() == [17_000, 17_000, 16_000]
 
 
@@ -232,17 +273,35 @@ def test_two_replicas_of_two_layers_by_hand():
 
 
 def test_shards_feed_all_shards_of_the_next_layer():
-    one = training_graph(2, shards=3, samples=6, work_tflop=1, activation_gb=0.5, parameters_gb=3)
-    after = {one.names[node] for node in one.successors[one.names.index("r0 m0 l0.1 forward")]}
-    assert after == {*(f"r0 m0 l1.{shard} forward" for shard in range(3)), "r0 m0 l0.1 backward"}
-    turn = {one.names[node] for node in one.predecessors[one.names.index("r0 m0 l1.2 backward")]}
+    one = training_graph(
+        2, shards=3, samples=6, work_tflop=1, activation_gb=0.5, parameters_gb=3
+    )
+    after = {
+        one.names[node]
+        for node in one.successors[one.names.index("r0 m0 l0.1 forward")]
+    }
+    assert after == {
+        *(f"r0 m0 l1.{shard} forward" for shard in range(3)),
+        "r0 m0 l0.1 backward",
+    }
+    turn = {
+        one.names[node]
+        for node in one.predecessors[one.names.index("r0 m0 l1.2 backward")]
+    }
     assert turn == {f"r0 m0 l1.{shard} forward" for shard in range(3)}
     assert one.work_tflop[0] == 2 and one.data_gb[0] == 1 and one.units == 3
     assert one.resident_mb.sum() == 2 * 3 * 4000
 
 
 @pytest.mark.parametrize(
-    "cut", [(1, 1, 1, 1, 1), (4, 2, 3, 2, 2), (5, 3, 2, 1, 4), (3, 3, 1, 3, 1), (7, 3, 4, 4, 1)]
+    "cut",
+    [
+        (1, 1, 1, 1, 1),
+        (4, 2, 3, 2, 2),
+        (5, 3, 2, 1, 4),
+        (3, 3, 1, 3, 1),
+        (7, 3, 4, 4, 1),
+    ],
 )
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_numbers_of_nodes_and_units(cut, schedule):
@@ -288,8 +347,14 @@ def test_a_stage_keeps_the_order_of_its_schedule_whatever_the_order_of_the_plan(
     for priority in (np.zeros(one.nodes), np.random.default_rng(0).random(one.nodes)):
         order = by_priority(one, priority)
         layer = 2 * stage
-        found = [one.names[node].split() for node in order if f"l{layer}.0 " in one.names[node]]
-        assert [word[-1][0] + word[1][1] for word in found if word[1][0] == "m"] == turns.split()
+        found = [
+            one.names[node].split()
+            for node in order
+            if f"l{layer}.0 " in one.names[node]
+        ]
+        assert [
+            word[-1][0] + word[1][1] for word in found if word[1][0] == "m"
+        ] == turns.split()
 
 
 @pytest.mark.parametrize(

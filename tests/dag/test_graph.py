@@ -7,8 +7,16 @@ from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.model.checks import InputError
 
 
-def graph(work=(1.0, 2.0, 3.0), memory=(0, 0, 0), edges=((0, 1), (1, 2)), data=(1.0, 1.0), **more):
-    return Graph(np.array(work), np.array(memory), np.array(edges), np.array(data), **more)
+def graph(
+    work=(1.0, 2.0, 3.0),
+    memory=(0, 0, 0),
+    edges=((0, 1), (1, 2)),
+    data=(1.0, 1.0),
+    **more,
+):
+    return Graph(
+        np.array(work), np.array(memory), np.array(edges), np.array(data), **more
+    )
 
 
 # ---- graphs ----
@@ -25,8 +33,14 @@ REFUSED = [
         r"work_tflop of node a\(=-1.0\) must be a number >= 0",
     ),
     ({"memory": (0, 0)}, r"shape of memory_mb\(=\(2,\)\) must be \(3,\), one a node"),
-    ({"memory": (0, -5, 0)}, r"memory_mb of node 1\(=-5.0\) must be a whole number from 0 to 1e"),
-    ({"memory": (0, 0.5, 0)}, r"memory_mb of node 1\(=0.5\) must be a whole number from 0 to 1e"),
+    (
+        {"memory": (0, -5, 0)},
+        r"memory_mb of node 1\(=-5.0\) must be a whole number from 0 to 1e",
+    ),
+    (
+        {"memory": (0, 0.5, 0)},
+        r"memory_mb of node 1\(=0.5\) must be a whole number from 0 to 1e",
+    ),
     (
         {"memory": (0, np.nan, 0)},
         r"memory_mb of node 1\(=nan\) must be a whole number from 0 to 1e",
@@ -34,18 +48,31 @@ REFUSED = [
     ({"data": (1.0,)}, r"shape of data_gb\(=\(1,\)\) must be \(2,\), one an edge"),
     ({"data": (1.0, -1.0)}, r"data_gb of edge 1\(=-1.0\) must be a number >= 0"),
     ({"data": (np.nan, 1.0)}, r"data_gb of edge 0\(=nan\) must be a number >= 0"),
-    ({"edges": ((0, 1), (1, 3))}, r"edge 1 \(1 to 3\): there is no node 3 \(allowed: 0 to 2\)"),
+    (
+        {"edges": ((0, 1), (1, 3))},
+        r"edge 1 \(1 to 3\): there is no node 3 \(allowed: 0 to 2\)",
+    ),
     ({"edges": ((0, 1), (-1, 2))}, r"edge 1 \(-1 to 2\): there is no node -1"),
-    ({"edges": ((0, 1), (0, 1))}, r"the edge 0 to 1 is there 2 times \(first as edge 0\)"),
+    (
+        {"edges": ((0, 1), (0, 1))},
+        r"the edge 0 to 1 is there 2 times \(first as edge 0\)",
+    ),
     ({"edges": ((0, 1), (1, 1))}, "the graph has a cycle: 1 to 1"),
     (
-        {"edges": ((0, 1), (1, 2), (2, 0)), "data": (1, 1, 1), "names": ("a", "b", "c")},
+        {
+            "edges": ((0, 1), (1, 2), (2, 0)),
+            "data": (1, 1, 1),
+            "names": ("a", "b", "c"),
+        },
         (
-            "the graph has a cycle: (a to b to c to a|b to c to a to b|c to a to b to c|a"
-            " to c to b to a)"
+            "the graph has a cycle: (a to b to c to a|b to c to a to b|c to a to b to"
+            " c|a to c to b to a)"
         ),
     ),
-    ({"unit": np.array([0, 1])}, r"shape of unit\(=\(2,\)\) must be \(3,\), one a node"),
+    (
+        {"unit": np.array([0, 1])},
+        r"shape of unit\(=\(2,\)\) must be \(3,\), one a node",
+    ),
     (
         {"memory": (0, np.inf, 0)},
         r"memory_mb of node 1\(=inf\) must be a whole number from 0 to 1e",

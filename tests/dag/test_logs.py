@@ -1,4 +1,6 @@
-"""Logs of workflows: which files become which graphs, what is left out, what is refused."""
+"""Logs of workflows: which files become which graphs, what is left out, what is
+refused.
+"""
 
 import logging
 import re
@@ -13,7 +15,9 @@ from cgrsp_simpy.model.checks import InputError
 
 # Read, not carried: a folder beside the project.
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "pegasus"
-needs_data = pytest.mark.skipif(not DATA.exists(), reason="the folder of real data is absent")
+needs_data = pytest.mark.skipif(
+    not DATA.exists(), reason="the folder of real data is absent"
+)
 
 
 def edges_of(graph):
@@ -56,8 +60,8 @@ JOIN = task(
 
 
 def test_tasks_become_nodes_and_shared_files_data(file):
-    """Worked by hand: 2 + 3 gigabytes from split to join; raw is written by nobody, so that
-    it is on no edge.
+    """Worked by hand: 2 + 3 gigabytes from split to join; raw is written by nobody, so
+    that it is on no edge.
     """
     graph = read_wfformat(file(workflow(SPLIT, JOIN)))
     assert (
@@ -66,7 +70,9 @@ def test_tasks_become_nodes_and_shared_files_data(file):
         and graph.memory_mb.tolist() == [0, 2]
     )
     assert (
-        graph.edges.tolist() == [[0, 1]] and graph.data_gb.tolist() == [5] and graph.name == "log"
+        graph.edges.tolist() == [[0, 1]]
+        and graph.data_gb.tolist() == [5]
+        and graph.name == "log"
     )
 
 
@@ -93,13 +99,18 @@ def test_an_edge_is_one_whether_parent_or_child_or_both_tell_it(file):
 
 def test_the_earlier_words_give_the_same_graph(file):
     """1.3: runtime, memory in KB and size; numbers of sizes are bytes."""
-    words = {"runtimeInSeconds": "runtime", "memoryInBytes": "memory", "sizeInBytes": "size"}
+    words = {
+        "runtimeInSeconds": "runtime",
+        "memoryInBytes": "memory",
+        "sizeInBytes": "size",
+    }
 
     def earlier(given):
         return {words.get(key, key): value for key, value in given.items()}
 
     tasks = [
-        earlier(each | {"files": [earlier(one) for one in each["files"]]}) for each in (SPLIT, JOIN)
+        earlier(each | {"files": [earlier(one) for one in each["files"]]})
+        for each in (SPLIT, JOIN)
     ]
     tasks[1]["memory"] = 1500.001
     old, new = (
@@ -110,8 +121,12 @@ def test_the_earlier_words_give_the_same_graph(file):
         assert np.array_equal(getattr(old, column), getattr(new, column))
 
 
-def test_work_is_by_the_clock_of_the_machine_over_the_fastest_where_it_is_recorded(file):
-    """4 s at 1 GHz are 2 s at 2 GHz; what is on no machine, or on one without a clock, stays."""
+def test_work_is_by_the_clock_of_the_machine_over_the_fastest_where_it_is_recorded(
+    file,
+):
+    """4 s at 1 GHz are 2 s at 2 GHz; what is on no machine, or on one without a clock,
+    stays.
+    """
     tasks = [task(name, seconds=4) for name in "abcd"]
     for each, machine in zip(tasks, ("slow", "fast", "odd")):
         each["machine"] = machine
@@ -171,13 +186,17 @@ def test_the_later_layout_gives_the_same_graph(file, version):
         "schemaVersion": version,
         "workflow": {"specification": specification, "execution": {"tasks": run}},
     }
-    later, earlier = read_wfformat(file(found)), read_wfformat(file(workflow(SPLIT, JOIN)))
-    assert later.names == earlier.names and later.edges.tolist() == earlier.edges.tolist()
+    later = read_wfformat(file(found))
+    earlier = read_wfformat(file(workflow(SPLIT, JOIN)))
+    assert (
+        later.names == earlier.names and later.edges.tolist() == earlier.edges.tolist()
+    )
     for column in ("work_tflop", "memory_mb", "data_gb"):
         assert getattr(later, column).tolist() == getattr(earlier, column).tolist()
     specification["tasks"][1]["inputFiles"].append("none")
     with pytest.raises(
-        InputError, match=r"sizeInBytes of file none of task join\(=None\) must be a number >= 0"
+        InputError,
+        match=r"sizeInBytes of file none of task join\(=None\) must be a number >= 0",
     ):
         read_wfformat(file(found))
 
@@ -215,9 +234,15 @@ BAD_WORKFLOWS = [
     (b"\xff\xfe\xfa", "not a text file in UTF-8"),
     ("[" * 200_000, "not JSON"),
     ([1, 2], r"not WfFormat: schemaVersion of the file\(=None\) must be a string"),
-    ({"tasks": []}, r"not WfFormat: schemaVersion of the file\(=None\) must be a string"),
+    (
+        {"tasks": []},
+        r"not WfFormat: schemaVersion of the file\(=None\) must be a string",
+    ),
     (workflow(task("a"), version="1.2"), r"must be 1.3 or 1.4 or 1.5 or 1.6"),
-    ({"schemaVersion": "1.4"}, r"not WfFormat: workflow of the file\(=None\) must be an object"),
+    (
+        {"schemaVersion": "1.4"},
+        r"not WfFormat: workflow of the file\(=None\) must be an object",
+    ),
     (
         {"schemaVersion": "1.4", "workflow": {"tasks": {}}},
         r"not WfFormat: tasks of workflow\(={}\) must be an array",
@@ -237,12 +262,18 @@ BAD_WORKFLOWS = [
         "the graph has a cycle: (a to b to a|b to a to b)",
     ),
     (workflow(task("a", ["a"])), "the graph has a cycle: a to a"),
-    (workflow({"name": "a"}), r"runtimeInSeconds of task a\(=None\) must be a number >= 0"),
+    (
+        workflow({"name": "a"}),
+        r"runtimeInSeconds of task a\(=None\) must be a number >= 0",
+    ),
     (
         workflow(task("a", seconds=float("nan"))),
         r"runtimeInSeconds of task a\(=nan\) must be a number >= 0",
     ),
-    (workflow(task("a", seconds=-1)), r"runtimeInSeconds of task a\(=-1.0\) must be a number >= 0"),
+    (
+        workflow(task("a", seconds=-1)),
+        r"runtimeInSeconds of task a\(=-1.0\) must be a number >= 0",
+    ),
     (
         workflow(task("a", seconds=10**400)),
         r"runtimeInSeconds of task a\(=inf\) must be a number >= 0",
@@ -255,7 +286,10 @@ BAD_WORKFLOWS = [
         workflow(task("a", files=[item("x", -5)])),
         r"sizeInBytes of file x of task a\(=-5.0\) must be a number >= 0",
     ),
-    (workflow(task("a", files=[item("x", 5, "in")])), "unknown link of file x of task a 'in'"),
+    (
+        workflow(task("a", files=[item("x", 5, "in")])),
+        "unknown link of file x of task a 'in'",
+    ),
     (
         workflow(task("a", files=["x"])),
         r"not WfFormat: name of a file of task a\(=None\) must be a string",
@@ -280,7 +314,13 @@ def line(name, start="10", end="20", job="j_1", instances="3"):
 
 def test_names_tell_what_waits_for_what(file):
     """The example of the trace's own description, its tasks out of order."""
-    text = line("M5_3_4") + line("M1", "10", "15") + line("M2_1") + line("M3_1") + line("R4_2")
+    text = (
+        line("M5_3_4")
+        + line("M1", "10", "15")
+        + line("M2_1")
+        + line("M3_1")
+        + line("R4_2")
+    )
     graph = read_alibaba(file(text), "j_1")
     assert set(edges_of(graph)) == {
         ("M1", "M2_1"),
@@ -309,11 +349,15 @@ def test_every_job_is_a_graph_by_its_name(file, caplog):
         "j_2": (("M1", "J2_1"), [("M1", "J2_1")]),
         "j_1": (("M1", "task_Nzg3ODAw==", "MergeTask"), []),
     }
-    assert messages(caplog, logging.INFO) == [f"{path}: 2 jobs read; jobs with faults: 0"]
+    assert messages(caplog, logging.INFO) == [
+        f"{path}: 2 jobs read; jobs with faults: 0"
+    ]
 
 
 def test_a_need_that_is_named_twice_is_one_edge(file):
-    assert edges_of(read_alibaba(file(line("M1") + line("M2_1_1")), "j_1")) == [("M1", "M2_1_1")]
+    assert edges_of(read_alibaba(file(line("M1") + line("M2_1_1")), "j_1")) == [
+        ("M1", "M2_1_1")
+    ]
 
 
 FAULTS = {
@@ -322,7 +366,10 @@ FAULTS = {
         line("M1", "ten", job="j_2"),
         r"line 2: start_time\(='ten'\) must be a number > 0",
     ),
-    "NaN": (line("M1", "nan", job="j_2"), r"line 2: start_time\(='nan'\) must be a number > 0"),
+    "NaN": (
+        line("M1", "nan", job="j_2"),
+        r"line 2: start_time\(='nan'\) must be a number > 0",
+    ),
     "negative work": (
         line("M1", "30", "20", "j_2"),
         r"line 2: end_time\(='20'\) must be at least start_time",
@@ -335,14 +382,20 @@ FAULTS = {
         line("M1_Stg2", job="j_2"),
         r"line 2: task_name\(='M1_Stg2'\) must be like M5_3_4, or without a number",
     ),
-    "unknown parent": (line("M1_7", job="j_2"), "line 2: job j_2: task M1_7: there is no task 7"),
+    "unknown parent": (
+        line("M1_7", job="j_2"),
+        "line 2: job j_2: task M1_7: there is no task 7",
+    ),
     "same number": (
         line("M1", job="j_2") + line("R1", job="j_2"),
         "line 2: job j_2: tasks M1 and R1 have the same number",
     ),
     "cycle": (
         line("M1_2", job="j_2") + line("M2_1", job="j_2"),
-        "line 2: job j_2: the graph has a cycle: (M1_2 to M2_1 to M1_2|M2_1 to M1_2 to M2_1)",
+        (
+            "line 2: job j_2: the graph has a cycle: (M1_2 to M2_1 to M1_2|M2_1 to M1_2"
+            " to M2_1)"
+        ),
     ),
 }
 
@@ -359,23 +412,28 @@ def test_a_job_with_a_fault_is_left_out_as_a_whole_or_refused(fault, file, caplo
         with pytest.raises(InputError, match=message) as refused:
             read_alibaba(path, **options)
         assert re.match(
-            rf"{re.escape(str(path))}: (1 (fault|bad row): )?line 2: ", str(refused.value)
+            rf"{re.escape(str(path))}: (1 (fault|bad row): )?line 2: ",
+            str(refused.value),
         )
         assert "\n" not in str(refused.value)
-    assert read_alibaba(path, "j_1").nodes == 1  # what is wrong with others does not matter
+    # what is wrong with others does not matter
+    assert read_alibaba(path, "j_1").nodes == 1
 
 
 def test_a_line_that_is_cut_off_in_its_job_name_spoils_no_other_job(file):
     path = file(line("M1") + line("M1", job="j_12") + "M2,1,j_1")
     assert list(read_alibaba(path)) == ["j_1", "j_12"]
     with pytest.raises(
-        InputError, match=r"1 bad row: line 3: 3 fields, not 9 \(refused, being strict\)"
+        InputError,
+        match=r"1 bad row: line 3: 3 fields, not 9 \(refused, being strict\)",
     ):
         read_alibaba(path, strict=True)
 
 
 def test_a_line_that_is_cut_off_after_its_job_name_spoils_that_job(file):
-    assert list(read_alibaba(file(line("M1") + line("M1", job="j_12") + "M2,1,j_12,1"))) == ["j_1"]
+    assert list(
+        read_alibaba(file(line("M1") + line("M1", job="j_12") + "M2,1,j_12,1"))
+    ) == ["j_1"]
 
 
 @pytest.mark.parametrize(
@@ -386,7 +444,11 @@ def test_a_line_that_is_cut_off_after_its_job_name_spoils_that_job(file):
         (line("M1_2"), {}, r"no usable job \(faults: 1\)"),
         (b"\xff\xfe,1\n", {}, "not a text file in UTF-8"),
         (line("M1"), {"strict": "yes"}, r"strict\(='yes'\) must be true or false"),
-        (line("M1", job=""), {"strict": True}, r"line 1: job_name\(=''\) must be given"),
+        (
+            line("M1", job=""),
+            {"strict": True},
+            r"line 1: job_name\(=''\) must be given",
+        ),
     ],
 )
 def test_a_file_without_the_job_is_refused(content, options, message, file):

@@ -1,5 +1,5 @@
-"""Platforms from files: speeds, memory, links with bandwidth and latency; a worked example; what is
-wrong with a file.
+"""Platforms from files: speeds, memory, links with bandwidth and latency; a worked
+example; what is wrong with a file.
 """
 
 import json
@@ -74,26 +74,36 @@ def lab(request, tmp_path):
 
 
 def example(path):
-    """Node x sends 2 GB to y, 1 GB to z, and nothing to w, which waits for it all the same; y
-    sends 1 GB to v.
+    """Node x sends 2 GB to y, 1 GB to z, and nothing to w, which waits for it all the
+    same; y sends 1 GB to v.
     """
     edges, data_gb = [(0, 1), (0, 2), (0, 3), (1, 4)], [2, 1, 0, 1]
-    graph = Graph([4, 6, 8, 1, 4], [3, 2, 5, 0, 1], edges, data_gb, names=("x", "y", "z", "w", "v"))
+    graph = Graph(
+        [4, 6, 8, 1, 4],
+        [3, 2, 5, 0, 1],
+        edges,
+        data_gb,
+        names=("x", "y", "z", "w", "v"),
+    )
     return Problem(graph, read_platform(path))
 
 
 def test_a_file_tells_of_gpus_and_links(lab):
     found = read_platform(lab)
     assert found.name == "lab, 3 GPUs" and found.names == ("a", "b", "c")
-    assert found.tflops.tolist() == [2, 1, 4] and found.memory_mb.tolist() == [10, 10, 5]
+    assert found.tflops.tolist() == [2, 1, 4] and found.memory_mb.tolist() == [
+        10,
+        10,
+        5,
+    ]
     assert found.server.tolist() == [0, 0, 1]
     assert found.bandwidth_gb_per_s.tolist() == [[2, 2, 1], [2, 2, 4], [1, 4, 0]]
     assert found.latency_s.tolist() == [[0.25, 0.25, 0.5], [0.25, 0.25, 1], [0.5, 1, 0]]
 
 
 def test_latency_by_hand(lab):
-    """Node x on a until 2; y on b from 2 + 0.25 + 2/2, z on c from 2 + 0.5 + 1/1, v there from
-    9.25 + 1 + 1/4.
+    """Node x on a until 2; y on b from 2 + 0.25 + 2/2, z on c from 2 + 0.5 + 1/1, v
+    there from 9.25 + 1 + 1/4.
 
     Node w has no data from x: no transfer, so no latency.
     """
@@ -127,7 +137,9 @@ def test_a_policy_waits_for_latency_as_well(lab):
 
 def test_hefts_ranks_have_the_mean_latency(lab):
     problem = example(lab)
-    per_gb, latency_s, per_tflop = 3 / (2 + 1 + 4), (0.25 + 0.5 + 1) / 3, (1 / 2 + 1 + 1 / 4) / 3
+    per_gb = 3 / (2 + 1 + 4)
+    latency_s = (0.25 + 0.5 + 1) / 3
+    per_tflop = (1 / 2 + 1 + 1 / 4) / 3
     v = 4 * per_tflop
     y = 6 * per_tflop + latency_s + per_gb + v
     z, w = 8 * per_tflop, per_tflop
@@ -135,7 +147,9 @@ def test_hefts_ranks_have_the_mean_latency(lab):
     assert upward_rank_s(problem) == pytest.approx([x, y, z, w, v])
 
 
-def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(tmp_path):
+def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(
+    tmp_path,
+):
     path = tmp_path / "rack.toml"
     path.write_text(
         "[[gpu]]\n"
@@ -165,7 +179,13 @@ def test_the_file_in_the_howto_is_one(tmp_path):
         .join(["[[gpu]]", ""])
     )
     found = read_platform(path)
-    assert found.gpus == 5 and found.bandwidth_gb_per_s[0].tolist() == [300, 300, 300, 300, 25]
+    assert found.gpus == 5 and found.bandwidth_gb_per_s[0].tolist() == [
+        300,
+        300,
+        300,
+        300,
+        25,
+    ]
     assert found.latency_s[4].tolist() == [1e-5, 1e-5, 1e-5, 1e-5, 0]
 
 
@@ -193,8 +213,14 @@ def test_the_command_takes_a_file(capsys, lab):
     assert [float(row["finish_s"]) for row in rows] == scenario.run("heft").jobs[
         "finish_s"
     ].tolist()
-    assert main(["dag", "solve", *arguments, "--policies", "heft", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["setting"] == "star:n=5 on lab, 3 GPUs, free"
+    assert (
+        main(["dag", "solve", *arguments, "--policies", "heft", "--format", "json"])
+        == 0
+    )
+    assert (
+        json.loads(capsys.readouterr().out)["setting"]
+        == "star:n=5 on lab, 3 GPUs, free"
+    )
 
 
 @pytest.mark.parametrize(
@@ -225,10 +251,22 @@ BAD = {
         ("gpu = 3", "[[gpu]](=3) must be a list of tables"),
         ("gpu = [3]", "[[gpu]] 1(=3) must be a table"),
         ("[[gpu]]\nserver = 0\ntflops = 1\n", "[[gpu]] 1 lacks memory_gb"),
-        (GPU + "tflop = 3\n", "unknown key in [[gpu]] 1 'tflop'; did you mean 'tflops'?"),
-        (GPU.replace("tflops = 1", "tflops = 0"), "[[gpu]] 1: tflops(=0) must be a number > 0"),
-        (GPU.replace("tflops = 1", "tflops = '1'"), "[[gpu]] 1: tflops(='1') must be a number > 0"),
-        (GPU.replace("tflops = 1", "tflops = inf"), "[[gpu]] 1: tflops(=inf) must be a number > 0"),
+        (
+            GPU + "tflop = 3\n",
+            "unknown key in [[gpu]] 1 'tflop'; did you mean 'tflops'?",
+        ),
+        (
+            GPU.replace("tflops = 1", "tflops = 0"),
+            "[[gpu]] 1: tflops(=0) must be a number > 0",
+        ),
+        (
+            GPU.replace("tflops = 1", "tflops = '1'"),
+            "[[gpu]] 1: tflops(='1') must be a number > 0",
+        ),
+        (
+            GPU.replace("tflops = 1", "tflops = inf"),
+            "[[gpu]] 1: tflops(=inf) must be a number > 0",
+        ),
         (
             GPU.replace("memory_gb = 1", "memory_gb = 0"),
             "[[gpu]] 1: memory_gb(=0) must be a number >= 0.001",
@@ -256,7 +294,8 @@ BAD = {
             "[[link]] 1: gb_per_s(=0) must be a number > 0",
         ),
         (
-            GPU + "[[link]]\none_end = 0\nother_end = 0\ngb_per_s = 1\nlatency_s = -1\n",
+            GPU
+            + "[[link]]\none_end = 0\nother_end = 0\ngb_per_s = 1\nlatency_s = -1\n",
             "latency_s(=-1) must be a number >= 0",
         ),
     ],
@@ -267,7 +306,10 @@ BAD = {
             "server,server\n0,1\n",
             "columns(='server,server') must be different; 'server' stands twice",
         ),
-        ("server,tflops,memory_gb\n0,fast,1\n", "line 2: tflops(='fast') must be a number > 0"),
+        (
+            "server,tflops,memory_gb\n0,fast,1\n",
+            "line 2: tflops(='fast') must be a number > 0",
+        ),
         ("server,tflops,memory_gb\n0,1,1\n0,1\n", "line 3 lacks memory_gb"),
         (
             "server,tflops,memory_gb\n0,1,1,5\n",
@@ -290,7 +332,8 @@ BAD = {
 
 
 @pytest.mark.parametrize(
-    ("ending", "text", "message"), [(ending, *row) for ending, rows in BAD.items() for row in rows]
+    ("ending", "text", "message"),
+    [(ending, *row) for ending, rows in BAD.items() for row in rows],
 )
 def test_a_bad_file_is_one_line_with_its_name(capsys, tmp_path, ending, text, message):
     path = tmp_path / f"bad{ending}"

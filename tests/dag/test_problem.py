@@ -1,5 +1,5 @@
-"""Plans of DAGs on GPUs worked out by hand: every start and finish, simulated and computed; and
-what is not allowed.
+"""Plans of DAGs on GPUs worked out by hand: every start and finish, simulated and
+computed; and what is not allowed.
 """
 
 import numpy as np
@@ -19,8 +19,8 @@ FIVE = Graph(
     [6, 3, 6, 3, 5],
     names=tuple("abcde"),
 )
-# GPU 0 (2 TFLOPS) and GPU 1 (1 TFLOPS) on a server, GPU 2 (2 TFLOPS) on another; 3 GB/s within,
-# 1 GB/s between
+# GPU 0 (2 TFLOPS) and GPU 1 (1 TFLOPS) on a server, GPU 2 (2 TFLOPS) on another; 3 GB/s
+# within, 1 GB/s between
 THREE = Platform([2, 1, 2], [10, 10, 10], [0, 0, 1], [[0, 3, 1], [3, 0, 1], [1, 1, 0]])
 ONE = Platform([1], [10], [0], [[0]])
 
@@ -28,7 +28,8 @@ ONE = Platform([1], [10], [0], [[0]])
 def times(problem, gpu, order=None):
     """Starts and finishes, the same by both routes."""
     plan = Plan(np.array(gpu), None if order is None else np.array(order))
-    simulated, computed = schedule_of(simulate(problem, plan)), carried_out(problem, plan)
+    simulated = schedule_of(simulate(problem, plan))
+    computed = carried_out(problem, plan)
     assert np.array_equal(simulated.start_s, computed.start_s)
     assert np.array_equal(simulated.finish_s, computed.finish_s)
     if order is None:
@@ -63,7 +64,10 @@ def test_arrivals_are_finishes_and_transfers():
 
 
 def test_one_gpu_runs_one_node_at_a_time():
-    assert times(Problem(FIVE, THREE), [0] * 5) == ([0, 2, 5, 6, 7.5], [2, 5, 6, 7.5, 8.5])
+    assert times(Problem(FIVE, THREE), [0] * 5) == (
+        [0, 2, 5, 6, 7.5],
+        [2, 5, 6, 7.5, 8.5],
+    )
 
 
 def test_in_the_order_of_the_plan():
@@ -78,7 +82,10 @@ def test_a_node_whose_turn_has_not_come_waits_for_one_whose_data_have_not():
     the order, at 6.
     """
     gpu = [1, 0, 0, 0, 0]
-    assert times(Problem(FIVE, THREE), gpu) == ([0, 6, 9, 10, 11.5], [4, 9, 10, 11.5, 12.5])
+    assert times(Problem(FIVE, THREE), gpu) == (
+        [0, 6, 9, 10, 11.5],
+        [4, 9, 10, 11.5, 12.5],
+    )
 
 
 # ---- memory ----
@@ -121,7 +128,8 @@ BAD_PLANS = [
 def test_plans_that_are_not_allowed_are_named(carry_out, gpu, order, message):
     with pytest.raises(InputError) as error:
         carry_out(
-            Problem(UNITS, APART), Plan(np.array(gpu), None if order is None else np.array(order))
+            Problem(UNITS, APART),
+            Plan(np.array(gpu), None if order is None else np.array(order)),
         )
     assert message in str(error.value)
 
@@ -130,7 +138,10 @@ def test_data_without_a_connection_are_named_and_take_for_ever():
     problem, plan = Problem(UNITS, APART), Plan(np.array([0, 2, 1, 2]))
     with pytest.raises(
         InputError,
-        match="node a on GPU 0 sends data to b on GPU 2, between which there is no bandwidth",
+        match=(
+            "node a on GPU 0 sends data to b on GPU 2, between which there is no"
+            " bandwidth"
+        ),
     ):
         simulate(problem, plan)
     assert makespans(problem, plan.gpu[None]) == [np.inf]
@@ -143,10 +154,13 @@ def test_an_edge_without_data_needs_no_connection():
 
 
 def test_a_problem_whose_unit_fits_nowhere_names_it():
-    with pytest.raises(InputError, match="node c needs 12 MB; the largest GPU has 10 MB"):
+    with pytest.raises(
+        InputError, match="node c needs 12 MB; the largest GPU has 10 MB"
+    ):
         Problem(UNITS, ONE)
     with pytest.raises(
-        InputError, match="node y, of a unit of 2 nodes, needs 7 MB; the largest GPU has 5 MB"
+        InputError,
+        match="node y, of a unit of 2 nodes, needs 7 MB; the largest GPU has 5 MB",
     ):
         Problem(
             Graph([1, 1], [1, 7], [], [], unit=[3, 3], names=("x", "y")),
@@ -156,16 +170,31 @@ def test_a_problem_whose_unit_fits_nowhere_names_it():
 
 BAD_PLATFORMS = [
     (([], [], [], np.empty((0, 0))), "GPUs(=0) must be at least one"),
-    (([1, 0], [9, 9], [0, 0], np.ones((2, 2))), "tflops of GPU 1(=0.0) must be a number > 0"),
-    (([1, np.inf], [9, 9], [0, 0], np.ones((2, 2))), "tflops of GPU 1(=inf) must be a number > 0"),
+    (
+        ([1, 0], [9, 9], [0, 0], np.ones((2, 2))),
+        "tflops of GPU 1(=0.0) must be a number > 0",
+    ),
+    (
+        ([1, np.inf], [9, 9], [0, 0], np.ones((2, 2))),
+        "tflops of GPU 1(=inf) must be a number > 0",
+    ),
     (
         ([1, 1], [9, 0], [0, 0], np.ones((2, 2))),
         "memory_mb of GPU 1(=0.0) must be a whole number from 1 to",
     ),
     ((["a"], [9], [0], [[1]]), "tflops(=['a']) must be numbers, one a GPU"),
-    (([[1], [1, 2]], [9], [0], [[1]]), "tflops(=[[1], [1, 2]]) must be numbers, one a GPU"),
-    (([1, 1], [9], [0, 0], np.ones((2, 2))), "shape of memory_mb(=(1,)) must be (2,), one a GPU"),
-    (([1, 1], [9, 9], [0], np.ones((2, 2))), "shape of server(=(1,)) must be (2,), one a GPU"),
+    (
+        ([[1], [1, 2]], [9], [0], [[1]]),
+        "tflops(=[[1], [1, 2]]) must be numbers, one a GPU",
+    ),
+    (
+        ([1, 1], [9], [0, 0], np.ones((2, 2))),
+        "shape of memory_mb(=(1,)) must be (2,), one a GPU",
+    ),
+    (
+        ([1, 1], [9, 9], [0], np.ones((2, 2))),
+        "shape of server(=(1,)) must be (2,), one a GPU",
+    ),
     (
         ([1, 1], [9, 9], [0, 0], np.ones((2, 3))),
         "shape of bandwidth_gb_per_s(=(2, 3)) must be (2, 2)",
@@ -206,14 +235,26 @@ def test_platforms_that_cannot_be_are_named(columns, message):
 
 def test_servers_deal_speeds_in_turn_and_connect_gpus():
     found = Servers(
-        5, per_server=2, tflops=(1.0, 2.0), memory_gb=0.5, intra_gb_per_s=8, inter_gb_per_s=1
+        5,
+        per_server=2,
+        tflops=(1.0, 2.0),
+        memory_gb=0.5,
+        intra_gb_per_s=8,
+        inter_gb_per_s=1,
     ).platform()
     assert found.tflops.tolist() == [1, 2, 1, 2, 1]
     assert found.server.tolist() == [0, 0, 1, 1, 2]
     assert found.memory_mb.tolist() == [500] * 5
     assert found.bandwidth_gb_per_s[0, 1:].tolist() == [8, 1, 1, 1]
-    assert found.in_use(np.array([0, 0, 0.5, 0.75, 0])).tflops.tolist() == [1, 2, 0.5, 0.5, 1]
+    assert found.in_use(np.array([0, 0, 0.5, 0.75, 0])).tflops.tolist() == [
+        1,
+        2,
+        0.5,
+        0.5,
+        1,
+    ]
     with pytest.raises(
-        InputError, match=r"share in use of GPU 1\(=1.0\) must be at least 0 and below 1"
+        InputError,
+        match=r"share in use of GPU 1\(=1.0\) must be at least 0 and below 1",
     ):
         found.in_use(np.array([0.0, 1.0, 0.0, 0.0, 0.0]))

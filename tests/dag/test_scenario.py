@@ -1,4 +1,6 @@
-"""A graph on GPUs as a model: own policies, memory of policies, parameters of sweeps, ranks."""
+"""A graph on GPUs as a model: own policies, memory of policies, parameters of sweeps,
+ranks.
+"""
 
 import json
 
@@ -39,9 +41,8 @@ def test_what_a_run_took_is_in_its_figures():
     assert list(figures) == list(METRICS)
     assert (figures["makespan_s"], figures["evaluations"]) == (found.makespan_s, 20)
     assert figures["bound_s"] == cg.dag.lower_bound_s(SMALL.draw(3))
-    assert (
-        run.plan.solution.seconds > 0
-    )  # not among the figures, so that equal runs have equal ones
+    # not among the figures, so that equal runs have equal ones
+    assert run.plan.solution.seconds > 0
     assert figures == cg.simulate(SMALL, "rtgs", 3).summary()
     assert cg.simulate(SMALL, InTurn(), 3).summary()["evaluations"] == 0
 
@@ -89,11 +90,15 @@ def test_parameters_of_the_scenario_of_its_servers_and_of_a_budget():
     found = SMALL.varied(gpus=2, budget=7, graph="star:n=4")
     own = cg.dag.Scenario("star:n=4", cg.dag.Servers(2), budget=cg.dag.Budget(7))
     assert found == own and hash(found) == hash(own)
-    with pytest.raises(InputError, match=r"unknown parameter 'gpu'; did you mean 'gpus'\?"):
+    with pytest.raises(
+        InputError, match=r"unknown parameter 'gpu'; did you mean 'gpus'\?"
+    ):
         SMALL.varied(gpu=2)
     with pytest.raises(InputError, match=r"unknown parameter 'gpus'"):
         SMALL.varied(platform=cg.dag.Servers(2).platform()).varied(gpus=2)
-    with pytest.raises(InputError, match=r"evaluations\(=0\) must be a whole number >= 1"):
+    with pytest.raises(
+        InputError, match=r"evaluations\(=0\) must be a whole number >= 1"
+    ):
         SMALL.varied(budget=0)
 
 
@@ -114,7 +119,9 @@ def test_a_wrong_scenario_is_an_error_when_it_is_made(given, message):
 
 
 def test_a_sweep_has_a_comparison_at_each_point():
-    sweep = cg.sweep(SMALL, {"gpus": [2, 3], "budget": [5, 20]}, ["heft", "rtgs"], range(2))
+    sweep = cg.sweep(
+        SMALL, {"gpus": [2, 3], "budget": [5, 20]}, ["heft", "rtgs"], range(2)
+    )
     assert sweep.at(gpus=3, budget=20).rows[2:] != [] and len(sweep.studies) == 4
     one = sweep.at(gpus=2, budget=5)
     own = cg.compare(SMALL.varied(gpus=2, budget=5), ["heft", "rtgs"], range(2))
@@ -128,7 +135,8 @@ def test_a_sweep_has_a_comparison_at_each_point():
 def test_ranks_are_of_makespans_on_the_same_graphs():
     study = cg.compare(SMALL, ["heft", "round-robin", "random"], range(6))
     table = np.array([study.values(name, "makespan_s") for name in study.policies])
-    below, equal = (table[:, None] > table).sum(axis=1), (table[:, None] == table).sum(axis=1)
+    below = (table[:, None] > table).sum(axis=1)
+    equal = (table[:, None] == table).sum(axis=1)
     ranks = (below + (equal + 1) / 2).mean(axis=1)
     heading, _, *rows = ranks_told(study).splitlines()
     assert "Friedman chi-square" in heading
@@ -147,7 +155,9 @@ def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
     values = [study.values(name, "makespan_s") for name in study.policies]
     assert rank_test(np.transpose(values)).p < 0.01 and ranks_told(study) == ""
     assert ranks_told(cg.compare(SMALL, ["heft", "work"], range(3))) == ""
-    searched = cg.compare(scenario.varied(budget=10), ["heft", "random-search", "rtgs"], range(4))
+    searched = cg.compare(
+        scenario.varied(budget=10), ["heft", "random-search", "rtgs"], range(4)
+    )
     assert "Friedman" in ranks_told(searched)
 
 

@@ -1,4 +1,6 @@
-"""The order in which searches run their plans, random search, and what annealing starts from."""
+"""The order in which searches run their plans, random search, and what annealing starts
+from.
+"""
 
 from itertools import pairwise, permutations, product
 
@@ -17,8 +19,8 @@ from cgrsp_simpy.model.streams import stream
 
 
 def two_chains() -> Problem:
-    """Nodes 0 to 2 alone, 3 to 5 in a row, a second each, on one GPU and another: by rank, the
-    row comes first.
+    """Nodes 0 to 2 alone, 3 to 5 in a row, a second each, on one GPU and another: by
+    rank, the row comes first.
     """
     graph = Graph(np.ones(6), np.zeros(6), [(3, 4), (4, 5)], [0, 0])
     return Problem(graph, Servers(2, tflops=(1.0,)).platform())
@@ -36,10 +38,13 @@ def test_a_search_runs_its_plans_in_the_order_that_is_given(name):
     problem = Scenario("er:n=24,degree=2", Servers(3)).draw(4)
     kept = ",reorders=0" if name == "annealing" else ""
     by_rank, as_it_is = (
-        find(problem, f"{name}:order={order}{kept}", Budget(12), 1) for order in ("rank", "graph")
+        find(problem, f"{name}:order={order}{kept}", Budget(12), 1)
+        for order in ("rank", "graph")
     )
     assert by_rank.plan.order.tolist() == run_order(problem, "rank").tolist()
-    assert as_it_is.plan.order is None or np.array_equal(as_it_is.plan.order, problem.graph.order)
+    assert as_it_is.plan.order is None or np.array_equal(
+        as_it_is.plan.order, problem.graph.order
+    )
     for found in (by_rank, as_it_is):
         assert found.makespan_s == schedule_of(simulate(problem, found.plan)).makespan_s
     # which runs its plans in the order of HEFT's plan unless told otherwise
@@ -52,7 +57,8 @@ def test_in_either_order_the_first_plan_is_the_same_one(name):
     """Only what is found on the way may differ."""
     problem = Scenario("er:n=40", Servers(4)).draw(2)
     one, other = (
-        find(problem, f"{name}:order={order}", Budget(1), 3) for order in ("rank", "graph")
+        find(problem, f"{name}:order={order}", Budget(1), 3)
+        for order in ("rank", "graph")
     )
     assert one.plan.gpu.tolist() == other.plan.gpu.tolist()
 
@@ -77,10 +83,14 @@ def test_random_search_finds_the_best_of_as_many_random_plans(order):
 
 @pytest.mark.parametrize("name", ["woa", "rtgs", "worl-rtgs"])
 def test_a_history_names_the_plan_that_was_better_and_not_the_last_beside_it(name):
-    """Whales are evaluated by tens: the first plan is in the history at 1, not the best of ten."""
+    """Whales are evaluated by tens: the first plan is in the history at 1, not the best
+    of ten.
+    """
     history = find(Scenario("er:n=30", Servers(4)).draw(0), name, Budget(60)).history
     assert history[0][0] == 1 and any(at % 10 for at, *_ in history[1:])
-    assert all(one[0] < other[0] and one[2] > other[2] for one, other in pairwise(history))
+    assert all(
+        one[0] < other[0] and one[2] > other[2] for one, other in pairwise(history)
+    )
 
 
 def test_annealing_begins_with_the_best_of_the_simple_plans_unless_told_otherwise():
@@ -92,16 +102,22 @@ def test_annealing_begins_with_the_best_of_the_simple_plans_unless_told_otherwis
     drawn = find(problem, "annealing:start=random,order=graph", Budget(1), 5).plan
     assert (
         drawn.gpu.tolist()
-        == random_units(problem, 1, stream(5, "dag annealing"))[0, problem.graph.unit].tolist()
+        == random_units(problem, 1, stream(5, "dag annealing"))[
+            0, problem.graph.unit
+        ].tolist()
     )
 
 
 def test_annealing_finds_what_only_another_order_gives():
-    """Nodes 0 to 2, of a second, fit on GPU 0 alone; 3, of 4 s, waits for 2, which runs last."""
+    """Nodes 0 to 2, of a second, fit on GPU 0 alone; 3, of 4 s, waits for 2, which runs
+    last.
+    """
     graph = Graph([1, 1, 1, 4], [9, 9, 9, 1], [(2, 3)], [0])
     problem = Problem(graph, Platform([1, 1], [9, 5], [0, 0], np.ones((2, 2))))
     placed, both = (
-        find(problem, f"annealing:start=random,order=graph,reorders={share}", Budget(50))
+        find(
+            problem, f"annealing:start=random,order=graph,reorders={share}", Budget(50)
+        )
         for share in (0, 0.2)
     )
     assert (placed.makespan_s, both.makespan_s) == (7, 5)
@@ -109,21 +125,27 @@ def test_annealing_finds_what_only_another_order_gives():
 
 
 def test_annealing_finds_the_best_of_all_orders_and_placements():
-    """Five nodes on two GPUs of different speed; every topological order with every placement."""
+    """Five nodes on two GPUs of different speed; every topological order with every
+    placement.
+    """
     for seed in range(3):
         problem = Scenario("er:n=5,degree=1", Servers(2, 1)).draw(seed)
         plans = np.array(list(product(range(2), repeat=5)))
         place = [np.argsort(order) for order in permutations(range(5))]
         edges = problem.graph.edges.tolist()
-        allowed = [np.argsort(at) for at in place if all(at[a] < at[b] for a, b in edges)]
+        allowed = [
+            np.argsort(at) for at in place if all(at[a] < at[b] for a, b in edges)
+        ]
         best_s = min(makespans(problem, plans, order).min() for order in allowed)
-        found = find(problem, "annealing:start=random,order=graph,hot=0.1", Budget(600), seed)
+        found = find(
+            problem, "annealing:start=random,order=graph,hot=0.1", Budget(600), seed
+        )
         assert found.makespan_s == pytest.approx(best_s)
 
 
 def test_what_holds_the_last_node_up():
-    """Nodes 0 and 1 of 2 s on GPU 0, 2 of 1 s on GPU 1 after 1, whose data take 3 s, and 3, after
-    the data of 1 on GPU 0.
+    """Nodes 0 and 1 of 2 s on GPU 0, 2 of 1 s on GPU 1 after 1, whose data take 3 s,
+    and 3, after the data of 1 on GPU 0.
     """
     graph = Graph([2, 2, 1, 3], np.ones(4), [(1, 2), (1, 3)], [3, 3])
     problem = Problem(graph, Platform([1, 1], [9, 9], [0, 0], np.ones((2, 2))))

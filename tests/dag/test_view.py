@@ -1,5 +1,5 @@
-"""One run of a graph: its events in the module's words, claims and timeline, policies of one's own,
-and the command.
+"""One run of a graph: its events in the module's words, claims and timeline, policies
+of one's own, and the command.
 """
 
 import json
@@ -24,7 +24,9 @@ from cgrsp_simpy.model.policy import PolicyError
 def fork(unit=(), memory=(10, 4), bandwidth=1.0):
     """Node a sends 2 GB to b and 1 GB to c; GPU 1 is twice as fast as GPU 0."""
     graph = Graph([4, 6, 8], [3, 2, 5], [(0, 1), (0, 2)], [2, 1], unit, ("a", "b", "c"))
-    return Problem(graph, Platform([1, 2], memory, [0, 0], [[0, bandwidth], [bandwidth, 0]]))
+    return Problem(
+        graph, Platform([1, 2], memory, [0, 0], [[0, bandwidth], [bandwidth, 0]])
+    )
 
 
 def set_up(problem, scheduler, listener=None):
@@ -37,7 +39,9 @@ def events_of(problem, scheduler):
 
 
 def soonest(view):
-    """Each node that is ready, where it ends first of the GPUs with room; a user's words."""
+    """Each node that is ready, where it ends first of the GPUs with room; a user's
+    words.
+    """
     for node in view.queue:
         if rooms := view.rooms(node):
             ends_s = [view.data_s(node, gpu) + view.time_s(node, gpu) for gpu in rooms]
@@ -53,7 +57,7 @@ def test_the_events_of_a_plan():
     ]  # fmt: skip
 
 
-def test_the_events_of_a_policy_whose_nodes_hold_their_gpu_while_data_are_on_their_way():
+def test_events_of_a_policy_whose_nodes_hold_their_gpu_during_transfers():
     problem = fork()  # c needs 5 MB, which GPU 1 has not
     assert events_of(problem, soonest) == [
         (0, "submit", 0, ()), (0, "dispatch", 0, (1,)), (0, "start", 0, (1,)),
@@ -65,7 +69,9 @@ def test_the_events_of_a_policy_whose_nodes_hold_their_gpu_while_data_are_on_the
     ]  # fmt: skip
     run = simulate(problem, soonest)
     assert run.jobs["gpu"].tolist() == [1, 1, 0] and run.policy == "soonest"
-    assert run.claims[["job", "place", "amount", "phase", "from_s", "to_s"]].tolist() == [
+    assert run.claims[
+        ["job", "place", "amount", "phase", "from_s", "to_s"]
+    ].tolist() == [
         (0, 1, 1.0, "executing", 0.0, 2.0),
         (1, 1, 1.0, "executing", 2.0, 5.0),
         (2, 0, 1.0, "data", 2.0, 3.0),
@@ -82,12 +88,15 @@ def test_a_listing_speaks_of_nodes_data_and_memory():
     told = []
     simulate(fork(), soonest, told.append)
     assert {str(event)[40:].strip() for event in told if event.job == 2} == {
-        "node c is ready, 5 MB", "node c", "1 GB of node a for node c, GPU 1 to 0", "node c, 8 s"
+        "node c is ready, 5 MB", "node c", "1 GB of node a for node c, GPU 1 to 0",
+        "node c, 8 s",
     }  # fmt: skip
     ends = [str(event)[40:].strip() for event in told if event.kind == "finish"]
     assert sorted(ends) == ["node a", "node b", "node c"]
     walk = list(steps(lambda listener: set_up(fork(), soonest, listener)))
-    held = next(step for step in walk if step.event.kind == "dispatch" and step.event.job == 2)
+    held = next(
+        step for step in walk if step.event.kind == "dispatch" and step.event.job == 2
+    )
     assert "GPUs: 2… 1…" in str(held) and (3.0, "data", 2) not in held.future
     assert (3.0, "data", 2) in next(
         step for step in walk if step.event.kind == "start" and step.event.job == 1
@@ -103,8 +112,14 @@ def test_a_policy_sees_only_nodes_that_are_ready():
                 view.now_s,
                 [node.name for node in view.queue],
                 [view.room(gpu) for gpu in view.free],
-                [view.node(number) and view.node(number).name for number in (-1, 0, 1, 2, 3)],
-                [[(gpu.index, gb) for gpu, gb in view.data(node)] for node in view.queue],
+                [
+                    view.node(number) and view.node(number).name
+                    for number in (-1, 0, 1, 2, 3)
+                ],
+                [
+                    [(gpu.index, gb) for gpu, gb in view.data(node)]
+                    for node in view.queue
+                ],
             )
         )
         return soonest(view)
@@ -123,8 +138,8 @@ def test_a_policy_sees_only_nodes_that_are_ready():
 
 @st.composite
 def problems(draw):
-    """Up to ten nodes of few units, up to four GPUs, some too small for some; whole numbers, so
-    that much falls together.
+    """Up to ten nodes of few units, up to four GPUs, some too small for some; whole
+    numbers, so that much falls together.
     """
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     nodes, gpus = draw(st.integers(1, 10)), draw(st.integers(1, 4))
@@ -133,11 +148,11 @@ def problems(draw):
     work, memory_gb = rng.integers(0, 5, nodes), rng.integers(0, 13, nodes)
     graph = Graph(work, memory_gb, pairs, rng.integers(0, 4, len(pairs)), unit)
     memory = np.where(np.arange(gpus) == 0, 12, rng.integers(4, 13, gpus))
-    bandwidth, latency_s = (
-        rng.choice([1.0, 2.0, np.inf], (gpus, gpus)),
-        rng.choice([0.0, 1.0], (gpus, gpus)),
+    bandwidth = rng.choice([1.0, 2.0, np.inf], (gpus, gpus))
+    latency_s = rng.choice([0.0, 1.0], (gpus, gpus))
+    platform = Platform(
+        rng.choice([1.0, 2.0], gpus), memory, np.zeros(gpus), bandwidth, latency_s
     )
-    platform = Platform(rng.choice([1.0, 2.0], gpus), memory, np.zeros(gpus), bandwidth, latency_s)
     return Problem(graph, platform)
 
 
@@ -159,7 +174,9 @@ def test_a_policy_s_run_breaks_no_rule(problem):
     moved_s = np.zeros(graph.nodes)
     before, after = graph.edges.T
     gpu = found.plan.gpu
-    np.maximum.at(moved_s, after, problem.transfer_s(graph.data_gb, gpu[before], gpu[after]))
+    np.maximum.at(
+        moved_s, after, problem.transfer_s(graph.data_gb, gpu[before], gpu[after])
+    )
     waited_s = found.start_s - (run.jobs["dispatch_s"] + moved_s)  # for links
     assert (waited_s >= 0).all() and (problem.contention or not waited_s.any())
     assert (run.jobs["dispatch_s"][after] >= found.finish_s[before]).all()
@@ -179,7 +196,11 @@ def test_the_run_of_a_plan_is_what_is_computed(problem):
     found, computed = schedule_of(run), carried_out(problem, heft(problem))
     assert run.jobs["start_s"].tolist() == computed.start_s.tolist()
     assert run.jobs["finish_s"].tolist() == computed.finish_s.tolist()
-    assert run.jobs["gpu"].tolist() == found.plan.gpu.tolist() == computed.plan.gpu.tolist()
+    assert (
+        run.jobs["gpu"].tolist()
+        == found.plan.gpu.tolist()
+        == computed.plan.gpu.tolist()
+    )
     ready_s = np.zeros(problem.graph.nodes)
     np.maximum.at(ready_s, problem.graph.edges[:, 1], computed.arrivals_s())
     assert run.jobs["ready_s"].tolist() == run.timeline.visits["ready_s"].tolist()
@@ -218,7 +239,10 @@ WRONG = {
         fork(),
         by_name(a=0, b=0, c=1),
     ),
-    "sent job 1 to GPU 0; its unit is on GPU 1": (fork(unit=(0, 0, 1)), by_name(a=1, b=0, c=0)),
+    "sent job 1 to GPU 0; its unit is on GPU 1": (
+        fork(unit=(0, 0, 1)),
+        by_name(a=1, b=0, c=0),
+    ),
     "sent job 2 to GPU 1, to which its data have no connection": (
         fork(bandwidth=0, memory=(9, 9)),
         by_name(a=0, b=0, c=1),
@@ -242,7 +266,10 @@ def test_a_wrong_answer_is_one_line(words):
 
 # ---- the command ----
 
-RUN = "dag run --graph er:n=12,degree=2 --platform gpus=3 --platform inter_gb_per_s=1 --platform intra_gb_per_s=2".split()
+RUN = (
+    "dag run --graph er:n=12,degree=2 --platform gpus=3 --platform inter_gb_per_s=1"
+    " --platform intra_gb_per_s=2".split()
+)
 OWN = (
     "def soonest(view):\n"
     "    for node in view.queue:\n"
@@ -261,7 +288,9 @@ def test_the_command_runs_the_plan_of_a_scheduler(capsys):
     assert found["scheduler"] == "cpop" and len(rows) == 12
     figures = found["summary"]
     assert (
-        figures["makespan_s"] == max(float(row["finish_s"]) for row in rows) >= figures["bound_s"]
+        figures["makespan_s"]
+        == max(float(row["finish_s"]) for row in rows)
+        >= figures["bound_s"]
     )
 
 
@@ -269,7 +298,9 @@ def test_the_command_takes_a_policy_from_a_file(capsys, tmp_path):
     path = tmp_path / "own.py"
     path.write_text(OWN, encoding="utf-8")
     rows = csv_rows(said(capsys, "--policy", f"{path}:soonest", "--format", "csv"))
-    problem = Scenario("er:n=12,degree=2", Servers(3, intra_gb_per_s=2, inter_gb_per_s=1)).draw(0)
+    problem = Scenario(
+        "er:n=12,degree=2", Servers(3, intra_gb_per_s=2, inter_gb_per_s=1)
+    ).draw(0)
 
     def same(view):
         return ((node, gpu) for node in view.queue for gpu in view.rooms(node)[:1])

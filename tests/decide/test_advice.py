@@ -27,7 +27,9 @@ LOOSE = cg.DeadlineClass("loose", 1.0, 1200.0)
 def place(gap_s=60.0, slots=1, jobs=60, classes=(LOOSE,)):
     """Jobs of 72 s or so on one type, provisioned at once."""
     load = cg.PoissonWorkload(jobs, 1 / gap_s, deadlines=classes)
-    return cg.Scenario("small", load, round_robin(slots, (GPU,)), (GPU,), market=AT_ONCE)
+    return cg.Scenario(
+        "small", load, round_robin(slots, (GPU,)), (GPU,), market=AT_ONCE
+    )
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +38,18 @@ def found():
 
 
 def log_of_days(folder, days, per_day=24):
-    """A log whose odd days bring more than a slot can do, and the scenario of one slot."""
+    """A log whose odd days bring more than a slot can do, and the scenario of one
+    slot.
+    """
     file = folder / "log.csv"
     gap_s = 86_400 / per_day
-    jobs = ((gap_s * n, 4500 if int(n / per_day) % 2 else 600) for n in range(days * per_day + 1))
-    file.write_text("submit_s,service_s\n" + "".join(f"{at:.0f},{run}\n" for at, run in jobs))
+    jobs = (
+        (gap_s * n, 4500 if int(n / per_day) % 2 else 600)
+        for n in range(days * per_day + 1)
+    )
+    file.write_text(
+        "submit_s,service_s\n" + "".join(f"{at:.0f},{run}\n" for at, run in jobs)
+    )
     return cg.trace(file, slots=1)
 
 
@@ -51,7 +60,9 @@ def costs_of(scenario, option, seeds, prices=Prices()):  # noqa: B008 - frozen
     """The parts of the cost of a day by seed, from the jobs alone."""
     rows = []
     for seed in seeds:
-        jobs = cg.simulate(replace(scenario, slots=(GPU,) * option.slots), option.policy, seed).jobs
+        jobs = cg.simulate(
+            replace(scenario, slots=(GPU,) * option.slots), option.policy, seed
+        ).jobs
         late_s = np.maximum(0, jobs["finish_s"] - jobs["deadline_s"])
         wait_s = jobs["start_s"] - jobs["submit_s"]
         rows.append(
@@ -73,19 +84,22 @@ def spread(x):
 def test_the_three_lines_are_what_the_runs_say(found):
     what, saves, sure = found.lines
     assert (
-        what
-        == f"What to do: {found.best.slots} slots in place of 1 (+ {found.best.slots - 1} one)."
+        what == f"What to do: {found.best.slots} slots in place of 1 (+"
+        f" {found.best.slots - 1} one)."
     )
-    now, then = (costs_of(place(30.0), each, range(12)) for each in (found.now, found.best))
+    now, then = (
+        costs_of(place(30.0), each, range(12)) for each in (found.now, found.best)
+    )
     saved = {part: now[part] - then[part] for part in PARTS}
     mean, half = spread(sum(saved.values()))
     assert (
-        f"it saves a day: {mean:.2f} ± {half:.2f} USD of today's {sum(now.values()).mean():.2f}"
-        in saves
+        f"it saves a day: {mean:.2f} ± {half:.2f} USD of today's"
+        f" {sum(now.values()).mean():.2f}" in saves
     )
     bills = saved["rent_usd"] + saved["slots_usd"]
     assert (
-        f"bills {bills.mean():+.2f} (rent +0.00, slots {saved['slots_usd'].mean():+.2f})" in saves
+        f"bills {bills.mean():+.2f} (rent +0.00, slots"
+        f" {saved['slots_usd'].mean():+.2f})" in saves
     )
     unease = spread(saved["misses_usd"] + saved["late_usd"] + saved["waits_usd"])
     parts = ", ".join(
@@ -98,9 +112,11 @@ def test_the_three_lines_are_what_the_runs_say(found):
     )
     assert f"inconvenience {unease[0]:+.2f} ± {unease[1]:.2f} ({parts})" in saves
     p = stats.ttest_1samp(sum(saved.values()), 0).pvalue
-    assert sure == (
-        f"How sure: {mean - half:.2f} to {mean + half:.2f} USD, the 95 % interval over 12 days drawn"
-        f" by the same law that the search did not use, p = {p:.1g}."
+    assert (
+        sure
+        == f"How sure: {mean - half:.2f} to {mean + half:.2f} USD, the 95 % interval"
+        " over 12 days drawn by the same law that the search did not use, p ="
+        f" {p:.1g}."
     )
 
 
@@ -114,14 +130,21 @@ def test_the_search_uses_none_of_the_seeds_of_the_comparison(found):
 
 @pytest.mark.slow
 def test_what_is_not_shown_is_not_advised():
-    """What the search found is not advised where the seeds of the comparison do not decide."""
+    """What the search found is not advised where the seeds of the comparison do not
+    decide.
+    """
     own = advise(place(), ["fifo", "edf"], range(3))
     saved = own.saved(own.best)
     assert (own.advised == own.best) == (saved.low > 0)
     none = advise(place(), ["fifo"], range(2))
     assert none.advised == none.now != none.best
-    assert none.lines[0].startswith("What to do: leave it as it is, fifo on 1 slot, fixed types.")
-    assert "is not shown to cost less." in none.lines[0] and "would save a day" in none.lines[1]
+    assert none.lines[0].startswith(
+        "What to do: leave it as it is, fifo on 1 slot, fixed types."
+    )
+    assert (
+        "is not shown to cost less." in none.lines[0]
+        and "would save a day" in none.lines[1]
+    )
     assert none.lines[2] == "How sure: 2 seeds: no interval (at least 3)."
     assert "nan" not in str(none)
 
@@ -140,7 +163,9 @@ def test_where_all_is_well_nothing_is_to_be_done():
     assert own.best == own.now and own.first is None
     assert own.lines[0] == "What to do: leave it as it is, fifo on 1 slot, fixed types."
     number = len(own.tried) - 1
-    assert own.lines[2] == f"How sure: none of {number} others was better in the search."
+    assert (
+        own.lines[2] == f"How sure: none of {number} others was better in the search."
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,9 +174,13 @@ def test_where_all_is_well_nothing_is_to_be_done():
 )
 def test_a_target_is_told_as_met_or_not(most, verdict):
     classes = (cg.DeadlineClass("soon", 1.0, 100.0),)
-    own = advise(place(300.0, classes=classes), ["fifo"], range(6), target=f"miss<={most}%")
+    own = advise(
+        place(300.0, classes=classes), ["fifo"], range(6), target=f"miss<={most}%"
+    )
     mean, half = spread(np.array(own.trials.values(own.best, "miss_pct", range(6))))
-    assert own.lines[2].endswith(f" miss_pct <= {most}: {verdict}, {mean:.2f} ± {half:.2f}.")
+    assert own.lines[2].endswith(
+        f" miss_pct <= {most}: {verdict}, {mean:.2f} ± {half:.2f}."
+    )
     assert own.advised == own.best and (own.best == own.now) == (most == 90)
 
 
@@ -167,7 +196,10 @@ def test_a_target_met_in_the_mean_alone_is_told_so(found):
     ("target", "limits"),
     [
         ("miss<=1%,wait<=30", {"miss_pct": 1, "wait_min": 30}),
-        (" tardiness <= .5 , tight_miss<=2 %", {"tardiness_min": 0.5, "tight_miss_pct": 2}),
+        (
+            " tardiness <= .5 , tight_miss<=2 %",
+            {"tardiness_min": 0.5, "tight_miss_pct": 2},
+        ),
         (None, {}),
     ],
 )
@@ -179,10 +211,17 @@ def test_targets_name_figures_without_their_units(target, limits):
 
 
 @pytest.mark.parametrize(("gap_s", "over"), [(30.0, True), (300.0, False)])
-def test_overload_is_told_where_the_cost_of_a_day_depends_on_how_long_it_is_watched(gap_s, over):
+def test_overload_is_told_where_the_cost_of_a_day_depends_on_how_long_it_is_watched(
+    gap_s, over
+):
     own = advise(place(gap_s), ["fifo"], range(3))
     load = float(np.mean([row["load"] for row in own.hours]))
-    assert (load > 1) == over == ("Overloaded: " in own.rest[0]) == ("Stable, " not in own.rest[0])
+    assert (
+        (load > 1)
+        == over
+        == ("Overloaded: " in own.rest[0])
+        == ("Stable, " not in own.rest[0])
+    )
     assert f"they bring {load:.2f} times the work" in own.rest[0]
     bills = []
     for days in (1, 2, 3):
@@ -197,30 +236,43 @@ def test_hours_are_of_the_slots_time_and_of_all_inconvenience(tmp_path):
     own = advise(scenario, ["fifo"], range(2))
     run = cg.simulate(scenario, "fifo", 0)
     assert len(own.hours) == 48
-    assert sum(row["load"] for row in own.hours) * 3600 == pytest.approx(sum(run.held_s))
+    assert sum(row["load"] for row in own.hours) * 3600 == pytest.approx(
+        sum(run.held_s)
+    )
     usd = [row["usd"] for row in own.hours]
     assert sum(usd) == pytest.approx(Prices().of_jobs(run.jobs).sum())
     top = own.hours[int(np.argmax(usd))]["hour"]
     share = 100 * max(usd) / sum(usd)
-    assert f"of the hour from {int(top)}:00 bring {share:.0f} % of the inconvenience" in own.rest[0]
+    assert (
+        f"of the hour from {int(top)}:00 bring {share:.0f} % of the inconvenience"
+        in own.rest[0]
+    )
 
 
 @pytest.mark.parametrize("number", [5, BAD_DAYS])
 def test_a_bad_day_is_a_quantile_or_the_worst(number):
     own = advise(place(), ["fifo"], range(number))
-    totals = [sum(costs_of(place(), each, range(number)).values()) for each in (own.now, own.best)]
+    totals = [
+        sum(costs_of(place(), each, range(number)).values())
+        for each in (own.now, own.best)
+    ]
     [told] = [each for each in own.rest if each.startswith("A bad day")]
     if number < BAD_DAYS:
-        worst, of = [each.max() for each in totals], "the worst of 5 days (no 95th percentile"
+        worst = [each.max() for each in totals]
+        of = "the worst of 5 days (no 95th percentile"
     else:
         worst = [np.quantile(each, 0.95) for each in totals]
         of = "the 95th percentile of 20 days, USD"
-    assert of in told and told.endswith(f"USD: {worst[0]:.2f} today, {worst[1]:.2f} then.")
+    assert of in told and told.endswith(
+        f"USD: {worst[0]:.2f} today, {worst[1]:.2f} then."
+    )
 
 
 def test_what_gets_worse_is_told(found):
     worse = [each for each in found.rest if each.startswith("What gets worse")]
-    assert worse == [f"What gets worse: slots, USD: +{0.25 * (found.best.slots - 1):.2f}."]
+    assert worse == [
+        f"What gets worse: slots, USD: +{0.25 * (found.best.slots - 1):.2f}."
+    ]
 
 
 def test_the_first_step_is_told_with_what_it_saves():
@@ -229,7 +281,10 @@ def test_the_first_step_is_told_with_what_it_saves():
     [told] = [each for each in own.rest if each.startswith("First step")]
     now, then = (costs_of(place(20.0), each, range(6)) for each in (own.now, own.first))
     mean, half = spread(sum(now.values()) - sum(then.values()))
-    assert f": 2 slots in place of 1 (+ 1 one); it saves {mean:.2f} ± {half:.2f} USD a day" in told
+    assert (
+        f": 2 slots in place of 1 (+ 1 one); it saves {mean:.2f} ± {half:.2f} USD a day"
+        in told
+    )
 
 
 # ---- rows ----
@@ -237,18 +292,34 @@ def test_the_first_step_is_told_with_what_it_saves():
 
 @pytest.mark.slow
 def test_rows_are_of_the_runs_and_the_table_has_the_best_of_each_kind():
-    own = advise(cg.day("normal", jobs=20), ["fifo", "edf"], range(3), spot=Spot(0.4, 0.5))
+    own = advise(
+        cg.day("normal", jobs=20), ["fifo", "edf"], range(3), spot=Spot(0.4, 0.5)
+    )
     compared = [row for row in own.rows if row["compared"]]
-    assert [Option(row["policy"], row["slots"], row["types"]) for row in compared] == own.compared
+    assert [
+        Option(row["policy"], row["slots"], row["types"]) for row in compared
+    ] == own.compared
     assert len(own.rows) == len(compared) + len(own.tried)
     for row in own.rows:
         assert row[COST] == pytest.approx(sum(row[part] for part in PARTS))
         seeds = own.seeds if row["compared"] else own.search.seeds[: row["seeds"]]
         option = Option(row["policy"], row["slots"], row["types"])
-        alone = cg.compare(own.trials.fleet(option), [own.trials.policies[option.policy]], seeds)
-        assert row["wait_min"] == pytest.approx(np.mean(alone.values(option.policy, "wait_min")))
+        alone = cg.compare(
+            own.trials.fleet(option), [own.trials.policies[option.policy]], seeds
+        )
+        assert row["wait_min"] == pytest.approx(
+            np.mean(alone.values(option.policy, "wait_min"))
+        )
     kinds = {row["change"] for row in own.rows}
-    assert kinds >= {"today", "policy", "types", "slots", "start later", "spot", "policy, types"}
+    assert kinds >= {
+        "today",
+        "policy",
+        "types",
+        "slots",
+        "start later",
+        "spot",
+        "policy, types",
+    }
     assert {row["change"] for row in own.shown} == kinds and len(own.shown) <= 12
     assert len(own.tables[0].rows) == len(own.shown) + 1
     assert "Spot instances cost 0.4 of a type's price" in own.tables[0].note
@@ -257,7 +328,9 @@ def test_rows_are_of_the_runs_and_the_table_has_the_best_of_each_kind():
 
 @pytest.mark.slow
 def test_a_policy_alone_and_starting_later_are_told_as_something_to_do():
-    own = advise(cg.day("normal", jobs=20), ["fifo", "edf"], range(2), spot=Spot(0.4, 0.5))
+    own = advise(
+        cg.day("normal", jobs=20), ["fifo", "edf"], range(2), spot=Spot(0.4, 0.5)
+    )
     told = {
         Option("edf", 5, "fixed types"): "edf in place of fifo",
         Option(
@@ -268,9 +341,9 @@ def test_a_policy_alone_and_starting_later_are_told_as_something_to_do():
         Option("fifo", 4, "fixed types"): "4 slots in place of 5 (- 1 RTX 3090)",
         Option("fifo", 7, "plus RTX A4500"): "7 slots in place of 5 (+ 2 RTX A4500)",
         Option("fifo", 5, "spot RTX A4500"): "RTX A4500 as spot instances",
-        Option("edf", 4, "all RTX A4500"): (
-            "edf in place of fifo; all slots of type RTX A4500; 4 slots in place of 5"
-        ),
+        Option(
+            "edf", 4, "all RTX A4500"
+        ): "edf in place of fifo; all slots of type RTX A4500; 4 slots in place of 5",
     }
     names = {str(option): own.told(option) for option in told}
     assert names == {str(option): text for option, text in told.items()}
@@ -281,7 +354,9 @@ def test_a_policy_alone_and_starting_later_are_told_as_something_to_do():
 
 @pytest.mark.slow
 def test_a_log_has_an_interval_over_its_days_beside_that_of_the_luck(tmp_path):
-    """By hand: the jobs of each day of each seed, what they cost today and with what is found."""
+    """By hand: the jobs of each day of each seed, what they cost today and with what is
+    found.
+    """
     scenario = log_of_days(tmp_path, 9)
     found = advise(scenario, ["fifo"], range(3))
 
@@ -291,7 +366,12 @@ def test_a_log_has_an_interval_over_its_days_beside_that_of_the_luck(tmp_path):
             jobs = cg.simulate(found.trials.fleet(option), option.policy, seed).jobs
             late_s = np.maximum(0, jobs["finish_s"] - jobs["deadline_s"])
             wait_s = jobs["start_s"] - jobs["submit_s"]
-            costs_usd = jobs["cost_usd"] + 1.0 * (late_s > 0) + 0.01 * late_s / 60 + wait_s / 60e3
+            costs_usd = (
+                jobs["cost_usd"]
+                + 1.0 * (late_s > 0)
+                + 0.01 * late_s / 60
+                + wait_s / 60e3
+            )
             for at, cost in zip(jobs["submit_s"], costs_usd):
                 costs[min(8, int(at // 86_400))] += cost / 3
         return costs + 0.25 * option.slots
@@ -305,11 +385,13 @@ def test_a_log_has_an_interval_over_its_days_beside_that_of_the_luck(tmp_path):
     assert days.half_width == pytest.approx(half)
     assert half > found.saved(found.best).half_width
     sure = found.lines[2]
-    assert "over 3 seeds of stock and delays on these jobs alone that the search" in sure
+    assert (
+        "over 3 seeds of stock and delays on these jobs alone that the search" in sure
+    )
     low, high = saved.mean() - half, saved.mean() + half
     assert (
-        f"; for days like these {low:.2f} to {high:.2f} USD (9 days, drawn again in blocks of 3)"
-        in sure
+        f"; for days like these {low:.2f} to {high:.2f} USD (9 days, drawn again in"
+        " blocks of 3)" in sure
     )
     assert (found.advised == found.best) == (low > 0)
 
@@ -323,8 +405,8 @@ def test_a_short_log_says_that_it_says_nothing_of_other_days(tmp_path):
 
 @pytest.mark.long
 def test_the_interval_of_the_saving_covers_the_true_one():
-    """In nine of ten comparisons on ten days of their own, each after a search on days of its own;
-    the truth is of 2,000 days. One slot at a load of 1.8.
+    """In nine of ten comparisons on ten days of their own, each after a search on days
+    of its own; the truth is of 2,000 days. One slot at a load of 1.8.
     """
     scenario, truth, covered = place(40.0, jobs=40), {}, []
     for trial in range(100):
@@ -343,13 +425,15 @@ def test_the_interval_of_the_saving_covers_the_true_one():
 
 @pytest.mark.long
 def test_where_rare_bad_days_make_most_of_the_cost_the_interval_is_too_narrow():
-    """One slot at a load of 1.2, where a second saves on few days, but much: Student's t of 20 days
-    holds the mean of 1,500 in fewer than eight of ten samples.
+    """One slot at a load of 1.2, where a second saves on few days, but much: Student's
+    t of 20 days holds the mean of 1,500 in fewer than eight of ten samples.
     """
     trials = Trials(place(60.0, jobs=40), ["fifo"], Prices())
     two, seeds = trials.now._replace(slots=2), range(1500)
     trials.run([trials.now, two], seeds)
-    now, then = (np.array(trials.values(each, COST, seeds)) for each in (trials.now, two))
+    now, then = (
+        np.array(trials.values(each, COST, seeds)) for each in (trials.now, two)
+    )
     samples = np.random.default_rng(1).choice(now - then, (4000, 20))
     half = stats.t.ppf(0.975, 19) * samples.std(axis=1, ddof=1) / 20**0.5
     assert stats.skew(now - then) > 3
@@ -361,7 +445,10 @@ def test_where_rare_bad_days_make_most_of_the_cost_the_interval_is_too_narrow():
 
 @pytest.mark.slow
 def test_the_command_writes_a_report(capsys, tmp_path):
-    line = "advise --day hectic --jobs 30 --policies fifo,edf --seeds 3 --format json --report"
+    line = (
+        "advise --day hectic --jobs 30 --policies fifo,edf --seeds 3 --format json"
+        " --report"
+    )
     assert main([*line.split(), str(tmp_path)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert len(told["lines"]) == 3 and told["advised"]["slots"] > 0
@@ -382,7 +469,9 @@ def test_the_command_writes_a_report(capsys, tmp_path):
 
 @pytest.mark.slow
 def test_the_load_is_a_factor_or_per_cent_more(capsys):
-    line = "advise --day normal --jobs 10 --policies fifo --seeds 2 --format json --load"
+    line = (
+        "advise --day normal --jobs 10 --policies fifo --seeds 2 --format json --load"
+    )
     rows = []
     for load in ("+50%", "1.5"):
         assert main([*line.split(), load]) == 0
@@ -402,17 +491,25 @@ def test_the_load_is_a_factor_or_per_cent_more(capsys):
         (("--target", "miss<1"), "target(='miss<1') must be a figure and its most"),
         (("--target", ""), "target(='') must be a figure and its most"),
         (("--target", "miss<=."), "target(='miss<=.') must be a figure and its most"),
-        (("--target", "miss<=1.2.3"), "target(='miss<=1.2.3') must be a figure and its most"),
+        (
+            ("--target", "miss<=1.2.3"),
+            "target(='miss<=1.2.3') must be a figure and its most",
+        ),
         (("--target", "speed<=1"), "unknown figure of the target 'speed'"),
         (("--target", "miss<=1,"), "target(='') must be a figure and its most"),
         (("--budget", "0"), "budget_usd(=0.0) must be a number > 0"),
-        (("--budget", "5", "--target", "miss<=1"), "budget_usd(=5.0) must be left out beside"),
+        (
+            ("--budget", "5", "--target", "miss<=1"),
+            "budget_usd(=5.0) must be left out beside",
+        ),
         (("--load", "much"), "'much' must be a factor or per cent more"),
         (("--load", "0"), "load(=0.0) must be a number > 0"),
     ],
 )
 def test_bad_input_is_one_line(capsys, given, message):
-    check_bad_input(outcome(capsys, "advise", "--jobs", "5", "--seeds", "2", *given), [message])
+    check_bad_input(
+        outcome(capsys, "advise", "--jobs", "5", "--seeds", "2", *given), [message]
+    )
 
 
 @pytest.mark.parametrize("command", ["advise", "bound --frontier"])
@@ -421,7 +518,9 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     command, within, capsys, tmp_path, monkeypatch
 ):
     for name in ("cli.advise.advise", "cli.bound.frontier"):
-        monkeypatch.setattr(f"cgrsp_simpy.{name}", lambda *_, **__: pytest.fail("it began"))
+        monkeypatch.setattr(
+            f"cgrsp_simpy.{name}", lambda *_, **__: pytest.fail("it began")
+        )
     file = tmp_path / "a file"
     file.write_text("kept")
     assert main([*command.split(), "--yes", "--report", str(file / within)]) == 2
@@ -439,7 +538,11 @@ def test_a_folder_may_be_there_or_not(tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [({"prices": 5}, "a Prices"), ({"spot": (0.4, 0.2)}, "a Spot"), ({"scenario": 5}, "scenario")],
+    [
+        ({"prices": 5}, "a Prices"),
+        ({"spot": (0.4, 0.2)}, "a Spot"),
+        ({"scenario": 5}, "scenario"),
+    ],
 )
 def test_other_kinds_are_refused(given, message):
     with pytest.raises(InputError, match=message):
@@ -461,15 +564,25 @@ def test_judgements_pass_prices_to_triage_and_bill_weights():
     day = cg.day("surge", jobs=60)
     study = judge([day], ["triage", "fifo"], range(2), prices=prices)
     alone = cg.compare(day, [weighed], range(2))
-    assert study.values("surge", weighed, "wait_min") == alone.values(weighed, "wait_min")
-    heavy = replace(day, workload=replace(day.workload, deadlines=(replace(LOOSE, weight=3.0),)))
+    assert study.values("surge", weighed, "wait_min") == alone.values(
+        weighed, "wait_min"
+    )
+    heavy = replace(
+        day, workload=replace(day.workload, deadlines=(replace(LOOSE, weight=3.0),))
+    )
     light = replace(day, workload=replace(day.workload, deadlines=(LOOSE,)))
     waits = Prices(0.0, 0.0, 1.0, 0.0)
     costs = [
-        np.array(judge([each], ["fifo", "spt"], range(2), prices=waits).values("surge", "fifo"))
+        np.array(
+            judge([each], ["fifo", "spt"], range(2), prices=waits).values(
+                "surge", "fifo"
+            )
+        )
         for each in (heavy, light)
     ]
-    rent = np.array(cg.compare(light, ["fifo"], range(2)).values("fifo", "cost_usd")) / 60
+    rent = (
+        np.array(cg.compare(light, ["fifo"], range(2)).values("fifo", "cost_usd")) / 60
+    )
     assert costs[0] - rent == pytest.approx(3 * (costs[1] - rent))
 
 

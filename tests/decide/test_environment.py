@@ -1,4 +1,6 @@
-"""Dispatching as a Gymnasium environment: its checker, policies replayed, rewards that add up."""
+"""Dispatching as a Gymnasium environment: its checker, policies replayed, rewards that
+add up.
+"""
 
 import sys
 
@@ -16,8 +18,8 @@ SEEN = cg.day("hectic", jobs=60, persistence_s=3600.0, sight="now")
 
 
 def noted(scenario, policy, seed):
-    """A run of a policy, and its decisions: the jobs that it sent, with type and slot, and when it
-    wanted to be asked again.
+    """A run of a policy, and its decisions: the jobs that it sent, with type and slot,
+    and when it wanted to be asked again.
     """
     decisions = []
 
@@ -33,9 +35,14 @@ def noted(scenario, policy, seed):
 
 
 def replayed(scenario, decisions, seed):
-    """The run of the environment whose agent decides as was noted, and the sum of its rewards."""
+    """The run of the environment whose agent decides as was noted, and the sum of its
+    rewards.
+    """
     left = [list(own) for own in decisions]
-    wakes = [min((x.at_s for x in own if isinstance(x, cg.Wake)), default=None) for own in left]
+    wakes = [
+        min((x.at_s for x in own if isinstance(x, cg.Wake)), default=None)
+        for own in left
+    ]
     chosen = {}
     env = cg.gym_env(
         scenario,
@@ -71,7 +78,8 @@ def test_a_policy_replayed_gives_its_own_records(policy, scenario):
     for seed in (1, 2):
         run, decisions = noted(scenario, policy, seed)
         again, total = replayed(scenario, decisions, seed)
-        for name in run.jobs.dtype.names:  # random takes any slot of a type, and not the first
+        # random takes any slot of a type, and not the first
+        for name in run.jobs.dtype.names:
             if (policy, name) != ("random", "slot"):
                 assert again.jobs[name].tobytes() == run.jobs[name].tobytes(), name
         assert total == pytest.approx(-Prices().bill(run.tally, 0, 1.0)[COST])
@@ -179,7 +187,9 @@ def test_a_seed_is_the_runs_and_without_one_it_is_drawn_from_the_last():
 
 
 def test_of_a_class_the_first_that_can_be_in_time_goes():
-    late, soon, later = (cg.Job(n, 0.0, due) for n, due in enumerate((10.0, 900.0, 2000.0)))
+    late, soon, later = (
+        cg.Job(n, 0.0, due) for n, due in enumerate((10.0, 900.0, 2000.0))
+    )
     view = BUSY.moment([late, soon, later], now_s=50.0)
     assert earliest_due(view, view.queue) is soon
     assert earliest_due(view, [late]) is late
@@ -199,5 +209,7 @@ def test_what_has_no_environment_is_told():
 
 def test_without_gymnasium_one_line_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    with pytest.raises(cg.InputError, match=r'gym_env needs gymnasium: pip install "\.\[rl\]"'):
+    with pytest.raises(
+        cg.InputError, match=r'gym_env needs gymnasium: pip install "\.\[rl\]"'
+    ):
         cg.gym_env(BUSY)

@@ -1,4 +1,6 @@
-"""Judging policies on a suite of scenarios: regret, what an interval can tell, the command."""
+"""Judging policies on a suite of scenarios: regret, what an interval can tell, the
+command.
+"""
 
 import json
 from dataclasses import replace
@@ -22,7 +24,10 @@ SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs
 
 def judged(**more):
     return judge(
-        [scenario(seed) for seed in SMALL[:2]], ["fifo", "edf", "triage"], range(3), **more
+        [scenario(seed) for seed in SMALL[:2]],
+        ["fifo", "edf", "triage"],
+        range(3),
+        **more,
     )
 
 
@@ -67,7 +72,10 @@ def rows(**usd):
         for place, values in enumerate(scenarios)
         for seed, value in enumerate(values)
     ]
-    alone = {row["scenario"]: list(dict.fromkeys(each["seed"] for each in made)) for row in made}
+    alone = {
+        row["scenario"]: list(dict.fromkeys(each["seed"] for each in made))
+        for row in made
+    }
     return Judgement("made", made, alone)
 
 
@@ -87,7 +95,8 @@ def test_regret_is_against_the_best_of_the_others_scenario_by_scenario():
 
 def test_only_what_the_interval_can_tell_is_behind():
     study = rows(
-        a=[(0.03, 0.03, 0.031), (0.0, 0.1, 0.0), (0.015, 0.005, 0.005)], b=[(0.0,) * 3] * 3
+        a=[(0.03, 0.03, 0.031), (0.0, 0.1, 0.0), (0.015, 0.005, 0.005)],
+        b=[(0.0,) * 3] * 3,
     )
     assert [each.scenario for each in study.behind("a")] == ["s0"]
     row = study.table()[0]
@@ -149,11 +158,13 @@ def test_a_run_that_fails_is_told(tmp_path):
 
 
 def test_a_judgement_resumes_from_its_directory(tmp_path):
-    scenarios = [scenario(SMALL[0]), scenario(SMALL[3])]  # one without a log, and one with
+    # one without a log, and one with
+    scenarios = [scenario(SMALL[0]), scenario(SMALL[3])]
     kinds = [isinstance(each.workload, LoggedWorkload) for each in scenarios]
     assert kinds == [False, True]
     first, again = (
-        judge(scenarios, ["fifo", "edf"], range(2), out=tmp_path / "kept") for _ in range(2)
+        judge(scenarios, ["fifo", "edf"], range(2), out=tmp_path / "kept")
+        for _ in range(2)
     )
     assert first.rows == again.rows
     assert (tmp_path / "kept" / "rows.csv").exists()
@@ -165,26 +176,43 @@ def test_a_judgement_resumes_from_its_directory(tmp_path):
 @pytest.fixture
 def few(monkeypatch):
     monkeypatch.setitem(
-        __import__("cgrsp_simpy.cli.compare", fromlist=["SUITES"]).SUITES, "test", SMALL[2:4]
+        __import__("cgrsp_simpy.cli.compare", fromlist=["SUITES"]).SUITES,
+        "test",
+        SMALL[2:4],
     )
 
 
 def test_the_command_judges(few, capsys):
-    options = ["compare", "--suite", "test", "--policies", "edf,cadr,triage", "--seeds", "2"]
+    options = [
+        "compare",
+        "--suite",
+        "test",
+        "--policies",
+        "edf,cadr,triage",
+        "--seeds",
+        "2",
+    ]
     assert main(options) == 0
     table = capsys.readouterr().out
     assert "suite test: means of 2 scenarios, 2 seeds each" in table
     rows = {line.split()[0]: float(line.split()[1]) for line in table.splitlines()[2:5]}
     least = min(rows, key=rows.__getitem__)
-    assert f"{least} beside the best of the others, points missed: where it is worst" in table
+    assert (
+        f"{least} beside the best of the others, points missed: where it is worst"
+        in table
+    )
     assert main([*options, "--format", "csv"]) == 0
     found = csv_rows(capsys.readouterr().out)
     assert len(found) == 2 * 3 * 2
     assert main([*options, "--format", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [row["policy"] for row in told["policies"]] == ["edf", "cadr", "triage"]
-    wanted = judge([scenario(seed) for seed in SMALL[2:4]], ["edf", "cadr", "triage"], range(2))
-    assert told["policies"][2]["regret_usd"] == pytest.approx(wanted.regret("triage").mean)
+    wanted = judge(
+        [scenario(seed) for seed in SMALL[2:4]], ["edf", "cadr", "triage"], range(2)
+    )
+    assert told["policies"][2]["regret_usd"] == pytest.approx(
+        wanted.regret("triage").mean
+    )
     assert [float(row["usd_per_job"]) for row in found] == [
         row["usd_per_job"] for row in wanted.rows
     ]

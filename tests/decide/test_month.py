@@ -26,7 +26,9 @@ def day_of(kind):
 
 @pytest.fixture(scope="module")
 def months():
-    return cg.month(MIX, ["fifo", "spt", "rh:reserve=2"], 8, 3, first_seed=5, scenario=day_of)
+    return cg.month(
+        MIX, ["fifo", "spt", "rh:reserve=2"], 8, 3, first_seed=5, scenario=day_of
+    )
 
 
 def test_days_depend_on_the_replication_alone():
@@ -40,26 +42,39 @@ def test_days_depend_on_the_replication_alone():
 def test_a_month_is_the_same_among_others(months):
     alone = cg.month(MIX, ["rh:reserve=2", "fifo"], 8, 1, first_seed=6, scenario=day_of)
     days = [row for row in months.days if row["replication"] == 6]
-    assert same(alone.days[:8], [row for row in days if row["policy"] == "rh:reserve=2"])
     assert same(
-        alone.rows[1:], [row for row in months.rows if (row["policy"], row["seed"]) == ("fifo", 6)]
+        alone.days[:8], [row for row in days if row["policy"] == "rh:reserve=2"]
+    )
+    assert same(
+        alone.rows[1:],
+        [row for row in months.rows if (row["policy"], row["seed"]) == ("fifo", 6)],
     )
 
 
 def test_kinds_follow_the_mix():
     kinds = [each.kind for each in days_of(MIX, 3000, 0)]
     counts = [kinds.count(kind) for kind in MIX]
-    assert stats.chisquare(counts, [3000 * share for share in MIX.values()]).pvalue > 0.001
+    assert (
+        stats.chisquare(counts, [3000 * share for share in MIX.values()]).pvalue > 0.001
+    )
     # another mix is seen
-    assert stats.chisquare(counts, [3000 * share for share in (0.5, 0.4, 0.1)]).pvalue < 1e-6
+    assert (
+        stats.chisquare(counts, [3000 * share for share in (0.5, 0.4, 0.1)]).pvalue
+        < 1e-6
+    )
 
 
 def test_kinds_follow_the_mix_over_many_months():
     kinds = [
-        each.kind for replication in range(150) for each in days_of(THESIS_MIX, 20, replication)
+        each.kind
+        for replication in range(150)
+        for each in days_of(THESIS_MIX, 20, replication)
     ]
     counts = [kinds.count(kind) for kind in THESIS_MIX]
-    assert stats.chisquare(counts, [3000 * share for share in THESIS_MIX.values()]).pvalue > 0.001
+    assert (
+        stats.chisquare(counts, [3000 * share for share in THESIS_MIX.values()]).pvalue
+        > 0.001
+    )
     wrong = [3000 * share for share in (0.25, 0.5, 0.15, 0.1)]
     assert stats.chisquare(counts, wrong).pvalue < 1e-6
 
@@ -89,7 +104,9 @@ def test_every_policy_meets_the_same_days(months):
         ]
         for policy in months.policies
     ]
-    assert days[0] == [tuple(each) for seed in (5, 6, 7) for each in days_of(MIX, 8, seed)]
+    assert days[0] == [
+        tuple(each) for seed in (5, 6, 7) for each in days_of(MIX, 8, seed)
+    ]
     assert days[0] == days[1] == days[2]
 
 
@@ -113,13 +130,17 @@ def test_figures_of_a_month_are_those_of_its_jobs(months):
         assert (row["jobs"], row["completed"]) == (sum(jobs), sum(jobs))
         for figure in ("wait_min", "miss_pct", "tardiness_min"):
             assert row[figure] == pytest.approx(weighted(days, figure, jobs), rel=1e-12)
-        assert row["cost_usd"] == pytest.approx(sum(each["cost_usd"] for each in days), rel=1e-12)
+        assert row["cost_usd"] == pytest.approx(
+            sum(each["cost_usd"] for each in days), rel=1e-12
+        )
         held = [len(day_of(each["kind"]).slots) * each["makespan_h"] for each in days]
         assert row["utilisation_pct"] == pytest.approx(
             weighted(days, "utilisation_pct", held), rel=1e-12
         )
         # not a mean over days
-        assert row["wait_min"] != pytest.approx(weighted(days, "wait_min", None), rel=1e-3)
+        assert row["wait_min"] != pytest.approx(
+            weighted(days, "wait_min", None), rel=1e-3
+        )
         assert row["utilisation_pct"] != pytest.approx(
             weighted(days, "utilisation_pct", None), rel=1e-3
         )
@@ -134,15 +155,20 @@ def test_misses_of_a_month_are_those_of_its_tight_and_loose_jobs(months):
         jobs = np.concatenate(records)
         late = jobs["finish_s"] > jobs["deadline_s"]
         assert row["miss_pct"] == pytest.approx(100 * late.mean(), rel=1e-12)
-        assert row["tight_miss_pct"] == pytest.approx(100 * late[jobs["tight"]].mean(), rel=1e-12)
-        assert row["loose_miss_pct"] == pytest.approx(100 * late[~jobs["tight"]].mean(), rel=1e-12)
+        assert row["tight_miss_pct"] == pytest.approx(
+            100 * late[jobs["tight"]].mean(), rel=1e-12
+        )
+        assert row["loose_miss_pct"] == pytest.approx(
+            100 * late[~jobs["tight"]].mean(), rel=1e-12
+        )
         assert row["wait_min"] == pytest.approx(
             (jobs["start_s"] - jobs["submit_s"]).mean() / 60, rel=1e-12
         )
 
 
 def test_some_job_of_the_months_misses(months):
-    assert any(row["miss_pct"] > 0 for row in months.rows)  # or the test above would compare zeros
+    # or the test above would compare zeros
+    assert any(row["miss_pct"] > 0 for row in months.rows)
 
 
 def test_what_a_study_has_found_stands_for_nothing_else_later(months):
@@ -150,7 +176,10 @@ def test_what_a_study_has_found_stands_for_nothing_else_later(months):
     found = [
         (months, "mix"),
         (cg.compare(day, ["fifo"], range(1)), "scenario"),
-        (cg.sweep(cg.day, {"name": "quiet", "jobs": [2]}, ["fifo"], range(1)), "points"),
+        (
+            cg.sweep(cg.day, {"name": "quiet", "jobs": [2]}, ["fifo"], range(1)),
+            "points",
+        ),
     ]
     for study, name in found:
         with pytest.raises(FrozenInstanceError):
@@ -160,9 +189,14 @@ def test_what_a_study_has_found_stands_for_nothing_else_later(months):
 def test_months_are_compared_as_days_are(months):
     assert months.seeds == [5, 6, 7]
     assert months.title == "8 days of quiet 0.6, normal 0.3, hectic 0.1"
-    assert str(months).splitlines()[0] == f"{months.title}: mean of 3 seeds ± 95 % half width"
+    assert (
+        str(months).splitlines()[0]
+        == f"{months.title}: mean of 3 seeds ± 95 % half width"
+    )
     first, second = months.values("fifo", "wait_min"), months.values("spt", "wait_min")
-    assert months.differences()["spt"]["wait_min"] == statistics.paired_difference(second, first)
+    assert months.differences()["spt"]["wait_min"] == statistics.paired_difference(
+        second, first
+    )
 
 
 def test_the_command_compares_months(printed):

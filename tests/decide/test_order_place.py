@@ -12,7 +12,9 @@ from cgrsp_simpy.rental.policies import rules
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
-@pytest.mark.parametrize(("orders", "places"), [([1], {}), ({"a": 5}, {"b": 6}), (None, None)])
+@pytest.mark.parametrize(
+    ("orders", "places"), [([1], {}), ({"a": 5}, {"b": 6}), (None, None)]
+)
 def test_orders_and_placements_are_functions_by_name(orders, places):
     with pytest.raises(cg.InputError, match="one function or more, by name"):
         order_by_place(cg.day("quiet"), orders, places, [0])
@@ -32,7 +34,12 @@ def test_the_corners_of_the_grid_are_the_policies_and_the_steps_sum_to_the_diffe
     assert grid.values(*edf, "wait_min") == study.values("edf", "wait_min")
     shares = grid.shares("wait_min", fifo, edf)
     assert shares.total.mean == pytest.approx(shares.order.mean + shares.place.mean)
-    assert grid.table("wait_min").splitlines()[0].split() == ["wait_min", "first", "idle", "stock"]
+    assert grid.table("wait_min").splitlines()[0].split() == [
+        "wait_min",
+        "first",
+        "idle",
+        "stock",
+    ]
     with pytest.raises(cg.InputError, match="placement"):
         grid.values("deadline", "stocks", "wait_min")
     with pytest.raises(cg.InputError, match="orders"):
@@ -42,7 +49,9 @@ def test_the_corners_of_the_grid_are_the_policies_and_the_steps_sum_to_the_diffe
 @pytest.mark.slow
 def test_order_or_place_edf_waits_less_than_fifo_for_its_placement_alone():
     own = run_path(str(SCENARIOS / "order_or_place.py"))
-    shares = own["grid"]("normal", range(6100, 6160)).shares("wait_min", own["FIFO"], own["EDF"])
+    shares = own["grid"]("normal", range(6100, 6160)).shares(
+        "wait_min", own["FIFO"], own["EDF"]
+    )
     assert shares.place.high < 0
     assert abs(shares.order.mean) < 0.05 * abs(shares.total.mean)
     hectic = own["grid"]("hectic", range(6100, 6105))

@@ -1,5 +1,5 @@
-"""The search for what to change: what can be changed, what is counted, and situations whose answer
-is known from theory, or from all options on many seeds.
+"""The search for what to change: what can be changed, what is counted, and situations
+whose answer is known from theory, or from all options on many seeds.
 """
 
 from dataclasses import replace
@@ -48,7 +48,9 @@ DEAR_SLOTS = Prices(price_slot=50.0)
 def place(gap_s=200.0, slots=1, gpus=(FAST,), classes=TWO, market=AT_ONCE, jobs=60):
     """Sixty jobs of 72 s or so on a slot, provisioned at once."""
     load = cg.PoissonWorkload(jobs, 1 / gap_s, deadlines=classes)
-    return cg.Scenario("small", load, round_robin(slots, gpus), tuple(gpus), market=market)
+    return cg.Scenario(
+        "small", load, round_robin(slots, gpus), tuple(gpus), market=market
+    )
 
 
 def truth(scenario, option, prices=Prices(), figure=COST):  # noqa: B008 - frozen
@@ -63,7 +65,9 @@ def truth(scenario, option, prices=Prices(), figure=COST):  # noqa: B008 - froze
 @pytest.mark.parametrize("slots", range(1, 10))
 @pytest.mark.parametrize("of", [1, 4, 5, 7])
 def test_a_variant_is_the_day_with_that_number_of_slots(of, slots):
-    assert variant(cg.day("hectic", slots=of), False, slots) == cg.day("hectic", slots=slots)
+    assert variant(cg.day("hectic", slots=of), False, slots) == cg.day(
+        "hectic", slots=slots
+    )
 
 
 def test_the_slots_of_each_kind_of_types():
@@ -74,8 +78,13 @@ def test_the_slots_of_each_kind_of_types():
     assert names[FIXED] == ["RTX 3090", "RTX 3090", "RTX A4000", "RTX 3090", "RTX 3090"]
     assert own[FREE](5).free_types and not own["all RTX 3090"](5).free_types
     assert names["all RTX A5000"] == ["RTX A5000"] * 5
-    assert names["plus RTX A5000"] == [gpu.name for gpu in day.slots] + ["RTX A5000"] * 2
-    assert [kind for kind in own if kind.startswith("spot")] == ["spot RTX 3090", "spot RTX A4000"]
+    assert (
+        names["plus RTX A5000"] == [gpu.name for gpu in day.slots] + ["RTX A5000"] * 2
+    )
+    assert [kind for kind in own if kind.startswith("spot")] == [
+        "spot RTX 3090",
+        "spot RTX A4000",
+    ]
     with pytest.raises(InputError, match="more than today's"):
         own["plus RTX A5000"](3)
     assert next(iter(fleets(cg.day("hectic", free_types=True)))) == FREE
@@ -105,7 +114,9 @@ def test_no_fleet_is_tried_on_which_a_job_does_not_fit():
 
 def test_more_load_is_the_same_law_at_another_rate(tmp_path):
     more = under_load(cg.day("surge"), 1.3)
-    assert more == cg.day("surge", jobs=949, rate_per_s=1.3 * cg.day("surge").workload.rate_per_s)
+    assert more == cg.day(
+        "surge", jobs=949, rate_per_s=1.3 * cg.day("surge").workload.rate_per_s
+    )
     hourly = cg.HourlyWorkload(100, cg.ArrivalRates((tuple(range(24)),)))
     doubled = under_load(replace(DAY, workload=hourly), 2.0).workload
     assert doubled.jobs == 200 and doubled.rates.per_h[0] == tuple(range(0, 48, 2))
@@ -143,7 +154,9 @@ def test_a_bill_is_what_each_job_costs_by_its_weight(policy):
         expected["rent_usd"] += job["cost_usd"] / 2
         expected["misses_usd"] += job["weight"] * 2.0 * (late_s > 0) / 2
         expected["late_usd"] += job["weight"] * 0.03 * late_s / 60 / 2
-        expected["waits_usd"] += job["weight"] * 0.004 * (job["start_s"] - job["submit_s"]) / 60 / 2
+        expected["waits_usd"] += (
+            job["weight"] * 0.004 * (job["start_s"] - job["submit_s"]) / 60 / 2
+        )
     expected["slots_usd"] = 0.5 * 4
     assert {part: bill[part] for part in PARTS} == pytest.approx(expected)
     assert bill[COST] == pytest.approx(sum(expected.values()))
@@ -155,13 +168,17 @@ def test_a_bill_is_what_each_job_costs_by_its_weight(policy):
 
 @pytest.mark.slow
 def test_a_weight_of_all_jobs_is_a_price():
-    """Weight 3 at a price of 1 is weight 1 at a price of 3: the same runs, the same bill."""
+    """Weight 3 at a price of 1 is weight 1 at a price of 3: the same runs, the same
+    bill.
+    """
     three = tuple(replace(each, weight=3.0) for each in TWO)
     prices = Prices(1.0, 0.01, 0.001, 0.25)
     thrice = Prices(3.0, 0.03, 0.003, 0.25)
     for policy in ("fifo", "c-mu", "atc", "covert"):
         one = truth(place(60.0, classes=three), Option(policy, 1, FIXED), prices)
-        assert one == pytest.approx(truth(place(60.0), Option(policy, 1, FIXED), thrice))
+        assert one == pytest.approx(
+            truth(place(60.0), Option(policy, 1, FIXED), thrice)
+        )
 
 
 def test_triage_weighs_by_the_prices():
@@ -170,7 +187,10 @@ def test_triage_weighs_by_the_prices():
     own = "triage:price_late_usd_per_min=1"
     assert prices.passed_to(["fifo", "triage", own]) == ["fifo", weighed, own]
     assert Prices(price_slot=1.0).passed_to(["triage"]) == ["triage"]
-    assert list(Trials(DAY, ["triage"], prices).policies) == [weighed, f"{weighed}-later"]
+    assert list(Trials(DAY, ["triage"], prices).policies) == [
+        weighed,
+        f"{weighed}-later",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +208,12 @@ def test_prices_are_checked(given, message):
 
 @pytest.mark.parametrize(
     ("share", "per_h", "message"),
-    [(-0.1, 1, "share"), (1.1, 1, "from 0 to 1"), (0.5, 0, "per_h"), (float("nan"), 1, "share")],
+    [
+        (-0.1, 1, "share"),
+        (1.1, 1, "from 0 to 1"),
+        (0.5, 0, "per_h"),
+        (float("nan"), 1, "share"),
+    ],
 )
 def test_spot_is_checked(share, per_h, message):
     with pytest.raises(InputError, match=message):
@@ -210,7 +235,14 @@ def test_differences_are_paired_and_of_few_seeds_have_no_interval():
 # ---- the search ----
 
 
-def search(scenario, policies, prices=Prices(), limits=None, least=COST, spot=None):  # noqa: B008
+def search(
+    scenario,
+    policies,
+    prices=Prices(),  # noqa: B008
+    limits=None,
+    least=COST,
+    spot=None,
+):
     return Search(Trials(scenario, policies, prices, spot), limits or {}, least, 100)
 
 
@@ -249,8 +281,12 @@ def test_too_few_slots():
 def test_the_wrong_policy():
     """Where a slot costs 50 USD, earliest deadline first is what saves deadlines."""
     scenario = place(80.0)
-    assert search(scenario, ["fifo", "edf"], DEAR_SLOTS).cheapest() == Option("edf", 1, FIXED)
-    own, other = (truth(scenario, Option(policy, 1, FIXED)) for policy in ("fifo", "edf"))
+    assert search(scenario, ["fifo", "edf"], DEAR_SLOTS).cheapest() == Option(
+        "edf", 1, FIXED
+    )
+    own, other = (
+        truth(scenario, Option(policy, 1, FIXED)) for policy in ("fifo", "edf")
+    )
     assert other < own
 
 
@@ -263,8 +299,12 @@ def test_the_wrong_type():
 
 @pytest.mark.slow
 def test_all_is_well():
-    """A slot that is mostly idle, and all deadlines met: nothing costs less, nor one slot more."""
-    own = search(place(1500.0, classes=[cg.DeadlineClass("all", 1.0, 1200.0)]), ["fifo", "edf"])
+    """A slot that is mostly idle, and all deadlines met: nothing costs less, nor one
+    slot more.
+    """
+    own = search(
+        place(1500.0, classes=[cg.DeadlineClass("all", 1.0, 1200.0)]), ["fifo", "edf"]
+    )
     assert own.cheapest() == own.trials.now and own.first_step() is None
 
 
@@ -280,8 +320,8 @@ def scarce():
 
 @pytest.mark.slow
 def test_start_later():
-    """A job that is sent at eight starts at noon, and all wait for its slot; who waits until nine
-    starts then.
+    """A job that is sent at eight starts at noon, and all wait for its slot; who waits
+    until nine starts then.
     """
     own = search(scarce(), ["fifo"], Prices(price_slot=500.0))
     assert own.cheapest() == Option("fifo-later", 1, FIXED)
@@ -294,7 +334,10 @@ def log_of(path, days, seed):
     for day in range(days):
         number = 90 if day % 3 == 1 else 30
         at_s = np.sort(rng.uniform(0, 86_400, number)) + 86_400 * day
-        rows += [f"{at:.0f},{run:.0f}" for at, run in zip(at_s, rng.exponential(1500, number))]
+        rows += [
+            f"{at:.0f},{run:.0f}"
+            for at, run in zip(at_s, rng.exponential(1500, number))
+        ]
     path.write_text("\n".join(["submit_s,service_s", *rows, ""]))
     return cg.trace(path, slots=1)
 
@@ -317,18 +360,26 @@ def test_ten_times_the_prices_of_all_but_rent_need_no_fewer_slots():
     free = replace(FAST, price_usd_per_h=1e-9)
     scenario = place(25.0, gpus=(free,))
     usual, tenfold = Prices(1.0, 0.01, 0.001, 5.0), Prices(10.0, 0.1, 0.01, 5.0)
-    few, more = (search(scenario, ["fifo"], prices).cheapest() for prices in (usual, tenfold))
+    few, more = (
+        search(scenario, ["fifo"], prices).cheapest() for prices in (usual, tenfold)
+    )
     assert few.slots < more.slots
-    assert search(scenario, ["fifo"], replace(tenfold, price_slot=50.0)).cheapest() == few
+    assert (
+        search(scenario, ["fifo"], replace(tenfold, price_slot=50.0)).cheapest() == few
+    )
 
 
 @pytest.mark.slow
 def test_where_misses_cost_nothing_the_shortest_goes_first():
-    """Of policies that know mean times alone none has a lower mean wait on one slot (Smith 1956)."""
+    """Of policies that know mean times alone none has a lower mean wait on one slot
+    (Smith 1956).
+    """
     waits = Prices(0.0, 0.0, 0.01, 50.0)
     assert search(place(75.0), ["fifo", "edf", "spt"], waits).cheapest().policy == "spt"
     misses = Prices(1.0, 0.0, 0.0, 50.0)
-    assert search(place(75.0), ["fifo", "edf", "spt"], misses).cheapest().policy == "edf"
+    assert (
+        search(place(75.0), ["fifo", "edf", "spt"], misses).cheapest().policy == "edf"
+    )
 
 
 @pytest.mark.slow
@@ -343,7 +394,9 @@ def test_overload_needs_as_many_slots_as_carry_the_load():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("most", "changed"), [(8.0, ("policy",)), (0.5, ("policy", "slots"))])
+@pytest.mark.parametrize(
+    ("most", "changed"), [(8.0, ("policy",)), (0.5, ("policy", "slots"))]
+)
 def test_a_target_is_reached_by_the_policy_alone_where_that_will_do(most, changed):
     """Two slots would cost less than one; a policy is less of a change."""
     scenario = place(80.0)
@@ -351,9 +404,13 @@ def test_a_target_is_reached_by_the_policy_alone_where_that_will_do(most, change
     own = search(scenario, policies, limits=limits)
     found = own.least_change()
     assert set(own.changed(found)) <= set(changed)
-    assert all(truth(scenario, found, figure=figure) <= limit for figure, limit in limits.items())
+    assert all(
+        truth(scenario, found, figure=figure) <= limit
+        for figure, limit in limits.items()
+    )
     levels = LEVELS[: LEVELS.index(own.changed(found))]
-    for level in levels:  # nothing that changes less, or less important things, would do
+    # nothing that changes less, or less important things, would do
+    for level in levels:
         if "slots" not in level:
             less = [each for each in own.starts if own.changed(each) == level]
             assert all(
@@ -375,16 +432,25 @@ def test_a_target_that_nothing_reaches_gets_what_comes_nearest():
 
 @pytest.mark.slow
 def test_a_budget_buys_the_least_inconvenience():
-    """Where each slot helps, all that the budget pays for are taken, and not one more."""
-    own = search(place(20.0), ["fifo"], limits={"bills_usd": 2.0}, least="inconvenience_usd")
+    """Where each slot helps, all that the budget pays for are taken, and not one
+    more.
+    """
+    own = search(
+        place(20.0), ["fifo"], limits={"bills_usd": 2.0}, least="inconvenience_usd"
+    )
     found = own.cheapest()
-    bills = {n: truth(place(20.0), found._replace(slots=n), figure="bills_usd") for n in (3, 6, 7)}
+    bills = {
+        n: truth(place(20.0), found._replace(slots=n), figure="bills_usd")
+        for n in (3, 6, 7)
+    }
     assert found.slots == 6 and bills[6] <= 2.0 < bills[7]
 
 
 @pytest.mark.slow
 def test_growth():
-    """One slot carries a load of .4, and not one of 1.6; what is found is what the other rate needs."""
+    """One slot carries a load of .4, and not one of 1.6; what is found is what the
+    other rate needs.
+    """
     classes = [cg.DeadlineClass("all", 1.0, 1200.0)]
     today = place(200.0, classes=classes)
     assert search(today, ["fifo"]).cheapest().slots == 1
@@ -395,14 +461,16 @@ def test_growth():
 
 @pytest.mark.slow
 def test_a_class_with_a_price_of_its_own():
-    """Gold jobs of weight 20 go first by the c mu rule (Cox and Smith 1961); of weight 1 the order is
-    that of the shortest.
+    """Gold jobs of weight 20 go first by the c mu rule (Cox and Smith 1961); of weight
+    1 the order is that of the shortest.
     """
     prices = Prices(0.0, 0.0, 0.01, 50.0)
     for weight, policy in ((20.0, "c-mu"), (1.0, "spt")):
         gold = cg.DeadlineClass("gold", 0.3, 1e6, weight=weight)
         classes = (gold, cg.DeadlineClass("rest", 0.7, 1e6))
-        found = search(place(75.0, classes=classes), ["fifo", "spt", "c-mu"], prices).cheapest()
+        found = search(
+            place(75.0, classes=classes), ["fifo", "spt", "c-mu"], prices
+        ).cheapest()
         costs = {
             each: truth(place(75.0, classes=classes), Option(each, 1, FIXED), prices)
             for each in ("fifo", "spt", "c-mu")
@@ -422,7 +490,9 @@ def test_the_first_step_is_the_smallest_change_that_pays():
 
 @pytest.mark.long
 def test_what_is_found_is_nearly_the_best_of_all():
-    """Of two policies on 2 to 12 slots of all kinds, each on 10 seeds: 2 % dearer at most."""
+    """Of two policies on 2 to 12 slots of all kinds, each on 10 seeds: 2 % dearer at
+    most.
+    """
     own = search(cg.day("hectic", jobs=100, slots=4), ["fifo", "cadr"])
     found, seeds = own.cheapest(), range(5000, 5010)
     every = product(own.trials.policies, range(2, 13), own.trials.fleets)

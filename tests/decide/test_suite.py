@@ -32,7 +32,11 @@ def test_the_scenarios_keep_to_the_law():
         assert 0.5 <= each.known().offered_load <= 2.0001
         assert 200 <= each.jobs <= 900 * (2 if len(each.slots) == 50 else 1)
         windows_s = [own.window_s for own in each.workload.classes]
-        assert windows_s == sorted(windows_s) and windows_s[0] >= 1800 and windows_s[-1] <= 43200
+        assert (
+            windows_s == sorted(windows_s)
+            and windows_s[0] >= 1800
+            and windows_s[-1] <= 43200
+        )
         assert sum(own.share for own in each.workload.classes) == pytest.approx(1)
         assert len(each.gpus) in (2, 3, 4)
     share = {
@@ -72,9 +76,14 @@ def test_what_lasts_is_seen_and_kept_within_the_law():
     for each in made:
         market, terms = each.market, each.terms
         assert market.persistence_s == 0 or 300 <= market.persistence_s <= 4 * 3600
-        assert market.poll_s is None or market.poll_s == 0 or 60 <= market.poll_s <= 1800
+        assert (
+            market.poll_s is None or market.poll_s == 0 or 60 <= market.poll_s <= 1800
+        )
         assert terms.warm_s == 0 or 60 <= terms.warm_s <= 900
-        assert replace(terms, warm_s=0, billed_from="execution", retry_s=None) == cg.Terms()
+        assert (
+            replace(terms, warm_s=0, billed_from="execution", retry_s=None)
+            == cg.Terms()
+        )
         assert terms.retry_s is None or 30 <= terms.retry_s <= 600
     assert {each.market.poll_s for each in made if each.market.persists} > {None, 0.0}
     assert {each.terms.billed_from for each in made if each.terms.warm_s} == {
@@ -138,9 +147,12 @@ def test_what_was_added_to_the_law_changes_nothing_else(monkeypatch):
         market = replace(with_.market, persistence_s=0, sight="none", delay_s=delay_s)
         assert market == without.market and without.terms == cg.Terms()
         assert with_.workload.deadlines == without.workload.deadlines
-        log = isinstance(with_.workload, LoggedWorkload)  # whose load is from its first job on
+        # whose load is from its first job on
+        log = isinstance(with_.workload, LoggedWorkload)
         load = without.known().offered_load
-        assert with_.known().offered_load == pytest.approx(load, rel=0.06 if log else 1e-6)
+        assert with_.known().offered_load == pytest.approx(
+            load, rel=0.06 if log else 1e-6
+        )
         if not log:
             assert with_.workload == without.workload and with_.slots == without.slots
 
@@ -158,14 +170,21 @@ def test_a_log_comes_in_batches_and_is_the_same_in_each_run():
     logs = [each for each in made if isinstance(each.workload, LoggedWorkload)]
     sizes = [each.jobs / len(set(each.workload.submit_s)) for each in logs]
     assert 1 <= min(sizes) < 2 and 4 < max(sizes) < 9
-    first, second = (list(logs[0].workload.generate(seed, logs[0].service)) for seed in (0, 1))
+    first, second = (
+        list(logs[0].workload.generate(seed, logs[0].service)) for seed in (0, 1)
+    )
     assert [job.submit_s for job, _ in first] == [job.submit_s for job, _ in second]
     mean_s = [np.dot(COMPLEXITY_MIX, each.slots[0].mean_execution_s) for each in logs]
-    found = [np.log(each.workload.service_s) - np.log(s) for each, s in zip(logs, mean_s)]
+    found = [
+        np.log(each.workload.service_s) - np.log(s) for each, s in zip(logs, mean_s)
+    ]
     assert min(map(np.std, found)) > 0.2 and max(map(np.std, found)) < 1.6
-    off = [each.mean() + each.var() / 2 for each in found]  # 0 for lognormal seconds of that mean
+    # 0 for lognormal seconds of that mean
+    off = [each.mean() + each.var() / 2 for each in found]
     assert abs(np.mean(off)) < 4 * stats.sem(off) < 0.05
-    drawn = [suite._gpus(stream(int(each.name.split()[1]), "suite"))[0] for each in logs]
+    drawn = [
+        suite._gpus(stream(int(each.name.split()[1]), "suite"))[0] for each in logs
+    ]
     times = [  # of those of the types as they were drawn; then these follow the log
         np.mean(each.workload.service_s) / np.dot(COMPLEXITY_MIX, gpu.mean_execution_s)
         for each, gpu in zip(logs, drawn)
@@ -209,8 +228,13 @@ def test_the_wide_scenarios_keep_to_their_law(all_wide):
         assert len({own.name for own in classes}) == len(classes)
         market, terms = each.market, each.terms
         assert market.persistence_s == 0 or 300 <= market.persistence_s <= 4 * 3600
-        assert market.poll_s is None or market.poll_s == 0 or 60 <= market.poll_s <= 1800
-        assert replace(terms, warm_s=0, billed_from="execution", retry_s=None) == cg.Terms()
+        assert (
+            market.poll_s is None or market.poll_s == 0 or 60 <= market.poll_s <= 1800
+        )
+        assert (
+            replace(terms, warm_s=0, billed_from="execution", retry_s=None)
+            == cg.Terms()
+        )
         assert terms.retry_s is None or 30 <= terms.retry_s <= 600
     gaps = [np.diff(each.workload.submit_s) for each in all_wide]
     share = {
@@ -238,7 +262,9 @@ def test_the_wide_scenarios_keep_to_their_law(all_wide):
 
 
 def test_the_offered_load_of_a_wide_scenario_is_what_was_drawn(monkeypatch):
-    """From second 0 to the last submission, by the mean of the jobs' own times over the slots."""
+    """From second 0 to the last submission, by the mean of the jobs' own times over the
+    slots.
+    """
     drawn, make = [], suite._log
 
     def look_on(*given):
@@ -280,40 +306,56 @@ def test_terms_and_persistence_of_a_wide_scenario_change_nothing_else(monkeypatc
     new = [wide(seed) for seed in range(12)]
     last = ("sight", "terms", "delays", "retries")
     monkeypatch.setattr(
-        suite, "stream", lambda seed, name: Never if name.endswith(last) else stream(seed, name)
+        suite,
+        "stream",
+        lambda seed, name: Never if name.endswith(last) else stream(seed, name),
     )
     for with_, without in zip(new, map(wide, range(12))):
         delay_s = without.market.delay_s
         market = replace(with_.market, persistence_s=0, sight="none", delay_s=delay_s)
         assert replace(with_, market=market, terms=cg.Terms()) == without
-    assert any(each.terms.warm_s for each in new) and any(each.market.persists for each in new)
+    assert any(each.terms.warm_s for each in new) and any(
+        each.market.persists for each in new
+    )
 
 
 def test_windows_of_the_second_law_have_a_uniform_logarithm():
-    drawn = [own.window_s for seed in range(500) for own in suite._classes(stream(seed, "classes"))]
+    drawn = [
+        own.window_s
+        for seed in range(500)
+        for own in suite._classes(stream(seed, "classes"))
+    ]
     uniform = np.log(np.array(drawn) / 600) / math.log(144)
     assert stats.kstest(uniform, "uniform").pvalue > 0.001
 
 
 def test_scarcity_comes_and_goes_by_the_hour():
-    markets = [suite._jumping(stream(seed, "jumping"), cg.THESIS_GPUS) for seed in range(200)]
-    lows = np.array([[[h[2] for h in own.chances] for own in each.stock] for each in markets])
+    markets = [
+        suite._jumping(stream(seed, "jumping"), cg.THESIS_GPUS) for seed in range(200)
+    ]
+    lows = np.array(
+        [[[h[2] for h in own.chances] for own in each.stock] for each in markets]
+    )
     assert lows.shape == (200, len(cg.THESIS_GPUS), 24)
     scarce = lows > 0
     assert lows[scarce].min() >= 0.05 and lows.max() <= 0.6
-    # an hour is as the last one with a chance of .825 in the mean, at first scarce with one of .4
+    # an hour is as the last one with a chance of .825 in the mean, at first scarce with
+    # one of .4
     stays = (scarce[..., 1:] == scarce[..., :-1]).mean()
     assert stays == pytest.approx(0.825, abs=0.01)
     assert 0.4 < scarce.mean() < 0.5
     for each in markets:
         least, most = each.delay_s[2]
         assert 120 <= least <= 900 and most == pytest.approx(12 * least, rel=0.01)
-        assert each.delay_s[:2] == cg.Market().delay_s[:2] and 0 <= each.clock.start_h < 24
+        assert (
+            each.delay_s[:2] == cg.Market().delay_s[:2] and 0 <= each.clock.start_h < 24
+        )
 
 
 def test_times_of_the_second_law_come_in_bursts_and_have_heavy_tails():
     for seed in range(50):
-        submit, times = suite._bursts(stream(seed, "b"), 300), suite._tails(stream(seed, "t"), 300)
+        submit = suite._bursts(stream(seed, "b"), 300)
+        times = suite._tails(stream(seed, "t"), 300)
         assert len(submit) == len(times) == 300
         assert (np.diff(submit) > 0).all() and submit[0] > 0 and times.min() > 0
     spread = [np.log(suite._tails(stream(seed, "t"), 900)).std() for seed in range(200)]
@@ -339,9 +381,9 @@ def on_small(seeds, law=scenario, small=SMALL):
 
 
 def test_on_five_small_scenarios_triage_costs_less_than_the_best_of_three():
-    """Three runs tell no more. Triage costs half a cent less than the best of three in the mean,
-    CADR 14 more; where an interval of three runs says that it costs more, it is by a tenth of a
-    cent.
+    """Three runs tell no more. Triage costs half a cent less than the best of three in
+    the mean, CADR 14 more; where an interval of three runs says that it costs more, it
+    is by a tenth of a cent.
     """
     study = on_small(range(3))
     assert study.regret("triage").mean < 0 < 0.1 < study.regret("cadr").mean
@@ -360,12 +402,16 @@ def test_on_five_small_scenarios_triage_costs_no_more_than_the_best_of_three():
 
 @pytest.mark.slow
 def test_on_five_small_wide_scenarios_triage_costs_less_than_the_best_of_three():
-    """In the mean 4 cents less; EDF costs 4 more, CADR 10. On one of them, of nine slots, triage
-    costs a fortieth of a cent more than the best: that is certain.
+    """In the mean 4 cents less; EDF costs 4 more, CADR 10. On one of them, of nine
+    slots, triage costs a fortieth of a cent more than the best: that is certain.
     """
     study = on_small(range(100, 120), wide, WIDE)
     assert study.regret("triage").mean < -0.03
-    certain = [each.difference for each in study.against_best("triage") if each.difference.low > 0]
+    certain = [
+        each.difference
+        for each in study.against_best("triage")
+        if each.difference.low > 0
+    ]
     assert [each.mean for each in certain] == pytest.approx([0.00024], abs=0.0001)
     assert not study.behind("triage")
 

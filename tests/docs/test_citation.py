@@ -7,8 +7,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-REFERENCES = re.split(r"^  - type: ", CITATION.split("\nreferences:\n")[1], flags=re.MULTILINE)[1:]
-TITLES = [re.search(r'^    title: "(.+)"$', reference, re.MULTILINE)[1] for reference in REFERENCES]
+REFERENCES = re.split(
+    r"^  - type: ", CITATION.split("\nreferences:\n")[1], flags=re.MULTILINE
+)[1:]
+TITLES = [
+    re.search(r'^    title: "(.+)"$', reference, re.MULTILINE)[1]
+    for reference in REFERENCES
+]
 NO_AUTHOR = "The text names no author; this is the account that publishes its source."
 PAPERS = {  # of each text: its title, and the names that it, or its publisher, gives
     "Cloud GPU Rendering Scheduling Problem (CGRSP)": ["Liem"],
@@ -36,7 +41,9 @@ def test_every_reference_has_authors_with_names():
         authors = reference.split("    authors:\n")[1]
         number = len(
             re.findall(
-                r"^      - ", re.split(r"^    \S", authors, flags=re.MULTILINE)[0], re.MULTILINE
+                r"^      - ",
+                re.split(r"^    \S", authors, flags=re.MULTILINE)[0],
+                re.MULTILINE,
             )
         )
         given = re.findall(r"^        given-names: \S", reference, re.MULTILINE)
@@ -61,13 +68,17 @@ def test_what_readme_and_howtos_cite_is_there():
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     cited = [
         " ".join(label.split())
-        for label in re.findall(r"\[([^]]+)\]\((?:CITATION\.cff|\.\./papers/index\.md)\)", text)
+        for label in re.findall(
+            r"\[([^]]+)\]\((?:CITATION\.cff|\.\./papers/index\.md)\)", text
+        )
     ]
     known = {"CITATION.cff", *(f"“{title}”" for title in TITLES)}
     for reference in REFERENCES:
         names = families(reference)
         known |= (
-            {f"{names[0]} et al." if len(names) > 2 else " and ".join(names)} if names else set()
+            {f"{names[0]} et al." if len(names) > 2 else " and ".join(names)}
+            if names
+            else set()
         )
     assert set(cited) <= known
     assert len(set(cited)) == len(REFERENCES)  # the file itself, and all but the thesis

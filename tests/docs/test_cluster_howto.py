@@ -8,17 +8,24 @@ from cgrsp_simpy.cluster.jobs import Mix, least_gpu_hours, least_of_any_law
 from cgrsp_simpy.cluster.paper.table import PUBLISHED, gpu_hours, implied
 
 ROOT = Path(__file__).parents[2]
-SECTION = " ".join((ROOT / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8").split())
+SECTION = " ".join(
+    (ROOT / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8").split()
+)
 
 
 def printed(name):
-    """Scheduler -> the numbers of its line in what a script prints; a test of the scripts holds it
-    to be what they print.
+    """Scheduler -> the numbers of its line in what a script prints; a test of the
+    scripts holds it to be what they print.
     """
-    lines = (ROOT / "scenarios" / f"{name}.out").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (ROOT / "scenarios" / f"{name}.out").read_text(encoding="utf-8").splitlines()
+    )
     line = r"([a-z][\w:=-]*)(?: \*)?((?:\s+(?:\d+\.\d+|\d+|inf))+)"
     rows = (match.groups() for text in lines if (match := re.fullmatch(line, text)))
-    return {scheduler: [float(number) for number in numbers.split()] for scheduler, numbers in rows}
+    return {
+        scheduler: [float(number) for number in numbers.split()]
+        for scheduler, numbers in rows
+    }
 
 
 def test_who_waits_is_as_the_script_prints():
@@ -32,12 +39,16 @@ def test_who_waits_is_as_the_script_prints():
     pair = ("hps", "shortest")
     low, high = sorted(round(starved[name]) for name in pair)
     assert (
-        f"hps and shortest let {low} to {high} % of the jobs of more than 8 GPUs wait for"
-        " over half an hour, and some for ever, the others for a fifth of an hour"
-    ) in SECTION
+        f"hps and shortest let {low} to {high} % of the jobs of more than 8 GPUs wait"
+        " for over half an hour, and some for ever, the others for a fifth of an hour"
+        in SECTION
+    )
     assert all(wide_h[name] == inf and 0.15 < others_h[name] < 0.25 for name in pair)
     assert "easy" not in named
-    told = f"wide jobs is {wide_h['easy']:.0f} hours, and {others_h['easy']:.1f} that of the others"
+    told = (
+        f"wide jobs is {wide_h['easy']:.0f} hours, and {others_h['easy']:.1f} that of"
+        " the others"
+    )
     assert told in SECTION
     assert ".venv/bin/python scenarios/who_starves_whom.py" in SECTION
 
@@ -51,14 +62,19 @@ def test_what_the_papers_table_implies_is_as_cluster_table_prints():
     told = f"implies: {min(hours):.2f} to {max(hours):.2f} GPU-hours a job"
     condition = "if a job's GPUs and its duration are independent"
     least = (
-        f"has at least {least_gpu_hours(Mix()):.2f} {condition}, and {least_of_any_law(Mix()):.2f}"
-        " if wide jobs are short"
+        f"has at least {least_gpu_hours(Mix()):.2f} {condition}, and"
+        f" {least_of_any_law(Mix()):.2f} if wide jobs are short"
     )
     assert f"{told}, where its mix {least}" in SECTION
     text = " ".join(implied())
     assert all(
         f"{number:.2f}" in text
-        for number in (min(hours), max(hours), least_gpu_hours(Mix()), least_of_any_law(Mix()))
+        for number in (
+            min(hours),
+            max(hours),
+            least_gpu_hours(Mix()),
+            least_of_any_law(Mix()),
+        )
     )
     assert ".venv/bin/cgrsp cluster table" in SECTION
 
@@ -72,4 +88,6 @@ def test_on_the_philly_log_hps_waits_less_uses_less_and_somebody_waits_for_five_
         assert round(found[name][2] / (7 * 24)) == 5
     censored = [row[-1] for row in found.values()]
     head = (ROOT / "scenarios" / "easy_or_hps.py").read_text(encoding="utf-8")
-    assert f"Of 1,181 jobs {min(censored):.0f} to {max(censored):.0f} are censored" in head
+    assert (
+        f"Of 1,181 jobs {min(censored):.0f} to {max(censored):.0f} are censored" in head
+    )

@@ -1,7 +1,7 @@
 """The claims of the lectures with seeds that no lecture uses: twenty sets of them.
 
-`PYTHONPATH=tests python tests/docs/test_fresh_claims.py 3 17` prints those of two lectures that
-fail, and in how many sets.
+`PYTHONPATH=tests python tests/docs/test_fresh_claims.py 3 17` prints those of two
+lectures that fail, and in how many sets.
 """
 
 import contextlib
@@ -21,10 +21,12 @@ from cgrsp_simpy.exercises.exercise import ClaimError
 from cgrsp_simpy.exercises.exercise import claim as checked
 from cgrsp_simpy.model import streams
 
-LECTURES = sorted((Path(__file__).parents[2] / "scenarios" / "lectures").glob("[0-9]*.py"))
+LECTURES = sorted(
+    (Path(__file__).parents[2] / "scenarios" / "lectures").glob("[0-9]*.py")
+)
 SETS = range(1, 21)
-# of what the thesis printed beside the seeds that lecture 8 names, and no others; and a right law
-# that no test rejects, which one in twenty does
+# of what the thesis printed beside the seeds that lecture 8 names, and no others; and a
+# right law that no test rejects, which one in twenty does
 OF_THESE_SEEDS = {
     "lognormal stays both times",
     "All ten waits are printed above ours",
@@ -52,7 +54,10 @@ def outcomes(script, number):
     def sequence(seed, **other):
         return np.random.SeedSequence([seed, number], **other)
 
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
         patch.setattr(streams, "SeedSequence", sequence)
         patch.setattr(cgrsp_simpy.exercises, "claim", noted)
         patch.setattr(matplotlib.figure.Figure, "savefig", lambda *_, **__: None)
@@ -92,7 +97,9 @@ def test_each_set_has_other_seeds_and_a_claim_that_fails_is_counted(tmp_path):
         pytest.param(
             each,
             id=each.stem,
-            marks=needs("pymoo" if "metamodels" in each.name else "numpy", pytest.mark.long),
+            marks=needs(
+                "pymoo" if "metamodels" in each.name else "numpy", pytest.mark.long
+            ),
         )
         for each in LECTURES
     ],

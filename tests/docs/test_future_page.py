@@ -1,4 +1,6 @@
-"""The page on the thesis's future work: its numbers are those of its scripts and commands."""
+"""The page on the thesis's future work: its numbers are those of its scripts and
+commands.
+"""
 
 import re
 from pathlib import Path
@@ -10,7 +12,9 @@ import cgrsp_simpy as cg
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "howto" / "future.md").read_text(encoding="utf-8")
 SECTIONS = {
-    int(text[0]): " ".join(text.split()) for text in PAGE.split("\n## ")[1:] if text[0].isdigit()
+    int(text[0]): " ".join(text.split())
+    for text in PAGE.split("\n## ")[1:]
+    if text[0].isdigit()
 }
 VALUE = re.compile(r"([-+]?\d+\.\d+) ± *(\d+\.\d+)")
 
@@ -26,7 +30,9 @@ def printed(name):
 
 
 def told(section):
-    return [(float(mean), float(half)) for mean, half in VALUE.findall(SECTIONS[section])]
+    return [
+        (float(mean), float(half)) for mean, half in VALUE.findall(SECTIONS[section])
+    ]
 
 
 def value(text):
@@ -37,7 +43,9 @@ def value(text):
 def test_each_of_the_eight_directions_is_answered_or_told_why_not():
     assert sorted(SECTIONS) == list(range(1, 9))
     assert re.findall(r"^\| (\d) \|", PAGE, re.M) == list("12345678")
-    assert "not answered" in PAGE and SECTIONS[4].startswith("4 A real platform Not answered")
+    assert "not answered" in PAGE and SECTIONS[4].startswith(
+        "4 A real platform Not answered"
+    )
 
 
 def test_tiles():
@@ -50,7 +58,15 @@ def test_tiles():
     signs = [("quiet", 0), ("quiet", 1), ("normal", 0), ("surge", 0), ("hectic", 0)]
     shown = [more(*each) for each in (*signs, ("hectic", 2), ("quiet", 2))]
     assert [(abs(mean), half) for mean, half in shown] == told(3)
-    assert [mean < 0 for mean, _ in shown] == [True, True, False, False, False, True, True]
+    assert [mean < 0 for mean, _ in shown] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
     at_hand = [more(day, 2) for day in days]
     assert all(mean + half < 0 for mean, half in at_hand)
     assert min(at_hand)[0] == more("quiet", 2)[0] and max(at_hand) == more("hectic", 2)
@@ -60,7 +76,8 @@ def test_a_threshold_that_follows_the_load():
     days = printed("adaptive_threshold")
 
     def misses(day, policy):
-        row = re.findall(rf"^{policy}  .*$", "".join(days[day]), re.M)[-1]  # of the differences
+        # of the differences
+        row = re.findall(rf"^{policy}  .*$", "".join(days[day]), re.M)[-1]
         mean, half = VALUE.findall(row)[1]
         return float(mean), float(half)
 
@@ -82,7 +99,10 @@ def test_a_small_agent():
     more = {name: value(line.split(", ")[1]) for name, line in lines.items()}
     shown = [more[name] for name in ("fifo", "cadr", "edf", "triage", "bound")]
     assert [agent, *((abs(mean), half) for mean, half in shown)] == told(8)
-    assert [name for name, (mean, half) in more.items() if mean > half] == ["fifo", "cadr"]
+    assert [name for name, (mean, half) in more.items() if mean > half] == [
+        "fifo",
+        "cadr",
+    ]
     assert [name for name, (mean, half) in more.items() if mean < -half] == ["bound"]
     assert all(more[name][0] < 0 for name in ("edf", "triage"))
     script = (ROOT / "scenarios" / "train_agent.py").read_text(encoding="utf-8")
@@ -101,14 +121,18 @@ def test_preemption():
     day = cg.day("hectic", terms=cg.Terms(suspension=True))
     found = cg.compare(day, ["edf", "edf-p"], range(20)).differences()["edf-p"]
     shown = [
-        (round(x.mean, 2), round(x.half_width, 2)) for x in (found["miss_pct"], found["wait_min"])
+        (round(x.mean, 2), round(x.half_width, 2))
+        for x in (found["miss_pct"], found["wait_min"])
     ]
     assert shown == told(1)
 
 
 @pytest.mark.long
 def test_slots():
-    found = {slots: cg.compare(cg.day("hectic", slots), ["cadr"], range(10)) for slots in (5, 10)}
+    found = {
+        slots: cg.compare(cg.day("hectic", slots), ["cadr"], range(10))
+        for slots in (5, 10)
+    }
     assert [mean_of(found[5], "cadr", "miss_pct")] == told(5)
     assert max(found[10].values("cadr", "miss_pct")) == 0
 
@@ -117,6 +141,8 @@ def test_slots():
 def test_deadlines():
     shown = []
     for share in (0.1, 0.7):
-        study = cg.compare(cg.day("hectic", tight_fraction=share), ["edf", "fifo"], range(20))
+        study = cg.compare(
+            cg.day("hectic", tight_fraction=share), ["edf", "fifo"], range(20)
+        )
         shown += [mean_of(study, policy, "miss_pct") for policy in ("edf", "fifo")]
     assert shown == told(6)

@@ -1,5 +1,5 @@
-"""What lectures 9 to 16 say is so: read from what they print, and worked out anew with other
-seeds, by formula, or by another way.
+"""What lectures 9 to 16 say is so: read from what they print, and worked out anew with
+other seeds, by formula, or by another way.
 """
 
 import contextlib
@@ -32,7 +32,9 @@ def numbers(number, start):
     """The numbers in the one printed line of a lecture that starts so, behind that."""
     lines = [line.strip() for line in printed(number).splitlines()]
     (line,) = (line for line in lines if line.startswith(start))
-    found = re.findall(r"[-+]?\d[\d,]*\.?\d*", line.removeprefix(start).replace("[", " "))
+    found = re.findall(
+        r"[-+]?\d[\d,]*\.?\d*", line.removeprefix(start).replace("[", " ")
+    )
     return [float(each.replace(",", "")) for each in found]
 
 
@@ -54,7 +56,8 @@ def test_the_usual_test_rejects_a_fitted_exponential_law_nine_times_too_rarely()
     distances = []
     for _ in range(400):
         x = np.sort(rng.exponential(1, (1000, n)), axis=1)
-        below, steps = 1 - np.exp(-x / x.mean(axis=1, keepdims=True)), np.arange(n + 1) / n
+        below = 1 - np.exp(-x / x.mean(axis=1, keepdims=True))
+        steps = np.arange(n + 1) / n
         distances.append(np.maximum(steps[1:] - below, below - steps[:-1]).max(axis=1))
     d = np.concatenate(distances)
     found, half = numbers(9, "the usual test at 5 % rejects")[:2]
@@ -82,12 +85,15 @@ def test_the_bootstrap_finds_out_a_gamma_law_that_the_usual_test_lets_pass():
 
 
 def test_a_parameter_fitted_to_the_data_takes_less_than_a_degree_of_freedom():
-    """Chernoff and Lehmann 1954: of three cells, the mean of an exponential law fitted to the data,
-    chi-square has a mean between those of one and of two degrees of freedom.
+    """Chernoff and Lehmann 1954: of three cells, the mean of an exponential law fitted
+    to the data, chi-square has a mean between those of one and of two degrees of
+    freedom.
     """
     x = np.random.default_rng(91).exponential(1, (10_000, 300))
     u = -np.expm1(-x / x.mean(axis=1, keepdims=True))
-    counts = np.array([((u >= k / 3) & (u < (k + 1) / 3)).sum(axis=1) for k in range(3)])
+    counts = np.array(
+        [((u >= k / 3) & (u < (k + 1) / 3)).sum(axis=1) for k in range(3)]
+    )
     found = mean(((counts - 100) ** 2 / 100).sum(axis=0))
     assert 1 + 4 * found.half_width < found.mean < 2 - 4 * found.half_width
 
@@ -96,7 +102,9 @@ def test_arrivals_follow_the_rates_by_hour_and_not_one_rate():
     found, limit = numbers(9, "chi-square of a constant rate:")
     assert found > 10 * limit
     (critical,) = numbers(9, "in 5 % of exponential samples it exceeds")
-    assert numbers(9, "gaps on that clock")[1] < critical < numbers(9, "gaps as logged")[1]
+    assert (
+        numbers(9, "gaps on that clock")[1] < critical < numbers(9, "gaps as logged")[1]
+    )
     (held,) = re.findall(r"^(\d+) of 24 intervals of 95 %", printed(9), re.MULTILINE)
     assert int(held) >= 20  # of 24 at 95 %, fewer with a chance below 1 %
     assert critical == pytest.approx(1.06, abs=0.03)  # Lilliefors 1969, exponential law
@@ -127,7 +135,11 @@ def test_a_constant_rate_loses_most_of_the_wait_with_other_seeds():
     even = cg.ArrivalRates([sum(lecture["TRUE_PER_H"]) / 24] * 24)
     seeds = range(5000, 5010)
     of_day, of_mean = (
-        np.array(cg.compare(scenario(hourly(rates)), ["fifo"], seeds).values("fifo", "wait_min"))
+        np.array(
+            cg.compare(scenario(hourly(rates)), ["fifo"], seeds).values(
+                "fifo", "wait_min"
+            )
+        )
         for rates in (true, even)
     )
     lost = mean(1 - of_mean / of_day.mean())
@@ -150,8 +162,9 @@ def test_rejection_keeps_one_in_c_and_inversion_and_thinning_give_the_rates():
 
 
 def expected_at_the_rate_of_this_moment(first_h):
-    """Jobs of the hour that begins so many hours after the rate has risen from 0.5 to 10: the gap
-    that was begun before ends at the rate 0.5; from then on jobs come at 10.
+    """Jobs of the hour that begins so many hours after the rate has risen from 0.5 to
+    10: the gap that was begun before ends at the rate 0.5; from then on jobs come at
+    10.
     """
     t = np.linspace(first_h, first_h + 1, 1001)
     rates = 0.5 * np.exp(-0.5 * t) + 10 * (1 - np.exp(-0.5 * t))
@@ -167,7 +180,9 @@ def test_the_gap_at_the_rate_of_this_moment_by_formula():
         assert abs(came - expected_at_the_rate_of_this_moment(first_h)) < 4 * error
     lecture["stream"] = lambda seed, name: np.random.default_rng(1000 + seed)
     at_h = lecture["by_this_moment"]()
-    came = np.bincount((at_h[at_h < lecture["END_H"]] % 24).astype(int)) / lecture["DAYS"]
+    came = (
+        np.bincount((at_h[at_h < lecture["END_H"]] % 24).astype(int)) / lecture["DAYS"]
+    )
     for first_h in (0, 1):
         wanted = expected_at_the_rate_of_this_moment(first_h)
         assert abs(came[8 + first_h] - wanted) < 3 * error
@@ -178,9 +193,13 @@ def test_draws_that_belong_to_whoever_starts_change_the_jobs():
     assert right[2:] == [0, 0]
     assert abs(right[0] - wrong[0]) <= wrong[1]
     assert right[0] - right[1] > 0
-    assert numbers(10, "one stream for all")[1] == 18 and numbers(10, "a stream a job")[1] == 1
+    assert (
+        numbers(10, "one stream for all")[1] == 18
+        and numbers(10, "a stream a job")[1] == 1
+    )
     ratio, low, high, _ = numbers(10, "for the same width the second needs")
-    assert ratio == pytest.approx((wrong[1] / right[1]) ** 2, rel=0.2)  # of rounded widths
+    # of rounded widths
+    assert ratio == pytest.approx((wrong[1] / right[1]) ** 2, rel=0.2)
     assert low < 1 < ratio < high < 4
 
 
@@ -189,7 +208,9 @@ def test_draws_by_start_need_more_seeds_within_the_interval_that_the_lecture_giv
     """What its own seeds could not decide; these are other and more."""
     run = beginning(10, "differences = {}")["run"]
     right, wrong = (
-        np.array([run(n, True, own)[0] - run(n, False, own)[0] for n in range(1000, 1300)])
+        np.array(
+            [run(n, True, own)[0] - run(n, False, own)[0] for n in range(1000, 1300)]
+        )
         for own in (True, False)
     )
     rng = np.random.default_rng(1)
@@ -214,7 +235,9 @@ def test_mean_and_variance_of_a_job_that_starts_anew():
     failures = rng.geometric(math.exp(-per_h * work_h), 40_000) - 1
     lives = [stats.truncexpon(per_h * work_h, scale=1 / per_h)]
     spent = lives[0].rvs(failures.sum(), random_state=rng)
-    hours = work_h + np.array([part.sum() for part in np.split(spent, np.cumsum(failures)[:-1])])
+    hours = work_h + np.array(
+        [part.sum() for part in np.split(spent, np.cumsum(failures)[:-1])]
+    )
     x = per_h * work_h
     sd = math.sqrt(math.exp(2 * x) - 2 * x * math.exp(x) - 1) / per_h
     assert hours.mean() == pytest.approx(expected_h(work_h), abs=4 * sd / 200)
@@ -263,12 +286,17 @@ def test_preemption_serves_the_urgent_alone_and_costs_the_others_a_minute():
     cobham = 0.2 * 1 + 0.1 * 16  # residual work, of exponential times
     assert rows["urgent first"][2] == pytest.approx(1 + cobham / 0.8, abs=0.006)
     assert rows["urgent first"][5] == pytest.approx(4 + cobham / 0.8 / 0.4, abs=0.006)
-    assert rows["urgent interrupts"][2] == pytest.approx(1 / (1 - 0.2), abs=0.006)  # M/M/1 alone
-    assert rows["urgent interrupts"][5] - rows["urgent first"][5] == pytest.approx(1, abs=0.011)
+    # M/M/1 alone
+    assert rows["urgent interrupts"][2] == pytest.approx(1 / (1 - 0.2), abs=0.006)
+    assert rows["urgent interrupts"][5] - rows["urgent first"][5] == pytest.approx(
+        1, abs=0.011
+    )
     assert rows["work done is lost"][3] > 50 * rows["urgent interrupts"][3]
     assert numbers(11, "load of the others:") == [0.4, 2.0]
     work = np.random.default_rng(3).exponential(4, 10**6)  # e^(0.2 x) has a heavy tail
-    assert np.mean(np.expm1(0.2 * np.minimum(work, 60)) / 0.2) == pytest.approx(20, rel=0.1)
+    assert np.mean(np.expm1(0.2 * np.minimum(work, 60)) / 0.2) == pytest.approx(
+        20, rel=0.1
+    )
 
 
 def test_spot_under_a_deadline_is_cheaper_and_never_late():
@@ -281,17 +309,26 @@ def test_spot_under_a_deadline_is_cheaper_and_never_late():
 
 # ---- lecture 12: validation ----
 
-MODELS = ("right", "no delays  ", "a slot too many", "shortest first", "no delays, tuned")
+MODELS = (
+    "right",
+    "no delays  ",
+    "a slot too many",
+    "shortest first",
+    "no delays, tuned",
+)
 
 
 def test_the_mean_finds_three_wrong_models_and_the_tuned_one_only_by_another_figure():
     text = printed(12)
     table = {}
-    for line in text[text.index("model - log") : text.index("the log lies")].splitlines()[1:]:
+    for line in text[
+        text.index("model - log") : text.index("the log lies")
+    ].splitlines()[1:]:
         for name in MODELS:
             if line.startswith(name) and "±" in line:
                 table[name] = [
-                    float(each) for each in re.findall(r"-?\d+\.?\d*", line.removeprefix(name))
+                    float(each)
+                    for each in re.findall(r"-?\d+\.?\d*", line.removeprefix(name))
                 ]
     assert len(table) == 5
 
@@ -310,7 +347,8 @@ def test_the_mean_finds_three_wrong_models_and_the_tuned_one_only_by_another_fig
 
 
 def test_ranks_of_the_log_among_replays():
-    right, wrong = numbers(12, "right           the log"), numbers(12, "shortest first  the log")
+    right = numbers(12, "right           the log")
+    wrong = numbers(12, "shortest first  the log")
     assert stats.binomtest(int(right[0]), 20, 0.1).pvalue > 0.05
     assert stats.binomtest(int(wrong[0]), 20, 0.1).pvalue < 0.001
     assert abs(right[2] - 10.5) < 2 * math.sqrt((20**2 - 1) / 12 / 20)
@@ -342,7 +380,12 @@ def test_a_right_model_agrees_and_wrong_ones_do_not_with_other_days():
 
 
 def test_rush_orders_change_no_wait_and_factors_interact():
-    for name in ("rush   ", "slots x rush   ", "rush x persistence", "slots x rush x persistence"):
+    for name in (
+        "rush   ",
+        "slots x rush   ",
+        "rush x persistence",
+        "slots x rush x persistence",
+    ):
         assert numbers(13, name)[:2] == [0, 0]
     assert numbers(13, "rush   ")[2] > numbers(13, "rush   ")[3]
     slot, persistence = numbers(13, "slots   "), numbers(13, "persistence")
@@ -370,13 +413,18 @@ def test_the_interaction_is_there_with_other_seeds():
         for slots in (5, 6)
         for persistence_s in (0.0, 7200.0)
     }
-    base, slot, kept, both = wait[5, 0.0], wait[6, 0.0], wait[5, 7200.0], wait[6, 7200.0]
+    base = wait[5, 0.0]
+    slot = wait[6, 0.0]
+    kept = wait[5, 7200.0]
+    both = wait[6, 7200.0]
     assert paired_difference(both, slot + kept - base).low > 30
     assert min(mean(base - slot).low, mean(base - kept).low) > 20
 
 
 def test_the_selection_takes_fewer_runs_and_keeps_its_promise():
-    rows = re.findall(r"^(\w+) +([\d.]+) +(\d+)(?: +selected)?$", printed(13), re.MULTILINE)
+    rows = re.findall(
+        r"^(\w+) +([\d.]+) +(\d+)(?: +selected)?$", printed(13), re.MULTILINE
+    )
     runs = {name: int(number) for name, _, number in rows}
     total = sum(runs.values())
     taken = numbers(13, f"{total} runs; as many for each as for the best:")
@@ -385,7 +433,8 @@ def test_the_selection_takes_fewer_runs_and_keeps_its_promise():
     means = {name: float(value) for name, value, _ in rows}
     assert means["spt"] - means["lcf"] > 0.1 > abs(means["lcf"] - means["cadr"])
     kept, equal, blind = (
-        numbers(13, name) for name in ("Kim and Nelson", "shared equally", "blind choice")
+        numbers(13, name)
+        for name in ("Kim and Nelson", "shared equally", "blind choice")
     )
     assert kept[0] > 95
     assert kept[0] - kept[1] > equal[0] + equal[1]
@@ -418,7 +467,8 @@ def test_which_methods_help_and_which_hurts():
     assert ratio(14, "antithetic, wait")[2] < 1.5
     assert ratio(14, "antithetic, off the plan")[2] < 1
     inputs, formula, together = (
-        ratio(14, f"control: {name}") for name in ("gap and service", "M/M/1", "all three")
+        ratio(14, f"control: {name}")
+        for name in ("gap and service", "M/M/1", "all three")
     )
     assert min(inputs[1], formula[1], together[1]) > 1.5
     assert together[1] > inputs[2]
@@ -441,9 +491,13 @@ def test_variance_ratios_with_other_numbers():
 
     assert 0.7 < (off(u) + off(second)).var() / (off(u) + off(1 - u)).var() < 0.9
     assert 1.05 < (of(second, 3) - own).var() / (third - own).var() < 1.4
-    gaps, works = (lecture["exponential"](v, m) for v, m in zip(u, (lecture["GAP_S"], 9.5)))
+    gaps, works = (
+        lecture["exponential"](v, m) for v, m in zip(u, (lecture["GAP_S"], 9.5))
+    )
     faster = lecture["waits_s"](gaps, works).mean(axis=0)
-    gaps, works = (lecture["exponential"](v, m) for v, m in zip(second, (lecture["GAP_S"], 9.5)))
+    gaps, works = (
+        lecture["exponential"](v, m) for v, m in zip(second, (lecture["GAP_S"], 9.5))
+    )
     apart = lecture["waits_s"](gaps, works).mean(axis=0)
     assert 10 < (apart - own).var() / (faster - own).var() < 25
 
@@ -452,25 +506,31 @@ def test_variance_ratios_with_other_numbers():
 
 
 def test_neighbours_of_a_generator_correlate_by_one_over_its_multiplier():
-    """Over the whole period the correlation of x and (a x + c) mod m is near 1 / a, and that of
-    RANDU's neighbours near 0 (Knuth, The Art of Computer Programming 2, 3.3.3).
+    """Over the whole period the correlation of x and (a x + c) mod m is near 1 / a, and
+    that of RANDU's neighbours near 0 (Knuth, The Art of Computer Programming 2, 3.3.3).
     """
     m = 2**16
     x = np.arange(m)
     for a in (5, 13, 29):
         assert np.corrcoef(x, (a * x + 1) % m)[0, 1] == pytest.approx(1 / a, abs=0.001)
-    assert numbers(15, "a = 5: correlation of neighbours") == [pytest.approx(1 / 5, abs=0.005)]
+    assert numbers(15, "a = 5: correlation of neighbours") == [
+        pytest.approx(1 / 5, abs=0.005)
+    ]
 
 
 @pytest.mark.slow
-def test_a_bad_generator_makes_a_queue_wait_too_little_or_too_long_from_other_seeds_too():
+def test_a_bad_generator_biases_the_wait_of_a_queue_from_other_seeds_too():
     lecture = beginning(15, "# ## The planes")
     rng = np.random.default_rng(15)
 
     def ratio(in_a_row):
-        """Mean wait of M/M/1 at 0.8 over the formula's, one long run of 400,000 customers."""
+        """Mean wait of M/M/1 at 0.8 over the formula's, one long run of 400,000
+        customers.
+        """
         seeds, n = rng.integers(0, 2**31, 2).tolist(), 400_000
-        one, two = (lecture["taken"](lecture["lcg"](5, 1, seed), 2 * n) for seed in seeds)
+        one, two = (
+            lecture["taken"](lecture["lcg"](5, 1, seed), 2 * n) for seed in seeds
+        )
         gaps, work = (one[::2], one[1::2]) if in_a_row else (one[:n], two[:n])
         steps = -np.log1p(-work[:-1]) + np.log1p(-gaps[1:]) / 0.8
         walk = np.append(0, np.cumsum(steps))
@@ -514,7 +574,9 @@ def test_a_usual_mistake_of_a_later_exercise_gets_a_hint_of_its_own(exercise, wr
 
 def _chi_square_of_exercise(freedom):
     x = stream(9, "exercise").gamma(2.0, 300.0, 500)
-    cells = np.histogram(stats.gamma(*stats.gamma.fit(x, floc=0)).cdf(x), 20, range=(0, 1))[0]
+    cells = np.histogram(
+        stats.gamma(*stats.gamma.fit(x, floc=0)).cdf(x), 20, range=(0, 1)
+    )[0]
     return stats.chi2.sf(((cells - 25) ** 2 / 25).sum(), freedom)
 
 
@@ -523,7 +585,11 @@ def test_hints_of_later_exercises_tell_mistakes_from_the_answer():
     numeric = "9.1 9.2 10.1 10.2 11.1 11.2 12.1 12.2 14.1 14.2 15.1 16.1"
     for number in numeric.split():
         judge = cg.exercises.EXERCISES[number].judge
-        held = dict(zip(judge.__code__.co_freevars, (c.cell_contents for c in judge.__closure__)))
+        held = dict(
+            zip(
+                judge.__code__.co_freevars, (c.cell_contents for c in judge.__closure__)
+            )
+        )
         hints = [judge(mistake.answer()) for mistake in held["mistakes"]]
         assert hints == [mistake.hint for mistake in held["mistakes"]], number
         assert judge(held["answer"]()) == ""

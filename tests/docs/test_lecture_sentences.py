@@ -1,7 +1,9 @@
-"""What the lectures say is what their code finds: each claim stands in the text, held when the
-output was written, and fails where it says the contrary; no number is in the text alone.
+"""What the lectures say is what their code finds: each claim stands in the text, held
+when the output was written, and fails where it says the contrary; no number is in the
+text alone.
 
-The lectures' own runs check their claims with their own seeds, test_lecture_claims.py with others.
+The lectures' own runs check their claims with their own seeds, test_lecture_claims.py
+with others.
 """
 
 import ast
@@ -17,7 +19,9 @@ from cgrsp_simpy.exercises.exercise import ClaimError
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
 LECTURES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
-each_lecture = pytest.mark.parametrize("script", LECTURES, ids=lambda script: script.stem)
+each_lecture = pytest.mark.parametrize(
+    "script", LECTURES, ids=lambda script: script.stem
+)
 
 
 def source(script):
@@ -39,7 +43,9 @@ def prose(script, exercises=True):
 
 
 def claims(script):
-    """The sentences that a lecture claims, in the call or, where they are long, in `said`."""
+    """The sentences that a lecture claims, in the call or, where they are long, in
+    `said`.
+    """
     tree = ast.parse(source(script))
     said = [
         node.value.value
@@ -64,7 +70,8 @@ def test_every_claim_stands_in_the_text_and_held(script):
     for sentence in found:
         assert sentence.casefold() in prose(script).casefold()
         assert any(
-            line == f"so: {sentence}" or line.startswith(f"so: {sentence} (") for line in out
+            line == f"so: {sentence}" or line.startswith(f"so: {sentence} (")
+            for line in out
         )
     assert sum(line.startswith("so: ") for line in out) >= len(found)
 
@@ -89,18 +96,24 @@ def test_no_number_stands_in_the_text_alone(script):
     computed = code + script.with_suffix(".out").read_text(encoding="utf-8")
     known = set(re.findall(r"\d+(?:[.:,]\d+)*", computed.replace("_", ""))) | {"95"}
     text = re.sub(
-        r"[Ll]ectures? \d+( and \d+)?|Part \d|## \d|step \d|rule \d", "", prose(script, False)
+        r"[Ll]ectures? \d+( and \d+)?|Part \d|## \d|step \d|rule \d",
+        "",
+        prose(script, False),
     )
     found = set(re.findall(r"(?<![\w/])\d+(?:[.:,]\d+)*", text))
     known |= ELSEWHERE.get(int(script.name[:2]), set())
-    assert {number for number in found if not {number, number.replace(",", "")} & known} == set()
+    assert {
+        number for number in found if not {number, number.replace(",", "")} & known
+    } == set()
 
 
 @each_lecture
 def test_lectures_use_simpy_as_its_manual_does(script):
     tree = ast.parse(source(script))
     names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    assert not {name for name in names if name.startswith("_") and not name.startswith("__")}
+    assert not {
+        name for name in names if name.startswith("_") and not name.startswith("__")
+    }
     assert not names & {"schedule", "callbacks", "URGENT", "NORMAL"}
 
 
@@ -149,7 +162,11 @@ def test_to_start_after_the_peak_neither_costs_nothing_nor_cures_the_surge_day()
     with pytest.raises(ClaimError):
         claim("it cures the surge day", more, below=0)
     with pytest.raises(ClaimError):
-        claim("it costs nothing", by_seed("surge", at_18, seeds, "tight_miss_pct").mean(), below=99)
+        claim(
+            "it costs nothing",
+            by_seed("surge", at_18, seeds, "tight_miss_pct").mean(),
+            below=99,
+        )
     assert claim("it makes the wait longer by hours", more, above=180)
 
 
@@ -166,4 +183,8 @@ def test_edfs_mean_wait_is_not_fifos_on_a_normal_day_but_its_orders_is():
     by_length = cg.ListPolicy(cg.rules.shortest_first, cg.rules.first_idle)
     shorter = cg.statistics.paired_difference(by_seed("normal", by_length, seeds), fifo)
     with pytest.raises(ClaimError):  # nor does the order by length shorten it there
-        claim("on FIFO's slots only the order by length shortens the wait", shorter, below=0)
+        claim(
+            "on FIFO's slots only the order by length shortens the wait",
+            shorter,
+            below=0,
+        )

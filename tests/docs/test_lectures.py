@@ -101,7 +101,9 @@ def test_lectures_are_numbered_each_with_answers():
 
 
 def is_as_before(drawn):
-    """Whether a picture is the one that the project carries, where the same Matplotlib drew that."""
+    """Whether a picture is the one that the project carries, where the same Matplotlib
+    drew that.
+    """
     if not drawn_with(FOLDER / drawn.name)[1]:
         return True
     expected = shutil.copy(FOLDER / drawn.name, drawn.parent / "expected.png")
@@ -110,8 +112,12 @@ def is_as_before(drawn):
 
 @pytest.mark.parametrize("script", tiers(LECTURES, slow=8))
 def test_a_lecture_prints_its_out_file_and_draws_its_figure(script, tmp_path):
-    assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")
-    assert [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")] == [picture(script)]
+    assert output(script, tmp_path) == script.with_suffix(".out").read_text(
+        encoding="utf-8"
+    )
+    assert [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")] == [
+        picture(script)
+    ]
     assert is_as_before(tmp_path / picture(script))
 
 
@@ -127,10 +133,15 @@ def test_the_lab_prints_its_out_file_on_its_sample(tmp_path):
 def test_the_lab_runs_on_a_log_with_silent_hours_and_other_columns(tmp_path):
     """Two days, a job every half hour from 9 to 17 o'clock."""
     starts = [
-        f"2026-05-0{day} {hour:02}:{m}0" for day in "456" for hour in range(9, 17) for m in "03"
+        f"2026-05-0{day} {hour:02}:{m}0"
+        for day in "456"
+        for hour in range(9, 17)
+        for m in "03"
     ]
     rows = [f"{start}:00,{600 + 10 * n}" for n, start in enumerate(starts)]
-    (tmp_path / "mine.csv").write_text("\n".join(["when,took", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "mine.csv").write_text(
+        "\n".join(["when,took", *rows]) + "\n", encoding="utf-8"
+    )
     text = LAB.read_text(encoding="utf-8")
     for line, own in (
         ("LOG = SAMPLE", 'LOG = "mine.csv"'),
@@ -153,8 +164,8 @@ def test_a_lecture_is_short_and_has_its_parts(script):
         token.type == tokenize.NEWLINE
         for token in tokenize.generate_tokens(StringIO(text).readline)
     )
-    # the second has two parts: SimPy in small steps, and a whole model, broken three times; from
-    # the ninth on they make data, simulate and test
+    # the second has two parts: SimPy in small steps, and a whole model, broken three
+    # times; from the ninth on they make data, simulate and test
     most = 110 if lecture(script) < 9 else 140
     assert logical <= (260 if lecture(script) == 2 else most)
     finds = ast.get_docstring(ast.parse(text)).splitlines()[0]
@@ -176,7 +187,9 @@ def test_answers_are_right(script, tmp_path):
 
 
 def sections(script):
-    """What minutes.csv divides a lecture into: its headings, and what stands before the first."""
+    """What minutes.csv divides a lecture into: its headings, and what stands before the
+    first.
+    """
     text = script.read_text(encoding="utf-8")
     headings = re.findall("^# ## (.*)$", text, re.MULTILINE)
     first = text.split("# %% [markdown]\n")[1]
@@ -186,12 +199,17 @@ def sections(script):
 def test_minutes_are_given_by_section_and_each_hour_has_at_most_sixty():
     with (FOLDER / "minutes.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
-    given = {number: [r for r in rows if int(r["lecture"]) == number] for number in NUMBERS}
-    assert [row for own in given.values() for row in own] == rows  # in order, and no others
+    given = {
+        number: [r for r in rows if int(r["lecture"]) == number] for number in NUMBERS
+    }
+    # in order, and no others
+    assert [row for own in given.values() for row in own] == rows
     for script, own in zip(LECTURES, given.values()):
         assert [row["section"] for row in own] == sections(script)
         # of the second, its second part is another hour
-        at = next((n for n, row in enumerate(own) if row["section"].startswith("Part 2")), 0)
+        at = next(
+            (n for n, row in enumerate(own) if row["section"].startswith("Part 2")), 0
+        )
         for hour in (own[:at], own[at:]):
             assert sum(int(row["minutes"]) for row in hour) <= 60
         assert min(int(row["minutes"]) for row in own) > 0
@@ -210,7 +228,9 @@ def test_every_lecture_has_two_exercises_or_three():
 
 
 OF_CODE = [
-    number for number, each in EXERCISES.items() if each.judge.__qualname__.startswith("code.")
+    number
+    for number, each in EXERCISES.items()
+    if each.judge.__qualname__.startswith("code.")
 ]
 
 
@@ -219,22 +239,31 @@ OF_CODE = [
     [
         # the right answer takes seconds
         pytest.param(
-            each, marks=[pytest.mark.slow] * (each in ("4.2", "5.1", "6.1", "13.1", "13.2"))
+            each,
+            marks=[pytest.mark.slow] * (each in ("4.2", "5.1", "6.1", "13.1", "13.2")),
         )
         for each in EXERCISES
     ],
 )
-def test_wrong_answers_are_answered_alike_on_both_sides_and_no_number_given_away(number):
-    messages = {cg.exercises.check(number, answer).message for answer in (-1e9, -7.7, 1e8, 1e9)}
+def test_wrong_answers_are_answered_alike_on_both_sides_and_no_number_given_away(
+    number,
+):
+    messages = {
+        cg.exercises.check(number, answer).message for answer in (-1e9, -7.7, 1e8, 1e9)
+    }
     assert len(messages) == 1 or number in OF_CODE
     assert not messages & {"", "right"}
-    assert not re.search(r"too (high|low)|more than|less than|fewer", " ".join(messages))
+    assert not re.search(
+        r"too (high|low)|more than|less than|fewer", " ".join(messages)
+    )
 
 
 @pytest.mark.parametrize("number", [each for each in EXERCISES if each not in OF_CODE])
 def test_the_right_answer_is_taken_to_three_figures_or_more_and_another_is_not(number):
     judge = EXERCISES[number].judge
-    held = dict(zip(judge.__code__.co_freevars, (c.cell_contents for c in judge.__closure__)))
+    held = dict(
+        zip(judge.__code__.co_freevars, (c.cell_contents for c in judge.__closure__))
+    )
     exact = held["answer"]()
     third = 10.0 ** (math.floor(math.log10(exact)) - 2)  # a unit of the third figure
     for figures in (3, 4, 5, 6, 17):
@@ -243,11 +272,22 @@ def test_the_right_answer_is_taken_to_three_figures_or_more_and_another_is_not(n
         assert bool(judge(wrong)) == (third > held["tolerance"] * exact), wrong
 
 
-NO_NUMBERS = (math.nan, math.inf, -math.inf, np.float32("nan"), 10**400, 10**5000, 1j, 3 + 0j)
+NO_NUMBERS = (
+    math.nan,
+    math.inf,
+    -math.inf,
+    np.float32("nan"),
+    10**400,
+    10**5000,
+    1j,
+    3 + 0j,
+)
 NO_NUMBERS += ("what?", "3.5", None, True, [1.0], np.array([1.0]))
 
 
-@pytest.mark.parametrize("answer", NO_NUMBERS, ids=lambda answer: f"{type(answer).__name__}")
+@pytest.mark.parametrize(
+    "answer", NO_NUMBERS, ids=lambda answer: f"{type(answer).__name__}"
+)
 def test_what_is_no_number_is_said_to_be_none_in_one_line(answer):
     verdict = cg.exercises.check(1.1, answer)
     assert not verdict
@@ -266,7 +306,11 @@ def test_numbers_of_all_kinds_are_taken(answer):
 def test_no_answer_can_be_bisected(answer):
     """Whatever is neither right nor a usual mistake gets one and the same message."""
     judge = judge_of_four()
-    assert judge(answer) in ("", "half of that", "not yet (minutes, to 5 %): count them")
+    assert judge(answer) in (
+        "",
+        "half of that",
+        "not yet (minutes, to 5 %): count them",
+    )
     assert (judge(answer) == "") == (abs(answer - 4) <= 0.05 * 4)
 
 
@@ -280,7 +324,9 @@ def most_in_bed(jobs, leaves_first=True, never="nan"):
     rows = jobs if never == "counted" else jobs[~np.isnan(jobs["start_s"])]
     after = np.greater if leaves_first else np.greater_equal
     came = [~(row["start_s"] > rows["start_s"]) for row in rows]
-    here = [~(rows["start_s"] > at) & after(rows["finish_s"], at) for at in rows["start_s"]]
+    here = [
+        ~(rows["start_s"] > at) & after(rows["finish_s"], at) for at in rows["start_s"]
+    ]
     return max(map(np.sum, here)) if came else 0
 
 
@@ -293,10 +339,22 @@ def pair_counts(u, step=2, least=100):
 CODE_ANSWERS = [
     (15.2, lambda u: stats.chisquare(pair_counts(u)).pvalue, "right"),
     (15.2, lambda u: stats.chisquare(pair_counts(u, step=1)).pvalue, "overlap"),
-    (15.2, lambda u: stats.chisquare(pair_counts(u, least=0)).pvalue, "cells that are empty"),
+    (
+        15.2,
+        lambda u: stats.chisquare(pair_counts(u, least=0)).pvalue,
+        "cells that are empty",
+    ),
     (15.2, lambda u: stats.chisquare(pair_counts(u)).cdf, "AttributeError"),
-    (15.2, lambda u: stats.chisquare(pair_counts(u)).statistic, "that is the statistic"),
-    (15.2, lambda u: stats.chisquare(pair_counts(u), ddof=-1).pvalue, "degree of freedom"),
+    (
+        15.2,
+        lambda u: stats.chisquare(pair_counts(u)).statistic,
+        "that is the statistic",
+    ),
+    (
+        15.2,
+        lambda u: stats.chisquare(pair_counts(u), ddof=-1).pvalue,
+        "degree of freedom",
+    ),
     (15.2, lambda u: 0.5, "comes out"),
     (15.2, 0.5, "without calling it, not 0.5"),
     (16.2, most_in_bed, "right"),
@@ -355,7 +413,10 @@ def test_the_command_lists_shows_and_copies(capsys, tmp_path):
     [
         (["x"], f"unknown lecture 'x' (allowed: {', '.join(map(str, NUMBERS))}, lab)"),
         (["--copy", "x"], "--copy(='x') must be given with the number of a lecture"),
-        (["--slides", "x"], "--slides(='x') must be given with the number of a lecture"),
+        (
+            ["--slides", "x"],
+            "--slides(='x') must be given with the number of a lecture",
+        ),
     ],
 )
 def test_bad_input_is_one_line(capsys, arguments, message):

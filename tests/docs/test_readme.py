@@ -1,5 +1,5 @@
-"""The README and the how-tos are true: their commands run, their scripts run, and what they show of
-the output is what is printed.
+"""The README and the how-tos are true: their commands run, their scripts run, and what
+they show of the output is what is printed.
 """
 
 import ast
@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[2]
 README, HOWTOS = ROOT / "README.md", sorted((ROOT / "docs" / "howto").glob("*.md"))
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (README, *HOWTOS)}
 BLOCKS = {
-    name: re.findall(r"^```(\w+)\n(.*?)^```", text, re.M | re.S) for name, text in PAGES.items()
+    name: re.findall(r"^```(\w+)\n(.*?)^```", text, re.M | re.S)
+    for name, text in PAGES.items()
 }
 COMMANDS = list(
     dict.fromkeys(
@@ -34,8 +35,12 @@ COMMANDS = list(
         for line in text.splitlines()
     )
 )
-OF_SCENARIOS = {path.read_text(encoding="utf-8") for path in (ROOT / "scenarios").glob("*.py")}
-SCENARIOS = [line for line in COMMANDS if line.startswith(".venv/bin/python scenarios/")]
+OF_SCENARIOS = {
+    path.read_text(encoding="utf-8") for path in (ROOT / "scenarios").glob("*.py")
+}
+SCENARIOS = [
+    line for line in COMMANDS if line.startswith(".venv/bin/python scenarios/")
+]
 SCRIPTS = [
     pytest.param(text, id=f"{name}-{number}")
     for name, blocks in BLOCKS.items()
@@ -49,11 +54,13 @@ SHOWN = {
     if kind == "text"
 }
 QUICK = re.compile(  # a few of every kind; the others: pytest -m slow
-    r"cgrsp (waiting optimize|hgsp run|cluster run|dag correlate|lectures$|sample|run .*--(step|by))"
+    r"cgrsp (waiting optimize|hgsp run|cluster run|dag correlate|lectures$|sample|run"
+    r" .*--(step|by))"
 )
 INSTALL = re.compile(r"pip install (\S+)")
 CALLED = re.compile(r"\bcgrsp ([a-z]+(?: (?:--)?[a-z-]+)*)")
-LONG = re.compile(r"cgrsp (bound|compare) --day hectic .*--(bin|free-types|terms susp)")  # minutes
+# minutes
+LONG = re.compile(r"cgrsp (bound|compare) --day hectic .*--(bin|free-types|terms susp)")
 DATA = ROOT.parent / "shared" / "data"
 LOGS = {  # not carried
     "lora_request_trace.csv": DATA / "alibaba_genai_2026",
@@ -86,29 +93,38 @@ def tier(command):
 
 
 def calls(command):
-    """What a command line calls after the set-up, for the Python that runs the tests."""
+    """What a command line calls after the set-up, for the Python that runs the
+    tests.
+    """
     programs = {
         ".venv/bin/cgrsp": [sys.executable, "-m", "cgrsp_simpy"],
         ".venv/bin/python": [sys.executable],
     }
     lines = [shlex.split(part, comments=True) for part in command.split("&&")]
-    return [[*programs[words[0]], *words[1:]] for words in lines if words[0] in programs]
+    return [
+        [*programs[words[0]], *words[1:]] for words in lines if words[0] in programs
+    ]
 
 
 def folder_of(command, place):
-    """Where a command runs: beside the log that it reads, or in an empty folder with the scenarios and
-    with the files that other commands of the pages make; never in the project's own.
+    """Where a command runs: beside the log that it reads, or in an empty folder with
+    the scenarios and with the files that other commands of the pages make; never in the
+    project's own.
     """
     for name, folder in LOGS.items():
         if name in command:
             return folder
     (place / "scenarios").symlink_to(ROOT / "scenarios")
     for name in re.findall(r"(\w+)(?:/\w+)?\.(?:csv|swf)\b", command):
-        made = next(c for c in COMMANDS if re.search(rf"(sample|--out|--swf) {name}\b", c))
+        made = next(
+            c for c in COMMANDS if re.search(rf"(sample|--out|--swf) {name}\b", c)
+        )
         if made != command:
             run(calls(made)[0], place)
     if "own.toml" in command:
-        [script] = (text for _, text in BLOCKS["market"] if 'to_toml("own.toml")' in text)
+        [script] = (
+            text for _, text in BLOCKS["market"] if 'to_toml("own.toml")' in text
+        )
         run([sys.executable, "-c", script], place)
     return place
 
@@ -116,9 +132,11 @@ def folder_of(command, place):
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(command, marks=tier(command))
-        if "cgrsp tune" not in command
-        else pytest.param(command, marks=needs("pymoo", tier(command)))
+        (
+            pytest.param(command, marks=tier(command))
+            if "cgrsp tune" not in command
+            else pytest.param(command, marks=needs("pymoo", tier(command)))
+        )
         for command in COMMANDS
         if "pytest" not in command and command not in SCENARIOS
     ],
@@ -143,15 +161,22 @@ def test_every_command_is_one_that_there_is():
                 assert make_parser(words[3]).parse_args(words[3:]).verb == words[3]
                 checked += 1
     assert checked >= 40
-    assert all((ROOT / words[-1]).is_file() for line in SCENARIOS for words in calls(line))
+    assert all(
+        (ROOT / words[-1]).is_file() for line in SCENARIOS for words in calls(line)
+    )
 
 
 def texts_of(path):
     """The texts in a file, line by line, with {} for what is put in."""
     return "\n".join(
-        "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
-        if isinstance(node, ast.JoinedStr)
-        else node.value
+        (
+            "".join(
+                part.value if isinstance(part, ast.Constant) else "{}"
+                for part in node.values
+            )
+            if isinstance(node, ast.JoinedStr)
+            else node.value
+        )
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.JoinedStr)
         or (isinstance(node, ast.Constant) and isinstance(node.value, str))
@@ -159,14 +184,16 @@ def texts_of(path):
 
 
 def test_what_messages_advise_can_be_done():
-    """Extras are those of pyproject.toml, installed from a clone, for the package has no other home;
-    commands and options of cgrsp are there.
+    """Extras are those of pyproject.toml, installed from a clone, for the package has
+    no other home; commands and options of cgrsp are there.
     """
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
     text = "\n".join(map(texts_of, (ROOT / "cgrsp_simpy").rglob("*.py")))
-    named = [name for name in INSTALL.findall(text) if not name.startswith("/where/it/lies/")]
+    named = [
+        name for name in INSTALL.findall(text) if not name.startswith("/where/it/lies/")
+    ]
     installs = {re.fullmatch(r'"\.\[(\w+)\]"', name) for name in named}
     assert None not in installs and {found[1] for found in installs} == {
         *("app", "completion", "fast", "pandas", "rl", "search", "teach"),
@@ -178,7 +205,11 @@ def test_what_messages_advise_can_be_done():
     for command in commands:
         parser = make_parser(command[0])
         for word in command:
-            actions = [each.choices for each in parser._actions if isinstance(each.choices, dict)]
+            actions = [
+                each.choices
+                for each in parser._actions
+                if isinstance(each.choices, dict)
+            ]
             if word.startswith("--"):
                 assert word in {**parser._option_string_actions, **COMMON}, command
             elif actions:
@@ -188,7 +219,9 @@ def test_what_messages_advise_can_be_done():
 
 def test_set_up_commands_install_and_run_in_one_line():
     comparison, tests = (
-        command for command in COMMANDS if command.startswith("python3 -m venv .venv && ")
+        command
+        for command in COMMANDS
+        if command.startswith("python3 -m venv .venv && ")
     )
     assert "pip install -q . &&" in comparison
     assert tests.endswith("-m pytest -q -n auto")
@@ -219,7 +252,9 @@ def test_outputs_are_shown_beside_their_commands():
 
 
 def test_the_readme_counts_the_models_beside_the_thesis():
-    modules = {path.parent.name for path in (ROOT / "cgrsp_simpy").glob("*/scenario.py")}
+    modules = {
+        path.parent.name for path in (ROOT / "cgrsp_simpy").glob("*/scenario.py")
+    }
     named = {6: "six", 7: "seven"}[len(modules - {"rental"})]
     assert f"and {named} neighbouring\nmodels" in PAGES["README"]
 
@@ -227,6 +262,10 @@ def test_the_readme_counts_the_models_beside_the_thesis():
 def test_the_readme_is_short_and_its_links_lead_somewhere():
     text = PAGES["README"]
     assert len(text.splitlines()) <= 150
-    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if not link.startswith("http")]
+    links = [
+        link
+        for link in re.findall(r"\]\(([^)#]+)\)", text)
+        if not link.startswith("http")
+    ]
     assert len(links) > 15
     assert [link for link in links if not (ROOT / link).exists()] == []

@@ -1,4 +1,6 @@
-"""What the first lines of scenarios/ say is so with other seeds than theirs: pytest -m long."""
+"""What the first lines of scenarios/ say is so with other seeds than theirs: pytest -m
+long.
+"""
 
 import re
 from dataclasses import replace
@@ -21,11 +23,16 @@ OFFERS = [
     for name in ("H100_80GB_SXM5", "A100_80GB_PCIe")
 ]
 LOG = (
-    Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
+    Path(__file__).parents[3]
+    / "shared"
+    / "data"
+    / "alibaba_genai_2026"
+    / "lora_request_trace.csv"
 )
 ZONE = (
     Path(__file__).parents[3]
-    / "shared/data/spot_traces/availability/1-node/aws-02-15-2023/us-east-1f_v100_1.json"
+    / "shared/data/spot_traces/availability/1-node"
+    / "aws-02-15-2023/us-east-1f_v100_1.json"
 )
 SEEDS = range(6000, 6030)
 
@@ -41,24 +48,35 @@ def script(name):
 
 def less(study, figure, first, second):
     """Whether a policy's figure is certainly below another's, pair by pair."""
-    return paired_difference(study.values(first, figure), study.values(second, figure)).high < 0
+    return (
+        paired_difference(
+            study.values(first, figure), study.values(second, figure)
+        ).high
+        < 0
+    )
 
 
 def test_adaptive_fails_hps_is_touchy_but_less():
     adaptive_fails, seeds = script("adaptive_fails"), range(701, 713)
-    weight = [adaptive_fails.moved("adaptive", "adaptive:efficiency=0.44", seed) for seed in seeds]
+    weight = [
+        adaptive_fails.moved("adaptive", "adaptive:efficiency=0.44", seed)
+        for seed in seeds
+    ]
     boost = [adaptive_fails.moved("hps", "hps:aging_boost=2.2", seed) for seed in seeds]
     assert mean(boost).low > 0
     assert paired_difference(weight, boost).low > 0
     out = (SCENARIOS / "adaptive_fails.out").read_text(encoding="utf-8")
     more, half = map(
-        float, re.search(r"adaptive moves (\S+) ± (\S+) points more than hps", out).groups()
+        float,
+        re.search(r"adaptive moves (\S+) ± (\S+) points more than hps", out).groups(),
     )
     assert more - half > 0
 
 
 def test_hectic_day_who_waits_and_misses_least():
-    study = cg.compare(cg.day("hectic"), ["fifo", "spt", "edf", "rh", "cadr"], range(6100, 6190))
+    study = cg.compare(
+        cg.day("hectic"), ["fifo", "spt", "edf", "rh", "cadr"], range(6100, 6190)
+    )
     assert all(
         less(study, "wait_min", best, other)
         for best in ("spt", "rh")
@@ -73,10 +91,19 @@ def test_hectic_day_who_waits_and_misses_least():
 
 
 def test_how_many_slots_six_or_eight():
-    for slots, enough in ((5, ()), (6, ("cadr",)), (7, ("cadr",)), (8, ("fifo", "rh", "cadr"))):
+    for slots, enough in (
+        (5, ()),
+        (6, ("cadr",)),
+        (7, ("cadr",)),
+        (8, ("fifo", "rh", "cadr")),
+    ):
         study = cg.compare(cg.day("hectic", slots=slots), ["fifo", "rh", "cadr"], SEEDS)
         assert (
-            tuple(policy for policy, row in study.means().items() if row["miss_pct"].high <= 1)
+            tuple(
+                policy
+                for policy, row in study.means().items()
+                if row["miss_pct"].high <= 1
+            )
             == enough
         )
 
@@ -94,11 +121,11 @@ def test_own_policy_last_in_first_out_keeps_the_wait_and_is_later():
 @pytest.mark.parametrize("seed", [601, 602])
 def test_deadline_week_tardiness_is_a_quarter(seed):
     tasks = generate(script("deadline_week").WEEK, seed=seed)
-    fifo, atc = (
-        greedy_assignment(tasks, range(tasks.tasks), least_start=True),
-        dispatch(tasks, RULES["atc"]),
+    fifo = greedy_assignment(tasks, range(tasks.tasks), least_start=True)
+    atc = dispatch(tasks, RULES["atc"])
+    assert (
+        3.5 < fifo.metrics["weighted_tardiness"] / atc.metrics["weighted_tardiness"] < 5
     )
-    assert 3.5 < fifo.metrics["weighted_tardiness"] / atc.metrics["weighted_tardiness"] < 5
 
 
 @pytest.mark.skipif(not OFFERS[0].is_file(), reason="the snapshots are not here")
@@ -132,7 +159,10 @@ def test_spot_replayed_waits_are_the_replay_s_and_a_law_is_not_shown_to_take_oth
     assert 0.5 < rate["lost_s"].mean / replay["lost_s"].mean < 1
     assert replay["wait_min"].mean > 3 * rate["wait_min"].high
     for figure in ("preemptions", "lost_s", "wait_min"):
-        assert law[figure].high > replay[figure].low and replay[figure].high > law[figure].low
+        assert (
+            law[figure].high > replay[figure].low
+            and replay[figure].high > law[figure].low
+        )
     assert law["wait_min"].low > 3 * rate["wait_min"].high
 
 
@@ -172,7 +202,9 @@ def test_warm_or_cold_a_minute_on_a_hectic_day():
     rent = [day["cost_usd"] - day["provisioning_usd"] for day in (cold, warm)]
     assert 1.03 < rent[1] / rent[0] < 1.07
     assert 0.60 < 1 - warm["cost_usd"] / cold["cost_usd"] < 0.72
-    cold, five, thirty = (warm_or_cold.days("normal", kept_s, SEEDS) for kept_s in (0, 300, 1800))
+    cold, five, thirty = (
+        warm_or_cold.days("normal", kept_s, SEEDS) for kept_s in (0, 300, 1800)
+    )
     rent = [day["cost_usd"] - day["provisioning_usd"] for day in (cold, five, thirty)]
     assert 3.3 < rent[1] / rent[0] < 5
     assert 8 < rent[2] / rent[0] < 12

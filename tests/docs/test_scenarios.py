@@ -1,5 +1,5 @@
-"""Every script in scenarios/ prints what its .out file says; `python tests/docs/test_scenarios.py`
-writes these anew.
+"""Every script in scenarios/ prints what its .out file says; `python
+tests/docs/test_scenarios.py` writes these anew.
 """
 
 import os
@@ -15,7 +15,8 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 DATA = Path(__file__).parents[3] / "shared" / "data"
 LOGS = {
     "replay_month.py": [
-        DATA / "gpu_market" / f"{name}.jsonl.gz" for name in ("H100_80GB_SXM5", "A100_80GB_PCIe")
+        DATA / "gpu_market" / f"{name}.jsonl.gz"
+        for name in ("H100_80GB_SXM5", "A100_80GB_PCIe")
     ],
     "spot_replayed.py": DATA
     / "spot_traces"
@@ -27,7 +28,9 @@ LOGS = {
     "rates_of_a_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
     "easy_or_hps.py": DATA / "gavel_philly" / "0e4a51.trace",
     "llm_requests.py": DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv",
-    "workflow_on_gpus.py": DATA / "pegasus" / "epigenomics-chameleon-hep-1seq-100k-001.json",
+    "workflow_on_gpus.py": DATA
+    / "pegasus"
+    / "epigenomics-chameleon-hep-1seq-100k-001.json",
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
 NEEDS = {"adaptive_threshold.py": "pymoo", "train_agent.py": "gymnasium"}
@@ -56,7 +59,13 @@ LONG = (
 
 
 def tier(script):
-    return [] if script in QUICK else pytest.mark.long if script in LONG else pytest.mark.slow
+    return (
+        []
+        if script in QUICK
+        else pytest.mark.long
+        if script in LONG
+        else pytest.mark.slow
+    )
 
 
 def logs_of(script):
@@ -96,7 +105,9 @@ def output(script, folder):
 def test_script_prints_its_out_file(script, tmp_path):
     if not all(log.is_file() for log in logs_of(script)):
         pytest.skip("the log is not here")
-    assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")
+    assert output(script, tmp_path) == script.with_suffix(".out").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)

@@ -1,4 +1,5 @@
-"""A hundred invented wrong answers and more: what a student is told of them, beyond that they are wrong.
+"""A hundred invented wrong answers and more: what a student is told of them, beyond
+that they are wrong.
 
 `python tests/docs/test_wrong_answers.py` prints those of which nothing is said.
 """
@@ -15,7 +16,8 @@ from scipy import stats
 from cgrsp_simpy.exercises import EXERCISES, check
 from cgrsp_simpy.model.policy import Wake
 
-NUMBERS = {  # forgotten factors, other units, the other policy, sums, off by one, n for n - 1
+# forgotten factors, other units, the other policy, sums, off by one, n for n - 1
+NUMBERS = {
     "1.1": (22.5, 80, 45, 30),
     "1.2": (0.875, 3, 22.5),
     "2.1": (150, 240),
@@ -106,7 +108,9 @@ def done_anew_h(work_h, every_h, failures_h):
     starts_h = [0.0, *failures_h]
     ends_h = [start_h + work_h for start_h in starts_h]
     return next(
-        end_h for end_h, failure_h in zip(ends_h, [*failures_h, math.inf]) if end_h <= failure_h
+        end_h
+        for end_h, failure_h in zip(ends_h, [*failures_h, math.inf])
+        if end_h <= failure_h
     )
 
 
@@ -159,11 +163,18 @@ CODE = {
     ),
     "18.2": (parabola, lambda x, y: x[int(np.argmin(y))]),
 }
-WRONG = [(number, each) for table in (NUMBERS, CODE) for number in table for each in table[number]]
+WRONG = [
+    (number, each)
+    for table in (NUMBERS, CODE)
+    for number in table
+    for each in table[number]
+]
 
 
 def told(number, answer):
-    """Whether more is said than that the answer is wrong, and a word on how to come by it."""
+    """Whether more is said than that the answer is wrong, and a word on how to come by
+    it.
+    """
     verdict = check(number, answer)
     assert not verdict, (number, answer)
     return not verdict.message.startswith("not yet")
@@ -182,15 +193,20 @@ def test_of_most_wrong_answers_it_is_said_what_is_wrong():
 def test_code_is_told_on_which_case_it_is_wrong_and_what_should_come_out():
     told = check(3.3, lambda *of: 0.0).message
     assert re.fullmatch(
-        r"0 comes out, it should be [\d.]+ \(with mean gap [\d.]+, its sd [\d.]+, .*\)", told
+        r"0 comes out, it should be [\d.]+ \(with mean gap [\d.]+, its sd [\d.]+, .*\)",
+        told,
     )
     assert check(3.3, lambda *of: 1 / 0).message.startswith("ZeroDivisionError: ")
     assert check(3.3, lambda *of: None).message.startswith("nan comes out")
     assert "without calling it, not 3.0" in check(3.3, 3.0).message
-    assert check(11.3, done_anew_h).message.startswith("that begins anew after each failure")
+    assert check(11.3, done_anew_h).message.startswith(
+        "that begins anew after each failure"
+    )
 
 
 if __name__ == "__main__":
     known = [each for each in WRONG if each[0] in EXERCISES]
     silent = [each for each in known if not told(*each)]
-    sys.stdout.write(f"{len(known) - len(silent)} of {len(known)}; nothing of {silent}\n")
+    sys.stdout.write(
+        f"{len(known) - len(silent)} of {len(known)}; nothing of {silent}\n"
+    )

@@ -8,7 +8,9 @@ from cgrsp_simpy.engine.simulation import Simulation
 
 
 class Bench(cg.Model):
-    """A model of the smallest kind: jobs are numbers, and `log` takes down what happens."""
+    """A model of the smallest kind: jobs are numbers, and `log` takes down what
+    happens.
+    """
 
     name = "bench"
 
@@ -23,7 +25,9 @@ class Bench(cg.Model):
 
     def places(self):
         pool = max(self.sizes) > 1
-        return cg.pools(self.sizes, "node", "GPUs") if pool else cg.slots(len(self.sizes))
+        return (
+            cg.pools(self.sizes, "node", "GPUs") if pool else cg.slots(len(self.sizes))
+        )
 
     def need(self, number):
         return self.times[number][3]

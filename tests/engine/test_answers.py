@@ -15,12 +15,17 @@ WRONG = {
     r"answered \(\[\], 0\), which is neither a pair": lambda view: [([], 0)],  # no key
     "assigned 'x', which is not a job": lambda view: [("x", view.free[0])],
     "assigned job 9, which is not waiting": lambda view: [(9, view.free[0])],
-    "sent job 1 to node 0, which has 2 GPUs free; it needs 3": lambda view: [(1, view.free[0])],
+    "sent job 1 to node 0, which has 2 GPUs free; it needs 3": lambda view: [
+        (1, view.free[0])
+    ],
     "sent job 1 to 'nowhere', which is no place": lambda view: [(1, "nowhere")],
     "raised ZeroDivisionError: division by zero": lambda view: (1 / 0 for _ in (1,)),
     "a finite time after 0 s": lambda view: [Wake(0.0)],
-    r"answered None \(is a return missing\?\) and left 4 jobs waiting, job 1 \(number 1\), job 2"
-    r" \(number 2\), job 3 \(number 3\), \.\.\., with 1 of 1 nodes idle": lambda view: None,
+    (
+        r"answered None \(is a return missing\?\) and left 4 jobs waiting,"
+        r" job 1 \(number 1\), job 2 \(number 2\), job 3 \(number 3\), \.\.\.,"
+        r" with 1 of 1 nodes idle"
+    ): lambda view: None,
     "(?<=at t = 0 s )left 4 jobs waiting": lambda view: [],
 }
 
@@ -72,19 +77,24 @@ def test_an_error_in_a_library_names_the_line_of_the_users_file():
         bench = Bench(policy, 2)
         bench.job(1, 0, 1)
         first = policy.__code__.co_firstlineno
-        with pytest.raises(PolicyError, match=rf"\(test_answers\.py, line {first + 1}\)$"):
+        with pytest.raises(
+            PolicyError, match=rf"\(test_answers\.py, line {first + 1}\)$"
+        ):
             bench.go()
 
 
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (answers.PACKAGE / "own.py", r" \(own\.py, line 2\)$"),  # one of the package's own
+        # one of the package's own
+        (answers.PACKAGE / "own.py", r" \(own\.py, line 2\)$"),
         (answers.PYTHON[0] / "own.py", r"\(char 1\)$"),
         ("/venv/lib/site-packages/own.py", r"\(char 1\)$"),
     ],
 )
-def test_an_error_within_a_library_names_the_packages_line_and_none_of_a_library(file, words):
+def test_an_error_within_a_library_names_the_packages_line_and_none_of_a_library(
+    file, words
+):
     names = {"__name__": "own", "__file__": str(file), "json": json}
     exec(compile("def ask(view):\n    json.loads('{')", str(file), "exec"), names)
     bench = Bench(names["ask"], 2)
@@ -106,7 +116,10 @@ SUSPENDED = {
     ),
     "suspended job 7, which does not run": lambda view: [Suspend(7)],
     r"suspended job \[\], which does not run": lambda view: [Suspend([])],
-    "suspended job 1 in the instant of its dispatch": lambda view: [*one_each(view), Suspend(1)],
+    "suspended job 1 in the instant of its dispatch": lambda view: [
+        *one_each(view),
+        Suspend(1),
+    ],
 }
 
 

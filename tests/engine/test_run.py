@@ -1,4 +1,6 @@
-"""The engine by itself: claims to slots and pools, patience, wakes, places that are taken away, suspension."""
+"""The engine by itself: claims to slots and pools, patience, wakes, places that are
+taken away, suspension.
+"""
 
 import gc
 import math
@@ -17,7 +19,9 @@ from cgrsp_simpy.plots.player import encoded
 
 
 def two_each(view):
-    """As long as two GPUs of the node are free, the next job; asked again after each grant."""
+    """As long as two GPUs of the node are free, the next job; asked again after each
+    grant.
+    """
     (node,) = view.places
     while view.queue and view.room(node) >= 2:
         yield view.queue[0], node
@@ -47,8 +51,8 @@ def test_jobs_share_a_pool_by_amounts():
     for number in range(3):
         bench.job(number, 0, 10, need=2)
     assert bench.go() == [
-        (0, "starts", 0), (0, "starts", 1), (10, "ends", 0), (10, "ends", 1), (10, "starts", 2),
-        (20, "ends", 2),
+        (0, "starts", 0), (0, "starts", 1), (10, "ends", 0), (10, "ends", 1),
+        (10, "starts", 2), (20, "ends", 2),
     ]  # fmt: skip
     assert bench.simulation.free == [5]
     assert bench.simulation.places[0].level == 5
@@ -69,7 +73,8 @@ def hold(view):
             [(0, "starts", 1), (10, "ends", 1), (10, "starts", 2), (11, "ends", 2)],
             id="who gets a place in the instant in which patience ends does not leave",
         ),
-        pytest.param(  # in turn, on four GPUs: 1 has two of them, 2 asks for all, 3 for two
+        # in turn, on four GPUs: 1 has two of them, 2 asks for all, 3 for two
+        pytest.param(
             cg.first_come,
             4,
             [
@@ -77,7 +82,13 @@ def hold(view):
                 {"at_s": 1, "run_s": 5, "patience_s": 5, "need": 4},
                 {"at_s": 2, "run_s": 3, "need": 2},
             ],
-            [(0, "starts", 1), (6, "leaves", 2), (6, "starts", 3), (9, "ends", 3), (10, "ends", 1)],
+            [
+                (0, "starts", 1),
+                (6, "leaves", 2),
+                (6, "starts", 3),
+                (9, "ends", 3),
+                (10, "ends", 1),
+            ],
             id="who stood behind a job that leaves is sent in that instant",
         ),
         pytest.param(
@@ -138,7 +149,10 @@ def test_a_grant_begins_the_count_of_wakes_anew(monkeypatch):
         """A grant at 3 and at 6 s."""
         now_s = view.now_s
         due = int(now_s > 0 and now_s % 3 == 0)
-        return [*one_each(view)[:due], *([Wake(now_s + 1)] if len(view.queue) > due else [])]
+        return [
+            *one_each(view)[:due],
+            *([Wake(now_s + 1)] if len(view.queue) > due else []),
+        ]
 
     bench = Bench(every_third_second, 1, 1)
     bench.job(1, 0, 10)
@@ -147,7 +161,8 @@ def test_a_grant_begins_the_count_of_wakes_anew(monkeypatch):
 
 
 def test_once_nobody_waits_the_policy_is_not_woken(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.events.Alarm.most", 0)  # any wake is one too many
+    # any wake is one too many
+    monkeypatch.setattr("cgrsp_simpy.engine.events.Alarm.most", 0)
 
     def policy(view):
         return [*one_each(view), *([] if view.now_s else [Wake(50)])]
@@ -245,7 +260,9 @@ def test_a_job_is_suspended_once():
     bench = Bench(twice, 1, asks_on_arrival=True)
     bench.job(1, 0, 10)
     bench.job(2, 4, 5)
-    with pytest.raises(PolicyError, match="at t = 4 s suspended job 1, which does not run"):
+    with pytest.raises(
+        PolicyError, match="at t = 4 s suspended job 1, which does not run"
+    ):
         bench.go()
 
 
@@ -260,7 +277,9 @@ def test_a_seed_that_is_none_is_refused(seed):
 
 @dataclass(frozen=True)
 class Maintained(cg.Model):
-    """Jobs of 10 s on slots that a crew claims, too, as `claimant`, for 3 s each time."""
+    """Jobs of 10 s on slots that a crew claims, too, as `claimant`, for 3 s each
+    time.
+    """
 
     jobs: int = 3
     slots: int = 2
@@ -312,7 +331,11 @@ def test_claims_beside_the_jobs_are_in_claims_timeline_and_pictures(claimant, nu
     model = Maintained(claimant=claimant)
     run = cg.simulate(model, "first")
     crew = run.claims[(run.claims["job"] == number) & (run.claims["from_s"] >= 11)]
-    assert crew[["place", "from_s", "to_s"]].tolist() == [(1, 11, 14), (1, 14, 17), (1, 17, 20)]
+    assert crew[["place", "from_s", "to_s"]].tolist() == [
+        (1, 11, 14),
+        (1, 14, 17),
+        (1, 17, 20),
+    ]
     assert run.timeline.claims.tolist() == run.claims.tolist()
     assert cg.plots.gantt(run).get_xlabel()
     bars = encoded([run], {})["runs"][0]
@@ -322,9 +345,13 @@ def test_claims_beside_the_jobs_are_in_claims_timeline_and_pictures(claimant, nu
     assert any("start" in str(step) for step in cg.step_through(model, "first", 0))
 
 
-@pytest.mark.parametrize("claimant", ["crew", ("crew", 2), None, math.nan, 2**63, (0, 1, 2)])
+@pytest.mark.parametrize(
+    "claimant", ["crew", ("crew", 2), None, math.nan, 2**63, (0, 1, 2)]
+)
 def test_a_claim_without_a_number_is_refused_when_it_is_made(claimant):
-    with pytest.raises(cg.InputError, match=r"^number of a claim\(=.*must be a number of at most"):
+    with pytest.raises(
+        cg.InputError, match=r"^number of a claim\(=.*must be a number of at most"
+    ):
         cg.simulate(Maintained(claimant=claimant), "first")
 
 
@@ -334,7 +361,9 @@ def test_a_job_without_a_whole_number_is_refused_when_it_arrives(job):
         def arrivals(self, draw):
             return [(0.0, job)]
 
-    with pytest.raises(cg.InputError, match=r"^number of a job of odd\(=.*must be a whole number"):
+    with pytest.raises(
+        cg.InputError, match=r"^number of a job of odd\(=.*must be a whole number"
+    ):
         cg.simulate(Odd(), "first")
 
 
@@ -353,7 +382,10 @@ def test_the_first_claim_of_a_job_counts_also_if_it_is_of_a_pair():
 
     run = cg.simulate(Nested(jobs=1), "first")
     assert run.jobs[["dispatch_s", "start_s", "finish_s"]].tolist() == [(0, 0, 2)]
-    assert run.claims[["job", "place", "from_s", "to_s"]].tolist() == [(0, 1, 1, 2), (0, 0, 0, 2)]
+    assert run.claims[["job", "place", "from_s", "to_s"]].tolist() == [
+        (0, 1, 1, 2),
+        (0, 0, 0, 2),
+    ]
 
 
 # ---- fractions of a pool ----
@@ -409,13 +441,19 @@ def test_fractions_that_sum_to_a_pool_fit_in_it(needs, size, starts_s, placed):
 
 def test_amounts_that_a_policy_adds_may_have_rounding_errors():
     def parts(view):
-        return [(job, ((view.places[0], 0.1), (view.places[0], 0.2))) for job in view.queue]
+        return [
+            (job, ((view.places[0], 0.1), (view.places[0], 0.2))) for job in view.queue
+        ]
 
     assert len(cg.simulate(Shared((0.3,), 1), parts).jobs) == 1
 
 
 def test_after_many_fractions_the_whole_pool_is_free():
-    needs = np.random.default_rng(1).choice([0.1, 0.15, 0.3, 0.35, 0.7, 1 / 3], 500).tolist()
+    needs = (
+        np.random.default_rng(1)
+        .choice([0.1, 0.15, 0.3, 0.35, 0.7, 1 / 3], 500)
+        .tolist()
+    )
     rooms = []
 
     def policy(view):
@@ -493,11 +531,15 @@ class Listed(cg.Model):
     ],
 )
 def test_jobs_with_other_attributes_than_those_before_are_refused(listed):
-    with pytest.raises(cg.InputError, match=r"of listed has the attributes .* all must have the"):
+    with pytest.raises(
+        cg.InputError, match=r"of listed has the attributes .* all must have the"
+    ):
         cg.simulate(Listed(listed), "first")
 
 
-@pytest.mark.parametrize("name", ["dispatch_s", "start_s", "finish_s", "places", "job", "noted"])
+@pytest.mark.parametrize(
+    "name", ["dispatch_s", "start_s", "finish_s", "places", "job", "noted"]
+)
 @pytest.mark.parametrize("kind", [namedtuple, make_dataclass])
 def test_an_attribute_of_a_job_that_would_be_overwritten_is_refused(kind, name):
     class Noted(Listed):
@@ -505,7 +547,9 @@ def test_an_attribute_of_a_job_that_would_be_overwritten_is_refused(kind, name):
 
     options = {"frozen": True} if kind is make_dataclass else {}
     job = kind("Own", ["id", name], **options)(0, 1.0)
-    with pytest.raises(cg.InputError, match=f"the jobs of noted cannot contain '{name}'"):
+    with pytest.raises(
+        cg.InputError, match=f"the jobs of noted cannot contain '{name}'"
+    ):
         cg.simulate(Noted((job,)), "first")
 
 
@@ -514,7 +558,9 @@ def test_a_column_of_a_model_that_would_overwrite_another_is_refused(name):
     class Noted(Listed):
         columns: ClassVar = {name: "f8"}
 
-    with pytest.raises(cg.InputError, match=f"columns of noted cannot contain '{name}'"):
+    with pytest.raises(
+        cg.InputError, match=f"columns of noted cannot contain '{name}'"
+    ):
         cg.simulate(Noted((0,)), "first")
 
 
@@ -533,7 +579,8 @@ def test_a_job_may_bring_its_own_time_of_submission():
 
 
 @pytest.mark.parametrize(
-    "name", ["work", "need", "rows", "run", "summary", "tags", "view", "columns", "life"]
+    "name",
+    ["work", "need", "rows", "run", "summary", "tags", "view", "columns", "life"],
 )
 def test_a_field_with_the_name_of_an_attribute_of_model_is_refused(name):
     message = f"^Own: '{name}' is an attribute of every model; .*taken: .*\\b{name}\\b"
@@ -544,19 +591,27 @@ def test_a_field_with_the_name_of_an_attribute_of_model_is_refused(name):
 
 def test_a_field_of_a_base_that_is_no_model_is_refused_too():
     base = dataclass(frozen=True)(type("Base", (), {"__annotations__": {"rows": int}}))
-    with pytest.raises(cg.InputError, match=r"^Own: 'rows' is an attribute of every model"):
+    with pytest.raises(
+        cg.InputError, match=r"^Own: 'rows' is an attribute of every model"
+    ):
         type("Own", (base, cg.Model), {})
 
 
 def test_a_value_in_place_of_a_method_is_refused():
-    with pytest.raises(cg.InputError, match=r"^Own: 'rows' is an attribute of every model"):
+    with pytest.raises(
+        cg.InputError, match=r"^Own: 'rows' is an attribute of every model"
+    ):
         type("Own", (cg.Model,), {"rows": 10})
 
 
-@pytest.mark.parametrize("annotation", [ClassVar, ClassVar[dict], "ClassVar", "t.ClassVar[dict]"])
+@pytest.mark.parametrize(
+    "annotation", [ClassVar, ClassVar[dict], "ClassVar", "t.ClassVar[dict]"]
+)
 def test_class_variables_and_names_of_their_own_are_fields_as_before(annotation):
     names = {"policies": annotation, "name": str, "jobs": int}
-    assert type("Own", (cg.Model,), {"__annotations__": names, "policies": {}, "work": 5})
+    assert type(
+        "Own", (cg.Model,), {"__annotations__": names, "policies": {}, "work": 5}
+    )
 
 
 @pytest.mark.parametrize(
@@ -577,7 +632,9 @@ def test_an_attribute_of_the_engine_cannot_be_set(name, when):
         def processes(self, run):
             return [super().processes(run)]
 
-    message = rf"^run\.{name} is the engine's own and cannot be set; .*taken: .*\b{name}\b"
+    message = (
+        rf"^run\.{name} is the engine's own and cannot be set; .*taken: .*\b{name}\b"
+    )
     with pytest.raises(cg.InputError, match=message):
         cg.simulate(Started(), "first")
 

@@ -1,5 +1,5 @@
-"""A run one event at a time: the same run, and after each event the state that must follow from
-what has happened so far.
+"""A run one event at a time: the same run, and after each event the state that must
+follow from what has happened so far.
 """
 
 import io
@@ -17,7 +17,9 @@ def three_jobs(slots=1):
     """Two jobs at the start and one later, on slots of known delays."""
     market = cg.Market(delay_s=((10, 10), (10, 10), (10, 10)))
     listed = [cg.Job(0, 0.0, 1000.0), cg.Job(1, 0.0, 1000.0), cg.Job(2, 30.0, 1000.0)]
-    return cg.Scenario("three", cg.JobList(listed), cg.round_robin(slots), market=market)
+    return cg.Scenario(
+        "three", cg.JobList(listed), cg.round_robin(slots), market=market
+    )
 
 
 def test_the_steps_of_three_jobs():
@@ -46,20 +48,30 @@ def test_a_step_prints_event_queue_slots_and_future():
     sent = list(cg.step_through(three_jobs(), "fifo"))[3]
     first, *rest = str(sent).splitlines()
     assert first == str(sent.event)
-    assert [line.split(": ")[1] for line in rest] == ["1", "0…", "10.00 start 0, 30.00 submit 2"]
+    assert [line.split(": ")[1] for line in rest] == [
+        "1",
+        "0…",
+        "10.00 start 0, 30.00 submit 2",
+    ]
 
 
 def test_of_more_than_twelve_slots_those_that_are_held_are_shown():
-    few, many = (str(list(cg.step_through(three_jobs(slots), "fifo"))[3]) for slots in (12, 13))
+    few, many = (
+        str(list(cg.step_through(three_jobs(slots), "fifo"))[3]) for slots in (12, 13)
+    )
     assert f"slots: 0…{' -' * 11}\n" in few
     assert "slots: 0:0…\n" in many
 
 
-@given(st.sampled_from(["fifo", "edf", "spt-rescue", "rh"]), st.integers(0, 20), st.integers(1, 4))
+@given(
+    st.sampled_from(["fifo", "edf", "spt-rescue", "rh"]),
+    st.integers(0, 20),
+    st.integers(1, 4),
+)
 @settings(max_examples=25)
 def test_what_is_to_come_comes(policy, seed, slots):
-    """Dispatches, starts and finishes were announced, at their times; no clock goes back; a job
-    waits or holds a slot.
+    """Dispatches, starts and finishes were announced, at their times; no clock goes
+    back; a job waits or holds a slot.
     """
     announced, clock_s = set(), 0.0
     for step in cg.step_through(cg.day("hectic", jobs=15, slots=slots), policy, seed):
@@ -69,9 +81,13 @@ def test_what_is_to_come_comes(policy, seed, slots):
         if kind in ("dispatch", "start", "finish"):
             assert (step.time_s, kind, job) in announced
         announced |= set(step.future)
-        assert [due.time_s for due in step.future] == sorted(due.time_s for due in step.future)
+        assert [due.time_s for due in step.future] == sorted(
+            due.time_s for due in step.future
+        )
         assert job not in step.waiting or kind == "submit"
-        assert kind == "decide" or (job in step.slots) == (kind in ("dispatch", "start"))
+        assert kind == "decide" or (job in step.slots) == (
+            kind in ("dispatch", "start")
+        )
         held = [each for each in step.slots if each is not None]
         assert not set(held) & set(step.waiting)
     assert step.future == step.waiting == ()
@@ -120,5 +136,8 @@ def test_without_more_input_the_command_goes_on(capsys, monkeypatch):
 def test_a_stepped_run_leaves_the_same_records(capsys, monkeypatch):
     rows = stepped(capsys, monkeypatch, "--format", "csv")[0]
     assert (
-        stepped(capsys, monkeypatch, "--show", "step", "--format", "csv")[0][-len(rows) :] == rows
+        stepped(capsys, monkeypatch, "--show", "step", "--format", "csv")[0][
+            -len(rows) :
+        ]
+        == rows
     )

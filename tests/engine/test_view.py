@@ -17,7 +17,9 @@ from cgrsp_simpy.rental.job import Draws
 
 
 def busy_view():
-    """A view that a policy was shown in the middle of a run, with jobs waiting and slots busy."""
+    """A view that a policy was shown in the middle of a run, with jobs waiting and
+    slots busy.
+    """
     views = []
 
     def policy(view):
@@ -113,17 +115,23 @@ def test_a_view_holds_no_job_that_has_not_arrived_and_none_that_was_dispatched(p
 
     def checked(view):
         in_classes = {job for own in view.classes for job in own.jobs}
-        assert set(view.queue) == in_classes and view.waiting == len(view.queue) == len(in_classes)
-        assert all(job.submit_s <= view.now_s and job.id not in dispatched for job in view.queue)
-        assert list(view.queue) == sorted(view.queue, key=lambda job: job.id) and view.first(
-            2
-        ) == list(view.queue[:2])
+        assert set(view.queue) == in_classes and view.waiting == len(view.queue) == len(
+            in_classes
+        )
+        assert all(
+            job.submit_s <= view.now_s and job.id not in dispatched
+            for job in view.queue
+        )
+        assert list(view.queue) == sorted(
+            view.queue, key=lambda job: job.id
+        ) and view.first(2) == list(view.queue[:2])
         answer = list(inner(view))
         dispatched.update(job.id for job, _ in answer)
         return answer
 
     assert np.array_equal(
-        cg.simulate(HECTIC, checked, seed=4).jobs, cg.simulate(HECTIC, policy, seed=4).jobs
+        cg.simulate(HECTIC, checked, seed=4).jobs,
+        cg.simulate(HECTIC, policy, seed=4).jobs,
     )
 
 
@@ -139,7 +147,11 @@ def test_the_status_shown_is_independent_of_the_one_that_a_dispatch_meets():
     even = cg.GpuType("even", 0.25, (60,), 0.5)  # High or Medium, by one half each
     market = cg.Market(cg.Clock(((0, 1.0),)), delay_s=AT_ONCE)
     model = cg.Scenario(
-        "even", cg.JobList(jobs(*range(0, 1000 * number, 1000))), (even,), (even,), market=market
+        "even",
+        cg.JobList(jobs(*range(0, 1000 * number, 1000))),
+        (even,),
+        (even,),
+        market=market,
     )
     met = cg.simulate(model, policy, seed=4).jobs["status"]
     standard_error = (number / 4) ** 0.5

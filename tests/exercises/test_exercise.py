@@ -47,7 +47,10 @@ def test_what_is_not_so_is_an_error(found, bounds):
 
 
 def test_the_line():
-    assert claim("EDF waits less", LESS, below=0) == "so: EDF waits less (-1.15 ± 0.21: below 0)"
+    assert (
+        claim("EDF waits less", LESS, below=0)
+        == "so: EDF waits less (-1.15 ± 0.21: below 0)"
+    )
     assert claim("two", 2, above=1, below=3) == "so: two (2: above 1, below 3)"
     assert claim("yes", True, equal=True) == "so: yes"
     with pytest.raises(ClaimError, match=r"^not so: no$"):
@@ -55,5 +58,7 @@ def test_the_line():
 
 
 def test_a_sentence_without_a_claim_is_none():
-    with pytest.raises(cg.InputError, match=r"claim\(='what\?'\) must be given with above, below"):
+    with pytest.raises(
+        cg.InputError, match=r"claim\(='what\?'\) must be given with above, below"
+    ):
         claim("what?", 1.0)

@@ -11,7 +11,9 @@ from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
 
 FAST, SLOW = Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0)
 ORLIB = DATA / "orlib_wt"
-needs_orlib = pytest.mark.skipif(not ORLIB.is_dir(), reason="the instances are not here")
+needs_orlib = pytest.mark.skipif(
+    not ORLIB.is_dir(), reason="the instances are not here"
+)
 
 
 def orlib(index, machines=1):
@@ -37,7 +39,9 @@ def execute(plan, *reality, seed=0):
 
 
 # Two GPUs; the third task fits on the slow one alone. Worked out below.
-FOUR = instance_of((10, 5, 6, 1, 0), (8, 5, 5, 2, 0), (4, 20, 9, 3, 1), (2, 5, 4, 10, 2))
+FOUR = instance_of(
+    (10, 5, 6, 1, 0), (8, 5, 5, 2, 0), (4, 20, 9, 3, 1), (2, 5, 4, 10, 2)
+)
 
 
 @st.composite
@@ -53,7 +57,9 @@ def instances(draw, most=12):
     )
     rows = draw(st.lists(row, min_size=number, max_size=number))
     gpus = draw(
-        st.lists(st.sampled_from([FAST, SLOW, Gpu("odd", 20, 1.5)]), min_size=0, max_size=3)
+        st.lists(
+            st.sampled_from([FAST, SLOW, Gpu("odd", 20, 1.5)]), min_size=0, max_size=3
+        )
     )
     return unrelated(draw, instance_of(*rows, gpus=(SLOW, *gpus)))
 
@@ -65,7 +71,10 @@ def unrelated(draw, instance):
     shape = (instance.tasks, len(instance.gpus))
     entry = st.one_of(st.integers(1, 12), st.just(np.inf))
     times_s = np.reshape(
-        draw(st.lists(entry, min_size=shape[0] * shape[1], max_size=shape[0] * shape[1])), shape
+        draw(
+            st.lists(entry, min_size=shape[0] * shape[1], max_size=shape[0] * shape[1])
+        ),
+        shape,
     )
     times_s[:, 0] = np.minimum(times_s[:, 0], 12)  # the first holds every task
     columns = [getattr(instance, column) for column in COLUMNS]

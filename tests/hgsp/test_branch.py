@@ -1,4 +1,6 @@
-"""Few tasks to proven optimality: against every schedule there is, and the mixed-integer program."""
+"""Few tasks to proven optimality: against every schedule there is, and the
+mixed-integer program.
+"""
 
 from itertools import product
 
@@ -18,7 +20,9 @@ from cgrsp_simpy.hgsp.instance import Gpu
 @settings(max_examples=60)
 def test_few_tasks_cost_what_the_best_of_all_schedules_costs(instance):
     best = brute_force(instance)
-    assert least_of_few(instance, range(instance.tasks)) == pytest.approx(best, abs=1e-9)
+    assert least_of_few(instance, range(instance.tasks)) == pytest.approx(
+        best, abs=1e-9
+    )
     assert by_few(instance) == pytest.approx(best, abs=1e-9)
     assert (lower_bound(instance) > 0) == (best > 0)
 
@@ -41,7 +45,9 @@ def small(seed, load, slack):
 
 @pytest.mark.slow
 def test_the_bound_is_above_0_wherever_the_optimum_is():
-    """On 180 draws at low and medium load; in some of them that is known by neither other bound."""
+    """On 180 draws at low and medium load; in some of them that is known by neither
+    other bound.
+    """
     known = others = 0
     for load, slack in product((0.7, 1.0, 1.5), ((0.8, 1.6), (1.0, 2.0))):
         for seed in range(30):

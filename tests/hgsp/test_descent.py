@@ -1,4 +1,6 @@
-"""The inner loop of the search: moves are worth what they are said to be, with the extra or not."""
+"""The inner loop of the search: moves are worth what they are said to be, with the
+extra or not.
+"""
 
 from itertools import chain
 
@@ -29,7 +31,9 @@ def check(instance, state):
 @given(instances(), st.integers(0, 2**32))
 @settings(max_examples=60)
 def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
-    """Incremental evaluation against the whole schedule, along a descent and random moves."""
+    """Incremental evaluation against the whole schedule, along a descent and random
+    moves.
+    """
     start = dispatch(instance, RULES["edd"])
     if start.weighted_tardiness == 0:
         return
@@ -44,7 +48,9 @@ def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
         worsening, j, k, swap, _ = descent.best_move(state, task, 1e-9)
         if j >= 0:
             descent.move(state, task, j, k, swap)
-            assert descent.objective(state) == pytest.approx(before + worsening, abs=1e-9)
+            assert descent.objective(state) == pytest.approx(
+                before + worsening, abs=1e-9
+            )
             check(instance, state)
 
 
@@ -69,7 +75,9 @@ def test_a_kick_makes_as_many_random_moves_as_are_drawn():
 @given(instances(most=6))
 @settings(max_examples=60)
 def test_no_insertion_is_better_than_the_best_move(instance):
-    """By trying each task at each position. A swap may be better: only its partner would gain."""
+    """By trying each task at each position. A swap may be better: only its partner
+    would gain.
+    """
     start = dispatch(instance, RULES["edd"])
     if start.weighted_tardiness == 0:
         return

@@ -9,13 +9,16 @@ from cgrsp_simpy.hgsp.generate import LEVELS, SIZES_GB, Level, generate
 from cgrsp_simpy.hgsp.instance import COLUMNS, cluster, read_instance
 
 AUTHORS = DATA / "hgsp_authors"
-has_files = pytest.mark.skipif(not AUTHORS.is_dir(), reason="the authors' files are not here")
+has_files = pytest.mark.skipif(
+    not AUTHORS.is_dir(), reason="the authors' files are not here"
+)
 
 
 @has_files
 @pytest.mark.parametrize("level", ["tasks3", "tasks4"])
 def test_the_papers_own_tasks_come_out_row_by_row(level):
-    read, made = read_instance(AUTHORS / f"{level}.csv", LEVELS[level].gpus), generate(level)
+    read = read_instance(AUTHORS / f"{level}.csv", LEVELS[level].gpus)
+    made = generate(level)
     for column in COLUMNS:
         np.testing.assert_array_equal(getattr(made, column), getattr(read, column))
     assert (generate(level, 1).workload != read.workload).any()
@@ -24,8 +27,8 @@ def test_the_papers_own_tasks_come_out_row_by_row(level):
 @has_files
 @pytest.mark.parametrize("level", ["tasks1", "tasks2"])
 def test_files_whose_seed_is_not_known_are_of_their_law(level):
-    """Each column beside a large sample of the law, by Kolmogorov and Smirnov; gaps that were
-    exponential, or those of uniform times, would be told at once.
+    """Each column beside a large sample of the law, by Kolmogorov and Smirnov; gaps
+    that were exponential, or those of uniform times, would be told at once.
     """
     read = read_instance(AUTHORS / f"{level}.csv", LEVELS[level].gpus)
     law = generate(Level(**{**vars(LEVELS[level]), "tasks": 20_000}), seed=5)
@@ -46,7 +49,9 @@ def test_a_level_is_what_it_says():
     level = Level(5000, "medium", 0.8, (1.5, 2.5))
     made = generate(level, seed=2)
     speed = sum(gpu.speed for gpu in made.gpus)
-    assert made.workload.sum() / made.arrival_s[-1] / speed == pytest.approx(0.8, rel=0.05)
+    assert made.workload.sum() / made.arrival_s[-1] / speed == pytest.approx(
+        0.8, rel=0.05
+    )
     slack = (made.deadline_s - made.arrival_s) / (made.workload / 30)
     assert slack.min() + 0.01 >= 1.5
     assert slack.max() <= 2.51
@@ -60,11 +65,9 @@ def test_a_level_is_what_it_says():
 
 
 def test_the_same_seed_makes_the_same_instance_on_any_gpus():
-    one, other, more = (
-        generate("tasks1", 3),
-        generate("tasks1", 4),
-        generate("tasks1", 3, cluster("large")),
-    )
+    one = generate("tasks1", 3)
+    other = generate("tasks1", 4)
+    more = generate("tasks1", 3, cluster("large"))
     assert (one.workload == more.workload).all()
     assert (one.arrival_s == more.arrival_s).all()
     assert len(more.gpus) == 9

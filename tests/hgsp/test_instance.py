@@ -34,8 +34,8 @@ def named(*names):
 
 
 def test_the_printed_clusters():
-    """Section IV.A: 3, 6 and 9 GPUs, one, two and three of each model; the speeds of the printed
-    runs are those of the text times 4/3.
+    """Section IV.A: 3, 6 and 9 GPUs, one, two and three of each model; the speeds of
+    the printed runs are those of the text times 4/3.
     """
     assert [len(cluster(name)) for name in CLUSTERS] == [3, 6, 9] * 2
     assert cluster("small-30") == (
@@ -45,7 +45,9 @@ def test_the_printed_clusters():
     )
     for ran, text in zip(cluster("large"), cluster("large-30"), strict=True):
         assert ran.speed == text.speed * 4 / 3
-    assert [gpu.name for gpu in cluster("large")] == ["A100"] * 3 + ["A30"] * 3 + ["L40"] * 3
+    assert [gpu.name for gpu in cluster("large")] == ["A100"] * 3 + ["A30"] * 3 + [
+        "L40"
+    ] * 3
 
 
 def test_times_are_workload_over_speed_where_the_memory_suffices():
@@ -83,7 +85,13 @@ def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
     """Given in another order than that of arrival, and not numbered."""
     gpus = (FAST, FAST, SLOW)
     made = Instance(
-        [2, 4, 6], [5, 5, 20], [9, 9, 9], [1, 1, 1], [3, 0, 1], gpus, task_names=("z", "y", "x")
+        [2, 4, 6],
+        [5, 5, 20],
+        [9, 9, 9],
+        [1, 1, 1],
+        [3, 0, 1],
+        gpus,
+        task_names=("z", "y", "x"),
     )
     write_instance(made, tmp_path / "tasks.csv")
     found = read_instance(tmp_path / "tasks.csv", gpus)
@@ -94,8 +102,14 @@ def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
         ("x", 3, "slow"),
         ("z", 1, "fast"),
     ]
-    assert [(row["start_s"], row["finish_s"]) for row in rows] == [(0, 2), (1, 7), (3, 4)]
-    wrong = Schedule(found, np.array([0, 0, 0]), np.array([0.0, 2, 5]), np.array([2.0, 5, 6]))
+    assert [(row["start_s"], row["finish_s"]) for row in rows] == [
+        (0, 2),
+        (1, 7),
+        (3, 4),
+    ]
+    wrong = Schedule(
+        found, np.array([0, 0, 0]), np.array([0.0, 2, 5]), np.array([2.0, 5, 6])
+    )
     assert wrong.fault() == "task x runs on a GPU whose memory it exceeds (Eq. 3)"
     assert instance_of((1, 0, 9, 1, 5), (2, 0, 9, 1, 0)).task_names == ("2", "1")
 
@@ -114,13 +128,25 @@ def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
     ("call", "words"),
     [
         (lambda: instance_of((0, 1, 1, 1, 0)), ["workload of task 1(=0.0)", "> 0"]),
-        (lambda: instance_of((1, 1, 1, 1, 0), (1, 1, 1, -2, 0)), ["weight of task 2(=-2.0)"]),
+        (
+            lambda: instance_of((1, 1, 1, 1, 0), (1, 1, 1, -2, 0)),
+            ["weight of task 2(=-2.0)"],
+        ),
         (lambda: instance_of((1, 1, np.nan, 1, 0)), ["deadline_s of task 1(=nan)"]),
-        (lambda: instance_of((1, 50, 1, 1, 0)), ["memory_gb of task 1(=50.0)", "no GPU", "40 GB"]),
+        (
+            lambda: instance_of((1, 50, 1, 1, 0)),
+            ["memory_gb of task 1(=50.0)", "no GPU", "40 GB"],
+        ),
         (lambda: Instance([], [], [], [], [], (FAST,)), ["no task"]),
         (lambda: Instance([1], [1, 2], [1], [1], [1], (FAST,)), ["shape of memory_gb"]),
-        (lambda: instance_of((1, 1, 1, 1, 0), gpus=()), ["gpus(=()) must be at least one Gpu"]),
-        (lambda: instance_of((1, 1, 1, 1, 0), gpus=("A100",)), ["gpus(=('A100',)) must be at le"]),
+        (
+            lambda: instance_of((1, 1, 1, 1, 0), gpus=()),
+            ["gpus(=()) must be at least one Gpu"],
+        ),
+        (
+            lambda: instance_of((1, 1, 1, 1, 0), gpus=("A100",)),
+            ["gpus(=('A100',)) must be at le"],
+        ),
         (
             lambda: instance_of((1, 1, 9, 1, 0), gpus=(FAST,), times_s=[[1, 2]]),
             ["shape of times_s(=(1, 2)) must be (1, 1)"],
@@ -134,7 +160,9 @@ def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
             ["free_s of GPU 1(=-1.0)"],
         ),
         (
-            lambda: solve_exact(instance_of((1, 0, 0, 1, 0), gpus=(SLOW,), free_s=[3.0])),
+            lambda: solve_exact(
+                instance_of((1, 0, 0, 1, 0), gpus=(SLOW,), free_s=[3.0])
+            ),
             ["free_s(=[3.0])"],
         ),
         (lambda: named("a", "a"), ["name of a task(='a')", "2 have it"]),
@@ -163,9 +191,15 @@ TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
             "workload,memory_gb,deadline_s,weight,arrival_s\n1,2,x,1,0\n",
             ["line 2", "deadline_s(='x')"],
         ),
-        ("workload,memory_gb,deadline_s,weight,arrival_s\n1,2,3\n", ["line 2", "weight"]),
+        (
+            "workload,memory_gb,deadline_s,weight,arrival_s\n1,2,3\n",
+            ["line 2", "weight"],
+        ),
         ("workload,memory_gb,deadline_s,weight,arrival_s\n", ["no task"]),
-        ("workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n", ["task 1", "99", "40 GB"]),
+        (
+            "workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n",
+            ["task 1", "99", "40 GB"],
+        ),
         (
             "workload,memory_gb,deadline_s,weight,arrival_s\n1,2,3,1,0,9\n",
             ["line 2", "6 cells for 5 columns"],
@@ -178,8 +212,14 @@ TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
             "Workload,Memory,Deadline,Weight,ArrivalTime,weight\n1,2,3,1,0,9\n",
             ["columns", "'weight' stands twice"],
         ),
-        (f"{TIMED}a,5,9,1,3,inf,inf\n", ["task a (line 2) fits on no GPU", "times is inf"]),
-        (f"{TIMED}a,5,9,1,3,0,1\n", ["time of task a (line 2) on GPU 1(=0.0)", "> 0, or inf"]),
+        (
+            f"{TIMED}a,5,9,1,3,inf,inf\n",
+            ["task a (line 2) fits on no GPU", "times is inf"],
+        ),
+        (
+            f"{TIMED}a,5,9,1,3,0,1\n",
+            ["time of task a (line 2) on GPU 1(=0.0)", "> 0, or inf"],
+        ),
         (f"{TIMED}a,5,9,1,3,1,nan\n", ["time of task a (line 2) on GPU 2(=nan)"]),
         (f"{TIMED}a,5,9,1,3,1,\n", ["line 2: time_s:slow(='')"]),
         (
@@ -190,7 +230,10 @@ TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
             TIMED.replace("slow", "quick") + "a,5,9,1,3,1,1\n",
             ["columns", "time_s:fast,time_s:slow"],
         ),
-        ("memory_gb,deadline_s,weight,arrival_s\n5,9,1,3\n", ["among others workload, or time_s:"]),
+        (
+            "memory_gb,deadline_s,weight,arrival_s\n5,9,1,3\n",
+            ["among others workload, or time_s:"],
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_by_name(file, text, words):
@@ -199,7 +242,9 @@ def test_a_wrong_file_is_refused_by_name(file, text, words):
 
 
 def test_the_headings_of_the_papers_authors_are_read(file):
-    path = file("Task,Workload,Memory,Deadline,Weight,ArrivalTime\nT1,8,5,17.5,4,0.25\n")
+    path = file(
+        "Task,Workload,Memory,Deadline,Weight,ArrivalTime\nT1,8,5,17.5,4,0.25\n"
+    )
     found = read_instance(path, (FAST, SLOW))
     assert found.task_names == ("T1",)
     assert [getattr(found, column)[0] for column in COLUMNS] == [8, 5, 17.5, 4, 0.25]
@@ -227,7 +272,9 @@ def test_a_file_is_not_written_into_a_folder_that_is_not_there(tmp_path):
     ],
 )
 def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):
-    assert read_instance(file(text), (FAST, SLOW), skip_unfit=True).task_names == (kept,)
+    assert read_instance(file(text), (FAST, SLOW), skip_unfit=True).task_names == (
+        kept,
+    )
     assert said in caplog.text
 
 
@@ -245,7 +292,10 @@ def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):
             "1 " * 15000,
             1,
             None,
-            ["125 instances of 40 or 100 instances of 50 or 50 instances of 100", "tasks=N"],
+            [
+                "125 instances of 40 or 100 instances of 50 or 50 instances of 100",
+                "tasks=N",
+            ],
         ),
         (
             "wt.txt",
@@ -268,8 +318,8 @@ def test_messages_on_a_file_name_task_and_line(file, caplog):
     found = read_instance(file(f"{head}b,1,9,3,1,5\na,1,9,3,1,0\n"), (FAST, SLOW))
     assert (found.task_names, found.lines) == (("a", "b"), (3, 2))
     assert (
-        "1 of 2 tasks have their deadline before they arrive, the first of them task b (line 2);"
-        in caplog.text
+        "1 of 2 tasks have their deadline before they arrive, the first of them task b"
+        " (line 2);" in caplog.text
     )
     for row, said in (
         ("c,0,9,3,1,0", "workload of task c (line 3)"),
@@ -279,7 +329,9 @@ def test_messages_on_a_file_name_task_and_line(file, caplog):
         check_refused(partial(read_instance, path, (FAST, SLOW)), [said])
 
 
-@pytest.mark.parametrize(("name", "tasks"), [("wt40", 40), ("wt50", 50), ("wt100", 100)])
+@pytest.mark.parametrize(
+    ("name", "tasks"), [("wt40", 40), ("wt50", 50), ("wt100", 100)]
+)
 def test_the_librarys_own_files_tell_their_size_by_name(file, name, tasks):
     assert read_orlib(file("1 " * (2 * 3 * tasks), f"{name}.txt"), 2).tasks == tasks
 
@@ -288,7 +340,9 @@ def test_the_librarys_own_files_tell_their_size_by_name(file, name, tasks):
 
 
 def test_times_are_given_in_place_of_the_workload():
-    """Infinite where it is said, and where the memory is too small; in order of arrival."""
+    """Infinite where it is said, and where the memory is too small; in order of
+    arrival.
+    """
     made = Instance(
         (),
         [5, 20, 5],
@@ -304,7 +358,9 @@ def test_times_are_given_in_place_of_the_workload():
 
 def test_times_of_a_file_are_by_the_names_of_gpus(tmp_path):
     path, gpus = tmp_path / "tasks.csv", (SLOW, FAST, SLOW)
-    path.write_text(f"{TIMED}b,5,9,1,3,4,7\na,20,9,1,0,1,2\nc,5,9,1,4,inf,3\n", encoding="utf-8")
+    path.write_text(
+        f"{TIMED}b,5,9,1,3,4,7\na,20,9,1,0,1,2\nc,5,9,1,4,inf,3\n", encoding="utf-8"
+    )
     found = read_instance(path, gpus)
     assert found.times_s.tolist() == [[2, np.inf, 2], [7, 4, 7], [3, np.inf, 3]]
     assert found.tags.columns == {}
@@ -312,5 +368,7 @@ def test_times_of_a_file_are_by_the_names_of_gpus(tmp_path):
     again = read_instance(tmp_path / "again.csv", gpus)
     np.testing.assert_array_equal(again.times_s, found.times_s)
     unlike = Instance((), [0], [9], [1], [0], (SLOW, SLOW), times_s=[[1, 2]])
-    with pytest.raises(InputError, match=r"GPUs of one name\(='slow'\) must be as fast"):
+    with pytest.raises(
+        InputError, match=r"GPUs of one name\(='slow'\) must be as fast"
+    ):
         write_instance(unlike, path)

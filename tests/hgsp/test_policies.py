@@ -1,4 +1,6 @@
-"""Policies of HGSP in the engine: plans are measured as planned, and what a policy sees."""
+"""Policies of HGSP in the engine: plans are measured as planned, and what a policy
+sees.
+"""
 
 import numpy as np
 import pytest
@@ -22,7 +24,10 @@ from cgrsp_simpy.model.policy import PolicyError
 @given(instances())
 @settings(max_examples=60)
 def test_the_engine_measures_what_was_planned(instance):
-    plans = [greedy_assignment(instance, range(instance.tasks), least) for least in (True, False)]
+    plans = [
+        greedy_assignment(instance, range(instance.tasks), least)
+        for least in (True, False)
+    ]
     plans += [
         sagreedy(instance, iterations=10)[0],
         search(instance, moves=500)[0],
@@ -39,7 +44,9 @@ def test_the_engine_measures_what_was_planned(instance):
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @given(instance=instances())
 @settings(max_examples=30)
-def test_a_rule_is_the_same_online_when_tasks_are_revealed_as_they_arrive(rule, instance):
+def test_a_rule_is_the_same_online_when_tasks_are_revealed_as_they_arrive(
+    rule, instance
+):
     planned, online = dispatch(instance, rule), simulate(instance, Online(rule))
     np.testing.assert_array_equal(online.gpu, planned.gpu)
     np.testing.assert_array_equal(online.start_s, planned.start_s)
@@ -61,18 +68,33 @@ def held(view):
 
 # A policy, the third and fourth of FOUR under it, and what the engine says
 WRONG = [
-    (everywhere, "at t = 1 s sent job 1 to GPU 1 (fast), which has 10 GB; task 3 needs 20 GB"),
+    (
+        everywhere,
+        "at t = 1 s sent job 1 to GPU 1 (fast), which has 10 GB; task 3 needs 20 GB",
+    ),
     (first_gpu, "at t = 2 s sent job 2 to GPU 1, which is busy or given away already"),
-    (lambda view: [(view.queue[0], 0)], "sent job 1 to 0, which is no place of the view"),
+    (
+        lambda view: [(view.queue[0], 0)],
+        "sent job 1 to 0, which is no place of the view",
+    ),
     (lambda view: [(1, view.free[0])], "assigned 1, which is not a job"),
-    (lambda view: [(view.queue[0], view.free[1])] * 2, "assigned job 1, which is not waiting"),
+    (
+        lambda view: [(view.queue[0], view.free[1])] * 2,
+        "assigned job 1, which is not waiting",
+    ),
     (lambda view: view.queue, "neither a pair"),
     (lambda view: 1 / 0, "raised ZeroDivisionError"),
     (
         lambda view: view.queue[0].run_s,
         "raised AttributeError: 'Task' object has no attribute 'run_s'",
     ),
-    (held, "left 2 jobs waiting, job 1 (task 3, 20 GB, weight 3, due 9.00), job 2 (task 4, 5 GB"),
+    (
+        held,
+        (
+            "left 2 jobs waiting, job 1 (task 3, 20 GB, weight 3, due 9.00), job 2"
+            " (task 4, 5 GB"
+        ),
+    ),
 ]
 
 
@@ -80,7 +102,13 @@ WRONG = [
 def test_a_wrong_answer_is_told_in_the_engines_one_line(policy, said):
     memory_gb = 5 if policy is first_gpu else 20
     two = Instance(
-        [4, 2], [memory_gb, 5], [9, 4], [3, 10], [1, 2], (FAST, SLOW), task_names=("3", "4")
+        [4, 2],
+        [memory_gb, 5],
+        [9, 4],
+        [3, 10],
+        [1, 2],
+        (FAST, SLOW),
+        task_names=("3", "4"),
     )
     with pytest.raises(PolicyError) as refused:
         simulate(two, policy)
@@ -108,13 +136,24 @@ def test_a_policy_sees_what_has_arrived_and_nothing_else(instance):
 
 
 def test_a_rule_online_has_its_own_name_unless_it_is_given_one():
-    assert (Online(RULES["atc"]).name, Online(RULES["atc"], "mine").name) == ("atc", "mine")
+    assert (Online(RULES["atc"]).name, Online(RULES["atc"], "mine").name) == (
+        "atc",
+        "mine",
+    )
 
 
 def test_times_of_its_own_are_what_the_engine_carries_out_and_a_policy_sees():
-    """The GPU that is slow for the first task is the fast one for the second, and holds it alone."""
+    """The GPU that is slow for the first task is the fast one for the second, and holds
+    it alone.
+    """
     instance = Instance(
-        (), [0, FAST.memory_gb], [3, 2], [1, 1], [0, 0], (FAST, SLOW), times_s=[[3, 9], [np.inf, 2]]
+        (),
+        [0, FAST.memory_gb],
+        [3, 2],
+        [1, 1],
+        [0, 0],
+        (FAST, SLOW),
+        times_s=[[3, 9], [np.inf, 2]],
     )
     seen = []
 
@@ -130,6 +169,9 @@ def test_times_of_its_own_are_what_the_engine_carries_out_and_a_policy_sees():
     assert seen[:2] == [[3, 9], [np.inf, 2]]
     assert (measured.gpu.tolist(), measured.finish_s.tolist()) == ([0, 1], [3, 2])
     for name in SCHEDULERS:
-        assert schedule_of(solve(instance, name, moves=100)).finish_s.tolist() == [3, 2], name
+        assert schedule_of(solve(instance, name, moves=100)).finish_s.tolist() == [
+            3,
+            2,
+        ], name
     with pytest.raises(PolicyError, match="task 2 does not run there"):
         simulate(instance, lambda view: [(view.queue[1], view.free[0])])

@@ -11,9 +11,15 @@ from cgrsp_simpy.hgsp.rules import atc, columns_of, dispatch, edd, wspt
 def test_what_each_rule_puts_first():
     """Four tasks wait at 0 for one GPU of speed 1."""
     tasks = instance_of(
-        (4, 0, 30, 4, 0), (2, 0, 20, 3, 0), (6, 0, 7, 5, 0), (9, 0, 100, 1, 0), gpus=(SLOW,)
+        (4, 0, 30, 4, 0),
+        (2, 0, 20, 3, 0),
+        (6, 0, 7, 5, 0),
+        (9, 0, 100, 1, 0),
+        gpus=(SLOW,),
     )
-    firsts = {rule.__name__: dispatch(tasks, rule).sequences()[0] for rule in (wspt, edd, atc)}
+    firsts = {
+        rule.__name__: dispatch(tasks, rule).sequences()[0] for rule in (wspt, edd, atc)
+    }
     assert firsts == {"wspt": [1, 0, 2, 3], "edd": [2, 1, 0, 3], "atc": [2, 1, 0, 3]}
 
 

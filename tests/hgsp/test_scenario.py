@@ -1,5 +1,5 @@
-"""HGSP carried out: noise, delay, plans made anew, own policies, listings and pictures; and that
-every command simulates.
+"""HGSP carried out: noise, delay, plans made anew, own policies, listings and pictures;
+and that every command simulates.
 """
 
 import inspect
@@ -48,15 +48,17 @@ def told(capsys, *words):
 
 
 def test_noise_has_mean_1_and_the_coefficient_of_variation_asked_for():
-    """Of 200,000 draws, within four standard errors; that of the variation is larger than
-    1 / sqrt(2 n) of it for a long tail.
+    """Of 200,000 draws, within four standard errors; that of the variation is larger
+    than 1 / sqrt(2 n) of it for a long tail.
     """
     n, cv = 200_000, 0.3
     factors = luck(cv, 5, n)
     assert factors.mean() == pytest.approx(1, abs=4 * cv / n**0.5)
     assert factors.std() == pytest.approx(cv, rel=4 * (1 + cv) ** 3 / (2 * n) ** 0.5)
     # log-normal
-    assert np.log(factors).std() == pytest.approx(np.log1p(cv**2) ** 0.5, rel=4 / (2 * n) ** 0.5)
+    assert np.log(factors).std() == pytest.approx(
+        np.log1p(cv**2) ** 0.5, rel=4 / (2 * n) ** 0.5
+    )
     assert (luck(0.0, 0, 9) == 1).all()
 
 
@@ -65,9 +67,12 @@ def test_the_draws_belong_to_tasks_whoever_schedules():
     for policy in policies:
         found = simulate(THIRTY, policy, 0.4, 3.0, seed=2)
         planned_s = THIRTY.times_s[np.arange(30), found.gpu]
-        np.testing.assert_allclose((found.finish_s - found.start_s) / planned_s, luck(0.4, 2, 30))
+        np.testing.assert_allclose(
+            (found.finish_s - found.start_s) / planned_s, luck(0.4, 2, 30)
+        )
         np.testing.assert_allclose(found.start_s - found.granted_s, 3)
-        again = simulate(THIRTY, policy, 0.4, 3.0, seed=2)  # works on a copy of the policy
+        # works on a copy of the policy
+        again = simulate(THIRTY, policy, 0.4, 3.0, seed=2)
         np.testing.assert_array_equal(found.finish_s, again.finish_s)
 
 
@@ -78,7 +83,9 @@ def test_a_frozen_plan_keeps_its_order_and_waits_for_nobody_else():
     for sequence in found.sequences():
         free_s = 0.0
         for task in sequence:
-            assert found.granted_s[task] == pytest.approx(max(free_s, THIRTY.arrival_s[task]))
+            assert found.granted_s[task] == pytest.approx(
+                max(free_s, THIRTY.arrival_s[task])
+            )
             free_s = found.finish_s[task]
 
 
@@ -93,8 +100,12 @@ def test_a_gpu_that_a_plan_leaves_idle_on_purpose_idles_as_long():
     assert execute(plan, 0.0, 5.0).start_s.tolist() == [5, 12]
 
 
-@pytest.mark.parametrize("name", ["fifo", "greedy", "sagreedy", "search", "wspt", "edd", "atc"])
-@pytest.mark.parametrize("level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["fifo", "greedy", "sagreedy", "search", "wspt", "edd", "atc"]
+)
+@pytest.mark.parametrize(
+    "level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)]
+)
 def test_what_solve_measures_is_the_plan_to_the_bit(level, name):
     instance = generate(
         Level(120, "small", {"tasks1": 0.7, "tasks3": 10.0}[level], (1.0, 2.0)), seed=3
@@ -120,10 +131,12 @@ def test_a_plan_that_does_not_come_out_as_planned_is_an_error(monkeypatch):
 def test_plans_are_made_at_the_steps_and_know_only_what_has_arrived():
     """Every 10 s: task 1 (arrives at 3, 12 s) starts at 10.
 
-    At 20 tasks 2 and 3 are planned behind it, the heavier first by WSPT, at 22, 2 s each; task 4
-    arrives at 23 and is planned at 30.
+    At 20 tasks 2 and 3 are planned behind it, the heavier first by WSPT, at 22, 2 s
+    each; task 4 arrives at 23 and is planned at 30.
     """
-    four = of((12, 0, 99, 1, 3), (2, 0, 99, 1, 12), (2, 0, 99, 5, 13), (2, 0, 99, 1, 23))
+    four = of(
+        (12, 0, 99, 1, 3), (2, 0, 99, 1, 12), (2, 0, 99, 5, 13), (2, 0, 99, 1, 23)
+    )
     seen = []
 
     def plan(instance):
@@ -135,9 +148,13 @@ def test_plans_are_made_at_the_steps_and_know_only_what_has_arrived():
     assert seen == [(("1",), [10]), (("2", "3"), [22]), (("4",), [30])]
 
 
-@given(st.integers(0, 9), st.sampled_from([1.5, 10.0, 60.0]), st.sampled_from([0.0, 0.3]))
+@given(
+    st.integers(0, 9), st.sampled_from([1.5, 10.0, 60.0]), st.sampled_from([0.0, 0.3])
+)
 @settings(max_examples=25)
-def test_no_plan_made_anew_knows_a_task_to_come_or_a_gpu_before_it_is_free(seed, every_s, noise):
+def test_no_plan_made_anew_knows_a_task_to_come_or_a_gpu_before_it_is_free(
+    seed, every_s, noise
+):
     instance = generate(Level(25, "small", 1.5, (1.0, 3.0)), seed)
     due_s = np.ceil(instance.arrival_s / every_s) * every_s
     found = simulate(instance, Replan(greedy, every_s), noise, seed=seed)
@@ -148,7 +165,8 @@ def test_no_plan_made_anew_knows_a_task_to_come_or_a_gpu_before_it_is_free(seed,
 
 def test_where_all_is_certain_and_all_have_arrived_plans_made_anew_are_the_first():
     there = of(
-        *((5 + k % 7, 0, 20, 1 + k % 3, 0) for k in range(20)), gpus=(SLOW, Gpu("fast", 40, 2.0))
+        *((5 + k % 7, 0, 20, 1 + k % 3, 0) for k in range(20)),
+        gpus=(SLOW, Gpu("fast", 40, 2.0)),
     )
     first = greedy(there)
     found = simulate(there, Replan(greedy, 3.0))
@@ -162,7 +180,10 @@ PLANNERS = {
     "insertion": lambda instance: inserter(instance)(np.arange(instance.tasks)[::-1]),
     "sagreedy": lambda instance: sagreedy(instance, iterations=5)[0],
     "search": lambda instance: search(instance, moves=300)[0],
-    **{name: lambda instance, rule=rule: dispatch(instance, rule) for name, rule in RULES.items()},
+    **{
+        name: lambda instance, rule=rule: dispatch(instance, rule)
+        for name, rule in RULES.items()
+    },
 }
 
 
@@ -190,11 +211,15 @@ def test_how_schedulers_meet_reality():
 
     assert met("greedy") == "greedy"
     assert met("greedy", replan_s=60) == "greedy:replan_s=60"
-    assert met("greedy:replan_s=9", replan_s=60, unknown_arrivals=True) == "greedy:replan_s=9"
+    assert (
+        met("greedy:replan_s=9", replan_s=60, unknown_arrivals=True)
+        == "greedy:replan_s=9"
+    )
     assert met("atc:online=true", replan_s=60) == "atc:online=true"
     assert met("atc", unknown_arrivals=True) == "atc:online=true"
     assert (
-        met("search", replan_s=1.5, moves=9, unknown_arrivals=True) == "search:replan_s=1.5,moves=9"
+        met("search", replan_s=1.5, moves=9, unknown_arrivals=True)
+        == "search:replan_s=1.5,moves=9"
     )
     assert met("search:moves=5", moves=9) == "search:moves=5"
     assert met("fifo", moves=9) == "fifo"
@@ -209,7 +234,11 @@ def test_how_schedulers_meet_reality():
             {"unknown_arrivals": True},
             "greedy plans ahead, which unknown arrivals do not allow",
         ),
-        ("greedy:online=true", {}, "greedy has no online; it goes with wspt or edd or atc"),
+        (
+            "greedy:online=true",
+            {},
+            "greedy has no online; it goes with wspt or edd or atc",
+        ),
         ("milp:replan_s=9", {}, "milp has no replan_s"),
         ("milp", {"replan_s": 9.0}, "milp has no replan_s"),
         ("fifo:moves=9", {}, "fifo has no moves; it goes with search"),
@@ -255,13 +284,22 @@ def test_a_scenario_runs_what_its_parts_do():
     np.testing.assert_array_equal(
         found.jobs["finish_s"], execute(greedy(THIRTY), 0.3, 2.0, seed=5).finish_s
     )
-    assert found.summary()["planned_weighted_tardiness"] == greedy(THIRTY).weighted_tardiness
+    assert (
+        found.summary()["planned_weighted_tardiness"]
+        == greedy(THIRTY).weighted_tardiness
+    )
     assert "lower_bound" not in found.summary()  # of times that nobody knew
     certain = cg.simulate(Scenario(THIRTY), first_fit)
-    assert plan_of(certain).weighted_tardiness == schedule_of(certain).weighted_tardiness
+    assert (
+        plan_of(certain).weighted_tardiness == schedule_of(certain).weighted_tardiness
+    )
     assert certain.summary().keys() >= {"lower_bound", "gap_pct"}
     assert "planned_weighted_tardiness" not in certain.summary()
-    assert (certain.timeline.policy, found.timeline.policy, plan_of(found).timeline.policy) == (
+    assert (
+        certain.timeline.policy,
+        found.timeline.policy,
+        plan_of(found).timeline.policy,
+    ) == (
         "first_fit",
         "greedy",
         "greedy",
@@ -281,25 +319,41 @@ def test_a_sweep_varies_reality_the_level_and_parameters():
     assert sum(low.values("atc", "weighted_tardiness")) < sum(
         high.values("atc", "weighted_tardiness")
     )
-    expected = Scenario(Level(12, "small", 4.0, (0.4, 1.0))).run("greedy:replan_s=5", 1).summary()
+    expected = (
+        Scenario(Level(12, "small", 4.0, (0.4, 1.0)))
+        .run("greedy:replan_s=5", 1)
+        .summary()
+    )
     found = high.rows[1]
-    assert found == {"policy": "greedy", "seed": 1, **expected} or np.isnan(expected["gap_pct"])
+    assert found == {"policy": "greedy", "seed": 1, **expected} or np.isnan(
+        expected["gap_pct"]
+    )
 
 
 @pytest.mark.long
 def test_what_the_howto_says_of_plans_and_reality():
-    """tasks1, ten instances, service times that vary by 20 %: mean weighted tardiness, differences
-    paired by instance.
+    """tasks1, ten instances, service times that vary by 20 %: mean weighted tardiness,
+    differences paired by instance.
     """
-    howto = " ".join((ROOT / "docs" / "howto" / "hgsp.md").read_text(encoding="utf-8").split())
-    names = ["atc:online=true", "atc", "atc:replan_s=60", "greedy", "greedy:replan_s=60"]
+    howto = " ".join(
+        (ROOT / "docs" / "howto" / "hgsp.md").read_text(encoding="utf-8").split()
+    )
+    names = [
+        "atc:online=true",
+        "atc",
+        "atc:replan_s=60",
+        "greedy",
+        "greedy:replan_s=60",
+    ]
     found = cg.compare(Scenario("tasks1", noise=0.2), names, range(10))
-    online, frozen, anew = (np.mean(found.values(name, "weighted_tardiness")) for name in names[:3])
+    online, frozen, anew = (
+        np.mean(found.values(name, "weighted_tardiness")) for name in names[:3]
+    )
     planned = np.mean(found.values("atc", "planned_weighted_tardiness"))
     assert (
-        f"ATC's plan ({planned:,.0f} s of weighted tardiness) comes to {frozen:,.0f} s if its"
-        " order is kept"
-    ) in howto
+        f"ATC's plan ({planned:,.0f} s of weighted tardiness) comes to {frozen:,.0f} s"
+        " if its order is kept" in howto
+    )
     assert f"{online:,.0f} s if ATC is asked online as tasks arrive" in howto
     assert f"a plan made anew every minute comes to {anew:,.0f} s" in howto
     for name in ("greedy", "atc", "atc:replan_s=60"):
@@ -328,9 +382,15 @@ def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
     measured = simulate(instance, first_fit)
     assert measured.fault() == ""
     assert solve(instance, first_fit).policy == "first_fit"
-    for words in (["solve", "--policy", named], ["run", "--policy", named, "--noise", "0"]):
+    for words in (
+        ["solve", "--policy", named],
+        ["run", "--policy", named, "--noise", "0"],
+    ):
         found = json.loads(told(capsys, *words, *SMALL, "--format", "json")[1])
-        assert found.get("measured", found)["weighted_tardiness"] == measured.weighted_tardiness
+        assert (
+            found.get("measured", found)["weighted_tardiness"]
+            == measured.weighted_tardiness
+        )
     words = [
         "compare",
         "--policies",
@@ -342,7 +402,10 @@ def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
         "json",
     ]
     found = json.loads(told(capsys, *words)[1])
-    assert found["policies"][named]["weighted_tardiness"]["mean"] == measured.weighted_tardiness
+    assert (
+        found["policies"][named]["weighted_tardiness"]["mean"]
+        == measured.weighted_tardiness
+    )
     wrong = named.replace("first_fit", "second")
     found = told(capsys, "run", "--policy", wrong, "--level", "tasks1")
     check_bad_input(found, [])
@@ -353,11 +416,17 @@ def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
 
 
 def test_claims_and_timeline_by_hand():
-    """Two GPUs, 1 s of provisioning: b (20 GB) on the slow one 0 to 1 to 5; a on the fast one at
-    its arrival at 2.
+    """Two GPUs, 1 s of provisioning: b (20 GB) on the slow one 0 to 1 to 5; a on the
+    fast one at its arrival at 2.
     """
     two = Instance(
-        [4, 4], [5, 20], [4, 9], [1, 1], [2, 0], (Gpu("fast", 10, 2.0), SLOW), task_names=("a", "b")
+        [4, 4],
+        [5, 20],
+        [4, 9],
+        [1, 1],
+        [2, 0],
+        (Gpu("fast", 10, 2.0), SLOW),
+        task_names=("a", "b"),
     )
     run = cg.simulate(Scenario(two, delay_s=1), first_fit)
     measured = schedule_of(run)
@@ -372,15 +441,23 @@ def test_claims_and_timeline_by_hand():
         ]
     )
     drawn = run.timeline
-    assert (drawn.noun, drawn.places, drawn.sizes) == ("GPU", ("1 fast", "2 slow"), (1.0, 1.0))
+    assert (drawn.noun, drawn.places, drawn.sizes) == (
+        "GPU",
+        ("1 fast", "2 slow"),
+        (1.0, 1.0),
+    )
     assert drawn.visits.tolist() == [(1, 0, 0, 5, 9), (2, 2, 2, 5, 4)]
-    assert (drawn.labels, drawn.kinds) == ({1: "b", 2: "a"}, {1: "up to 40 GB", 2: "up to 10 GB"})
-    assert greedy(two).claims["phase"].tolist() == ["executing"] * 2  # a plan has them, too
+    assert (drawn.labels, drawn.kinds) == (
+        {1: "b", 2: "a"},
+        {1: "up to 40 GB", 2: "up to 10 GB"},
+    )
+    # a plan has them, too
+    assert greedy(two).claims["phase"].tolist() == ["executing"] * 2
 
 
 def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
-    """Of fourteen GPUs, more than are shown when idle, each that is held is told by its number,
-    as in the events.
+    """Of fourteen GPUs, more than are shown when idle, each that is held is told by its
+    number, as in the events.
     """
     gpus = tuple(Gpu(f"G{number}", 40, 1.0) for number in range(1, 15))
     fourteen = of(*((5, 0, 9, 1, 0) for _ in gpus), gpus=gpus)
@@ -399,7 +476,9 @@ def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
 def test_events_speak_of_tasks_and_gpus(capsys, tmp_path):
     path = tmp_path / "tasks.csv"
     path.write_text(
-        "task,workload,memory_gb,deadline_s,weight,arrival_s\nlate,60,9,9,1,5\nbig,570,60,9,2,0\n",
+        "task,workload,memory_gb,deadline_s,weight,arrival_s\n"
+        "late,60,9,9,1,5\n"
+        "big,570,60,9,2,0\n",
         encoding="utf-8",
     )
     words = [
@@ -422,14 +501,26 @@ def test_events_speak_of_tasks_and_gpus(capsys, tmp_path):
         "      5.00  decide                       1 waiting, 2 of 3 GPUs idle",
         "      5.00  dispatch  job 2     GPU 3    task late, L40 of 48 GB",
         "      7.00  start     job 2     GPU 3    task late, 2.00 s after its arrival",
-        "      8.08  finish    job 2     GPU 3    task late, 1.08 s of execution, in time",
+        (
+            "      8.08  finish    job 2     GPU 3    task late, 1.08 s of execution,"
+            " in time"
+        ),
         "     12.00  finish    job 1     GPU 1    task big, 10.00 s of execution, late",
     ]
 
 
 # ---- the commands ----
 
-WAYS = ["compare", "--policies", "greedy,atc", *SMALL, "--noise", "0.2", "--replan-s", "9"]
+WAYS = [
+    "compare",
+    "--policies",
+    "greedy,atc",
+    *SMALL,
+    "--noise",
+    "0.2",
+    "--replan-s",
+    "9",
+]
 
 
 @pytest.mark.parametrize(
@@ -446,7 +537,9 @@ WAYS = ["compare", "--policies", "greedy,atc", *SMALL, "--noise", "0.2", "--repl
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else str(words),
 )
-def test_every_command_makes_a_simpy_environment_for_each_run(capsys, monkeypatch, words, runs):
+def test_every_command_makes_a_simpy_environment_for_each_run(
+    capsys, monkeypatch, words, runs
+):
     made = []
 
     class Counted(Environment):
@@ -471,7 +564,10 @@ def test_run_shows_the_plan_beside_what_was_measured(capsys):
     assert uncertain["measured"]["act_s"] > uncertain["planned"]["act_s"] + 2
     rows = csv_rows(told(capsys, *words, "--delay-s", "2", "--format", "csv")[1])
     assert len(rows) == 12
-    assert all(float(row["start_s"]) >= float(row["planned_start_s"]) + 2 - 1e-9 for row in rows)
+    assert all(
+        float(row["start_s"]) >= float(row["planned_start_s"]) + 2 - 1e-9
+        for row in rows
+    )
     assert all(row["gpu_number"] == row["planned_gpu_number"] for row in rows)
     out = told(capsys, *words, "--replan-s", "7")[1]
     assert "load 2.368, slack 0.8 to 1.5, plans every 7 s, greedy, seed 0" in out
@@ -528,9 +624,18 @@ def test_noise_makes_replications_of_a_file(capsys, tmp_path):
             ["run", "--policy", "search", "--replan-s", "9"],
             "search plans anew (replan_s) with few moves",
         ),
-        (["run", "--policy", "milp", "--replan-s", "9"], "--replan-s has no effect beside milp"),
-        (["run", "--policy", "greedy", "--replan-s", "0"], "replan_s(=0.0) must be a number > 0"),
-        (["run", "--policy", "greedy", "--noise", "-0.1"], "noise(=-0.1) must be a number >= 0"),
+        (
+            ["run", "--policy", "milp", "--replan-s", "9"],
+            "--replan-s has no effect beside milp",
+        ),
+        (
+            ["run", "--policy", "greedy", "--replan-s", "0"],
+            "replan_s(=0.0) must be a number > 0",
+        ),
+        (
+            ["run", "--policy", "greedy", "--noise", "-0.1"],
+            "noise(=-0.1) must be a number >= 0",
+        ),
         (
             ["run", "--policy", "greedy", "--replan-s", "1e-9"],
             "replan_s(=1e-09) must be at least 0.000",
@@ -539,13 +644,19 @@ def test_noise_makes_replications_of_a_file(capsys, tmp_path):
             ["run", "--policy", "greedy", "--noise", "1e200"],
             "noise(=1e+200) must be at most 100",
         ),
-        (["run", "--policy", "greedy", "--noise", "nan"], "noise(=nan) must be a number >= 0"),
+        (
+            ["run", "--policy", "greedy", "--noise", "nan"],
+            "noise(=nan) must be a number >= 0",
+        ),
         (["compare", "--delay-s", "-1"], "delay_s(=-1.0) must be a number >= 0"),
         (
             ["run", "--policy", "greedy", "--show", "run.doc"],
             "--show(='run.doc') must be events, step, or a file that ends in",
         ),
-        (["run", "--policy", "greedy", "--moves", "9"], "--moves has no effect beside greedy"),
+        (
+            ["run", "--policy", "greedy", "--moves", "9"],
+            "--moves has no effect beside greedy",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, words, said):

@@ -1,4 +1,6 @@
-"""Schedules of HGSP: greedy ones, their figures, and the equations, worked out by hand."""
+"""Schedules of HGSP: greedy ones, their figures, and the equations, worked out by
+hand.
+"""
 
 import numpy as np
 import pytest
@@ -12,17 +14,24 @@ from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignmen
 def test_fifo_takes_the_gpu_that_starts_first_and_greedy_the_one_that_finishes_first():
     """At 0 both GPUs are free: task 1 goes to the fast one and ends at 5.
 
-    FIFO starts task 2 on the slow one (0 to 8), Greedy would end there at 8, too, and on the fast
-    one at 9. Task 3 fits on the slow one alone, 8 to 12. Task 4: FIFO starts on the fast one at 5
-    and ends at 6, and so does Greedy.
+    FIFO starts task 2 on the slow one (0 to 8), Greedy would end there at 8, too, and
+    on the fast one at 9. Task 3 fits on the slow one alone, 8 to 12. Task 4: FIFO
+    starts on the fast one at 5 and ends at 6, and so does Greedy.
     """
-    fifo, greedy = (greedy_assignment(FOUR, range(4), least_start) for least_start in (True, False))
+    fifo, greedy = (
+        greedy_assignment(FOUR, range(4), least_start) for least_start in (True, False)
+    )
     assert fifo.gpu.tolist() == greedy.gpu.tolist() == [0, 1, 1, 0]
     assert fifo.finish_s.tolist() == [5, 8, 12, 6]
     two = instance_of((10, 5, 6, 1, 0), (1, 5, 6, 1, 0), (8, 5, 5, 2, 2))
     # starts at 2 on the slow one
-    assert greedy_assignment(two, range(3), least_start=True).finish_s.tolist() == [5, 1, 10]
-    assert greedy_assignment(two, range(3)).finish_s.tolist() == [5, 1, 9]  # waits for the fast one
+    assert greedy_assignment(two, range(3), least_start=True).finish_s.tolist() == [
+        5,
+        1,
+        10,
+    ]
+    # waits for the fast one
+    assert greedy_assignment(two, range(3)).finish_s.tolist() == [5, 1, 9]
 
 
 def test_metrics_by_hand():
@@ -51,15 +60,27 @@ def test_metrics_by_hand():
             [5, 8, 7, 8],
             "task 3 runs on a GPU whose memory it exceeds (Eq. 3)",
         ),
-        ([0, 1, 1, 0], [0, 0, 8, 5], [5, 8, 13, 6], "task 3 runs too long or short (Eq. 4)"),
-        ([0, 1, 1, 0], [0, 4, 0, 5], [5, 12, 4, 6], "task 3 starts before it arrives (Eq. 5)"),
+        (
+            [0, 1, 1, 0],
+            [0, 0, 8, 5],
+            [5, 8, 13, 6],
+            "task 3 runs too long or short (Eq. 4)",
+        ),
+        (
+            [0, 1, 1, 0],
+            [0, 4, 0, 5],
+            [5, 12, 4, 6],
+            "task 3 starts before it arrives (Eq. 5)",
+        ),
         ([0, 1, 1, 0], [0, 0, 7, 5], [5, 8, 11, 6], "tasks 2 and 3 overlap (Eq. 6)"),
         ([0, 1, 1, 0], [0, 0, 8, 5], [5, 8, 12, 6], ""),
     ],
 )
 def test_a_schedule_that_breaks_an_equation_is_told(gpu, start, finish, equation):
     assert (
-        Schedule(FOUR, np.array(gpu), np.array(start, float), np.array(finish, float)).fault()
+        Schedule(
+            FOUR, np.array(gpu), np.array(start, float), np.array(finish, float)
+        ).fault()
         == equation
     )
 

@@ -1,4 +1,6 @@
-"""The search: what it promises, known optima, and equal bits with the extra and without."""
+"""The search: what it promises, known optima, and equal bits with the extra and
+without.
+"""
 
 import json
 import sys
@@ -30,7 +32,9 @@ def test_the_same_seed_and_moves_give_the_same_answer():
     np.testing.assert_array_equal(one[0].start_s, again[0].start_s)
 
 
-@pytest.mark.parametrize("level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)]
+)
 def test_it_is_never_worse_than_what_it_starts_from(level):
     instance = generate(level, 1)
     starts = [
@@ -42,23 +46,29 @@ def test_it_is_never_worse_than_what_it_starts_from(level):
     assert found.weighted_tardiness <= least == course[0].best
     assert course[-1].best == pytest.approx(found.weighted_tardiness)
     assert len({step.iteration for step in course}) == len(course)
-    assert [step.best for step in course] == sorted((step.best for step in course), reverse=True)
+    assert [step.best for step in course] == sorted(
+        (step.best for step in course), reverse=True
+    )
 
 
 def test_a_time_budget_is_kept():
-    assert solve(generate("tasks1", 0), "search", seconds=0.5).plan.seconds < 10  # it may compile
+    # it may compile
+    assert solve(generate("tasks1", 0), "search", seconds=0.5).plan.seconds < 10
     with pytest.raises(InputError, match="moves or a time budget"):
         search(instance_of((1, 0, 0, 1, 0)))
 
 
 def test_where_nothing_is_late_or_nothing_can_move_it_ends():
-    in_time, alone = instance_of((2, 0, 9, 1, 0)), instance_of((2, 0, 0, 3, 0), gpus=(FAST,))
+    in_time = instance_of((2, 0, 9, 1, 0))
+    alone = instance_of((2, 0, 0, 3, 0), gpus=(FAST,))
     assert [step.best for step in search(in_time, moves=1000)[1]] == [0]
     assert search(alone, moves=1000)[0].weighted_tardiness == 3
 
 
 def test_a_task_of_no_weight_makes_way():
-    """It comes first, and blocks the GPU for 9 s, unless what is due at 3 goes first."""
+    """It comes first, and blocks the GPU for 9 s, unless what is due at 3 goes
+    first.
+    """
     two = instance_of((18, 0, 99, 0, 0), (4, 0, 3, 1, 1), gpus=(FAST,))
     assert value(two, moves=100) == 0
 
@@ -66,7 +76,9 @@ def test_a_task_of_no_weight_makes_way():
 @pytest.mark.slow
 @pytest.mark.skipif(not AUTHORS.is_file(), reason="the authors' tasks are not here")
 def test_the_authors_tasks_at_medium_load_have_at_most_30_s_of_tardiness():
-    """Greedy has 503, the printed SAGreedy 393; 0 is found within 5 s with the extra `fast`."""
+    """Greedy has 503, the printed SAGreedy 393; 0 is found within 5 s with the extra
+    `fast`.
+    """
     instance = read_instance(AUTHORS, cluster("small"))
     assert value(instance, moves=60_000) < 30
 
@@ -116,7 +128,9 @@ def unrelated(number):
     times_s = rng.integers(5, 101, (n, m)).astype(float)
     least_s = times_s.min(axis=1)
     load = (0.6, 1.0, 1.5, 2.5)[(number + number // 4) % 4]
-    arrival_s = np.sort(rng.integers(0, int(least_s.sum() / m / load) + 1, n)).astype(float)
+    arrival_s = np.sort(rng.integers(0, int(least_s.sum() / m / load) + 1, n)).astype(
+        float
+    )
     deadline_s = np.round(arrival_s + rng.uniform(0.5, 2.5, n) * least_s * 1.2)
     weight, none = rng.integers(1, 11, n).astype(float), np.zeros(n)
     gpus = tuple(Gpu(f"GPU {j + 1}", 0.0, 1.0) for j in range(m))
@@ -124,20 +138,26 @@ def unrelated(number):
 
 
 def by_cp_sat(instance, seconds):
-    """What CP-SAT finds with one worker: an optional interval for each task on each GPU."""
+    """What CP-SAT finds with one worker: an optional interval for each task on each
+    GPU.
+    """
     from ortools.sat.python import cp_model
 
     (n, m), model = instance.times_s.shape, cp_model.CpModel()
     columns = (instance.arrival_s, instance.deadline_s, instance.weight)
     arrival_s, deadline_s, weight = (column.astype(int).tolist() for column in columns)
     times_s = instance.times_s.astype(int).tolist()
-    last_s, runs, cost = max(arrival_s) + sum(map(max, times_s)), [[] for _ in range(m)], []
+    last_s = max(arrival_s) + sum(map(max, times_s))
+    runs = [[] for _ in range(m)]
+    cost = []
     for i in range(n):
         end, late = (model.new_int_var(0, last_s, "") for _ in range(2))
         chosen = [model.new_bool_var("") for _ in range(m)]
         for j, x in enumerate(chosen):
             start = model.new_int_var(arrival_s[i], last_s, "")
-            runs[j].append(model.new_optional_interval_var(start, times_s[i][j], end, x, ""))
+            runs[j].append(
+                model.new_optional_interval_var(start, times_s[i][j], end, x, "")
+            )
         model.add_exactly_one(chosen)
         model.add(late >= end - deadline_s[i])
         cost.append(weight[i] * late)
@@ -155,7 +175,9 @@ def test_eight_tasks_on_unrelated_gpus_are_solved_to_the_optimum(number):
     instance = unrelated(number)
     exact = solve(instance, "milp").plan.solution
     assert exact.optimal
-    assert value(instance, moves=20_000) == pytest.approx(exact.schedule.weighted_tardiness)
+    assert value(instance, moves=20_000) == pytest.approx(
+        exact.schedule.weighted_tardiness
+    )
 
 
 @pytest.mark.long
@@ -177,14 +199,17 @@ found = []
 for level, seed in (("tasks1", 1), (Level(60, "medium", 6.0, (1.0, 2.0)), 2)):
     schedule, course = search(generate(level, seed), seed, moves=30_000)
     found.append([schedule.gpu.tolist(), [x.hex() for x in schedule.start_s.tolist()]])
-    found.append([(step.iteration, step.objective.hex(), step.best.hex()) for step in course])
+    steps = [(step.iteration, step.objective.hex(), step.best.hex()) for step in course]
+    found.append(steps)
 print(json.dumps([COMPILED, found]))
 """
 
 
 @pytest.mark.long
 def test_compiled_or_not_the_answer_is_the_same_to_the_bit(tmp_path, monkeypatch):
-    """The first process has nothing in its cache and says that it compiles, the next does not."""
+    """The first process has nothing in its cache and says that it compiles, the next
+    does not.
+    """
     pytest.importorskip("numba")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     compiled = json.loads(process([sys.executable, "-c", BITS], tmp_path).stdout)
@@ -200,9 +225,14 @@ def test_the_first_search_says_that_it_compiles_and_spends_its_second_on_the_sea
 ):
     pytest.importorskip("numba")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    words = [*CGRSP, *"hgsp solve --policy search --level tasks1 --seconds 1 --format json".split()]
+    words = [
+        *CGRSP,
+        *"hgsp solve --policy search --level tasks1 --seconds 1 --format json".split(),
+    ]
     first, second = (process(words, tmp_path) for _ in range(2))
     assert (first.stderr.count("compiling the search, once"), second.stderr) == (1, "")
     values = [json.loads(each.stdout)["weighted_tardiness"] for each in (first, second)]
-    start = min(dispatch(generate("tasks1"), rule).weighted_tardiness for rule in RULES.values())
+    start = min(
+        dispatch(generate("tasks1"), rule).weighted_tardiness for rule in RULES.values()
+    )
     assert max(values) < start / 2

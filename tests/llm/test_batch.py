@@ -16,7 +16,13 @@ from cgrsp_simpy.llm.steps import Roofline
 def service(**more):
     """One GPU with a cache of 1,000 tokens."""
     return cg.llm.Service(
-        **{"gpus": 1, "tensor_parallel": 1, "memory_gb": 2.0, "weights_gb": 1.0, "kv_mb": 1.0}
+        **{
+            "gpus": 1,
+            "tensor_parallel": 1,
+            "memory_gb": 2.0,
+            "weights_gb": 1.0,
+            "kv_mb": 1.0,
+        }
         | more
     )
 
@@ -45,8 +51,8 @@ def times(run):
 
 
 def test_requests_join_and_leave_between_steps():
-    """Steps, s: the first prompt to .1; the second and a token of the first to .151; a token of
-    both to .161, the last of the first; one to .171.
+    """Steps, s: the first prompt to .1; the second and a token of the first to .151; a
+    token of both to .161, the last of the first; one to .171.
     """
     run = run_of(requests((0, 100, 3), (0, 50, 3)), chunk_tokens=100)
     assert times(run) == [(0.1, 0.161), (0.151, 0.171)]
@@ -65,16 +71,23 @@ def test_who_arrives_within_a_step_is_in_the_next():
 
 
 def test_who_arrives_as_a_step_ends_is_in_the_next():
-    assert times(run_of(requests((0, 100, 1), (0.1, 50, 1)))) == [(0.1, 0.1), (0.15, 0.15)]
+    assert times(run_of(requests((0, 100, 1), (0.1, 50, 1)))) == [
+        (0.1, 0.1),
+        (0.15, 0.15),
+    ]
 
 
 def test_a_prompt_in_chunks_lets_others_decode_between():
-    """Chunks of 100: 90 of the second prompt beside the first to .1; 100 and a token to .201; 60 and
-    a token to .262. Whole, the second waits for the first, which waits for all of it.
+    """Chunks of 100: 90 of the second prompt beside the first to .1; 100 and a token to
+    .201; 60 and a token to .262. Whole, the second waits for the first, which waits for
+    all of it.
     """
     source = requests((0, 10, 5), (0, 250, 1))
     assert times(run_of(source, chunk_tokens=100)) == [(0.1, 0.282), (0.262, 0.262)]
-    assert times(run_of(source, chunk_tokens=100, whole=True)) == [(0.01, 0.291), (0.261, 0.261)]
+    assert times(run_of(source, chunk_tokens=100, whole=True)) == [
+        (0.01, 0.291),
+        (0.261, 0.261),
+    ]
 
 
 def test_the_cache_and_the_batch_limit_who_joins():
@@ -114,8 +127,8 @@ def test_a_batch_of_one_is_a_single_server_first_come_first_served():
 
 
 def test_equal_requests_one_at_a_time_are_m_d_1():
-    """Pollaczek-Khinchine: mean wait rho D / (2 (1 - rho)); that of M/M/1, twice as long, is far
-    outside of the interval.
+    """Pollaczek-Khinchine: mean wait rho D / (2 (1 - rho)); that of M/M/1, twice as
+    long, is far outside of the interval.
     """
     study = cg.compare(alone(0.6), ["fifo"], range(10))
     wait_s = study.means()["fifo"]["wait_s"]
@@ -126,7 +139,9 @@ def test_equal_requests_one_at_a_time_are_m_d_1():
 
 
 def test_a_full_batch_makes_as_many_tokens_as_it_has_requests_every_step():
-    """Eight at once, a step of 10 ms: 800 tokens a second, and no more however many wait."""
+    """Eight at once, a step of 10 ms: 800 tokens a second, and no more however many
+    wait.
+    """
     source = requests(*((0, 1, 100) for _ in range(160)))
     figures = run_of(source, max_batch=8, kv_mb=0.5).summary()
     assert figures["tokens_per_s"] == pytest.approx(800, rel=0.02)
@@ -160,7 +175,9 @@ def gaps(spans):
 
 
 lists = st.lists(
-    st.tuples(st.integers(0, 40), st.integers(1, 400), st.integers(1, 60)), min_size=1, max_size=25
+    st.tuples(st.integers(0, 40), st.integers(1, 400), st.integers(1, 60)),
+    min_size=1,
+    max_size=25,
 )
 
 
@@ -177,7 +194,13 @@ def test_tokens_are_made_once_caches_hold_and_no_replica_idles_while_one_waits(
 ):
     source = requests(*((at / 100, *tokens) for at, *tokens in rows))
     steps = Recording(0.5, 20.0)
-    own = service(gpus=gpus, kv_mb=2.0, max_batch=max_batch, chunk_tokens=chunk_tokens, whole=whole)
+    own = service(
+        gpus=gpus,
+        kv_mb=2.0,
+        max_batch=max_batch,
+        chunk_tokens=chunk_tokens,
+        whole=whole,
+    )
     scenario = cg.llm.Scenario(source, own, steps)
     steps.uses.clear()
     run = scenario.run(policy)
@@ -188,7 +211,13 @@ def test_tokens_are_made_once_caches_hold_and_no_replica_idles_while_one_waits(
     if not whole:
         assert all(step[1] <= chunk_tokens for step in made)
     for batch in run.plan:
-        left = (batch.held, batch.backlog, batch.batch, batch.context, len(batch.prompts))
+        left = (
+            batch.held,
+            batch.backlog,
+            batch.batch,
+            batch.context,
+            len(batch.prompts),
+        )
         assert left == (0, 0, 0, 0, 0)
         assert not batch.ends
     jobs, claims = run.jobs, run.claims
@@ -204,7 +233,9 @@ def test_tokens_are_made_once_caches_hold_and_no_replica_idles_while_one_waits(
             continue
         idle = [(0.0, spans[0][0]), *gaps(spans)]
         assert not any(
-            max(one[0], other[0]) + 1e-9 < min(one[1], other[1]) for one in waits for other in idle
+            max(one[0], other[0]) + 1e-9 < min(one[1], other[1])
+            for one in waits
+            for other in idle
         )
         held_s = max(end for _, end in spans) - sum(end - start for start, end in idle)
         assert batch.busy_s == pytest.approx(held_s)

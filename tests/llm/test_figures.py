@@ -37,7 +37,11 @@ def test_both_are_drawn_with_an_index(folder):
 def test_latencies_are_those_of_runs_on_1_to_16_gpus(folder):
     rows = rows_of(folder / "llm_gpus.csv")
     numbers = {
-        key: [int(row["gpus"]) for row in rows if (row["model"], row["tensor_parallel"]) == key]
+        key: [
+            int(row["gpus"])
+            for row in rows
+            if (row["model"], row["tensor_parallel"]) == key
+        ]
         for key in ((row["model"], row["tensor_parallel"]) for row in rows)
     }
     assert numbers == {
@@ -48,7 +52,9 @@ def test_latencies_are_those_of_runs_on_1_to_16_gpus(folder):
     }
     [row] = [row for row in rows if (row["tensor_parallel"], row["gpus"]) == ("4", "8")]
     own = cg.llm.Scenario(FEW, cg.llm.Service(8, 4)).run("fifo", 0).summary()
-    assert {name: float(row[name]) for name in llm.SHOWN} == {name: own[name] for name in llm.SHOWN}
+    assert {name: float(row[name]) for name in llm.SHOWN} == {
+        name: own[name] for name in llm.SHOWN
+    }
 
 
 def test_the_command_tells_what_it_wrote(capsys, tmp_path):
@@ -60,11 +66,21 @@ def test_the_command_tells_what_it_wrote(capsys, tmp_path):
 
 
 def test_the_log_of_the_figure_is_named_with_its_licence():
-    runs = llm.Runs(cg.llm.RequestList([0], [9], [9], [1], "AzureLLMInferenceTrace_code"))
+    runs = llm.Runs(
+        cg.llm.RequestList([0], [9], [9], [1], "AzureLLMInferenceTrace_code")
+    )
     gpus = llm.FIGURES["gpus"]
     rows = [
-        {"source": runs.source.name, "model": "70B", "tensor_parallel": 2, "gpus": 2, "e2e_s": 1}
+        {
+            "source": runs.source.name,
+            "model": "70B",
+            "tensor_parallel": 2,
+            "gpus": 2,
+            "e2e_s": 1,
+        }
     ]
-    assert "AzureLLMInferenceTrace_code (Azure Public Dataset, CC BY 4.0)" in gpus.seen(rows)
+    assert "AzureLLMInferenceTrace_code (Azure Public Dataset, CC BY 4.0)" in gpus.seen(
+        rows
+    )
     assert gpus.options(runs) == " --trace FILE"
     assert gpus.options(llm.Runs()) == ""

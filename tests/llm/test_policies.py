@@ -14,7 +14,9 @@ def scenario(rows, gpus=1, max_batch=1):
     """Rows of arrival, prompt tokens, weight; caches of 1,000 tokens."""
     arrival, prompt, weight = np.array(rows, float).T
     source = cg.llm.RequestList(arrival, prompt, np.ones(len(rows)), weight)
-    own = cg.llm.Service(gpus, 1, memory_gb=2.0, weights_gb=1.0, kv_mb=1.0, max_batch=max_batch)
+    own = cg.llm.Service(
+        gpus, 1, memory_gb=2.0, weights_gb=1.0, kv_mb=1.0, max_batch=max_batch
+    )
     return cg.llm.Scenario(source, own, STEPS)
 
 
@@ -22,7 +24,9 @@ def order(run):
     return run.jobs["job"][np.argsort(run.jobs["start_s"], kind="stable")].tolist()
 
 
-ONE_BY_ONE = scenario([(0, 300, 1), (0.1, 500, 9), (0.1, 200, 1), (0.1, 400, 4), (0.1, 200, 5)])
+ONE_BY_ONE = scenario(
+    [(0, 300, 1), (0.1, 500, 9), (0.1, 200, 1), (0.1, 400, 4), (0.1, 200, 5)]
+)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +43,9 @@ def test_the_order_of_those_that_wait(policy, expected):
 
 
 def test_each_goes_to_the_least_loaded_replica():
-    """Loads: 300 and nothing; 300 and 100; then 200 more to the second, and 50 to either of 300."""
+    """Loads: 300 and nothing; 300 and 100; then 200 more to the second, and 50 to
+    either of 300.
+    """
     rows = [(0, 299, 1), (0, 99, 1), (0, 199, 1), (0, 49, 1)]
     run = scenario(rows, gpus=2, max_batch=4).run("fifo")
     assert [row["places"] for row in run.rows()] == ["0:300", "1:100", "1:200", "0:50"]
@@ -57,7 +63,12 @@ def test_the_view_shows_what_replicas_have_to_do():
     def watching(view):
         [replica] = view.places
         seen.append(
-            (round(view.now_s, 3), len(view.free), view.backlog(replica), view.room(replica))
+            (
+                round(view.now_s, 3),
+                len(view.free),
+                view.backlog(replica),
+                view.room(replica),
+            )
         )
         if not view.running:
             return [(view.queue[0], replica)]
@@ -74,8 +85,14 @@ def test_the_view_shows_what_replicas_have_to_do():
             lambda view: [(each, view.places[0]) for each in view.queue],
             "sent job 2 to replica 0, which has 1 requests already",
         ),
-        (lambda view: [(each, 0) for each in view.queue], "sent job 1 to 0, which is no place"),
-        (lambda view: [], "left 5 jobs waiting, job 1 (request 1, 300 prompt tokens, 1 to come"),
+        (
+            lambda view: [(each, 0) for each in view.queue],
+            "sent job 1 to 0, which is no place",
+        ),
+        (
+            lambda view: [],
+            "left 5 jobs waiting, job 1 (request 1, 300 prompt tokens, 1 to come",
+        ),
     ],
 )
 def test_wrong_answers_are_told(policy, said):

@@ -26,8 +26,8 @@ def test_requests_are_put_in_order_of_arrival_with_all_that_is_theirs():
 
 
 def test_drawn_requests_have_the_means_and_the_variation_that_are_asked_for():
-    """Within four standard errors of 40,000 draws; a lognormal law that took the mean for its
-    median would be 12 % off.
+    """Within four standard errors of 40,000 draws; a lognormal law that took the mean
+    for its median would be 12 % off.
     """
     offered = Offered(40_000, 4.0, 900, 300, 0.5, "short")
     found = offered.draw(Draw(1))
@@ -56,20 +56,44 @@ ONE = RequestList([0], [10], [1], [1])
     ("make", "said"),
     [
         (lambda: RequestList([], [], [], []), "requests: no request"),
-        (lambda: RequestList([0, 0], [5, 5], [1, 1], [1, 0]), "weight of request 2(=0.0) must be"),
-        (lambda: replace(ONE, arrival_s=[-1]), "arrival_s of request 1(=-1.0) must be a number"),
-        (lambda: replace(ONE, prompt_tokens=[0]), "prompt_tokens of request 1(=0.0) must be a wh"),
-        (lambda: replace(ONE, output_tokens=[0.5]), "output_tokens of request 1(=0.5) must be a"),
+        (
+            lambda: RequestList([0, 0], [5, 5], [1, 1], [1, 0]),
+            "weight of request 2(=0.0) must be",
+        ),
+        (
+            lambda: replace(ONE, arrival_s=[-1]),
+            "arrival_s of request 1(=-1.0) must be a number",
+        ),
+        (
+            lambda: replace(ONE, prompt_tokens=[0]),
+            "prompt_tokens of request 1(=0.0) must be a wh",
+        ),
+        (
+            lambda: replace(ONE, output_tokens=[0.5]),
+            "output_tokens of request 1(=0.5) must be a",
+        ),
         (lambda: replace(ONE, prompt_tokens=[1e16]), "a whole number from 1 to 1e+15"),
         (lambda: replace(ONE, weight=[1, 1]), "shape of weight(=(2,)) must be (1,)"),
-        (lambda: replace(ONE, request_names="ab"), "request_names(='ab') must be a list"),
-        (lambda: replace(ONE, request_names=["a", "b"]), "number of request_names(=2) must be 1"),
+        (
+            lambda: replace(ONE, request_names="ab"),
+            "request_names(='ab') must be a list",
+        ),
+        (
+            lambda: replace(ONE, request_names=["a", "b"]),
+            "number of request_names(=2) must be 1",
+        ),
         (lambda: Offered(0), "requests(=0) must be a whole number >= 1"),
         (lambda: Offered(rate_per_s=0), "rate_per_s(=0) must be a number > 0"),
-        (lambda: Offered(prompt_tokens=0.5), "prompt_tokens(=0.5) must be a number >= 1"),
+        (
+            lambda: Offered(prompt_tokens=0.5),
+            "prompt_tokens(=0.5) must be a number >= 1",
+        ),
         (lambda: Offered(cv=-1), "cv(=-1) must be a number >= 0"),
         (lambda: Offered(cv=1e200), "cv(=1e+200) must be at most 100"),
-        (lambda: Offered(weight="shrt"), "unknown law of weights 'shrt'; did you mean 'short'?"),
+        (
+            lambda: Offered(weight="shrt"),
+            "unknown law of weights 'shrt'; did you mean 'short'?",
+        ),
     ],
 )
 def test_requests_that_are_none_are_refused(make, said):
@@ -97,7 +121,9 @@ def test_a_log_gives_arrivals_from_the_first_and_tokens_and_the_rest_as_asked(lo
     assert read_requests(log_of(HEAD + GOOD)).weight.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(("name", "told"), [("log.csv", "log"), ("a.b.csv", "a.b"), ("log", "log")])
+@pytest.mark.parametrize(
+    ("name", "told"), [("log.csv", "log"), ("a.b.csv", "a.b"), ("log", "log")]
+)
 def test_requests_of_a_log_are_named_after_its_file(file, name, told):
     assert read_requests(file(HEAD + GOOD, name=name)).name == told
 
@@ -114,7 +140,10 @@ BAD_ROWS = [
     ),
     (
         "2023-11-16 18:17:05,5," + "9" * 16,
-        "GeneratedTokens(='9999999999999999') must be a whole number >= 0 and at most 1e+15",
+        (
+            "GeneratedTokens(='9999999999999999') must be a whole number >= 0 and at"
+            " most 1e+15"
+        ),
     ),
     ("2023-11-16 18:17:05,5", "2 fields, not 3"),  # a field short
     ("2023-11-16 18:17:05,5,5,5", "4 fields, not 3"),  # a field too many
@@ -122,7 +151,9 @@ BAD_ROWS = [
 
 
 @pytest.mark.parametrize(("row", "said"), BAD_ROWS)
-def test_a_bad_row_is_named_by_its_line_and_left_out_or_refused(log_of, caplog, row, said):
+def test_a_bad_row_is_named_by_its_line_and_left_out_or_refused(
+    log_of, caplog, row, said
+):
     path = log_of(HEAD + GOOD + row + "\n" + GOOD)
     assert read_requests(path).requests == 4
     assert f"log.csv: 1 bad row: line 4: {said}" in caplog.text

@@ -1,4 +1,6 @@
-"""A service of LLM inference: its figures by hand, the Azure log on it, and bad input."""
+"""A service of LLM inference: its figures by hand, the Azure log on it, and bad
+input.
+"""
 
 import heapq
 from pathlib import Path
@@ -22,12 +24,14 @@ def words(path):
 
 
 def test_the_figures_of_a_run_by_hand():
-    """One after the other: first tokens at .1 and .62, ends at .12 and .62; 4 output tokens in
-    .52 s from the first arrival to the last completion, of which .02 s idle.
+    """One after the other: first tokens at .1 and .62, ends at .12 and .62; 4 output
+    tokens in .52 s from the first arrival to the last completion, of which .02 s idle.
     """
     source = cg.llm.RequestList([0.1, 0.12], [100, 500], [3, 1], [1.0, 3.0])
     ends_s = 0.1 + 0.1 + 0.02, 0.1 + 0.1 + 0.02 + 0.5
-    scenario = cg.llm.Scenario(source, cg.llm.Service(**vars(ONE) | {"max_batch": 1}), STEPS, 0.2)
+    scenario = cg.llm.Scenario(
+        source, cg.llm.Service(**vars(ONE) | {"max_batch": 1}), STEPS, 0.2
+    )
     found = scenario.run("fifo").summary()
     ttft_s, e2e_s = (0.1, ends_s[1] - 0.12), (0.12, ends_s[1] - 0.12)
     assert set(found) == set(METRICS)
@@ -56,7 +60,9 @@ def of(name, values):
 def test_both_targets_count():
     source = cg.llm.RequestList([0.0], [100], [3], [1.0])
     for ttft_s, tpot_s, within in ((0.1, 0.01, 100), (0.09, 0.01, 0), (0.1, 0.009, 0)):
-        run = cg.llm.Scenario(source, ONE, STEPS, ttft_s + 1e-9, tpot_s + 1e-9).run("fifo")
+        run = cg.llm.Scenario(source, ONE, STEPS, ttft_s + 1e-9, tpot_s + 1e-9).run(
+            "fifo"
+        )
         assert run.summary()["goodput_pct"] == within
 
 
@@ -66,11 +72,14 @@ def test_rows_have_the_times_and_the_replica_of_each_request():
     rows = run.rows()
     assert {row["places"].split(":")[0] for row in rows} == {"0", "1"}
     for row in rows:
-        assert row["places"].split(":")[1] == str(row["prompt_tokens"] + row["output_tokens"])
+        assert row["places"].split(":")[1] == str(
+            row["prompt_tokens"] + row["output_tokens"]
+        )
         assert row["e2e_s"] == row["finish_s"] - row["submit_s"]
         decode_s = row["tpot_s"] * (row["output_tokens"] - 1)
         assert row["ttft_s"] + decode_s == pytest.approx(row["e2e_s"])
-        assert row["alone_s"] <= row["e2e_s"] * 1.01  # none is faster than alone, but for the mean
+        # none is faster than alone, but for the mean
+        assert row["alone_s"] <= row["e2e_s"] * 1.01
     phases = run.claims["phase"].tolist()
     assert phases.count("decoding") == phases.count("executing") == 12
     assert set(TIMES) < set(rows[0])
@@ -78,7 +87,10 @@ def test_rows_have_the_times_and_the_replica_of_each_request():
 
 def test_a_request_alone_takes_as_long_as_is_told_beforehand():
     """The sum over a context that grows is as often that of its middle."""
-    for steps, within in ((llama2_70b(), 0.01), (Roofline(bandwidth_gb_per_s=100.0), 1e-5)):
+    for steps, within in (
+        (llama2_70b(), 0.01),
+        (Roofline(bandwidth_gb_per_s=100.0), 1e-5),
+    ):
         scenario = cg.llm.Scenario(cg.llm.Offered(20, rate_per_s=1e-3), steps=steps)
         jobs = scenario.run("fifo", 1).jobs
         # of longer ones chunks are not as long as the whole
@@ -88,7 +100,9 @@ def test_a_request_alone_takes_as_long_as_is_told_beforehand():
 
 def test_requests_are_drawn_by_the_seed_and_the_same_for_every_policy():
     scenario = cg.llm.Scenario(cg.llm.Offered(40, rate_per_s=30.0))
-    one, again, other = (scenario.run(*each) for each in (("fifo", 1), ("sjf", 1), ("fifo", 2)))
+    one, again, other = (
+        scenario.run(*each) for each in (("fifo", 1), ("sjf", 1), ("fifo", 2))
+    )
     names = ["submit_s", "prompt_tokens", "output_tokens"]
     assert one.jobs[names].tolist() == again.jobs[names].tolist()
     assert one.jobs[names].tolist() != other.jobs[names].tolist()
@@ -108,7 +122,9 @@ def azure():
 
 
 def owned(requests, servers):
-    """Mean response, s, if a request owns two GPUs from start to end at the rates of hgsp.txt."""
+    """Mean response, s, if a request owns two GPUs from start to end at the rates of
+    hgsp.txt.
+    """
     free_s, response_s = [0.0] * servers, []
     time_s = requests.prompt_tokens / 1000 + requests.output_tokens / 5000
     for at_s, each in zip(requests.arrival_s.tolist(), time_s.tolist()):
@@ -125,14 +141,19 @@ def test_what_the_howto_says_of_the_azure_log(azure):
     assert azure.requests == 8819
     assert f"GPUs, {owned(azure, 4):.0f} s. One GPU is refused" in said
     mean_s = cg.llm.Scenario(azure).run("fifo").summary()["e2e_s"]
-    assert f"8 H100 in pairs answer in {mean_s:.1f} s on average, 16 in 2.4 s, 4 in 19 s" in said
+    assert (
+        f"8 H100 in pairs answer in {mean_s:.1f} s on average, 16 in 2.4 s, 4 in 19 s"
+        in said
+    )
 
 
 def test_the_script_says_what_it_prints():
     script = ROOT / "scenarios" / "llm_requests.py"
     rows = {
         tuple(line.split()[:4]): [float(cell) for cell in line.split()[4:]]
-        for line in script.with_suffix(".out").read_text(encoding="utf-8").splitlines()[2:]
+        for line in (
+            script.with_suffix(".out").read_text(encoding="utf-8").splitlines()[2:]
+        )
     }
     said = " ".join(script.read_text(encoding="utf-8").split('"""')[1].split())
     fifo, wsrpt = (rows["4", "64", "2048", policy] for policy in ("fifo", "wsrpt"))
@@ -141,15 +162,22 @@ def test_the_script_says_what_it_prints():
     for text in (
         f"On 8, the mean response is {eight[3]:.1f} s",
         f"they would take {alone[3]:.0f} s on average on 8 GPUs",
-        f"takes the mean from FIFO's {fifo[3]:.0f} s to {wsrpt[3]:.0f} s, and the 99th percentile"
-        f" from {fifo[4]:.0f} s to {wsrpt[4]:.0f} s",
-        f"a token's time on 8 GPUs from {eight[2]:.2f} s to {chunks[2]:.2f} s; the first token then"
-        f" comes {chunks[0] - eight[0]:.2f} s later".replace(" 0.", " ."),
+        (
+            f"takes the mean from FIFO's {fifo[3]:.0f} s to {wsrpt[3]:.0f} s, and the"
+            f" 99th percentile from {fifo[4]:.0f} s to {wsrpt[4]:.0f} s"
+        ),
+        f"a token's time on 8 GPUs from {eight[2]:.2f} s to {chunks[2]:.2f} s; the"
+        f" first token then comes {chunks[0] - eight[0]:.2f} s later".replace(
+            " 0.", " ."
+        ),
     ):
         assert text in said, text
     howto = words(ROOT / "docs" / "howto" / "llm.md")
     sixteen = rows["16", "64", "2048", "fifo"]
-    assert f"{eight[3]:.1f} s on average, 16 in {sixteen[3]:.1f} s, 4 in {fifo[3]:.0f} s" in howto
+    assert (
+        f"{eight[3]:.1f} s on average, 16 in {sixteen[3]:.1f} s, 4 in {fifo[3]:.0f} s"
+        in howto
+    )
     assert f"Served one at a time on 8 GPUs, they would take {alone[3]:.0f} s" in howto
 
 
@@ -160,9 +188,13 @@ def test_the_azure_log_from_2_to_16_gpus(azure):
     means = [study.rows[0]["e2e_s"] for study in sweep.studies]
     assert means == sorted(means, reverse=True)
     assert 8 * 30 > means[2] * 10 > 12  # of the order of 12 s
-    with pytest.raises(InputError, match=r"gpus\(=1\) must be a multiple of tensor_parallel, 2"):
+    with pytest.raises(
+        InputError, match=r"gpus\(=1\) must be a multiple of tensor_parallel, 2"
+    ):
         cg.llm.Scenario(azure).varied(gpus=1)
-    with pytest.raises(InputError, match=r"weights_gb\(=140.0\) must be less than the 76 GB"):
+    with pytest.raises(
+        InputError, match=r"weights_gb\(=140.0\) must be less than the 76 GB"
+    ):
         cg.llm.Scenario(azure).varied(gpus=1, tensor_parallel=1)
 
 
@@ -176,20 +208,40 @@ LISTED = cg.llm.RequestList([0.0, 1.0], [100, 600], [50, 500], [1.0, 1.0])
     [
         (
             lambda: cg.llm.Scenario(LISTED, ONE, STEPS),
-            "request 2 needs a cache of 1100 tokens; a replica of 1 h100-80gb, 1 a replica has 1000",
+            (
+                "request 2 needs a cache of 1100 tokens; a replica of 1 h100-80gb, 1 a"
+                " replica has 1000"
+            ),
         ),
         (
-            lambda: cg.llm.Scenario(cg.llm.Offered(9, 1, 900, 200, 0), ONE, STEPS).run("fifo"),
+            lambda: cg.llm.Scenario(cg.llm.Offered(9, 1, 900, 200, 0), ONE, STEPS).run(
+                "fifo"
+            ),
             "request 1 needs a cache of 1100 tokens",
         ),
-        (lambda: cg.llm.Scenario(source=3), "source(=3) must be an Offered, or a RequestList"),
+        (
+            lambda: cg.llm.Scenario(source=3),
+            "source(=3) must be an Offered, or a RequestList",
+        ),
         (lambda: cg.llm.Scenario(service=3), "service(=3) must be a Service"),
-        (lambda: cg.llm.Scenario(steps=3), "steps(=3) must be a StepTable, or a Roofline"),
-        (lambda: cg.llm.Scenario(ttft_target_s=0), "ttft_target_s(=0) must be a number > 0"),
-        (lambda: cg.llm.Scenario(tpot_target_s=-1), "tpot_target_s(=-1) must be a number > 0"),
+        (
+            lambda: cg.llm.Scenario(steps=3),
+            "steps(=3) must be a StepTable, or a Roofline",
+        ),
+        (
+            lambda: cg.llm.Scenario(ttft_target_s=0),
+            "ttft_target_s(=0) must be a number > 0",
+        ),
+        (
+            lambda: cg.llm.Scenario(tpot_target_s=-1),
+            "tpot_target_s(=-1) must be a number > 0",
+        ),
         (lambda: cg.llm.Scenario().varied(gpu="b200"), "unknown gpu 'b200'"),
         (lambda: cg.llm.Scenario().varied(waves=True), "unknown parameter 'waves'"),
-        (lambda: cg.llm.Scenario().run("wsprt"), "unknown policy 'wsprt'; did you mean 'wsrpt'?"),
+        (
+            lambda: cg.llm.Scenario().run("wsprt"),
+            "unknown policy 'wsprt'; did you mean 'wsrpt'?",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line(make, said):
@@ -208,6 +260,10 @@ def test_a_listing_tells_when_a_request_starts_and_ends():
     told = []
     scenario = cg.llm.Scenario(requests)
     cg.simulate(scenario, scenario.default_policies()[0], 0, listener=told.append)
-    words = {"start": "s of wait", "finish": "s after its arrival", "submit": "weight 1"}
+    words = {
+        "start": "s of wait",
+        "finish": "s after its arrival",
+        "submit": "weight 1",
+    }
     found = [(event.kind, str(event)) for event in told if event.kind in words]
     assert len(found) == 6 and all(text.endswith(words[kind]) for kind, text in found)

@@ -1,4 +1,6 @@
-"""Step times: what the table gives between its rows, the roofline beside measurements, bad files."""
+"""Step times: what the table gives between its rows, the roofline beside measurements,
+bad files.
+"""
 
 from itertools import product
 from pathlib import Path
@@ -54,22 +56,24 @@ def test_two_h100_prefill_6100_tokens_a_second_and_decode_27_for_each_request():
 
 
 def held_out(phase, gpu="h100-80gb"):
-    """Share by which the interpolation misses each row that lies between others, if the table has
-    it not: (degree, batch, tokens) -> share.
+    """Share by which the interpolation misses each row that lies between others, if the
+    table has it not: (degree, batch, tokens) -> share.
     """
     missed = {}
     for degree in (2, 4, 8):
         own = cells(gpu, degree, phase)
         ends = {min(own), max(own), max(cell for cell in own if cell[0] == 1)}
         for cell in own.keys() - ends:
-            rest = Surface({each: time_s for each, time_s in own.items() if each != cell})
+            rest = Surface(
+                {each: time_s for each, time_s in own.items() if each != cell}
+            )
             missed[degree, *cell] = rest(*cell) / own[cell] - 1
     return missed
 
 
 def test_most_rows_that_the_table_has_not_are_met_within_10_pct():
-    """Each row between others left out in turn; those around it are then a factor of four in tokens
-    or batch apart.
+    """Each row between others left out in turn; those around it are then a factor of
+    four in tokens or batch apart.
     """
     said = " ".join(HOWTO.read_text(encoding="utf-8").split())
     for gpu in ("h100-80gb", "a100-80gb"):
@@ -80,13 +84,16 @@ def test_most_rows_that_the_table_has_not_are_met_within_10_pct():
             within.append(sum(share <= 0.1 for share in shares.values()) / len(shares))
             degree, batch, tokens = max(shares, key=shares.get)
             told.append(
-                f"{round(within[-1] * len(shares))} of {len(shares)} {name} steps (median"
-                f" {100 * median(shares.values()):.1f} %, worst {100 * max(shares.values()):.0f} %:"
-                f" batch {batch}, {tokens:,} tokens, {degree} GPUs)"
+                f"{round(within[-1] * len(shares))} of {len(shares)} {name} steps"
+                f" (median {100 * median(shares.values()):.1f} %, worst"
+                f" {100 * max(shares.values()):.0f} %: batch {batch}, {tokens:,}"
+                f" tokens, {degree} GPUs)"
             )
         assert within[0] > 0.9 and within[1] > 0.65
         assert f"{told[0]} and {told[1]}" in said, told
-    assert min(held_out("token").values()) > -0.1 and max(held_out("token").values()) < 0.1
+    assert (
+        min(held_out("token").values()) > -0.1 and max(held_out("token").values()) < 0.1
+    )
 
 
 def test_a_larger_batch_takes_the_line_of_the_smallest_by_a_factor():
@@ -118,13 +125,18 @@ def test_the_table_of_the_package_is_the_median_of_the_measurements():
     for row in read_steps(MEASURED).rows:
         found.setdefault(cell(row), []).append(row.ms)
     medians = {key: median(ms) for key, ms in found.items() if "pcap" not in key[0]}
-    assert {cell(row): row.ms for row in TABLE.rows} == pytest.approx(medians, abs=0.0006)
+    assert {cell(row): row.ms for row in TABLE.rows} == pytest.approx(
+        medians, abs=0.0006
+    )
 
 
 def test_rows_whose_phases_do_not_add_up_are_left_out(file):
     """64 prompts of 512 tokens do not fit on two H100: 5.7 s of steps, 84 s in all."""
     head = "hardware,prompt_size,batch_size,token_size,prompt_time,token_time,e2e_time"
-    rows = ("h100,512,64,128,360.6,42.3,83891.5,2", "h100,512,2,128,155.8,37.4,4908.3,2")
+    rows = (
+        "h100,512,64,128,360.6,42.3,83891.5,2",
+        "h100,512,2,128,155.8,37.4,4908.3,2",
+    )
     assert read_steps(file("\n".join([f"{head},tensor_parallel", *rows]))).rows == (
         Measured("h100", 2, "prompt", 2, 1024, 155.8),
         Measured("h100", 2, "token", 2, 1152, 37.4),
@@ -147,14 +159,22 @@ PLAIN = (
 @pytest.mark.parametrize("text", [SPLIT, PLAIN], ids=["splitwise", "plain"])
 def test_of_several_models_the_steps_of_the_named_one_are_read(file, text):
     path = file(text)
-    for model, prompt_ms, token_ms in (("llama2-70b", 155.8, 37.4), ("bloom-176b", 300.0, 97.0)):
+    for model, prompt_ms, token_ms in (
+        ("llama2-70b", 155.8, 37.4),
+        ("bloom-176b", 300.0, 97.0),
+    ):
         assert read_steps(path, model).rows == (
             Measured("h100", 2, "prompt", 2, 1024, prompt_ms),
             Measured("h100", 2, "token", 2, 1152, token_ms),
         )
-    several = "model(=None) must be one of llama2-70b, bloom-176b: the file has steps of several"
+    several = (
+        "model(=None) must be one of llama2-70b, bloom-176b: the file has steps of"
+        " several"
+    )
     check_refused(lambda: read_steps(path), [str(path), several])
-    check_refused(lambda: read_steps(path, "opt"), ["unknown model 'opt'", "bloom-176b"])
+    check_refused(
+        lambda: read_steps(path, "opt"), ["unknown model 'opt'", "bloom-176b"]
+    )
 
 
 def test_a_model_is_named_only_where_the_file_has_models(file):
@@ -169,15 +189,22 @@ def test_a_model_is_named_only_where_the_file_has_models(file):
 
 
 def test_the_roofline_by_hand_and_the_shares_that_are_reached():
-    """Two H100, 140 GB: 512 tokens take 140e9 x 512 operations; a step reads all weights."""
+    """Two H100, 140 GB: 512 tokens take 140e9 x 512 operations; a step reads all
+    weights.
+    """
     whole = Roofline(efficiency=1.0).of(Service())
     assert whole(1, 512, 0, 0) == pytest.approx(140e9 * 512 / (2 * 989e12))
     assert whole(0, 0, 1, 0) == pytest.approx(140 / (2 * 3350))
     assert whole(0, 0, 1, 10_000) == pytest.approx((140 + 3.2768) / (2 * 3350))
     assert whole(1, 500, 12, 0) == whole(1, 512, 0, 0)
-    reached = whole(1, 512, 0, 0) / PAIR(1, 512, 0, 0), whole(0, 0, 1, 576) / PAIR(0, 0, 1, 576)
+    reached = (
+        whole(1, 512, 0, 0) / PAIR(1, 512, 0, 0),
+        whole(0, 0, 1, 576) / PAIR(0, 0, 1, 576),
+    )
     assert [f"{share:.2f}" for share in reached] == ["0.43", "0.57"]
-    assert "with tensor parallelism 2: .43 and .57" in " ".join(Roofline.__doc__.split())
+    assert "with tensor parallelism 2: .43 and .57" in " ".join(
+        Roofline.__doc__.split()
+    )
 
 
 HEAD = "gpu,tensor_parallel,phase,batch,tokens,ms\n"
@@ -186,7 +213,10 @@ HEAD = "gpu,tensor_parallel,phase,batch,tokens,ms\n"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("gpu,phase\n", "columns(='gpu,phase') must be among others gpu,tensor_parallel,phase"),
+        (
+            "gpu,phase\n",
+            "columns(='gpu,phase') must be among others gpu,tensor_parallel,phase",
+        ),
         (HEAD, "rows(=0) must be at least one"),
         (HEAD + "h,2,prompt,1,512,x\n", "line 2: could not convert"),
         (HEAD + "h,2,prompt,1,512,0\n", "line 2: ms(=0.0) must be a number > 0"),
@@ -207,9 +237,14 @@ def test_a_file_that_is_no_table_is_refused(file, text, said):
             lambda: TABLE.of(Service(gpu="h200")),
             "unknown gpu 'h200' (allowed: a100-80gb, h100-80gb)",
         ),
-        (lambda: TABLE.of(Service(6, 3)), "tensor_parallel(=3) must be one of those measured of"),
         (
-            lambda: StepTable((Measured("h100-80gb", 2, "token", 1, 9, 1.0),)).of(Service()),
+            lambda: TABLE.of(Service(6, 3)),
+            "tensor_parallel(=3) must be one of those measured of",
+        ),
+        (
+            lambda: StepTable((Measured("h100-80gb", 2, "token", 1, 9, 1.0),)).of(
+                Service()
+            ),
             "rows of phase prompt(=0) must be some, of h100-80gb x 2",
         ),
         (lambda: Roofline(tflops=0), "tflops(=0) must be a number > 0"),

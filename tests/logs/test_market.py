@@ -1,4 +1,6 @@
-"""Series and snapshots of spot instances from files: what is read, and what is wrong told in one line."""
+"""Series and snapshots of spot instances from files: what is read, and what is wrong
+told in one line.
+"""
 
 import gzip
 import json
@@ -36,7 +38,8 @@ def test_json_csv_and_gzip_say_the_same(file):
     data = [1, 1, 0, 0, 1]
     rows = "".join(f"{600 * poll},{count}\n" for poll, count in enumerate(data))
     stamps = "".join(
-        f"2023-02-15 0{poll}:00,{'up' if count else 'Down'}\n" for poll, count in enumerate(data)
+        f"2023-02-15 0{poll}:00,{'up' if count else 'Down'}\n"
+        for poll, count in enumerate(data)
     )
     found = [
         read_series(file(trace(data), "zone.json")),
@@ -51,7 +54,13 @@ def test_json_csv_and_gzip_say_the_same(file):
 def test_as_many_instances_as_are_needed_count_as_up(file):
     path = file(trace([16, 4, 3, 0, 16]), "zone.json")
     assert read_series(path).status.tolist() == [True, True, True, False, True]
-    assert read_series(path, needed=4).status.tolist() == [True, True, False, False, True]
+    assert read_series(path, needed=4).status.tolist() == [
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,11 +74,19 @@ def test_as_many_instances_as_are_needed_count_as_up(file):
         ('{"metadata": {"gap_seconds": 5}}', "must be a list of numbers"),
         ("time,status\n", "polls(=0) must be at least two"),
         ("time,status\n0,1\n", "polls(=1) must be at least two"),
-        ("time,status\n0,1\n60,1\n180,0\n", "line 4: 120 s after the row before"),  # a gap
-        ("time,status\n0,1\n60,1\n30,0\n", "line 4: its time must be after"),  # unsorted
+        # a gap
+        ("time,status\n0,1\n60,1\n180,0\n", "line 4: 120 s after the row before"),
+        # unsorted
+        ("time,status\n0,1\n60,1\n30,0\n", "line 4: its time must be after"),
         ("time,status\n0,1\n0,1\n", "line 3: its time must be after"),  # twice
-        ("time,status\n0,1\n0.5,1\n", "the step between polls(=0.5) must be whole seconds"),
-        ("time,status\n0,1\n60,low\n", "line 3: status must be up, down, or a whole number >= 0"),
+        (
+            "time,status\n0,1\n0.5,1\n",
+            "the step between polls(=0.5) must be whole seconds",
+        ),
+        (
+            "time,status\n0,1\n60,low\n",
+            "line 3: status must be up, down, or a whole number >= 0",
+        ),
         ("time,status,type\n0,1,a\n60,1,b\n", "types(=['a', 'b']) must be one"),
     ],
 )
@@ -117,10 +134,13 @@ def test_a_spot_trace_is_low_at_none_high_at_the_most_and_medium_between(tmp_pat
 
 
 def test_prices_of_a_spot_trace_are_read(tmp_path):
-    path, about = tmp_path / "zone.json", {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1]}
+    path = tmp_path / "zone.json"
+    about = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1]}
     path.write_text(json.dumps({**about, "prices": [0.9, None, 1.1]}))
     [zone] = read_market(path)
-    assert zone.price_usd_per_h.tolist() == pytest.approx([0.9, np.nan, 1.1], nan_ok=True)
+    assert zone.price_usd_per_h.tolist() == pytest.approx(
+        [0.9, np.nan, 1.1], nan_ok=True
+    )
     for prices, told in (
         ([0.9], r"prices\(=\[0.9\]\) must be a list of 3 prices, one a poll"),
         ([1, 1, -1], r"entry 2 of prices\(=-1\) must be a number >= 0"),
@@ -156,7 +176,13 @@ def test_a_single_line_of_the_tracker_is_no_trace(tmp_path):
 def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
     path = tmp_path / "market.csv"
     path.write_text(
-        "time,type,status,price\n0,A,High,1.5\n0,B,4,\n600,A,low,\n600,B,0,2\n1200,A,,1\n1200,B,1,2\n"
+        "time,type,status,price\n"
+        "0,A,High,1.5\n"
+        "0,B,4,\n"
+        "600,A,low,\n"
+        "600,B,0,2\n"
+        "1200,A,,1\n"
+        "1200,B,1,2\n"
     )
     one, other = read_market(path)
     assert (one.gpu, one.status.tolist()) == ("A", [0, 2, -1])
@@ -174,12 +200,21 @@ def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
         ("time,status\n", "snapshots(=0) must be at least one"),
         ("when,status\n0,low\n", "no time"),
         ("time,state\n0,low\n", "no status"),
-        ("time,status\n0,low\n0,high\n", "line 3: the time of x must be after that of line 2"),
-        ("time,status\n9,low\n0,high\n", "line 3: the time of x must be after that of line 2"),
+        (
+            "time,status\n0,low\n0,high\n",
+            "line 3: the time of x must be after that of line 2",
+        ),
+        (
+            "time,status\n9,low\n0,high\n",
+            "line 3: the time of x must be after that of line 2",
+        ),
         ("time,status\n0,lo\n", "unknown status in line 2 'lo'; did you mean 'low'?"),
         ("time,status\n0,-1\n", "unknown status in line 2 '-1'"),
         ("time,status\n0,low,1\n", "line 2: 3 cells, not 2"),
-        ("time,status\nnoon,low\n", "line 2: time(='noon') must be seconds, or a timestamp"),
+        (
+            "time,status\nnoon,low\n",
+            "line 2: time(='noon') must be seconds, or a timestamp",
+        ),
         ("time,status\n-5,low\n", "line 2: time(=-5.0) must be a number >= 0"),
         ("time,status\nnan,low\n", "line 2: time(=nan) must be a number >= 0"),
         (
@@ -188,14 +223,20 @@ def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
         ),
         (
             "time,type,status\n2025-01-01,A,low\n2025-01-02 01:00Z,B,low\n",
-            "line 3: a time with a zone, where line 2 has one without a zone: all times of a file",
+            (
+                "line 3: a time with a zone, where line 2 has one without a zone: all"
+                " times of a file"
+            ),
         ),
         (
             tracked("2025-10-19T01:00Z") + "\n" + tracked("2025-10-19T02:00"),
             "line 2: a time without a zone, where line 1 has one with a zone",
         ),
         ("time,status,price\n0,low,-1\n", "line 2: price(=-1.0) must be a number >= 0"),
-        ("time,status,price\n0,low,dear\n", "line 2: price(='dear') must be a number >= 0"),
+        (
+            "time,status,price\n0,low,dear\n",
+            "line 2: price(='dear') must be a number >= 0",
+        ),
         (trace([0, -1]), "entry 1 of data(=-1) must be a whole number >= 0"),
         (trace([0, None]), "entry 1 of data(=None) must be a whole number >= 0"),
         (trace([]), "snapshots(=0) must be at least one"),
@@ -204,11 +245,23 @@ def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
         ('{"data": [1]}', "metadata(=None) must be an object with gap_seconds"),
         ("{nothing", "line 1: not JSON"),
         (tracked("2025-10-19", low=1) + "\n{", "line 2: not JSON"),
-        (tracked("2025-10-19", low=1) + '\n{"timestamp": "x"}', "line 2: availability is missing"),
+        (
+            tracked("2025-10-19", low=1) + '\n{"timestamp": "x"}',
+            "line 2: availability is missing",
+        ),
         (tracked("2025-10-19", low=-1), "line 1: low(=-1) must be a whole number >= 0"),
-        (tracked("2025-10-19", low=1, price=-2), "line 1: price(=-2) must be a number >= 0"),
-        (tracked("soon", low=1), "line 1: not of the format (timestamp(='soon') must be"),
-        (tracked("2025-10-19") + "\n" + tracked("2025-10-19"), "line 2: the time of H100 SXM5"),
+        (
+            tracked("2025-10-19", low=1, price=-2),
+            "line 1: price(=-2) must be a number >= 0",
+        ),
+        (
+            tracked("soon", low=1),
+            "line 1: not of the format (timestamp(='soon') must be",
+        ),
+        (
+            tracked("2025-10-19") + "\n" + tracked("2025-10-19"),
+            "line 2: the time of H100 SXM5",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_in_one_line(text, told, tmp_path, capsys):
@@ -218,8 +271,12 @@ def test_what_is_wrong_with_a_file_is_told_in_one_line(text, told, tmp_path, cap
     check_bad_input(outcome(capsys, "market", "report", path), [])
 
 
-def test_a_file_that_is_missing_or_damaged_and_a_type_that_comes_twice(tmp_path, capsys):
+def test_a_file_that_is_missing_or_damaged_and_a_type_that_comes_twice(
+    tmp_path, capsys
+):
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"time,status\n" * 99)[:20])
     (tmp_path / "a.csv").write_text("time,type,status\n0,A,low\n")
     for files in (["none"], ["cut.gz"], ["a.csv", "a.csv"]):
-        check_bad_input(outcome(capsys, "market", "report", *map(tmp_path.joinpath, files)), [])
+        check_bad_input(
+            outcome(capsys, "market", "report", *map(tmp_path.joinpath, files)), []
+        )

@@ -1,7 +1,7 @@
-"""Numbers that the papers print, beside the places that hold them; numbers that no other test
-notices, by their names, whichever file holds them; and what exercises take for the right answer and
-for usual mistakes. `python tests/pins/test_constants.py` writes the last two anew; names behind it
-are pinned from then on.
+"""Numbers that the papers print, beside the places that hold them; numbers that no
+other test notices, by their names, whichever file holds them; and what exercises take
+for the right answer and for usual mistakes. `python tests/pins/test_constants.py`
+writes the last two anew; names behind it are pinned from then on.
 """
 
 import importlib
@@ -64,7 +64,12 @@ THESIS = {  # papers/thesis.txt, read as calibration.md says
     ),
     "mean times, s, Table 4.1": (
         [gpu.mean_execution_s for gpu in cg.THESIS_GPUS],
-        [(59.7, 70.2, 100.9), (60.9, 69.7, 99.6), (62.2, 71.2, 88.7), (60.0, 68.7, 98.2)],
+        [
+            (59.7, 70.2, 100.9),
+            (60.9, 69.7, 99.6),
+            (62.2, 71.2, 88.7),
+            (60.0, 68.7, 98.2),
+        ],
     ),
     "beta, Section 5.1.1": (
         [gpu.high_stock_probability for gpu in cg.THESIS_GPUS],
@@ -85,7 +90,12 @@ THESIS = {  # papers/thesis.txt, read as calibration.md says
     ),
     "days, Section 5.1.1": (
         workload.DAYS,
-        {"quiet": (0.0008, 6), "normal": (0.002, 100), "hectic": (0.1, 950), "surge": (0.02, 730)},
+        {
+            "quiet": (0.0008, 6),
+            "normal": (0.002, 100),
+            "hectic": (0.1, 950),
+            "surge": (0.02, 730),
+        },
     ),
     "complexity, Section 4.4": (workload.COMPLEXITY_MIX, (0.4, 0.4, 0.2)),
     "sigma, Remark 1": (cg.Service().sigma, (0.04, 0.11, 0.23)),
@@ -103,7 +113,10 @@ THESIS = {  # papers/thesis.txt, read as calibration.md says
     "alpha of Balanced": (of(cg.POLICIES, "balanced")("alpha"), 0.8),
     "theta of SPT+Rescue, s": (of(cg.POLICIES, "spt-rescue")("threshold_s"), 600),
     "theta, P and widened theta of Adaptive": (
-        [of(cg.POLICIES, "adaptive")(name) for name in ("threshold_s", "pressure", "wide_s")],
+        [
+            of(cg.POLICIES, "adaptive")(name)
+            for name in ("threshold_s", "pressure", "wide_s")
+        ],
         [600, 10, 28_800],
     ),
     "reserve and gate of RH": (
@@ -148,7 +161,10 @@ HGSP = {  # papers/hgsp.txt
         {"tasks1": 1000, "tasks2": 1000, "tasks3": 1500, "tasks4": 2000},
     ),
     "step, s, Section VI.D": (llm_paper.STEP_S, 0.01),
-    "GPUs, and of a request, Section VI.C": ((llm_paper.GPUS, llm_paper.DEGREE), (16, 2)),
+    "GPUs, and of a request, Section VI.C": (
+        (llm_paper.GPUS, llm_paper.DEGREE),
+        (16, 2),
+    ),
     "H100, TFLOPS and GB/s, Section VI.C": (
         (cg.llm.Roofline().tflops, cg.llm.Roofline().bandwidth_gb_per_s),
         (989, 3350),
@@ -175,7 +191,10 @@ CLUSTER = {  # papers/cluster-schedulers.txt, notes.md
         [0.1, 2, 3600, 0.2],
     ),
     "SBS": (
-        [of(cg.cluster.SCHEDULERS, "sbs")(name) for name in ("capacity", "least_similarity")],
+        [
+            of(cg.cluster.SCHEDULERS, "sbs")(name)
+            for name in ("capacity", "least_similarity")
+        ],
         [8, 0.8],
     ),
     "kinds, Section IV.A": (Mix().kind_shares, (0.5, 0.3, 0.2)),
@@ -188,7 +207,10 @@ CLUSTER = {  # papers/cluster-schedulers.txt, notes.md
 }
 DAG = {  # papers/worl-rtgs.txt, notes.md
     "whales, iterations, b": (
-        [of(cg.dag.SCHEDULERS, "worl-rtgs")(name) for name in ("whales", "iterations", "b")],
+        [
+            of(cg.dag.SCHEDULERS, "worl-rtgs")(name)
+            for name in ("whales", "iterations", "b")
+        ],
         [10, 300, 1],
     ),
     "gamma": (of(cg.dag.SCHEDULERS, "worl-rtgs")("gamma"), 0.97),
@@ -226,7 +248,9 @@ def plain(value):
     if isinstance(value, np.ndarray):
         return np.issubdtype(value.dtype, np.number)
     if isinstance(value, dict):
-        return all(isinstance(key, str | int) for key in value) and plain((*value.values(),))
+        return all(isinstance(key, str | int) for key in value) and plain(
+            (*value.values(),)
+        )
     if isinstance(value, tuple | list):
         numbers = [each for each in value if not isinstance(each, str)]
         return bool(numbers) and all(map(plain, numbers))
@@ -234,7 +258,9 @@ def plain(value):
 
 
 def owned(module):
-    """Names of numbers, and of defaults of public functions and classes, that a module defines."""
+    """Names of numbers, and of defaults of public functions and classes, that a module
+    defines.
+    """
     for name, value in vars(module).items():
         if name.strip("_").isupper() and name != "TYPE_CHECKING":
             yield name, value
@@ -269,7 +295,9 @@ def numbers():
     for module in modules():
         for name, value in owned(module):
             if plain(value):
-                found.setdefault(name, set()).add(json.dumps(value, default=np.ndarray.tolist))
+                found.setdefault(name, set()).add(
+                    json.dumps(value, default=np.ndarray.tolist)
+                )
     return {name: list(map(json.loads, sorted(found[name]))) for name in sorted(found)}
 
 
@@ -284,7 +312,9 @@ def data_classes():
         value
         for module in modules()
         for value in vars(module).values()
-        if inspect.isclass(value) and value.__module__ == module.__name__ and is_dataclass(value)
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and is_dataclass(value)
     ]
 
 
@@ -295,13 +325,17 @@ def test_data_classes_of_arrays_are_equal_to_themselves_alone():
         each.__name__
         for each in data_classes()
         if each.__eq__ is not object.__eq__
-        and any(arrays.match(str(field.type)) for field in fields(each) if field.compare)
+        and any(
+            arrays.match(str(field.type)) for field in fields(each) if field.compare
+        )
     }
     assert compared == {"Tally"}
 
 
 def test_data_classes_are_frozen_but_for_these():
-    loose = {each.__name__ for each in data_classes() if not each.__dataclass_params__.frozen}
+    loose = {
+        each.__name__ for each in data_classes() if not each.__dataclass_params__.frozen
+    }
     assert loose == set("Checked LooseLater Tally Totals Triage Watch _Found".split())
 
 
@@ -309,8 +343,8 @@ def test_data_classes_are_frozen_but_for_these():
 
 
 def judged(exercise):
-    """What a judge works out: the right answer, and what mistakes lead to, of functions on their
-    first case; None where it compares nothing.
+    """What a judge works out: the right answer, and what mistakes lead to, of functions
+    on their first case; None where it compares nothing.
     """
     inner, case = inspect.getclosurevars(EXERCISES[exercise].judge).nonlocals, []
     if "fault" in inner:
@@ -320,7 +354,11 @@ def judged(exercise):
     if right is None:
         return None
     answers = [right, *(each.answer for each in inner["mistakes"])]
-    return np.hstack([np.ravel(each(*deepcopy(case))) for each in answers]).astype(float).tolist()
+    return (
+        np.hstack([np.ravel(each(*deepcopy(case))) for each in answers])
+        .astype(float)
+        .tolist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -328,7 +366,8 @@ def judged(exercise):
     [
         # the right answer takes seconds
         pytest.param(
-            each, marks=[pytest.mark.slow] * (each in ("4.2", "5.1", "6.1", "13.1", "13.2"))
+            each,
+            marks=[pytest.mark.slow] * (each in ("4.2", "5.1", "6.1", "13.1", "13.2")),
         )
         for each in EXERCISES
     ],
@@ -339,11 +378,14 @@ def test_what_an_exercise_takes_for_right_is_the_pinned_one(exercise):
 
 
 def written(path, table):
-    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in table.items())
+    lines = (
+        f"{json.dumps(name)}: {json.dumps(value)}" for name, value in table.items()
+    )
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    kept, found = [*json.loads(DEFAULTS.read_text(encoding="utf-8")), *sys.argv[1:]], numbers()
+    kept = [*json.loads(DEFAULTS.read_text(encoding="utf-8")), *sys.argv[1:]]
+    found = numbers()
     written(DEFAULTS, {name: found[name] for name in sorted({*kept}) if name in found})
     written(ANSWERS, {exercise: judged(exercise) for exercise in EXERCISES})

@@ -1,7 +1,7 @@
 """Statistics that are the same with every supported version of NumPy and SciPy.
 
-The values do not come from this package: Wilcoxon's p was counted in whole numbers, all else
-computed to 40 digits with mpmath. Which figures hold to the bit is said in
+The values do not come from this package: Wilcoxon's p was counted in whole numbers, all
+else computed to 40 digits with mpmath. Which figures hold to the bit is said in
 `cgrsp_simpy/analysis/statistics.py`.
 """
 
@@ -12,9 +12,11 @@ from cgrsp_simpy.analysis.statistics import holm, mean, paired_difference, paire
 FIFTY = [k * 7919 % 101 - 40 for k in range(50)]  # one of them is 0
 EIGHTY = [k * 7919 % 103 - 45 for k in range(80)]
 SMALL = [
-    # differences; Wilcoxon's p as a share of the 2^n choices of signs; Student's t, its p, d_paired
+    # differences; Wilcoxon's p as a share of the 2^n choices of signs; Student's t, its
+    # p, d_paired
     (
-        [0, 0, 1, 2, 3, 4, 5],  # SciPy's own test tells .0431 up to 1.13 and .0625 since
+        # SciPy's own test tells .0431 up to 1.13 and .0625 since
+        [0, 0, 1, 2, 3, 4, 5],
         (2, 5),
         (2.9047375096555626639, 0.027166117541688800568, 1.0978875820670998268),
     ),
@@ -41,7 +43,9 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize(("differences", "share", "student"), SMALL, ids=range(len(SMALL)))
+@pytest.mark.parametrize(
+    ("differences", "share", "student"), SMALL, ids=range(len(SMALL))
+)
 def test_wilcoxon_to_the_bit_and_students_t_to_12_digits(differences, share, student):
     found = paired_test(differences, [0] * len(differences))
     choices, n = share
@@ -59,7 +63,11 @@ def test_wilcoxon_beyond_50_differences_is_the_normal_law_to_12_digits():
 
 @pytest.mark.parametrize(
     ("n", "t"),
-    [(3, 4.302652729749463852321), (10, 2.262157162798205542608), (30, 2.045229642132704298194)],
+    [
+        (3, 4.302652729749463852321),
+        (10, 2.262157162798205542608),
+        (30, 2.045229642132704298194),
+    ],
 )
 def test_half_widths_to_10_digits(n, t):
     values = list(range(n))

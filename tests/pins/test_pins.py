@@ -29,12 +29,18 @@ def pin(policy, day):
     """A hash of the records' floats, and what a reader can make out of them."""
     run = cg.simulate(cg.day(day), policy, seed=0)
     bits = b"".join(run.jobs[name].astype("<f8").tobytes() for name in FLOATS)
-    figures = {name: round(value, 6) for name, value in run.summary().items() if not isnan(value)}
+    figures = {
+        name: round(value, 6)
+        for name, value in run.summary().items()
+        if not isnan(value)
+    }
     return {"records_sha256": hashlib.sha256(bits).hexdigest(), "summary": figures}
 
 
 def all_pins():
-    return {f"{policy} {day}": pin(policy, day) for policy in cg.POLICIES for day in DAYS}
+    return {
+        f"{policy} {day}": pin(policy, day) for policy in cg.POLICIES for day in DAYS
+    }
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +60,15 @@ def test_records_are_the_pinned_ones(policy, day, pinned):
 def test_every_policy_and_day_is_pinned_and_nothing_else(pinned):
     assert set(pinned) == {f"{policy} {day}" for policy in cg.POLICIES for day in DAYS}
     assert len(
-        {entry["records_sha256"] for key, entry in pinned.items() if key.endswith("hectic")}
+        {
+            entry["records_sha256"]
+            for key, entry in pinned.items()
+            if key.endswith("hectic")
+        }
     ) == len(cg.POLICIES)
 
 
 if __name__ == "__main__":
-    PINS.write_text(json.dumps(all_pins(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    PINS.write_text(
+        json.dumps(all_pins(), indent=1, allow_nan=False) + "\n", encoding="utf-8"
+    )

@@ -24,12 +24,15 @@ def frame_at(run, time_s):
     """The axes as they are at a time."""
     moving = cg.plots.animate(run, frames=2).film()
     moving._func(time_s)
-    moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
+    # or matplotlib warns of an animation that nobody has saved
+    moving._draw_was_started = True
     return moving._fig.axes
 
 
 def colours_of_box(bottom, column):
-    """What a box is filled with, from the bottom up: colours and how high they reach."""
+    """What a box is filled with, from the bottom up: colours and how high they
+    reach.
+    """
     filled = bottom.collections[0]
     boxes = [path.get_extents() for path in filled.get_paths()]
     return [
@@ -51,12 +54,16 @@ def test_a_frame_shows_queue_and_slots_at_its_time(run, share):
     assert top.lines[0].get_ydata()[-1] == waiting
     for slot in range(3):
         held = jobs[
-            (jobs["slot"] == slot) & (jobs["dispatch_s"] <= time_s) & (time_s < jobs["finish_s"])
+            (jobs["slot"] == slot)
+            & (jobs["dispatch_s"] <= time_s)
+            & (time_s < jobs["finish_s"])
         ]
         runs = bool(len(held)) and held["start_s"][0] <= time_s
         filled = [] if not len(held) else [(EXECUTING if runs else PROVISIONING, 1.0)]
         assert colours_of_box(bottom, slot) == filled
-        assert bottom.texts[2 * slot].get_text() == (f"job {held['job'][0]}" if len(held) else "")
+        assert bottom.texts[2 * slot].get_text() == (
+            f"job {held['job'][0]}" if len(held) else ""
+        )
 
 
 def test_a_gif_has_the_frames(run, tmp_path):
@@ -81,12 +88,15 @@ def test_a_film_of_two_policies_has_the_frames(run, tmp_path):
     assert told.strip() == "1280,540,6"
 
 
-def test_without_ffmpeg_one_line_says_so_before_anything_is_run(tmp_path, capsys, monkeypatch):
+def test_without_ffmpeg_one_line_says_so_before_anything_is_run(
+    tmp_path, capsys, monkeypatch
+):
     monkeypatch.setattr(FFMpegWriter, "isAvailable", lambda: False)
     path = tmp_path / "day.mp4"
     assert main(["run", "--day", "quiet", "--show", str(path)]) == 2
     told = (
-        f"cgrsp run: {path}: an .mp4 needs ffmpeg, which is not installed; .html and .gif do not\n"
+        f"cgrsp run: {path}: an .mp4 needs ffmpeg, which is not installed; .html and"
+        " .gif do not\n"
     )
     assert capsys.readouterr() == ("", told)
     assert not list(tmp_path.iterdir())
@@ -111,7 +121,9 @@ def test_other_files_and_empty_runs_are_refused(run, tmp_path):
         ("folder.gif", "folder.gif: Is a directory"),
     ],
 )
-def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(run, name, message, tmp_path):
+def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(
+    run, name, message, tmp_path
+):
     (tmp_path / "folder.gif").mkdir()
     (tmp_path / "file").touch()
     with pytest.raises(cg.InputError, match=f".*{message}$"):
@@ -127,19 +139,39 @@ def test_two_policies_are_shown_and_the_first_is_printed(tmp_path, capsys):
     words = ["run", "--day", "quiet", "--jobs", "12", "--policy"]
     assert main([*words, "edf"]) == 0
     alone = capsys.readouterr().out
-    assert main([*words, "edf,rh:reserve=2,gate=9", "--show", str(tmp_path / "day.html")]) == 0
+    assert (
+        main([*words, "edf,rh:reserve=2,gate=9", "--show", str(tmp_path / "day.html")])
+        == 0
+    )
     assert capsys.readouterr().out == alone
     page = (tmp_path / "day.html").read_text("utf-8")
     assert page.count('"policy":"edf"') == page.count('"policy":"rh"') == 1
     assert main([*words, "edf,spt"]) == 2
     told = "one, or two with --show and a file that ends in .html, .gif, .mp4"
-    assert capsys.readouterr().err == f"cgrsp run: policies(='edf, spt') must be {told}\n"
+    assert (
+        capsys.readouterr().err == f"cgrsp run: policies(='edf, spt') must be {told}\n"
+    )
 
 
 @pytest.mark.slow
 def test_run_sets_a_day_in_motion(tmp_path, capsys):
     path = tmp_path / "new" / "day.html"
-    assert main(["run", "--day", "quiet", "--jobs", "12", "--slots", "2", "--show", str(path)]) == 0
+    assert (
+        main(
+            [
+                "run",
+                "--day",
+                "quiet",
+                "--jobs",
+                "12",
+                "--slots",
+                "2",
+                "--show",
+                str(path),
+            ]
+        )
+        == 0
+    )
     out, err = capsys.readouterr()
     assert out.startswith("quiet, fifo, seed 0\n")
     assert err == ""
@@ -148,24 +180,45 @@ def test_run_sets_a_day_in_motion(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ["a.avi", "a"])
-def test_a_wrong_name_is_told_before_anything_is_run_or_drawn(name, tmp_path, capsys, monkeypatch):
+def test_a_wrong_name_is_told_before_anything_is_run_or_drawn(
+    name, tmp_path, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     assert (
-        main(["run", "--day", "quiet", "--show", "events", "--show", "day.png", "--show", name])
+        main(
+            [
+                "run",
+                "--day",
+                "quiet",
+                "--show",
+                "events",
+                "--show",
+                "day.png",
+                "--show",
+                name,
+            ]
+        )
         == 2
     )
     suffixes = ".png, .svg, .pdf, .html, .gif, .mp4"
-    told = f"cgrsp run: --show(='{name}') must be events, step, or a file that ends in {suffixes}\n"
+    told = (
+        f"cgrsp run: --show(='{name}') must be events, step, or a file that ends in"
+        f" {suffixes}\n"
+    )
     assert capsys.readouterr() == ("", told)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_box_says_the_name_of_its_job_as_far_as_there_is_room():
-    graph = cg.dag.Graph([8, 4], [0, 0], [], [], names=("r0 l3.0", "map_of_the_genome_023"))
+    graph = cg.dag.Graph(
+        [8, 4], [0, 0], [], [], names=("r0 l3.0", "map_of_the_genome_023")
+    )
     plan = cg.dag.Plan(np.array([0, 1]))
     texts = {}
     for gpus in (2, 12):
-        run = simulate(cg.dag.Problem(graph, cg.dag.Servers(gpus, tflops=(1.0,)).platform()), plan)
+        run = simulate(
+            cg.dag.Problem(graph, cg.dag.Servers(gpus, tflops=(1.0,)).platform()), plan
+        )
         _, bottom = frame_at(run, 1.0)
         texts[gpus] = [text.get_text() for text in bottom.texts[:4:2]]
     assert texts == {2: ["r0 l3.0", "map_of_the_genome_023"], 12: ["r0…3.0", "ma…023"]}

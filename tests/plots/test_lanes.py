@@ -1,5 +1,5 @@
-"""Where claims are drawn: jobs that share a place lie one above the other, each as high as its
-amount, and stay there.
+"""Where claims are drawn: jobs that share a place lie one above the other, each as high
+as its amount, and stay there.
 """
 
 import numpy as np
@@ -15,18 +15,31 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.model.timeline import CLAIM, VISIT, Timeline
 from cgrsp_simpy.plots import animate, gantt, queue_length, slot_timeline
 from cgrsp_simpy.plots.lanes import bars, stays
-from cgrsp_simpy.plots.style import EXECUTING, MISSED, OWN_PHASES, PROVISIONING, kind_colours
+from cgrsp_simpy.plots.style import (
+    EXECUTING,
+    MISSED,
+    OWN_PHASES,
+    PROVISIONING,
+    kind_colours,
+)
 
 
 def timeline(claims, sizes=(8.0,), visits=(), **more):
     places = tuple(f"node {index}" for index in range(len(sizes)))
     return Timeline(
-        "node", places, sizes, np.array(claims, CLAIM), np.array(list(visits), VISIT), **more
+        "node",
+        places,
+        sizes,
+        np.array(claims, CLAIM),
+        np.array(list(visits), VISIT),
+        **more,
     )
 
 
 def spans(claims, sizes=(8.0,)):
-    """Job, and low and high in the unit of the place, from from_s to to_s, of each bar."""
+    """Job, and low and high in the unit of the place, from from_s to to_s, of each
+    bar.
+    """
     found = bars(timeline(claims, sizes))
     size = np.array(sizes)[found["place"]]
     return [
@@ -58,7 +71,9 @@ def test_a_job_stays_where_it_is_from_phase_to_phase():
         (3, 0, 3, "executing", 5, 6),
     ]
     assert spans(claims)[1:3] == [(2, 3, 6, 2, 5), (2, 3, 6, 5, 9)]
-    assert [tuple(each)[:1] + tuple(each)[-2:] for each in stays(bars(timeline(claims)))] == [
+    assert [
+        tuple(each)[:1] + tuple(each)[-2:] for each in stays(bars(timeline(claims)))
+    ] == [
         (1, 0, 5),
         (2, 2, 9),
         (3, 5, 6),
@@ -94,7 +109,9 @@ def test_what_takes_no_time_or_holds_nothing_has_no_bar():
 )
 @settings(max_examples=150)
 def test_bars_never_overlap_and_are_as_high_as_the_amounts(wanted):
-    """Jobs that come one after the other, each to one of two places as soon as it has room."""
+    """Jobs that come one after the other, each to one of two places as soon as it has
+    room.
+    """
     sizes, claims = (9.0, 0.9), []  # tenths are not exact as doubles
     free_at = [[0.0] * 9, [0.0] * 9]  # of each ninth of a place
     for job, (place, gap, ninths, provisioning_s, run_s) in enumerate(wanted):
@@ -117,7 +134,11 @@ def test_bars_never_overlap_and_are_as_high_as_the_amounts(wanted):
         if one["place"] == other["place"]
     ):
         apart = one["from_s"] >= other["to_s"] or other["from_s"] >= one["to_s"]
-        assert apart or one["low"] >= other["high"] - 1e-12 or other["low"] >= one["high"] - 1e-12
+        assert (
+            apart
+            or one["low"] >= other["high"] - 1e-12
+            or other["low"] >= one["high"] - 1e-12
+        )
     for job, place, amount, phase, from_s, to_s in claims:
         own = found[(found["job"] == job) & (found["phase"] == phase)]
         assert (own["high"] - own["low"]).sum() * sizes[place] == pytest.approx(amount)
@@ -138,8 +159,8 @@ def ax():
 
 
 def mixed():
-    """A node of eight GPUs and one of one: provisioning, execution, a phase of another kind,
-    and a job too late.
+    """A node of eight GPUs and one of one: provisioning, execution, a phase of another
+    kind, and a job too late.
     """
     claims = [
         (1, 0, 4, "provisioning", 0, 10),
@@ -149,9 +170,16 @@ def mixed():
         (3, 0, 8, "executing", 60, 100),
     ]
     nan = np.nan
-    visits = [(1, 0, 0, 40, 30), (2, 0, 0, 70, 90), (3, 5, 60, 100, nan), (4, 20, nan, 30, nan)]
+    visits = [
+        (1, 0, 0, 40, 30),
+        (2, 0, 0, 70, 90),
+        (3, 5, 60, 100, nan),
+        (4, 20, nan, 30, nan),
+    ]
     kinds = {1: "16 GPUs", 2: "2 GPUs", 3: "16 GPUs"}
-    return timeline(claims, (8.0, 1.0), visits, kinds=kinds, labels={2: "train"}, policy="easy")
+    return timeline(
+        claims, (8.0, 1.0), visits, kinds=kinds, labels={2: "train"}, policy="easy"
+    )
 
 
 def test_a_gantt_chart_of_places_that_jobs_share(ax):
@@ -172,7 +200,13 @@ def test_a_gantt_chart_of_places_that_jobs_share(ax):
         OWN_PHASES[0]: [(60, 70, 0.61, 1.39)],
     }
     told = [text.get_text() for text in ax.get_legend().texts]
-    assert told == ["2 GPUs", "16 GPUs", "provisioning", "moving", "missed its deadline"]
+    assert told == [
+        "2 GPUs",
+        "16 GPUs",
+        "provisioning",
+        "moving",
+        "missed its deadline",
+    ]
     assert sorted(text.get_text() for text in ax.texts) == ["J1", "J3", "train"]
     (line,) = [each for each in ax.collections if isinstance(each, LineCollection)]
     assert to_hex(line.get_edgecolor()[0]) == MISSED.lower()
@@ -186,7 +220,13 @@ def test_jobs_that_give_up_wait_until_then(ax):
     queue_length(mixed(), ax)
     assert ax.lines[0].get_label() == "easy"
     at_s, waiting = ax.lines[0].get_data()
-    assert [waiting[at_s <= time_s][-1] for time_s in (10, 25, 35, 59, 60)] == [1, 2, 1, 1, 0]
+    assert [waiting[at_s <= time_s][-1] for time_s in (10, 25, 35, 59, 60)] == [
+        1,
+        2,
+        1,
+        1,
+        0,
+    ]
 
 
 def test_runs_that_have_no_policy_are_numbered(ax):
@@ -205,21 +245,31 @@ def test_a_part_of_a_place_counts_as_that_part(ax):
     executing = ax.collections[0].get_paths()[0].get_extents()
     assert (executing.x0, executing.x1, executing.y1) == (0, 100, 1.0)
     upper = ax.collections[1].get_paths()[0].vertices
-    assert max(y for x, y in upper if x <= 10) == 0.75  # two of eight execute, four are provisioned
+    # two of eight execute, four are provisioned
+    assert max(y for x, y in upper if x <= 10) == 0.75
     assert ax.get_ylabel() == "nodes"
 
 
 def test_a_box_is_filled_as_far_as_its_place_is_held():
     moving = animate(mixed(), 2).film()
-    moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
+    # or matplotlib warns of an animation that nobody has saved
+    moving._draw_was_started = True
     top, bottom = moving._fig.axes
     moving._func(20)
     heights = [
-        round(path.get_extents().height / 0.9, 6) for path in bottom.collections[0].get_paths()
+        round(path.get_extents().height / 0.9, 6)
+        for path in bottom.collections[0].get_paths()
     ]
     assert sorted(heights) == [0.25, 0.5]
-    assert [to_hex(colour) for colour in bottom.collections[0].get_facecolor()] == [EXECUTING] * 2
-    assert [text.get_text() for text in bottom.texts] == ["2 jobs", "node 0", "", "node 1"]
+    assert [to_hex(colour) for colour in bottom.collections[0].get_facecolor()] == [
+        EXECUTING
+    ] * 2
+    assert [text.get_text() for text in bottom.texts] == [
+        "2 jobs",
+        "node 0",
+        "",
+        "node 1",
+    ]
     assert top.get_title("left") == "easy: 20.0 s, 2 waiting"
     moving._func(65)
     assert [text.get_text() for text in bottom.texts[::2]] == ["job 3", "train"]
@@ -237,7 +287,9 @@ def test_of_more_than_a_hundred_places_evenly_spread_ones_are_drawn(ax, places, 
     (boxes,) = ax.collections
     assert len(boxes.get_paths()) == drawn
     assert np.ptp(ax.get_ylim()) == pytest.approx(drawn + 0.1)
-    assert ax.get_ylabel() == ("node" if drawn == places else f"{drawn} of {places:,} nodes")
+    assert ax.get_ylabel() == (
+        "node" if drawn == places else f"{drawn} of {places:,} nodes"
+    )
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert len(names) <= 25
     step = -(-places // 100)
@@ -268,7 +320,9 @@ def test_two_thousand_boxes_are_wider_than_high_in_all():
     moving._draw_was_started = True
     bottom = moving._fig.axes[1]
     assert len(bottom.texts) == 0
-    columns, rows = (np.ptp(limits) for limits in (bottom.get_xlim(), bottom.get_ylim()))
+    columns, rows = (
+        np.ptp(limits) for limits in (bottom.get_xlim(), bottom.get_ylim())
+    )
     assert columns * rows >= 2000
     assert 5 < columns / rows < 7
 

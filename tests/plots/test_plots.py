@@ -1,7 +1,8 @@
-"""Plots draw what the data hold, on the Axes given, and neither save nor show, nor change
-a setting.
+"""Plots draw what the data hold, on the Axes given, and neither save nor show, nor
+change a setting.
 
-`PYTHONPATH=tests python tests/plots/test_plots.py` draws the pictures in tests/plots/baseline anew.
+`PYTHONPATH=tests python tests/plots/test_plots.py` draws the pictures in
+tests/plots/baseline anew.
 """
 
 import itertools
@@ -47,7 +48,18 @@ from cgrsp_simpy.plots.style import (
 from cgrsp_simpy.rental.record import METRICS
 
 # thesis Table 5.2
-TEN = ["rh", "cadr", "spt-rescue", "adaptive", "spt", "edf", "lcf", "balanced", "fifo", "random"]
+TEN = [
+    "rh",
+    "cadr",
+    "spt-rescue",
+    "adaptive",
+    "spt",
+    "edf",
+    "lcf",
+    "balanced",
+    "fifo",
+    "random",
+]
 BASELINE = Path(__file__).parent / "baseline"
 AT_ONCE = cg.Market(delay_s=((0, 0), (0, 0), (0, 0)))
 
@@ -71,7 +83,8 @@ def three_jobs():
         cg.Job(2, 0.0, 100.0, complexity=3),
     ]
     return cg.simulate(
-        cg.Scenario("three", cg.JobList(listed), cg.round_robin(1), market=AT_ONCE), "fifo"
+        cg.Scenario("three", cg.JobList(listed), cg.round_robin(1), market=AT_ONCE),
+        "fifo",
     )
 
 
@@ -90,7 +103,8 @@ def study_of(values, half=0.5, seeds=30):
     """A study by structure. values: policy -> figure -> mean."""
     means = {
         policy: {
-            name: Mean(value, value - half, value + half, seeds) for name, value in row.items()
+            name: Mean(value, value - half, value + half, seeds)
+            for name, value in row.items()
         }
         for policy, row in values.items()
     }
@@ -114,7 +128,12 @@ PUBLISHED = {"fifo": 23.0, "cadr": 7.9}
 
 def sweep_of(names, values=(3, 5, 7)):
     return [
-        ({"slots": x}, study_of({name: {"miss_pct": 40.0 / x + i} for i, name in enumerate(names)}))
+        (
+            {"slots": x},
+            study_of(
+                {name: {"miss_pct": 40.0 / x + i} for i, name in enumerate(names)}
+            ),
+        )
         for x in values
     ]
 
@@ -132,13 +151,18 @@ def study():
 @pytest.fixture(scope="module")
 def sweep():
     return cg.sweep(
-        cg.day, {"name": "surge", "jobs": 60, "slots": [2, 4, 8]}, ["fifo", "cadr"], range(3)
+        cg.day,
+        {"name": "surge", "jobs": 60, "slots": [2, 4, 8]},
+        ["fifo", "cadr"],
+        range(3),
     )
 
 
 @pytest.fixture(scope="module")
 def month():
-    return cg.month({"quiet": 0.5, "normal": 0.5}, ["fifo", "rh"], days=6, replications=2)
+    return cg.month(
+        {"quiet": 0.5, "normal": 0.5}, ["fifo", "rh"], days=6, replications=2
+    )
 
 
 # ---- What the marks show ----
@@ -192,13 +216,18 @@ def test_gantt_explains_its_colours(colour_by, told, ax):
     run = three_jobs()
     run.jobs["status"] = 0
     plots.gantt(run, ax=ax, colour_by=colour_by)
-    assert [text.get_text() for text in ax.get_legend().texts] == [*told, "missed its deadline"]
+    assert [text.get_text() for text in ax.get_legend().texts] == [
+        *told,
+        "missed its deadline",
+    ]
 
 
 def test_gantt_draws_the_jobs_asked_for(run, ax):
     plots.gantt(run, ax=ax, jobs=[3, 5])
     assert sorted(text.get_text() for text in ax.texts) == ["J3", "J5"]
-    with pytest.raises(cg.InputError, match=r"jobs\(=99\) must be ids of the run's 60 jobs"):
+    with pytest.raises(
+        cg.InputError, match=r"jobs\(=99\) must be ids of the run's 60 jobs"
+    ):
         plots.gantt(run, jobs=[99])
 
 
@@ -207,7 +236,9 @@ def test_gantt_draws_a_complexity_beyond_the_third(ax):
     run.jobs["complexity"] = (1, 3, 5)
     plots.gantt(run, ax=ax)
     assert len(boxes(ax, COMPLEXITY[-1])) == 2
-    assert "complexity 3 and more" in [text.get_text() for text in ax.get_legend().texts]
+    assert "complexity 3 and more" in [
+        text.get_text() for text in ax.get_legend().texts
+    ]
 
 
 def test_queue_length_draws_a_line_a_run_in_the_look_of_its_policy(run, ax):
@@ -226,7 +257,11 @@ def test_runs_of_one_policy_are_told_apart(ax):
         for policy, seed in (("fifo", 1), ("fifo", 2), ("rh", 1))
     ]
     plots.queue_length(runs, ax=ax)
-    assert [line.get_label() for line in ax.lines] == ["fifo, seed 1", "fifo, seed 2", "rh"]
+    assert [line.get_label() for line in ax.lines] == [
+        "fifo, seed 1",
+        "fifo, seed 2",
+        "rh",
+    ]
     assert len({line.get_color() for line in ax.lines}) == 3
 
 
@@ -250,7 +285,8 @@ def area(corners):
 def test_slot_timeline_counts_each_slot_of_a_job_on_several(ax):
     listed = [cg.Job(0, 0.0, 1000.0, gpus=3)]
     run = cg.simulate(
-        cg.Scenario("wide", cg.JobList(listed), cg.round_robin(4), market=AT_ONCE), "fifo"
+        cg.Scenario("wide", cg.JobList(listed), cg.round_robin(4), market=AT_ONCE),
+        "fifo",
     )
     plots.slot_timeline(run, ax=ax)
     assert ax.collections[0].get_paths()[0].vertices[:, 1].max() == 3
@@ -296,7 +332,8 @@ def test_policy_bars_are_the_means_and_intervals_of_the_study(study, ax):
     ]
     (segments,) = [each.get_segments() for each in ax.collections]
     assert np.allclose(
-        [segment[:, 0] for segment in segments], [(value.low, value.high) for value in means]
+        [segment[:, 0] for segment in segments],
+        [(value.low, value.high) for value in means],
     )
     assert [text.get_text() for text in ax.get_yticklabels()] == study.policies
     assert ax.get_xlabel() == "mean wait (min)"
@@ -308,16 +345,23 @@ def test_policy_bars_put_published_values_beside(ax):
     plots.policy_bars(study_of(MADE_UP), "miss_pct", ax=ax, published=PUBLISHED)
     (hollow,) = [line for line in ax.lines if line.get_label() == "published"]
     assert hollow.get_markerfacecolor() == "none"
-    assert np.array_equal(hollow.get_xdata(), [23.0, np.nan, np.nan, 7.9], equal_nan=True)
+    assert np.array_equal(
+        hollow.get_xdata(), [23.0, np.nan, np.nan, 7.9], equal_nan=True
+    )
     assert [text.get_text() for text in ax.get_legend().texts] == ["published"]
 
 
 def paired_study():
     """Of three policies on four seeds, with noise that the seeds share."""
     shared = np.array([0.0, 10.0, 20.0, 30.0])
-    values = {"fifo": 50 + shared, "rh": 45 + shared + [0, 1, 0, 1], "cadr": 55 + shared}
+    values = {
+        "fifo": 50 + shared,
+        "rh": 45 + shared + [0, 1, 0, 1],
+        "cadr": 55 + shared,
+    }
     differences = {
-        name: {"miss_pct": paired_difference(row, values["fifo"])} for name, row in values.items()
+        name: {"miss_pct": paired_difference(row, values["fifo"])}
+        for name, row in values.items()
     }
     means = {name: {"miss_pct": mean(row)} for name, row in values.items()}
     del differences["fifo"]
@@ -332,7 +376,9 @@ def paired_study():
 
 
 def test_policy_bars_of_differences_have_the_intervals_of_the_differences(ax):
-    """Shared noise of 13 points makes the means' intervals overlap; the differences' do not."""
+    """Shared noise of 13 points makes the means' intervals overlap; the differences' do
+    not.
+    """
     study = paired_study()
     plots.policy_bars(study, "miss_pct", ax=ax, differences=True)
     assert [bar.get_width() for bar in ax.patches] == [-4.5, 5.0]
@@ -340,7 +386,8 @@ def test_policy_bars_of_differences_have_the_intervals_of_the_differences(ax):
         POLICY[name].lower() for name in ("rh", "cadr")
     ]
     (segments,) = [each.get_segments() for each in ax.collections]
-    half = 3.182446 * np.std([-5, -4, -5, -4], ddof=1) / 2  # Student's t of four pairs, 95 %
+    # Student's t of four pairs, 95 %
+    half = 3.182446 * np.std([-5, -4, -5, -4], ddof=1) / 2
     assert segments[0][:, 0] == pytest.approx([-4.5 - half, -4.5 + half], abs=1e-5)
     assert study.means()["rh"]["miss_pct"].half_width > 15
     assert ax.get_xlabel() == "missed deadlines (%): difference from fifo"
@@ -361,7 +408,9 @@ def test_differences_of_a_real_comparison_are_those_of_its_table(study, ax):
 
 def test_differences_with_published_values_or_of_one_policy_are_refused():
     with pytest.raises(cg.InputError, match="published"):
-        plots.policy_bars(paired_study(), "miss_pct", published={"rh": 1.0}, differences=True)
+        plots.policy_bars(
+            paired_study(), "miss_pct", published={"rh": 1.0}, differences=True
+        )
     one = study_of({"fifo": {"miss_pct": 1.0}})
     with pytest.raises(cg.InputError, match="two or more"):
         plots.policy_bars(one, "miss_pct", differences=True)
@@ -369,14 +418,19 @@ def test_differences_with_published_values_or_of_one_policy_are_refused():
 
 def test_sweep_lines_are_the_means_at_each_value(sweep, ax):
     plots.sweep_lines(sweep, "wait_min", ax=ax, published={"cadr": {4: 9.0}})
-    lines = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
+    lines = {
+        line.get_label(): line
+        for line in ax.lines
+        if not line.get_label().startswith("_")
+    }
     for policy in ("fifo", "cadr"):
         assert list(lines[policy].get_xdata()) == [2, 4, 8]
         assert list(lines[policy].get_ydata()) == [
             at.means()[policy]["wait_min"].mean for _, at in sweep
         ]
         assert lines[policy].get_marker() == LOOKS[policy].marker
-    marks = [line for line in ax.lines if line.get_marker() != "_"]  # no caps of intervals
+    # no caps of intervals
+    marks = [line for line in ax.lines if line.get_marker() != "_"]
     (hollow,) = [line for line in marks if line.get_markerfacecolor() == "none"]
     assert np.array_equal(hollow.get_ydata(), [np.nan, 9.0, np.nan], equal_nan=True)
     assert ax.get_xlabel() == "slots"
@@ -384,12 +438,16 @@ def test_sweep_lines_are_the_means_at_each_value(sweep, ax):
 
 def test_a_sweep_over_several_parameters_needs_to_know_which_is_drawn(ax):
     points = [
-        ({"slots": slots, "clock": clock}, study_of({"fifo": {"miss_pct": slots + len(clock)}}))
+        (
+            {"slots": slots, "clock": clock},
+            study_of({"fifo": {"miss_pct": slots + len(clock)}}),
+        )
         for slots in (3, 5)
         for clock in ("printed", "calibrated")
     ]
     with pytest.raises(
-        cg.InputError, match=r"over\(=None\) must be one of the parameters that vary: slots, clock"
+        cg.InputError,
+        match=r"over\(=None\) must be one of the parameters that vary: slots, clock",
     ):
         plots.sweep_lines(points, "miss_pct")
     plots.sweep_lines(points, "miss_pct", ax=ax, over="slots")
@@ -398,12 +456,21 @@ def test_a_sweep_over_several_parameters_needs_to_know_which_is_drawn(ax):
         for line in ax.lines
         if not line.get_label().startswith("_")
     }
-    assert lines == {"fifo, clock printed": [10, 12], "fifo, clock calibrated": [13, 15]}
-    assert len({line.get_linestyle() for line in ax.lines if line.get_label() in lines}) == 2
+    assert lines == {
+        "fifo, clock printed": [10, 12],
+        "fifo, clock calibrated": [13, 15],
+    }
+    assert (
+        len({line.get_linestyle() for line in ax.lines if line.get_label() in lines})
+        == 2
+    )
 
 
 def test_a_sweep_over_names_has_a_tick_a_name(ax):
-    points = [({"name": day}, study_of({"fifo": {"miss_pct": 1.0}})) for day in ("quiet", "hectic")]
+    points = [
+        ({"name": day}, study_of({"fifo": {"miss_pct": 1.0}}))
+        for day in ("quiet", "hectic")
+    ]
     plots.sweep_lines(points, "miss_pct", ax=ax)
     assert [text.get_text() for text in ax.get_xticklabels()] == ["quiet", "hectic"]
     assert ax.get_xlabel() == "day"
@@ -448,7 +515,9 @@ DRAW = {
         study_of(MADE_UP), "miss_pct", published=PUBLISHED, **more
     ),
     "sweep_lines": lambda **more: plots.sweep_lines(sweep_of(TEN), "miss_pct", **more),
-    "pareto": lambda **more: plots.pareto(study_of(MADE_UP), published={"rh": (8.0, 20.3)}, **more),
+    "pareto": lambda **more: plots.pareto(
+        study_of(MADE_UP), published={"rh": (8.0, 20.3)}, **more
+    ),
     "daily": lambda **more: plots.daily(SimpleNamespace(days=DAYS), **more),
 }
 DAYS = [
@@ -488,7 +557,11 @@ def test_without_axes_draws_on_a_figure_that_pyplot_does_not_know(draw, tmp_path
 
 @every_function
 @pytest.mark.parametrize(
-    "style", [pytest.param(each, marks=[pytest.mark.slow] * (each != "print")) for each in STYLE]
+    "style",
+    [
+        pytest.param(each, marks=[pytest.mark.slow] * (each != "print"))
+        for each in STYLE
+    ],
 )
 def test_changes_no_setting(draw, style):
     before = dict(matplotlib.rcParams)
@@ -500,7 +573,11 @@ def test_changes_no_setting(draw, style):
 
 @every_function
 @pytest.mark.parametrize(
-    "style", [pytest.param(each, marks=[pytest.mark.slow] * (each == "double")) for each in STYLE]
+    "style",
+    [
+        pytest.param(each, marks=[pytest.mark.slow] * (each == "double"))
+        for each in STYLE
+    ],
 )
 def test_no_text_is_cut_off_small_or_on_another(draw, style):
     with plots.styled(style):
@@ -512,8 +589,12 @@ def test_no_text_is_cut_off_small_or_on_another(draw, style):
         for text in figure.findobj(Text)
         if text.get_visible() and text.get_text().strip() and text.axes is not None
     ]
-    assert min(text.get_fontsize() for text in shown) >= (6.5 if style in COLUMNS_MM else 7)
-    extents = {text: Text.get_window_extent(text, renderer) for text in shown if in_view(text)}
+    assert min(text.get_fontsize() for text in shown) >= (
+        6.5 if style in COLUMNS_MM else 7
+    )
+    extents = {
+        text: Text.get_window_extent(text, renderer) for text in shown if in_view(text)
+    }
     for text, box in extents.items():
         assert (
             box.x0 >= -1
@@ -531,7 +612,11 @@ def in_view(text):
         (text.axes.xaxis, text.axes.get_xlim(), 0),
         (text.axes.yaxis, text.axes.get_ylim(), 1),
     ):
-        ticks = [label for tick in axis.get_major_ticks() for label in (tick.label1, tick.label2)]
+        ticks = [
+            label
+            for tick in axis.get_major_ticks()
+            for label in (tick.label1, tick.label2)
+        ]
         if text in ticks:
             return min(limits) <= text.get_position()[at] <= max(limits)
     return True
@@ -540,7 +625,9 @@ def in_view(text):
 @every_function
 def test_passes_style_keywords_on(draw, ax):
     draw(ax=ax, alpha=0.25)
-    assert 0.25 in {artist.get_alpha() for artist in (*ax.lines, *ax.patches, *ax.collections)}
+    assert 0.25 in {
+        artist.get_alpha() for artist in (*ax.lines, *ax.patches, *ax.collections)
+    }
 
 
 def test_style_keywords_have_their_short_names_as_well(ax):
@@ -578,7 +665,9 @@ print("matplotlib.pyplot" in sys.modules)
 def test_the_same_picture_is_the_same_svg_to_the_byte(tmp_path):
     for name in ("one.svg", "other.svg"):
         with plots.styled("print"):
-            plots.pareto(study_of(MADE_UP)).figure.savefig(tmp_path / name, metadata={"Date": None})
+            plots.pareto(study_of(MADE_UP)).figure.savefig(
+                tmp_path / name, metadata={"Date": None}
+            )
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "other.svg").read_bytes()
 
 
@@ -598,7 +687,9 @@ def test_a_picture_is_the_same_when_it_is_drawn_again(tmp_path):
             "unknown metric 'mis_pct'; did you mean 'miss_pct'?",
         ),
         (
-            lambda: plots.policy_bars(study_of(MADE_UP), "miss_pct", published={"edf": 1}),
+            lambda: plots.policy_bars(
+                study_of(MADE_UP), "miss_pct", published={"edf": 1}
+            ),
             "unknown published policy 'edf'",
         ),
         (lambda: plots.pareto(study_of(MADE_UP), x="wait"), "unknown metric 'wait'"),
@@ -606,35 +697,61 @@ def test_a_picture_is_the_same_when_it_is_drawn_again(tmp_path):
             lambda: plots.pareto(study_of(MADE_UP), published={"edf": (1, 1)}),
             "unknown published policy 'edf'",
         ),
-        (lambda: plots.sweep_lines(sweep_of(["fifo"]), "wait"), "unknown metric 'wait'"),
+        (
+            lambda: plots.sweep_lines(sweep_of(["fifo"]), "wait"),
+            "unknown metric 'wait'",
+        ),
         (
             lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", over="slot"),
             "unknown parameter 'slot'; did you mean 'slots'",
         ),
         (
-            lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", published={"rh": {}}),
+            lambda: plots.sweep_lines(
+                sweep_of(["fifo"]), "miss_pct", published={"rh": {}}
+            ),
             "unknown published policy 'rh'",
         ),
         (
             lambda: plots.sweep_lines([({}, study_of(MADE_UP))], "miss_pct"),
             "sweep(=[]) must be over at least one parameter",
         ),
-        (lambda: plots.sweep_lines([], "miss_pct"), "sweep(=[]) must be over at least one"),
-        (lambda: plots.sweep_lines(three_jobs(), "miss_pct"), "must be a sweep, such as cg.sweep"),
+        (
+            lambda: plots.sweep_lines([], "miss_pct"),
+            "sweep(=[]) must be over at least one",
+        ),
+        (
+            lambda: plots.sweep_lines(three_jobs(), "miss_pct"),
+            "must be a sweep, such as cg.sweep",
+        ),
         (lambda: plots.daily(study_of(MADE_UP)), "must be a month, such as cg.month"),
-        (lambda: plots.daily(SimpleNamespace(days=DAYS), "kind"), "unknown metric 'kind'"),
+        (
+            lambda: plots.daily(SimpleNamespace(days=DAYS), "kind"),
+            "unknown metric 'kind'",
+        ),
         (
             lambda: plots.daily(SimpleNamespace(days=DAYS), replication=1),
             "replication(=1) must be one of 7",
         ),
-        (lambda: plots.daily(SimpleNamespace(days=DAYS), policies=["rh"]), "unknown policy 'rh'"),
+        (
+            lambda: plots.daily(SimpleNamespace(days=DAYS), policies=["rh"]),
+            "unknown policy 'rh'",
+        ),
         (lambda: plots.daily(SimpleNamespace(days=[])), "month has no days"),
-        (lambda: plots.gantt(three_jobs(), colour_by="colour"), "unknown colour_by 'colour'"),
-        (lambda: plots.gantt(three_jobs(), jobs=1), "jobs(=1) must be ids of the run's 3 jobs"),
+        (
+            lambda: plots.gantt(three_jobs(), colour_by="colour"),
+            "unknown colour_by 'colour'",
+        ),
+        (
+            lambda: plots.gantt(three_jobs(), jobs=1),
+            "jobs(=1) must be ids of the run's 3 jobs",
+        ),
         (lambda: plots.queue_length([]), "runs(=[]) must be at least one run"),
         (lambda: plots.wait_histogram([]), "runs(=[]) must be at least one run"),
         *(
-            (partial(draw, study_of(MADE_UP)), "must be a run, such as study.run(policy, seed)")
+            (
+                partial(draw, study_of(MADE_UP)),
+                "must be a run, such as study.run(policy, seed)",
+            )
             for draw in (
                 plots.gantt,
                 partial(plots.gantt, colour_by="class"),
@@ -645,11 +762,17 @@ def test_a_picture_is_the_same_when_it_is_drawn_again(tmp_path):
             )
         ),
         *(
-            (lambda draw=draw: draw(three_jobs(), "miss_pct"), "must be a study, such as")
+            (
+                lambda draw=draw: draw(three_jobs(), "miss_pct"),
+                "must be a study, such as",
+            )
             for draw in (plots.pareto, plots.policy_bars)
         ),
         (lambda: plots.styled("poster"), "unknown style 'poster'"),
-        (lambda: plots.styled(9), "style(=9) must be a name, or settings of matplotlib by name"),
+        (
+            lambda: plots.styled(9),
+            "style(=9) must be a name, or settings of matplotlib by name",
+        ),
     ],
 )
 def test_wrong_arguments_are_told(draw, message):
@@ -718,12 +841,16 @@ def test_one_policy():
 
 @pytest.mark.parametrize("value", [0.0, 100.0])
 def test_no_misses_and_all_jobs_missed(value):
-    both = {name: {"miss_pct": value, "tardiness_min": value} for name in ("fifo", "rh")}
+    both = {
+        name: {"miss_pct": value, "tardiness_min": value} for name in ("fifo", "rh")
+    }
     ax = plots.policy_bars(study_of(both, half=0.0), "miss_pct")
     assert drawn(ax) == ["0" if value == 0 else "100"] * 2
     assert ax.get_xlim()[1] > value
     assert sorted(drawn(plots.pareto(study_of(both, half=0.0)))) == ["fifo", "rh"]
-    assert sorted(drawn(plots.sweep_lines([({"slots": 3}, study_of(both))], "miss_pct"))) == [
+    assert sorted(
+        drawn(plots.sweep_lines([({"slots": 3}, study_of(both))], "miss_pct"))
+    ) == [
         "fifo",
         "rh",
     ]
@@ -731,7 +858,10 @@ def test_no_misses_and_all_jobs_missed(value):
 
 def test_one_seed_has_no_intervals():
     study = cg.compare(cg.day("quiet"), ["fifo", "rh"], [0])
-    for ax in (plots.policy_bars(study, "wait_min"), plots.pareto(study, "wait_min", "cost_usd")):
+    for ax in (
+        plots.policy_bars(study, "wait_min"),
+        plots.pareto(study, "wait_min", "cost_usd"),
+    ):
         drawn(ax)
         title = ax.get_title(loc="left") or ax.get_legend().get_title().get_text()
         assert title == "quiet: 1 seed"
@@ -742,7 +872,9 @@ def test_failed_runs_leave_gaps():
     assert len(study.failures) == 2
     assert "no value" in drawn(plots.policy_bars(study, "wait_min"))
     assert drawn(plots.pareto(study)) == ["fifo"]
-    sweep = cg.sweep(cg.day, {"name": ["quiet", "hectic"], "jobs": 20}, ["fifo", broken], range(2))
+    sweep = cg.sweep(
+        cg.day, {"name": ["quiet", "hectic"], "jobs": 20}, ["fifo", broken], range(2)
+    )
     ax = plots.sweep_lines(sweep, "wait_min")
     assert sorted(drawn(ax)) == ["broken", "fifo"]
     month = cg.month({"hectic": 1.0}, ["fifo", broken], days=1, replications=1)
@@ -751,7 +883,9 @@ def test_failed_runs_leave_gaps():
 
 def test_a_study_in_which_every_run_failed_is_told():
     with pytest.raises(cg.InputError, match="unknown metric 'wait_min'"):
-        plots.policy_bars(cg.compare(cg.day("hectic", jobs=40), [broken], range(2)), "wait_min")
+        plots.policy_bars(
+            cg.compare(cg.day("hectic", jobs=40), [broken], range(2)), "wait_min"
+        )
 
 
 # ---- Labels ----
@@ -790,7 +924,9 @@ def test_names_of_points_do_not_overlap(seed, share, ax):
     drawn(ax)
     extents = [Text.get_window_extent(text) for text in ax.texts]
     assert len(extents) == 11
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(extents, 2))
+    assert not any(
+        one.overlaps(other) for one, other in itertools.combinations(extents, 2)
+    )
     assert all(
         ax.bbox.x0 <= box.x0
         and box.x1 <= ax.bbox.x1
@@ -890,7 +1026,9 @@ PICTURES = {
         study_of(MADE_UP), "miss_pct", ax=ax, published=PUBLISHED
     ),
     "pareto": lambda ax: plots.pareto(study_of(MADE_UP), ax=ax),
-    "sweep_lines": lambda ax: plots.sweep_lines(sweep_of(list(MADE_UP)), "miss_pct", ax=ax),
+    "sweep_lines": lambda ax: plots.sweep_lines(
+        sweep_of(list(MADE_UP)), "miss_pct", ax=ax
+    ),
 }
 
 
@@ -908,7 +1046,10 @@ def test_picture_is_as_before(name, tmp_path):
         pytest.skip(f"drawn with matplotlib {version}, whose letters differ a little")
     save(name, tmp_path / f"{name}.png")
     assert (
-        compare_images(str(BASELINE / f"{name}.png"), str(tmp_path / f"{name}.png"), tol=10) is None
+        compare_images(
+            str(BASELINE / f"{name}.png"), str(tmp_path / f"{name}.png"), tol=10
+        )
+        is None
     )
 
 

@@ -1,4 +1,6 @@
-"""Runs in the compiled loop are those of SimPy, to the bit; what cannot be is SimPy's."""
+"""Runs in the compiled loop are those of SimPy, to the bit; what cannot be is
+SimPy's.
+"""
 
 import itertools
 import logging
@@ -24,7 +26,12 @@ from cgrsp_simpy.decide.suite import scenario as of_suite
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.policies.rule import index, score, tiers, withheld
-from cgrsp_simpy.rental.policies.rules import by_atc, by_deadline, by_submission, fastest
+from cgrsp_simpy.rental.policies.rules import (
+    by_atc,
+    by_deadline,
+    by_submission,
+    fastest,
+)
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.workload import DAYS as THESIS_DAYS
 from cgrsp_simpy.studies import replicate
@@ -32,7 +39,9 @@ from cgrsp_simpy.studies import replicate
 pytest.importorskip("numba")
 bulk = pytest.importorskip("cgrsp_simpy.rental.bulk")
 
-POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random".split()
+POLICIES = (
+    "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random".split()
+)
 INDICES = ["c-mu", "atc", "covert", "triage"]
 VARIANTS = [
     "atc:look_ahead=5",
@@ -45,10 +54,14 @@ VARIANTS += ["triage:price_late_usd_per_min=1,spread=0,ahead_s=40", "triage:look
 
 
 def equal(scenario, policy, seed=0):
-    """Whether both engines leave the same records, claims and figures; they are compiled."""
+    """Whether both engines leave the same records, claims and figures; they are
+    compiled.
+    """
     made = scenario.make_policy(policy)
     assert scenario.not_compiled(made) == ""
-    found, wanted = (scenario.run(made, seed, engine=each) for each in ("compiled", "simpy"))
+    found, wanted = (
+        scenario.run(made, seed, engine=each) for each in ("compiled", "simpy")
+    )
     return (
         np.array_equal(found.jobs, wanted.jobs)
         and found.jobs.dtype == wanted.jobs.dtype
@@ -76,8 +89,18 @@ def test_the_loop_knows_the_columns_of_a_record():
 
     names = list(RECORD)
     assert len(names) == kernel.WIDTH
-    own = {"TIGHT": "tight", "DUE": "deadline_s", "FINISH": "finish_s", "COST": "cost_usd"}
-    own |= {"GPU": "gpu", "STATUS": "status", "SERVICE": "service_s", "SUBMIT": "submit_s"}
+    own = {
+        "TIGHT": "tight",
+        "DUE": "deadline_s",
+        "FINISH": "finish_s",
+        "COST": "cost_usd",
+    }
+    own |= {
+        "GPU": "gpu",
+        "STATUS": "status",
+        "SERVICE": "service_s",
+        "SUBMIT": "submit_s",
+    }
     assert [names[getattr(kernel, each)] for each in own] == list(own.values())
 
 
@@ -103,7 +126,9 @@ def test_so_are_the_scenarios_of_the_suite():
     assert len(scenarios) > 20
     assert differing(scenarios, [*POLICIES, *INDICES[:3]], range(1)) == []
     both = [*map(of_suite, [*TRAIN, *TEST]), *map(wide, [*TRAIN, *TEST])]
-    unseen = [each for each in both if not each.not_compiled(each.make_policy("triage"))]
+    unseen = [
+        each for each in both if not each.not_compiled(each.make_policy("triage"))
+    ]
     assert len(unseen) > 200
     assert differing(unseen, ["triage"], range(1)) == []
 
@@ -120,7 +145,9 @@ OTHERS = {
     "types that are chosen": cg.day("surge", jobs=150, free_types=True),
     "stock that persists": cg.day("surge", jobs=150, persistence_s=3600),
     "seen": cg.day("surge", jobs=150, persistence_s=3600, sight="now"),
-    "polled": cg.day("surge", jobs=150, persistence_s=900, sight="poll:300", free_types=True),
+    "polled": cg.day(
+        "surge", jobs=150, persistence_s=900, sight="poll:300", free_types=True
+    ),
     "printed clock": cg.day("hectic", jobs=150, clock="printed"),
     "classes": cg.Scenario("classes", cg.PoissonWorkload(150, 0.05, deadlines=FOUR)),
     "hours": cg.Scenario("hours", cg.HourlyWorkload(150, HOURLY)),
@@ -128,9 +155,14 @@ OTHERS = {
     "many slots": cg.day("hectic", slots=150, jobs=400),
     "kept warm": cg.day("surge", jobs=150, terms=cg.Terms(warm_s=600)),
     "kept warm, of any type": cg.day(
-        "hectic", jobs=150, free_types=True, terms=cg.Terms(warm_s=1e5, billed_from="provisioning")
+        "hectic",
+        jobs=150,
+        free_types=True,
+        terms=cg.Terms(warm_s=1e5, billed_from="provisioning"),
     ),
-    "billed by the hour": cg.day("quiet", terms=cg.Terms(minimum_s=4000, increment_s=3600)),
+    "billed by the hour": cg.day(
+        "quiet", terms=cg.Terms(minimum_s=4000, increment_s=3600)
+    ),
 }
 
 
@@ -158,7 +190,9 @@ def test_a_log_is_that_of_simpy(tmp_path):
     for most in (1, 3):
         rows = [f"{40 * n},{30 + 7 * n % 90},{1 + n % most}" for n in range(200)]
         path.write_text("\n".join(["submit_s,service_s,gpus", *rows]), encoding="utf-8")
-        assert differing([cg.trace(path)], ["fifo", "spt", "rh", "cadr"], range(1)) == []
+        assert (
+            differing([cg.trace(path)], ["fifo", "spt", "rh", "cadr"], range(1)) == []
+        )
 
 
 EXACT = (
@@ -176,8 +210,8 @@ BILLED = [
 
 
 def tied(seed, free_types=False, most=1):
-    """Whole seconds throughout: arrivals, starts, ends and the last of warm instances at the same
-    instants; jobs of up to so many GPUs.
+    """Whole seconds throughout: arrivals, starts, ends and the last of warm instances
+    at the same instants; jobs of up to so many GPUs.
     """
     rng, jobs = random.Random(seed), []
     for at_s in sorted(rng.choice((0, 10, 60, 120, 180, 240, 300)) for _ in range(40)):
@@ -188,7 +222,9 @@ def tied(seed, free_types=False, most=1):
     market, service = cg.Market(delay_s=DELAYS), cg.Service(sigma=(0, 0, 0))
     terms = BILLED[seed % len(BILLED)]
     jobs = cg.JobList(jobs)
-    return cg.Scenario(f"ties {seed}", jobs, slots, EXACT, free_types, market, service, terms=terms)
+    return cg.Scenario(
+        f"ties {seed}", jobs, slots, EXACT, free_types, market, service, terms=terms
+    )
 
 
 @pytest.mark.parametrize("policy", POLICIES + INDICES)
@@ -204,7 +240,9 @@ def all_but_one(slots):
     return slots - 1
 
 
-RESERVED = [cg.ListPolicy(order, fastest, "own", all_but_one) for order in (by_deadline, by_atc)]
+RESERVED = [
+    cg.ListPolicy(order, fastest, "own", all_but_one) for order in (by_deadline, by_atc)
+]
 
 
 @pytest.mark.parametrize("policy", [*RESERVED, "rh:reserve=2,gate=100"])
@@ -223,13 +261,16 @@ def test_a_slot_that_is_withheld_goes_to_the_first_tight_job_of_an_index():
 
 
 def test_an_instance_that_ran_for_no_time_is_warm_all_the_same():
-    """At 2^30 s a job of 1 ns ends as it starts: its instance waits a minute for another's."""
+    """At 2^30 s a job of 1 ns ends as it starts: its instance waits a minute for
+    another's.
+    """
     types = [cg.GpuType(name, 1.0, (1e-9,) * 3, 1.0) for name in "AB"]
     chances = {"A": (1.0, 0.0, 0.0), "B": (0.0, 0.0, 1.0)}
     stock = tuple(cg.HourlyStock(name, (each,) * 24) for name, each in chances.items())
     market = cg.Market(delay_s=((0, 0), (0, 0), (60, 60)), stock=stock)
     jobs = cg.JobList([cg.Job(n, 2.0**30, 2.0**31, gpus=1 + n) for n in range(2)])
-    service, terms = cg.Service(sigma=(0, 0, 0)), cg.Terms(warm_s=90, billed_from="provisioning")
+    service = cg.Service(sigma=(0, 0, 0))
+    terms = cg.Terms(warm_s=90, billed_from="provisioning")
     two = cg.Scenario("two", jobs, types, types, False, market, service, terms=terms)
     assert two.run("fifo").jobs["idle_usd"][1] >= 60 / 3600
     assert equal(two, "fifo")
@@ -238,21 +279,32 @@ def test_an_instance_that_ran_for_no_time_is_warm_all_the_same():
 seconds = st.sampled_from([0.0, 1.0, 60.0, 900.0, 1e5])
 paid_from = st.sampled_from(["execution", "provisioning"])
 bills = st.builds(
-    cg.Terms, warm_s=seconds, billed_from=paid_from, minimum_s=seconds, increment_s=seconds
+    cg.Terms,
+    warm_s=seconds,
+    billed_from=paid_from,
+    minimum_s=seconds,
+    increment_s=seconds,
 )
 
 
 @settings(max_examples=120)
-@given(scenarios() | scenarios(gangs=True), st.sampled_from(POLICIES + INDICES), st.none() | bills)
+@given(
+    scenarios() | scenarios(gangs=True),
+    st.sampled_from(POLICIES + INDICES),
+    st.none() | bills,
+)
 def test_any_scenario_is_that_of_simpy(scenario, policy, terms):
     scenario = scenario.varied(terms=terms) if terms else scenario
     if not scenario.not_compiled(scenario.make_policy(policy)):
         assert equal(scenario, policy)
 
 
-@pytest.mark.parametrize("slots", [3, 6, 20, 90])  # drawn from a list of all, and without
+# drawn from a list of all, and without
+@pytest.mark.parametrize("slots", [3, 6, 20, 90])
 def test_random_jobs_of_a_long_queue_are_those_of_simpy(slots):
-    jobs = [cg.Job(id, 0.0 if id < 300 else 9.0 * id, 4e5, 1 + id % 3) for id in range(400)]
+    jobs = [
+        cg.Job(id, 0.0 if id < 300 else 9.0 * id, 4e5, 1 + id % 3) for id in range(400)
+    ]
     many = cg.Scenario("many", cg.JobList(jobs)).varied(slots=slots)
     both = [many, many.varied(free_types=True)]
     assert differing(both, ["random"], range(3)) == []
@@ -300,7 +352,9 @@ def squared(mean_s):
 
 
 def test_rules_of_ones_own_run_compiled():
-    patient = cg.ListPolicy(by_patience.having(patience_s=3e4), by_ratio.having(power=0.25), "own")
+    patient = cg.ListPolicy(
+        by_patience.having(patience_s=3e4), by_ratio.having(power=0.25), "own"
+    )
     assert equal(cg.day("surge", jobs=200), patient)
 
 
@@ -310,12 +364,18 @@ def test_rules_of_ones_own_run_compiled():
         (cg.ListPolicy(by_deadline, squared, "own"), "rule squared uses **"),
         (cg.ListPolicy(with_words, fastest, "own"), "rule with_words uses len"),
         (cg.ListPolicy(by_list, fastest, "own"), "rule by_list cannot be compiled"),
-        (cg.ListPolicy(lambda view: view.queue, fastest, "own"), "the order of own is not a rule"),
+        (
+            cg.ListPolicy(lambda view: view.queue, fastest, "own"),
+            "the order of own is not a rule",
+        ),
         (
             cg.ListPolicy(by_submission, lambda view, job, offers: offers[0], "own"),
             "the place of own",
         ),
-        (cg.ListPolicy(by_deadline, fastest, "own", lambda view: 1), "the reserve of own"),
+        (
+            cg.ListPolicy(by_deadline, fastest, "own", lambda view: 1),
+            "the reserve of own",
+        ),
         ("watch", "policy watch is not made of an order and a place that are rules"),
     ],
 )
@@ -330,7 +390,9 @@ def test_what_is_no_rule_is_simpys(policy, why):
 def test_a_rule_that_fails_says_why_as_in_simpy():
     scenario = cg.day("surge", jobs=50)
     assert_fails_as_in_simpy(scenario, cg.ListPolicy(by_deadline, broken, "own"))
-    assert_fails_as_in_simpy(cg.day("hectic"), cg.ListPolicy(of_nothing, fastest, "own"))
+    assert_fails_as_in_simpy(
+        cg.day("hectic"), cg.ListPolicy(of_nothing, fastest, "own")
+    )
 
 
 def assert_fails_as_in_simpy(scenario, failing):
@@ -346,7 +408,8 @@ def test_what_the_loop_does_not_know_is_simpys():
     refuses = cg.day("quiet", terms=cg.Terms(warm_s=60, retry_s=60, restart_s=9))
     told = refuses.not_compiled(refuses.make_policy("fifo"))
     assert told == "its terms of renting have retry_s, restart_s"
-    warm, keeps = cg.day("quiet", terms=cg.Terms(warm_s=60)), refuses.make_policy("fifo")
+    warm = cg.day("quiet", terms=cg.Terms(warm_s=60))
+    keeps = refuses.make_policy("fifo")
     keeps.keep_s = lambda view, slot: 30.0
     assert warm.not_compiled(keeps) == "the policy says for how long instances are kept"
 
@@ -371,7 +434,10 @@ def holding(number, **parameters):
     at_s = 10 * 3600 - 1200.0
     jobs = [cg.Job(id, at_s, at_s + 9000) for id in range(number)]
     told = ",".join(f"{name}={value!r}" for name, value in parameters.items())
-    return cg.Scenario("held", cg.JobList(jobs)).varied(slots=["RTX 3090"]), f"triage:{told}"
+    return (
+        cg.Scenario("held", cg.JobList(jobs)).varied(slots=["RTX 3090"]),
+        f"triage:{told}",
+    )
 
 
 def test_a_slot_that_is_held_is_woken_as_in_simpy():
@@ -398,7 +464,10 @@ def test_the_jobs_of_classes_are_summed_up_in_the_order_in_which_they_came():
 def test_what_is_kept_of_the_loop_is_forgotten_when_an_equation_is_younger(tmp_path):
     from cgrsp_simpy.model.compiled import forget
 
-    kept = [tmp_path / f"{name}.nbi" for name in ("kernel.advance-9.py311", "other.f-9.py311")]
+    kept = [
+        tmp_path / f"{name}.nbi"
+        for name in ("kernel.advance-9.py311", "other.f-9.py311")
+    ]
     for path, age_s in itertools.product(kept, (0, 10**9)):
         path.touch()
         os.utime(path, (age_s, age_s) if age_s == 0 else None)
@@ -447,12 +516,19 @@ def test_studies_are_the_same_by_either_engine(tmp_path):
         for each in ("simpy", "compiled")
     ]
     assert own[0].rows == own[1].rows
-    kept = [tmp_path / each / "chunks" / "000000.json" for each in ("simpy", "compiled")]
+    kept = [
+        tmp_path / each / "chunks" / "000000.json" for each in ("simpy", "compiled")
+    ]
     assert kept[0].read_bytes() == kept[1].read_bytes()
-    again = cg.compare(day, policies, range(4), engine="compiled", out=tmp_path / "simpy")
+    again = cg.compare(
+        day, policies, range(4), engine="compiled", out=tmp_path / "simpy"
+    )
     assert again.rows == own[0].rows
     grid = {"name": "normal", "slots": [4, 5]}
-    swept = [cg.sweep(cg.day, grid, ["spt"], range(2), engine=e) for e in ("simpy", "compiled")]
+    swept = [
+        cg.sweep(cg.day, grid, ["spt"], range(2), engine=e)
+        for e in ("simpy", "compiled")
+    ]
     assert swept[0].rows == swept[1].rows
 
 
@@ -476,7 +552,8 @@ def test_small_studies_stay_with_simpy_unless_told(engine, within, jobs, runs):
 
 
 def test_months_are_the_same_by_either_engine(capsys):
-    words, said = "month --days 2 --seeds 2 --policies fifo,cadr --format json".split(), []
+    words = "month --days 2 --seeds 2 --policies fifo,cadr --format json".split()
+    said = []
     for engine in ("simpy", "compiled"):
         assert main([*words, "--engine", engine]) == 0
         said.append(capsys.readouterr().out)
@@ -501,7 +578,10 @@ def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
     day = cg.day("quiet")
     study = cg.compare(day, ["fifo", "random", "watch", "cadr", "triage"], range(3))
     assert len(done) == 12
-    assert study.rows == cg.compare(day, list(study.policies), range(3), engine="simpy").rows
+    assert (
+        study.rows
+        == cg.compare(day, list(study.policies), range(3), engine="simpy").rows
+    )
 
 
 def test_what_has_no_compiled_loop_says_so():
@@ -531,11 +611,13 @@ def test_memory_does_not_grow_with_the_number_of_jobs():
 @pytest.mark.slow
 def test_without_a_compiler_all_is_simpys():
     told = (
-        "import cgrsp_simpy as cg; day = cg.day('quiet'); print(cg.simulate(day, 'cadr').policy);"
-        " print(day.not_compiled(day.make_policy('cadr')))"
+        "import cgrsp_simpy as cg; day = cg.day('quiet'); print(cg.simulate(day,"
+        " 'cadr').policy); print(day.not_compiled(day.make_policy('cadr')))"
     )
     env = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run([sys.executable, "-c", told], env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", told], env=env, capture_output=True, text=True
+    )
     assert done.stdout.splitlines()[0] == "cadr", done.stderr
     assert "it needs numba, the extra fast" in done.stdout
 
@@ -550,7 +632,9 @@ def read_only(tmp_path, monkeypatch):
     Files take the place of the folders of the cache, which stops the super-user, too.
     """
     package = tmp_path / "cgrsp_simpy"
-    shutil.copytree(Path(cg.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(cg.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
+    )
     for folder in {path.parent for path in package.rglob("*.py")}:
         (folder / "__pycache__").touch()
     for name in ("HOME", "XDG_CACHE_HOME"):
@@ -564,8 +648,14 @@ def read_only(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("study", "figure"),
     [
-        ("hgsp compare --policies greedy,search:moves=2000 --seeds 2", "weighted_tardiness"),
-        ("compare --policies fifo,edf --day quiet --seeds 2 --engine compiled", "wait_min"),
+        (
+            "hgsp compare --policies greedy,search:moves=2000 --seeds 2",
+            "weighted_tardiness",
+        ),
+        (
+            "compare --policies fifo,edf --day quiet --seeds 2 --engine compiled",
+            "wait_min",
+        ),
         ("compare --policies fifo,edf --seeds 200", "wait_min"),
     ],
 )
@@ -576,7 +666,9 @@ def test_a_study_on_a_read_only_installation_is_compiled_without_a_cache(
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("numba can write no cache") == 1
     usual = output(capsys, *study.split(), "--format", "csv")
-    values, wanted = ([row[figure] for row in csv_rows(text)] for text in (done.stdout, usual))
+    values, wanted = (
+        [row[figure] for row in csv_rows(text)] for text in (done.stdout, usual)
+    )
     assert values == wanted and all(values)
 
 

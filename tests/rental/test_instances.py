@@ -1,5 +1,5 @@
-"""Instances that the market takes back when the stock of their type becomes Low, replayed or by a
-law, by hand and at random.
+"""Instances that the market takes back when the stock of their type becomes Low,
+replayed or by a law, by hand and at random.
 """
 
 import json
@@ -43,7 +43,9 @@ def on_spot(jobs, *series, slots=(GPU,), gpus=1, **terms):
 
 
 def phases(run):
-    return [(row["job"], row["phase"], row["from_s"], row["to_s"]) for row in run.claims]
+    return [
+        (row["job"], row["phase"], row["from_s"], row["to_s"]) for row in run.claims
+    ]
 
 
 def taken(scenario, policy="fifo", seed=0):
@@ -58,10 +60,10 @@ DOWN_AT_80 = recorded((0, 80, 200), (HIGH, LOW, HIGH), DAY_S)
 
 
 def test_a_job_goes_on_from_its_checkpoint_when_the_type_is_to_be_had_again():
-    """A worked example: up to 80 s and from 200 s on instances are to be had. The job has computed
-    70 s at 80, in which it has written two checkpoints of 2 s, at 30 and 60 s of work; 6 s are
-    lost. It is refused at 80, 130 and 180 s, and at 230 s rented anew; 40 s and a checkpoint are
-    left.
+    """A worked example: up to 80 s and from 200 s on instances are to be had. The job
+    has computed 70 s at 80, in which it has written two checkpoints of 2 s, at 30 and
+    60 s of work; 6 s are lost. It is refused at 80, 130 and 180 s, and at 230 s rented
+    anew; 40 s and a checkpoint are left.
     """
     spot = {"checkpoint_s": 30, "checkpoint_cost_s": 2, "restart_s": 5}
     run = cg.simulate(on_spot([0], DOWN_AT_80, retry_s=50, **spot), "fifo")
@@ -73,7 +75,13 @@ def test_a_job_goes_on_from_its_checkpoint_when_the_type_is_to_be_had_again():
         (0, "executing", 245, 287),
     ]
     (row,) = run.rows()
-    expected = {"preemptions": 1, "refusals": 3, "lost_s": 6, "checkpoints_s": 6, "away_s": 150}
+    expected = {
+        "preemptions": 1,
+        "refusals": 3,
+        "lost_s": 6,
+        "checkpoints_s": 6,
+        "away_s": 150,
+    }
     assert {name: row[name] for name in expected} == pytest.approx(expected)
 
 
@@ -93,14 +101,19 @@ def test_without_refusals_one_ordered_while_stock_is_low_stays_until_it_is_low_a
 
 
 def test_one_ordered_before_the_stock_runs_out_is_taken_when_it_comes():
-    run = cg.simulate(on_spot([0], recorded((0, 5, 1000), (HIGH, LOW, HIGH), DAY_S)), "fifo")
+    run = cg.simulate(
+        on_spot([0], recorded((0, 5, 1000), (HIGH, LOW, HIGH), DAY_S)), "fifo"
+    )
     assert run.jobs["preemptions"].tolist() == [1]
     assert phases(run)[-2:] == [(0, "provisioning", 10, 20), (0, "executing", 20, 120)]
 
 
 def test_all_instances_of_a_type_are_taken_and_no_others():
     scenario = on_spot(
-        [0, 0, 0], DOWN_AT_80, recorded((0,), (HIGH,), DAY_S, "H"), slots=(GPU, OTHER, GPU)
+        [0, 0, 0],
+        DOWN_AT_80,
+        recorded((0,), (HIGH,), DAY_S, "H"),
+        slots=(GPU, OTHER, GPU),
     )
     assert taken(scenario) == [(80, (0,)), (80, (2,))]
 
@@ -129,7 +142,9 @@ def test_rates_and_stock_take_instances_side_by_side():
 # ---- when stock runs out ----
 
 series_at_random = st.lists(
-    st.tuples(st.integers(1, 50_000), st.sampled_from([0, 1, 2])), min_size=1, max_size=12
+    st.tuples(st.integers(1, 50_000), st.sampled_from([0, 1, 2])),
+    min_size=1,
+    max_size=12,
 )
 
 
@@ -150,10 +165,12 @@ def test_a_shortage_is_each_change_from_something_to_low(steps, seed, dated):
     expected = [
         time_s
         for time_s in changes_s
-        if stock.status(GPU, time_s - 1e-3, 0) != LOW and stock.status(GPU, time_s + 1e-3, 0) == LOW
+        if stock.status(GPU, time_s - 1e-3, 0) != LOW
+        and stock.status(GPU, time_s + 1e-3, 0) == LOW
     ]
     assert found == pytest.approx(expected, abs=1e-6)
-    assert all(stock.runs_out_s(GPU, at_s - 1e-3) == at_s for at_s in found)  # also asked again
+    # also asked again
+    assert all(stock.runs_out_s(GPU, at_s - 1e-3) == at_s for at_s in found)
 
 
 @settings(max_examples=60)
@@ -172,8 +189,8 @@ def test_the_longest_time_in_stock_is_that_of_a_walk_over_the_series(steps):
 
 
 def test_stock_by_a_law_runs_out_as_often_as_it_should():
-    """Of epochs every 900 s, a share of 0.3 x 0.7 makes it Low that was not; of 4 standard errors,
-    the count is taken for a Poisson one.
+    """Of epochs every 900 s, a share of 0.3 x 0.7 makes it Low that was not; of 4
+    standard errors, the count is taken for a Poisson one.
     """
     law = cg.HourlyStock("G", [(0.5, 0.2, 0.3)] * 24)
     stock = Stock(cg.Market(stock=(law,), persistence_s=900.0), 3)
@@ -187,7 +204,10 @@ def test_stock_by_a_law_runs_out_as_often_as_it_should():
 @pytest.mark.parametrize("chances", [(0.5, 0.5, 0.0), (0.0, 0.0, 1.0)])
 def test_stock_that_is_never_or_always_low_does_not_run_out(chances):
     law = cg.HourlyStock("G", [chances] * 24)
-    assert Stock(cg.Market(stock=(law,), persistence_s=900.0), 3).runs_out_s(GPU, 5.0) == NEVER
+    assert (
+        Stock(cg.Market(stock=(law,), persistence_s=900.0), 3).runs_out_s(GPU, 5.0)
+        == NEVER
+    )
 
 
 # ---- what holds of any run ----
@@ -212,7 +232,9 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
     statuses = [HIGH, *(status for _, status in steps)]
     day = cg.day("hectic", jobs=60, slots=2)
     types = () if tau_s else [gpu.name for gpu in day.gpus]
-    series = tuple(cg.StockSeries(name, edges[:-1], statuses, edges[-1]) for name in types)
+    series = tuple(
+        cg.StockSeries(name, edges[:-1], statuses, edges[-1]) for name in types
+    )
     market = cg.Market(persistence_s=tau_s or 0.0, series=series, sight="now")
     terms = cg.Terms(
         taken_when_low=True,
@@ -230,7 +252,9 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
         held_s[claim["job"], claim["phase"]] += claim["to_s"] - claim["from_s"]
         spans[claim["place"]].append((claim["from_s"], claim["to_s"]))
     for row in run.jobs:
-        assert held_s[row["job"], "executing"] == pytest.approx(row["service_s"], abs=1e-6)
+        assert held_s[row["job"], "executing"] == pytest.approx(
+            row["service_s"], abs=1e-6
+        )
     for own in spans.values():
         assert all(end <= start for (_, end), (start, _) in pairwise(sorted(own)))
     # The longest an instance takes to come is two hours.
@@ -238,18 +262,25 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
     for at_s, slots in taken(spot, policy, seed):
         [gpu] = {spot.slots[slot] for slot in slots} or {None}
         types = [gpu] if gpu else set(spot.slots)  # a warm one names its slot in words
-        assert any(stock.runs_out_s(each, at_s - 7200.001) <= at_s + 1e-6 for each in types)
+        assert any(
+            stock.runs_out_s(each, at_s - 7200.001) <= at_s + 1e-6 for each in types
+        )
 
 
 # ---- ways in ----
 
 
-def test_a_recorded_market_takes_instances_on_the_command_line(tmp_path, capsys, caplog):
+def test_a_recorded_market_takes_instances_on_the_command_line(
+    tmp_path, capsys, caplog
+):
     path = tmp_path / "zone.json"
     polls = ([1] * 20 + [0] * 7 + [1] * 9 + [0] * 4) * 8
     path.write_text(json.dumps({"metadata": {"gap_seconds": 600}, "data": polls}))
     types = ",".join(f"{gpu.name}=zone" for gpu in cg.THESIS_GPUS)
-    line = f"run --day hectic --market {path} --terms taken_when_low=yes --terms checkpoint_s=20 --format json"
+    line = (
+        f"run --day hectic --market {path} --terms taken_when_low=yes --terms"
+        " checkpoint_s=20 --format json"
+    )
     with caplog.at_level("INFO"):
         assert main([*line.split(), "--market", types, "--policy", "edf"]) == 0
     found = json.loads(capsys.readouterr().out)["summary"]
@@ -262,7 +293,9 @@ def test_a_recorded_market_takes_instances_on_the_command_line(tmp_path, capsys,
     long = [*longer.split(), "--market", types]
     with caplog.at_level("INFO"):
         assert main(long) == 0
-    assert "the series of 53.3 h is shorter than the run, and begins anew" in caplog.text
+    assert (
+        "the series of 53.3 h is shorter than the run, and begins anew" in caplog.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -270,16 +303,25 @@ def test_a_recorded_market_takes_instances_on_the_command_line(tmp_path, capsys,
     [
         (
             lambda: cg.day("quiet", terms=cg.Terms(taken_when_low=True)),
-            r"taken_when_low\(='RTX 3090'\) must be left out where the stock of a type does not",
+            (
+                r"taken_when_low\(='RTX 3090'\) must be left out where the stock of a"
+                r" type does not"
+            ),
         ),
         (lambda: cg.Terms(taken_when_low="yes"), "true or false"),
         (  # 99 s in stock at a stretch, for jobs of 100 s
             lambda: on_spot([0], recorded((0, 99), (HIGH, LOW), 500.0)),
-            r"longest seconds without Low stock of G\(=99.0\) must be at least 300, as 100 s",
+            (
+                r"longest seconds without Low stock of G\(=99.0\) must be at least 300,"
+                r" as 100 s"
+            ),
         ),
         (
             lambda: cg.day("quiet", persistence_s=5.0).varied(taken_when_low=True),
-            r"persistence_s of RTX 3090\(=5.0\) must be at least 10.09, as 100.9 s have to go by",
+            (
+                r"persistence_s of RTX 3090\(=5.0\) must be at least 10.09, as 100.9 s"
+                r" have to go by"
+            ),
         ),
     ],
 )
@@ -292,6 +334,5 @@ def test_wrong_options_are_one_line(capsys):
     assert main("run --day quiet --terms taken_when_low=yes".split()) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert "taken_when_low(='RTX 3090') must be left out where the stock" in line
-    assert (
-        main("run --day normal --market persistence_s=3600 --terms taken_when_low=yes".split()) == 0
-    )
+    words = "run --day normal --market persistence_s=3600 --terms taken_when_low=yes"
+    assert main(words.split()) == 0

@@ -1,4 +1,6 @@
-"""Markets from snapshots: the law that is fitted, scenarios on it, the command, the catalogue."""
+"""Markets from snapshots: the law that is fitted, scenarios on it, the command, the
+catalogue.
+"""
 
 import json
 import math
@@ -34,7 +36,9 @@ def simulated(tau_s, step_s, days, seed, chances, **scales):
     market = cg.Market(cg.Clock(((0, 1.0),)), stock=(own,))
     stock = Stock(market, seed)
     times = np.arange(0, days * 86400, step_s)
-    return made([int(stock.status(gpu, float(at), 0.0)) for at in times], step_s, gpu.name)
+    return made(
+        [int(stock.status(gpu, float(at), 0.0)) for at in times], step_s, gpu.name
+    )
 
 
 # ---- the law ----
@@ -49,10 +53,12 @@ def simulated(tau_s, step_s, days, seed, chances, **scales):
     ],
 )
 def test_a_known_law_is_found_again(tau_s, step_s, days):
-    """Tau within 10 %, and, over each quarter of the day, shares within two points. Seeds 0 to 2.
+    """Tau within 10 %, and, over each quarter of the day, shares within two points.
+    Seeds 0 to 2.
 
-    500, 1000 and 5000 days of snapshots: the standard error of a share over a quarter of the day
-    is about .5 sqrt(2 tau / 6 h / days), 0.6, 1.2 and 0.9 points at the most.
+    500, 1000 and 5000 days of snapshots: the standard error of a share over a quarter
+    of the day is about .5 sqrt(2 tau / 6 h / days), 0.6, 1.2 and 0.9 points at the
+    most.
     """
     day = [(0.7, 0.2, 0.1)] * 8 + [(0.3, 0.3, 0.4)] * 8 + [(0.1, 0.2, 0.7)] * 8
     for seed in range(3):
@@ -70,7 +76,9 @@ TWO = {"switch_s": 900.0, "first_share": 0.8, "every_s": 600}
 @pytest.fixture(scope="module")
 def two():
     """The fit to 300 days of polls of a law of two scales, seed 0."""
-    return cg.fit_stock(simulated(36000.0, 600.0, 300, 0, [(0.6, 0.0, 0.4)] * 24, **TWO))
+    return cg.fit_stock(
+        simulated(36000.0, 600.0, 300, 0, [(0.6, 0.0, 0.4)] * 24, **TWO)
+    )
 
 
 def test_a_known_law_of_two_scales_is_found_again(two):
@@ -83,14 +91,20 @@ def test_a_known_law_of_two_scales_is_found_again(two):
     law = cg.Market(stock=(found,)).holding(found.gpu)
     for lag in (1, 6, 36, 72):
         same = 0.68 + 0.32 * math.exp(-600 * lag / 900)
-        assert law.kept(0, 600 * lag) == pytest.approx(math.exp(-lag / 60) * same, abs=0.03)
+        assert law.kept(0, 600 * lag) == pytest.approx(
+            math.exp(-lag / 60) * same, abs=0.03
+        )
 
 
 def test_the_law_tells_runs_and_the_share_of_short_ones(two):
-    """Against a simulation of 300 days of the fitted law, seed 5; one scale tells them wrong."""
+    """Against a simulation of 300 days of the fitted law, seed 5; one scale tells them
+    wrong.
+    """
     found = two.stock
     scales = {name: getattr(found, name) for name in TWO}
-    again = Polls(simulated(found.persistence_s, 600.0, 300, 5, found.chances, **scales))
+    again = Polls(
+        simulated(found.persistence_s, 600.0, 300, 5, found.chances, **scales)
+    )
     assert two.short_pct == pytest.approx(again.short_pct, abs=3)
     assert two.polls.short_pct == pytest.approx(again.short_pct, abs=3)
     for low in (True, False):
@@ -104,15 +118,21 @@ def test_the_law_tells_runs_and_the_share_of_short_ones(two):
 
 
 def test_short_runs_by_hand():
-    """Of the runs between others: 2 polls, 1, 3 and 1, of ten minutes; those at gaps and ends, not."""
+    """Of the runs between others: 2 polls, 1, 3 and 1, of ten minutes; those at gaps
+    and ends, not.
+    """
     polls = Polls(made([0, 2, 2, 0, 2, 2, 2, 0, 2, -1, 0, 2, 0]))
     assert polls.short_pct == pytest.approx(100 * 3 / 5)
     assert math.isnan(Polls(made([0, 2, 0], 1800.0)).short_pct)
 
 
 def test_short_runs_of_a_memoryless_law_are_geometric():
-    """Every poll draws its own: a run of Low ends at a poll with chance 1 - l, and another with l."""
-    fit = StockFit(Polls(made([0, 2] * 200)), cg.HourlyStock("A", [(0.5, 0.0, 0.5)] * 24, 0.0))
+    """Every poll draws its own: a run of Low ends at a poll with chance 1 - l, and
+    another with l.
+    """
+    fit = StockFit(
+        Polls(made([0, 2] * 200)), cg.HourlyStock("A", [(0.5, 0.0, 0.5)] * 24, 0.0)
+    )
     assert fit.short_pct == pytest.approx(50)
     fine = StockFit(Polls(made([0, 2] * 200, 300.0)), fit.stock)
     assert fine.short_pct == pytest.approx(100 * (1 - 0.5**3))
@@ -121,7 +141,9 @@ def test_short_runs_of_a_memoryless_law_are_geometric():
 def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the_first(
     tmp_path, capsys, caplog
 ):
-    """30 days Low a third of the time, then 30 days two thirds; days are alike within a half."""
+    """30 days Low a third of the time, then 30 days two thirds; days are alike within a
+    half.
+    """
     rng = np.random.default_rng(0)
     low = [rng.random(144 * 30).repeat(1) < share for share in (1 / 3, 2 / 3)]
     status = [2 * int(each) for half in low for each in half]
@@ -130,7 +152,9 @@ def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the
     assert apart == pytest.approx(100 * (np.mean(low[1]) - np.mean(low[0])), abs=0.1)
     assert 1 < width < 5
     assert fit.later.low_pct == pytest.approx(100 * np.mean(low[0]), abs=0.1)
-    assert 100 * fit.later.polls.shares[2] == pytest.approx(100 * np.mean(low[1]), abs=0.1)
+    assert 100 * fit.later.polls.shares[2] == pytest.approx(
+        100 * np.mean(low[1]), abs=0.1
+    )
     same = Polls(made([2 * int(each) for each in low[0]]))
     assert abs(same.drift_pct[0]) < same.drift_pct[1]
     path = tmp_path / "zone.json"
@@ -146,7 +170,9 @@ def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the
 
 
 def test_the_interval_of_a_drift_covers_where_there_is_none():
-    """Halves of 40 days of one law whose days are correlated, seeds 0 to 99: few are told apart."""
+    """Halves of 40 days of one law whose days are correlated, seeds 0 to 99: few are
+    told apart.
+    """
     chances, told = [(0.6, 0.0, 0.4)] * 24, 0
     for seed in range(100):
         apart, width = Polls(simulated(72000.0, 3600.0, 40, seed, chances)).drift_pct
@@ -156,22 +182,27 @@ def test_the_interval_of_a_drift_covers_where_there_is_none():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_month_of_half_hours_finds_the_law_roughly(seed):
-    """27 days, as the longest real series: tau within half, shares within ten points."""
+    """27 days, as the longest real series: tau within half, shares within ten
+    points.
+    """
     found = cg.fit_stock(simulated(6120.0, 1800.0, 27, seed, [(0.3, 0.3, 0.4)] * 24))
     assert found.stock.persistence_s == pytest.approx(6120, rel=0.5)
     assert np.abs(np.array(found.polls.shares) - (0.3, 0.3, 0.4)).max() <= 0.10
 
 
 def test_the_fitted_law_s_runs_and_correlations_are_those_of_the_law():
-    """Of a stationary law of two statuses in closed form: correlation exp(-lag/tau), and runs end
-    at a step with chance (1 - exp(-step/tau)) times that of the other status.
+    """Of a stationary law of two statuses in closed form: correlation exp(-lag/tau),
+    and runs end at a step with chance (1 - exp(-step/tau)) times that of the other
+    status.
     """
     fit = cg.fit_stock(simulated(6120.0, 600.0, 1000, 0, [(0.6, 0.0, 0.4)] * 24))
     kept = math.exp(-600 / fit.stock.persistence_s)
     low = fit.polls.shares[2]
     assert fit.correlation(1) == pytest.approx(kept**6, abs=0.01)
     # chances that differ by hour, if but by noise, end some more
-    assert fit.run_h(low=True) == pytest.approx(600 / 3600 / (1 - kept) / (1 - low), rel=0.05)
+    assert fit.run_h(low=True) == pytest.approx(
+        600 / 3600 / (1 - kept) / (1 - low), rel=0.05
+    )
     assert fit.polls.run_h(low=True) == pytest.approx(fit.run_h(low=True), rel=0.05)
     value, half_width = fit.polls.correlation(1)
     assert abs(value - math.exp(-3600 / 6120)) <= 2 * half_width
@@ -179,7 +210,10 @@ def test_the_fitted_law_s_runs_and_correlations_are_those_of_the_law():
 
 
 @settings(max_examples=50)
-@given(st.lists(st.integers(-1, 2), min_size=300, max_size=600), st.sampled_from([600.0, 1800.0]))
+@given(
+    st.lists(st.integers(-1, 2), min_size=300, max_size=600),
+    st.sampled_from([600.0, 1800.0]),
+)
 def test_any_series_of_two_days_gets_a_law_that_a_market_takes(status, step_s):
     if (len(status) - 1) * step_s + step_s < 2 * 86400 or set(status) == {-1}:
         return
@@ -207,7 +241,10 @@ def test_correlation_by_its_definition():
 @pytest.mark.parametrize(
     ("series", "told"),
     [
-        (made([0, 2] * 10), "length of the series of A(='3.2 h') must be at least 48 h for a fit"),
+        (
+            made([0, 2] * 10),
+            "length of the series of A(='3.2 h') must be at least 48 h for a fit",
+        ),
         (made([-1] * 300), "snapshots of A that were fetched(=0) must be at least one"),
         (made([0, 1] * 60, 7200.0), "time between snapshots of A(='7200 s') must be"),
         (made([0]), "snapshots of A(=1) must be at least two"),
@@ -238,11 +275,16 @@ APART = ZONES[1::2]  # the form of the law was chosen on the others
 @pytest.mark.long
 @pytest.mark.skipif(not DATA.is_dir(), reason="no real data here")
 def test_on_zones_kept_apart_the_law_has_the_data_s_runs_and_correlations():
-    """Ten traces: mean runs of Low and other stock, and the share of short ones, by the law within
-    14 % of the data's, correlations at 10 min, 1 h and 6 h within .05, but on the two of several
-    instances: there of one the runs, of the other the share, and one correlation are not.
+    """Ten traces: mean runs of Low and other stock, and the share of short ones, by the
+    law within 14 % of the data's, correlations at 10 min, 1 h and 6 h within .05, but
+    on the two of several instances: there of one the runs, of the other the share, and
+    one correlation are not.
     """
-    paths = [path for path in (DATA / "spot_traces").rglob("*.json") if path.name[:10] in APART]
+    paths = [
+        path
+        for path in (DATA / "spot_traces").rglob("*.json")
+        if path.name[:10] in APART
+    ]
     runs, shares, apart = {}, {}, {}
     for path in paths:
         [own] = read_market(path)
@@ -254,7 +296,8 @@ def test_on_zones_kept_apart_the_law_has_the_data_s_runs_and_correlations():
             found = abs(fit.correlation(lag_h) - fit.polls.correlation(lag_h)[0])
             apart[path, lag_h] = name, found
     assert (len(runs), len(shares), len(apart)) == (20, 10, 30)
-    far = [name for name, each in runs.values() if each > 0.14]  # 0.149 and 0.162, of one trace
+    # 0.149 and 0.162, of one trace
+    far = [name for name, each in runs.values() if each > 0.14]
     far += [name for name, each in shares.values() if each > 0.14]
     far += [name for name, each in apart.values() if each > 0.05]
     assert sorted(far) == ["16-node"] * 3 + ["4-node"]
@@ -281,7 +324,9 @@ def test_series_with_dates_keep_their_distance():
         series_of([one, made([0, 2])])
 
 
-def test_series_without_dates_of_a_file_keep_their_distance_and_begin_again_together(tmp_path):
+def test_series_without_dates_of_a_file_keep_their_distance_and_begin_again_together(
+    tmp_path,
+):
     """B is recorded from an hour after A on, and an hour longer."""
     path = tmp_path / "own.csv"
     rows = [(600 * n, "A", 2 * (n > 2)) for n in range(6)]
@@ -290,7 +335,10 @@ def test_series_without_dates_of_a_file_keep_their_distance_and_begin_again_toge
     lines = [f"{at_s},{gpu},{words[status]}" for at_s, gpu, status in sorted(rows)]
     path.write_text("\n".join(["time,type,status", *lines]), encoding="utf-8")
     both = read_market(path)
-    assert [(each.begins_s, each.start_h) for each in both] == [(0.0, 0.0), (3600.0, 1.0)]
+    assert [(each.begins_s, each.start_h) for each in both] == [
+        (0.0, 0.0),
+        (3600.0, 1.0),
+    ]
     first, second = series_of(both)
     assert (first.times_s, first.statuses) == ((0.0, 1800.0), (0, 2))
     assert (second.times_s, second.statuses) == ((0.0, 6000.0), (0, 2))
@@ -305,9 +353,9 @@ def snapshots(tmp_path):
     rows = ["time,type,status,price"]
     for name, price in (("new", 3.5), ("old", 0.5)):
         status = rng.integers(0, 3, 24 * 14).repeat(4)
-        at = np.datetime64("2025-10-01T00:00:00") + np.arange(len(status)) * np.timedelta64(
-            1800, "s"
-        )
+        at = np.datetime64("2025-10-01T00:00:00") + np.arange(
+            len(status)
+        ) * np.timedelta64(1800, "s")
         told = ("high", "medium", "low")
         rows += [f"{t},{name},{told[s]},{price}" for t, s in zip(at, status)]
     path.write_text("\n".join(rows))
@@ -359,12 +407,30 @@ def test_every_rental_study_takes_a_market(snapshots, tmp_path, capsys):
     assert main(["market", "fit", str(snapshots), "--out", str(laws)]) == 0
     day = "--day quiet --jobs 20".split()
     for market in (snapshots, laws):
-        own = [*day, "--market", str(market), "--market", TYPES, "--market", "sight=poll:600"]
+        own = [
+            *day,
+            "--market",
+            str(market),
+            "--market",
+            TYPES,
+            "--market",
+            "sight=poll:600",
+        ]
         assert main(["compare", *own, "--policies", "fifo,watch", "--seeds", "2"]) == 0
         assert main(["run", *own, "--policy", "watch"]) == 0
-        assert main(["sweep", "slots=3,4", *own, "--policies", "watch", "--seeds", "1"]) == 0
+        assert (
+            main(["sweep", "slots=3,4", *own, "--policies", "watch", "--seeds", "1"])
+            == 0
+        )
     cg.day("quiet", jobs=5).to_toml(tmp_path / "day.toml")
-    on_file = ["run", str(tmp_path / "day.toml"), "--market", str(laws), "--market", TYPES]
+    on_file = [
+        "run",
+        str(tmp_path / "day.toml"),
+        "--market",
+        str(laws),
+        "--market",
+        TYPES,
+    ]
     assert main(on_file) == 0
     capsys.readouterr()
 
@@ -376,7 +442,9 @@ def test_a_series_that_is_shorter_than_the_run_is_told(tmp_path, caplog):
     command += ["--market", str(path), "--market", "RTX 3090=short", "--format", "json"]
     with caplog.at_level("INFO"):
         assert main(command) == 0
-    assert "the series of 50.0 h is shorter than the run, and begins anew" in caplog.text
+    assert (
+        "the series of 50.0 h is shorter than the run, and begins anew" in caplog.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -394,7 +462,10 @@ def test_a_series_that_is_shorter_than_the_run_is_told(tmp_path, caplog):
             "--market FILE --market RTX_3090=new --market persistence_s=9",
             "persistence_s(=9.0) must be left out beside a file",
         ),
-        ("--market FILE --market FILE", "types of the market(=['new', 'old', 'new', 'old'])"),
+        (
+            "--market FILE --market FILE",
+            "types of the market(=['new', 'old', 'new', 'old'])",
+        ),
         ("--market FILE --market x.toml", "must be one file of laws"),
         ("--market none.toml", "none.toml: No such file"),
         ("--gpus 2024", "unknown catalogue '2024'"),
@@ -425,8 +496,14 @@ def test_a_market_beside_days_by_name_is_refused(snapshots, capsys):
         ("", "[[stock]](=0) must be at least one table"),
         ("[[stock]]\ngpu = 'A'\n", "[[stock]] lacks chances"),
         ("stock = 3", "must be a list of tables"),
-        (f"{LAWS}[[price]]\nusd_per_h = 1\n", "gpu of [[price]](=None) must be a GPU type's name"),
-        (f"{LAWS}[[price]]\ngpu = 'A'\nusd_per_h = -1\n", "usd_per_h of A(=-1) must be"),
+        (
+            f"{LAWS}[[price]]\nusd_per_h = 1\n",
+            "gpu of [[price]](=None) must be a GPU type's name",
+        ),
+        (
+            f"{LAWS}[[price]]\ngpu = 'A'\nusd_per_h = -1\n",
+            "usd_per_h of A(=-1) must be",
+        ),
         ("nonsense", "laws.toml: not TOML (Expected '=' after a key"),
         (f"a = {'[' * 20_000}", "laws.toml: not TOML (nested too deeply)"),
         (f"a = {'9' * 5000}", "laws.toml: not TOML (a number of thousands of digits)"),
@@ -444,7 +521,10 @@ def test_a_file_of_laws_that_is_none_is_told(text, told, tmp_path):
 def test_a_file_of_laws_is_not_opened_where_no_text_may_name_one(tmp_path):
     path = tmp_path / "laws.toml"
     path.write_text(LAWS)
-    with naming_nothing(), pytest.raises(cg.InputError, match="opened only with --run-code"):
+    with (
+        naming_nothing(),
+        pytest.raises(cg.InputError, match="opened only with --run-code"),
+    ):
         cg.measured(path)
 
 
@@ -470,7 +550,12 @@ def test_the_report_tells_shares_runs_gaps_and_correlations(tmp_path, capsys):
 def test_the_figure_is_drawn_from_the_rows_beside_it(snapshots, tmp_path, capsys):
     stem = tmp_path / "figures" / "market"
     assert main(["market", "report", str(snapshots), "--figure", str(stem)]) == 0
-    assert {path.suffix for path in stem.parent.iterdir()} == {".csv", ".png", ".svg", ".pdf"}
+    assert {path.suffix for path in stem.parent.iterdir()} == {
+        ".csv",
+        ".png",
+        ".svg",
+        ".pdf",
+    }
     rows = stem.with_suffix(".csv").read_text().splitlines()
     assert len(rows) > 100
 
@@ -483,13 +568,35 @@ def test_out_must_be_a_toml_file(snapshots, capsys):
 # ---- the catalogue ----
 
 
-# github.com/lambdal/deeplearning-benchmark, pytorch/pytorch-train-throughput-fp16.csv at commit
-# 0551cb7: ssd, bert base and large, gnmt, ncf, resnet50, tacotron2, transformer-xl base and large,
-# waveglow
+# github.com/lambdal/deeplearning-benchmark, pytorch/pytorch-train-throughput-fp16.csv
+# at commit 0551cb7: ssd, bert base and large, gnmt, ncf, resnet50, tacotron2,
+# transformer-xl base and large, waveglow
 THROUGHPUT = {
     "RTX 3090": (236, 172, 52, 86080, 25118176, 905, 25018, 22863, 7821, 97100),
-    "A100_80GB PCIe": (437, 415, 140, 227949, 29393923, 1527, 58956, 41602, 17082, 234859),
-    "H100_80GB SXM5": (782, 812, 301, 467071, 52418903, 2616, 78108, 62259, 30841, 393500),
+    "A100_80GB PCIe": (
+        437,
+        415,
+        140,
+        227949,
+        29393923,
+        1527,
+        58956,
+        41602,
+        17082,
+        234859,
+    ),
+    "H100_80GB SXM5": (
+        782,
+        812,
+        301,
+        467071,
+        52418903,
+        2616,
+        78108,
+        62259,
+        30841,
+        393500,
+    ),
 }
 
 
@@ -508,7 +615,9 @@ def test_the_catalogue_has_the_data_s_prices_and_shares():
         [gpu] = [each for each in GPUS_2025 if each.name == own.gpu]
         assert gpu.price_usd_per_h == np.nanmedian(own.price_usd_per_h)
         fetched = own.status[own.status >= 0]
-        assert gpu.high_stock_probability == pytest.approx(np.mean(fetched == 0), abs=5e-4)
+        assert gpu.high_stock_probability == pytest.approx(
+            np.mean(fetched == 0), abs=5e-4
+        )
 
 
 def test_a_day_on_the_types_of_the_catalogue():

@@ -1,4 +1,6 @@
-"""Preemption by hand: checkpoints, restarts, instances that are taken, jobs that are suspended."""
+"""Preemption by hand: checkpoints, restarts, instances that are taken, jobs that are
+suspended.
+"""
 
 import json
 from itertools import repeat
@@ -32,15 +34,21 @@ def scenario(jobs, terms, market=TEN_S, slots=1):
 
 def phases(run):
     return [
-        (row["job"], row["place"], row["phase"], row["from_s"], row["to_s"]) for row in run.claims
+        (row["job"], row["place"], row["phase"], row["from_s"], row["to_s"])
+        for row in run.claims
     ]
 
 
 def test_a_gang_on_three_types_pays_the_same_bits_on_every_python():
-    types = [cg.GpuType(f"G{price}", price, (3600.0,), 1.0) for price in (0.1, 0.2, 0.3)]
+    types = [
+        cg.GpuType(f"G{price}", price, (3600.0,), 1.0) for price in (0.1, 0.2, 0.3)
+    ]
     jobs, law = cg.JobList([cg.Job(0, 0.0, 1e6, gpus=3)]), cg.Service(sigma=(0,))
-    run = cg.simulate(cg.Scenario("gang", jobs, types, types, False, AT_ONCE, law), "fifo")
-    assert run.jobs["cost_usd"].item() == 0.6000000000000001  # 0.1 + 0.2 + 0.3, in this order
+    run = cg.simulate(
+        cg.Scenario("gang", jobs, types, types, False, AT_ONCE, law), "fifo"
+    )
+    # 0.1 + 0.2 + 0.3, in this order
+    assert run.jobs["cost_usd"].item() == 0.6000000000000001
 
 
 def test_checkpoints_may_take_as_long_as_the_work_between_them():
@@ -53,7 +61,9 @@ def taken_at(monkeypatch):
 
     def choose(*times_s):
         never = float("inf")
-        monkeypatch.setattr(Takings, "_drawn", lambda *_: iter([*times_s, *repeat(never, 99)]))
+        monkeypatch.setattr(
+            Takings, "_drawn", lambda *_: iter([*times_s, *repeat(never, 99)])
+        )
 
     return choose
 
@@ -62,7 +72,8 @@ def test_a_job_goes_on_from_its_last_checkpoint(taken_at):
     taken_at(80)
     terms = cg.Terms(**SPOT, checkpoint_s=30, checkpoint_cost_s=2, restart_s=5)
     run = cg.simulate(scenario([(0, 1e6)], terms), "fifo")
-    # 70 s: 30 of work, 2 of writing, 30, 2, and 6 that are lost; 40 are left, with a checkpoint
+    # 70 s: 30 of work, 2 of writing, 30, 2, and 6 that are lost; 40 are left, with a
+    # checkpoint
     assert phases(run) == [
         (0, 0, "provisioning", 0, 10),
         (0, 0, "executing", 10, 80),
@@ -71,7 +82,13 @@ def test_a_job_goes_on_from_its_last_checkpoint(taken_at):
         (0, 0, "executing", 95, 137),
     ]
     (row,) = run.rows()
-    expected = {"preemptions": 1, "lost_s": 6, "restarting_s": 5, "checkpoints_s": 6, "away_s": 0}
+    expected = {
+        "preemptions": 1,
+        "lost_s": 6,
+        "restarting_s": 5,
+        "checkpoints_s": 6,
+        "away_s": 0,
+    }
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     assert (row["delay_s"], row["service_s"], row["finish_s"]) == (20, 112, 137)
     assert (row["dispatch_s"], row["start_s"]) == (0, 10)
@@ -83,7 +100,8 @@ def test_a_job_goes_on_from_its_last_checkpoint(taken_at):
 @pytest.mark.parametrize(
     ("at_s", "expected"),
     [
-        (5, [("provisioning", 0, 10), ("executing", 10, 110)]),  # not up yet: nothing to take
+        # not up yet: nothing to take
+        (5, [("provisioning", 0, 10), ("executing", 10, 110)]),
         (60, [("provisioning", 0, 10), ("executing", 10, 60), ("provisioning", 60, 70),
               ("executing", 70, 170)]),
     ],
@@ -113,11 +131,14 @@ def test_a_warm_instance_is_taken_from_nobody(taken_at):
     events = []
     idle = scenario([(0, 1e6), (200, 1e6)], cg.Terms(**SPOT, warm_s=300))
     run = idle.run("fifo", listener=events.append)
-    assert phases(run)[2:4] == [(0, 0, "idle-warm", 110, 150), (1, 0, "provisioning", 200, 210)]
-    assert run.summary()["preemptions"] == 0
-    assert [(event.time_s, event.detail) for event in events if event.kind == "preempt"] == [
-        (150, "slot 0, idle")
+    assert phases(run)[2:4] == [
+        (0, 0, "idle-warm", 110, 150),
+        (1, 0, "provisioning", 200, 210),
     ]
+    assert run.summary()["preemptions"] == 0
+    assert [
+        (event.time_s, event.detail) for event in events if event.kind == "preempt"
+    ] == [(150, "slot 0, idle")]
 
 
 def test_of_two_slots_of_a_job_one_is_taken_and_the_other_stays_warm(taken_at):
@@ -125,7 +146,9 @@ def test_of_two_slots_of_a_job_one_is_taken_and_the_other_stays_warm(taken_at):
     wide = cg.JobList([cg.Job(0, 0.0, 1e6, gpus=2)])
     terms = cg.Terms(**SPOT, warm_s=300)
     run = cg.simulate(
-        cg.Scenario("two", wide, (GPU,) * 2, (GPU,), False, TEN_S, cg.Service(sigma=(0,)), terms),
+        cg.Scenario(
+            "two", wide, (GPU,) * 2, (GPU,), False, TEN_S, cg.Service(sigma=(0,)), terms
+        ),
         "fifo",
     )
     assert run.jobs["finish_s"].tolist() == [170]
@@ -138,7 +161,10 @@ def test_the_market_takes_instances_as_often_as_it_is_told_and_by_hour():
     terms = cg.Terms(preemption_per_h=2.0, preemption=[cg.Preemption("H", by_hour)])
     clock = CLOCKS["calibrated"]
     run = SimpleNamespace(
-        terms=terms, seed=5, gpu_index={"G": 0, "H": 1}, market=SimpleNamespace(clock=clock)
+        terms=terms,
+        seed=5,
+        gpu_index={"G": 0, "H": 1},
+        market=SimpleNamespace(clock=clock),
     )
     days, horizon_s = 400, 400 * 86400.0
     for name, expected in (("G", [2.0] * 24), ("H", by_hour)):
@@ -153,7 +179,9 @@ def test_the_market_takes_instances_as_often_as_it_is_told_and_by_hour():
 def test_every_policy_meets_the_same_preemptions():
     spot = cg.day("hectic", jobs=200, slots=2, terms=cg.Terms(preemption_per_h=6.0))
     index = {gpu.name: place for place, gpu in enumerate(spot.gpus)}
-    same = SimpleNamespace(terms=spot.terms, seed=1, gpu_index=index, market=spot.market)
+    same = SimpleNamespace(
+        terms=spot.terms, seed=1, gpu_index=index, market=spot.market
+    )
     takings, epochs = Takings(same), []
     for slot, gpu in enumerate(spot.slots):
         at_s = 0.0
@@ -182,9 +210,9 @@ def test_a_suspended_job_keeps_what_it_has_done():
     assert run.jobs["away_s"].tolist() == [100, 0]
     assert run.summary()["utilisation_pct"] == 100
     assert utilisation(run) == (1, 1)
-    assert cg.simulate(scenario([(0, 1e6), (40, 200)], cg.Terms(), AT_ONCE), "edf").jobs[
-        "finish_s"
-    ].tolist() == [100, 200]
+    assert cg.simulate(
+        scenario([(0, 1e6), (40, 200)], cg.Terms(), AT_ONCE), "edf"
+    ).jobs["finish_s"].tolist() == [100, 200]
 
 
 def test_only_the_job_of_the_latest_deadline_gives_way():
@@ -202,7 +230,8 @@ def test_srpt_lets_a_job_with_less_left_go_on():
         jobs = cg.JobList([cg.Job(0, 0.0, 1e6, 1), cg.Job(1, at_s, 1e6, 2)])
         law = cg.Service(sigma=(0, 0))
         return cg.simulate(
-            cg.Scenario("srpt", jobs, (gpu,), (gpu,), False, AT_ONCE, law, SUSPENSION), "srpt"
+            cg.Scenario("srpt", jobs, (gpu,), (gpu,), False, AT_ONCE, law, SUSPENSION),
+            "srpt",
         ).jobs["finish_s"].tolist()  # fmt: skip
 
     assert finish(40.0) == [150, 90]
@@ -214,8 +243,12 @@ def test_what_a_policy_sees_of_running_and_stopped_jobs():
     seen = []
 
     def look(view):
-        shares = [(each.job.id, each.slots, each.since_s, each.left) for each in view.running]
-        seen.append((view.now_s, shares, [(job.id, view.share_left(job)) for job in view.queue]))
+        shares = [
+            (each.job.id, each.slots, each.since_s, each.left) for each in view.running
+        ]
+        seen.append(
+            (view.now_s, shares, [(job.id, view.share_left(job)) for job in view.queue])
+        )
         return cg.make_policy("edf-p")(view)
 
     look.suspends = True
@@ -246,7 +279,12 @@ def test_preemptive_policies_need_terms_that_allow_suspension(policy, capsys):
     assert str(error.value) == words
     assert main(["run", "--policy", policy]) == 2
     assert words in capsys.readouterr().err
-    assert main(["run", "--day", "normal", "--policy", policy, "--terms", "suspension=yes"]) == 0
+    assert (
+        main(
+            ["run", "--day", "normal", "--policy", policy, "--terms", "suspension=yes"]
+        )
+        == 0
+    )
 
 
 def test_a_policy_that_suspends_where_it_may_not_is_told_so():
@@ -267,13 +305,19 @@ def test_a_policy_that_suspends_where_it_may_not_is_told_so():
 
 
 def test_spot_on_the_command_line(capsys):
-    line = "run --day normal --terms preemption_per_h=1 --terms checkpoint_s=20 --terms restart_s=5 --format json"
+    line = (
+        "run --day normal --terms preemption_per_h=1 --terms checkpoint_s=20 --terms"
+        " restart_s=5 --format json"
+    )
     assert main(line.split()) == 0
     found = json.loads(capsys.readouterr().out)["summary"]
     terms = cg.Terms(preemption_per_h=1, checkpoint_s=20, restart_s=5)
-    assert found == pytest.approx(cg.simulate(cg.day("normal", terms=terms), "fifo").summary())
+    assert found == pytest.approx(
+        cg.simulate(cg.day("normal", terms=terms), "fifo").summary()
+    )
     swept = (
-        "sweep preemption_per_h=0.5,1 --terms checkpoint_s=20 --day quiet --seeds 1 --format csv"
+        "sweep preemption_per_h=0.5,1 --terms checkpoint_s=20 --day quiet --seeds 1"
+        " --format csv"
     )
     assert main(swept.split()) == 0
 
@@ -294,7 +338,9 @@ def test_spot_on_the_command_line(capsys):
             r"checkpoint_s\(=1e-06\) must be at least checkpoint_cost_s, 60 s",
         ),
         (
-            lambda: cg.day("quiet", terms=cg.Terms(preemption=[cg.Preemption("H100", 1)])),
+            lambda: cg.day(
+                "quiet", terms=cg.Terms(preemption=[cg.Preemption("H100", 1)])
+            ),
             "unknown GPU type of a preemption 'H100'",
         ),
         (lambda: cg.Scenario("x", cg.PoissonWorkload(1, 1.0), terms={}), "a Terms"),

@@ -30,10 +30,19 @@ def gangs(seed, free_types=False):
     rng = np.random.default_rng(seed)
     times_s = np.sort(rng.uniform(0, 3000, 40))
     jobs = [
-        cg.Job(i, s, s + 2000, int(rng.integers(1, 4)), bool(i % 3), int(rng.integers(1, 5)))
+        cg.Job(
+            i,
+            s,
+            s + 2000,
+            int(rng.integers(1, 4)),
+            bool(i % 3),
+            int(rng.integers(1, 5)),
+        )
         for i, s in enumerate(times_s)
     ]
-    return cg.Scenario("gangs", cg.JobList(jobs), cg.round_robin(5), free_types=free_types)
+    return cg.Scenario(
+        "gangs", cg.JobList(jobs), cg.round_robin(5), free_types=free_types
+    )
 
 
 @pytest.mark.parametrize("free_types", [False, True])
@@ -51,7 +60,9 @@ def test_claims_tell_who_holds_which_slot(seed, policy, free_types):
         assert len(set(own["place"].tolist())) == job["gpus"] == len(own) / 2
         assert own["place"][0] == job["slot"]
         assert own["phase"].tolist() == list(PHASES) * job["gpus"]
-        assert own["from_s"].tolist() == [job["dispatch_s"], job["start_s"]] * job["gpus"]
+        assert (
+            own["from_s"].tolist() == [job["dispatch_s"], job["start_s"]] * job["gpus"]
+        )
         assert own["to_s"].tolist() == [job["start_s"], job["finish_s"]] * job["gpus"]
         if not free_types:
             types = [run.scenario.slots[slot] for slot in own["place"][::2]]
@@ -65,7 +76,8 @@ def test_claims_tell_who_holds_which_slot(seed, policy, free_types):
     share = (claims["to_s"] - claims["from_s"]).sum() / (5 * run.tally.end_s)
     assert utilisation(run) == pytest.approx((share, share))
     assert [row["slots"].split() for row in run.rows()] == [
-        list(dict.fromkeys(map(str, claims["place"][claims["job"] == job["job"]]))) for job in jobs
+        list(dict.fromkeys(map(str, claims["place"][claims["job"] == job["job"]])))
+        for job in jobs
     ]
 
 
@@ -91,7 +103,11 @@ def test_phases_of_no_length_are_left_out():
 def test_the_timeline_is_the_run_as_slots_and_jobs():
     run = cg.simulate(cg.day("hectic", jobs=60), "rh")
     timeline, jobs = run.timeline, run.jobs
-    assert (timeline.noun, timeline.policy, timeline.sizes) == ("slot", "rh", (1.0,) * 5)
+    assert (timeline.noun, timeline.policy, timeline.sizes) == (
+        "slot",
+        "rh",
+        (1.0,) * 5,
+    )
     assert timeline.places == tuple(
         f"{index}  {gpu.name}" for index, gpu in enumerate(run.scenario.slots)
     )
@@ -104,7 +120,9 @@ def test_the_timeline_is_the_run_as_slots_and_jobs():
         ("due_s", "deadline_s"),
     ):
         assert np.array_equal(timeline.visits[name], jobs[column])
-    assert timeline.kinds == {job["job"]: f"complexity {job['complexity']}" for job in jobs}
+    assert timeline.kinds == {
+        job["job"]: f"complexity {job['complexity']}" for job in jobs
+    }
     assert timeline.end_s == run.tally.end_s
 
 
@@ -118,9 +136,13 @@ def test_a_gantt_chart_draws_a_job_on_all_its_slots(wide):
     figure = Figure()
     FigureCanvasAgg(figure)
     ax = cg.plots.gantt(run, ax=figure.add_subplot())
-    executing, provisioning = (each for each in ax.collections if isinstance(each, PolyCollection))
+    executing, provisioning = (
+        each for each in ax.collections if isinstance(each, PolyCollection)
+    )
     for bars in (executing, provisioning):
-        assert sorted(round(float(bar.vertices[:, 1].mean())) for bar in bars.get_paths()) == [
+        assert sorted(
+            round(float(bar.vertices[:, 1].mean())) for bar in bars.get_paths()
+        ) == [
             0,
             1,
             2,
@@ -136,14 +158,19 @@ def test_a_job_that_is_late_is_underlined_on_all_its_slots(tmp_path):
     path.write_text("submit_s,service_s,gpus,deadline_s\n0,600,3,60\n")
     ax = cg.plots.gantt(cg.simulate(cg.trace(path), "fifo"), ax=Figure().add_subplot())
     (lines,) = (each for each in ax.collections if not isinstance(each, PolyCollection))
-    assert [round(float(line[0, 1]), 2) for line in lines.get_segments()] == [0.44, 1.44, 2.44]
+    assert [round(float(line[0, 1]), 2) for line in lines.get_segments()] == [
+        0.44,
+        1.44,
+        2.44,
+    ]
 
 
 def test_an_animation_shows_a_job_on_all_its_slots(wide):
     run = cg.simulate(cg.trace(wide), "fifo")
     moving = cg.plots.animate(run, 3).film()
     moving._func(run.tally.end_s / 2)
-    moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
+    # or matplotlib warns of an animation that nobody has saved
+    moving._draw_was_started = True
     bottom = moving._fig.axes[1]
     assert [text.get_text() for text in bottom.texts[::2]] == ["job 0"] * 4 + [""]
     filled = bottom.collections[0]
@@ -166,18 +193,24 @@ def test_records_in_a_file_name_all_slots(wide, tmp_path, capsys):
 
 def test_rows_have_each_column_of_their_log_once(tmp_path):
     path = tmp_path / "log.csv"
-    path.write_text("job_id,submit_s,service_s,user,slots\nx7,0,60,ann,2\nx8,5,60,bob,3\n")
+    path.write_text(
+        "job_id,submit_s,service_s,user,slots\nx7,0,60,ann,2\nx8,5,60,bob,3\n"
+    )
     row, other = cg.simulate(cg.trace(path, slots=1), "fifo").rows()
     assert list(row)[-5:] == ["slots", "job_id", "user", "log_slots", "line"]
     assert list(row.values())[-5:] == ["0", "x7", "ann", "2", "2"]
-    assert (other["job_id"], other["deadline_class"] in ("tight", "loose")) == ("x8", True)
+    assert (other["job_id"], other["deadline_class"] in ("tight", "loose")) == (
+        "x8",
+        True,
+    )
 
 
 def test_sums_do_not_depend_on_the_parts_that_records_come_in():
     scenario = cg.day("hectic", jobs=60)
     jobs = cg.simulate(scenario, "fifo", 1).jobs
     columns = {name: np.asarray(jobs[name]) for name in jobs.dtype.names}
-    columns["finish_s"] = columns["finish_s"] + 9 * 3600  # some are late, of both classes
+    # some are late, of both classes
+    columns["finish_s"] = columns["finish_s"] + 9 * 3600
     parts = [{name: own[part::3] for name, own in columns.items()} for part in range(3)]
     whole, added = (Totals.of(scenario.workload.classes) for _ in range(2))
     whole.add(columns)

@@ -1,5 +1,5 @@
-"""Deadline classes, arrival rates by hour, stock by type and hour, weights: by hand, and
-what is refused.
+"""Deadline classes, arrival rates by hour, stock by type and hour, weights: by hand,
+and what is refused.
 """
 
 import json
@@ -19,7 +19,11 @@ from cgrsp_simpy.rental.record import Totals, by_class
 
 HOUR_S = 3600.0
 RUSH = cg.DeadlineClass("rush", 0.2, 600.0, tight=True, weight=5.0)
-THREE = (RUSH, cg.DeadlineClass("day", 0.5, 7200.0), cg.DeadlineClass("batch", 0.3, 86400.0))
+THREE = (
+    RUSH,
+    cg.DeadlineClass("day", 0.5, 7200.0),
+    cg.DeadlineClass("batch", 0.3, 86400.0),
+)
 TWO = DeadlineClasses().classes
 three = cg.Scenario("three", cg.PoissonWorkload(100, 0.05, deadlines=THREE))
 
@@ -32,7 +36,10 @@ def as_table(market, gpus=cg.THESIS_GPUS):
     times_s = [(hour - market.clock.start_h) % 24 * HOUR_S for hour in range(24)]
     return replace(
         market,
-        stock=[cg.HourlyStock(g.name, [market.probabilities(g, t) for t in times_s]) for g in gpus],
+        stock=[
+            cg.HourlyStock(g.name, [market.probabilities(g, t) for t in times_s])
+            for g in gpus
+        ],
     )
 
 
@@ -41,7 +48,9 @@ def as_table(market, gpus=cg.THESIS_GPUS):
 def test_the_thesis_written_as_open_scenario_gives_the_same_records(policy, day):
     usual = cg.day(day, jobs=200)
     table = as_table(usual.market)
-    written = replace(usual, workload=replace(usual.workload, deadlines=TWO), market=table)
+    written = replace(
+        usual, workload=replace(usual.workload, deadlines=TWO), market=table
+    )
     run, again = cg.simulate(usual, policy, 1), cg.simulate(written, policy, 1)
     assert run.jobs.tobytes() == again.jobs.tobytes()
     assert run.summary() == pytest.approx(again.summary(), nan_ok=True)
@@ -58,7 +67,9 @@ def test_bounds_and_optima_read_the_table_too():
     worse = replace(usual, market=cg.Market(stock=scarce))
     assert optimum(worse).wait_min > 10 > optimum(usual).wait_min
     assert (
-        lower_bound(worse, objective="wait").value > 10 > lower_bound(usual, objective="wait").value
+        lower_bound(worse, objective="wait").value
+        > 10
+        > lower_bound(usual, objective="wait").value
     )
 
 
@@ -68,14 +79,19 @@ def test_triage_knows_from_the_table_how_long_low_stock_lasts():
 
     def better(chances, hour):
         stock = [cg.HourlyStock(gpu.name, chances)]
-        known = replace(cg.day("quiet"), market=cg.Market(stock=stock)).known()  # time 0 is 8:00
-        view = replace(cg.day("quiet"), market=cg.Market(stock=stock)).moment([], hour * HOUR_S)
+        # time 0 is 8:00
+        known = replace(cg.day("quiet"), market=cg.Market(stock=stock)).known()
+        view = replace(cg.day("quiet"), market=cg.Market(stock=stock)).moment(
+            [], hour * HOUR_S
+        )
         return Outlook(known).moment(view, view.slots[0])[1]
 
     for hour, left_h in [(0, 3), (1.5, 1.5), (2.75, 0.25), (24, 3)]:
         [later] = better(scarce, hour)
         assert later.after_s == pytest.approx(left_h * HOUR_S)
-        assert later.delay == delay_of(cg.Market().delay_s, (1, 0, 0)) and not later.seen
+        assert (
+            later.delay == delay_of(cg.Market().delay_s, (1, 0, 0)) and not later.seen
+        )
     assert better(scarce, 3) == better(scarce, 23.5) == []
     assert better([(0.5, 0, 0.5)] * 24, 0) == []
 
@@ -115,11 +131,18 @@ def test_figures_by_class_and_weighted_tardiness_by_hand():
     run = cg.simulate(scenario, "fifo")
     nan = pytest.approx(float("nan"), nan_ok=True)
     calm = {"jobs": 1, "wait_min": 0.0, "miss_pct": 0.0, "tardiness_min": 0.0}
-    keen = {"jobs": 2, "wait_min": 1.5, "miss_pct": 100.0, "tardiness_min": pytest.approx(65 / 60)}
+    keen = {
+        "jobs": 2,
+        "wait_min": 1.5,
+        "miss_pct": 100.0,
+        "tardiness_min": pytest.approx(65 / 60),
+    }
     none = {"jobs": 0, "wait_min": nan, "miss_pct": nan, "tardiness_min": nan}
     assert by_class(run.tally) == {"calm": calm, "keen": keen, "none": none}
     summary = run.summary()
-    assert summary["weighted_tardiness_min"] == pytest.approx((3 * 100 + 0.5 * 30) / 4.5 / 60)
+    assert summary["weighted_tardiness_min"] == pytest.approx(
+        (3 * 100 + 0.5 * 30) / 4.5 / 60
+    )
     assert summary["tardiness_min"] == pytest.approx(130 / 3 / 60)
     assert summary["keen_miss_pct"] == 100.0
     assert "tight_miss_pct" not in summary
@@ -130,7 +153,8 @@ def test_figures_by_class_and_weighted_tardiness_by_hand():
         2: "keen deadline",
     }
     shares = [
-        (each.name, each.share, each.window_s, each.weight) for each in scenario.known().classes
+        (each.name, each.share, each.window_s, each.weight)
+        for each in scenario.known().classes
     ]
     assert shares == [
         ("calm", 1 / 3, None, None),
@@ -144,8 +168,8 @@ def test_without_weights_and_with_two_classes_the_figures_are_those_of_the_thesi
     assert (
         figures
         == (
-            "jobs completed wait_min miss_pct tight_miss_pct loose_miss_pct tardiness_min cost_usd"
-            " utilisation_pct makespan_h"
+            "jobs completed wait_min miss_pct tight_miss_pct loose_miss_pct"
+            " tardiness_min cost_usd utilisation_pct makespan_h"
         ).split()
     )
     run = cg.simulate(cg.day("normal"), "fifo")
@@ -168,7 +192,9 @@ def test_totals_of_runs_add_up_by_class_and_survive_json():
         assert own.wait_s == sum(run.tally.by_class[place].wait_s for run in runs)
     assert both.weighted
     assert both.weight == sum(run.jobs["weight"].sum() for run in runs)
-    listed = json.loads(json.dumps([getattr(both, name) for name in Totals.__dataclass_fields__]))
+    listed = json.loads(
+        json.dumps([getattr(both, name) for name in Totals.__dataclass_fields__])
+    )
     assert Totals(*listed) == both
     other = cg.simulate(cg.day("quiet"), "edf").tally
     assert [own.name for own in (both + other).by_class] == [
@@ -205,7 +231,10 @@ LOG = """submit_s,service_s,deadline_s,qos
 40,5,,
 50,5,999999,
 """
-GOLD = [cg.DeadlineClass("gold", 0.5, 1000.0, tight=True), cg.DeadlineClass("batch", 0.5, 5000.0)]
+GOLD = [
+    cg.DeadlineClass("gold", 0.5, 1000.0, tight=True),
+    cg.DeadlineClass("batch", 0.5, 5000.0),
+]
 
 
 def test_a_column_of_a_log_gives_the_classes(tmp_path):
@@ -236,7 +265,9 @@ def test_a_deadline_class_may_have_sizes_of_its_own(tmp_path):
     count = np.zeros((3, 4))
     for job in jobs:
         count[job.deadline_class, job.complexity] += 1
-    expected = 20_000 * np.array([[0, 0.2, 0, 0], [0, 0.2, 0.2, 0.1], [0, 0, 0.075, 0.225]])
+    expected = 20_000 * np.array(
+        [[0, 0.2, 0, 0], [0, 0.2, 0.2, 0.1], [0, 0, 0.075, 0.225]]
+    )
     assert count == pytest.approx(expected, abs=4 * np.sqrt(20_000 * 0.25))
     assert count[expected == 0].sum() == 0
     scenario = cg.Scenario("sized", workload)
@@ -248,7 +279,9 @@ def test_a_deadline_class_may_have_sizes_of_its_own(tmp_path):
 
 def test_sizes_of_classes_leave_all_other_draws_as_they_are():
     plain = cg.PoissonWorkload(300, 0.01, deadlines=THREE)
-    sized = replace(plain, deadlines=(*THREE[:2], replace(THREE[2], complexity_mix=(0, 0, 1))))
+    sized = replace(
+        plain, deadlines=(*THREE[:2], replace(THREE[2], complexity_mix=(0, 0, 1)))
+    )
     for (one, luck), (other, its) in zip(
         plain.generate(1, cg.Service()), sized.generate(1, cg.Service())
     ):
@@ -259,7 +292,9 @@ def test_sizes_of_classes_leave_all_other_draws_as_they_are():
 
 def test_a_log_with_timestamps_knows_its_day_of_the_week(tmp_path):
     path = tmp_path / "log.csv"
-    path.write_text("timestamp,service_s\n2024-11-20 08:30:00,5\n2024-11-28 09:00:00,5\n")
+    path.write_text(
+        "timestamp,service_s\n2024-11-20 08:30:00,5\n2024-11-28 09:00:00,5\n"
+    )
     log = cg.trace(path).workload
     assert (log.start_day, log.start_h) == ("Wednesday", 8.5)
     assert sum(map(sum, cg.arrival_rates(log, weekly=True).per_h)) > 0
@@ -272,7 +307,8 @@ name = "open"
 [workload]
 jobs = 60
 [workload.rates]
-per_h = [0, 0, 0, 0, 0, 0, 0, 0, 60, 60, 60, 30, 30, 30, 30, 30, 30, 30, 9, 9, 9, 9, 9, 0]
+per_h = [0, 0, 0, 0, 0, 0, 0, 0, 60, 60, 60, 30,
+         30, 30, 30, 30, 30, 30, 9, 9, 9, 9, 9, 0]
 start_h = 8.0
 [[workload.class]]
 name = "rush"
@@ -290,15 +326,21 @@ chances = CHANCES
 """.replace("CHANCES", str([[0.9, 0.1, 0.0]] * 12 + [[0.1, 0.2, 0.7]] * 12))
 
 
-def test_commands_and_studies_take_an_open_file_and_tell_of_its_classes(tmp_path, capsys):
+def test_commands_and_studies_take_an_open_file_and_tell_of_its_classes(
+    tmp_path, capsys
+):
     path = tmp_path / "open.toml"
     path.write_text(TOML)
     assert main(["run", str(path), "--policy", "rh"]) == 0
     shown = capsys.readouterr().out
     for name in ("rush_miss_pct", "bulk_wait_min", "weighted_tardiness_min"):
         assert name in shown
-    study = cg.compare(cg.Scenario.from_toml(path), ["fifo", "rh"], range(3), out=tmp_path / "out")
-    again = cg.compare(cg.Scenario.from_toml(path), ["fifo", "rh"], range(3), out=tmp_path / "out")
+    study = cg.compare(
+        cg.Scenario.from_toml(path), ["fifo", "rh"], range(3), out=tmp_path / "out"
+    )
+    again = cg.compare(
+        cg.Scenario.from_toml(path), ["fifo", "rh"], range(3), out=tmp_path / "out"
+    )
     assert again.rows == study.rows
     run = cg.simulate(cg.Scenario.from_toml(path), "rh", 2)
     assert study.rows[-1] == {"policy": "rh", "seed": 2, **run.summary()}
@@ -311,12 +353,19 @@ def test_commands_and_studies_take_an_open_file_and_tell_of_its_classes(tmp_path
 
 def test_tables_tests_and_sweeps_know_the_figures_of_the_classes():
     study = cg.compare(three, ["fifo", "edf"], range(2), precision=None)
-    for name in ("rush_miss_pct", "day_miss_pct", "batch_miss_pct", "weighted_tardiness_min"):
+    for name in (
+        "rush_miss_pct",
+        "day_miss_pct",
+        "batch_miss_pct",
+        "weighted_tardiness_min",
+    ):
         assert name in str(study).splitlines()[1]
     assert "tight_miss_pct" not in str(study)
     assert list(three.metrics) == list(cg.simulate(three, "fifo").summary())
     assert str(three.metrics["rush_wait_min"]) == "mean wait, rush (min)"
-    swept = cg.sweep(three, {"jobs": [20, 30], "deadlines": [THREE, TWO]}, ["fifo"], range(2))
+    swept = cg.sweep(
+        three, {"jobs": [20, 30], "deadlines": [THREE, TWO]}, ["fifo"], range(2)
+    )
     assert [len(point["deadlines"]) for point, _ in swept] == [3, 2, 3, 2]
     assert "tight_miss_pct" in swept.studies[1].figures
     with pytest.raises(cg.InputError, match="tight_fraction"):
@@ -328,7 +377,9 @@ def test_tables_tests_and_sweeps_know_the_figures_of_the_classes():
 
 def test_a_clock_by_name_starts_when_the_rates_do(tmp_path):
     path = tmp_path / "open.toml"
-    path.write_text(TOML.replace("start_h = 8.0", 'start_h = 3.5\nstart_day = "Sunday"'))
+    path.write_text(
+        TOML.replace("start_h = 8.0", 'start_h = 3.5\nstart_day = "Sunday"')
+    )
     scenario = cg.Scenario.from_toml(path)
     assert scenario.market.clock == replace(CLOCKS["calibrated"], start_h=3.5)
     assert scenario.workload.rates.start_day == "Sunday"
@@ -340,23 +391,59 @@ FLAT = [1.0] * 24
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("share = 0.25", "share = 0.5", ["[workload]", "shares of the deadline classes", "1.25"]),
-        ("share = 0.25", "share = 1.5", ["[[workload.class]]", "share of class rush", "1.5"]),
+        (
+            "share = 0.25",
+            "share = 0.5",
+            ["[workload]", "shares of the deadline classes", "1.25"],
+        ),
+        (
+            "share = 0.25",
+            "share = 1.5",
+            ["[[workload.class]]", "share of class rush", "1.5"],
+        ),
         ("window_s = 900", "", ["[[workload.class]]", "lacks window_s"]),
-        ("window_s = 900", "window_s = 0", ["window_s of class rush", "0", "number > 0"]),
+        (
+            "window_s = 900",
+            "window_s = 0",
+            ["window_s of class rush", "0", "number > 0"],
+        ),
         ('name = "bulk"', 'name = "rush"', ["names of deadline classes", "different"]),
-        ('name = "bulk"', 'name = "a b"', ["name of a deadline class", "'a b'", "letters"]),
-        ('name = "bulk"', 'name = "weighted"', ["deadline class", "'weighted'", "another word"]),
-        ('name = "rush"', 'name = "loose"', ["tight of class loose", "True", "must be False"]),
+        (
+            'name = "bulk"',
+            'name = "a b"',
+            ["name of a deadline class", "'a b'", "letters"],
+        ),
+        (
+            'name = "bulk"',
+            'name = "weighted"',
+            ["deadline class", "'weighted'", "another word"],
+        ),
+        (
+            'name = "rush"',
+            'name = "loose"',
+            ["tight of class loose", "True", "must be False"],
+        ),
         ("tight = true", "tight = 1", ["tight of class rush", "1", "true or false"]),
         ("weight = 2", "weight = -2", ["weight of class rush", "-2", "number >= 0"]),
-        ("weight = 2", "wieght = 2", ["key in [[workload.class]]", "'wieght'", "weight"]),
-        ("jobs = 60", "jobs = 60\ntight_fraction = 0.5", ["tight_fraction", "[[workload.class]]"]),
+        (
+            "weight = 2",
+            "wieght = 2",
+            ["key in [[workload.class]]", "'wieght'", "weight"],
+        ),
+        (
+            "jobs = 60",
+            "jobs = 60\ntight_fraction = 0.5",
+            ["tight_fraction", "[[workload.class]]"],
+        ),
         ("jobs = 60", "jobs = 60\nrate_per_s = 0.5", ["[workload]", "'rate_per_s'"]),
         ("per_h = [0, 0", "per_h = [0", ["[workload.rates]", "[23]", "24 numbers"]),
         ("per_h = [0, 0", "per_h = [0, -1", ["arrivals per hour", "-1", "number >= 0"]),
         ("start_h = 8.0", "start_h = 24", ["start_h", "24", "below 24"]),
-        ("start_h = 8.0", 'start_day = "Sun"', ["start_day", "'Sun'", "did you mean 'Sunday'"]),
+        (
+            "start_h = 8.0",
+            'start_day = "Sun"',
+            ["start_day", "'Sun'", "did you mean 'Sunday'"],
+        ),
         (
             "start_h = 8.0",
             "start_h = 7\n[market.clock]\nbands = [[0, 1]]",
@@ -367,11 +454,17 @@ FLAT = [1.0] * 24
             'gpu = "RTX 3091"',
             ["GPU type of hourly stock", "'RTX 3091'", "RTX 3090"],
         ),
-        ("[[0.9, 0.1, 0.0],", "[[0.9, 0.2, 0.0],", ["RTX 3090 in hour 0", "sum to 1", "1.1"]),
+        (
+            "[[0.9, 0.1, 0.0],",
+            "[[0.9, 0.2, 0.0],",
+            ["RTX 3090 in hour 0", "sum to 1", "1.1"],
+        ),
         ("[[0.9, 0.1, 0.0],", "[", ["chances of RTX 3090", "24 triples"]),
     ],
 )
-def test_what_a_file_may_not_hold_is_told_in_one_line(tmp_path, capsys, old, new, words):
+def test_what_a_file_may_not_hold_is_told_in_one_line(
+    tmp_path, capsys, old, new, words
+):
     assert old in TOML
     path = tmp_path / "open.toml"
     path.write_text(TOML.replace(old, new, 1))
@@ -395,29 +488,49 @@ def test_names_of_classes_may_be_a_list():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: cg.PoissonWorkload(5, 1, deadlines=[]), ["deadlines", "at least one class"]),
+        (
+            lambda: cg.PoissonWorkload(5, 1, deadlines=[]),
+            ["deadlines", "at least one class"],
+        ),
         (
             lambda: cg.LoggedWorkload([0], [1], [9], [1], [1], []),
             ["deadlines", "at least one class"],
         ),
-        (lambda: cg.PoissonWorkload(5, 1, deadlines=["rush"]), ["'rush'", "a DeadlineClass"]),
-        (lambda: cg.PoissonWorkload(5, 1, deadlines="rush"), ["'rush'", "a list of classes"]),
         (
-            lambda: cg.PoissonWorkload(5, 1, deadlines=[cg.DeadlineClass("a", 1, None)]),
+            lambda: cg.PoissonWorkload(5, 1, deadlines=["rush"]),
+            ["'rush'", "a DeadlineClass"],
+        ),
+        (
+            lambda: cg.PoissonWorkload(5, 1, deadlines="rush"),
+            ["'rush'", "a list of classes"],
+        ),
+        (
+            lambda: cg.PoissonWorkload(
+                5, 1, deadlines=[cg.DeadlineClass("a", 1, None)]
+            ),
             ["window_s of class a(=None)", "number"],
         ),
         (
             lambda: replace(SMALL, complexity_mix=(0.5, 0.6)),
             ["complexity_mix of class rush", "sum to 1 (here 1.1)"],
         ),
-        (lambda: replace(SMALL, complexity_mix=1), ["complexity_mix of class rush(=1)", "a list"]),
+        (
+            lambda: replace(SMALL, complexity_mix=1),
+            ["complexity_mix of class rush(=1)", "a list"],
+        ),
         (
             lambda: cg.PoissonWorkload(5, 1, (0.5, 0.5), SIZED),
-            ["complexity_mix of class rush(=(1, 0, 0))", "2 shares, as of the workload"],
+            [
+                "complexity_mix of class rush(=(1, 0, 0))",
+                "2 shares, as of the workload",
+            ],
         ),
         (
             lambda: cg.LoggedWorkload([0], [1], [9], [1], [1], SIZED),
-            ["complexity_mix of class rush", "the jobs of a log bring their complexity"],
+            [
+                "complexity_mix of class rush",
+                "the jobs of a log bring their complexity",
+            ],
         ),
         (lambda: cg.HourlyWorkload(5, FLAT), ["rates", "an ArrivalRates"]),
         (lambda: cg.ArrivalRates([0] * 24), ["per_h", "above 0"]),
@@ -427,28 +540,44 @@ def test_names_of_classes_may_be_a_list():
             lambda: cg.Scenario("x", cg.HourlyWorkload(5, cg.ArrivalRates(FLAT, 0))),
             ["start_h of the arrival rates(=0)", "clock, 8"],
         ),
-        (lambda: cg.HourlyStock("A", [(1, 0, 0)]), ["chances of A", "[3]", "24 triples"]),
+        (
+            lambda: cg.HourlyStock("A", [(1, 0, 0)]),
+            ["chances of A", "[3]", "24 triples"],
+        ),
         (lambda: cg.Market(stock=["A"]), ["stock(='A')", "an HourlyStock"]),
         (
             lambda: cg.Market(stock=[cg.HourlyStock("A", [(1, 0, 0)] * 24)] * 2),
             ["types of hourly stock", "different"],
         ),
-        (lambda: cg.JobList([JOB], ["one"]), ["job 0: deadline_class(=1)", "up to 0 (one)"]),
+        (
+            lambda: cg.JobList([JOB], ["one"]),
+            ["job 0: deadline_class(=1)", "up to 0 (one)"],
+        ),
         (
             lambda: cg.JobList([JOB, cg.Job(1, 0, 9, tight=True, deadline_class=1)]),
             ["job 1: tight(=True)", "False, as in all of class 'loose'"],
         ),
         (lambda: cg.JobList([JOB], ["a", "a"]), ["class_names", "different"]),
         (lambda: cg.JobList([JOB], ["a", ""]), ["name of a deadline class", "''"]),
-        (lambda: cg.JobList([cg.Job(0, 0, 9, deadline_class=-1)]), ["deadline_class", "-1"]),
-        (lambda: three.moment([cg.Job(0, 0, 9, deadline_class=3)]), ["deadline_class(=3)", "rush"]),
         (
-            lambda: cg.arrival_rates(cg.LoggedWorkload((0, 9), (1, 1), (9, 9), (1, 1), (1, 1))),
+            lambda: cg.JobList([cg.Job(0, 0, 9, deadline_class=-1)]),
+            ["deadline_class", "-1"],
+        ),
+        (
+            lambda: three.moment([cg.Job(0, 0, 9, deadline_class=3)]),
+            ["deadline_class(=3)", "rush"],
+        ),
+        (
+            lambda: cg.arrival_rates(
+                cg.LoggedWorkload((0, 9), (1, 1), (9, 9), (1, 1), (1, 1))
+            ),
             ["hour of day", "None", "timestamps"],
         ),
         (
             lambda: cg.arrival_rates(
-                cg.LoggedWorkload((0, 7200), (1, 1), (9, 7209), (1, 1), (1, 1), start_h=0)
+                cg.LoggedWorkload(
+                    (0, 7200), (1, 1), (9, 7209), (1, 1), (1, 1), start_h=0
+                )
             ),
             ["hours that the log covers(=2.0)", "at least 24"],
         ),
@@ -466,8 +595,14 @@ def test_what_may_not_be_is_told_in_one_line(make, words):
     ("options", "words"),
     [
         ({"class_column": "kind"}, ["line 1", "no column kind", "qos"]),
-        ({"class_column": "qos", "strict": True}, ["line 2", "qos(='gold')", "tight, loose"]),
-        ({"classes": GOLD, "tight_fraction": 0.5}, ["tight_fraction(=0.5)", "left out"]),
+        (
+            {"class_column": "qos", "strict": True},
+            ["line 2", "qos(='gold')", "tight, loose"],
+        ),
+        (
+            {"classes": GOLD, "tight_fraction": 0.5},
+            ["tight_fraction(=0.5)", "left out"],
+        ),
     ],
 )
 def test_what_a_log_may_not_hold_is_told_in_one_line(tmp_path, options, words):
@@ -486,7 +621,9 @@ def test_a_workload_of_ones_own_that_makes_jobs_of_no_class_is_refused():
             for job, luck in super().generate(seed, service):
                 yield job._replace(deadline_class=5), luck
 
-    with pytest.raises(cg.InputError, match=r"deadline_class of a job\(=5\).*tight, loose"):
+    with pytest.raises(
+        cg.InputError, match=r"deadline_class of a job\(=5\).*tight, loose"
+    ):
         cg.simulate(cg.Scenario("odd", Odd(3, 0.1)), "fifo")
 
 

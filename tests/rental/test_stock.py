@@ -1,4 +1,6 @@
-"""Stock that persists, and what is seen of it: by definition, by its law, and in runs."""
+"""Stock that persists, and what is seen of it: by definition, by its law, and in
+runs.
+"""
 
 import math
 import tomllib
@@ -33,7 +35,10 @@ LASTING = cg.Market(persistence_s=900, sight="now")
 
 def recorded(gpu, statuses, step_s=HOUR, start_h=None):
     """A series of a status a step."""
-    changes = [0, *(i for i in range(1, len(statuses)) if statuses[i] != statuses[i - 1])]
+    changes = [
+        0,
+        *(i for i in range(1, len(statuses)) if statuses[i] != statuses[i - 1]),
+    ]
     times = tuple(i * step_s for i in changes)
     kept = tuple(statuses[i] for i in changes)
     return cg.StockSeries(gpu, times, kept, len(statuses) * step_s, start_h)
@@ -43,14 +48,15 @@ def recorded(gpu, statuses, step_s=HOUR, start_h=None):
 
 
 def test_the_marginal_law_at_every_hour_is_that_of_the_thesis():
-    """4000 seeds, one look an hour: shares within 4 standard errors of Eq. 3.1; a law of another
-    clock is not.
+    """4000 seeds, one look an hour: shares within 4 standard errors of Eq. 3.1; a law
+    of another clock is not.
     """
     stocks, far = [Stock(LASTING, seed) for seed in range(4000)], 0
     for hour in range(24):
         met = np.array([stock.status(GPU, hour * HOUR, 0.5) for stock in stocks])
         for status, chance in enumerate(LASTING.probabilities(GPU, hour * HOUR)):
-            share, error = np.mean(met == status), math.sqrt(chance * (1 - chance) / 4000)
+            share = np.mean(met == status)
+            error = math.sqrt(chance * (1 - chance) / 4000)
             assert abs(share - chance) <= 4 * error
             other = cg.Market(CLOCKS["printed"]).probabilities(GPU, hour * HOUR)[status]
             far += abs(share - other) > 4 * error
@@ -59,7 +65,8 @@ def test_the_marginal_law_at_every_hour_is_that_of_the_thesis():
 
 @pytest.mark.parametrize("tau_s", [300.0, 900.0, 6120.0])
 def test_the_correlation_of_the_variate_falls_as_exp_of_lag_over_tau(tau_s):
-    """A law of two statuses of equal chance is a sign of U: its correlation is that of U.
+    """A law of two statuses of equal chance is a sign of U: its correlation is that of
+    U.
 
     2000 seeds, pairs at lags of tau/2, tau and 2 tau: within 4 standard errors.
     """
@@ -70,7 +77,9 @@ def test_the_correlation_of_the_variate_falls_as_exp_of_lag_over_tau(tau_s):
     for seed in range(2000):
         stock = Stock(market, seed)
         first = stock.status(GPU, 5000.0, 0.5) - 1
-        products.append([first * (stock.status(GPU, 5000.0 + k * tau_s, 0.5) - 1) for k in lags])
+        products.append(
+            [first * (stock.status(GPU, 5000.0 + k * tau_s, 0.5) - 1) for k in lags]
+        )
     found, error = np.mean(products, axis=0), np.std(products, axis=0) / math.sqrt(2000)
     assert np.all(np.abs(found - np.exp(-lags)) <= 4 * error)
     assert np.any(np.abs(found - np.exp(-2 * lags)) > 4 * error)
@@ -80,14 +89,19 @@ TWO = cg.HourlyStock(GPU.name, [(0.6, 0.0, 0.4)] * 24, 36000.0, 500.0, 0.75, 600
 ON_TWO = cg.Market(cg.Clock(((0, 1.0),)), stock=(TWO,), sight="now")
 
 
-@pytest.mark.parametrize(("from_s", "lag_s"), [(700.0, 500.0), (5000.0, 3600.0), (100.0, 6e4)])
+@pytest.mark.parametrize(
+    ("from_s", "lag_s"), [(700.0, 500.0), (5000.0, 3600.0), (100.0, 6e4)]
+)
 def test_on_two_scales_the_variate_is_uniform_and_its_correlation_is_w(from_s, lag_s):
-    """1000 seeds: Low at either time with its chance, and at both as often as w l + (1 - w) l^2
-    says, within 4 standard errors; not as the slow scale alone says.
+    """1000 seeds: Low at either time with its chance, and at both as often as w l + (1
+    - w) l^2 says, within 4 standard errors; not as the slow scale alone says.
     """
     stocks = [Stock(ON_TWO, seed) for seed in range(1000)]
     low = np.array(
-        [[stock.status(GPU, at, 0.5) == 2 for at in (from_s, from_s + lag_s)] for stock in stocks]
+        [
+            [stock.status(GPU, at, 0.5) == 2 for at in (from_s, from_s + lag_s)]
+            for stock in stocks
+        ]
     )
     steps = (from_s + lag_s) // 600 - from_s // 600
     same = 0.75**2 + 0.25**2 + 2 * 0.75 * 0.25 * math.exp(-600 * steps / 500)
@@ -102,12 +116,15 @@ def test_on_two_scales_the_variate_is_uniform_and_its_correlation_is_w(from_s, l
 
 
 def test_on_two_scales_it_changes_with_the_polls_alone_and_lasts_as_the_law_says():
-    """A year of polls, seed 1: mean runs d / ((1 - l) (1 - w(d))) of Low and d / (l (1 - w(d))) of
-    other stock within 10 %; between the changes that are told, it stays.
+    """A year of polls, seed 1: mean runs d / ((1 - l) (1 - w(d))) of Low and d / (l (1
+    - w(d))) of other stock within 10 %; between the changes that are told, it stays.
     """
     stock = Stock(ON_TWO, 1)
     low = np.array([stock.status(GPU, 600.0 * i, 0.0) == 2 for i in range(365 * 144)])
-    assert all(stock.status(GPU, 600.0 * i + 599.0, 0.0) == 2 * low[i] for i in range(0, 9000, 7))
+    assert all(
+        stock.status(GPU, 600.0 * i + 599.0, 0.0) == 2 * low[i]
+        for i in range(0, 9000, 7)
+    )
     leaves = 1 - ON_TWO.holding(GPU.name).kept(0.0, 600.0)
     for inside, share in ((low, 0.6), (~low, 0.4)):
         ends = np.sum(inside[:-1] & ~inside[1:])
@@ -124,16 +141,25 @@ def test_the_epochs_are_those_of_the_type_s_own_stream():
     for place in range(5):
         just = epochs[place]
         before = first if place == 0 else values[place - 1]
-        assert stock.status(GPU, just - 1e-6, 0.0) == LASTING.status(GPU, just - 1e-6, before)
+        assert stock.status(GPU, just - 1e-6, 0.0) == LASTING.status(
+            GPU, just - 1e-6, before
+        )
         assert stock.status(GPU, just, 0.0) == LASTING.status(GPU, just, values[place])
 
 
-@given(seed=st.integers(0, 2**32), times=st.lists(st.floats(0, 1e6), min_size=2, max_size=9))
+@given(
+    seed=st.integers(0, 2**32),
+    times=st.lists(st.floats(0, 1e6), min_size=2, max_size=9),
+)
 def test_the_stock_is_the_same_in_whatever_order_it_is_asked_for(seed, times):
     one, other = Stock(LASTING, seed), Stock(LASTING, seed)
     gpus = cg.THESIS_GPUS
     asked = [one.status(gpu, time_s, 0.1) for time_s in times for gpu in gpus]
-    again = [other.status(gpu, time_s, 0.9) for time_s in reversed(times) for gpu in reversed(gpus)]
+    again = [
+        other.status(gpu, time_s, 0.9)
+        for time_s in reversed(times)
+        for gpu in reversed(gpus)
+    ]
     assert asked == again[::-1]
 
 
@@ -153,7 +179,9 @@ def test_a_type_of_its_own_persistence_beside_one_without():
 @pytest.mark.parametrize("policy", ["fifo", "rh", "triage", "watch"])
 def test_without_persistence_the_records_are_those_of_the_thesis_to_the_bit(policy):
     plain = cg.simulate(cg.day("normal", jobs=200), policy, 3)
-    told = cg.simulate(cg.day("normal", jobs=200, persistence_s=0, sight="none"), policy, 3)
+    told = cg.simulate(
+        cg.day("normal", jobs=200, persistence_s=0, sight="none"), policy, 3
+    )
     assert plain.jobs.tobytes() == told.jobs.tobytes()
 
 
@@ -162,7 +190,9 @@ def test_without_persistence_the_records_are_those_of_the_thesis_to_the_bit(poli
 def test_every_dispatch_meets_the_market_s_status(policy, free):
     """So all slots of a type meet the same one in an instant, under any policy."""
     for sight in ("none", "now", "poll:600"):
-        day = cg.day("hectic", jobs=150, persistence_s=900, sight=sight, free_types=free)
+        day = cg.day(
+            "hectic", jobs=150, persistence_s=900, sight=sight, free_types=free
+        )
         run, stock = cg.simulate(day, policy, 1), Stock(day.market, 1)
         for record in run.jobs:
             gpu = day.gpus[record["gpu"]]
@@ -171,11 +201,17 @@ def test_every_dispatch_meets_the_market_s_status(policy, free):
 
 def test_a_gang_meets_the_worst_status_of_its_types():
     jobs = [cg.Job(i, 700.0 * i, 700.0 * i + 1e4, 1, False, 3) for i in range(60)]
-    day = cg.Scenario("gangs", cg.JobList(jobs), market=cg.Market(persistence_s=900, sight="now"))
+    day = cg.Scenario(
+        "gangs", cg.JobList(jobs), market=cg.Market(persistence_s=900, sight="now")
+    )
     run, stock = cg.simulate(day, "fifo", 4), Stock(day.market, 4)
-    types = {job: [day.slots[slot] for slot, _ in held] for job, held in run.parts().items()}
+    types = {
+        job: [day.slots[slot] for slot, _ in held] for job, held in run.parts().items()
+    }
     for record in run.jobs:
-        met = [stock.status(gpu, record["dispatch_s"], 0.0) for gpu in types[record["job"]]]
+        met = [
+            stock.status(gpu, record["dispatch_s"], 0.0) for gpu in types[record["job"]]
+        ]
         assert record["status"] == max(met)
     assert len(set(run.jobs["status"].tolist())) > 1
 
@@ -207,7 +243,9 @@ def test_the_thesis_s_view_knows_of_no_look():
 
 def test_results_are_the_same_on_any_number_of_workers():
     day = cg.day("hectic", jobs=120, persistence_s=900, sight="poll:300")
-    alone, together = (cg.compare(day, ["edf", "watch"], range(4), n) for n in (None, 2))
+    alone, together = (
+        cg.compare(day, ["edf", "watch"], range(4), n) for n in (None, 2)
+    )
     assert alone.rows == together.rows
 
 
@@ -251,10 +289,11 @@ def test_a_series_without_hours_begins_anywhere_and_wraps():
     ids=["1.7 h", "12 h"],
 )
 def test_how_often_the_interval_of_a_replay_covers_the_law(holding, independent, days):
-    """400 records of a known law, of a month or two, each replayed by 60 seeds: the share of Low
-    stock in the first hour, six hours and day of their runs. Means of starting days taken as
-    independent cover as often as they should where stock lasts for an hour or two, and less where
-    it lasts for half a day; those of days in order, as `Study` has them, cover there, too.
+    """400 records of a known law, of a month or two, each replayed by 60 seeds: the
+    share of Low stock in the first hour, six hours and day of their runs. Means of
+    starting days taken as independent cover as often as they should where stock lasts
+    for an hour or two, and less where it lasts for half a day; those of days in order,
+    as `Study` has them, cover there, too.
     """
     law = cg.HourlyStock(GPU.name, [(0.6, 0.0, 0.4)] * 24, *holding)
     market = cg.Market(cg.Clock(((0, 1.0),)), stock=(law,))
@@ -263,10 +302,15 @@ def test_how_often_the_interval_of_a_replay_covers_the_law(holding, independent,
     met = {hours: [] for hours in (1, 6, 24)}
     for seed in range(400):
         stock = Stock(market, seed)
-        low = np.array([stock.status(GPU, 600.0 * i, 0.0) == 2 for i in range(days * 144)])
+        low = np.array(
+            [stock.status(GPU, 600.0 * i, 0.0) == 2 for i in range(days * 144)]
+        )
         for hours, covered in met.items():
             ahead = np.arange(6 * hours)
-            values = [np.take(low, int(at_s // 600) + ahead, mode="wrap").mean() for at_s in starts]
+            values = [
+                np.take(low, int(at_s // 600) + ahead, mode="wrap").mean()
+                for at_s in starts
+            ]
             own = cluster_means(values, starts)
             found = [mean(own, in_order=in_order) for in_order in (False, True)]
             covered.append([each.low <= 0.4 <= each.high for each in found])
@@ -276,27 +320,41 @@ def test_how_often_the_interval_of_a_replay_covers_the_law(holding, independent,
 
 
 def four_days_replayed():
-    """A quiet day of 20 jobs on a slot, on a record of four days with three midnights."""
+    """A quiet day of 20 jobs on a slot, on a record of four days with three
+    midnights.
+    """
     statuses = np.random.default_rng(0).integers(0, 3, 24 * 4).tolist()
     series = recorded(GPU.name, statuses, start_h=20.0)
-    return replace(cg.day("quiet", jobs=20, slots=1), market=cg.Market(series=(series,)))
+    return replace(
+        cg.day("quiet", jobs=20, slots=1), market=cg.Market(series=(series,))
+    )
 
 
 def test_seeds_that_begin_on_one_day_of_a_record_count_once():
-    """By definition: means over the days of the means of their runs; n is the number of days."""
+    """By definition: means over the days of the means of their runs; n is the number of
+    days.
+    """
     day, seeds = four_days_replayed(), range(9)
-    begun = [int(12 + 24 * int(3 * stream(s, "market start").random())) // 24 for s in seeds]
+    begun = [
+        int(12 + 24 * int(3 * stream(s, "market start").random())) // 24 for s in seeds
+    ]
     assert [day.in_common(seed) for seed in seeds] == begun and set(begun) == {0, 1, 2}
     study = cg.compare(day, ["fifo", "spt"], seeds)
-    waits, other = (np.array(study.values(name, "wait_min")) for name in ("spt", "fifo"))
+    waits, other = (
+        np.array(study.values(name, "wait_min")) for name in ("spt", "fifo")
+    )
     by_day = [
-        [waits[np.equal(begun, d)].mean(), other[np.equal(begun, d)].mean()] for d in range(3)
+        [waits[np.equal(begun, d)].mean(), other[np.equal(begun, d)].mean()]
+        for d in range(3)
     ]
     mine, reference = np.transpose(by_day)
-    found, less = study.means()["spt"]["wait_min"], study.differences()["spt"]["wait_min"]
+    found = study.means()["spt"]["wait_min"]
+    less = study.differences()["spt"]["wait_min"]
     assert (found.n, less.n, study.tests()["spt"]["wait_min"].n) == (3, 3, 3)
     expected, difference = mean(mine), paired_difference(mine, reference)
-    assert (found.mean, found.half_width) == pytest.approx((expected.mean, expected.half_width))
+    assert (found.mean, found.half_width) == pytest.approx(
+        (expected.mean, expected.half_width)
+    )
     assert (less.mean, less.p) == pytest.approx((difference.mean, difference.p))
     title = "mean of 9 seeds, n = 3 starting days ± 95 % half width"
     assert study.tables[0].title == f"quiet: {title}"
@@ -308,15 +366,21 @@ def test_seeds_that_begin_on_one_day_of_a_record_count_once():
     ):
         cg.compare(day, ["fifo"], seeds, precision=0.1)
     alone = cg.compare(cg.day("quiet", jobs=20, slots=1), ["fifo", "spt"], seeds)
-    assert alone.n == alone.means()["spt"]["wait_min"].n == 9 and "n =" not in str(alone)
+    assert alone.n == alone.means()["spt"]["wait_min"].n == 9 and "n =" not in str(
+        alone
+    )
 
 
 def test_judging_counts_them_once():
     day = four_days_replayed()
     less = judge([day], ["fifo", "spt"], range(9)).against_best("spt")[0].difference
-    expected = cg.compare(day, ["fifo", "spt"], range(9)).differences()["spt"]["cost_usd"]
+    expected = cg.compare(day, ["fifo", "spt"], range(9)).differences()["spt"][
+        "cost_usd"
+    ]
     assert less.n == expected.n == 3
-    free = judge([day], ["fifo", "spt"], range(9), prices=Prices(0, 0, 0)).against_best("spt")[0]
+    free = judge([day], ["fifo", "spt"], range(9), prices=Prices(0, 0, 0)).against_best(
+        "spt"
+    )[0]
     assert free.difference.mean == pytest.approx(expected.mean / 20)
     assert free.difference.half_width == pytest.approx(expected.half_width / 20)
     assert "(n 3)" in str(judge([day], ["fifo", "spt"], range(9)))
@@ -329,9 +393,12 @@ def test_days_that_follow_each_other_may_be_correlated():
     seeds = range(40)
     study = cg.compare(day, ["fifo", "spt"], seeds)
     begun = [day.in_common(seed) for seed in seeds]
-    late, other = (np.array(study.values(name, "tardiness_min")) for name in ("spt", "fifo"))
+    late, other = (
+        np.array(study.values(name, "tardiness_min")) for name in ("spt", "fifo")
+    )
     mine, reference = (
-        [values[np.equal(begun, d)].mean() for d in range(9)] for values in (late, other)
+        [values[np.equal(begun, d)].mean() for d in range(9)]
+        for values in (late, other)
     )
     expected = mean(mine, in_order=True)
     assert study.means()["spt"]["tardiness_min"] == expected
@@ -342,7 +409,10 @@ def test_days_that_follow_each_other_may_be_correlated():
     [judged] = judge([day], ["fifo", "spt"], seeds).against_best("spt", "tardiness_min")
     assert judged.difference == less
     advice = cg.advise(day, ["fifo"], seeds)
-    assert advice.mean(advice.now, "tardiness_min").half_width > 2 * mean(reference).half_width
+    assert (
+        advice.mean(advice.now, "tardiness_min").half_width
+        > 2 * mean(reference).half_width
+    )
     assert over_seeds(day, seeds, study.values("spt", "tardiness_min")) == expected
 
 
@@ -357,7 +427,9 @@ def test_advice_counts_them_once():
 
 
 def test_a_selection_that_takes_seed_after_seed_is_refused_there():
-    with pytest.raises(cg.InputError, match="more of them begin on the same starting day"):
+    with pytest.raises(
+        cg.InputError, match="more of them begin on the same starting day"
+    ):
         cg.select(four_days_replayed(), ["fifo", "spt"], 1.0)
 
 
@@ -377,10 +449,14 @@ def test_months_of_one_record_have_no_interval():
         ["fifo", "spt"],
         2,
         3,
-        scenario=lambda name: replace(cg.day(name, jobs=5), market=cg.Market(series=(series,))),
+        scenario=lambda name: replace(
+            cg.day(name, jobs=5), market=cg.Market(series=(series,))
+        ),
     )
     assert len(months.tables) == 1  # nothing is tested
-    assert months.tables[0].title.endswith("mean of 3 seeds, n = 1 record (an interval needs two)")
+    assert months.tables[0].title.endswith(
+        "mean of 3 seeds, n = 1 record (an interval needs two)"
+    )
     found = months.means()["spt"]["wait_min"]
     assert found.mean == pytest.approx(np.mean(months.values("spt", "wait_min")))
     assert found.n == 1 and math.isnan(found.low)
@@ -388,7 +464,9 @@ def test_months_of_one_record_have_no_interval():
 
 def test_a_policy_knows_the_law_of_a_replay_and_not_its_future():
     day = cg.day("quiet", jobs=5)
-    market = cg.Market(series=(recorded(GPU.name, [0, 2, 1]),), persistence_s=60, sight="now")
+    market = cg.Market(
+        series=(recorded(GPU.name, [0, 2, 1]),), persistence_s=60, sight="now"
+    )
     known = cg.Scenario("replay", day.workload, market=market).known().market
     assert known.series == ()
     assert (known.persistence_s, known.sight) == (60, "now")
@@ -437,15 +515,33 @@ def test_the_optimum_meets_the_same_stock_and_is_below_every_policy():
 @pytest.mark.parametrize(
     ("made", "told"),
     [
-        (lambda: cg.Market(persistence_s=-1), "persistence_s(=-1) must be a number >= 0"),
-        (lambda: cg.Market(persistence_s=1e-6), "persistence_s(=1e-06) must be 0, or at least 1 s"),
-        (lambda: cg.Market(persistence_s="1h"), "persistence_s(='1h') must be a number >= 0"),
+        (
+            lambda: cg.Market(persistence_s=-1),
+            "persistence_s(=-1) must be a number >= 0",
+        ),
+        (
+            lambda: cg.Market(persistence_s=1e-6),
+            "persistence_s(=1e-06) must be 0, or at least 1 s",
+        ),
+        (
+            lambda: cg.Market(persistence_s="1h"),
+            "persistence_s(='1h') must be a number >= 0",
+        ),
         (
             lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, 9, 5, 0.5),
-            "persistence_s, switch_s and every_s of A(=[9, 5, 0]) must be above 0 all three, and",
+            (
+                "persistence_s, switch_s and every_s of A(=[9, 5, 0]) must be above 0"
+                " all three, and"
+            ),
         ),
-        (lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, 9, 5, 1, 600), "first_share below 1"),
-        (lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, None, 5, 0.5, 600), "(=[None, 5, 600])"),
+        (
+            lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, 9, 5, 1, 600),
+            "first_share below 1",
+        ),
+        (
+            lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, None, 5, 0.5, 600),
+            "(=[None, 5, 600])",
+        ),
         (
             lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, 9, 0.5),
             "switch_s of A(=0.5) must be 0, or",
@@ -455,21 +551,41 @@ def test_the_optimum_meets_the_same_stock_and_is_below_every_policy():
             "every_s of A(=1.5) must be",
         ),
         (lambda: cg.Market(sight="now"), "'none' where no stock persists"),
-        (lambda: cg.Market(persistence_s=9, sight="later"), "'none', 'now' or 'poll:SECONDS'"),
-        (lambda: cg.Market(persistence_s=9, sight="poll:0"), "'none', 'now' or 'poll:SECONDS'"),
-        (lambda: cg.Market(persistence_s=9, sight="now:3"), "'none', 'now' or 'poll:SECONDS'"),
-        (lambda: cg.Market(persistence_s=9, sight=None), "'none', 'now' or 'poll:SECONDS'"),
+        (
+            lambda: cg.Market(persistence_s=9, sight="later"),
+            "'none', 'now' or 'poll:SECONDS'",
+        ),
+        (
+            lambda: cg.Market(persistence_s=9, sight="poll:0"),
+            "'none', 'now' or 'poll:SECONDS'",
+        ),
+        (
+            lambda: cg.Market(persistence_s=9, sight="now:3"),
+            "'none', 'now' or 'poll:SECONDS'",
+        ),
+        (
+            lambda: cg.Market(persistence_s=9, sight=None),
+            "'none', 'now' or 'poll:SECONDS'",
+        ),
         (lambda: cg.StockSeries("A", (), (), 1), "times_s of A(=()) must be from 0 on"),
-        (lambda: cg.StockSeries("A", (1,), (0,), 2), "times_s of A(=(1,)) must be from 0 on"),
+        (
+            lambda: cg.StockSeries("A", (1,), (0,), 2),
+            "times_s of A(=(1,)) must be from 0 on",
+        ),
         (lambda: cg.StockSeries("A", (0, 0), (0, 1), 2), "must be rising"),
-        (lambda: cg.StockSeries("A", (0,), (3,), 2), "status in the series of A(=3) must be"),
+        (
+            lambda: cg.StockSeries("A", (0,), (3,), 2),
+            "status in the series of A(=3) must be",
+        ),
         (lambda: cg.StockSeries("A", (0, 2), (0, 1), 2), "length_s of A(=2) must be"),
         (lambda: cg.StockSeries("A", (0,), (0, 1), 2), "statuses of A(=2) must be 1"),
         (lambda: cg.StockSeries("A", (0,), (0,), 2, 24), "start_h(=24) must be"),
         (lambda: cg.Market(series=(1,)), "series(=1) must be a StockSeries"),
         (
             lambda: cg.Scenario(
-                "x", cg.day("quiet").workload, market=cg.Market(series=(recorded("B", [0]),))
+                "x",
+                cg.day("quiet").workload,
+                market=cg.Market(series=(recorded("B", [0]),)),
             ),
             "unknown GPU type of a stock series 'B'",
         ),
@@ -484,15 +600,22 @@ def test_what_is_not_allowed_is_told_in_one_line(made, told):
 
 def test_the_options_make_the_scenario(capsys):
     command = (
-        "run --day hectic --jobs 40 --policy watch --market persistence_s=900 --market sight=now"
+        "run --day hectic --jobs 40 --policy watch --market persistence_s=900 --market"
+        " sight=now"
     )
     assert main([*command.split(), "--format", "csv"]) == 0
     told = capsys.readouterr().out
-    run = cg.simulate(cg.day("hectic", jobs=40, persistence_s=900, sight="now"), "watch", 0)
-    assert [line.split(",")[0] for line in told.splitlines()[1:]] == [str(i) for i in range(40)]
+    run = cg.simulate(
+        cg.day("hectic", jobs=40, persistence_s=900, sight="now"), "watch", 0
+    )
+    assert [line.split(",")[0] for line in told.splitlines()[1:]] == [
+        str(i) for i in range(40)
+    ]
     assert f"{run.jobs['delay_s'][0]}" in told
     assert main(["run", "--market", "sight=now"]) == 2
-    assert main("sweep persistence_s=0,9 --market persistence_s=3 --seeds 1".split()) == 2
+    assert (
+        main("sweep persistence_s=0,9 --market persistence_s=3 --seeds 1".split()) == 2
+    )
 
 
 def test_a_sweep_varies_persistence_and_sight():

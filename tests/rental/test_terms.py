@@ -1,5 +1,5 @@
-"""Terms of renting, by hand: refusals, warm instances, bills and budgets; from Python, TOML and the
-command line.
+"""Terms of renting, by hand: refusals, warm instances, bills and budgets; from Python,
+TOML and the command line.
 """
 
 import json
@@ -14,7 +14,9 @@ OTHER = cg.GpuType("H", 7.2, (50.0,), 1.0)
 TEN_S = cg.Market(delay_s=((10, 10),) * 3)
 
 
-def one_slot(submits, terms, market=TEN_S, gpus=(GPU,), slots=1, widths=None, free_types=False):
+def one_slot(
+    submits, terms, market=TEN_S, gpus=(GPU,), slots=1, widths=None, free_types=False
+):
     """Jobs of 100 s on slots of one type, 10 s of provisioning."""
     widths = widths or [1] * len(submits)
     listed = [
@@ -22,21 +24,26 @@ def one_slot(submits, terms, market=TEN_S, gpus=(GPU,), slots=1, widths=None, fr
         for id, (at_s, width) in enumerate(zip(submits, widths))
     ]
     return cg.Scenario(
-        "one", cg.JobList(listed), (GPU,) * slots, gpus, free_types, market, cg.Service(sigma=(0,)),
-        terms,
+        "one", cg.JobList(listed), (GPU,) * slots, gpus, free_types, market,
+        cg.Service(sigma=(0,)), terms,
     )  # fmt: skip
 
 
 def phases(run):
     return [
-        (row["job"], row["place"], row["phase"], row["from_s"], row["to_s"]) for row in run.claims
+        (row["job"], row["place"], row["phase"], row["from_s"], row["to_s"])
+        for row in run.claims
     ]
 
 
 def heard(scenario, policy="fifo"):
     events = []
     cg.Scenario.run(scenario, policy, listener=events.append)
-    return [(event.time_s, event.kind, event.job) for event in events if event.kind != "decide"]
+    return [
+        (event.time_s, event.kind, event.job)
+        for event in events
+        if event.kind != "decide"
+    ]
 
 
 # ---- warm instances ----
@@ -60,7 +67,9 @@ def test_a_job_starts_at_once_on_a_warm_instance_and_idle_time_is_paid():
     assert run.jobs["warm_starts"].tolist() == [0, 1, 0]
     found = run.summary()
     assert found["warm_starts"] == 1
-    assert found["cost_usd"] == pytest.approx(found["executing_usd"] + found["idle_usd"])
+    assert found["cost_usd"] == pytest.approx(
+        found["executing_usd"] + found["idle_usd"]
+    )
     assert found["makespan_h"] == 610 / 3600
 
 
@@ -79,16 +88,26 @@ def test_a_job_of_another_type_does_not_use_the_warm_instance():
     def alternately(view):
         for job in view.queue[: view.idle_count]:
             offers = view.offers()
-            yield job, next(slot for slot in offers if slot.gpu == (GPU, OTHER)[job.id % 2])
+            yield (
+                job,
+                next(slot for slot in offers if slot.gpu == (GPU, OTHER)[job.id % 2]),
+            )
 
     terms = cg.Terms(warm_s=1000)
-    run = cg.simulate(one_slot([0, 200], terms, gpus=(GPU, OTHER), free_types=True), alternately)
-    assert phases(run)[2:4] == [(0, 0, "idle-warm", 110, 200), (1, 0, "provisioning", 200, 210)]
+    run = cg.simulate(
+        one_slot([0, 200], terms, gpus=(GPU, OTHER), free_types=True), alternately
+    )
+    assert phases(run)[2:4] == [
+        (0, 0, "idle-warm", 110, 200),
+        (1, 0, "provisioning", 200, 210),
+    ]
     assert run.jobs["idle_usd"] == pytest.approx([0.09, 1000 * 0.002])
 
 
 def test_a_job_on_two_slots_waits_for_the_cold_one_and_pays_the_warm_one_meanwhile():
-    run = cg.simulate(one_slot([0, 200], cg.Terms(warm_s=150), slots=2, widths=[1, 2]), "fifo")
+    run = cg.simulate(
+        one_slot([0, 200], cg.Terms(warm_s=150), slots=2, widths=[1, 2]), "fifo"
+    )
     assert phases(run)[3:7] == [
         (1, 0, "provisioning", 200, 210),
         (1, 0, "executing", 210, 310),
@@ -105,7 +124,12 @@ def test_warm_slots_are_offered_first():
     def watch(view):
         job, offers = view.queue[0], view.offers()
         after = view.offers_after(offers, offers[0])
-        seen.append([[(slot.index, view.warm(slot)) for slot in each] for each in (offers, after)])
+        seen.append(
+            [
+                [(slot.index, view.warm(slot)) for slot in each]
+                for each in (offers, after)
+            ]
+        )
         return [(job, offers[0] if job.id else view.idle[2])]
 
     cg.simulate(one_slot([0, 150], cg.Terms(warm_s=150), slots=3), watch)
@@ -138,7 +162,9 @@ def test_a_policy_decides_how_long_an_instance_is_kept(kept_s, until_s):
 
 @pytest.mark.parametrize("kept_s", [-1, float("nan"), None, "long"])
 def test_a_policy_that_keeps_an_instance_for_no_number_is_told_so(kept_s):
-    with pytest.raises(cg.PolicyError, match=r"'keeper' at t = 110 s keeps slot 0 for .* >= 0"):
+    with pytest.raises(
+        cg.PolicyError, match=r"'keeper' at t = 110 s keeps slot 0 for .* >= 0"
+    ):
         cg.simulate(one_slot([0], cg.Terms(warm_s=150)), Keeper(kept_s))
 
 
@@ -218,7 +244,9 @@ def test_the_parts_of_a_bill(terms, parts):
     shown = {name[:-4]: value for name, value in found.items() if name.endswith("_usd")}
     assert shown.pop("cost") == pytest.approx(sum(parts.values()) if parts else 0.1)
     assert shown == pytest.approx(parts)
-    assert {name: run.rows()[0][f"{name}_usd"] for name in parts} == pytest.approx(parts)
+    assert {name: run.rows()[0][f"{name}_usd"] for name in parts} == pytest.approx(
+        parts
+    )
 
 
 # ---- budgets ----
@@ -231,9 +259,9 @@ def test_when_the_budget_is_spent_jobs_wait_for_midnight():
     assert run.jobs["dispatch_s"].tolist() == [0, midnight_s, midnight_s + 24 * 3600]
     assert run.summary()["budget_days"] == 2
     assert (
-        cg.simulate(one_slot([0, 50, 60], cg.Terms(budget_usd_per_day=1)), "fifo").summary()[
-            "budget_days"
-        ]
+        cg.simulate(
+            one_slot([0, 50, 60], cg.Terms(budget_usd_per_day=1)), "fifo"
+        ).summary()["budget_days"]
         == 0
     )
 
@@ -253,7 +281,9 @@ def test_a_policy_within_a_budget_keeps_its_name():
 def test_terms_without_effect_give_the_thesis_to_the_bit(policy):
     """By the other process, with a budget that is never spent."""
     thesis = cg.simulate(cg.day("hectic", jobs=400), policy)
-    other = cg.simulate(cg.day("hectic", jobs=400, terms=cg.Terms(budget_usd_per_day=1e9)), policy)
+    other = cg.simulate(
+        cg.day("hectic", jobs=400, terms=cg.Terms(budget_usd_per_day=1e9)), policy
+    )
     assert thesis.jobs.tobytes() == other.jobs.tobytes()
     assert thesis.decisions == other.decisions
     assert sorted(thesis.claims.tolist()) == sorted(other.claims.tolist())
@@ -290,17 +320,24 @@ def test_terms_are_swept_and_compared():
 
 
 def test_terms_on_the_command_line(capsys):
-    line = "run --day normal --terms retry_s=60 --terms warm_s=300 --terms billed_from=provisioning --terms minimum_s=60"
+    line = (
+        "run --day normal --terms retry_s=60 --terms warm_s=300 --terms"
+        " billed_from=provisioning --terms minimum_s=60"
+    )
     assert main([*line.split(), "--terms", "increment_s=1", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)["summary"]
     terms = cg.Terms(60, 300, "provisioning", 60, 1)
-    assert found == pytest.approx(cg.simulate(cg.day("normal", terms=terms), "fifo").summary())
-    words = "sweep name=quiet,normal --terms warm_s=300 --seeds 1 --policies fifo --format csv"
+    assert found == pytest.approx(
+        cg.simulate(cg.day("normal", terms=terms), "fifo").summary()
+    )
+    words = (
+        "sweep name=quiet,normal --terms warm_s=300 --seeds 1 --policies fifo"
+        " --format csv"
+    )
     assert main(words.split()) == 0
     assert "idle_usd" in capsys.readouterr().out
-    assert (
-        main("sweep warm_s=0,300 --terms retry_s=5 --day quiet --seeds 1 --format csv".split()) == 0
-    )
+    words = "sweep warm_s=0,300 --terms retry_s=5 --day quiet --seeds 1 --format csv"
+    assert main(words.split()) == 0
     assert "refusals" in capsys.readouterr().out
 
 
@@ -312,7 +349,10 @@ def test_terms_on_the_command_line(capsys):
         ("run --terms warm_s=inf", "warm_s(=inf) must be a number >= 0"),
         ("run --terms billed_from=start", "unknown billed_from 'start'"),
         ("compare --terms minimum_s=nan", "minimum_s(=nan) must be a number >= 0"),
-        ("compare --terms budget_usd_per_day=0", "budget_usd_per_day(=0.0) must be a number > 0"),
+        (
+            "compare --terms budget_usd_per_day=0",
+            "budget_usd_per_day(=0.0) must be a number > 0",
+        ),
         (
             "sweep warm_s=1,2 --terms warm_s=5",
             "--terms(={'warm_s': 5.0}) must be left out where the grid has",
@@ -321,7 +361,10 @@ def test_terms_on_the_command_line(capsys):
             "compare --gap --terms suspension=true --seeds 1",
             "no bound known: suspension of the terms(=True) must be False",
         ),
-        ("run --terms preemption_per_h=-1", "preemption_per_h(=-1.0) must be a number >= 0"),
+        (
+            "run --terms preemption_per_h=-1",
+            "preemption_per_h(=-1.0) must be a number >= 0",
+        ),
         ("run --terms checkpoint_s=20", "checkpoint_s goes with preemption_per_h"),
         (
             "run --terms preemption_per_h=1 --terms checkpoint_cost_s=2",
@@ -333,15 +376,24 @@ def test_terms_on_the_command_line(capsys):
         ),
         (
             "run --terms preemption_per_h=1 --terms checkpoint_s=200",
-            "checkpoint_s(=200.0) must be less than the longest mean execution time, 100.9 s",
+            (
+                "checkpoint_s(=200.0) must be less than the longest mean execution"
+                " time, 100.9 s"
+            ),
         ),
         (
-            "run --terms preemption_per_h=1 --terms checkpoint_s=20 --terms checkpoint_cost_s=150",
+            (
+                "run --terms preemption_per_h=1 --terms checkpoint_s=20 --terms"
+                " checkpoint_cost_s=150"
+            ),
             "checkpoint_s(=20.0) must be at least checkpoint_cost_s, 150 s",
         ),
         (
             "run --terms preemption_per_h=5000",
-            "preemptions of RTX 3090 per hour(=5000.0) must be at most 356.789, as 100.9 s have",
+            (
+                "preemptions of RTX 3090 per hour(=5000.0) must be at most 356.789, as"
+                " 100.9 s have"
+            ),
         ),
     ],
 )
@@ -353,7 +405,8 @@ def test_wrong_terms_are_one_line(capsys, line, words):
     assert len(err.splitlines()) == 1
 
 
-LOW_AT_300 = cg.StockSeries("G", (0.0, 300.0), (0, 2), 600.0)  # 300 s in stock, 300 s not
+# 300 s in stock, 300 s not
+LOW_AT_300 = cg.StockSeries("G", (0.0, 300.0), (0, 2), 600.0)
 SPOT = cg.Terms(taken_when_low=True)
 
 
@@ -372,8 +425,12 @@ SPOT = cg.Terms(taken_when_low=True)
             "less than the longest",
         ),
         (
-            lambda: cg.Terms(preemption_per_h=360).check_against(cg.Market(), ["G"], 100),
-            lambda: cg.Terms(preemption_per_h=361).check_against(cg.Market(), ["G"], 100),
+            lambda: cg.Terms(preemption_per_h=360).check_against(
+                cg.Market(), ["G"], 100
+            ),
+            lambda: cg.Terms(preemption_per_h=361).check_against(
+                cg.Market(), ["G"], 100
+            ),
             "at most 360, as 100 s",
         ),
         (
@@ -397,5 +454,7 @@ def test_a_limit_itself_is_on_the_side_that_the_message_says(allowed, refused, w
 
 def test_a_type_that_is_never_in_stock_cannot_be_asked_for_again():
     never = [cg.HourlyStock("G", [(0, 0, 1)] * 24)]
-    with pytest.raises(cg.InputError, match="left out where G is out of stock at every hour"):
+    with pytest.raises(
+        cg.InputError, match="left out where G is out of stock at every hour"
+    ):
         one_slot([0], cg.Terms(retry_s=1), cg.Market(stock=never))

@@ -7,9 +7,13 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.rules import by_deadline, first_idle
 
 
-@pytest.mark.parametrize("policy", ["fifo", "edf", "cadr:critical_ratio=5", "rh", "atc", "spt"])
+@pytest.mark.parametrize(
+    "policy", ["fifo", "edf", "cadr:critical_ratio=5", "rh", "atc", "spt"]
+)
 def test_the_first_by_the_rules_are_those_that_the_run_dispatched(policy):
-    """At each decision, unless slots are withheld; where there was a choice, to the type told."""
+    """At each decision, unless slots are withheld; where there was a choice, to the
+    type told.
+    """
     run = cg.simulate(cg.day("hectic", jobs=120, tight_fraction=0.5), policy, 1)
     sent, checked = run.jobs, 0
     choices = run.scenario.reasons(run).choices
@@ -27,10 +31,13 @@ def test_the_first_by_the_rules_are_those_that_the_run_dispatched(policy):
 
 
 def test_a_rule_names_its_ranks_in_its_docstring_in_their_order():
-    jobs = [cg.Job(id, 0.0, due_s, 1, False) for id, due_s in enumerate((1e5, 100.0, 30.0))]
+    jobs = [
+        cg.Job(id, 0.0, due_s, 1, False) for id, due_s in enumerate((1e5, 100.0, 30.0))
+    ]
     ranks = {
         "cadr": ["at-risk jobs by deadline", "safe ones by time", "doomed ones"],
-        "spt-rescue": ["jobs of little laxity by deadline"] * 2 + ["the others by time"],
+        "spt-rescue": ["jobs of little laxity by deadline"] * 2
+        + ["the others by time"],
         "adaptive": [
             "critical jobs by deadline",
             "those that are neither by time",
@@ -41,7 +48,9 @@ def test_a_rule_names_its_ranks_in_its_docstring_in_their_order():
         view = cg.day("hectic").moment(jobs)
         found = cg.make_policy(policy).order.ranked(view, 5)
         assert [told.partition(", ")[0] for _, told in found] == names
-        assert [job for job, _ in found] == whole_queue(cg.make_policy(policy).order, view)
+        assert [job for job, _ in found] == whole_queue(
+            cg.make_policy(policy).order, view
+        )
 
 
 def test_reasons_are_those_of_declared_rules_alone():
@@ -59,10 +68,13 @@ def test_bands_are_the_stock_that_jobs_meet_and_the_hours_of_the_clock():
     day = cg.day("normal", jobs=100, persistence_s=3600)
     run = cg.simulate(day, "edf", 2)
     bands = day.bands(run)
-    assert bands.scarce == [(4 * 3600.0, 10 * 3600.0)]  # 12 to 18 h of a day from 8 h on
+    # 12 to 18 h of a day from 8 h on
+    assert bands.scarce == [(4 * 3600.0, 10 * 3600.0)]
     for row in run.jobs:
         name = day.gpus[row["gpu"]].name
-        told = [told for at_s, _, told in bands.levels[name] if at_s <= row["dispatch_s"]]
+        told = [
+            told for at_s, _, told in bands.levels[name] if at_s <= row["dispatch_s"]
+        ]
         assert told[-1] == ("High", "Medium", "Low")[row["status"]]
     drawn = cg.day("normal", jobs=100)
     levels = drawn.bands(cg.simulate(drawn, "edf", 2)).levels

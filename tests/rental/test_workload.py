@@ -1,5 +1,5 @@
-"""Logs of real jobs: what is read, what is drawn, what a policy sees, and the way to a scenario
-file and back.
+"""Logs of real jobs: what is read, what is drawn, what a policy sees, and the way to a
+scenario file and back.
 """
 
 import csv
@@ -16,9 +16,14 @@ from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.market import CLOCKS
 
 NAN = float("nan")
-# Read, not carried: a folder beside the project that holds the log of cluster-trace-v2026-GenAI.
+# Read, not carried: a folder beside the project that holds the log of
+# cluster-trace-v2026-GenAI.
 REAL = (
-    Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
+    Path(__file__).parents[3]
+    / "shared"
+    / "data"
+    / "alibaba_genai_2026"
+    / "lora_request_trace.csv"
 )
 DAY_SECONDS = 24 * 3600.0
 
@@ -36,7 +41,9 @@ def read(tmp_path):
 
 
 def stamped(*moments, seconds=5):
-    return "timestamp,service_s\n" + "".join(f"{moment},{seconds}\n" for moment in moments)
+    return "timestamp,service_s\n" + "".join(
+        f"{moment},{seconds}\n" for moment in moments
+    )
 
 
 # ---- the axis of time ----
@@ -51,10 +58,18 @@ def test_the_axis_of_submit_s_is_kept(read):
     assert scenario.market.clock == CLOCKS["calibrated"]
 
 
-DAY_AND_MORE = stamped("2024-11-20 09:30:00", "2024-11-20 09:31:15", "2024-11-21 09:30:00")
-TWO_HOURS = stamped("2024-11-20 09:30:00", "2024-11-20 10:00:00.5", "2024-11-20 11:00:00")
-TWO_DAYS = stamped("2024-11-19 23:59:59", "2024-11-20", "2024-11-21 23:59:59", "2024-11-22")
-AN_HOUR = stamped(*(f"2024-11-20 0{moment}" for moment in ("8:29:59", "8:30:10", "9:29", "9:30")))
+DAY_AND_MORE = stamped(
+    "2024-11-20 09:30:00", "2024-11-20 09:31:15", "2024-11-21 09:30:00"
+)
+TWO_HOURS = stamped(
+    "2024-11-20 09:30:00", "2024-11-20 10:00:00.5", "2024-11-20 11:00:00"
+)
+TWO_DAYS = stamped(
+    "2024-11-19 23:59:59", "2024-11-20", "2024-11-21 23:59:59", "2024-11-22"
+)
+AN_HOUR = stamped(
+    *(f"2024-11-20 0{moment}" for moment in ("8:29:59", "8:30:10", "9:29", "9:30"))
+)
 SECONDS = "submit_s,service_s\n0,1\n10,2\n19.5,3\n20,4\n"
 
 
@@ -73,7 +88,11 @@ SECONDS = "submit_s,service_s\n0,1\n10,2\n19.5,3\n20,4\n"
         (AN_HOUR, "2024-11-20 08:30:00:2024-11-20 09:30:00", (10.0, 3540.0)),
         (AN_HOUR, "2024-11-20T08:30:00:2024-11-20T09:30:00", (10.0, 3540.0)),
         (AN_HOUR, "2024-11-20 08:30:00.000:2024-11-20 09:30", (10.0, 3540.0)),
-        (AN_HOUR, "2024-11-20T08:30:00+00:00:2024-11-20T10:30:00+01:00", (10.0, 3540.0)),
+        (
+            AN_HOUR,
+            "2024-11-20T08:30:00+00:00:2024-11-20T10:30:00+01:00",
+            (10.0, 3540.0),
+        ),
     ],
 )
 def test_submissions_are_seconds_from_time_0(read, text, window, submit_s):
@@ -106,7 +125,9 @@ def test_slots_are_idle_from_time_0_on_which_a_window_moves(read):
     lead_s = 30 * DAY_SECONDS
     rows = "".join(f"{lead_s + 60 * job},50\n" for job in range(20))
     whole, cut = (
-        cg.simulate(read(f"submit_s,service_s\n{rows}", window=window), "fifo").summary()
+        cg.simulate(
+            read(f"submit_s,service_s\n{rows}", window=window), "fifo"
+        ).summary()
         for window in (None, f"{lead_s}:{2 * lead_s}")
     )
     assert whole["cost_usd"] == cut["cost_usd"]
@@ -123,9 +144,11 @@ def test_slots_are_idle_from_time_0_on_which_a_window_moves(read):
 @pytest.mark.parametrize(
     "text",
     [
-        'job_id,submit_s,service_s\n"a, b","0","5"\n"two\nlines",9,6\n',  # commas, line breaks
+        # commas, line breaks
+        'job_id,submit_s,service_s\n"a, b","0","5"\n"two\nlines",9,6\n',
         "user,service_s,submit_s\nada,5,0\n,6,9\n",  # in any order, with others
-        ",submit_s,service_s\n0,0,5\n1,9,6\n",  # as pandas writes a table with its index
+        # as pandas writes a table with its index
+        ",submit_s,service_s\n0,0,5\n1,9,6\n",
         "submit_s,service_s\n\n0,5\n\n9,6\n\n",  # blank lines
     ],
 )
@@ -159,13 +182,16 @@ def test_a_log_of_one_row_runs(read):
 def test_measured_seconds_are_scaled_by_the_speed_of_the_type_alone(read):
     seconds = [3.0, 250.0, 17.5, 88.0, 41.0, 5.25, 1000.0, 12.0, 60.0, 7.0]
     scenario = read(
-        "submit_s,service_s\n" + "".join(f"{10 * i},{s}\n" for i, s in enumerate(seconds))
+        "submit_s,service_s\n"
+        + "".join(f"{10 * i},{s}\n" for i, s in enumerate(seconds))
     )
     speeds = np.array([gpu.speed for gpu in scenario.gpus])
     for seed in (0, 1):
         jobs = cg.simulate(scenario, "random", seed).jobs
         assert len(set(jobs["gpu"])) > 1
-        np.testing.assert_allclose(jobs["service_s"] * speeds[jobs["gpu"]], seconds, rtol=1e-9)
+        np.testing.assert_allclose(
+            jobs["service_s"] * speeds[jobs["gpu"]], seconds, rtol=1e-9
+        )
 
 
 SHUFFLED = [(7 * i) % 50 + 1 for i in range(50)]  # 1 .. 50 s, mixed
@@ -174,27 +200,41 @@ SHUFFLED = [(7 * i) % 50 + 1 for i in range(50)]  # 1 .. 50 s, mixed
 @pytest.mark.parametrize(
     ("seconds", "classes", "mix"),
     [
-        (SHUFFLED, [1 if s <= 20 else 2 if s <= 40 else 3 for s in SHUFFLED], (0.4, 0.4, 0.2)),
-        # of six, the quantiles at 40 and 80 % are the third and the fifth: of the smaller class
+        (
+            SHUFFLED,
+            [1 if s <= 20 else 2 if s <= 40 else 3 for s in SHUFFLED],
+            (0.4, 0.4, 0.2),
+        ),
+        # of six, the quantiles at 40 and 80 % are the third and the fifth: of the
+        # smaller class
         ([6, 5, 4, 3, 2, 1], [3, 2, 2, 1, 1, 1], (0.5, 1 / 3, 1 / 6)),
-        ([30] * 8 + [90] * 2, [1] * 8 + [2] * 2, (0.8, 0.2)),  # two times are two classes
+        # two times are two classes
+        ([30] * 8 + [90] * 2, [1] * 8 + [2] * 2, (0.8, 0.2)),
     ],
 )
-def test_size_classes_hold_40_40_and_20_percent_of_the_jobs(read, seconds, classes, mix):
+def test_size_classes_hold_40_40_and_20_percent_of_the_jobs(
+    read, seconds, classes, mix
+):
     log = read("submit_s,service_s\n" + "".join(f"0,{s}\n" for s in seconds)).workload
     assert log.complexity == tuple(classes)
     assert log.mix == pytest.approx(mix)
-    means = [np.mean(np.array(seconds)[np.equal(classes, k)]) for k in sorted(set(classes))]
+    means = [
+        np.mean(np.array(seconds)[np.equal(classes, k)]) for k in sorted(set(classes))
+    ]
     assert log.mean_service_s() == pytest.approx(means)
 
 
 def test_a_policy_sees_the_mean_of_the_class_and_not_the_seconds(read):
-    scenario = read("submit_s,service_s\n" + "".join(f"0,{s}\n" for s in (1, 3, 10, 20, 100)))
+    scenario = read(
+        "submit_s,service_s\n" + "".join(f"0,{s}\n" for s in (1, 3, 10, 20, 100))
+    )
     seen = {}
 
     def spy(view):
         for job in view.queue:
-            seen[job.id] = [view.mean_s(job, slot) * slot.gpu.speed for slot in view.slots]
+            seen[job.id] = [
+                view.mean_s(job, slot) * slot.gpu.speed for slot in view.slots
+            ]
         return zip(view.queue, view.idle)
 
     cg.simulate(scenario, spy)
@@ -211,7 +251,15 @@ def test_nothing_on_a_job_tells_its_seconds(read):
     def told(scenario):
         jobs = [job for job, _ in scenario.workload.generate(0, scenario.service)]
         return [
-            (job.id, job.submit_s, job.deadline_s, job.complexity, job.tight, job.gpus, job.weight)
+            (
+                job.id,
+                job.submit_s,
+                job.deadline_s,
+                job.complexity,
+                job.tight,
+                job.gpus,
+                job.weight,
+            )
             for job in jobs
         ]
 
@@ -231,12 +279,17 @@ def test_equal_seconds_are_one_class(read):
 
 
 def test_the_luck_of_a_logged_job_is_the_same_under_every_policy(read):
-    scenario = read("submit_s,service_s\n" + "".join(f"{900 * i},{5 + i}\n" for i in range(12)))
+    scenario = read(
+        "submit_s,service_s\n" + "".join(f"{900 * i},{5 + i}\n" for i in range(12))
+    )
     draws = [
-        [draw for _, draw in scenario.workload.generate(3, scenario.service)] for _ in range(2)
+        [draw for _, draw in scenario.workload.generate(3, scenario.service)]
+        for _ in range(2)
     ]
     assert draws[0] == draws[1]
-    assert draws[0] != [draw for _, draw in scenario.workload.generate(4, scenario.service)]
+    assert draws[0] != [
+        draw for _, draw in scenario.workload.generate(4, scenario.service)
+    ]
 
 
 # ---- deadlines, GPUs, weights ----
@@ -249,8 +302,17 @@ def test_deadlines_follow_the_class_mix_where_the_log_names_none(read):
     assert window_s == pytest.approx(np.where(jobs["tight"], 3600.0, 28800.0))
     # 5,000 jobs: 4 standard errors of a share of 0.3 are 0.026
     assert jobs["tight"].mean() == pytest.approx(0.3, abs=4 * (0.3 * 0.7 / 5000) ** 0.5)
-    assert cg.simulate(read(text, tight_fraction=0.0, slots=50), "fifo").jobs["tight"].sum() == 0
-    assert cg.simulate(read(text, tight_fraction=1.0, slots=50), "fifo").jobs["tight"].all()
+    assert (
+        cg.simulate(read(text, tight_fraction=0.0, slots=50), "fifo")
+        .jobs["tight"]
+        .sum()
+        == 0
+    )
+    assert (
+        cg.simulate(read(text, tight_fraction=1.0, slots=50), "fifo")
+        .jobs["tight"]
+        .all()
+    )
 
 
 def test_a_deadline_of_the_log_is_kept_and_tight_within_an_hour(read):
@@ -282,12 +344,12 @@ def test_a_deadline_lies_on_the_axis_of_the_submission(read, none):
         f"2024-11-20 10:00:00,5,{none}\n"
     )
     assert read(text).workload.deadline_s == pytest.approx((1800.0, NAN), nan_ok=True)
-    assert read(text, window="2024-11-20:2024-11-21").workload.deadline_s == pytest.approx(
-        (34200.0, NAN), nan_ok=True
-    )
-    assert read("submit_s,service_s,deadline_s\n20,5,80\n", window="10:30").workload.deadline_s == (
-        70.0,
-    )
+    assert read(
+        text, window="2024-11-20:2024-11-21"
+    ).workload.deadline_s == pytest.approx((34200.0, NAN), nan_ok=True)
+    assert read(
+        "submit_s,service_s,deadline_s\n20,5,80\n", window="10:30"
+    ).workload.deadline_s == (70.0,)
 
 
 def test_the_share_of_tight_jobs_counts_given_deadlines_and_expected_ones(read):
@@ -298,17 +360,22 @@ def test_the_share_of_tight_jobs_counts_given_deadlines_and_expected_ones(read):
 
 
 def test_the_gpus_of_a_job_are_slots_that_it_holds_at_once(read):
-    scenario = read("submit_s,service_s,gpus\n0,30,2\n0,30,\n0,30,3\n", slots=["RTX 3090"] * 3)
+    scenario = read(
+        "submit_s,service_s,gpus\n0,30,2\n0,30,\n0,30,3\n", slots=["RTX 3090"] * 3
+    )
     jobs = cg.simulate(scenario, "fifo").jobs
     assert jobs["gpus"].tolist() == [2, 1, 3]
     assert jobs["dispatch_s"][:2].tolist() == [0.0, 0.0]
-    assert jobs["dispatch_s"][2] == max(jobs["finish_s"][:2])  # the last one needs all three
+    # the last one needs all three
+    assert jobs["dispatch_s"][2] == max(jobs["finish_s"][:2])
     assert jobs["cost_usd"] == pytest.approx(np.array([2, 1, 3]) * 30 * 0.46 / 3600)
 
 
 def test_a_weight_is_on_the_job(read):
     scenario = read("submit_s,service_s,weight\n0,5,2.5\n0,5,0\n0,5,\n")
-    assert [job.weight for job, _ in scenario.workload.generate(0, scenario.service)] == [
+    assert [
+        job.weight for job, _ in scenario.workload.generate(0, scenario.service)
+    ] == [
         2.5,
         0.0,
         1.0,
@@ -329,13 +396,18 @@ def scenarios(tmp_path):
     path.write_text(
         "timestamp,service_s,deadline_s,gpus,weight\n"
         + "".join(
-            f"2024-11-20 {8 + i // 60:02}:{i % 60:02}:30,{5 + i * i % 37},,{1 + i % 2},{i % 3}\n"
+            "2024-11-20"
+            f" {8 + i // 60:02}:{i % 60:02}:30,{5 + i * i % 37},,{1 + i % 2},{i % 3}\n"
             for i in range(90)
         )
         + "2024-11-20 11:00:00,5,2024-11-20 11:20:00,1,1\n"
     )
     market = cg.Market(
-        cg.Clock(((0, 0.25), (6.5, 2.0)), 23.75), ((1e-07, 2), (3.5, 4), (5, 6.25)), 0.5, 1.25, 0.75
+        cg.Clock(((0, 0.25), (6.5, 2.0)), 23.75),
+        ((1e-07, 2), (3.5, 4), (5, 6.25)),
+        0.5,
+        1.25,
+        0.75,
     )
     classes = DeadlineClasses(0.35, 1234.5, 1e5)
     yield "day", cg.day("hectic", jobs=30)
@@ -356,7 +428,11 @@ def scenarios(tmp_path):
             cg.Service("exponential", (0, 0.5)),
         ),
     )
-    jobs = (cg.Job(0, 0, 900), cg.Job(1, 0.1, 12.5, 3, True, 2, 0.5), cg.Job(2, 7.0, 1e6, 2))
+    jobs = (
+        cg.Job(0, 0, 900),
+        cg.Job(1, 0.1, 12.5, 3, True, 2, 0.5),
+        cg.Job(2, 7.0, 1e6, 2),
+    )
     yield "list", cg.Scenario("list", cg.JobList(jobs))
     yield "log", cg.trace(path)
     log = cg.trace(
@@ -372,7 +448,10 @@ def scenarios(tmp_path):
         "log, all changed",
         replace(log, name="other", market=market, gpus=(*log.gpus, OTHER_GPUS[0])),
     )
-    yield "log, classes", replace(log, workload=replace(log.workload, deadlines=classes))
+    yield (
+        "log, classes",
+        replace(log, workload=replace(log.workload, deadlines=classes)),
+    )
 
 
 KINDS = [
@@ -387,7 +466,9 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_scenario_comes_back_equal_from_its_file_and_runs_to_the_same_records(tmp_path, kind):
+def test_a_scenario_comes_back_equal_from_its_file_and_runs_to_the_same_records(
+    tmp_path, kind
+):
     scenario = dict(scenarios(tmp_path))[kind]
     (tmp_path / "elsewhere").mkdir()
     path = tmp_path / "elsewhere" / "scenario.toml"
@@ -397,7 +478,15 @@ def test_a_scenario_comes_back_equal_from_its_file_and_runs_to_the_same_records(
         np.testing.assert_array_equal(
             cg.simulate(back, policy, 5).jobs, cg.simulate(scenario, policy, 5).jobs
         )
-    for field in ("name", "slots", "gpus", "free_types", "market", "service", "workload"):
+    for field in (
+        "name",
+        "slots",
+        "gpus",
+        "free_types",
+        "market",
+        "service",
+        "workload",
+    ):
         assert getattr(back, field) == getattr(scenario, field), field
     assert back == scenario
     back.to_toml(tmp_path / "again.toml")
@@ -415,7 +504,10 @@ def test_lists_of_jobs_are_equal_if_all_that_is_on_their_jobs_is():
         {"weight": 2.0},
     ):
         assert first != cg.JobList(
-            (cg.Job(0, 0.0, 9.0), cg.Job(**{"id": 1, "submit_s": 1.0, "deadline_s": 9.0, **other}))
+            (
+                cg.Job(0, 0.0, 9.0),
+                cg.Job(**{"id": 1, "submit_s": 1.0, "deadline_s": 9.0, **other}),
+            )
         )
     assert first != cg.JobList((cg.Job(0, 0.0, 9.0),))
 
@@ -427,7 +519,9 @@ def test_a_scenario_file_finds_its_log_beside_itself(tmp_path, monkeypatch):
     monkeypatch.chdir(Path(__file__).parent)
     scenario = cg.Scenario.from_toml(path)
     assert scenario.name == "scenario"
-    assert scenario == replace(cg.trace(tmp_path / "jobs.csv", tight_fraction=0.5), name="scenario")
+    assert scenario == replace(
+        cg.trace(tmp_path / "jobs.csv", tight_fraction=0.5), name="scenario"
+    )
 
 
 def test_what_a_scenario_file_leaves_out_is_as_in_the_thesis(tmp_path):
@@ -449,7 +543,8 @@ def test_a_log_made_in_python_cannot_be_written_and_nothing_is(tmp_path):
 def test_of_a_log_of_requests_those_that_succeeded_are_read(read, caplog):
     caplog.set_level("INFO")
     text = (
-        "gmt_create,predict_type,predict_status,exec_time_seconds,groupId,negative_prompt_length\n"
+        "gmt_create,predict_type,predict_status,exec_time_seconds,groupId,"
+        "negative_prompt_length\n"
         "2024-11-15 16:57:50,TXT_2_IMG,SUCCEED,32.0,G0000,\n"
         "2024-11-15 16:58:00,TXT_2_IMG,FAILED,5.0,G0000,26.0\n"
         "2024-11-15 16:58:05,TXT_2_IMG,PENDING,6.0,G0000,\n"
@@ -460,12 +555,14 @@ def test_of_a_log_of_requests_those_that_succeeded_are_read(read, caplog):
     assert (log.submit_s, log.service_s) == ((0.0, 20.0), (32.0, 43.0))
     [left_out] = caplog.messages
     assert left_out.endswith(
-        "rows left out: 1 of predict_status FAILED, 1 of predict_status PENDING, 1 of run time 0"
+        "rows left out: 1 of predict_status FAILED, 1 of predict_status PENDING, 1 of"
+        " run time 0"
     )
 
 
 real = pytest.mark.skipif(
-    not REAL.exists(), reason="the log of cluster-trace-v2026-GenAI is not beside the project"
+    not REAL.exists(),
+    reason="the log of cluster-trace-v2026-GenAI is not beside the project",
 )
 
 
@@ -485,7 +582,9 @@ def test_of_the_26823_requests_the_26392_that_succeeded_are_read(requests, caplo
     assert sum(float(row["exec_time_seconds"]) <= 0 for row in succeeded) == 0
     log = cg.trace(REAL, "gentd26").workload
     assert log.jobs == 26_392
-    assert sorted(log.service_s) == sorted(float(row["exec_time_seconds"]) for row in succeeded)
+    assert sorted(log.service_s) == sorted(
+        float(row["exec_time_seconds"]) for row in succeeded
+    )
     # as the log's own description says
     assert np.quantile(log.service_s, [0.5, 0.9, 0.99]).tolist() == [23.0, 53.0, 106.0]
     left_out = [message.partition(": ")[2] for message in caplog.messages]
@@ -502,14 +601,17 @@ def test_two_days_of_real_requests_run_to_their_end(requests):
     scenario = cg.trace(REAL, "gentd26", window="2024-11-20:2024-11-22")
     midnight = datetime(2024, 11, 20)
     stamps = [
-        (datetime.fromisoformat(row["gmt_create"]) - midnight).total_seconds() for row in requests
+        (datetime.fromisoformat(row["gmt_create"]) - midnight).total_seconds()
+        for row in requests
     ]
     expected = [
         (second, float(row["exec_time_seconds"]))
         for second, row in zip(stamps, requests)
         if 0 <= second < 2 * DAY_SECONDS and row["predict_status"] == "SUCCEED"
     ]
-    assert list(zip(scenario.workload.submit_s, scenario.workload.service_s)) == expected
+    assert (
+        list(zip(scenario.workload.submit_s, scenario.workload.service_s)) == expected
+    )
     assert scenario.market.clock.start_h == 0.0
     run = cg.simulate(scenario, "cadr")
     assert run.jobs["submit_s"].tolist() == [second for second, _ in expected]
@@ -524,12 +626,16 @@ def test_two_days_of_real_requests_run_to_their_end(requests):
 
 @real
 def test_real_requests_come_back_from_a_scenario_file(tmp_path):
-    scenario = cg.trace(REAL, "gentd26", window="2024-11-20 08:00:00:2024-11-20 20:00:00", slots=3)
+    scenario = cg.trace(
+        REAL, "gentd26", window="2024-11-20 08:00:00:2024-11-20 20:00:00", slots=3
+    )
     scenario.to_toml(tmp_path / "real.toml")
     back = cg.Scenario.from_toml(tmp_path / "real.toml")
     assert back == scenario
     assert back.market.clock.start_h == 8.0
-    np.testing.assert_array_equal(cg.simulate(back, "rh").jobs, cg.simulate(scenario, "rh").jobs)
+    np.testing.assert_array_equal(
+        cg.simulate(back, "rh").jobs, cg.simulate(scenario, "rh").jobs
+    )
 
 
 def test_every_bad_row_is_reported_with_its_line(read, caplog):
@@ -538,7 +644,10 @@ def test_every_bad_row_is_reported_with_its_line(read, caplog):
     (note,) = caplog.messages
     assert "15 bad rows" in note
     named = [int(word) for word in re.findall(r"line (\d+):", note)]
-    named += [int(word) for word in note.partition("at lines ")[2].partition(" (")[0].split(", ")]
+    named += [
+        int(word)
+        for word in note.partition("at lines ")[2].partition(" (")[0].split(", ")
+    ]
     assert named == [second + 2 for second in range(30) if second % 2]
 
 
@@ -549,7 +658,8 @@ def test_of_thousands_of_bad_rows_the_first_are_told_and_how_many_more(read, cap
     assert "5000 bad rows: line 3: " in note
     assert "; line 21: " in note
     assert (
-        "; and 4990 more, at lines 23, 25, 27, 29, 31, 33, 35, 37, 39, 41, ... (left out)" in note
+        "; and 4990 more, at lines 23, 25, 27, 29, 31, 33, 35, 37, 39, 41, ... (left"
+        " out)" in note
     )
     assert len(note) < 1000
 
@@ -557,7 +667,8 @@ def test_of_thousands_of_bad_rows_the_first_are_told_and_how_many_more(read, cap
 def test_a_timestamp_that_has_no_counterpart_in_utc_is_a_bad_row(tmp_path, caplog):
     path = tmp_path / "log.csv"
     path.write_text(
-        "timestamp,service_s\n0001-01-01T00:00+09:00,1\n2024-01-01T00:00,1\n", encoding="utf-8"
+        "timestamp,service_s\n0001-01-01T00:00+09:00,1\n2024-01-01T00:00,1\n",
+        encoding="utf-8",
     )
     assert cg.trace(path).workload.jobs == 1
     assert "line 2: timestamp(='0001-01-01T00:00+09:00')" in caplog.text
@@ -573,5 +684,8 @@ def test_scenarios_from_equal_logs_are_equal_and_have_one_hash(tmp_path):
 
 def test_logs_that_differ_in_their_deadlines_differ():
     columns = {"submit_s": [0.0], "service_s": [5.0], "gpus": [1], "weight": [1.0]}
-    logs = [cg.LoggedWorkload(deadline_s=[due_s], **columns) for due_s in (20.0, 2000.0, NAN)]
+    logs = [
+        cg.LoggedWorkload(deadline_s=[due_s], **columns)
+        for due_s in (20.0, 2000.0, NAN)
+    ]
     assert len({*logs, cg.LoggedWorkload(deadline_s=[float("nan")], **columns)}) == 3

@@ -9,7 +9,9 @@ HISTORY = Series.of("seen", 600, [True, False] * 10)
 
 
 def zone(*stretches, name="a"):
-    return Zone(name, tuple(Stretch(float(from_s), up) for from_s, up in stretches), HISTORY)
+    return Zone(
+        name, tuple(Stretch(float(from_s), up) for from_s, up in stretches), HISTORY
+    )
 
 
 def carried_out(

@@ -11,7 +11,15 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.expected import classes_of, hazards, seen, transitions
-from cgrsp_simpy.spot.market import Checkpoints, Job, Price, Stretch, Traces, TwoState, Zone
+from cgrsp_simpy.spot.market import (
+    Checkpoints,
+    Job,
+    Price,
+    Stretch,
+    Traces,
+    TwoState,
+    Zone,
+)
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.scenario import Scenario
 
@@ -19,7 +27,8 @@ from cgrsp_simpy.spot.scenario import Scenario
 
 
 def test_hazards_are_ends_over_time_at_risk():
-    series = Series.of("a", 3600, [1, 1, 0, 1, 1, 1, 0, 0])  # up 2 h, 3 h; down 1 h, 2 h (goes on)
+    # up 2 h, 3 h; down 1 h, 2 h (goes on)
+    series = Series.of("a", 3600, [1, 1, 0, 1, 1, 1, 0, 0])
     assert hazards(series, True, (0.0,)) == pytest.approx([2.5 / 5])
     assert hazards(series, False, (0.0,)) == pytest.approx([1.5 / 3])
     assert hazards(series, True, (0.0, 2.0)) == pytest.approx([1.5 / 4, 1.5 / 1])
@@ -29,24 +38,37 @@ def test_a_known_law_is_found_again():
     series = TwoState(4.0, 1.0, history_h=20_000)._series(0, 240_000, 3)
     for up, mean_h in ((True, 4.0), (False, 1.0)):
         for ages in ((0.0,), (0.0, 1.0)):
-            assert hazards(series, up, ages) == pytest.approx([1 / mean_h] * len(ages), rel=0.1)
+            assert hazards(series, up, ages) == pytest.approx(
+                [1 / mean_h] * len(ages), rel=0.1
+            )
     chance = transitions(series, (0.0,), 0.5)
     decay = math.exp(-0.5 * (1 / 4 + 1))
-    expected = [[0.2 + 0.8 * decay, 0.8 - 0.8 * decay], [0.2 - 0.2 * decay, 0.8 + 0.2 * decay]]
+    expected = [
+        [0.2 + 0.8 * decay, 0.8 - 0.8 * decay],
+        [0.2 - 0.2 * decay, 0.8 + 0.2 * decay],
+    ]
     assert chance == pytest.approx(np.array(expected), abs=0.02)
     assert transitions(series, (0.0, 0.25, 1.0), 0.1).sum(axis=1) == pytest.approx(1)
 
 
 def test_ages_count_where_they_tell_something():
-    """Of a memoryless market one class is enough; where times are short or long, several."""
+    """Of a memoryless market one class is enough; where times are short or long,
+    several.
+    """
     assert classes_of([TwoState(4.0, 1.0)._series(0, 40_000, 3)]) == (0.0,)
-    mixed = np.concatenate([[True] * (1 if k % 2 else 100) + [False] * 9 for k in range(200)])
-    classes = [len(classes_of([Series.of("a", 600, mixed)] * zones)) for zones in (1, 2, 3)]
+    mixed = np.concatenate(
+        [[True] * (1 if k % 2 else 100) + [False] * 9 for k in range(200)]
+    )
+    classes = [
+        len(classes_of([Series.of("a", 600, mixed)] * zones)) for zones in (1, 2, 3)
+    ]
     assert classes == [4, 2, 1]  # of 8, 16 and 8 states; more would make 64
 
 
 def test_in_a_market_that_lasts_expected_cost_waits_where_it_pays():
-    """Spot returns within minutes: with slack the job waits; without spot for days it does not."""
+    """Spot returns within minutes: with slack the job waits; without spot for days it
+    does not.
+    """
     quick, slow = TwoState(10.0, 0.1, 60), TwoState(1.0, 400.0, 60)
     cheap = cg.simulate(Scenario(quick, 8.0, 12.0), "expected-cost", 1).summary()
     dear = cg.simulate(Scenario(slow, 8.0, 12.0), "expected-cost", 2).summary()
@@ -59,7 +81,9 @@ def test_in_a_market_that_lasts_expected_cost_waits_where_it_pays():
 
 
 def test_the_law_is_fitted_to_what_the_run_has_seen_too():
-    """Each time that the policy is asked it knows the series up to then, and nothing more."""
+    """Each time that the policy is asked it knows the series up to then, and nothing
+    more.
+    """
     status = np.arange(900) % 37 < 11
     trace, known = Traces((Series.of("a", 600, status),)), []
 
@@ -77,13 +101,18 @@ def test_the_law_is_fitted_to_what_the_run_has_seen_too():
 
 
 def test_a_zone_is_chosen_by_its_price(monkeypatch):
-    """Two zones that are always there, one of them the cheaper; alone, the dear one serves, too."""
+    """Two zones that are always there, one of them the cheaper; alone, the dear one
+    serves, too.
+    """
     monkeypatch.setattr(expected, "STEPS", 60)
     history = Series.of("h", 600, [True] * 500 + [False, True])
     for dear in (0, 1):
         zones = [
             Zone(
-                f"z{n}", (Stretch(-600.0, True),), history, (Price(0.0, 2.0 if n == dear else 0.9),)
+                f"z{n}",
+                (Stretch(-600.0, True),),
+                history,
+                (Price(0.0, 2.0 if n == dear else 0.9),),
             )
             for n in (0, 1)
         ]
@@ -92,7 +121,9 @@ def test_a_zone_is_chosen_by_its_price(monkeypatch):
         run = Scenario(zones=2).run("expected-cost", drawn=drawn)
         assert run.summary()["spot_usd"] == pytest.approx(0.9 * 8.1)
         one = replace(zones[dear], prices=(Price(0.0, 3.0),))
-        alone = Scenario(zones=1).run("expected-cost", drawn=[(0.0, job, Market(job, (one,)))])
+        alone = Scenario(zones=1).run(
+            "expected-cost", drawn=[(0.0, job, Market(job, (one,)))]
+        )
         assert alone.summary()["cost_usd"] <= 3.06 * 8.1
 
 
@@ -113,17 +144,34 @@ def test_nine_zones_take_less_than_five_seconds(policy):
 
 
 def test_where_storage_is_dear_it_does_not_go_back_and_forth():
-    """Storage until the end is part of the cost on demand, too: else it leaves as soon as it has
-    come, for ever.
+    """Storage until the end is part of the cost on demand, too: else it leaves as soon
+    as it has come, for ever.
     """
-    turns = ((0.0, True), (270.0, False), (1676.0, True), (1677.0, False), (1835.0, True))
+    turns = (
+        (0.0, True),
+        (270.0, False),
+        (1676.0, True),
+        (1677.0, False),
+        (1835.0, True),
+    )
     zones = (
-        Zone("us-west-2a", tuple(Stretch(*each) for each in turns), Series.of("h", 60, [0] * 8)),
-        Zone("us-east-1b", (Stretch(0.0, True),), Series.of("h", 60, [1]), (Price(0.0, 0.0),)),
+        Zone(
+            "us-west-2a",
+            tuple(Stretch(*each) for each in turns),
+            Series.of("h", 60, [0] * 8),
+        ),
+        Zone(
+            "us-east-1b",
+            (Stretch(0.0, True),),
+            Series.of("h", 60, [1]),
+            (Price(0.0, 0.0),),
+        ),
     )
     job = Job(0, 1171.0, 2407.0, 589.0, 1.0, 1.01)
     stored = Checkpoints(size_gb=10.0, storage_usd_per_gb_month=50.0)
     market = Market(job, zones, stored)
     place = Scenario(zones=2)
-    made = place.simulation(place.make_policy("expected-cost"), 0, drawn=[(0.0, job, market)])
+    made = place.simulation(
+        place.make_policy("expected-cost"), 0, drawn=[(0.0, job, market)]
+    )
     assert not made.advance(200)  # it ends within so many events

@@ -29,7 +29,10 @@ def test_one_poll_on_each_side_of_the_history_is_enough():
 
 def test_a_run_meets_the_poll_in_which_it_ends():
     market = TwoState(0.5, 0.5, step_s=600, history_h=1.0)
-    runs = [[market.draw(1, length_s, seed) for seed in range(20)] for length_s in (1200, 900)]
+    runs = [
+        [market.draw(1, length_s, seed) for seed in range(20)]
+        for length_s in (1200, 900)
+    ]
     assert runs[0] == runs[1]
     assert {len(own.stretches) for [own] in runs[0]} == {1, 2}
 
@@ -53,7 +56,9 @@ def test_a_run_sees_the_trace_and_policies_all_that_lies_before_it():
 
 
 def test_a_short_series_begins_anew_and_that_is_said(caplog):
-    trace = Traces((Series.of("a", 3600, [True] * 10 + [False, True, True, False]),), 0.7)
+    trace = Traces(
+        (Series.of("a", 3600, [True] * 10 + [False, True, True, False]),), 0.7
+    )
     Scenario(trace, 8.0, 10.0)
     assert "a: 5.0 h after its history are shorter than a run of 10.0 h" in caplog.text
     [found] = trace.draw(1, 36000.0, 1)
@@ -103,7 +108,9 @@ def test_prices_are_those_of_the_time(file):
         assert zone.prices[0] == Price(0.0, prices[first])
         usd = sum(prices[first + k] * 600 / 3600 for k in range(36))
         assert zone.usd(0.0, 6 * 3600.0) == pytest.approx(usd)
-        assert zone.usd(300.0, 900.0) == pytest.approx((prices[first] + prices[first + 1]) / 12)
+        assert zone.usd(300.0, 900.0) == pytest.approx(
+            (prices[first] + prices[first + 1]) / 12
+        )
     assert trace.series[0].first(25).prices == ((0, 1.0), (10, 1.125), (20, 1.25))
     rows = (f"{600 * k},up,{prices[k]}\n" for k in range(200))
     csv = file("".join(["time,status,price\n", *rows]), "b.csv")
@@ -111,8 +118,13 @@ def test_prices_are_those_of_the_time(file):
 
 
 def snapshot(minute, **offers):
-    told = {name: {"count": count, "min": usd, "avg": usd} for name, (count, usd) in offers.items()}
-    return json.dumps({"timestamp": f"2025-10-19T21:{minute:02}:30+00:00", "by_provider": told})
+    told = {
+        name: {"count": count, "min": usd, "avg": usd}
+        for name, (count, usd) in offers.items()
+    }
+    return json.dumps(
+        {"timestamp": f"2025-10-19T21:{minute:02}:30+00:00", "by_provider": told}
+    )
 
 
 def test_offers_are_a_zone_a_provider_whose_instances_are_kept(file):
@@ -127,12 +139,20 @@ def test_offers_are_a_zone_a_provider_whose_instances_are_kept(file):
     assert a.status.tolist() == [True, True, False]
     assert b.status.tolist() == [True, False, True]
     assert (a.prices, b.prices) == (((0, 2.0),), ((0, 1.5), (2, 1.0)))
-    assert read_traces([path], needed=3).series[0].status.tolist() == [True, False, False]
+    assert read_traces([path], needed=3).series[0].status.tolist() == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_offers_are_of_the_clock_of_the_world(file, monkeypatch):
     """Also where the clock of the machine leaps to summer time."""
-    moments = [f"2025-03-30T{hour:02}:{minute}:00Z" for hour in range(5) for minute in ("00", "30")]
+    moments = [
+        f"2025-03-30T{hour:02}:{minute}:00Z"
+        for hour in range(5)
+        for minute in ("00", "30")
+    ]
     offers = {"a": {"count": 1, "min": 2.0}}
     lines = (json.dumps({"timestamp": own, "by_provider": offers}) for own in moments)
     path = file("\n".join(lines))
@@ -152,17 +172,35 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (json.dumps(GOOD | {"prices": [1.0]}), "prices(=[1.0]) must be a list of 4 prices, one a"),
-        (json.dumps(GOOD | {"prices": [1, 1, -1, 1]}), "entry 2 of prices(=-1) must be a number"),
+        (
+            json.dumps(GOOD | {"prices": [1.0]}),
+            "prices(=[1.0]) must be a list of 4 prices, one a",
+        ),
+        (
+            json.dumps(GOOD | {"prices": [1, 1, -1, 1]}),
+            "entry 2 of prices(=-1) must be a number",
+        ),
         (
             json.dumps(GOOD | {"prices": [1, None, 1, 1]}),
             "line 1: its price is missing, where others",
         ),
-        (json.dumps(GOOD | {"prices": 3}), "prices(=3) must be a list of 4 prices, one a poll"),
+        (
+            json.dumps(GOOD | {"prices": 3}),
+            "prices(=3) must be a list of 4 prices, one a poll",
+        ),
         (json.dumps(GOOD)[:-3], "line 1"),
-        ("time,status,price\n0,up,1\n600,up,\n", "line 3: its price is missing, where others"),
-        ("time,status,price\n0,up,1\n600,up,-2\n", "line 3: price(=-2.0) must be a number >= 0"),
-        ("time,status,price\n0,up,1\n600,up,1\n1300,up,1\n", "line 4: 700 s after the row before"),
+        (
+            "time,status,price\n0,up,1\n600,up,\n",
+            "line 3: its price is missing, where others",
+        ),
+        (
+            "time,status,price\n0,up,1\n600,up,-2\n",
+            "line 3: price(=-2.0) must be a number >= 0",
+        ),
+        (
+            "time,status,price\n0,up,1\n600,up,1\n1300,up,1\n",
+            "line 4: 700 s after the row before",
+        ),
         (snapshot(0, a=(1, 1)), "times(=1) must be two or more, rising"),
         (snapshot(0, a=(-1, 1)), "line 1: count(=-1) must be a whole number >= 0"),
         (snapshot(0, a=(1, "x")), "line 1: min(='x') must be a number >= 0"),

@@ -17,7 +17,11 @@ from cgrsp_simpy.spot.market import Checkpoints, Price
         # behind from the start; taken with 150 + 250 s done, which is ep(640 s)
         (
             "uniform-progress",
-            [(1, 0.0, 200.0, "left"), (0, 200.0, 500.0, "taken"), (1, 640.0, None, None)],
+            [
+                (1, 0.0, 200.0, "left"),
+                (0, 200.0, 500.0, "taken"),
+                (1, 640.0, None, None),
+            ],
         ),
         # what is left after spot is as cheap at any later time
         ("optimum", [(0, 200.0, 500.0, "taken"), (1, None, None, "done")]),
@@ -32,11 +36,13 @@ def test_the_course_of_a_small_market(policy, stays):
 
 
 def test_uniform_progress_falls_behind_and_gets_ahead_by_two_overheads():
-    """C / R = 0.8, d = 10: without spot, on demand from 0 until progress is ep(t + 2 d); then idle
-    until progress is ep(t).
+    """C / R = 0.8, d = 10: without spot, on demand from 0 until progress is ep(t + 2
+    d); then idle until progress is ep(t).
     """
     down = zone((0, False))
-    found = course("uniform-progress", [down], work=800.0, deadline=1000.0, overhead=10.0)
+    found = course(
+        "uniform-progress", [down], work=800.0, deadline=1000.0, overhead=10.0
+    )
     first, second = found[:2]
     # progress t - 10 reaches 0.8 (t + 20) at t = 130; idle until 0.8 t is 120
     assert first[1:3] == pytest.approx((0.0, 130.0))
@@ -45,7 +51,9 @@ def test_uniform_progress_falls_behind_and_gets_ahead_by_two_overheads():
 
 
 def test_time_sliced_does_the_share_of_each_slice():
-    found = course("time-sliced:slices=2", [zone((0, False))], work=800.0, deadline=1200.0)
+    found = course(
+        "time-sliced:slices=2", [zone((0, False))], work=800.0, deadline=1200.0
+    )
     # the first slice ends at 600 s: its 400 s of work and two overheads begin at 100 s
     assert found[0][1:3] == pytest.approx((100.0, 550.0))
     assert found[0][3] == "left"
@@ -80,17 +88,28 @@ def test_the_cheapest_zone_is_taken_and_none_dearer_than_on_demand():
 
 
 def test_failover_leaves_the_region_that_has_taken_an_instance():
-    """Both are there when the first is taken: its neighbour, the cheaper one, and another region."""
+    """Both are there when the first is taken: its neighbour, the cheaper one, and
+    another region.
+    """
     first = zone((0, True), (300, False), name="us-east-1a")
-    near, far = zone((0, False), (100, True), name="us-east-1b"), zone((0, True), name="us-west-2a")
+    near = zone((0, False), (100, True), name="us-east-1b")
+    far = zone((0, True), name="us-west-2a")
     near = replace(near, prices=(Price(0.0, 0.5),))
     far = replace(far, prices=(Price(0.0, 1.2),))
-    assert [stay[0] for stay in course("uniform-progress", [first, near, far])] == [0, 1]
-    assert [stay[0] for stay in course("uniform-failover", [first, near, far])] == [0, 2]
+    assert [stay[0] for stay in course("uniform-progress", [first, near, far])] == [
+        0,
+        1,
+    ]
+    assert [stay[0] for stay in course("uniform-failover", [first, near, far])] == [
+        0,
+        2,
+    ]
 
 
 def test_failover_stays_on_demand_until_it_is_two_overheads_ahead():
-    """C / R = 0.8, d = 10: progress t - 10 reaches 0.8 (t + 20) at 130 s; spot is there from 20 s."""
+    """C / R = 0.8, d = 10: progress t - 10 reaches 0.8 (t + 20) at 130 s; spot is there
+    from 20 s.
+    """
     late = zone((0, False), (20, True))
     terms = {"work": 800.0, "deadline": 1000.0, "overhead": 10.0}
     assert course("uniform-progress", [late], **terms)[0][2] == pytest.approx(20.0)
@@ -108,7 +127,9 @@ def test_what_is_lost_and_moved_is_paid_for():
     )
     run = carried_out("greedy", zones, checkpoints=saved)
     figures = run.summary()
-    assert [stay.to_s for stay in run.plan.stays] == pytest.approx([400.0, 400 + 50 + 1000 - 250])
+    assert [stay.to_s for stay in run.plan.stays] == pytest.approx(
+        [400.0, 400 + 50 + 1000 - 250]
+    )
     assert figures["lost_h"] == pytest.approx(100 / 3600)
     assert figures["spot_usd"] == pytest.approx(1200 / 3600)
     assert figures["transfer_usd"] == pytest.approx(0.2)
@@ -120,4 +141,6 @@ def test_on_demand_that_has_run_out_is_waited_for():
     out = zone((0, False), (400, True))
     found = course("on-demand", [zone((0, False))], on_demand=out)
     assert found == [(1, 400.0, 1450.0, "done")]
-    assert course("on-demand", [zone((0, True), (100, False))], on_demand=out)[0][:2] == (0, 0.0)
+    assert course("on-demand", [zone((0, True), (100, False))], on_demand=out)[0][
+        :2
+    ] == (0, 0.0)

@@ -1,4 +1,6 @@
-"""A job on spot instances as a model: its course, its costs, rows, sweeps, what is refused, the command."""
+"""A job on spot instances as a model: its course, its costs, rows, sweeps, what is
+refused, the command.
+"""
 
 import json
 import math
@@ -38,7 +40,11 @@ def test_costs_are_split_by_phase():
 def test_the_listing_tells_the_whole_course():
     heard = []
     carried_out("greedy", [DOWN_UP_DOWN], listener=heard.append)
-    told = [(event.time_s, event.kind) for event in heard if event.kind not in ("decide", "submit")]
+    told = [
+        (event.time_s, event.kind)
+        for event in heard
+        if event.kind not in ("decide", "submit")
+    ]
     assert told == [
         (200.0, "dispatch"),
         (250.0, "start"),
@@ -54,7 +60,9 @@ def test_the_listing_tells_the_whole_course():
 
 
 def test_the_future_event_list_shows_only_what_somebody_waits_for():
-    """Not when an instance that was taken would have finished, nor when to wake who has moved."""
+    """Not when an instance that was taken would have finished, nor when to wake who has
+    moved.
+    """
     for step in cg.step_through(SMALL, "uniform-progress", 3):
         kinds = [due.kind for due in step.future]
         assert kinds.count("wake") <= 1
@@ -86,7 +94,8 @@ def test_a_run_has_one_row_with_terms_times_and_figures():
 def test_the_optimum_saves_all_that_can_be_saved():
     study = cg.compare(SMALL, COMPARED, range(4))
     some = [cost < 99.9 for cost in study.values("optimum", "cost_pct")]
-    assert some == [True, False, True, True]  # on seed 1 there is no spot instance in time
+    # on seed 1 there is no spot instance in time
+    assert some == [True, False, True, True]
     for name, share in (("optimum", 100), ("on-demand", 0)):
         saved = study.values(name, "saving_pct")
         wanted = [share if there else math.nan for there in some]
@@ -98,7 +107,12 @@ def test_the_optimum_saves_all_that_can_be_saved():
 
 def test_a_sweep_varies_the_market_too():
     found = cg.sweep(SMALL, {"up_h": [1.0, 5.0], "zones": [1, 2]}, ["greedy"], [0])
-    assert [study.scenario.source.up_h for study in found.studies] == [1.0, 1.0, 5.0, 5.0]
+    assert [study.scenario.source.up_h for study in found.studies] == [
+        1.0,
+        1.0,
+        5.0,
+        5.0,
+    ]
     assert [study.scenario.number_of_zones for study in found.studies] == [1, 2, 1, 2]
     with pytest.raises(cg.InputError, match="did you mean 'up_h'"):
         SMALL.varied(up=3.0)
@@ -113,24 +127,42 @@ def test_a_sweep_varies_the_market_too():
             lambda: Scenario(overhead=0.1234567),
             "overhead(=0.1234567) must be a whole number of sec",
         ),
-        (lambda: Scenario(deadline=48.0), "deadline(=48.0) must be at least hours + overhead"),
-        (lambda: Scenario(spot_usd_per_h=-1.0), "spot_usd_per_h(=-1.0) must be a number > 0"),
-        (lambda: Scenario(spot_usd_per_h=4.0), "on_demand_usd_per_h(=3.06) must be a number > 4"),
+        (
+            lambda: Scenario(deadline=48.0),
+            "deadline(=48.0) must be at least hours + overhead",
+        ),
+        (
+            lambda: Scenario(spot_usd_per_h=-1.0),
+            "spot_usd_per_h(=-1.0) must be a number > 0",
+        ),
+        (
+            lambda: Scenario(spot_usd_per_h=4.0),
+            "on_demand_usd_per_h(=3.06) must be a number > 4",
+        ),
         (lambda: Scenario("trace.json"), "source(='trace.json') must be"),
         (lambda: Scenario(zones=51), "zones(=51) must be at most 50"),
         (lambda: Scenario(checkpoints=3), "checkpoints(=3) must be Checkpoints"),
         (lambda: Checkpoints(write_s=-1), "write_s(=-1) must be a number >= 0"),
         (lambda: Checkpoints(write_s=0.5), "write_s(=0.5) must be whole seconds"),
         (lambda: Checkpoints(notice_s=30), "notice_s goes with checkpoint_s"),
-        (lambda: Checkpoints(transfer_usd_per_gb=1), "transfer_usd_per_gb goes with size_gb"),
-        (lambda: Series.of("h", 60, [1, 0], [1.0]), "number of prices(=1) must be 2, one a"),
+        (
+            lambda: Checkpoints(transfer_usd_per_gb=1),
+            "transfer_usd_per_gb goes with size_gb",
+        ),
+        (
+            lambda: Series.of("h", 60, [1, 0], [1.0]),
+            "number of prices(=1) must be 2, one a",
+        ),
         (lambda: Series.of("h", 60, [1, 0], [1.0, -1]), "price of poll 1(=-1.0) must"),
         (lambda: Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
         (lambda: Scenario(Traces((HISTORY,)), zones=2), "zones(=2) must be at most 1"),
         (lambda: Traces(()), "series(=()) must be at least one Series"),
         (lambda: Traces((HISTORY,), 0.5, "x"), "on_demand(='x') must be a Series"),
         (lambda: Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
-        (lambda: Traces((HISTORY,), 1.0), "history(=1.0) must be a share that leaves polls"),
+        (
+            lambda: Traces((HISTORY,), 1.0),
+            "history(=1.0) must be a share that leaves polls",
+        ),
         (lambda: TwoState(up_h=0.01), "up_h(=0.01) must be a number >= 0.0833"),
         (
             lambda: Scenario().make_policy("time-sliced:slices=0"),
@@ -160,9 +192,15 @@ def files(tmp_path):
 def test_files_of_zones_on_the_command_line(files, capsys):
     words = ["--hours", "6", "--deadline", "8", "--overhead", "0.1", "--format", "json"]
     line = ["spot", "compare", "--trace", *files, *words, "--seeds", "3"]
-    found = json.loads(output(capsys, *line, "--policies", "greedy,optimum"))["policies"]
-    study = cg.compare(Scenario(read_traces(files), 6.0, 8.0), ["greedy", "optimum"], range(3))
-    assert found["greedy"]["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
+    found = json.loads(output(capsys, *line, "--policies", "greedy,optimum"))[
+        "policies"
+    ]
+    study = cg.compare(
+        Scenario(read_traces(files), 6.0, 8.0), ["greedy", "optimum"], range(3)
+    )
+    assert (
+        found["greedy"]["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
+    )
     line += ["--policies", "greedy,optimum", "--zones", "1"]
     one = json.loads(output(capsys, *line))["policies"]
     assert one["optimum"]["cost_usd"]["mean"] >= found["optimum"]["cost_usd"]["mean"]
@@ -171,20 +209,40 @@ def test_files_of_zones_on_the_command_line(files, capsys):
 def test_checkpoints_and_on_demand_on_the_command_line(files, capsys):
     words = ["--hours", "6", "--deadline", "9", "--seeds", "2", "--format", "json"]
     terms = "checkpoint_s=1800,write_s=60,size_gb=10,storage_usd_per_gb_month=0.1"
-    line = ["spot", "compare", "--trace", files[0], "--log", f"on_demand={files[1]}", *words]
+    line = [
+        "spot",
+        "compare",
+        "--trace",
+        files[0],
+        "--log",
+        f"on_demand={files[1]}",
+        *words,
+    ]
     line += ["--policies", "greedy", "--checkpoints", terms]
     found = json.loads(output(capsys, *line))["policies"]["greedy"]
     trace = read_traces(files[:1], on_demand=files[1])
     saved = Checkpoints(1800.0, 60.0, size_gb=10.0, storage_usd_per_gb_month=0.1)
-    study = cg.compare(Scenario(trace, 6.0, 9.0, checkpoints=saved), ["greedy"], range(2))
+    study = cg.compare(
+        Scenario(trace, 6.0, 9.0, checkpoints=saved), ["greedy"], range(2)
+    )
     assert found["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
     swept = cg.sweep(study.scenario, {"write_s": [0.0, 120.0]}, ["greedy"], range(2))
     assert [each.scenario.checkpoints.write_s for each in swept.studies] == [0.0, 120.0]
 
 
 def test_a_swept_deadline_may_lie_where_the_usual_job_does_not_fit(capsys):
-    line = ["spot", "sweep", "deadline=60,70", "--hours", "55", "--policies", "on-demand"]
-    assert len(output(capsys, *line, "--seeds", "1", "--format", "csv").splitlines()) == 3
+    line = [
+        "spot",
+        "sweep",
+        "deadline=60,70",
+        "--hours",
+        "55",
+        "--policies",
+        "on-demand",
+    ]
+    assert (
+        len(output(capsys, *line, "--seeds", "1", "--format", "csv").splitlines()) == 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -192,7 +250,10 @@ def test_a_swept_deadline_may_lie_where_the_usual_job_does_not_fit(capsys):
     [
         ("--trace none.json", "No such file"),
         ("--log needed=2", "--log(='needed=2') must be given with --trace"),
-        ("--trace {0} --market up_h=2", "--market(='up_h=2.0') must be left out beside --trace"),
+        (
+            "--trace {0} --market up_h=2",
+            "--market(='up_h=2.0') must be left out beside --trace",
+        ),
         ("--trace {0} --log needed=0", "needed(=0) must be a whole number >= 1"),
         ("--trace {0} {1} --zones 3", "zones(=3) must be at most 2"),
         (
@@ -206,4 +267,6 @@ def test_a_swept_deadline_may_lie_where_the_usual_job_does_not_fit(capsys):
     ],
 )
 def test_bad_options_are_one_line(words, told, files, capsys):
-    check_bad_input(outcome(capsys, "spot", "compare", *words.format(*files).split()), [told])
+    check_bad_input(
+        outcome(capsys, "spot", "compare", *words.format(*files).split()), [told]
+    )

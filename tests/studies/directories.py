@@ -7,7 +7,9 @@ import cgrsp_simpy as cg
 quiet = cg.day("quiet")
 
 
-def compared(out=None, scenario=quiet, policies=("fifo", "spt"), seeds=range(5), **more):
+def compared(
+    out=None, scenario=quiet, policies=("fifo", "spt"), seeds=range(5), **more
+):
     return cg.compare(scenario, policies, seeds, out=out, **more)
 
 

@@ -1,4 +1,6 @@
-"""Comparisons: precision, what is wrong told before the first run, and the progress bar."""
+"""Comparisons: precision, what is wrong told before the first run, and the progress
+bar.
+"""
 
 import os
 import re
@@ -49,11 +51,13 @@ def test_the_added_seeds_follow_the_greatest():
 
 
 def test_a_precision_that_is_there_adds_nothing():
-    assert cg.compare(busy, ["fifo", "spt"], range(4), precision=1).seeds == list(range(4))
-    # 0 ± 0
-    assert cg.compare(quiet, ["fifo"], range(4), precision={"tardiness_min": 0.01}).seeds == list(
+    assert cg.compare(busy, ["fifo", "spt"], range(4), precision=1).seeds == list(
         range(4)
     )
+    # 0 ± 0
+    assert cg.compare(
+        quiet, ["fifo"], range(4), precision={"tardiness_min": 0.01}
+    ).seeds == list(range(4))
     assert cg.compare(quiet, ["fifo"], range(4), precision={}).seeds == list(range(4))
 
 
@@ -96,15 +100,22 @@ def test_a_precision_with_one_run_that_does_not_fail_goes_on(policies):
 
 def test_a_precision_out_of_reach_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr("cgrsp_simpy.studies.compare.MOST_SEEDS", 20)
-    with pytest.raises(cg.InputError, match=r"'wait_min': 0.001.* is not reached with 20 seeds"):
+    with pytest.raises(
+        cg.InputError, match=r"'wait_min': 0.001.* is not reached with 20 seeds"
+    ):
         cg.compare(busy, ["fifo"], range(3), precision=0.001)
-    assert main("compare --day quiet --policies fifo --seeds 3 --precision 0.001".split()) == 2
+    assert (
+        main("compare --day quiet --policies fifo --seeds 3 --precision 0.001".split())
+        == 2
+    )
     assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_precision_resumes(tmp_path, runs, monkeypatch):
     monkeypatch.setattr(replicate, "JOBS_PER_TASK", 300)
-    study = partial(cg.compare, busy, ["fifo", "spt"], range(3), out=tmp_path, precision=0.1)
+    study = partial(
+        cg.compare, busy, ["fifo", "spt"], range(3), out=tmp_path, precision=0.1
+    )
     first = study()
     chunks, done = sorted((tmp_path / "chunks").iterdir()), len(runs)
     assert done == 2 * len(first.seeds)
@@ -131,7 +142,9 @@ def test_the_command_takes_a_precision(printed, text, precision):
         "compare --day hectic --jobs 60 --policies fifo,spt --seeds 3 --precision"
         f" {text} --format csv"
     )
-    assert out == csv_text(cg.compare(busy, ["fifo", "spt"], range(3), precision=precision).rows)
+    assert out == csv_text(
+        cg.compare(busy, ["fifo", "spt"], range(3), precision=precision).rows
+    )
 
 
 # ---- bad input ----
@@ -147,7 +160,8 @@ def swept(grid, policies=("fifo", "rh"), scenario=cg.day):
 
 def over_months(mix=None, **more):
     return cg.month(
-        mix or {"quiet": 1.0}, **{"policies": ["fifo"], "days": 2, "replications": 2, **more}
+        mix or {"quiet": 1.0},
+        **{"policies": ["fifo"], "days": 2, "replications": 2, **more},
     )
 
 
@@ -162,22 +176,40 @@ def wrong(study, *words):
 BAD = [
     # (the call, what its line must name)
     wrong(lambda: compared(precision=0), "precision", "0", "number > 0"),  # none
-    wrong(lambda: compared(precision=-0.1), "precision", "-0.1", "number > 0"),  # negative
-    wrong(lambda: compared(precision=NAN), "precision", "nan", "number > 0"),  # not a number
-    wrong(lambda: compared(precision=INF), "precision", "inf", "number > 0"),  # not finite
-    wrong(lambda: compared(precision=5), "precision", "5", "at most 1: 5 per cent is 0.05"),
+    # negative
+    wrong(lambda: compared(precision=-0.1), "precision", "-0.1", "number > 0"),
+    # not a number
+    wrong(lambda: compared(precision=NAN), "precision", "nan", "number > 0"),
+    # not finite
+    wrong(lambda: compared(precision=INF), "precision", "inf", "number > 0"),
+    wrong(
+        lambda: compared(precision=5), "precision", "5", "at most 1: 5 per cent is 0.05"
+    ),
     wrong(lambda: compared(precision={"wait_min": 12.5}), "12.5 per cent is 0.125"),
-    wrong(lambda: compared(precision=True), "precision", "True", "number > 0"),  # a truth value
+    # a truth value
+    wrong(lambda: compared(precision=True), "precision", "True", "number > 0"),
     wrong(lambda: compared(precision="0.05"), "precision", "'0.05'"),  # a text
     wrong(lambda: compared(precision=[0.05]), "precision", "[0.05]"),  # a list
     # a text
-    wrong(lambda: compared(precision={"wait_min": "x"}), "precision", "'x'", "number > 0"),
+    wrong(
+        lambda: compared(precision={"wait_min": "x"}), "precision", "'x'", "number > 0"
+    ),
     # no figure; the nearest
-    wrong(lambda: compared(precision={"waitmin": 1}), "precision", "'waitmin'", "mean 'wait_min'"),
+    wrong(
+        lambda: compared(precision={"waitmin": 1}),
+        "precision",
+        "'waitmin'",
+        "mean 'wait_min'",
+    ),
     # a figure that is given
     wrong(lambda: compared(precision={"jobs": 1}), "precision", "'jobs'", "cost_usd"),
     # no interval to begin with
-    wrong(lambda: cg.compare(quiet, ["fifo"], [4], precision=1), "seeds", "[4]", "two or more"),
+    wrong(
+        lambda: cg.compare(quiet, ["fifo"], [4], precision=1),
+        "seeds",
+        "[4]",
+        "two or more",
+    ),
     # not a parameter; the nearest
     wrong(lambda: swept({"slot": [2, 3]}), "'slot'", "mean 'slots'", "rh:<parameter>"),
     # a value twice
@@ -195,18 +227,35 @@ BAD = [
         "different",
     ),
     # none
-    wrong(lambda: swept({"name": "quiet", "slots": []}), "values of slots", "[]", "at least one"),
+    wrong(
+        lambda: swept({"name": "quiet", "slots": []}),
+        "values of slots",
+        "[]",
+        "at least one",
+    ),
     wrong(lambda: swept({"slots": [2, 3]}), "grid", "missing", "'name'"),  # which day?
     # a function of one's own
     wrong(lambda: swept({"a": [2, 3]}, scenario=two), "grid", "missing", "'b'"),
     # no such parameter
-    wrong(lambda: swept({"a": [2], "b": 2, "c": 3}, scenario=two), "'c'", "allowed: a, b"),
+    wrong(
+        lambda: swept({"a": [2], "b": 2, "c": 3}, scenario=two), "'c'", "allowed: a, b"
+    ),
     wrong(lambda: swept({}), "grid", "missing", "'name'"),  # nothing at all
-    wrong(lambda: swept({"name": "quiett"}), "day", "'quiett'", "mean 'quiet'"),  # a wrong value
+    # a wrong value
+    wrong(lambda: swept({"name": "quiett"}), "day", "'quiett'", "mean 'quiet'"),
     # the second is wrong
-    wrong(lambda: swept({"name": "quiet", "slots": [2, 0]}), "slots", "0", "whole number >= 1"),
+    wrong(
+        lambda: swept({"name": "quiet", "slots": [2, 0]}),
+        "slots",
+        "0",
+        "whole number >= 1",
+    ),
     # not among the policies
-    wrong(lambda: swept({"name": "quiet", "rh:reserve": [0]}, ["fifo"]), "'rh'", "allowed: fifo"),
+    wrong(
+        lambda: swept({"name": "quiet", "rh:reserve": [0]}, ["fifo"]),
+        "'rh'",
+        "allowed: fifo",
+    ),
     # it has none
     wrong(
         lambda: swept({"name": "quiet", "fifo:reserve": [0]}),
@@ -214,10 +263,15 @@ BAD = [
         "'reserve'",
     ),
     # no such; the nearest
-    wrong(lambda: swept({"name": "quiet", "rh:reserv": [0]}), "'reserv'", "mean 'reserve'"),
+    wrong(
+        lambda: swept({"name": "quiet", "rh:reserv": [0]}), "'reserv'", "mean 'reserve'"
+    ),
     # a text
     wrong(
-        lambda: swept({"name": "quiet", "rh:reserve": [0, "x"]}), "reserve", "'x'", "whole number"
+        lambda: swept({"name": "quiet", "rh:reserve": [0, "x"]}),
+        "reserve",
+        "'x'",
+        "whole number",
     ),
     # negative
     wrong(
@@ -234,46 +288,78 @@ BAD = [
     ),
     # a function has none
     wrong(
-        lambda: swept({"name": "quiet", "never:x": [0]}, [never, "rh"]), "'never'", "allowed: rh"
+        lambda: swept({"name": "quiet", "never:x": [0]}, [never, "rh"]),
+        "'never'",
+        "allowed: rh",
     ),
     # no such parameter
-    wrong(lambda: swept({"slot": [2, 3]}, scenario=quiet), "'slot'", "did you mean 'slots'"),
+    wrong(
+        lambda: swept({"slot": [2, 3]}, scenario=quiet),
+        "'slot'",
+        "did you mean 'slots'",
+    ),
     wrong(lambda: swept([("slots", 2)]), "grid", "[('slots', 2)]", "mapping"),  # pairs
     wrong(lambda: swept("slots"), "grid", "'slots'", "mapping"),  # a text
     wrong(lambda: swept({3: [2]}), "3"),  # a number as a name
-    wrong(lambda: swept({"name": "quiet"}, []), "policies", "[]", "at least one"),  # no policy
+    # no policy
+    wrong(lambda: swept({"name": "quiet"}, []), "policies", "[]", "at least one"),
     # no seed
-    wrong(lambda: cg.sweep(cg.day, {"name": "quiet"}, ["fifo"], []), "seeds", "[]", "at least one"),
+    wrong(
+        lambda: cg.sweep(cg.day, {"name": "quiet"}, ["fifo"], []),
+        "seeds",
+        "[]",
+        "at least one",
+    ),
     # a name in place of a scenario
     wrong(lambda: swept({}, scenario="hectic"), "scenario", "'hectic'"),
     # nothing came of it
     wrong(lambda: swept({"a": [2]}, scenario=lambda a: None), "scenario", "None"),
     # too little
     wrong(
-        lambda: over_months({"quiet": 0.5, "normal": 0.4}), "mix", "(0.5, 0.4)", "sum to 1", "0.9"
+        lambda: over_months({"quiet": 0.5, "normal": 0.4}),
+        "mix",
+        "(0.5, 0.4)",
+        "sum to 1",
+        "0.9",
     ),
     # no shares
-    wrong(lambda: over_months({"quiet": 1.5, "normal": -0.5}), "mix", "1.5", "from 0 to 1"),
-    wrong(lambda: over_months({"quiet": NAN}), "mix", "nan", "from 0 to 1"),  # not a number
+    wrong(
+        lambda: over_months({"quiet": 1.5, "normal": -0.5}), "mix", "1.5", "from 0 to 1"
+    ),
+    # not a number
+    wrong(lambda: over_months({"quiet": NAN}), "mix", "nan", "from 0 to 1"),
     wrong(lambda: over_months({"quiet": "1"}), "mix", "'1'", "from 0 to 1"),  # a text
     # not a day; the nearest
     wrong(lambda: over_months({"quiett": 1.0}), "day", "'quiett'", "mean 'quiet'"),
     wrong(lambda: cg.month({}), "mix", "{}", "mapping"),  # none
     wrong(lambda: over_months(["quiet"]), "mix", "['quiet']", "mapping"),  # a list
     # numbers as names
-    wrong(lambda: over_months({1: 0.5, 2: 0.5}, scenario=lambda kind: quiet), "mix", "1"),
+    wrong(
+        lambda: over_months({1: 0.5, 2: 0.5}, scenario=lambda kind: quiet), "mix", "1"
+    ),
     # nothing came of it
     wrong(lambda: over_months(scenario=lambda kind: None), "scenario", "None"),
     wrong(lambda: over_months(days=0), "days", "0", "whole number >= 1"),  # none
-    wrong(lambda: over_months(days=1.5), "days", "1.5", "whole number >= 1"),  # a fraction
-    wrong(lambda: over_months(replications=0), "replications", "0", "whole number >= 1"),  # none
+    # a fraction
+    wrong(lambda: over_months(days=1.5), "days", "1.5", "whole number >= 1"),
+    # none
+    wrong(
+        lambda: over_months(replications=0), "replications", "0", "whole number >= 1"
+    ),
     # a text
-    wrong(lambda: over_months(replications="3"), "replications", "'3'", "whole number >= 1"),
-    wrong(lambda: over_months(first_seed=-1), "first_seed", "-1", "whole number >= 0"),  # negative
+    wrong(
+        lambda: over_months(replications="3"),
+        "replications",
+        "'3'",
+        "whole number >= 1",
+    ),
+    # negative
+    wrong(lambda: over_months(first_seed=-1), "first_seed", "-1", "whole number >= 0"),
     # not a policy; the nearest
     wrong(lambda: over_months(policies=["fifoo"]), "policy", "'fifoo'", "mean 'fifo'"),
     wrong(lambda: over_months(policies=[]), "policies", "[]", "at least one"),  # none
-    wrong(lambda: compared(executor="2"), "executor", "'2'", "whole number >= 1"),  # a text
+    # a text
+    wrong(lambda: compared(executor="2"), "executor", "'2'", "whole number >= 1"),
     # a truth value
     wrong(lambda: compared(executor=True), "executor", "True", "whole number >= 1"),
 ]
@@ -296,29 +382,39 @@ LINES = [
     ("sweep slots=", ["'slots='", "name=value"]),  # none
     ("sweep slots=3 slots=4", ["slots", "twice"]),  # which of them?
     ("sweep name=quiet name=normal", ["name", "twice"]),  # which of them?
-    ("sweep name=quiet slots=3,3", ["values of slots", "[3, 3]", "different"]),  # a value twice
+    # a value twice
+    ("sweep name=quiet slots=3,3", ["values of slots", "[3, 3]", "different"]),
     ("sweep slot=3", ["'slot'", "mean 'slots'"]),  # not a parameter; the nearest
     ("sweep slots=x", ["slots", "'x'", "whole number >= 1"]),  # a text
-    ("sweep slots=3,", ["slots", "''", "whole number >= 1"]),  # an empty value after the comma
-    ("sweep tight_fraction=nan", ["tight_fraction", "nan", "from 0 to 1"]),  # not a number
-    ("sweep rh:reserve=0,1 --policies fifo", ["'rh'", "fifo"]),  # not among the policies
-    ("sweep rh:reserve=0.5 --policies rh", ["reserve", "'0.5'", "whole number"]),  # a fraction
+    # an empty value after the comma
+    ("sweep slots=3,", ["slots", "''", "whole number >= 1"]),
+    # not a number
+    ("sweep tight_fraction=nan", ["tight_fraction", "nan", "from 0 to 1"]),
+    # not among the policies
+    ("sweep rh:reserve=0,1 --policies fifo", ["'rh'", "fifo"]),
+    # a fraction
+    ("sweep rh:reserve=0.5 --policies rh", ["reserve", "'0.5'", "whole number"]),
     ("sweep slots=3 --seeds 0", ["--seeds", "0", "whole number >= 1"]),  # none
     ("sweep slots=3 --workers 0", ["--workers", "0", "whole number >= 1"]),  # none
     ("month --mix quiet", ["--mix", "'quiet'", "name=value"]),  # no share
     ("month --mix quiet=x", ["--mix", "quiet", "'x'", "a number"]),  # a text
     ("month --mix quiet=0.5", ["mix", "(0.5,)", "sum to 1"]),  # too little
-    ("month --mix quiett=1", ["--mix", "'quiett'", "mean 'quiet'"]),  # not a day; the nearest
+    # not a day; the nearest
+    ("month --mix quiett=1", ["--mix", "'quiett'", "mean 'quiet'"]),
     ("month --mix quiet=1,quiet=1", ["quiet", "twice"]),  # which of them?
     ("month --days 0", ["days", "0", "whole number >= 1"]),  # none
     ("month --days x", ["--days", "'x'", "int"]),  # a text
     ("month --seeds 0", ["--seeds", "0", "whole number >= 1"]),  # none
     ("month --seeds=-1:3", ["--seeds", "'-1:3'", "FROM:TO"]),  # negative
     ("month --slots 0", ["slots", "0", "whole number >= 1"]),  # none
-    ("compare --day quiet --precision x", ["--precision", "'x'", "miss_pct=0.1"]),  # a text
+    # a text
+    ("compare --day quiet --precision x", ["--precision", "'x'", "miss_pct=0.1"]),
     ("compare --day quiet --precision 0", ["precision", "0", "number > 0"]),  # none
     # no figure; the nearest
-    ("compare --day quiet --precision waitmin=0.1", ["precision", "'waitmin'", "mean 'wait_min'"]),
+    (
+        "compare --day quiet --precision waitmin=0.1",
+        ["precision", "'waitmin'", "mean 'wait_min'"],
+    ),
     # no interval to begin with
     ("compare --day quiet --precision 0.1 --seeds 1", ["seeds", "[0]", "two or more"]),
     # which of them?
@@ -348,26 +444,35 @@ SECONDS = [
     "sweep slots=5,6 --policies fifo --seeds 100 --engine simpy",
     "month --mix hectic=1 --policies fifo --days 20 --engine simpy",
 ]
-BAR = re.compile(rb"\d+%\|[^|]+\| \d[\d.]*k/\d[\d.]*k \[\d\d:\d\d<\d\d:\d\d, +\d[\d.]*k jobs/s\]")
+BAR = re.compile(
+    rb"\d+%\|[^|]+\| \d[\d.]*k/\d[\d.]*k \[\d\d:\d\d<\d\d:\d\d, +\d[\d.]*k jobs/s\]"
+)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are those of POSIX")
 @pytest.mark.parametrize(
     "line",
     [
-        pytest.param(line, id=line.split()[0], marks=[pytest.mark.slow] * (line != SECONDS[0]))
+        pytest.param(
+            line, id=line.split()[0], marks=[pytest.mark.slow] * (line != SECONDS[0])
+        )
         for line in SECONDS
     ],
 )
 def test_a_terminal_sees_how_fast_a_study_goes_and_how_long_it_takes(line):
-    assert b"/190k " in seen_on_a_terminal(line, BAR.search, 100)  # of all jobs of the study
+    # of all jobs of the study
+    assert b"/190k " in seen_on_a_terminal(line, BAR.search, 100)
 
 
 @pytest.mark.slow
 def test_without_a_terminal_nothing_is_said_of_progress():
     begin = time.monotonic()
     done = subprocess.run(
-        [*CGRSP, *SECONDS[0].split()], capture_output=True, text=True, check=False, timeout=60
+        [*CGRSP, *SECONDS[0].split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert time.monotonic() - begin > 2  # a terminal would have seen it

@@ -1,4 +1,6 @@
-"""What a policy or a model remembers ends with the run: the row of a seed is always the same."""
+"""What a policy or a model remembers ends with the run: the row of a seed is always the
+same.
+"""
 
 import importlib
 import random
@@ -19,8 +21,8 @@ from cgrsp_simpy.studies.isolation import isolated
 from cgrsp_simpy.waiting import ExponentialJobs
 from cgrsp_simpy.waiting import Scenario as Waiting
 
-# Every policy of the module serves the queue in turns from the front and from the back, by what it
-# remembers.
+# Every policy of the module serves the queue in turns from the front and from the back,
+# by what it remembers.
 MODULE = """
 from functools import cache
 import turns
@@ -95,8 +97,8 @@ def counted():
     return count
 """
 POLICIES = (
-    "of_default of_global of_number of_other_module of_attribute of_closure OfClass OfObject"
-    " of_object of_method"
+    "of_default of_global of_number of_other_module of_attribute of_closure OfClass"
+    " OfObject of_object of_method"
 ).split()
 
 
@@ -120,20 +122,33 @@ def row_of_5(policies, name, seeds, executor=None):
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("source", ["module", "file"])
 def test_the_row_of_a_seed_does_not_depend_on_other_rows(name, source, remembering):
-    policy = f"{remembering.__file__}:{name}" if source == "file" else getattr(remembering, name)
+    policy = (
+        f"{remembering.__file__}:{name}"
+        if source == "file"
+        else getattr(remembering, name)
+    )
     _, alone = row_of_5({"mine": policy}, "mine", [5])
-    again, last = row_of_5({"other": remembering.of_global, "mine": policy}, "mine", [3, 4, 5])
+    again, last = row_of_5(
+        {"other": remembering.of_global, "mine": policy}, "mine", [3, 4, 5]
+    )
     assert same([alone], [last])
     run = again.run("mine", 5)
     assert same([run.summary()], [{name: alone[name] for name in run.summary()}])
-    assert (remembering.memory, remembering.OfClass.memory, remembering.count) == ([], [], 0)
+    assert (remembering.memory, remembering.OfClass.memory, remembering.count) == (
+        [],
+        [],
+        0,
+    )
 
 
 def test_each_run_of_a_study_begins_with_what_a_script_has_left(remembering):
     rows = []
     for remembering.count in (0, 1):
         rows.append(
-            [row_of_5([remembering.of_number], "of_number", seeds)[1] for seeds in ([5], [4, 5])]
+            [
+                row_of_5([remembering.of_number], "of_number", seeds)[1]
+                for seeds in ([5], [4, 5])
+            ]
         )
         assert same(rows[-1][:1], rows[-1][1:])
     assert not same(*rows)
@@ -148,7 +163,8 @@ import cgrsp_simpy as cg
 {MODULE}
 if __name__ == "__main__":
     turns.count = 1  # processes see what the script has changed
-    day, policies = cg.day("hectic", jobs=60), {{name: globals()[name] for name in {POLICIES}}}
+    day = cg.day("hectic", jobs=60)
+    policies = {{name: globals()[name] for name in {POLICIES}}}
     rows = [cg.compare(day, {{name: policies[name]}}, [5]).rows[0] for name in policies]
     for executor in (None, 1):
         together = cg.compare(day, policies, [3, 4, 5], executor).rows[2::3]
@@ -183,7 +199,9 @@ TAGGED = "submit_s,service_s,deadline_s,customer\n0,5,20,a\n1,6,20,b\n2,5,20,a\n
 
 def by_customer(tmp_path):
     (tmp_path / "log.csv").write_text(TAGGED)
-    return cg.compare(cg.trace(tmp_path / "log.csv", slots=1), [only_forward], [0]).by("customer")
+    return cg.compare(cg.trace(tmp_path / "log.csv", slots=1), [only_forward], [0]).by(
+        "customer"
+    )
 
 
 STUDIES = {
@@ -198,7 +216,9 @@ STUDIES = {
     "by a column": by_customer,
     "draws": lambda _: over_lucks(normal, only_forward, 0, 2),
     "waiting": lambda _: cg.compare(
-        Waiting(ExponentialJobs(60), machines=1, order=first_room), ["sww", "ajw"], range(2)
+        Waiting(ExponentialJobs(60), machines=1, order=first_room),
+        ["sww", "ajw"],
+        range(2),
     ),
 }
 
@@ -246,7 +266,8 @@ def test_what_a_model_and_its_jobs_remember_ends_with_the_run():
     for policy in both.policies:
         alone = cg.compare(Shop(), [policy], seeds=[1])
         assert same(
-            alone.rows, [row for row in both.rows if (row["policy"], row["seed"]) == (policy, 1)]
+            alone.rows,
+            [row for row in both.rows if (row["policy"], row["seed"]) == (policy, 1)],
         )
     assert Shop.served == []
 
@@ -256,7 +277,12 @@ def test_what_a_model_and_its_jobs_remember_ends_with_the_run():
 
 @pytest.mark.parametrize(
     "policy",
-    ["fifo", "rh:reserve=2", cg.first_come, cg.ListPolicy(cg.rules.by_deadline, cg.rules.cheapest)],
+    [
+        "fifo",
+        "rh:reserve=2",
+        cg.first_come,
+        cg.ListPolicy(cg.rules.by_deadline, cg.rules.cheapest),
+    ],
     ids=["name", "text", "function", "object"],
 )
 def test_code_of_the_package_is_not_copied(policy):
@@ -266,7 +292,9 @@ def test_code_of_the_package_is_not_copied(policy):
 
 
 def test_code_that_pip_has_installed_into_a_folder_is_not_copied(tmp_path, monkeypatch):
-    (tmp_path / "library.py").write_text("def rule(view):\n    return zip(view.queue, view.idle)\n")
+    (tmp_path / "library.py").write_text(
+        "def rule(view):\n    return zip(view.queue, view.idle)\n"
+    )
     (tmp_path / "library-1.0.dist-info").mkdir()
     (tmp_path / "library-1.0.dist-info" / "RECORD").touch()
     monkeypatch.syspath_prepend(tmp_path)
@@ -308,7 +336,10 @@ def tosses(view):
 def test_a_policy_that_draws_from_a_generator_of_all_runs_is_a_failed_run(policy, name):
     study = cg.compare(busy, ["fifo", policy], [0])
     [row] = study.failures
-    assert f"draws from the generator of the module {name}, which all runs share" in row["error"]
+    assert (
+        f"draws from the generator of the module {name}, which all runs share"
+        in row["error"]
+    )
     with pytest.raises(cg.PolicyError, match="draw from a generator of the view"):
         study.run(policy.__name__, 0)
 
@@ -320,10 +351,13 @@ def draws_of_its_own(view, rng=random.Random(1)):  # noqa: B008
 
 
 @pytest.mark.parametrize(
-    "policy", [draws_of_its_own, lambda view: [(view.rng.choice(view.queue), view.idle[0])]]
+    "policy",
+    [draws_of_its_own, lambda view: [(view.rng.choice(view.queue), view.idle[0])]],
 )
 def test_a_generator_of_the_policy_or_the_view_is_allowed(policy):
-    rows = [cg.compare(normal, {"mine": policy}, seeds).rows[-1] for seeds in ([5], [4, 5])]
+    rows = [
+        cg.compare(normal, {"mine": policy}, seeds).rows[-1] for seeds in ([5], [4, 5])
+    ]
     assert same(rows[:1], rows[1:])
     assert "error" not in rows[0]
 
@@ -343,7 +377,8 @@ class Opens:
 def test_what_cannot_be_copied_is_refused_and_a_run_may_create_it():
     lock = threading.Lock()
     with pytest.raises(
-        cg.InputError, match=r"'mine' cannot be copied .*: TypeError: .*lock.*at its first decision"
+        cg.InputError,
+        match=r"'mine' cannot be copied .*: TypeError: .*lock.*at its first decision",
     ):
         cg.compare(quiet, {"mine": lambda view: [] if lock else None}, [0])
     study = cg.compare(quiet, ["fifo", Opens], [0])
@@ -353,7 +388,10 @@ def test_what_cannot_be_copied_is_refused_and_a_run_may_create_it():
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (type("Needs", (), {"__init__": lambda self, days: None}), "it raised TypeError: .*'days'"),
+        (
+            type("Needs", (), {"__init__": lambda self, days: None}),
+            "it raised TypeError: .*'days'",
+        ),
         (int, "policy.=0. must be a name or a function of a view"),
     ],
 )

@@ -50,10 +50,16 @@ def test_a_policy_that_leaves_the_program_does_not_end_a_command_with_status_0(
 ):
     monkeypatch.chdir(tmp_path)
     Path("my_rules.py").write_text("def rule(view):\n    raise SystemExit(0)\n")
-    assert main("compare --day quiet --policies fifo,my_rules.py:rule --seeds 2".split()) == 1
+    assert (
+        main("compare --day quiet --policies fifo,my_rules.py:rule --seeds 2".split())
+        == 1
+    )
     assert "2 of 4 runs failed" in capsys.readouterr().out
     Path("my_rules.py").write_text("raise SystemExit(0)\n")
-    assert main("compare --day quiet --policies fifo,my_rules.py:rule --seeds 2".split()) == 2
+    assert (
+        main("compare --day quiet --policies fifo,my_rules.py:rule --seeds 2".split())
+        == 2
+    )
     assert "cannot be loaded: SystemExit" in capsys.readouterr().err
 
 
@@ -71,7 +77,11 @@ def test_a_run_that_fails_is_a_row_with_its_error(failed):
     [row] = [row for row in failed.rows if row["policy"] == "rule" and row["seed"] == 4]
     assert set(row) == {"policy", "seed", "error"}
     assert row["error"].startswith("PolicyError: policy 'rule' at t = ")
-    assert row["error"].partition(" (runs.py, line ")[0].endswith("raised ValueError: no luck")
+    assert (
+        row["error"]
+        .partition(" (runs.py, line ")[0]
+        .endswith("raised ValueError: no luck")
+    )
     assert failed.failures == [row]
 
 
@@ -85,7 +95,12 @@ def test_the_other_rows_of_a_study_with_a_failure_are_intact(failed):
         policy = "spt" if row["policy"] == "spt" else "fifo"
         assert same(
             [row],
-            [{**cg.compare(normal, [policy], [row["seed"]]).rows[0], "policy": row["policy"]}],
+            [
+                {
+                    **cg.compare(normal, [policy], [row["seed"]]).rows[0],
+                    "policy": row["policy"],
+                }
+            ],
         )
 
 
@@ -100,14 +115,18 @@ def test_means_and_differences_leave_the_failed_run_out(failed):
 
 
 def test_the_table_begins_with_the_failure_and_shows_the_smaller_number(failed):
-    assert repr(failed).startswith("<Comparison, 1 of 18 runs failed, of normal: policies fifo, ru")
+    assert repr(failed).startswith(
+        "<Comparison, 1 of 18 runs failed, of normal: policies fifo, ru"
+    )
     sweep = cg.sweep(normal, {"slots": [3]}, [never], [0])
-    assert repr(sweep).startswith("<Sweep, 1 of 1 runs failed, of slots, 1 point: policy never")
+    assert repr(sweep).startswith(
+        "<Sweep, 1 of 1 runs failed, of slots, 1 point: policy never"
+    )
     lines = str(failed).splitlines()
     assert lines[1] == ""
     assert (
-        lines[0]
-        == f"1 of 18 runs failed; the first: policy rule, seed 4: {failed.failures[0]['error']}"
+        lines[0] == "1 of 18 runs failed; the first: policy rule, seed 4:"
+        f" {failed.failures[0]['error']}"
     )
     shown = [line for line in lines if line.startswith("rule")]
     assert len(shown) == 2  # means and differences
@@ -119,11 +138,16 @@ def test_files_tell_of_the_failure(failed, tmp_path):
     failed.to_csv(tmp_path / "rows.csv")
     failed.to_json(tmp_path / "summary.json")
     rows = csv_rows((tmp_path / "rows.csv").read_text())
-    assert [bool(row["error"]) for row in rows] == [row in failed.failures for row in failed.rows]
+    assert [bool(row["error"]) for row in rows] == [
+        row in failed.failures for row in failed.rows
+    ]
     assert [row["wait_min"] == "" for row in rows] == [
         row in failed.failures for row in failed.rows
     ]
-    assert json.loads((tmp_path / "summary.json").read_text())["failures"] == failed.failures
+    assert (
+        json.loads((tmp_path / "summary.json").read_text())["failures"]
+        == failed.failures
+    )
     assert "failures" not in cg.compare(normal, ["fifo"], range(2)).as_dict()
 
 
@@ -137,8 +161,16 @@ def rule(view):
     return zip(view.queue, view.idle)
 """
 FAILING = [
-    ("compare --day quiet --policies fifo,my_rules.py:rule --seeds 3", "1 of 6", "seed 1"),
-    ("sweep name=quiet slots=3,5 --policies fifo,my_rules.py:rule --seeds 3", "2 of 12", "seed 1"),
+    (
+        "compare --day quiet --policies fifo,my_rules.py:rule --seeds 3",
+        "1 of 6",
+        "seed 1",
+    ),
+    (
+        "sweep name=quiet slots=3,5 --policies fifo,my_rules.py:rule --seeds 3",
+        "2 of 12",
+        "seed 1",
+    ),
 ]
 
 
@@ -153,7 +185,8 @@ def test_a_command_with_failures_ends_with_status_1(
     assert (err, caplog.messages) == ("", [])  # the table says it
     told = out.splitlines()[0]
     assert told.startswith(
-        f"{number} runs failed; the first: policy my_rules.py:rule, {where}: PolicyError: "
+        f"{number} runs failed; the first: policy my_rules.py:rule, {where}:"
+        " PolicyError: "
     )
     assert told.endswith("KeyError: 'lost' (my_rules.py, line 7)")
 
@@ -168,7 +201,8 @@ def test_a_command_with_failures_says_so_on_stderr_where_stdout_is_data(form, tm
     assert done.returncode == 1
     [told] = done.stderr.splitlines()
     assert told.startswith(
-        "cgrsp: 1 of 6 runs failed; the first: policy my_rules.py:rule, seed 1: PolicyError: "
+        "cgrsp: 1 of 6 runs failed; the first: policy my_rules.py:rule, seed 1:"
+        " PolicyError: "
     )
     if form == "json":
         assert [row["seed"] for row in json.loads(done.stdout)["failures"]] == [1]
@@ -176,21 +210,34 @@ def test_a_command_with_failures_says_so_on_stderr_where_stdout_is_data(form, tm
         assert [row["seed"] for row in csv_rows(done.stdout) if row["error"]] == ["1"]
 
 
-@pytest.mark.parametrize("policies", [["fifo", never], [never, "fifo"]], ids=["second", "first"])
+@pytest.mark.parametrize(
+    "policies", [["fifo", never], [never, "fifo"]], ids=["second", "first"]
+)
 @pytest.mark.parametrize("seeds", [1, 2, 6])
 def test_where_no_run_of_a_policy_succeeds_there_are_no_numbers(policies, seeds):
     study = cg.compare(normal, policies, range(seeds))
     assert len(study.failures) == seeds
-    assert all(math.isnan(value.mean) and value.n == 0 for value in study.means()["never"].values())
+    assert all(
+        math.isnan(value.mean) and value.n == 0
+        for value in study.means()["never"].values()
+    )
     [differences], [tests] = study.differences().values(), study.tests().values()
-    assert all(math.isnan(value.mean) and math.isnan(value.p) for value in differences.values())
-    assert all(math.isnan(value.difference) and math.isnan(value.p) for value in tests.values())
+    assert all(
+        math.isnan(value.mean) and math.isnan(value.p) for value in differences.values()
+    )
+    assert all(
+        math.isnan(value.difference) and math.isnan(value.p) for value in tests.values()
+    )
     rows = [line.split() for line in str(study).splitlines()]
     assert ["never"] + ["-"] * 6 in rows
     if seeds > 1:
         assert [study.policies[1]] + ["-"] * 4 in rows
     plain = json.loads(study.json())
-    assert plain["policies"]["never"]["wait_min"] == {"mean": None, "ci95": [None, None], "n": 0}
+    assert plain["policies"]["never"]["wait_min"] == {
+        "mean": None,
+        "ci95": [None, None],
+        "n": 0,
+    }
     [told] = plain["differences"]["policies"].values()
     for value in told.values():
         assert value.pop("ci95") == [None, None]
@@ -207,7 +254,9 @@ def test_where_every_run_fails_the_table_still_says_so(policies):
     assert (
         str(study)
         .splitlines()[0]
-        .startswith(f"{number} of {number} runs failed; the first: policy never, seed 0: ")
+        .startswith(
+            f"{number} of {number} runs failed; the first: policy never, seed 0: "
+        )
     )
     assert study.figures == []
     assert json.loads(study.json())["policies"]["never"] == {}
@@ -217,7 +266,8 @@ class Jobless:
     """A workload that cannot make the jobs of seed 1."""
 
     jobs, rate_per_s, mix, classes, gpus_per_job = (
-        getattr(quiet.workload, name) for name in "jobs rate_per_s mix classes gpus_per_job".split()
+        getattr(quiet.workload, name)
+        for name in "jobs rate_per_s mix classes gpus_per_job".split()
     )
 
     def generate(self, seed, service):
@@ -234,7 +284,8 @@ class Jobless:
 def test_a_seed_whose_jobs_cannot_be_made_is_a_failed_run_of_each_policy(policies):
     study = cg.compare(cg.Scenario("own", Jobless()), policies, range(3))
     assert study.failures == [
-        {"policy": policy, "seed": 1, "error": "RuntimeError: no jobs"} for policy in policies
+        {"policy": policy, "seed": 1, "error": "RuntimeError: no jobs"}
+        for policy in policies
     ]
     assert len(study.rows) == 3 * len(policies)
 
@@ -250,14 +301,20 @@ def not_on(slots):
 
 @pytest.mark.parametrize("slots", [2, 3], ids=["the first", "the last"])
 def test_a_point_of_a_sweep_at_which_every_run_fails_is_shown(slots):
-    study = cg.sweep(cg.day, {"name": "quiet", "slots": [2, 3]}, [not_on(slots)], range(2))
+    study = cg.sweep(
+        cg.day, {"name": "quiet", "slots": [2, 3]}, [not_on(slots)], range(2)
+    )
     lines = str(study).splitlines()
     assert lines[0].startswith("2 of 4 runs failed")
     assert len(study.failures) == 2
     other = 5 - slots
     assert any(
         line.split()[:3]
-        == [str(other), "rule", f"{study.at(slots=other).means()['rule']['wait_min'].mean:.2f}"]
+        == [
+            str(other),
+            "rule",
+            f"{study.at(slots=other).means()['rule']['wait_min'].mean:.2f}",
+        ]
         for line in lines
     )
 
@@ -270,7 +327,9 @@ def test_a_month_with_a_failed_day_is_a_failed_month():
     assert study.failures[0]["error"].startswith(
         f"day 2 (quiet, seed {days[1].seed}): PolicyError: policy 'rule' at t = "
     )
-    assert [(row["replication"], row["day"]) for row in study.days if "error" in row] == [(1, 2)]
+    assert [
+        (row["replication"], row["day"]) for row in study.days if "error" in row
+    ] == [(1, 2)]
     assert same(study.rows[:3], cg.month({"quiet": 1.0}, ["fifo"], 3, 3).rows)
     assert study.means()["rule"]["wait_min"].n == 2
 
@@ -279,7 +338,9 @@ def test_a_month_with_a_failed_day_is_a_failed_month():
 
 
 @pytest.mark.parametrize(
-    "policy", ["random", "rh:reserve=2", unlucky(normal, [])], ids=["name", "text", "function"]
+    "policy",
+    ["random", "rh:reserve=2", unlucky(normal, [])],
+    ids=["name", "text", "function"],
 )
 def test_the_run_behind_a_row_is_the_same_to_the_bit(policy):
     study = cg.compare(normal, ["fifo", policy], range(5, 8))
@@ -298,23 +359,33 @@ def test_the_run_behind_a_failed_row_fails_again(failed):
 
 
 def test_a_run_of_a_policy_that_is_not_there_is_refused(failed):
-    with pytest.raises(cg.InputError, match="unknown policy 'rul'; did you mean 'rule'"):
+    with pytest.raises(
+        cg.InputError, match="unknown policy 'rul'; did you mean 'rule'"
+    ):
         failed.run("rul", 4)
 
 
 def test_the_run_behind_a_day_of_a_month_is_the_same_to_the_bit():
     study = cg.month({"quiet": 0.5, "normal": 0.5}, ["fifo", "rh"], 4, 2, first_seed=3)
     [row] = [
-        row for row in study.days if (row["policy"], row["replication"], row["day"]) == ("rh", 4, 2)
+        row
+        for row in study.days
+        if (row["policy"], row["replication"], row["day"]) == ("rh", 4, 2)
     ]
     run = study.run("rh", 4, 2)
-    assert np.array_equal(run.jobs, cg.simulate(cg.day(row["kind"]), "rh", row["seed"]).jobs)
+    assert np.array_equal(
+        run.jobs, cg.simulate(cg.day(row["kind"]), "rh", row["seed"]).jobs
+    )
     assert same([run.summary()], [{name: row[name] for name in run.summary()}])
 
 
 @pytest.mark.parametrize(
     ("where", "words"),
-    [(("rhh", 0, 1), "unknown policy 'rhh'"), (("rh", 2, 1), "day"), (("rh", 0, 3), "day")],
+    [
+        (("rhh", 0, 1), "unknown policy 'rhh'"),
+        (("rh", 2, 1), "day"),
+        (("rh", 0, 3), "day"),
+    ],
 )
 def test_a_day_that_is_not_in_the_study_is_refused(where, words):
     study = cg.month({"quiet": 1.0}, ["rh"], 2, 2)

@@ -1,4 +1,6 @@
-"""A results directory: what it holds, that a study resumes there to the bit, and how it bears ill luck."""
+"""A results directory: what it holds, that a study resumes there to the bit, and how it
+bears ill luck.
+"""
 
 import errno
 import json
@@ -31,18 +33,32 @@ posix = pytest.mark.skipif(
 )
 
 
-def swept(out=None, policies=("fifo", "rh"), seeds=range(3), scenario=cg.day, name="quiet", **grid):
+def swept(
+    out=None,
+    policies=("fifo", "rh"),
+    seeds=range(3),
+    scenario=cg.day,
+    name="quiet",
+    **grid,
+):
     grid = {"name": name, "slots": [2, 3], "rh:reserve": [0, 1], **grid}
     return cg.sweep(scenario, grid, policies, seeds, out=out)
 
 
-def over_months(out=None, mix=None, policies=("fifo", "spt"), days=4, replications=3, **more):
+def over_months(
+    out=None, mix=None, policies=("fifo", "spt"), days=4, replications=3, **more
+):
     mix = mix or {"quiet": 0.75, "normal": 0.25}
     return cg.month(mix, policies, days, replications, out=out, **more)
 
 
 precise = partial(compared, scenario=cg.day("hectic", 2, jobs=6), precision=0.1)
-STUDIES = {"compare": compared, "precision": precise, "sweep": swept, "month": over_months}
+STUDIES = {
+    "compare": compared,
+    "precision": precise,
+    "sweep": swept,
+    "month": over_months,
+}
 each_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
 
@@ -63,7 +79,10 @@ def files(folder):
 
 def times(folder):
     """When each finished task was written."""
-    return {path.name: path.stat().st_mtime_ns for path in (folder / "chunks").glob("*.json")}
+    return {
+        path.name: path.stat().st_mtime_ns
+        for path in (folder / "chunks").glob("*.json")
+    }
 
 
 # ---- what is in it ----
@@ -78,7 +97,14 @@ def test_the_files_of_a_study(study, tmp_path):
     assert len(chunks) > 2
     days = {"days.csv"} if study is over_months else set()
     assert (
-        names - chunks == {"configuration.json", "manifest.json", "rows.csv", "summary.json"} | days
+        names - chunks
+        == {
+            "configuration.json",
+            "manifest.json",
+            "rows.csv",
+            "summary.json",
+        }
+        | days
     )
     assert csv_text(found.rows) == csv_text(study().rows)  # a directory changes nothing
     assert study is not precise or len(found.seeds) > 5
@@ -90,7 +116,9 @@ def test_rows_and_summary_are_those_of_the_study(study, tmp_path):
     found.to_csv(tmp_path / "rows.csv")
     found.to_json(tmp_path / "summary.json")
     for name in ("rows.csv", "summary.json"):
-        assert (tmp_path / "results" / name).read_bytes() == (tmp_path / name).read_bytes()
+        assert (tmp_path / "results" / name).read_bytes() == (
+            tmp_path / name
+        ).read_bytes()
 
 
 def test_a_month_keeps_its_days(tmp_path):
@@ -103,9 +131,15 @@ def test_the_manifest_tells_versions_seeds_and_command(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["study.py", "two words"])
     compared(tmp_path, seeds=[5, 3, 8])
     assert json.loads((tmp_path / "manifest.json").read_text()) == {
-        "versions": {"Python": platform.python_version()}
-        | {name: version(name) for name in ("simpy", "numpy", "scipy")}
-        | {"cgrsp_simpy": f"{version('cgrsp_simpy')}, source {store.source_digest()}"},
+        "versions": (
+            {"Python": platform.python_version()}
+            | {name: version(name) for name in ("simpy", "numpy", "scipy")}
+            | {
+                "cgrsp_simpy": (
+                    f"{version('cgrsp_simpy')}, source {store.source_digest()}"
+                )
+            }
+        ),
         "seeds": [5, 3, 8],
         "command": shlex.join(["study.py", "two words"]),
     }
@@ -171,7 +205,11 @@ def test_each_command_keeps_and_resumes(line, extra, tmp_path, capsys, caplog, r
     assert {"rows.csv", "summary.json", *extra} <= set(kept)
     assert caplog.messages == [f"results are in {tmp_path / 'results'}"]
     assert main(argv) == 0
-    assert (capsys.readouterr().out, files(tmp_path / "results"), len(runs)) == (first, kept, done)
+    assert (capsys.readouterr().out, files(tmp_path / "results"), len(runs)) == (
+        first,
+        kept,
+        done,
+    )
     assert main(line.split()) == 0
     assert capsys.readouterr().out == first
 
@@ -201,14 +239,23 @@ def test_half_a_study_goes_on_to_the_same_files(study, tmp_path, runs):
     study(tmp_path)
     assert 0 < len(runs) < done
     assert files(tmp_path) == kept
-    left = {name: written[name] for name in written if name not in {path.name for path in removed}}
+    left = {
+        name: written[name]
+        for name in written
+        if name not in {path.name for path in removed}
+    }
     assert left.items() <= times(tmp_path).items()
 
 
 def test_a_part_of_a_file_that_was_left_behind_does_no_harm(tmp_path):
     compared(tmp_path)
     kept = files(tmp_path)
-    for name in ("chunks/000001.json", "configuration.json", "manifest.json", "rows.csv"):
+    for name in (
+        "chunks/000001.json",
+        "configuration.json",
+        "manifest.json",
+        "rows.csv",
+    ):
         (tmp_path / name).unlink()
         (tmp_path / f"{name}.part").write_text("[[")
     shutil.rmtree(tmp_path / "chunks")  # as if it had ended before anything was whole
@@ -226,7 +273,9 @@ def test_failed_runs_resume_as_failed(tmp_path, runs):
     first = compared(tmp_path, policies=["fifo", failing])
     assert len(first.failures) == 5
     done = len(runs)
-    assert csv_text(compared(tmp_path, policies=["fifo", failing]).rows) == csv_text(first.rows)
+    assert csv_text(compared(tmp_path, policies=["fifo", failing]).rows) == csv_text(
+        first.rows
+    )
     assert len(runs) == done
 
 
@@ -234,7 +283,8 @@ def test_where_it_runs_does_not_matter(tmp_path, runs):
     first = compared(tmp_path, executor=2)
     (tmp_path / "chunks" / "000001.json").unlink()
     again = compared(tmp_path)  # begun with workers, ended without
-    assert len(runs) == 4  # two seeds a task, two policies; the others were carried out elsewhere
+    # two seeds a task, two policies; the others were carried out elsewhere
+    assert len(runs) == 4
     assert csv_text(again.rows) == csv_text(first.rows) == csv_text(compared().rows)
 
 
@@ -252,7 +302,11 @@ def four_slots(name):
 OTHERS = [
     # (the study that made the directory, one that differs, what the line must name)
     # slots
-    (compared, partial(compared, scenario=cg.day("quiet", 4)), ["scenario.slots", "5 entries"]),
+    (
+        compared,
+        partial(compared, scenario=cg.day("quiet", 4)),
+        ["scenario.slots", "5 entries"],
+    ),
     # types
     (
         compared,
@@ -265,11 +319,12 @@ OTHERS = [
         partial(compared, scenario=cg.day("quiet", jobs=7)),
         ["scenario.workload.jobs", " 6", " 7"],
     ),
+    # classes
     (
         compared,
         partial(compared, scenario=cg.day("quiet", 5, 0.3)),
         ["scenario.workload.deadlines.tight_fraction", "0.2", "0.3"],
-    ),  # classes
+    ),
     # hours of scarce stock
     (
         compared,
@@ -288,8 +343,10 @@ OTHERS = [
         partial(compared, scenario=cg.day("normal")),
         ["scenario.name", '"quiet"', '"normal"'],
     ),
-    (compared, partial(compared, policies=("fifo", "edf")), ["policies", "spt"]),  # another policy
-    (compared, partial(compared, policies=("fifo", "spt", "edf")), ["policies", "edf"]),  # one more
+    # another policy
+    (compared, partial(compared, policies=("fifo", "edf")), ["policies", "spt"]),
+    # one more
+    (compared, partial(compared, policies=("fifo", "spt", "edf")), ["policies", "edf"]),
     (compared, partial(compared, policies=("fifo",)), ["policies", "spt"]),  # one less
     # another order
     (
@@ -308,7 +365,8 @@ OTHERS = [
         partial(compared, seeds=range(6)),
         ["seeds", "[0, 1, 2, 3, 4]", "[0, 1, 2, 3, 4, 5]"],
     ),
-    (compared, partial(compared, seeds=range(1, 6)), ["seeds[0]", " 0", " 1"]),  # others
+    # others
+    (compared, partial(compared, seeds=range(1, 6)), ["seeds[0]", " 0", " 1"]),
     (compared, partial(compared, precision=0.9), ["precision"]),  # a precision
     # another one
     (
@@ -326,8 +384,13 @@ OTHERS = [
     # another name in the grid
     (swept, partial(swept, tight_fraction=0.2), ["points", "tight_fraction"]),
     # another parameter of a policy
-    (swept, partial(swept, **{"rh:reserve": [0, 2]}), ["points", "rh:reserve", " 1", " 2"]),
-    (swept, partial(swept, policies=("spt", "rh")), ["policies", "fifo"]),  # another policy
+    (
+        swept,
+        partial(swept, **{"rh:reserve": [0, 2]}),
+        ["points", "rh:reserve", " 1", " 2"],
+    ),
+    # another policy
+    (swept, partial(swept, policies=("spt", "rh")), ["policies", "fifo"]),
     (swept, partial(swept, seeds=range(1, 4)), ["seeds[0]", " 0", " 1"]),  # other seeds
     # its function
     (
@@ -342,7 +405,11 @@ OTHERS = [
         ["mix.quiet", "0.75", "0.5"],
     ),
     # another day in it
-    (over_months, partial(over_months, mix={"quiet": 0.75, "surge": 0.25}), ["mix.normal", "0.25"]),
+    (
+        over_months,
+        partial(over_months, mix={"quiet": 0.75, "surge": 0.25}),
+        ["mix.normal", "0.25"],
+    ),
     # another order
     (
         over_months,
@@ -351,23 +418,39 @@ OTHERS = [
     ),
     (over_months, partial(over_months, days=5), ["days", " 4", " 5"]),  # longer months
     # more of them
-    (over_months, partial(over_months, replications=4), ["seeds", "[0, 1, 2]", "[0, 1, 2, 3]"]),
-    (over_months, partial(over_months, first_seed=1), ["seeds[0]", " 0", " 1"]),  # others
+    (
+        over_months,
+        partial(over_months, replications=4),
+        ["seeds", "[0, 1, 2]", "[0, 1, 2, 3]"],
+    ),
+    # others
+    (over_months, partial(over_months, first_seed=1), ["seeds[0]", " 0", " 1"]),
+    # another scenario
     (
         partial(over_months, scenario=five_slots),
         partial(over_months, scenario=four_slots),
         ["scenarios.quiet.slots", "5 entries"],
-    ),  # another scenario
+    ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("study", "other", "words"), OTHERS, ids=[", ".join(words) for _, _, words in OTHERS]
+    ("study", "other", "words"),
+    OTHERS,
+    ids=[", ".join(words) for _, _, words in OTHERS],
 )
-def test_another_study_is_refused_by_the_field_in_which_it_differs(study, other, words, tmp_path):
+def test_another_study_is_refused_by_the_field_in_which_it_differs(
+    study, other, words, tmp_path
+):
     study(tmp_path)
     before = files(tmp_path)
-    refused(partial(other, tmp_path), str(tmp_path), "made with", "use another directory", *words)
+    refused(
+        partial(other, tmp_path),
+        str(tmp_path),
+        "made with",
+        "use another directory",
+        *words,
+    )
     assert files(tmp_path) == before
 
 
@@ -399,7 +482,9 @@ def test_a_changed_log_is_refused(tmp_path, changed):
     log.write_text("submit_s,service_s\n0,5\n10,6\n")
     compared(tmp_path / "results", cg.trace(log))
     log.write_text(changed)
-    refused(lambda: compared(tmp_path / "results", cg.trace(log)), "use another directory")
+    refused(
+        lambda: compared(tmp_path / "results", cg.trace(log)), "use another directory"
+    )
 
 
 @pytest.mark.parametrize("name", ["Python", "cgrsp_simpy", "simpy", "numpy", "scipy"])
@@ -433,7 +518,8 @@ def test_a_folder_with_other_files_is_refused_and_stays_as_it_was(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     refused(partial(compared, tmp_path), str(tmp_path), "notes.txt", "empty directory")
     assert files(tmp_path) == {"notes.txt": b"mine"}
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]  # and no empty folder
+    # and no empty folder
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_chunks_without_a_configuration_are_never_another_studys_results(tmp_path):
@@ -441,7 +527,12 @@ def test_chunks_without_a_configuration_are_never_another_studys_results(tmp_pat
     # ended early, and a damaged configuration removed
     for name in ("configuration.json", "rows.csv", "summary.json"):
         (tmp_path / name).unlink()
-    refused(partial(compared, tmp_path), str(tmp_path), "no configuration.json", "empty directory")
+    refused(
+        partial(compared, tmp_path),
+        str(tmp_path),
+        "no configuration.json",
+        "empty directory",
+    )
 
 
 # ---- damage ----
@@ -524,7 +615,12 @@ def test_an_altered_number_is_refused(tmp_path, place, number):
     if number == text:
         compared(tmp_path, seeds=range(2))
     else:
-        refused(partial(compared, tmp_path, seeds=range(2)), "000000.json", "altered", "remove it")
+        refused(
+            partial(compared, tmp_path, seeds=range(2)),
+            "000000.json",
+            "altered",
+            "remove it",
+        )
 
 
 def test_a_file_of_another_task_or_study_is_refused(tmp_path):
@@ -558,7 +654,9 @@ def test_a_damaged_chunk_that_is_removed_is_made_again(tmp_path):
     ["file", "file/results", "/proc/nowhere/results", "/dev/null", "x" * 300],
     ids=lambda it: it[:24],
 )
-def test_a_place_that_cannot_be_written_is_one_line(where, tmp_path, monkeypatch, capsys):
+def test_a_place_that_cannot_be_written_is_one_line(
+    where, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("mine")
     assert main(["compare", "--day", "quiet", "--seeds", "2", "--out", where]) == 2
@@ -595,7 +693,9 @@ def test_a_disk_that_has_become_read_only_is_one_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("call", range(1, 8))
-def test_a_full_disk_is_one_line_and_leaves_no_half_of_a_file(call, tmp_path, monkeypatch):
+def test_a_full_disk_is_one_line_and_leaves_no_half_of_a_file(
+    call, tmp_path, monkeypatch
+):
     whole = tmp_path / "whole"
     compared(whole)
     kept, calls, fsync = files(whole), [], os.fsync
@@ -609,7 +709,9 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_of_a_file(call, tmp_path, mo
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         refused(
-            partial(compared, tmp_path / "full"), str(tmp_path / "full"), os.strerror(errno.ENOSPC)
+            partial(compared, tmp_path / "full"),
+            str(tmp_path / "full"),
+            os.strerror(errno.ENOSPC),
         )
     assert len(calls) == call
     # what is there is whole, and there is no .part
@@ -642,15 +744,31 @@ def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, worker
         *"compare --day quiet --policies fifo,spt --seeds 150 --out results".split(),
         *workers,
     ]
-    options = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False, "timeout": 60}
+    options = {
+        "cwd": tmp_path,
+        "capture_output": True,
+        "text": True,
+        "check": False,
+        "timeout": 60,
+    }
     done = subprocess.run(
-        command, preexec_fn=limited, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, **options
+        command,
+        preexec_fn=limited,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        **options,
     )
     assert (done.returncode, done.stdout) == (2, "")
     path, why = Path("results", "chunks", "000000.json"), os.strerror(errno.EFBIG)
-    told = [line for line in done.stderr.splitlines() if line != "cgrsp: results are in results"]
+    told = [
+        line
+        for line in done.stderr.splitlines()
+        if line != "cgrsp: results are in results"
+    ]
     assert told == [f"cgrsp compare: {path}: {why}"]
-    assert set(files(tmp_path)) == {"results/configuration.json", "results/manifest.json"}
+    assert set(files(tmp_path)) == {
+        "results/configuration.json",
+        "results/manifest.json",
+    }
     done = subprocess.run(command, **options)  # the limit is gone
     assert done.returncode == 0
     assert (tmp_path / "results" / "rows.csv").stat().st_size > 2500
@@ -676,11 +794,15 @@ def test_two_commands_in_one_directory_do_not_disturb_each_other(tmp_path, monke
 
 # ---- a sudden end ----
 
-KILLED = "compare --day hectic --policies fifo,spt,rh --seeds 24 --workers 2 --out results"
+KILLED = (
+    "compare --day hectic --policies fifo,spt,rh --seeds 24 --workers 2 --out results"
+)
 
 
 def killed(folder, enough):
-    """A command that is killed, with its workers, as soon as so many tasks are finished."""
+    """A command that is killed, with its workers, as soon as so many tasks are
+    finished.
+    """
     command = subprocess.Popen(
         [*CGRSP, *KILLED.split()],
         cwd=folder,
@@ -691,7 +813,8 @@ def killed(folder, enough):
     try:
         until = time.monotonic() + 60
         while (
-            not enough(len(list(folder.glob("results/chunks/*.json")))) and time.monotonic() < until
+            not enough(len(list(folder.glob("results/chunks/*.json"))))
+            and time.monotonic() < until
         ):
             assert command.poll() is None, "it ended before it was killed"
             time.sleep(0.002)
@@ -725,7 +848,7 @@ def test_a_killed_study_goes_on_to_the_same_files_to_the_bit(tmp_path):
     assert json.loads(kept["results/manifest.json"])["command"].endswith(f" {KILLED}")
 
 
-def test_the_source_is_told_alike_from_a_checkout_and_from_a_wheel_which_carries_the_lectures(
+def test_a_checkout_and_a_wheel_with_the_lectures_record_the_same_source(
     tmp_path,
 ):
     package = Path(cg.__file__).parent

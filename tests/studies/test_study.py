@@ -1,5 +1,5 @@
-"""Results of a study: how they show themselves, names that they do not have, and what is said of
-differences.
+"""Results of a study: how they show themselves, names that they do not have, and what
+is said of differences.
 """
 
 import functools
@@ -25,10 +25,14 @@ from cgrsp_simpy.studies.study import interval, stars
 
 SCENARIOS = {
     "rental": lambda: cg.day("quiet"),
-    "waiting": lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
+    "waiting": lambda: cg.waiting.Scenario(
+        cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8
+    ),
     "hgsp": lambda: cg.hgsp.Scenario("tasks1"),
     "llm": lambda: cg.llm.Scenario(cg.llm.Offered(20)),
-    "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9, warm_up=0, after=0)),
+    "cluster": lambda: cg.cluster.Scenario(
+        cg.cluster.Offered(jobs=9, warm_up=0, after=0)
+    ),
     "dag": lambda: cg.dag.Scenario("er:n=9"),
 }
 every_scenario = pytest.mark.parametrize("name", SCENARIOS)
@@ -37,7 +41,10 @@ every_scenario = pytest.mark.parametrize("name", SCENARIOS)
 def cells(html):
     """The texts of each table, row by row; fails on what is not well formed."""
     tables = ElementTree.fromstring(f"<div>{html}</div>").iter("table")
-    return [[[cell.text or "" for cell in row] for row in table.iter("tr")] for table in tables]
+    return [
+        [[cell.text or "" for cell in row] for row in table.iter("tr")]
+        for table in tables
+    ]
 
 
 @every_scenario
@@ -51,7 +58,9 @@ def test_a_run_is_one_line_and_in_a_notebook_a_table_of_its_figures(name):
     assert scenario.compared[0] in told
     [[head, *rows]] = cells(run._repr_html_())
     assert head == ["figure", "value"]
-    assert rows == [[figure, figure_text(value)] for figure, value in run.summary().items()]
+    assert rows == [
+        [figure, figure_text(value)] for figure, value in run.summary().items()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +78,7 @@ def test_a_run_is_one_line_and_in_a_notebook_a_table_of_its_figures(name):
         ([0.004999, math.nan], "+0.0050 (n 1)"),
     ],
 )
-def test_what_is_shown_to_differ_from_0_is_not_told_as_0_nor_with_a_sign_that_it_has_not(
+def test_a_significant_difference_is_not_printed_as_0_or_with_a_wrong_sign(
     values, told
 ):
     assert interval(mean(values), len(values), "+") == told
@@ -82,10 +91,17 @@ def test_what_is_shown_to_differ_from_0_is_not_told_as_0_nor_with_a_sign_that_it
 
 
 def test_a_p_value_has_as_many_stars_as_levels_that_it_is_below():
-    assert [stars(p) for p in (0.05, 0.01, 0.001, 0.0009)] == ["   ", "*  ", "** ", "***"]
+    assert [stars(p) for p in (0.05, 0.01, 0.001, 0.0009)] == [
+        "   ",
+        "*  ",
+        "** ",
+        "***",
+    ]
 
 
-def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(tmp_path, capsys, caplog):
+def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(
+    tmp_path, capsys, caplog
+):
     caplog.set_level("INFO")
     (tmp_path / "one.csv").write_text("submit_s,service_s\n0,60\n")
     line = ["compare", "--trace", str(tmp_path / "one.csv"), "--policies", "fifo,spt"]
@@ -104,10 +120,15 @@ def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(tmp_path,
         ),
         (
             lambda: cg.compare(SCENARIOS["llm"](), ["wsrpt"], [0]),
-            "<Comparison of 20 drawn requests, 8 h100-80gb, 2 a replica: policy wsrpt, 1 seed>",
+            (
+                "<Comparison of 20 drawn requests, 8 h100-80gb, 2 a replica: policy"
+                " wsrpt, 1 seed>"
+            ),
         ),
         (
-            lambda: cg.compare(cg.day("quiet"), ["fifo", "spt", "edf", "rh", "lcf", "cadr"], [7]),
+            lambda: cg.compare(
+                cg.day("quiet"), ["fifo", "spt", "edf", "rh", "lcf", "cadr"], [7]
+            ),
             "<Comparison of quiet: 6 policies fifo, spt, edf, rh, ..., 1 seed>",
         ),
         (
@@ -137,7 +158,9 @@ def test_what_a_user_calls_his_things_is_escaped():
     def broken(view):
         raise RuntimeError("<b>no & no</b>")
 
-    study = cg.compare(cg.day("quiet"), ["fifo", lambda view: zip(view.queue, view.idle)], [0, 1])
+    study = cg.compare(
+        cg.day("quiet"), ["fifo", lambda view: zip(view.queue, view.idle)], [0, 1]
+    )
     assert "&lt;lambda&gt;" in study._repr_html_()
     assert cells(study._repr_html_())[0][2][0] == "<lambda>"
     html = cg.compare(cg.day("quiet"), ["fifo", broken], [0])._repr_html_()
@@ -193,7 +216,10 @@ TESTED = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
             "unknown figure 'mis_pct'; did you mean 'miss_pct'?",
         ),
         # the one compared with
-        (lambda study: study.differences()["fifo"], r"unknown policy 'fifo' \(allowed: spt\)"),
+        (
+            lambda study: study.differences()["fifo"],
+            r"unknown policy 'fifo' \(allowed: spt\)",
+        ),
         # is not tested
         (lambda study: study.differences()["spt"]["jobs"], "unknown figure 'jobs'"),
         (
@@ -249,7 +275,9 @@ def test_names_that_are_there_are_looked_up_as_ever():
 
 @pytest.fixture(scope="module")
 def study():
-    return cg.compare(cg.day("hectic", jobs=300), ["fifo", "spt", "edf", "rh"], range(12))
+    return cg.compare(
+        cg.day("hectic", jobs=300), ["fifo", "spt", "edf", "rh"], range(12)
+    )
 
 
 def told(study):
@@ -264,10 +292,16 @@ def test_the_tests_are_those_of_the_values(study):
             if np.array_equal(ours, first):
                 continue
             t = stats.ttest_rel(ours, first)
-            assert (value["t"], value["p"]) == pytest.approx((t.statistic, t.pvalue), rel=1e-9)
-            assert value["ci95"] == pytest.approx(list(t.confidence_interval()), rel=1e-9)
+            assert (value["t"], value["p"]) == pytest.approx(
+                (t.statistic, t.pvalue), rel=1e-9
+            )
+            assert value["ci95"] == pytest.approx(
+                list(t.confidence_interval()), rel=1e-9
+            )
             assert value["wilcoxon_p"] == statistics.paired_test(ours, first).wilcoxon_p
-            assert value["d"] == pytest.approx(statistics.cohens_d(ours, first), rel=1e-9)
+            assert value["d"] == pytest.approx(
+                statistics.cohens_d(ours, first), rel=1e-9
+            )
             assert value["d_paired"] == pytest.approx(
                 statistics.cohens_d_paired(ours, first), rel=1e-9
             )
@@ -280,13 +314,17 @@ def test_holm_is_over_every_policy_and_figure(study):
     assert len(cells) == 3 * 4
     p = [value["p"] for value in cells]
     assert [value["p_holm"] for value in cells] == statistics.holm(p)
-    by_policy = [each for k in range(3) for each in statistics.holm(p[4 * k : 4 * k + 4])]
+    by_policy = [
+        each for k in range(3) for each in statistics.holm(p[4 * k : 4 * k + 4])
+    ]
     assert statistics.holm(p) != by_policy
     assert "Holm over these 12:" in str(study)
 
 
 def test_the_family_named_is_that_of_holm():
-    assert "Holm over these 4:" in str(cg.compare(busy, ["fifo", "spt", never], range(6)))
+    assert "Holm over these 4:" in str(
+        cg.compare(busy, ["fifo", "spt", never], range(6))
+    )
 
 
 def test_stars_are_those_of_the_adjusted_p_values(study):
@@ -317,9 +355,15 @@ def test_one_seed_has_no_interval_and_says_so():
     assert "±" not in str(study)
     assert "difference" not in str(study)
     wait = told(study)["spt"]["wait_min"]
-    assert wait["mean"] == study.values("spt", "wait_min")[0] - study.values("fifo", "wait_min")[0]
+    assert (
+        wait["mean"]
+        == study.values("spt", "wait_min")[0] - study.values("fifo", "wait_min")[0]
+    )
     assert wait.pop("note") == "fewer than 2 pairs"
-    assert [wait[name] for name in ("t", "p", "p_holm", "wilcoxon_p", "d", "d_paired", "ci95")] == [
+    assert [
+        wait[name]
+        for name in ("t", "p", "p_holm", "wilcoxon_p", "d", "d_paired", "ci95")
+    ] == [
         *[None] * 6,
         [None, None],
     ]
@@ -327,7 +371,9 @@ def test_one_seed_has_no_interval_and_says_so():
 
 def test_differences_that_are_all_zero_are_noted():
     twin = cg.ListPolicy(cg.rules.by_submission, cg.rules.first_idle, name="twin")
-    wait = told(cg.compare(normal, [twin, unlucky(normal, [])], range(6)))["rule"]["wait_min"]
+    wait = told(cg.compare(normal, [twin, unlucky(normal, [])], range(6)))["rule"][
+        "wait_min"
+    ]
     assert (wait["mean"], wait["p"], wait["t"], wait["note"]) == (
         0,
         1,

@@ -22,10 +22,15 @@ def test_a_sweep_is_the_cross_product_in_order():
         range(2),
     )
     assert study.points == tuple(
-        {"slots": slots, "tight_fraction": share} for slots in (2, 3) for share in (0.5, 0.1)
+        {"slots": slots, "tight_fraction": share}
+        for slots in (2, 3)
+        for share in (0.5, 0.1)
     )
     assert [point for point, _ in study] == list(study.points)
-    keys = [(row["slots"], row["tight_fraction"], row["policy"], row["seed"]) for row in study.rows]
+    keys = [
+        (row["slots"], row["tight_fraction"], row["policy"], row["seed"])
+        for row in study.rows
+    ]
     assert keys == [
         (n, share, p, s)
         for n in (2, 3)
@@ -49,14 +54,18 @@ def test_a_sweep_is_the_cross_product_in_order():
 def test_a_grid_takes_any_values(values):
     assert [
         row["slots"]
-        for row in cg.sweep(cg.day, {"name": "quiet", "slots": values}, ["fifo"], [0]).rows
+        for row in cg.sweep(
+            cg.day, {"name": "quiet", "slots": values}, ["fifo"], [0]
+        ).rows
     ] == [2, 4]
 
 
 def test_a_grid_takes_an_array():
     assert [
         row["slots"]
-        for row in cg.sweep(cg.day, {"name": "quiet", "slots": np.arange(2, 4)}, ["fifo"], [0]).rows
+        for row in cg.sweep(
+            cg.day, {"name": "quiet", "slots": np.arange(2, 4)}, ["fifo"], [0]
+        ).rows
     ] == [2, 3]
 
 
@@ -68,10 +77,18 @@ def test_a_grid_takes_an_array():
             id="compare",
         ),
         pytest.param(
-            partial(cg.sweep, cg.day, {"name": "quiet", "jobs": np.arange(2, 4)}, ["fifo"], [0]),
+            partial(
+                cg.sweep,
+                cg.day,
+                {"name": "quiet", "jobs": np.arange(2, 4)},
+                ["fifo"],
+                [0],
+            ),
             id="sweep",
         ),
-        pytest.param(partial(cg.month, {"quiet": 1.0}, ["fifo"], np.int64(2), 2), id="month"),
+        pytest.param(
+            partial(cg.month, {"quiet": 1.0}, ["fifo"], np.int64(2), 2), id="month"
+        ),
     ],
 )
 def test_numbers_of_numpy_go_into_a_results_directory(study, tmp_path):
@@ -87,7 +104,9 @@ def test_each_point_is_a_comparison_of_its_own():
     )
     assert len(study.studies) == 4
     for point, found in study:
-        alone = cg.compare(cg.day("hectic", jobs=60, **point), ["edf", "random"], range(3))
+        alone = cg.compare(
+            cg.day("hectic", jobs=60, **point), ["edf", "random"], range(3)
+        )
         assert same(found.rows, alone.rows)
         assert str(found) == str(alone)
         assert study.at(**point) is found
@@ -96,11 +115,16 @@ def test_each_point_is_a_comparison_of_its_own():
 
 def test_a_point_is_found_by_what_varies():
     study = cg.sweep(
-        cg.day, {"name": "quiet", "slots": [2, 3], "tight_fraction": [0.1, 0.5]}, ["fifo"], [0]
+        cg.day,
+        {"name": "quiet", "slots": [2, 3], "tight_fraction": [0.1, 0.5]},
+        ["fifo"],
+        [0],
     )
     assert study.at(slots=3, tight_fraction=0.1) is study.studies[2]
     for where in ({"slots": 3}, {}, {"slots": 4}):
-        with pytest.raises(cg.InputError, match=r"at\(=.*must be one of the points .*'slots': 2"):
+        with pytest.raises(
+            cg.InputError, match=r"at\(=.*must be one of the points .*'slots': 2"
+        ):
             study.at(**where)
 
 
@@ -113,7 +137,9 @@ def test_a_parameter_of_a_policy_is_that_of_its_text():
     )
     for point, found in study:
         text = f"rh:reserve={point['rh:reserve']},gate={point['rh:gate']}"
-        alone = cg.compare(cg.day("surge", jobs=60), ["fifo", text, "rh:gate=0.5"], range(3))
+        alone = cg.compare(
+            cg.day("surge", jobs=60), ["fifo", text, "rh:gate=0.5"], range(3)
+        )
         assert same(
             found.rows,
             [
@@ -122,13 +148,19 @@ def test_a_parameter_of_a_policy_is_that_of_its_text():
             ],
         )
         assert np.array_equal(found.run("rh", 1).jobs, alone.run(text, 1).jobs)
-    means = {tuple(point.values()): found.means()["rh"]["wait_min"].mean for point, found in study}
+    means = {
+        tuple(point.values()): found.means()["rh"]["wait_min"].mean
+        for point, found in study
+    }
     assert means[2, 5.0] != means[0, 5.0]  # the reserve does matter there
 
 
 def test_a_policy_that_has_parameters_takes_another():
     study = cg.sweep(
-        cg.day, {"name": "surge", "jobs": 60, "rh:gate=5:reserve": [0, 2]}, ["rh:gate=5"], range(2)
+        cg.day,
+        {"name": "surge", "jobs": 60, "rh:gate=5:reserve": [0, 2]},
+        ["rh:gate=5"],
+        range(2),
     )
     alone = cg.compare(cg.day("surge", jobs=60), ["rh:gate=5,reserve=2"], range(2))
     assert (
@@ -142,7 +174,8 @@ def test_a_scenario_may_stay_as_it_is():
     alone = cg.compare(normal, ["rh:reserve=2"], range(2))
     assert study.at(**{"rh:reserve": 2}).means()["rh"] == alone.means()["rh:reserve=2"]
     assert same(
-        cg.sweep(normal, {}, ["fifo"], range(2)).rows, cg.compare(normal, ["fifo"], range(2)).rows
+        cg.sweep(normal, {}, ["fifo"], range(2)).rows,
+        cg.compare(normal, ["fifo"], range(2)).rows,
     )
 
 
@@ -168,7 +201,11 @@ def small(jobs, **more):
             {"slots": [2, 4]},
             lambda slots: cg.day("normal", slots, jobs=9),
         ),
-        (small, {"jobs": 9, "slots": [2, 4]}, lambda slots: cg.day("surge", slots, jobs=9)),
+        (
+            small,
+            {"jobs": 9, "slots": [2, 4]},
+            lambda slots: cg.day("surge", slots, jobs=9),
+        ),
     ],
     ids=["a function", "a partial", "a partial by name", "any keywords"],
 )
@@ -197,7 +234,9 @@ def test_runs_that_points_share_are_run_once(runs):
 
 
 def test_the_table_of_a_sweep_has_a_line_a_point_and_policy():
-    study = cg.sweep(cg.day, {"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2))
+    study = cg.sweep(
+        cg.day, {"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2)
+    )
     title, head, *lines = str(study).splitlines()
     assert title == "quiet: mean of 2 seeds ± 95 % half width"
     assert head.split()[:3] == ["slots", "policy", "wait_min"]
@@ -214,9 +253,14 @@ def test_the_table_of_a_sweep_has_a_line_a_point_and_policy():
 
 
 def test_a_sweep_as_json_holds_a_comparison_a_point():
-    study = cg.sweep(cg.day, {"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2))
+    study = cg.sweep(
+        cg.day, {"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2)
+    )
     found = json.loads(study.json())
-    assert [point.pop("at") for point in found["points"]] == [{"slots": 2}, {"slots": 3}]
+    assert [point.pop("at") for point in found["points"]] == [
+        {"slots": 2},
+        {"slots": 3},
+    ]
     assert found["points"] == [json.loads(each.json()) for each in study.studies]
 
 
@@ -224,7 +268,10 @@ def test_a_sweep_as_json_holds_a_comparison_a_point():
 def test_a_parameter_that_is_called_like_a_column_is_not_hidden(name):
     try:
         study = cg.sweep(
-            lambda **more: cg.day("quiet", slots=more[name]), {name: [1, 2]}, ["fifo"], [7]
+            lambda **more: cg.day("quiet", slots=more[name]),
+            {name: [1, 2]},
+            ["fifo"],
+            [7],
         )
     except cg.InputError as error:
         assert repr(name) in str(error)
@@ -236,7 +283,10 @@ def test_a_parameter_that_is_called_like_a_column_is_not_hidden(name):
 def test_the_command_sweeps(printed):
     line = "sweep name=quiet slots=3,5 rh:reserve=0,1 --policies fifo,rh --seeds 2"
     study = cg.sweep(
-        cg.day, {"name": ["quiet"], "slots": [3, 5], "rh:reserve": [0, 1]}, ["fifo", "rh"], range(2)
+        cg.day,
+        {"name": ["quiet"], "slots": [3, 5], "rh:reserve": [0, 1]},
+        ["fifo", "rh"],
+        range(2),
     )
     assert printed(line) == f"{study}\n"
     assert printed(f"{line} --format csv") == csv_text(study.rows)
@@ -245,8 +295,8 @@ def test_the_command_sweeps(printed):
 
 def test_the_command_reads_values_as_what_they_are(printed):
     line = (
-        "sweep name=quiet,normal jobs=9 free_types=true,false clock=printed tight_fraction=0.5"
-        " --policies spt --seeds 1"
+        "sweep name=quiet,normal jobs=9 free_types=true,false clock=printed"
+        " tight_fraction=0.5 --policies spt --seeds 1"
     )
     grid = {
         "name": ["quiet", "normal"],
@@ -255,13 +305,16 @@ def test_the_command_reads_values_as_what_they_are(printed):
         "clock": ["printed"],
         "tight_fraction": [0.5],
     }
-    assert printed(f"{line} --format csv") == csv_text(cg.sweep(cg.day, grid, ["spt"], [0]).rows)
+    assert printed(f"{line} --format csv") == csv_text(
+        cg.sweep(cg.day, grid, ["spt"], [0]).rows
+    )
 
 
 def test_the_command_sweeps_a_hectic_day_unless_told(printed):
     rows = csv_rows(printed("sweep jobs=9,10 --policies fifo --seeds 1 --format csv"))
     assert "name" not in rows[0]
     waits = [
-        cg.simulate(cg.day("hectic", jobs=jobs), "fifo").summary()["wait_min"] for jobs in (9, 10)
+        cg.simulate(cg.day("hectic", jobs=jobs), "fifo").summary()["wait_min"]
+        for jobs in (9, 10)
     ]
     assert [float(row["wait_min"]) for row in rows] == waits

@@ -1,4 +1,6 @@
-"""Tuning: the front of the training seeds is found, judged on others, and told honestly."""
+"""Tuning: the front of the training seeds is found, judged on others, and told
+honestly.
+"""
 
 import json
 import sys
@@ -31,7 +33,9 @@ def found():
 def test_undominated_is_the_definition():
     values = np.random.default_rng(1).integers(0, 4, (60, 3)).tolist()
     for one, kept in zip(values, undominated(values)):
-        beaten = any(all(b <= a for a, b in zip(one, own)) and own != one for own in values)
+        beaten = any(
+            all(b <= a for a, b in zip(one, own)) and own != one for own in values
+        )
         assert kept is not beaten and bool(kept) != beaten
 
 
@@ -44,7 +48,11 @@ def test_a_small_space_is_searched_through_and_its_front_is_that_of_all(found):
         str(point): tuple(study.means()["rh"][name].mean for name in FIGURES)
         for point, study in every
     }
-    front = {each for each, kept in zip(means.values(), undominated([*means.values()])) if kept}
+    front = {
+        each
+        for each, kept in zip(means.values(), undominated([*means.values()]))
+        if kept
+    }
     found_means = [means[str(point)] for point in found.points[1:]]  # each once
     assert sorted(front) == found_means
 
@@ -54,10 +62,14 @@ def test_the_front_is_judged_on_the_test_seeds_as_a_comparison_is(found):
     for point, study in zip(found.points, found.test):
         reserve = point.get("rh:reserve")
         policy = "rh" if reserve is None else f"rh:reserve={reserve}"
-        own = cg.compare(SMALL.varied(slots=point.get("slots", 5)), {"rh": policy}, range(10, 14))
+        own = cg.compare(
+            SMALL.varied(slots=point.get("slots", 5)), {"rh": policy}, range(10, 14)
+        )
         assert study.rows == own.rows
     assert found.kept == list(
-        undominated([[s.means()["rh"][name].mean for name in FIGURES] for s in found.test])
+        undominated(
+            [[s.means()["rh"][name].mean for name in FIGURES] for s in found.test]
+        )
     )
 
 
@@ -112,7 +124,9 @@ def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path, monkeypatch):
         path.unlink()
     (tmp_path / "rows.csv").unlink()
     again = cg.tune(SMALL, RANGES, "rh", range(2), **FEW, out=tmp_path)
-    assert again.rows == whole.rows == cg.tune(SMALL, RANGES, "rh", range(2), **FEW).rows
+    assert (
+        again.rows == whole.rows == cg.tune(SMALL, RANGES, "rh", range(2), **FEW).rows
+    )
     assert sorted((tmp_path / "chunks").iterdir()) == chunks
     with pytest.raises(cg.InputError, match="another directory"):
         cg.tune(SMALL, {"slots": (2, 6)}, "rh", range(2), **FEW, out=tmp_path)
@@ -130,7 +144,10 @@ def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path, monkeypatch):
         ({"ranges": {"slot": (4, 5)}}, "slot"),
         ({"ranges": {"rh:gates": (0, 1)}}, "gates"),
         ({"ranges": {"spt:x": (0, 1)}}, "spt"),
-        ({"ranges": {"cadr:critical_ratio": (0, 3)}, "policy": "cadr"}, "critical_ratio"),
+        (
+            {"ranges": {"cadr:critical_ratio": (0, 3)}, "policy": "cadr"},
+            "critical_ratio",
+        ),
         ({"ranges": {"rh:reserve": (0.5, 3)}}, "reserve"),
         ({"policy": "unknown"}, "unknown"),
         ({"policy": cg.first_come}, "policy"),
@@ -162,5 +179,7 @@ def test_without_pymoo_one_line_names_the_extra(monkeypatch):
     for name in [each for each in sys.modules if each.partition(".")[0] == "pymoo"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pymoo", None)
-    with pytest.raises(cg.InputError, match=r'tune needs pymoo: pip install "\.\[search\]"'):
+    with pytest.raises(
+        cg.InputError, match=r'tune needs pymoo: pip install "\.\[search\]"'
+    ):
         cg.tune(quiet, RANGES, "rh", range(2))

@@ -1,4 +1,6 @@
-"""Arrivals at rates by hour: counts against the rates, and rates measured in a log of them."""
+"""Arrivals at rates by hour: counts against the rates, and rates measured in a log of
+them.
+"""
 
 from dataclasses import replace
 
@@ -10,8 +12,36 @@ import cgrsp_simpy as cg
 HOUR_S, WEEK_H = 3600.0, 168
 SEEDS = range(10)
 WEEKS = 20
-DAY = [0, 0, 0.5, 1, 2, 4, 9, 16, 25, 36, 30, 24, 20, 22, 28, 33, 29, 21, 14, 10, 7, 4, 2, 0]
-WEEKLY = [[rate * (1.0, 1.2, 0.9, 1.1, 1.5, 0.3, 0.2)[day] for rate in DAY] for day in range(7)]
+DAY = [
+    0,
+    0,
+    0.5,
+    1,
+    2,
+    4,
+    9,
+    16,
+    25,
+    36,
+    30,
+    24,
+    20,
+    22,
+    28,
+    33,
+    29,
+    21,
+    14,
+    10,
+    7,
+    4,
+    2,
+    0,
+]
+WEEKLY = [
+    [rate * (1.0, 1.2, 0.9, 1.1, 1.5, 0.3, 0.2)[day] for rate in DAY]
+    for day in range(7)
+]
 
 
 def submissions(rates, jobs, seed):
@@ -60,14 +90,19 @@ def test_arrivals_by_hour_of_the_week_are_those_of_the_rates(rates):
 
 
 def test_hours_are_independent_of_each_other():
-    """Counts of a Poisson process: variance over mean is 1, here over 200 days of each hour."""
+    """Counts of a Poisson process: variance over mean is 1, here over 200 days of each
+    hour.
+    """
     days, rates = 200, cg.ArrivalRates(DAY, 0)
     expected = np.array(DAY)
     submit_s = submissions(rates, int(days * expected.sum() * 1.2), 0)
-    counts = np.histogram(submit_s, np.arange(days * 24 + 1) * HOUR_S)[0].reshape(days, 24)
+    counts = np.histogram(submit_s, np.arange(days * 24 + 1) * HOUR_S)[0].reshape(
+        days, 24
+    )
     there = expected > 0
     dispersion = counts[:, there].var(axis=0, ddof=1) / expected[there]
-    # Of a Poisson count with mean m the sample variance over m has variance (2 + 1 / m) / days.
+    # Of a Poisson count with mean m the sample variance over m has variance (2 + 1 / m)
+    # / days.
     error = np.sqrt(((2 + 1 / expected[there]) / days).sum()) / there.sum()
     assert abs(dispersion.mean() - 1) < 4 * error
     wrong = counts[:, there].cumsum(axis=1)  # counts that are not
@@ -77,7 +112,8 @@ def test_hours_are_independent_of_each_other():
 @pytest.mark.parametrize("per_h", [[72.0] * 24, [[72.0] * 24] * 7])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_same_rate_in_every_hour_is_the_constant_rate(per_h, seed):
-    plain, hourly = cg.PoissonWorkload(9000, 0.02), cg.HourlyWorkload(9000, cg.ArrivalRates(per_h))
+    plain = cg.PoissonWorkload(9000, 0.02)
+    hourly = cg.HourlyWorkload(9000, cg.ArrivalRates(per_h))
     assert hourly.rate_per_s == pytest.approx(plain.rate_per_s, rel=1e-15)
     for (one, luck), (other, same) in zip(
         plain.generate(seed, cg.Service()), hourly.generate(seed, cg.Service())
@@ -93,7 +129,9 @@ def test_the_same_rate_in_every_hour_is_the_constant_rate(per_h, seed):
 
 
 def test_expected_arrivals_turn_into_the_times_by_which_they_have_come():
-    """By hand: 2 an hour from 8:00, none from 9:00 to 23:00, 1 in the last hour; from 8:30 on."""
+    """By hand: 2 an hour from 8:00, none from 9:00 to 23:00, 1 in the last hour; from
+    8:30 on.
+    """
     rates = cg.ArrivalRates([0] * 8 + [2] + [0] * 14 + [1], 8.5)
     hours = rates.times_s(np.array([0.5, 0.999999, 1.25, 2.0, 2.5, 5.0])) / HOUR_S
     assert hours == pytest.approx([0.25, 0.4999995, 14.75, 23.5, 23.75, 47.5])
@@ -117,7 +155,9 @@ def log_of(submit_s, start_h=8.0, start_day="Monday"):
 
 
 def test_rates_of_a_log_by_hand():
-    """25.5 hours from 22:30 on: the hour from 22:00 is watched for 1.5 h, that from 23:00 for 2."""
+    """25.5 hours from 22:30 on: the hour from 22:00 is watched for 1.5 h, that from
+    23:00 for 2.
+    """
     hours = [0.0, 0.25, 0.5, 1.0, 5.5, 24.25, 25.0, 25.5]
     measured = cg.arrival_rates(log_of([hour * HOUR_S for hour in hours], 22.5))
     expected = [0.0] * 24

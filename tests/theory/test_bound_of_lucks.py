@@ -1,5 +1,5 @@
-"""Bounds against means over many draws of the same arrivals: odd small scenarios, logs, and the
-frontier of wait against misses.
+"""Bounds against means over many draws of the same arrivals: odd small scenarios, logs,
+and the frontier of wait against misses.
 """
 
 import json
@@ -48,17 +48,34 @@ def odd(number):
     )
     hours = sorted(rng.sample(range(1, 24), rng.randint(0, 3)))
     clock = Clock(
-        tuple((hour, rng.uniform(0.2, 1.4)) for hour in (0, *hours)), start_h=rng.randrange(24)
+        tuple((hour, rng.uniform(0.2, 1.4)) for hour in (0, *hours)),
+        start_h=rng.randrange(24),
     )
     low_s = rng.uniform(100, 1500)
-    delay_s = ((0.0, rng.uniform(0, 30)), (30.0, 120.0), (low_s, low_s * rng.uniform(1, 5)))
-    deadlines = DeadlineClasses(rng.random(), rng.uniform(60, 600), rng.uniform(600, 7200))
-    load = PoissonWorkload(rng.randint(5, 25), rng.uniform(0.003, 0.1), deadlines=deadlines)
-    service = rng.choice([Service(), Service("exponential"), Service(sigma=(0.0, 0.5, 1.0))])
+    delay_s = (
+        (0.0, rng.uniform(0, 30)),
+        (30.0, 120.0),
+        (low_s, low_s * rng.uniform(1, 5)),
+    )
+    deadlines = DeadlineClasses(
+        rng.random(), rng.uniform(60, 600), rng.uniform(600, 7200)
+    )
+    load = PoissonWorkload(
+        rng.randint(5, 25), rng.uniform(0.003, 0.1), deadlines=deadlines
+    )
+    service = rng.choice(
+        [Service(), Service("exponential"), Service(sigma=(0.0, 0.5, 1.0))]
+    )
     slots = tuple(rng.choice(gpus) for _ in range(rng.randint(1, 4)))
     market = Market(clock, delay_s)
     return Scenario(
-        f"odd {number}", load, slots, gpus, rng.random() < 0.3, market=market, service=service
+        f"odd {number}",
+        load,
+        slots,
+        gpus,
+        rng.random() < 0.3,
+        market=market,
+        service=service,
     )
 
 
@@ -67,20 +84,33 @@ def reached(scenario, policy, seed, lucks=LUCKS):
     runs = over_lucks(scenario, policy, seed, lucks)
     found = {}
     for name, weights in OBJECTIVES.items():
-        values = [sum(w * run[figure] for w, figure in zip(weights, FIGURES)) for run in runs]
+        values = [
+            sum(w * run[figure] for w, figure in zip(weights, FIGURES)) for run in runs
+        ]
         found[name] = np.mean(values), np.std(values, ddof=1) / np.sqrt(lucks)
     return found
 
 
 def assert_none_is_below(scenario, seed, policies, bin_s):
-    bounds = {name: lower_bound(scenario, seed, name, bin_s).value or 0.0 for name in OBJECTIVES}
+    bounds = {
+        name: lower_bound(scenario, seed, name, bin_s).value or 0.0
+        for name in OBJECTIVES
+    }
     for policy in policies:
         for name, (value, error) in reached(scenario, policy, seed).items():
             if value == 0 and name in ("miss", "tardiness"):
-                # that of all draws none is late has a chance if less than ten are expected
-                assert bounds["miss"] / 100 * scenario.jobs * LUCKS < 10, (scenario.name, policy)
+                # that of all draws none is late has a chance if less than ten are
+                # expected
+                assert bounds["miss"] / 100 * scenario.jobs * LUCKS < 10, (
+                    scenario.name,
+                    policy,
+                )
             else:
-                assert value >= bounds[name] - 4 * error - 1e-9, (scenario.name, policy, name)
+                assert value >= bounds[name] - 4 * error - 1e-9, (
+                    scenario.name,
+                    policy,
+                    name,
+                )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +139,8 @@ def test_other_draws_leave_the_jobs_and_measured_times_as_they_are():
 
 
 @pytest.mark.parametrize(
-    "market", [pytest.param(own, marks=needs("numba", pytest.mark.slow)) for own in (0.0, 900.0)]
+    "market",
+    [pytest.param(own, marks=needs("numba", pytest.mark.slow)) for own in (0.0, 900.0)],
 )
 def test_draws_are_the_same_by_both_engines(market):
     log = LoggedWorkload(
@@ -132,15 +163,21 @@ def test_lucks_are_checked():
 
 
 def test_the_bound_of_measured_times_is_that_of_certain_ones():
-    """One slot, certain delays: of two jobs that cannot both be in time one is missed."""
+    """One slot, certain delays: of two jobs that cannot both be in time one is
+    missed.
+    """
     certain = Market(Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
     one = GpuType("one", 0.1, (1.0,), 0.5)
     log = LoggedWorkload((0.0, 0.0), (60.0, 60.0), (80.0, 80.0), (1, 1), (1.0, 1.0))
     scenario = Scenario("log", log, (one,), (one,), market=certain)
-    assert lower_bound(scenario, objective="miss", bin_s=10).value == pytest.approx(50, abs=1)
+    assert lower_bound(scenario, objective="miss", bin_s=10).value == pytest.approx(
+        50, abs=1
+    )
     due = replace(log, deadline_s=(70.0, 500.0))
     scenario = Scenario("log", due, (one,), (one,), market=certain)
-    assert lower_bound(scenario, objective="miss", bin_s=10).value == pytest.approx(50, abs=1)
+    assert lower_bound(scenario, objective="miss", bin_s=10).value == pytest.approx(
+        50, abs=1
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +195,9 @@ def test_no_policy_has_less_than_the_bound_of_measured_times(seed):
     times = [min(3000.0, 20 * rng.paretovariate(0.7)) for _ in submit]
     due = [at + rng.uniform(1, 6) * time for at, time in zip(submit, times)]
     ones = (1,) * len(submit)
-    log = LoggedWorkload(tuple(submit), tuple(times), tuple(due), ones, tuple(map(float, ones)))
+    log = LoggedWorkload(
+        tuple(submit), tuple(times), tuple(due), ones, tuple(map(float, ones))
+    )
     assert_none_is_below(
         replace(cg.Scenario("log", log), market=odd(seed).market), 0, ("edf",), 300
     )
@@ -176,7 +215,9 @@ def test_no_policy_has_less_than_the_bound_of_a_real_log():
 
 def test_logs_of_weeks_and_of_wide_jobs_are_refused():
     def log(submit, time, gpus):
-        return LoggedWorkload((0.0, submit), (60.0, time), (9e7, 9e7), (1, gpus), (1.0, 1.0))
+        return LoggedWorkload(
+            (0.0, submit), (60.0, time), (9e7, 9e7), (1, gpus), (1.0, 1.0)
+        )
 
     for load, message in [
         (log(1e6, 60.0, 1), "last submission"),
@@ -204,7 +245,9 @@ def test_a_part_that_the_proof_does_not_know_is_refused_unless_it_is_left_out():
     hourly = HourlyStock("RTX 3090", ((0.5, 0.3, 0.2),) * 24)
     check_proved(replace(cg.day("quiet"), market=Market(stock=(hourly,))))
     for own in ({"preemption_per_h": 0.1}, {"suspension": True}):
-        with pytest.raises(InputError, match=f"no bound known: {next(iter(own))} of the terms"):
+        with pytest.raises(
+            InputError, match=f"no bound known: {next(iter(own))} of the terms"
+        ):
             lower_bound(replace(cg.day("quiet"), terms=Terms(**own)))
     with pytest.raises(InputError, match="no optimum known: warm_s of the terms"):
         optimum(replace(cg.day("quiet"), terms=Terms(warm_s=5)))
@@ -212,7 +255,11 @@ def test_a_part_that_the_proof_does_not_know_is_refused_unless_it_is_left_out():
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [(Weights(), "weights"), (Weights(miss=-1), "weight of miss"), (Weights(inf), "wait")],
+    [
+        (Weights(), "weights"),
+        (Weights(miss=-1), "weight of miss"),
+        (Weights(inf), "wait"),
+    ],
 )
 def test_weights_are_checked(weights, message):
     with pytest.raises(InputError, match=message):
@@ -230,7 +277,9 @@ def test_own_weights_are_those_of_the_names():
 
 
 def made(least):
-    return Frontier(odd(0), (0,), 600.0, {price: [value] for price, value in least.items()})
+    return Frontier(
+        odd(0), (0,), 600.0, {price: [value] for price, value in least.items()}
+    )
 
 
 def test_corners_by_hand():
@@ -250,7 +299,11 @@ def test_where_three_lines_meet_there_is_one_corner():
     assert len(made({0.0: 0.3, 0.7: 0.37, inf: 0.1}).corners["bound"]) == 1
 
 
-@given(st.dictionaries(st.sampled_from([0.0, 0.5, 1.0, 4.0, inf]), st.floats(0.1, 50), min_size=1))
+@given(
+    st.dictionaries(
+        st.sampled_from([0.0, 0.5, 1.0, 4.0, inf]), st.floats(0.1, 50), min_size=1
+    )
+)
 def test_corners_lie_on_the_frontier(least):
     found = made({0.0: 1.0, **least})
     for wait, miss in found.corners["bound"]:
@@ -262,7 +315,9 @@ def test_the_frontier_is_the_bounds_at_its_prices():
     found = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=1800)
     assert (found.seeds, found.bin_s) == ((0, 1), 1800)
     assert found.least == {
-        price: [lower_bound(odd(0), seed, weights, 1800).value or 0.0 for seed in (0, 1)]
+        price: [
+            lower_bound(odd(0), seed, weights, 1800).value or 0.0 for seed in (0, 1)
+        ]
         for price, weights in prices.items()
     }
 
@@ -272,10 +327,15 @@ def test_no_policy_is_below_the_frontier():
     scenario = odd(2)
     found = frontier(scenario, [0, 1], prices=(0.0, 1.0, inf), bin_s=300)
     for policy in ("spt", "edf"):
-        runs = [run for seed in (0, 1) for run in over_lucks(scenario, policy, seed, LUCKS)]
+        runs = [
+            run for seed in (0, 1) for run in over_lucks(scenario, policy, seed, LUCKS)
+        ]
         for price, least in found.least.items():
             weights = (0.0, 1.0) if price == inf else (1.0, price)
-            values = [weights[0] * run["wait_min"] + weights[1] * run["miss_pct"] for run in runs]
+            values = [
+                weights[0] * run["wait_min"] + weights[1] * run["miss_pct"]
+                for run in runs
+            ]
             error = np.std(values) / np.sqrt(len(values))
             assert np.mean(values) >= np.mean(least) - 4 * error
 
@@ -325,7 +385,9 @@ SMALL = ("bound", "--day", "quiet", "--jobs", "3", "--seeds", "2")
 def test_the_frontier_of_one_seed_is_drawn_without_an_interval():
     corners = {"wait_min_half": None, "miss_pct_half": None, "name": ""}
     rows = [{"kind": "bound", "wait_min": 10.0, "miss_pct": 5.0, **corners}]
-    rows += [{**corners, "kind": "policy", "name": "edf", "wait_min": 12.0, "miss_pct": 9.0}]
+    rows += [
+        {**corners, "kind": "policy", "name": "edf", "wait_min": 12.0, "miss_pct": 9.0}
+    ]
     rows[1] |= {"wait_min_half": np.nan, "miss_pct_half": np.nan}
     texts = policies_and_frontier(rows).get_legend().texts
     labels = [text.get_text() for text in texts]
@@ -342,7 +404,15 @@ def test_the_intervals_of_policies_beside_the_frontier_end_within_the_axes():
 
 @pytest.mark.slow
 def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
-    options = ("--frontier", "--bin", "30", "--policies", "fifo,edf", "--report", str(tmp_path))
+    options = (
+        "--frontier",
+        "--bin",
+        "30",
+        "--policies",
+        "fifo,edf",
+        "--report",
+        str(tmp_path),
+    )
     assert main([*SMALL, *options, "--format", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
     kinds = {point["kind"] for point in told["points"]}
@@ -358,7 +428,9 @@ def test_the_frontier_is_told_in_words(capsys):
 
 
 def test_the_clairvoyant_is_told(capsys):
-    assert main([*SMALL, "--clairvoyant", "--objective", "wait", "--format", "json"]) == 0
+    assert (
+        main([*SMALL, "--clairvoyant", "--objective", "wait", "--format", "json"]) == 0
+    )
     told = json.loads(capsys.readouterr().out)
     own = [optimum(cg.day("quiet", jobs=3), seed, "wait").value for seed in (0, 1)]
     assert [row["value"] for row in told["seeds"]] == own

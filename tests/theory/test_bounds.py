@@ -1,5 +1,5 @@
-"""The lower bound: by hand where all is certain, below every policy, and hardly moved by the
-width of its bins.
+"""The lower bound: by hand where all is certain, below every policy, and hardly moved
+by the width of its bins.
 """
 
 import json
@@ -63,17 +63,25 @@ def test_a_job_alone_waits_for_its_delay_and_is_late_by_what_it_must_be():
 
 
 def test_a_job_alone_takes_its_chance():
-    """Low stock half the time: 80 s against a slack of 90 s are missed where the delay is long."""
+    """Low stock half the time: 80 s against a slack of 90 s are missed where the delay
+    is long.
+    """
     market = Market(
-        Clock(((0, 1.0),)), delay_s=((0.0, 0.0), (0.0, 0.0), (1000.0, 1000.0)), medium_factor=0.0
+        Clock(((0, 1.0),)),
+        delay_s=((0.0, 0.0), (0.0, 0.0), (1000.0, 1000.0)),
+        medium_factor=0.0,
     )
-    assert value(listed((0, 90, 1), market=market), "miss") == pytest.approx(50, abs=1e-6)
-    assert value(listed((0, 90, 1), market=market), "wait") == pytest.approx(500 / 60, abs=1e-6)
+    assert value(listed((0, 90, 1), market=market), "miss") == pytest.approx(
+        50, abs=1e-6
+    )
+    assert value(listed((0, 90, 1), market=market), "wait") == pytest.approx(
+        500 / 60, abs=1e-6
+    )
 
 
 def test_two_jobs_and_one_slot():
-    """The second waits for the first, 80 s; the program may run shares of both at a time, which
-    saves it a part of that.
+    """The second waits for the first, 80 s; the program may run shares of both at a
+    time, which saves it a part of that.
     """
     exact = (20 + 100) / 2 / 60
     assert 0.75 * exact < value(listed((0, 1000, 1), (0, 1000, 1)), "wait") <= exact
@@ -94,7 +102,9 @@ PRICES = Prices(price_miss=2.0, price_late=0.1, price_wait=0.03, price_slot=0.5)
 
 def billed(scenario, run, prices=PRICES):
     days = max(1.0, scenario.jobs / scenario.workload.rate_per_s / 86_400)
-    return prices.bill(Totals(*scenario.outcome(run)), len(scenario.slots), days)["total_usd"]
+    return prices.bill(Totals(*scenario.outcome(run)), len(scenario.slots), days)[
+        "total_usd"
+    ]
 
 
 @pytest.mark.parametrize("bin_s", [None, 10.0])
@@ -103,7 +113,9 @@ def test_a_job_alone_costs_what_advice_bills(due_s, bin_s):
     """A dear one, in time and late: with its rent and the slot's price."""
     alone = replace(listed((0, due_s, 1)), gpus=(DEAR,), slots=(DEAR,))
     bound = lower_bound(alone, 0, PRICES, bin_s)
-    assert bound.value == pytest.approx(billed(alone, cg.simulate(alone, "fifo", 0)), abs=1e-6)
+    assert bound.value == pytest.approx(
+        billed(alone, cg.simulate(alone, "fifo", 0)), abs=1e-6
+    )
     usual = lower_bound(alone, 0, "cost", bin_s).value
     assert usual == lower_bound(alone, 0, Prices(), bin_s).value != bound.value
 
@@ -111,10 +123,14 @@ def test_a_job_alone_costs_what_advice_bills(due_s, bin_s):
 def test_a_weight_multiplies_the_prices_of_its_job_but_not_its_rent():
     """A job of weight 3 that waits 20 s, ends 30 s late, and is missed."""
     job = Job(0, 0, 50, weight=3.0)
-    alone = replace(listed((0, 50, 1)), gpus=(DEAR,), slots=(DEAR,), workload=JobList((job,)))
+    alone = replace(
+        listed((0, 50, 1)), gpus=(DEAR,), slots=(DEAR,), workload=JobList((job,))
+    )
     usd = 3 * (20 / 60 * 0.03 + 2.0 + 30 / 60 * 0.1) + 60 * 60 / 3600 + 0.5
     for bin_s in (None, 10.0):
-        assert lower_bound(alone, 0, PRICES, bin_s).value == pytest.approx(usd, abs=1e-6)
+        assert lower_bound(alone, 0, PRICES, bin_s).value == pytest.approx(
+            usd, abs=1e-6
+        )
 
 
 @pytest.mark.slow
@@ -132,7 +148,10 @@ def test_no_policy_costs_less_than_the_bound_in_money():
 
 @pytest.mark.parametrize(
     "terms",
-    [{"warm_s": 600.0}, pytest.param({"retry_s": 60.0, "minimum_s": 90.0}, marks=pytest.mark.slow)],
+    [
+        {"warm_s": 600.0},
+        pytest.param({"retry_s": 60.0, "minimum_s": 90.0}, marks=pytest.mark.slow),
+    ],
 )
 def test_instances_that_may_be_warm_or_refused_are_taken_to_come_at_once(terms):
     day = cg.day("quiet", jobs=6, slots=2)
@@ -166,10 +185,12 @@ def test_it_is_worth_holding_jobs_back_where_scarcity_ends():
     assert value(scenario, "wait") == pytest.approx(6, abs=1e-6)
 
 
-@pytest.mark.parametrize(("change_s", "from_s"), [(360.0, 360), (364.7, 360), (369.9, 360)])
+@pytest.mark.parametrize(
+    ("change_s", "from_s"), [(360.0, 360), (364.7, 360), (369.9, 360)]
+)
 def test_a_step_in_which_the_law_changes_has_both(change_s, from_s):
-    """Low stock, an hour of delay, until scarcity ends within the step from 360 to 370 s: who
-    waits for that is never below.
+    """Low stock, an hour of delay, until scarcity ends within the step from 360 to 370
+    s: who waits for that is never below.
     """
     market = Market(
         Clock(((0, 0.0), (change_s / 3600, 1.0))),
@@ -197,14 +218,19 @@ def test_a_good_band_that_is_shorter_than_a_step_is_seen():
     )
     sure = GpuType("sure", 0.1, (60.0,), 1.0)
     jobs = JobList((Job(0, 0, 9000),))
-    scenario = Scenario("short", jobs, (sure,), (sure,), market=market, service=Service(sigma=(0,)))
+    scenario = Scenario(
+        "short", jobs, (sure,), (sure,), market=market, service=Service(sigma=(0,))
+    )
     reached = cg.simulate(scenario, "fifo", 0).summary()["wait_min"]
     assert value(scenario, "wait") == pytest.approx(reached, abs=1e-6) == 0
 
 
 TIMES = {
     "exponential": (Service("exponential"), stats.expon()),
-    "sigma 0.23": (Service(sigma=(0.23,)), stats.lognorm(0.23, scale=np.exp(-(0.23**2) / 2))),
+    "sigma 0.23": (
+        Service(sigma=(0.23,)),
+        stats.lognorm(0.23, scale=np.exp(-(0.23**2) / 2)),
+    ),
     "sigma 2": (Service(sigma=(2.0,)), stats.lognorm(2.0, scale=np.exp(-2.0))),
 }
 
@@ -213,7 +239,9 @@ TIMES = {
 @pytest.mark.parametrize("due_s", [200.0, 600.0, 1400.0])
 @pytest.mark.parametrize("delay_s", [(0.0, 0.0), (0.0, 120.0)])
 def test_a_job_alone_misses_as_the_law_of_its_time_says(name, due_s, delay_s):
-    """600 s in the mean, on one idle slot: the chance by SciPy, integrated over the delay."""
+    """600 s in the mean, on one idle slot: the chance by SciPy, integrated over the
+    delay.
+    """
     service, factor = TIMES[name]
     gpu = GpuType("ten minutes", 0.1, (600.0,), 0.5)
     market = Market(delay_s=(delay_s,) * 3)
@@ -261,13 +289,16 @@ def test_a_wait_counts_from_the_submission():
     last = (end_s - 480) / 60 + 100 * (over_s > 0) + max(0, over_s) / 60
     unpaid = own.least(np.zeros((1, own.end)))
     assert own.costs(unpaid, job)[1][-1] == pytest.approx(last)
-    steps = np.array([40, 50, 57])  # of 10 s: a dispatch before the submission waits for none
+    # of 10 s: a dispatch before the submission waits for none
+    steps = np.array([40, 50, 57])
     waits_s = program_of(late, "wait").own.at(job, 0, 0, steps) * 60
     assert waits_s == pytest.approx([20, 20, 90])
 
 
 def test_prices_are_sums_of_hats_over_the_bins():
-    """Of bins of six steps: up over one, down over the next; together they are 1 everywhere."""
+    """Of bins of six steps: up over one, down over the next; together they are 1
+    everywhere.
+    """
     scenario = listed((0, 1000, 1), (900, 2000, 1))
     program = program_of(scenario, "wait")
     up = (np.arange(6) + 0.5) / 6
@@ -281,9 +312,13 @@ def test_prices_are_sums_of_hats_over_the_bins():
 
 @pytest.mark.parametrize("objective", ["wait", "mix"])
 def test_a_bound_does_not_depend_on_when_the_jobs_begin_to_come(objective):
-    """Ten jobs at once on one slot, now or a day later, with prices in bins of 10 min."""
+    """Ten jobs at once on one slot, now or a day later, with prices in bins of 10
+    min.
+    """
     now, later = (listed(*[(at_s, at_s + 400, 1)] * 10) for at_s in (0, 86_400))
-    assert value(later, objective, 600.0) == pytest.approx(value(now, objective, 600.0), rel=0.02)
+    assert value(later, objective, 600.0) == pytest.approx(
+        value(now, objective, 600.0), rel=0.02
+    )
 
 
 def test_a_slot_of_each_type_or_one_of_any():
@@ -292,7 +327,13 @@ def test_a_slot_of_each_type_or_one_of_any():
     jobs = JobList((Job(0, 0, 100), Job(1, 0, 100)))
     fixed, free = (
         Scenario(
-            "", jobs, (MINUTE, slow), (MINUTE, slow), choice, CERTAIN, Service(sigma=(0.0, 0.0))
+            "",
+            jobs,
+            (MINUTE, slow),
+            (MINUTE, slow),
+            choice,
+            CERTAIN,
+            Service(sigma=(0.0, 0.0)),
         )
         for choice in (False, True)
     )
@@ -305,8 +346,8 @@ def test_a_slot_of_each_type_or_one_of_any():
 
 @cache
 def busy(free_types=False):
-    """Eighty jobs in half an hour on two slots; stock is scarce from minute 45 to the end of
-    the second hour.
+    """Eighty jobs in half an hour on two slots; stock is scarce from minute 45 to the
+    end of the second hour.
     """
     load = PoissonWorkload(80, 0.05, deadlines=DeadlineClasses(0.3, 600, 3600))
     market = Market(Clock(((0, 0.9), (0.75, 0.5), (2, 1.0))))
@@ -328,15 +369,18 @@ def found(objective, bin_min=10, seed=0, free_types=False):
     ],
 )
 def test_finer_bins_do_not_lower_the_bound(objective, error):
-    """By no more than what is left of the program when the generation of columns ends, and what
-    groups and steps cost.
+    """By no more than what is left of the program when the generation of columns ends,
+    and what groups and steps cost.
     """
     assert found(objective, 10) <= found(objective, 5) + error
 
 
 @pytest.mark.parametrize(
     "objective",
-    [pytest.param(each, marks=[pytest.mark.slow] * (each != "wait")) for each in OBJECTIVES],
+    [
+        pytest.param(each, marks=[pytest.mark.slow] * (each != "wait"))
+        for each in OBJECTIVES
+    ],
 )
 def test_no_policy_is_below_the_bound(objective):
     """Means over seeds, each seed against its own bound, less four standard errors of
@@ -348,18 +392,22 @@ def test_no_policy_is_below_the_bound(objective):
         runs = [cg.simulate(busy(), policy, seed).summary() for seed in seeds]
         reached = np.array(
             [
-                sum(run[FIGURES[name]] for name in FIGURES if objective in (name, "mix"))
+                sum(
+                    run[FIGURES[name]] for name in FIGURES if objective in (name, "mix")
+                )
                 for run in runs
             ]
         )
         above = reached - bounds
-        assert above.mean() > -4 * above.std(ddof=1) / np.sqrt(len(seeds)) - 1e-9, policy
+        assert above.mean() > -4 * above.std(ddof=1) / np.sqrt(len(seeds)) - 1e-9, (
+            policy
+        )
     assert bounds.mean() > 0
 
 
-def test_a_bound_of_all_but_known_draws_is_below_the_policies_averaged_over_other_draws():
-    """The same arrivals with the draws of 20 seeds: the mean of SPT's waits is above, and not far
-    above, the bound.
+def test_a_bound_given_known_draws_is_below_policies_averaged_over_the_others():
+    """The same arrivals with the draws of 20 seeds: the mean of SPT's waits is above,
+    and not far above, the bound.
     """
     jobs = JobList(tuple(job for job, _ in busy().workload.generate(0, Service())))
     scenario = replace(busy(), workload=jobs)
@@ -388,8 +436,8 @@ def test_free_choice_of_type_lowers_the_bound():
     ],
 )
 def test_the_limits_of_the_thesis_days(day, free_types, objective, expected, error):
-    """Long-run means of another program, which rounds times to bins; the error is four standard
-    errors of ten seeds.
+    """Long-run means of another program, which rounds times to bins; the error is four
+    standard errors of ten seeds.
     """
     scenario = cg.day(day, free_types=free_types)
     values = [value(scenario, objective, 1200.0, seed) for seed in range(10)]
@@ -419,7 +467,9 @@ def test_bins_too_narrow_for_the_memory_are_refused(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.decide.bounds.MOST_CELLS", 1e4)
     later = listed((0, 100, 1), (3600, 3700, 1))
     assert lower_bound(later, objective="wait", bin_s=600).value > 0
-    with pytest.raises(InputError, match=r"bin_s.* must be wider for a horizon of 1\.0 h"):
+    with pytest.raises(
+        InputError, match=r"bin_s.* must be wider for a horizon of 1\.0 h"
+    ):
         lower_bound(later, objective="wait", bin_s=20)
 
 
@@ -441,8 +491,14 @@ def test_the_command_tells_each_seed_and_the_mean():
     own = lower_bound(cg.day("quiet", jobs=3), 3, "wait", 1800).value
     assert [row["seed"] for row in told["seeds"]] == [3, 4]
     assert told["seeds"][0]["value"] == own and told["bin_min"] == 30
-    assert told["bound"]["mean"] == pytest.approx(np.mean([row["value"] for row in told["seeds"]]))
-    assert answered(f"{line} --seeds 3:4 --format csv").splitlines()[1].startswith(f"3,{own}")
+    assert told["bound"]["mean"] == pytest.approx(
+        np.mean([row["value"] for row in told["seeds"]])
+    )
+    assert (
+        answered(f"{line} --seeds 3:4 --format csv")
+        .splitlines()[1]
+        .startswith(f"3,{own}")
+    )
     assert f"no policy has less than {own:.2f} minutes of mean wait" in answered(
         f"{line} --seeds 3:4"
     )
@@ -464,18 +520,25 @@ def told(values):
     """What the table and the JSON say of bounds of seeds."""
     bounds = [Bound(value, value or 0.0, 600.0) for value in values]
     own = cg.day("quiet"), "miss", range(len(values)), bounds
-    table, plain = (verb._told(Namespace(format=form), *own).text for form in ("table", "json"))
+    table, plain = (
+        verb._told(Namespace(format=form), *own).text for form in ("table", "json")
+    )
     return table, json.loads(plain)
 
 
-def test_an_interval_that_reaches_below_0_is_not_shown_and_said_to_be_of_too_few_seeds():
+def test_an_interval_that_reaches_below_0_is_reported_as_too_few_seeds():
     table, found = told([0.01, 0.83])
-    head = "quiet: no policy has less than 0.42 per cent missed, in the mean over the draws"
-    note = (
-        "that is the mean of these 2 seeds; they are too few for an interval of other seeds:"
-        " it would reach below 0"
+    head = (
+        "quiet: no policy has less than 0.42 per cent missed, in the mean over the"
+        " draws"
     )
-    assert table.startswith(head) and note in table.splitlines() and note in found["notes"]
+    note = (
+        "that is the mean of these 2 seeds; they are too few for an interval of other"
+        " seeds: it would reach below 0"
+    )
+    assert (
+        table.startswith(head) and note in table.splitlines() and note in found["notes"]
+    )
     table, found = told([0.41, 0.42, 0.43])
     assert (
         "0.42 ± 0.02 per cent" in table.replace("±  ", "± ")

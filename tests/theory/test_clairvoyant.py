@@ -21,8 +21,12 @@ CERTAIN = Market(Clock(((0, 1.0),)), delay_s=((10.0, 10.0),) * 3)
 
 
 def listed(*rows, slots=(MINUTE,), market=CERTAIN, **other):
-    """A scenario of jobs (submission, deadline, complexity) with certain execution times."""
-    jobs = tuple(Job(i, submit, due, level) for i, (submit, due, level) in enumerate(rows))
+    """A scenario of jobs (submission, deadline, complexity) with certain execution
+    times.
+    """
+    jobs = tuple(
+        Job(i, submit, due, level) for i, (submit, due, level) in enumerate(rows)
+    )
     gpus = tuple(dict.fromkeys(slots))
     return Scenario(
         "by hand",
@@ -37,8 +41,12 @@ def listed(*rows, slots=(MINUTE,), market=CERTAIN, **other):
 
 def weighed(objective, run):
     """The objective of a run."""
-    wait, miss, late = (run.summary()[name] for name in ("wait_min", "miss_pct", "tardiness_min"))
-    return {"wait": wait, "miss": miss, "tardiness": late, "mix": wait + miss + late}[objective]
+    wait, miss, late = (
+        run.summary()[name] for name in ("wait_min", "miss_pct", "tardiness_min")
+    )
+    return {"wait": wait, "miss": miss, "tardiness": late, "mix": wait + miss + late}[
+        objective
+    ]
 
 
 def test_one_job_waits_for_its_delay_alone():
@@ -49,11 +57,15 @@ def test_one_job_waits_for_its_delay_alone():
     assert (record.dispatch_s, record.start_s, record.finish_s) == (5, 15, 75)
 
 
-def test_the_shorter_of_two_jobs_goes_first_if_waits_count_and_the_urgent_one_if_misses_do():
+def test_the_shorter_job_goes_first_for_waits_and_the_urgent_one_for_misses():
     scenario = listed((0, 130, 2), (0, 900, 1))
-    assert optimum(scenario, objective="wait").value == pytest.approx((10 + 10 + 70) / 2 / 60)
+    assert optimum(scenario, objective="wait").value == pytest.approx(
+        (10 + 10 + 70) / 2 / 60
+    )
     assert optimum(scenario, objective="miss").value == 0
-    assert [record.dispatch_s for record in optimum(scenario, objective="miss").schedule] == [
+    assert [
+        record.dispatch_s for record in optimum(scenario, objective="miss").schedule
+    ] == [
         0,
         130,
     ]
@@ -61,7 +73,9 @@ def test_the_shorter_of_two_jobs_goes_first_if_waits_count_and_the_urgent_one_if
 
 def test_a_slot_is_kept_for_an_urgent_job_to_come():
     scenario = listed((0, 900, 2), (5, 75, 1))
-    assert [record.dispatch_s for record in optimum(scenario, objective="miss").schedule] == [75, 5]
+    assert [
+        record.dispatch_s for record in optimum(scenario, objective="miss").schedule
+    ] == [75, 5]
 
 
 def test_holding_pays_where_scarcity_ends():
@@ -69,7 +83,8 @@ def test_holding_pays_where_scarcity_ends():
     for the change.
     """
     market = Market(
-        Clock(((0, 0.0), (0.1, 1.0))), delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0))
+        Clock(((0, 0.0), (0.1, 1.0))),
+        delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)),
     )
     (record,) = optimum(listed((0, 9000, 1), market=market), objective="wait").schedule
     assert record.dispatch_s == pytest.approx(360)
@@ -80,7 +95,8 @@ def brute_force(scenario, seed, objective):
     """Every order on every division of the jobs, each dispatched at once or at a
     change of the clock.
     """
-    jobs, market = list(scenario.workload.generate(seed, scenario.service)), scenario.market
+    jobs = list(scenario.workload.generate(seed, scenario.service))
+    market = scenario.market
     changes = [14400.0, 36000.0]
     best = np.inf
     for order in permutations(jobs):
@@ -90,15 +106,23 @@ def brute_force(scenario, seed, objective):
                 gpu, ready = scenario.slots[slot], max(free[slot], job.submit_s)
                 times = [ready, *(change for change in changes if change > ready)]
                 starts = [
-                    at + market.provisioning_s(market.status(gpu, at, draws.status), draws.delay)
+                    at
+                    + market.provisioning_s(
+                        market.status(gpu, at, draws.status), draws.delay
+                    )
                     for at in times
                 ]
-                free[slot] = min(starts) + gpu.mean_execution_s[job.complexity - 1] * draws.service
+                free[slot] = (
+                    min(starts)
+                    + gpu.mean_execution_s[job.complexity - 1] * draws.service
+                )
                 late = max(0.0, free[slot] - job.deadline_s)
                 sums += np.array(
                     [(min(starts) - job.submit_s) / 60, 100 * (late > 0), late / 60]
                 ) / len(jobs)
-            best = min(best, {"wait": sums[0], "miss": sums[1], "mix": sums.sum()}[objective])
+            best = min(
+                best, {"wait": sums[0], "miss": sums[1], "mix": sums.sum()}[objective]
+            )
     return best
 
 
@@ -107,11 +131,16 @@ def scarce(jobs, free_types=False):
     law = cg.day("hectic", tight_fraction=0.5).workload
     drawn = [job for job, _ in law.generate(3, Service())][:jobs]
     moved = [
-        job._replace(submit_s=14200 + 15 * job.id, deadline_s=14500 + 120 * (job.id % 3))
+        job._replace(
+            submit_s=14200 + 15 * job.id, deadline_s=14500 + 120 * (job.id % 3)
+        )
         for job in drawn
     ]
     return Scenario(
-        "scarce", JobList(tuple(moved)), cg.day("hectic", slots=2).slots, free_types=free_types
+        "scarce",
+        JobList(tuple(moved)),
+        cg.day("hectic", slots=2).slots,
+        free_types=free_types,
     )
 
 
@@ -139,17 +168,24 @@ def test_no_policy_beats_the_clairvoyant_on_the_same_draws(objective):
 
 def test_free_choice_of_type_never_costs():
     for seed in range(3):
-        assert optimum(scarce(6, free_types=True), seed).value <= optimum(scarce(6), seed).value
+        assert (
+            optimum(scarce(6, free_types=True), seed).value
+            <= optimum(scarce(6), seed).value
+        )
 
 
 def test_the_schedule_is_one_that_can_be_carried_out():
     found = optimum(scarce(8), 1)
-    records = sorted(found.schedule, key=lambda record: (record.slot, record.dispatch_s))
+    records = sorted(
+        found.schedule, key=lambda record: (record.slot, record.dispatch_s)
+    )
     assert sorted(record.job for record in records) == list(range(8))
     assert all(record.dispatch_s >= record.submit_s for record in records)
     for one, after in pairwise(records):
         assert one.slot != after.slot or after.dispatch_s >= one.finish_s
-    assert found.value == pytest.approx(found.wait_min + found.miss_pct + found.tardiness_min)
+    assert found.value == pytest.approx(
+        found.wait_min + found.miss_pct + found.tardiness_min
+    )
 
 
 @pytest.mark.parametrize(

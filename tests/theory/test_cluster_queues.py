@@ -1,5 +1,5 @@
-"""Clusters against queueing theory: jobs of one GPU are M/M/64; shortest first with two lengths is
-Cobham's priority queue.
+"""Clusters against queueing theory: jobs of one GPU are M/M/64; shortest first with two
+lengths is Cobham's priority queue.
 """
 
 import numpy as np
@@ -24,18 +24,26 @@ def of_one_gpu(rate_per_s, durations_s, seed):
 
 def exponential(seed):
     """Jobs that load 64 GPUs to 92 %."""
-    return of_one_gpu(0.92 * 64 / 100, stream(seed, "durations").exponential(100.0, 8000), seed)
+    return of_one_gpu(
+        0.92 * 64 / 100, stream(seed, "durations").exponential(100.0, 8000), seed
+    )
 
 
 def test_single_gpu_exponential_jobs_are_m_m_64():
     found = [
-        waited(simulate(exponential(seed), PAPER_CLUSTER, make_scheduler("fifo")))[2000:].mean()
+        waited(simulate(exponential(seed), PAPER_CLUSTER, make_scheduler("fifo")))[
+            2000:
+        ].mean()
         for seed in range(6)
     ]
     error = np.std(found, ddof=1) / np.sqrt(len(found))
-    assert abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 64).wait_s) < 4 * error
+    assert (
+        abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 64).wait_s) < 4 * error
+    )
     # four GPUs less are told apart
-    assert abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 60).wait_s) > 4 * error
+    assert (
+        abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 60).wait_s) > 4 * error
+    )
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
@@ -49,7 +57,9 @@ def test_jobs_of_one_gpu_start_at_the_same_times_wherever_they_are_placed(placem
 
 @pytest.mark.slow
 def test_shortest_first_with_two_lengths_is_a_priority_queue():
-    """Cobham (1954): W_k = R / ((1 - sigma_(k-1)) (1 - sigma_k)), with R = lambda E[S^2] / 2."""
+    """Cobham (1954): W_k = R / ((1 - sigma_(k-1)) (1 - sigma_k)), with R = lambda
+    E[S^2] / 2.
+    """
     rate, lengths_s, share = 0.008, np.array([20.0, 200.0]), 0.6
     load = rate * np.array([share, 1 - share]) * lengths_s
     rest_s = rate * (share * lengths_s[0] ** 2 + (1 - share) * lengths_s[1] ** 2) / 2
@@ -63,7 +73,10 @@ def test_shortest_first_with_two_lengths_is_a_priority_queue():
             make_scheduler("shortest"),
         )
         found.append(
-            [waited(outcome)[500:][short[500:]].mean(), waited(outcome)[500:][~short[500:]].mean()]
+            [
+                waited(outcome)[500:][short[500:]].mean(),
+                waited(outcome)[500:][~short[500:]].mean(),
+            ]
         )
     error = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
     assert (np.abs(np.mean(found, axis=0) - theory) < 4 * error).all()

@@ -1,8 +1,8 @@
-"""FCFS, SJF, F1 and EASY on one pool against a queue simulator of its own, and against figures
-printed by another program.
+"""FCFS, SJF, F1 and EASY on one pool against a queue simulator of its own, and against
+figures printed by another program.
 
-The simulator here keeps a number of idle GPUs and lists of who waits and who runs; it knows no
-engine, view, node or placement.
+The simulator here keeps a number of idle GPUs and lists of who waits and who runs; it
+knows no engine, view, node or placement.
 """
 
 from itertools import accumulate
@@ -19,11 +19,14 @@ from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
 
-LUBLIN = Path(__file__).resolve().parents[3] / "shared" / "data" / "swf" / "lublin_256.swf"
+LUBLIN = (
+    Path(__file__).resolve().parents[3] / "shared" / "data" / "swf" / "lublin_256.swf"
+)
 GPUS = 256
 
 
-# Keys of arrival, GPUs and requested time; F1: Carastan-Santos and de Camargo (2017), SC '17.
+# Keys of arrival, GPUs and requested time; F1: Carastan-Santos and de Camargo (2017),
+# SC '17.
 def fcfs(arrival_s, gpus, request_s):
     return (arrival_s,)
 
@@ -37,10 +40,11 @@ def f1(arrival_s, gpus, request_s):
 
 
 class InTurn:
-    """The waiting job of least key is the next; while it does not fit, nothing starts, or with
-    `fill` what ends before it can.
+    """The waiting job of least key is the next; while it does not fit, nothing starts,
+    or with `fill` what ends before it can.
 
-    That time is what the estimates say when the job becomes the next. Jobs fill in by arrival.
+    That time is what the estimates say when the job becomes the next. Jobs fill in by
+    arrival.
     """
 
     asks_on_arrival = True
@@ -54,7 +58,8 @@ class InTurn:
                 known = view.jobs
                 columns = known.arrival_s, known.gpus, known.estimate_s
                 self.next = min(
-                    view.queue, key=lambda job: self.key(*(column[job] for column in columns))
+                    view.queue,
+                    key=lambda job: self.key(*(column[job] for column in columns)),
                 )
                 self.start_s = shadow(view, self.next)[0]
             place = view.room(view.gpus[self.next])
@@ -74,28 +79,33 @@ class InTurn:
 def plain(jobs, key, fill):
     """Starts, by a loop over times.
 
-    fill: none; short: jobs that end before the next can start; easy: also those that leave room.
+    fill: none; short: jobs that end before the next can start; easy: also those that
+    leave room.
 
     With easy the time is reckoned anew at each decision, and jobs may end at it.
     """
     arrival_s, gpus, run_s, limit_s = (
-        getattr(jobs, name).tolist() for name in ("arrival_s", "gpus", "duration_s", "estimate_s")
+        getattr(jobs, name).tolist()
+        for name in ("arrival_s", "gpus", "duration_s", "estimate_s")
     )
-    coming, waiting, running, start_s, first, free, at_s = (
-        list(range(jobs.jobs)),
-        [],
-        [],
-        {},
-        None,
-        GPUS,
-        inf,
-    )
+    coming = list(range(jobs.jobs))
+    waiting = []
+    running = []
+    start_s = {}
+    first = None
+    free = GPUS
+    at_s = inf
 
     def reckon():
-        ends = sorted((max(start_s[job] + limit_s[job], now_s), gpus[job]) for job in running)
+        ends = sorted(
+            (max(start_s[job] + limit_s[job], now_s), gpus[job]) for job in running
+        )
         sums = accumulate(width for _, width in ends)
         return next(
-            (end_s, free + sum(w for other_s, w in ends if other_s <= end_s) - gpus[first])
+            (
+                end_s,
+                free + sum(w for other_s, w in ends if other_s <= end_s) - gpus[first],
+            )
             for (end_s, _), more in zip(ends, sums)
             if free + more >= gpus[first]
         )
@@ -109,7 +119,8 @@ def plain(jobs, key, fill):
 
     while coming or waiting or running:
         now_s = min(
-            [arrival_s[job] for job in coming[:1]] + [start_s[job] + run_s[job] for job in running]
+            [arrival_s[job] for job in coming[:1]]
+            + [start_s[job] + run_s[job] for job in running]
         )
         for job in [job for job in running if start_s[job] + run_s[job] <= now_s]:
             running.remove(job)
@@ -118,7 +129,10 @@ def plain(jobs, key, fill):
             waiting.append(coming.pop(0))
         while waiting:
             if first is None:
-                first = min(waiting, key=lambda job: key(arrival_s[job], gpus[job], limit_s[job]))
+                first = min(
+                    waiting,
+                    key=lambda job: key(arrival_s[job], gpus[job], limit_s[job]),
+                )
                 if gpus[first] > free:
                     at_s, _ = reckon()
             if gpus[first] > free:
@@ -133,7 +147,8 @@ def plain(jobs, key, fill):
         for job in [job for job in waiting if job != first]:
             ends_s = now_s + limit_s[job]
             if gpus[job] <= free and (
-                ends_s < at_s or (fill == "easy" and (ends_s == at_s or gpus[job] <= spare))
+                ends_s < at_s
+                or (fill == "easy" and (ends_s == at_s or gpus[job] <= spare))
             ):
                 spare -= gpus[job] * (ends_s > at_s)
                 begin(job)
@@ -141,7 +156,8 @@ def plain(jobs, key, fill):
 
 
 seeds = pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 1)) for seed in range(6)]
+    "seed",
+    [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 1)) for seed in range(6)],
 )
 
 
@@ -149,14 +165,23 @@ def drawn(seed, shares=(1.0, 1.0, 1.5, 3.0)):
     """200 jobs that overload the pool. shares: of estimates over durations."""
     rng = np.random.default_rng(seed)
     gpus = np.where(
-        rng.random(200) < 0.5, 2 ** rng.integers(0, 9, 200), rng.integers(1, GPUS + 1, 200)
+        rng.random(200) < 0.5,
+        2 ** rng.integers(0, 9, 200),
+        rng.integers(1, GPUS + 1, 200),
     )
     duration_s, none = np.exp(rng.uniform(0, 9, 200)), np.zeros(200)
     arrival_s = 100 + np.sort(
         rng.uniform(0, (gpus * duration_s).sum() / GPUS / rng.uniform(0.7, 1.3), 200)
     )
     return Jobs(
-        arrival_s, gpus, duration_s, duration_s * rng.choice(shares, 200), None, none, None, None
+        arrival_s,
+        gpus,
+        duration_s,
+        duration_s * rng.choice(shares, 200),
+        None,
+        none,
+        None,
+        None,
     )
 
 
@@ -170,7 +195,9 @@ def bounded_slowdown(jobs, start_s):
     )
 
 
-@pytest.mark.parametrize("sizes", [(GPUS,), (1,) * GPUS], ids=["one node", "a node a GPU"])
+@pytest.mark.parametrize(
+    "sizes", [(GPUS,), (1,) * GPUS], ids=["one node", "a node a GPU"]
+)
 @seeds
 @pytest.mark.parametrize(
     ("scheduler", "key", "fill"),
@@ -191,7 +218,9 @@ def test_starts_and_bounded_slowdown_are_those_of_a_plain_queue_simulator(
     run = simulate(jobs, Cluster(sizes), scheduler)
     start_s = plain(jobs, key, fill)
     assert np.array_equal(run.jobs["start_s"], start_s)
-    assert metrics(run)["bounded_slowdown"] == pytest.approx(bounded_slowdown(jobs, start_s))
+    assert metrics(run)["bounded_slowdown"] == pytest.approx(
+        bounded_slowdown(jobs, start_s)
+    )
 
 
 @seeds
@@ -225,14 +254,20 @@ def test_the_cases_tell_the_schedulers_apart():
         (f1, True, 49.5533),
     ],
 )
-def test_bounded_slowdown_on_a_published_log_is_as_another_program_prints_it(key, fill, printed):
-    """Jobs 300 to 1323 of lublin_256 (Zhang et al. 2020, RLScheduler, SC '20), one pool of
-    256 processors.
+def test_bounded_slowdown_on_a_published_log_is_as_another_program_prints_it(
+    key, fill, printed
+):
+    """Jobs 300 to 1323 of lublin_256 (Zhang et al. 2020, RLScheduler, SC '20), one pool
+    of 256 processors.
 
-    Columns of the log: 2 submission, 4 run time, 5 and 8 processors, 9 requested time, or -1
-    for the run time.
+    Columns of the log: 2 submission, 4 run time, 5 and 8 processors, 9 requested time,
+    or -1 for the run time.
     """
-    lines = [line.split() for line in LUBLIN.read_text().splitlines() if not line.startswith(";")]
+    lines = [
+        line.split()
+        for line in LUBLIN.read_text().splitlines()
+        if not line.startswith(";")
+    ]
     rows = np.array(
         [
             [float(line[column]) for column in (1, 3, 4, 7, 8)]
@@ -243,6 +278,15 @@ def test_bounded_slowdown_on_a_published_log_is_as_another_program_prints_it(key
     arrival_s, run_s, allocated, requested, request_s = rows.T
     none = np.zeros(len(rows))
     limit_s = np.where(request_s == -1, run_s, request_s)
-    jobs = Jobs(arrival_s, np.maximum(allocated, requested), run_s, limit_s, None, none, None, None)
+    jobs = Jobs(
+        arrival_s,
+        np.maximum(allocated, requested),
+        run_s,
+        limit_s,
+        None,
+        none,
+        None,
+        None,
+    )
     found = metrics(simulate(jobs, Cluster((GPUS,)), InTurn(key, fill)))
     assert found["bounded_slowdown"] == pytest.approx(printed, abs=5e-5)

@@ -1,8 +1,9 @@
-"""What the how-to and captions say of schedulers of DAGs: recomputed, sign and interval.
+"""What the how-to and captions say of schedulers of DAGs: recomputed, sign and
+interval.
 
-The rows of figures/dag are of instances of independent tasks and of 20 graphs of 300 nodes, with
-1,000 plans a search. Quick tests compute what is said from them, and some of the first two anew;
-the long ones compute all of them anew.
+The rows of figures/dag are of instances of independent tasks and of 20 graphs of 300
+nodes, with 1,000 plans a search. Quick tests compute what is said from them, and some
+of the first two anew; the long ones compute all of them anew.
 """
 
 import csv
@@ -19,7 +20,15 @@ import pytest
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.dag.generate import erdos_renyi
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
-from cgrsp_simpy.dag.paper.figures import FIGURES, ORDERED, SEARCHED, Runs, _intro, by, ended
+from cgrsp_simpy.dag.paper.figures import (
+    FIGURES,
+    ORDERED,
+    SEARCHED,
+    Runs,
+    _intro,
+    by,
+    ended,
+)
 from cgrsp_simpy.dag.paper.searches import ddqn, worl_rtgs
 from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.policies import find
@@ -29,7 +38,9 @@ from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.studies.compare import compare
 
 ROOT = Path(__file__).parents[2]
-HOWTO = " ".join((ROOT / "docs" / "howto" / "dag.md").read_text(encoding="utf-8").split())
+HOWTO = " ".join(
+    (ROOT / "docs" / "howto" / "dag.md").read_text(encoding="utf-8").split()
+)
 FIGURES_README = (ROOT / "figures" / "dag" / "README.md").read_text(encoding="utf-8")
 BUDGET = Budget(1000)
 SCENARIO = Scenario("er:n=300", budget=BUDGET)
@@ -50,7 +61,10 @@ def number(text):
 def rows_of(id):
     """The rows of a figure as they were plotted."""
     with (ROOT / "figures" / "dag" / f"dag_{id}.csv").open(encoding="utf-8") as file:
-        return [{key: number(text) for key, text in row.items()} for row in csv.DictReader(file)]
+        return [
+            {key: number(text) for key, text in row.items()}
+            for row in csv.DictReader(file)
+        ]
 
 
 def over():
@@ -59,7 +73,9 @@ def over():
 
 
 def tasks():
-    """Makespans over the bound by number of independent tasks and search, an instance each."""
+    """Makespans over the bound by number of independent tasks and search, an instance
+    each.
+    """
     return ended(rows_of("searches"))
 
 
@@ -69,8 +85,13 @@ def anew(name, order, seed):
     plan = heft(problem)
     heft_s = carried_out(problem, plan).makespan_s
     if name == "heft":
-        return float(makespans(problem, plan.gpu[None], run_order(problem, order))[0]) / heft_s
-    return find(problem, f"{ORDERED[name]}order={order}", BUDGET, seed).makespan_s / heft_s
+        return (
+            float(makespans(problem, plan.gpu[None], run_order(problem, order))[0])
+            / heft_s
+        )
+    return (
+        find(problem, f"{ORDERED[name]}order={order}", BUDGET, seed).makespan_s / heft_s
+    )
 
 
 # ---- captions ----
@@ -100,26 +121,40 @@ def test_the_introduction_names_the_papers_budget_and_ours():
 def test_the_howto_tells_the_means_of_independent_tasks():
     for text, name in (
         (r"HEFT ends (\d+) % and (\d+) % after", "heft"),
-        (r"1,000 random plans takes ([\d.]+) and ([\d.]+) times as long", "random-search"),
+        (
+            r"1,000 random plans takes ([\d.]+) and ([\d.]+) times as long",
+            "random-search",
+        ),
         (r"whales \(`rtgs`\) take ([\d.]+) and ([\d.]+):", "rtgs"),
         (
-            r"whales take ([\d.]+) times as long on 300 tasks, .* and ([\d.]+) on 1,000",
+            (
+                r"whales take ([\d.]+) times as long on 300 tasks, .* and ([\d.]+) on"
+                r" 1,000"
+            ),
             "rtgs:paced=true",
         ),
         (r"machine that ends last, takes ([\d.]+) and ([\d.]+)\.", "annealing"),
     ):
         own = [tasks()[size, name].mean() for size in (300, 1000)]
-        digits = [f"{100 * (each - 1):.0f}" if name == "heft" else f"{each:.2f}" for each in own]
+        digits = [
+            f"{100 * (each - 1):.0f}" if name == "heft" else f"{each:.2f}"
+            for each in own
+        ]
         assert list(re.search(text, HOWTO).groups()) == digits
 
 
 def test_whales_as_printed_hardly_ever_leave_the_ten_plans_that_they_begin_with():
-    """With the agent never; and a hundred times as many random plans have a better one."""
+    """With the agent never; and a hundred times as many random plans have a better
+    one.
+    """
     begun = [row for row in rows_of("searches") if row["evaluations"] == 10]
     first = by(begun, "over_bound", "tasks", "scheduler")
     for name, stays, instances in (("rtgs", 19, 20), ("worl-rtgs", 20, 20)):
         same = [first[size, name] == tasks()[size, name] for size in (300, 1000)]
-        assert (np.concatenate(same).sum(), len(np.concatenate(same))) == (stays, instances)
+        assert (np.concatenate(same).sum(), len(np.concatenate(same))) == (
+            stays,
+            instances,
+        )
     assert "on 19 of the 20 instances their best plan" in HOWTO
     assert "So it is with the hybrid, `worl-rtgs`, on all 20." in HOWTO
     for size, name in product((300, 1000), ("rtgs", "worl-rtgs")):
@@ -137,7 +172,9 @@ def test_mended_whales_beat_random_search_on_300_tasks_and_are_not_shown_to_on_1
 @pytest.mark.parametrize(
     ("size", "name"),
     [
-        pytest.param(size, name, marks=[pytest.mark.slow] * (name not in ("heft", "woa")))
+        pytest.param(
+            size, name, marks=[pytest.mark.slow] * (name not in ("heft", "woa"))
+        )
         for size in (300, 1000)
         for name in SEARCHED
         if name not in ("worl-rtgs", "ddqn")
@@ -147,32 +184,38 @@ def test_rows_of_the_first_tasks_are_what_the_searches_find(size, name):
     scenario = Runs().tasks[size]
     problem = scenario.draw(1)
     found = find(problem, SEARCHED[name], scenario.budget, 1)
-    assert found.makespan_s / lower_bound_s(problem) == pytest.approx(tasks()[size, name][1])
+    assert found.makespan_s / lower_bound_s(problem) == pytest.approx(
+        tasks()[size, name][1]
+    )
 
 
 # ---- what is said of the 20 graphs ----
 
 
 def test_readme_says_what_is_order_and_what_is_placement():
-    """Numbers of the how-to are means over the rows of figures/dag/dag_order.csv, to a tenth."""
+    """Numbers of the how-to are means over the rows of figures/dag/dag_order.csv, to a
+    tenth.
+    """
     told = {key: f"{values.mean():.1f}" for key, values in over().items()}
     hybrid, random = told["worl-rtgs", "graph"], told["random-search", "graph"]
     assert f"with 1,000 plans evaluated takes {hybrid} times as long" in HOWTO
-    assert f"not shown to differ from the best of 1,000 random plans ({random})" in HOWTO
+    assert (
+        f"not shown to differ from the best of 1,000 random plans ({random})" in HOWTO
+    )
     assert (
         f"HEFT's own placement, run in the graph's order, takes {told['heft', 'graph']}"
-        " times as long"
-    ) in HOWTO
+        " times as long" in HOWTO
+    )
     assert (
         f"the hybrid takes {told['worl-rtgs', 'rank']}, where random search takes"
-        f" {told['random-search', 'rank']}"
-    ) in HOWTO
+        f" {told['random-search', 'rank']}" in HOWTO
+    )
     means = {key: f"{values.mean():.2f}" for key, values in over().items()}
     graph, rank = (means["annealing", order] for order in ORDERS)
     assert (
-        f"from a random plan it takes {graph} times as long in the graph's order and {rank} in rank"
-        " order"
-    ) in HOWTO
+        f"from a random plan it takes {graph} times as long in the graph's order and"
+        f" {rank} in rank order" in HOWTO
+    )
     graph, rank = (means["annealing:reorders=0", order] for order in ORDERS)
     assert f"(`annealing:reorders=0`) it takes {graph} and {rank}." in HOWTO
 
@@ -181,12 +224,16 @@ def test_the_order_is_about_half_of_what_the_hybrid_takes_more_than_heft():
     graph, rank = (over()["worl-rtgs", order] for order in ORDERS)
     share = mean((graph - rank) / (graph - 1))
     assert share.low > 0.45 and share.high < 0.6
-    assert mean(over()["heft", "graph"]).low > 2.9 and mean(over()["heft", "rank"]).high < 1.01
+    assert (
+        mean(over()["heft", "graph"]).low > 2.9
+        and mean(over()["heft", "rank"]).high < 1.01
+    )
 
 
-def test_the_hybrid_is_not_shown_to_differ_from_random_search_and_in_rank_order_it_is_worse():
+def test_hybrid_and_random_search_differ_significantly_only_in_rank_order():
     graph, rank = (
-        mean(over()["worl-rtgs", order] / over()["random-search", order] - 1) for order in ORDERS
+        mean(over()["worl-rtgs", order] / over()["random-search", order] - 1)
+        for order in ORDERS
     )
     assert graph.low < 0 < graph.high and graph.half_width < 0.1
     assert rank.low > 0.03 and rank.high < 0.12
@@ -220,11 +267,17 @@ def test_heft_ends_one_percent_after_the_bound():
 
 @pytest.mark.parametrize("name", ["heft", *WITHOUT_NETWORK])
 @pytest.mark.parametrize(
-    "order", [pytest.param(each, marks=[pytest.mark.slow] * (each == "graph")) for each in ORDERS]
+    "order",
+    [
+        pytest.param(each, marks=[pytest.mark.slow] * (each == "graph"))
+        for each in ORDERS
+    ],
 )
 def test_rows_of_the_first_graphs_are_what_the_schedulers_find(name, order):
     for seed in (0, 1):
-        assert anew(name, order, seed) == pytest.approx(over()[name, order][seed], rel=1e-9)
+        assert anew(name, order, seed) == pytest.approx(
+            over()[name, order][seed], rel=1e-9
+        )
 
 
 @pytest.mark.long
@@ -232,16 +285,20 @@ def test_rows_of_the_first_graphs_are_what_the_schedulers_find(name, order):
 @pytest.mark.parametrize("order", ORDERS)
 def test_rows_of_all_graphs_are_what_the_schedulers_find(name, order):
     for seed in range(20):
-        assert anew(name, order, seed) == pytest.approx(over()[name, order][seed], rel=1e-9)
+        assert anew(name, order, seed) == pytest.approx(
+            over()[name, order][seed], rel=1e-9
+        )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["worl-rtgs"])
 def test_of_all_graphs_anew_the_hybrid_takes_what_is_said(name):
-    """Products of matrices may differ in the last digit from machine to machine, and a search then
-    goes another way: by means.
+    """Products of matrices may differ in the last digit from machine to machine, and a
+    search then goes another way: by means.
     """
-    graph, rank = (np.array([anew(name, order, seed) for seed in range(20)]) for order in ORDERS)
+    graph, rank = (
+        np.array([anew(name, order, seed) for seed in range(20)]) for order in ORDERS
+    )
     for order, values in zip(ORDERS, (graph, rank)):
         said, control = mean(over()[name, order]), over()["random-search", order]
         assert mean(values).mean == pytest.approx(said.mean, abs=2 * said.half_width)
@@ -251,8 +308,8 @@ def test_of_all_graphs_anew_the_hybrid_takes_what_is_said(name):
 
 @pytest.mark.long
 def test_on_graphs_and_platforms_drawn_at_random_rank_order_is_better_in_the_mean():
-    """For HEFT's own placement, and for what each search finds; degrees, sizes, speeds and
-    connections are drawn, too.
+    """For HEFT's own placement, and for what each search finds; degrees, sizes, speeds
+    and connections are drawn, too.
     """
     ratios = {name: [] for name in ("heft", "random-search", "woa", "rtgs")}
     for seed in range(30):
@@ -288,6 +345,9 @@ def drawn(seed):
     return Problem(
         graph,
         Servers(
-            int(rng.integers(2, 25)), int(rng.integers(1, 9)), speeds, inter_gb_per_s=bandwidth
+            int(rng.integers(2, 25)),
+            int(rng.integers(1, 9)),
+            speeds,
+            inter_gb_per_s=bandwidth,
         ).platform(),
     )

@@ -1,5 +1,5 @@
-"""Distance of plans (SPD) and gap of finish times (FTG): the star by the paper's algebra, by hand,
-and as a correlation.
+"""Distance of plans (SPD) and gap of finish times (FTG): the star by the paper's
+algebra, by hand, and as a correlation.
 """
 
 import numpy as np
@@ -25,11 +25,11 @@ def star_problem(nodes):
 
 @pytest.mark.parametrize("nodes", [5, 11, 101])
 def test_on_a_star_the_summed_distance_is_n_minus_1_times_the_gap(nodes):
-    """worl-rtgs.txt Equation 30: with half of the n - 1 entry nodes on each GPU in one plan, and
-    more on one in the other.
+    """worl-rtgs.txt Equation 30: with half of the n - 1 entry nodes on each GPU in one
+    plan, and more on one in the other.
 
-    The paper leaves out the 1 / n of Equation 26, and the exit node, here by itself. With both,
-    SPD equals FTG.
+    The paper leaves out the 1 / n of Equation 26, and the exit node, here by itself.
+    With both, SPD equals FTG.
     """
     problem, entry = star_problem(nodes), nodes - 1
     half = np.arange(nodes) % 2
@@ -37,12 +37,14 @@ def test_on_a_star_the_summed_distance_is_n_minus_1_times_the_gap(nodes):
         uneven = (np.arange(nodes) >= entry // 2 + more).astype(int)
         uneven[-1] = half[-1] = 0
         gap_s = finish_time_gap_s(problem, half[None], uneven[None])[0]
-        by_node_s = np.abs(node_loads_s(problem, half[None]) - node_loads_s(problem, uneven[None]))[
-            0
-        ]
+        by_node_s = np.abs(
+            node_loads_s(problem, half[None]) - node_loads_s(problem, uneven[None])
+        )[0]
         assert gap_s == more
         assert by_node_s[:-1].sum() == (nodes - 1) * gap_s
-        assert plan_distance_s(problem, half[None], uneven[None])[0] == pytest.approx(gap_s)
+        assert plan_distance_s(problem, half[None], uneven[None])[0] == pytest.approx(
+            gap_s
+        )
 
 
 def test_both_distances_by_hand():
@@ -58,8 +60,8 @@ def test_both_distances_by_hand():
 
 
 def test_uneven_plans_correlate_as_published_and_even_ones_do_not():
-    """Section 4.2 prints 0.16 to 0.57, on average 0.46: the coefficient depends on how plans are
-    drawn, which is not printed.
+    """Section 4.2 prints 0.16 to 0.57, on average 0.46: the coefficient depends on how
+    plans are drawn, which is not printed.
     """
     problem = Scenario("er:n=500", Servers(50), state="busy").draw()
     even, uneven = correlate(problem), correlate(problem, concentration=1.0)
@@ -93,18 +95,18 @@ def test_a_concentration_at_either_end_of_its_range_is_allowed():
 
 def test_plans_of_a_seed_are_the_same():
     problem = Scenario("er:n=40").draw()
-    one, again, other = (
-        correlate(problem, 50, 1, 0.1),
-        correlate(problem, 50, 1, 0.1),
-        correlate(problem, 50, 2, 0.1),
+    one = correlate(problem, 50, 1, 0.1)
+    again = correlate(problem, 50, 1, 0.1)
+    other = correlate(problem, 50, 2, 0.1)
+    assert np.array_equal(one.spd_s, again.spd_s) and not np.array_equal(
+        one.spd_s, other.spd_s
     )
-    assert np.array_equal(one.spd_s, again.spd_s) and not np.array_equal(one.spd_s, other.spd_s)
 
 
 @pytest.mark.parametrize("concentration", [None, 0.2])
 def test_random_plans_keep_to_memory(concentration):
-    """Large nodes fit on the last GPU only, so that all pairs agree on them: only the small one
-    moves, between 1 and 4 s.
+    """Large nodes fit on the last GPU only, so that all pairs agree on them: only the
+    small one moves, between 1 and 4 s.
     """
     graph = Graph([1.0, 4.0], [10, 900], np.empty((0, 2)), [])
     problem = Problem(
@@ -115,6 +117,8 @@ def test_random_plans_keep_to_memory(concentration):
 
 
 def test_plans_that_never_end_have_no_gap():
-    apart = Platform([1.0, 1.0], [80_000] * 2, [0, 1], np.zeros((2, 2)), name="two islands")
+    apart = Platform(
+        [1.0, 1.0], [80_000] * 2, [0, 1], np.zeros((2, 2)), name="two islands"
+    )
     with pytest.raises(InputError, match=r"GPUs\(='two islands'\) must be connected"):
         correlate(Scenario("er:n=20", apart).draw(0), pairs=20)

@@ -1,5 +1,5 @@
-"""HEFT and CPOP against their authors' example; schedulers and bounds against brute force and cases
-with a known answer.
+"""HEFT and CPOP against their authors' example; schedulers and bounds against brute
+force and cases with a known answer.
 """
 
 from itertools import permutations, product
@@ -66,16 +66,30 @@ SENT |= {(5, 9): 13, (6, 8): 15, (7, 10): 17, (8, 10): 11, (9, 10): 13}
 
 
 def authors_example():
-    """Ten tasks on three processors; the times are not work over speed, so they are put in."""
+    """Ten tasks on three processors; the times are not work over speed, so they are put
+    in.
+    """
     problem = Problem(
-        Graph(np.ones(10), np.ones(10), np.array(list(SENT)) - 1, list(SENT.values())), alike(3)
+        Graph(np.ones(10), np.ones(10), np.array(list(SENT)) - 1, list(SENT.values())),
+        alike(3),
     )
     vars(problem)["time_s"] = np.array(TIMES_S, dtype=float)
     return problem
 
 
 def test_ranks_are_the_printed_ones():
-    printed = [108.000, 77.000, 80.000, 80.000, 69.000, 63.333, 42.667, 35.667, 44.333, 14.667]
+    printed = [
+        108.000,
+        77.000,
+        80.000,
+        80.000,
+        69.000,
+        63.333,
+        42.667,
+        35.667,
+        44.333,
+        14.667,
+    ]
     assert upward_rank_s(authors_example()).round(3).tolist() == printed
 
 
@@ -119,12 +133,16 @@ def small_problem(seed, nodes, units=False):
 
 def placements(problem):
     """All placements of the units on two GPUs, shape (placements, nodes)."""
-    return np.array(list(product((0, 1), repeat=problem.graph.units)))[:, problem.graph.unit]
+    return np.array(list(product((0, 1), repeat=problem.graph.units)))[
+        :, problem.graph.unit
+    ]
 
 
 def best_in_order(problem, order):
     """The least makespan of all placements when the nodes run in an order."""
-    return min(carried_out(problem, Plan(gpu, order)).makespan_s for gpu in placements(problem))
+    return min(
+        carried_out(problem, Plan(gpu, order)).makespan_s for gpu in placements(problem)
+    )
 
 
 SMALL_PROBLEMS = [
@@ -149,20 +167,22 @@ def test_annealing_finds_the_best_of_all_placements_in_its_order(seed, units):
     for order, nodes in orders.items():
         best_s = best_in_order(problem, nodes)
         for start in STARTS:
-            found = anneal(problem, Budget(2000), 0, order, 0.3, start=start, reorders=0)
+            found = anneal(
+                problem, Budget(2000), 0, order, 0.3, start=start, reorders=0
+            )
             assert found.makespan_s == best_s
 
 
 @every_case
 def test_random_search_finds_the_best_of_few_placements(seed):
-    """Of 128 placements none is missed by 2,000 draws but with a chance of 128 exp(-2000 / 128),
-    two in a hundred thousand.
+    """Of 128 placements none is missed by 2,000 draws but with a chance of 128
+    exp(-2000 / 128), two in a hundred thousand.
     """
     problem = small_problem(seed, 7)
     for order in ORDERS:
-        assert random_search(problem, Budget(2000), order=order).makespan_s == best_in_order(
-            problem, run_order(problem, order)
-        )
+        assert random_search(
+            problem, Budget(2000), order=order
+        ).makespan_s == best_in_order(problem, run_order(problem, order))
 
 
 @every_case
@@ -175,7 +195,9 @@ def test_no_plan_is_below_the_best_of_all_placements_in_its_own_order(seed):
     for make in ALL:
         plan = make(problem, seed)
         assert (plan.order is None) == (make in (random_plan, round_robin))
-        assert carried_out(problem, plan).makespan_s >= best_in_order(problem, plan.order)
+        assert carried_out(problem, plan).makespan_s >= best_in_order(
+            problem, plan.order
+        )
 
 
 @every_case
@@ -190,16 +212,18 @@ def test_no_scheduler_is_below_the_best_of_all_plans_and_that_not_below_the_boun
     ]
     best_s = min(best_in_order(problem, np.array(order)) for order in orders)
     assert lower_bound_s(problem) <= best_s
-    assert all(carried_out(problem, make(problem, seed)).makespan_s >= best_s for make in ALL)
+    assert all(
+        carried_out(problem, make(problem, seed)).makespan_s >= best_s for make in ALL
+    )
     assert anneal(problem, Budget(500)).makespan_s >= best_s
 
 
 def test_the_order_matters():
-    """Node 1 sends to 2, which only GPU 1 has the memory for, at half the speed; in the graph's
-    order, 1 comes after 0.
+    """Node 1 sends to 2, which only GPU 1 has the memory for, at half the speed; in the
+    graph's order, 1 comes after 0.
 
-    Then either 2 waits for 0 and 1 on GPU 0 (8), or 1 runs on GPU 1 (6); with 1 before 0 on GPU
-    0, all ends at 5.
+    Then either 2 waits for 0 and 1 on GPU 0 (8), or 1 runs on GPU 1 (6); with 1 before
+    0 on GPU 0, all ends at 5.
     """
     graph = Graph([3, 1, 2], [1, 1, 9], [(1, 2)], [0])
     problem = Problem(graph, Platform([1, 0.5], [5, 9], [0, 0], [[0, 1], [1, 0]]))
@@ -246,8 +270,8 @@ def test_equal_independent_nodes_are_dealt_evenly(make):
 
 
 def test_longest_first_and_shortest_first():
-    """Nodes of 3, 1, 1, 1 on two GPUs: by work 3 | 1 1 1, which is best; min-min deals the short
-    ones and ends at 4.
+    """Nodes of 3, 1, 1, 1 on two GPUs: by work 3 | 1 1 1, which is best; min-min deals
+    the short ones and ends at 4.
     """
     problem = Problem(Graph([3, 1, 1, 1], np.ones(4), [], []), alike(2))
     assert carried_out(problem, by_work(problem)).makespan_s == 3
@@ -255,16 +279,23 @@ def test_longest_first_and_shortest_first():
 
 
 def test_insertion_fills_the_gap_in_which_a_gpu_waits_for_data():
-    """Node 2, of the unit of 0, waits for the data of 1 from GPU 1; 3, of the lowest rank, fits
-    exactly between 0 and 2.
+    """Node 2, of the unit of 0, waits for the data of 1 from GPU 1; 3, of the lowest
+    rank, fits exactly between 0 and 2.
     """
-    graph = Graph([1, 1, 8, 3], [1, 5, 1, 1], [(0, 2), (1, 2)], [0, 4], unit=[0, 1, 0, 2])
+    graph = Graph(
+        [1, 1, 8, 3], [1, 5, 1, 1], [(0, 2), (1, 2)], [0, 4], unit=[0, 1, 0, 2]
+    )
     problem = Problem(graph, Platform([1, 0.5], [4, 9], [0, 0], [[0, 2], [2, 0]]))
     schedule = carried_out(problem, heft(problem))
     assert schedule.plan.gpu.tolist() == [0, 1, 0, 0]
     assert schedule.start_s.tolist() == [0, 0, 4, 1]
     # in the graph's order
-    assert carried_out(problem, Plan(schedule.plan.gpu)).start_s.tolist() == [0, 0, 4, 12]
+    assert carried_out(problem, Plan(schedule.plan.gpu)).start_s.tolist() == [
+        0,
+        0,
+        4,
+        12,
+    ]
 
 
 def test_round_robin_passes_over_gpus_without_the_memory():
@@ -279,7 +310,18 @@ def test_from_one_entry_the_plan_stays_where_data_can_go(make):
     graph = Graph(
         np.ones(8),
         np.ones(8),
-        [(0, 1), (0, 2), (0, 3), (0, 4), (1, 5), (2, 5), (3, 6), (4, 6), (5, 7), (6, 7)],
+        [
+            (0, 1),
+            (0, 2),
+            (0, 3),
+            (0, 4),
+            (1, 5),
+            (2, 5),
+            (3, 6),
+            (4, 6),
+            (5, 7),
+            (6, 7),
+        ],
         np.ones(10),
     )
     problem = Problem(
@@ -290,7 +332,9 @@ def test_from_one_entry_the_plan_stays_where_data_can_go(make):
 
 
 def test_min_min_counts_when_the_gpu_is_free():
-    """After 0, node 2 is ready at 1 and would end at 2.5, and 1, ready since 0, at 3."""
+    """After 0, node 2 is ready at 1 and would end at 2.5, and 1, ready since 0, at
+    3.
+    """
     problem = Problem(Graph([1, 2, 1.5], np.ones(3), [(0, 2)], [0]), alike(1))
     assert carried_out(problem, min_min(problem)).start_s.tolist() == [0, 2.5, 1]
 
@@ -310,8 +354,8 @@ def test_cpop_takes_the_gpu_with_the_memory_for_most_of_the_critical_path():
 
 
 def test_cpop_leaves_its_gpu_where_the_data_cannot_reach_it():
-    """Node 2, critical, needs data of 1, which only GPU 1 has the memory for, and none of 0;
-    nothing connects the GPUs.
+    """Node 2, critical, needs data of 1, which only GPU 1 has the memory for, and none
+    of 0; nothing connects the GPUs.
     """
     graph = Graph([8, 1, 8], [1, 9, 1], [(0, 2), (1, 2)], [0, 1])
     problem = Problem(graph, Platform([2, 1], [5, 9], [0, 1], np.zeros((2, 2))))
@@ -325,7 +369,9 @@ def test_cpop_leaves_its_gpu_where_the_data_cannot_reach_it():
 def test_bound_of_the_critical_path_counts_the_fastest_gpu_with_the_memory():
     graph = Graph([2, 6], [5, 1], [(0, 1)], [100])
     assert (
-        critical_path_s(Problem(graph, Platform([4, 1], [1, 5], [0, 0], [[0, 1], [1, 0]])))
+        critical_path_s(
+            Problem(graph, Platform([4, 1], [1, 5], [0, 0], [[0, 1], [1, 0]]))
+        )
         == 2 + 1.5
     )
 

@@ -1,6 +1,7 @@
-"""Graphs of training against what is known of them: the bubble of a pipeline, the activations that
-a stage keeps, the bytes of a ring; links that take turns; memory; and schedulers beside the simplest
-controls, on 30 graphs that were fixed before any result was seen.
+"""Graphs of training against what is known of them: the bubble of a pipeline, the
+activations that a stage keeps, the bytes of a ring; links that take turns; memory; and
+schedulers beside the simplest controls, on 30 graphs that were fixed before any result
+was seen.
 """
 
 from functools import cache
@@ -12,7 +13,14 @@ import pytest
 
 from cgrsp_simpy.dag.generate import SCHEDULES, training_graph
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.listing import SIMPLE, best_simple, cpop, heft, longest_first, round_robin
+from cgrsp_simpy.dag.listing import (
+    SIMPLE,
+    best_simple,
+    cpop,
+    heft,
+    longest_first,
+    round_robin,
+)
 from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.policies import COMPARED, CONSTRUCTIVE, find
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, makespans
@@ -33,9 +41,12 @@ CUTS = [(1, 1, 1), (3, 1, 1), (4, 6, 1), (2, 5, 3), (4, 2, 2), (8, 32, 1)]
 @both_ways
 @every_schedule
 @pytest.mark.parametrize(("stages", "batches", "per_stage"), CUTS)
-def test_the_bubble_is_p_less_1_of_m_plus_p_less_1(run, schedule, stages, batches, per_stage):
-    """Stages of equal work, no transfer times: (m + p - 1) rounds of forward and backward, of which
-    each GPU works m (Huang et al., 2019; Narayanan et al., 2021), under both schedules.
+def test_the_bubble_is_p_less_1_of_m_plus_p_less_1(
+    run, schedule, stages, batches, per_stage
+):
+    """Stages of equal work, no transfer times: (m + p - 1) rounds of forward and
+    backward, of which each GPU works m (Huang et al., 2019; Narayanan et al., 2021),
+    under both schedules.
     """
     one = training_graph(
         stages * per_stage,
@@ -51,14 +62,20 @@ def test_the_bubble_is_p_less_1_of_m_plus_p_less_1(run, schedule, stages, batche
     assert found.makespan_s == pytest.approx((batches + stages - 1) * 3 * per_stage)
     busy_s = np.bincount(one.unit, one.work_tflop)
     bubble = 1 - busy_s / found.makespan_s
-    assert bubble == pytest.approx(np.full(stages, (stages - 1) / (batches + stages - 1)))
+    assert bubble == pytest.approx(
+        np.full(stages, (stages - 1) / (batches + stages - 1))
+    )
 
 
-@pytest.mark.parametrize(("stages", "batches"), [(1, 4), (2, 8), (4, 8), (4, 2), (8, 32)])
-def test_a_stage_keeps_the_activations_of_m_micro_batches_or_of_as_many_stages_as_follow(
+@pytest.mark.parametrize(
+    ("stages", "batches"), [(1, 4), (2, 8), (4, 8), (4, 2), (8, 32)]
+)
+def test_a_stage_keeps_activations_of_m_micro_batches_or_of_later_stages(
     stages, batches
 ):
-    """GPipe: m at every stage; 1F1B: min(p - s, m), so min(p, m) at the first. A megabyte each."""
+    """GPipe: m at every stage; 1F1B: min(p - s, m), so min(p, m) at the first. A
+    megabyte each.
+    """
     for schedule, peaks in (
         ("gpipe", [batches] * stages),
         ("1f1b", [min(stages - stage, batches) for stage in range(stages)]),
@@ -90,7 +107,9 @@ def test_accumulated_gradients_keep_the_activations_of_one_micro_batch_alone():
 
 @pytest.mark.parametrize("replicas", [2, 3, 4, 8])
 def test_a_ring_moves_2_r_less_1_r_ths_of_the_bytes_over_each_link(replicas):
-    """Of 4 GB of gradients; no link but those of the ring has any (Patarasuk and Yuan, 2009)."""
+    """Of 4 GB of gradients; no link but those of the ring has any (Patarasuk and Yuan,
+    2009).
+    """
     one = training_graph(1, replicas=replicas, parameters_gb=4)
     sent_gb = np.zeros((replicas, replicas))
     start, end = one.unit[one.edges].T
@@ -101,10 +120,12 @@ def test_a_ring_moves_2_r_less_1_r_ths_of_the_bytes_over_each_link(replicas):
 
 @both_ways
 def test_replicas_wait_for_the_slower_at_the_ring(run):
-    """One GPU of half the speed; two steps of 2 GB at 2 GB/s. What the slower one sends next, at
-    6.001, waits for the link, which it has filled from 6 to 7.
+    """One GPU of half the speed; two steps of 2 GB at 2 GB/s. What the slower one sends
+    next, at 6.001, waits for the link, which it has filled from 6 to 7.
     """
-    one = training_graph(1, replicas=2, samples=2, work_tflop=1.0, activation_gb=0, parameters_gb=4)
+    one = training_graph(
+        1, replicas=2, samples=2, work_tflop=1.0, activation_gb=0, parameters_gb=4
+    )
     platform = Platform([1.0, 0.5], [80_000] * 2, [0, 1], np.full((2, 2), 2.0))
     found = run(Problem(one, platform), Plan(one.unit))
     finish_s = dict(zip(one.names, found.finish_s))
@@ -120,7 +141,9 @@ def test_replicas_wait_for_the_slower_at_the_ring(run):
 
 
 def sending(pairs, contention, per_server=8):
-    """Nodes of no work that send 25 GB each to another GPU, from server to server at 25 GB/s."""
+    """Nodes of no work that send 25 GB each to another GPU, from server to server at 25
+    GB/s.
+    """
     graph = Graph(
         np.zeros(2 * pairs),
         np.zeros(2 * pairs, dtype=int),
@@ -133,8 +156,8 @@ def sending(pairs, contention, per_server=8):
 
 @both_ways
 def test_eight_transfers_over_one_link_arrive_one_after_the_other(run):
-    """25 GB each over the 25 GB/s between two servers, from eight GPUs to eight others; without
-    contention, as in the paper, all after one second.
+    """25 GB each over the 25 GB/s between two servers, from eight GPUs to eight others;
+    without contention, as in the paper, all after one second.
     """
     plan = Plan(np.arange(16))
     assert run(sending(8, True), plan).start_s[8:].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
@@ -143,20 +166,24 @@ def test_eight_transfers_over_one_link_arrive_one_after_the_other(run):
 
 @both_ways
 def test_contention_halves_a_link(run):
-    """Two at once take twice as long in all; over links of their own, or in the other direction,
-    they do not.
+    """Two at once take twice as long in all; over links of their own, or in the other
+    direction, they do not.
     """
     assert run(sending(2, True), Plan(np.array([0, 1, 8, 9]))).makespan_s == 2
     assert run(sending(2, True), Plan(np.array([0, 8, 9, 1]))).makespan_s == 1
     within = sending(2, True, per_server=16)
-    assert run(within, Plan(np.array([0, 1, 2, 3]))).makespan_s == pytest.approx(25 / 300)
-    assert run(within, Plan(np.array([0, 0, 2, 2]))).makespan_s == pytest.approx(50 / 300)
+    assert run(within, Plan(np.array([0, 1, 2, 3]))).makespan_s == pytest.approx(
+        25 / 300
+    )
+    assert run(within, Plan(np.array([0, 0, 2, 2]))).makespan_s == pytest.approx(
+        50 / 300
+    )
 
 
 @both_ways
 def test_a_link_serves_first_who_asks_first_and_of_an_instant_the_first_edge(run):
-    """Nodes 0 and 1 end at 2 and 1: the data of 1 arrive at 2, those of 0 at 3; 2 has ended at 1,
-    too, and comes after 1.
+    """Nodes 0 and 1 end at 2 and 1: the data of 1 arrive at 2, those of 0 at 3; 2 has
+    ended at 1, too, and comes after 1.
     """
     graph = Graph([2, 1, 1, 0, 0, 0], [0] * 6, [(0, 3), (1, 4), (2, 5)], [25.0] * 3)
     platform = Servers(6, 3, (1.0,), contention=True).platform()
@@ -166,9 +193,15 @@ def test_a_link_serves_first_who_asks_first_and_of_an_instant_the_first_edge(run
 
 def test_links_take_turns_in_training_unless_told_and_elsewhere_only_if_told():
     training, other = training_graph(2, 2), Graph([1, 1], [1, 1], [(0, 1)], [1])
-    for told, expected in ((None, (True, False)), (True, (True, True)), (False, (False, False))):
+    for told, expected in (
+        (None, (True, False)),
+        (True, (True, True)),
+        (False, (False, False)),
+    ):
         platform = Servers(2, contention=told).platform()
-        found = tuple(Problem(graph, platform).contention for graph in (training, other))
+        found = tuple(
+            Problem(graph, platform).contention for graph in (training, other)
+        )
         assert found == expected
 
 
@@ -179,10 +212,11 @@ def test_a_hundred_layers_of_10_gb_do_not_fit_on_one_gpu():
     graph = training_graph(100, parameters_gb=10)
     with pytest.raises(InputError) as error:
         Problem(graph, Servers(1).platform())
-    assert str(error.value) == (
-        "node r0 m0 l99.0 forward, of a unit of 300 nodes, needs 4054400 MB: 4000000 resident, of 1"
-        " unit, 54400 held between nodes, as activations, 0 of its own; the largest GPU has 80000"
-        " MB"
+    assert (
+        str(error.value)
+        == "node r0 m0 l99.0 forward, of a unit of 300 nodes, needs 4054400 MB: 4000000"
+        " resident, of 1 unit, 54400 held between nodes, as activations, 0 of its"
+        " own; the largest GPU has 80000 MB"
     )
 
 
@@ -193,9 +227,11 @@ def test_a_plan_that_is_out_of_memory_names_the_gpu_and_what_fills_it(run):
     problem = Problem(graph, Servers(2).platform())
     with pytest.raises(InputError) as error:
         run(problem, Plan(np.ones(graph.nodes, dtype=int)))
-    assert str(error.value) == (
-        "GPU 1 of 80000 MB is out of memory: node r0 m0 l0.0 forward needs 96008 MB: 96000 resident,"
-        " of 2 units, 8 held between nodes, as activations, 0 of its own"
+    assert (
+        str(error.value)
+        == "GPU 1 of 80000 MB is out of memory: node r0 m0 l0.0 forward needs 96008 MB:"
+        " 96000 resident, of 2 units, 8 held between nodes, as activations, 0 of"
+        " its own"
     )
     assert makespans(problem, np.ones((1, graph.nodes), dtype=int)).tolist() == [np.inf]
     for name in (*CONSTRUCTIVE, "annealing"):
@@ -204,10 +240,14 @@ def test_a_plan_that_is_out_of_memory_names_the_gpu_and_what_fills_it(run):
 
 
 def test_1f1b_fits_where_gpipe_does_not():
-    """On four GPUs of 10 GB, four stages keep four micro-batches of 1 GB, and not eight."""
+    """On four GPUs of 10 GB, four stages keep four micro-batches of 1 GB, and not
+    eight.
+    """
     sizes = {"samples": 8, "activation_gb": 2.0, "parameters_gb": 0.4}
     platform = Servers(4, memory_gb=10).platform()
-    assert Problem(training_graph(4, 4, 8, schedule="1f1b", **sizes), platform).fits.all()
+    assert Problem(
+        training_graph(4, 4, 8, schedule="1f1b", **sizes), platform
+    ).fits.all()
     with pytest.raises(InputError, match="needs 17600 MB: 1600 resident"):
         Problem(training_graph(4, 4, 8, schedule="gpipe", **sizes), platform)
 
@@ -224,13 +264,17 @@ def test_a_policy_of_ones_own_finds_no_room_where_the_memory_is_full():
     assert set(simulate(problem, first).jobs["gpu"]) == {0, 1}
     told = "sent job 1 to GPU 0, of whose memory 31992 MB are left; it takes 48008 MB"
     with pytest.raises(PolicyError, match=told):
-        simulate(problem, lambda view: [(node, view.places[0]) for node in view.queue[:1]])
+        simulate(
+            problem, lambda view: [(node, view.places[0]) for node in view.queue[:1]]
+        )
 
 
 # ---- schedulers, beside the simplest controls ----
 
 MEASURED = ("round-robin", "longest-first", "heft", "best-simple")
-HOWTO = " ".join((Path(__file__).parents[2] / "docs/howto/dag.md").read_text("utf-8").split())
+HOWTO = " ".join(
+    (Path(__file__).parents[2] / "docs/howto/dag.md").read_text("utf-8").split()
+)
 SIZES = [
     *product((2, 4, 8), (1, 2, 4), (False, True)),
     *product((3, 5, 6), (1, 3), (False, True)),
@@ -238,8 +282,9 @@ SIZES = [
 
 
 def training_problem(number):
-    """Stages, replicas, and whether GPUs differ, by SIZES; micro-batches 4 to 32, schedules, one or
-    eight GPUs a server, and in each third as few GPUs as half the units, by the number.
+    """Stages, replicas, and whether GPUs differ, by SIZES; micro-batches 4 to 32,
+    schedules, one or eight GPUs a server, and in each third as few GPUs as half the
+    units, by the number.
     """
     stages, replicas, mixed = SIZES[number]
     graph = training_graph(
@@ -255,14 +300,22 @@ def measured(number):
     """By name of the scheduler, when its plan ends in the simulation."""
     problem = training_problem(number)
     plans = {name: CONSTRUCTIVE[name](problem) for name in MEASURED}
-    return {name: simulate(problem, plan).summary()["makespan_s"] for name, plan in plans.items()}
+    return {
+        name: simulate(problem, plan).summary()["makespan_s"]
+        for name, plan in plans.items()
+    }
 
 
 @pytest.mark.parametrize(
     "number",
-    [pytest.param(n, marks=[pytest.mark.slow] * (n not in (0, 1, 6, 18, 21))) for n in range(30)],
+    [
+        pytest.param(n, marks=[pytest.mark.slow] * (n not in (0, 1, 6, 18, 21)))
+        for n in range(30)
+    ],
 )
-def test_on_training_graphs_the_default_is_never_behind_round_robin_or_longest_first(number):
+def test_on_training_graphs_the_default_is_never_behind_round_robin_or_longest_first(
+    number,
+):
     ends_s = measured(number)
     assert ends_s["best-simple"] <= min(ends_s["round-robin"], ends_s["longest-first"])
     if number in (6, 18):
@@ -272,15 +325,20 @@ def test_on_training_graphs_the_default_is_never_behind_round_robin_or_longest_f
 
 @pytest.mark.slow
 def test_the_how_to_says_how_long_the_default_and_heft_take_beside_round_robin():
-    ends_s = {name: np.array([measured(number)[name] for number in range(30)]) for name in MEASURED}
+    ends_s = {
+        name: np.array([measured(number)[name] for number in range(30)])
+        for name in MEASURED
+    }
     assert len(SIZES) == 30
-    default, by_heft = (ends_s[name] / ends_s["round-robin"] for name in ("best-simple", "heft"))
+    default, by_heft = (
+        ends_s[name] / ends_s["round-robin"] for name in ("best-simple", "heft")
+    )
     means = [f"{np.exp(np.log(ratio).mean()):.2f}" for ratio in (default, by_heft)]
     assert np.sum(by_heft > 1 + 1e-9) == 2 and default.max() <= 1
     assert (
-        f"takes {means[0]} times as long as round-robin, in the geometric mean; HEFT by itself"
-        f" {means[1]}, but on two of the 30 it is behind"
-    ) in HOWTO
+        f"takes {means[0]} times as long as round-robin, in the geometric mean; HEFT by"
+        f" itself {means[1]}, but on two of the 30 it is behind" in HOWTO
+    )
 
 
 def test_the_default_is_the_first_that_is_compared():
@@ -290,13 +348,18 @@ def test_the_default_is_the_first_that_is_compared():
     assert best_simple(one).scheduler == "best-simple"
     best_s = min(carried_out(one, plan).makespan_s for plan in plans)
     assert carried_out(one, best_simple(one)).makespan_s == best_s
-    assert {plan.scheduler for plan in plans} == set(CONSTRUCTIVE) - {"random", "best-simple"}
+    assert {plan.scheduler for plan in plans} == set(CONSTRUCTIVE) - {
+        "random",
+        "best-simple",
+    }
 
 
 @pytest.mark.parametrize("make", [heft, cpop, longest_first, round_robin])
 @pytest.mark.parametrize(("stages", "batches"), [(4, 8), (8, 16)])
 def test_on_equal_gpus_every_stage_has_one_for_itself(make, stages, batches):
-    """What lost to round-robin by a factor of two to four where nodes were placed one by one."""
+    """What lost to round-robin by a factor of two to four where nodes were placed one
+    by one.
+    """
     graph = training_graph(8, stages, batches)
     problem = Problem(graph, Servers(stages, tflops=(19.5,)).platform())
     plan = make(problem)

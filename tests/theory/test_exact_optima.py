@@ -1,5 +1,5 @@
-"""Bounds of small cases beside the optimum of a policy that knows the arrivals, and learns how long
-a dispatch holds its slot when it ends: all its decisions, tried out.
+"""Bounds of small cases beside the optimum of a policy that knows the arrivals, and
+learns how long a dispatch holds its slot when it ends: all its decisions, tried out.
 """
 
 from functools import cache
@@ -30,7 +30,9 @@ INSTANCES = range(50)
 
 
 def small(number):
-    """Two to five jobs on one or two slots; all times are whole minutes, delays one a status."""
+    """Two to five jobs on one or two slots; all times are whole minutes, delays one a
+    status.
+    """
     rng = Random(f"exact {number}")
     slots = 1 + number % 2
     gpus = tuple(
@@ -65,8 +67,8 @@ def small(number):
 def optimum(scenario, objective):
     """The least expectation, minute by minute.
 
-    A state: the minute, the jobs that are left, and of each slot when it may be free again, in
-    minutes from now, with chances.
+    A state: the minute, the jobs that are left, and of each slot when it may be free
+    again, in minutes from now, with chances.
     """
     weights, market = OBJECTIVES[objective], scenario.market
     jobs = [job for job, _ in scenario.workload.generate(0, scenario.service)]
@@ -79,10 +81,16 @@ def optimum(scenario, objective):
     def dispatched(j, gpu, minute):
         """What it costs, and when its slot is free."""
         job, at_s, cost, ends = jobs[j], minute * MINUTE_S, 0.0, []
-        for chance, (delay_s, _) in zip(market.probabilities(gpu, at_s), market.delay_s):
+        for chance, (delay_s, _) in zip(
+            market.probabilities(gpu, at_s), market.delay_s
+        ):
             held_s = delay_s + gpu.mean_execution_s[job.complexity - 1]
             late_s = max(0.0, at_s + held_s - job.deadline_s)
-            parts = ((at_s + delay_s - job.submit_s) / 60, 100 * (late_s > 0), late_s / 60)
+            parts = (
+                (at_s + delay_s - job.submit_s) / 60,
+                100 * (late_s > 0),
+                late_s / 60,
+            )
             cost += chance * float(np.dot(weights, parts)) / len(jobs)
             if chance:
                 ends.append((round(held_s / MINUTE_S), chance))
@@ -93,7 +101,9 @@ def optimum(scenario, objective):
         if not ends:
             return [(1.0, ())]
         over = sum(chance for held, chance in ends if held == 1)
-        rest = tuple((held - 1, chance / (1 - over)) for held, chance in ends if held > 1)
+        rest = tuple(
+            (held - 1, chance / (1 - over)) for held, chance in ends if held > 1
+        )
         return [(over, ())] * (over > 0) + [(1 - over, rest)] * bool(rest)
 
     @cache
@@ -106,7 +116,11 @@ def optimum(scenario, objective):
                 continue
             for j in left:
                 if jobs[j].submit_s <= minute * MINUTE_S:
-                    choices = scenario.gpus if scenario.free_types else [scenario.slots[place]]
+                    choices = (
+                        scenario.gpus
+                        if scenario.free_types
+                        else [scenario.slots[place]]
+                    )
                     for gpu in choices:
                         cost, own = dispatched(j, gpu, minute)
                         then = (*slots[:place], own, *slots[place + 1 :])
@@ -116,7 +130,9 @@ def optimum(scenario, objective):
             waited = 0.0
             for ways in product(*map(later, slots)):
                 chance = float(np.prod([chance for chance, _ in ways]))
-                waited += chance * least(minute + 1, left, tuple(own for _, own in ways))
+                waited += chance * least(
+                    minute + 1, left, tuple(own for _, own in ways)
+                )
             found.append(waited)
         return min(found)
 
@@ -128,8 +144,9 @@ SAID = " ".join(HOWTO.read_text(encoding="utf-8").split())
 
 
 def assert_is_near_the_optimum(scenario):
-    """At least .97 of it, where .85 was asked for, of wait, misses and lateness together; never
-    above. On one slot it is the optimum; on two it may know more. The share of it.
+    """At least .97 of it, where .85 was asked for, of wait, misses and lateness
+    together; never above. On one slot it is the optimum; on two it may know more. The
+    share of it.
     """
     best, bound = optimum(scenario, "mix"), lower_bound(scenario, 0, "mix")
     assert bound.program is None
@@ -144,7 +161,9 @@ def test_the_recursion_finds_the_optimum_of_few_jobs(number):
     assert_is_near_the_optimum(small(number))
 
 
-@pytest.mark.parametrize(("jobs", "slots", "by_recursion"), [(3, 1, 1), (3, 3, 0), (13, 1, 0)])
+@pytest.mark.parametrize(
+    ("jobs", "slots", "by_recursion"), [(3, 1, 1), (3, 3, 0), (13, 1, 0)]
+)
 def test_only_few_jobs_on_few_slots_have_a_grid(jobs, slots, by_recursion):
     scenario = cg.day("quiet", jobs=jobs, slots=slots)
     units = Units(wait=1 / jobs, miss=0.0, late=0.0)
@@ -159,7 +178,10 @@ def test_the_how_to_tells_how_near_the_bounds_of_fifty_small_cases_are():
         lower_bound(scenario, 0, "mix", 60.0).value / optimum(scenario, "mix")
         for scenario in map(small, INSTANCES)
     ]
-    told = f"in bins of a minute, is {100 * min(program):.0f} to {100 * max(program):.0f} %"
+    told = (
+        f"in bins of a minute, is {100 * min(program):.0f} to"
+        f" {100 * max(program):.0f} %"
+    )
     assert told in SAID
 
 
@@ -170,7 +192,9 @@ STEP_S = 10
 
 
 def lasting(persistence_s, sight, *jobs):
-    """Jobs on one slot; half of the time stock is High, a quarter Low, with ten minutes of delay."""
+    """Jobs on one slot; half of the time stock is High, a quarter Low, with ten minutes
+    of delay.
+    """
     market = Market(
         Clock(((0, 1.0),)),
         ((0.0, 0.0), (60.0, 60.0), (600.0, 600.0)),
@@ -180,18 +204,24 @@ def lasting(persistence_s, sight, *jobs):
     )
     listed = tuple(Job(i, *each) for i, each in enumerate(jobs))
     return Scenario(
-        "lasting", JobList(listed), (GPU,), (GPU,), market=market, service=Service(sigma=(0, 0))
+        "lasting",
+        JobList(listed),
+        (GPU,),
+        (GPU,),
+        market=market,
+        service=Service(sigma=(0, 0)),
     )
 
 
 def best_seen(scenario, objective):
-    """The least expectation of who sees the stock now and knows the arrivals, deciding every
-    STEP_S seconds: a state is the time, the status and the jobs that are left.
+    """The least expectation of who sees the stock now and knows the arrivals, deciding
+    every STEP_S seconds: a state is the time, the status and the jobs that are left.
     """
     weights, market = OBJECTIVES[objective], scenario.market
     jobs = [job for job, _ in scenario.workload.generate(0, scenario.service)]
     chances = np.array(market.probabilities(GPU, 0.0))
-    steps = 400 + 80 * len(jobs)  # later than all would have been done, and all done after that
+    # later than all would have been done, and all done after that
+    steps = 400 + 80 * len(jobs)
     stays = np.exp(-np.arange(steps) * STEP_S / market.persistence_s)[:, None]
     value = {(): np.zeros((steps + 1, 3))}
     for number in range(1, len(jobs) + 1):
@@ -226,12 +256,17 @@ JOBS = ((0, 500, 1), (0, 900, 2), (150, 600, 1))
 @pytest.mark.parametrize("persistence_s", [200.0, 1000.0])
 @pytest.mark.parametrize("bin_s", [None, 60.0])
 @pytest.mark.slow
-def test_the_bound_of_stock_that_lasts_is_near_the_optimum_of_who_sees_it(persistence_s, bin_s):
+def test_the_bound_of_stock_that_lasts_is_near_the_optimum_of_who_sees_it(
+    persistence_s, bin_s
+):
     """The mean over paths of the bound of who knows the path."""
     scenario = lasting(persistence_s, "now", *JOBS)
     for objective in ("wait", "mix"):
         best = best_seen(scenario, objective)
-        found = [lower_bound(scenario, seed, objective, bin_s).value or 0.0 for seed in range(40)]
+        found = [
+            lower_bound(scenario, seed, objective, bin_s).value or 0.0
+            for seed in range(40)
+        ]
         error = np.std(found, ddof=1) / np.sqrt(len(found))
         assert 0.3 * best < np.mean(found) < best + 4 * error
         if objective == "wait" and bin_s is None:
@@ -268,14 +303,21 @@ def test_the_draws_that_a_bound_is_compared_with_have_its_path():
 @pytest.mark.long
 @pytest.mark.parametrize("number", [5000, 5004, 5005])
 def test_the_bound_of_stock_that_lasts_binds_on_the_suite(number):
-    """The first of its scenarios with such stock. In money, over half of what a run of triage comes
-    to; in wait, unless instances are kept warm: there provisioning is left out, and load is low.
+    """The first of its scenarios with such stock. In money, over half of what a run of
+    triage comes to; in wait, unless instances are kept warm: there provisioning is left
+    out, and load is low.
     """
     scenario = suite(number)
     assert scenario.market.persists
     run = cg.simulate(scenario, "triage", 0)
     days = max(1.0, scenario.jobs / scenario.workload.rate_per_s / 86_400)
-    usd = Prices().bill(Totals(*scenario.outcome(run)), len(scenario.slots), days)["total_usd"]
+    usd = Prices().bill(Totals(*scenario.outcome(run)), len(scenario.slots), days)[
+        "total_usd"
+    ]
     assert 0.5 * usd < lower_bound(scenario, 0, "cost", 1800.0).value < usd
     waited = lower_bound(scenario, 0, "wait", 1800.0).value
-    assert waited is None if scenario.terms.warm_s else 0 < waited < run.summary()["wait_min"]
+    assert (
+        waited is None
+        if scenario.terms.warm_s
+        else 0 < waited < run.summary()["wait_min"]
+    )

@@ -1,5 +1,5 @@
-"""The bound by capacity: no schedule is below it, whatever the prices, and it is near the optimum
-where that is known.
+"""The bound by capacity: no schedule is below it, whatever the prices, and it is near
+the optimum where that is known.
 """
 
 import numpy as np
@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import brute_force
 
-from cgrsp_simpy.hgsp.bounds import _least, _models, _span, _worth, alone, by_capacity, lower_bound
+from cgrsp_simpy.hgsp.bounds import (
+    _least,
+    _models,
+    _span,
+    _worth,
+    alone,
+    by_capacity,
+    lower_bound,
+)
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
@@ -21,9 +29,9 @@ FAST, SLOW = Gpu("A100", 80, 57.0), Gpu("A30", 24, 30.0)
 
 @st.composite
 def odd(draw, most=4):
-    """Tasks that take from a hundredth of a second to days, of which some are late when they
-    arrive, weigh nothing, or fit on few GPUs; and GPUs, up to three, whose speeds differ by up to a
-    thousand.
+    """Tasks that take from a hundredth of a second to days, of which some are late when
+    they arrive, weigh nothing, or fit on few GPUs; and GPUs, up to three, whose speeds
+    differ by up to a thousand.
     """
     number = draw(st.integers(1, most))
     row = st.tuples(
@@ -34,8 +42,12 @@ def odd(draw, most=4):
         st.one_of(st.floats(0, 6), st.sampled_from([0, 1e3])),
     )
     rows = np.array(draw(st.lists(row, min_size=number, max_size=number)), dtype=float)
-    other = st.sampled_from([Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0), Gpu("rapid", 0, 1000.0)])
-    return Instance(*rows.T, gpus=(Gpu("slow", 40, 1.0), *draw(st.lists(other, max_size=2))))
+    other = st.sampled_from(
+        [Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0), Gpu("rapid", 0, 1000.0)]
+    )
+    return Instance(
+        *rows.T, gpus=(Gpu("slow", 40, 1.0), *draw(st.lists(other, max_size=2)))
+    )
 
 
 @given(odd(), st.integers(1, 6), st.randoms(use_true_random=False))
@@ -49,9 +61,13 @@ def test_no_prices_give_more_than_the_optimum(instance, intervals, rng):
     begin_s, end_s = _span(instance, models)
     inner_s = [rng.uniform(begin_s, end_s) for _ in range(intervals - 1)]
     edges_s = np.array([begin_s, *sorted(inner_s), end_s])
-    prices = np.array([[rng.choice((0, 0.1, 1, 7)) for _ in range(intervals)] for _ in models])
+    prices = np.array(
+        [[rng.choice((0, 0.1, 1, 7)) for _ in range(intervals)] for _ in models]
+    )
     assert _worth(instance, models, edges_s, prices) <= most
-    assert _worth(instance, models, edges_s, 0 * prices) == pytest.approx(alone(instance), rel=1e-9)
+    assert _worth(instance, models, edges_s, 0 * prices) == pytest.approx(
+        alone(instance), rel=1e-9
+    )
 
 
 @given(
@@ -65,7 +81,9 @@ def test_no_prices_give_more_than_the_optimum(instance, intervals, rng):
 def test_the_cheapest_run_is_the_cheapest_of_all_starts(
     run_s, arrival_s, deadline_s, prices, lengths_s
 ):
-    """Tried every hundredth of a second, and what is paid added up in steps of a thousandth."""
+    """Tried every hundredth of a second, and what is paid added up in steps of a
+    thousandth.
+    """
     gpus = (Gpu("one", 0, 2.0),)
     task = Instance([2 * run_s], [0], [deadline_s], [1.5], [arrival_s], gpus)
     edges_s = np.cumsum([1.0, *lengths_s[: len(prices)]])
@@ -76,13 +94,17 @@ def test_the_cheapest_run_is_the_cheapest_of_all_starts(
     seconds = np.arange(0, 30, step_s) + step_s / 2
     interval = np.searchsorted(edges_s, seconds) - 1
     price = np.where(
-        (interval >= 0) & (interval < len(prices)), np.take(prices, interval % len(prices)), 0.0
+        (interval >= 0) & (interval < len(prices)),
+        np.take(prices, interval % len(prices)),
+        0.0,
     )
     starts_s = np.arange(arrival_s, 17, 0.01)
     costs = []
     for start_s in starts_s:
         within = slice(round(start_s / step_s), round((start_s + run_s) / step_s))
-        costs.append(1.5 * max(0.0, start_s + run_s - deadline_s) + price[within].sum() * step_s)
+        costs.append(
+            1.5 * max(0.0, start_s + run_s - deadline_s) + price[within].sum() * step_s
+        )
     assert found == pytest.approx(min(costs), abs=0.05)
 
 
@@ -90,8 +112,8 @@ def near(tasks, load, slack, seed, *gpus):
     return generate(Level(tasks, gpus, load, slack), seed)
 
 
-# A bound by shares of tasks in intervals, with g(u) = u + p/2 - d of the time u from d on in place
-# of whole runs, reaches 0.81, 0.69, 0.19 and 0.52 of these optima.
+# A bound by shares of tasks in intervals, with g(u) = u + p/2 - d of the time u from d
+# on in place of whole runs, reaches 0.81, 0.69, 0.19 and 0.52 of these optima.
 @pytest.mark.parametrize(
     ("gpus", "seed"),
     [((FAST,), 0), ((FAST, SLOW), 1), ((FAST, FAST, SLOW), 0), ((SLOW, FAST), 0)],
@@ -105,13 +127,17 @@ def test_the_bound_is_near_the_optimum_of_six_tasks(gpus, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tasks", [400, 1200], ids=["each in the program", "every third in it"])
+@pytest.mark.parametrize(
+    "tasks", [400, 1200], ids=["each in the program", "every third in it"]
+)
 def test_the_bound_stays_near_where_an_interval_holds_many_tasks(tasks):
     """On one GPU, all due at once and of equal weight, shortest first is best."""
     workload = near(tasks, 30.0, (0.0, 0.0), 0, FAST).workload
     none, all_ = np.zeros(tasks), np.ones(tasks)
     crowd = Instance(workload, none, none, all_, none, gpus=(FAST,))
-    best = from_sequences(crowd, [np.argsort(crowd.workload).tolist()]).weighted_tardiness
+    best = from_sequences(
+        crowd, [np.argsort(crowd.workload).tolist()]
+    ).weighted_tardiness
     assert 0.995 * best < by_capacity(crowd) <= best
 
 

@@ -1,5 +1,5 @@
-"""The claims of hgsp.txt Section IV and of the how-to, on instances of each load level: ten seeds,
-paired by instance.
+"""The claims of hgsp.txt Section IV and of the how-to, on instances of each load level:
+ten seeds, paired by instance.
 """
 
 from pathlib import Path
@@ -19,7 +19,9 @@ NAMES = ("fifo", "greedy", "wspt", "edd", "atc")
 
 @pytest.fixture(scope="module")
 def table():
-    """Rows of Table I's CSV, which is held to what the package gives, by level and scheduler."""
+    """Rows of Table I's CSV, which is held to what the package gives, by level and
+    scheduler.
+    """
     text = (ROOT / "figures" / "hgsp" / "hgsp_table1.csv").read_text(encoding="utf-8")
     return {(row["level"], row["scheduler"]): row for row in csv_rows(text)}
 
@@ -29,7 +31,9 @@ def results():
     """Metrics at tasks1 by scheduler, one entry a seed."""
     instances = [generate("tasks1", seed) for seed in SEEDS]
     return {
-        name: [SCHEDULERS[name](own, 0, None, None).schedule.metrics for own in instances]
+        name: [
+            SCHEDULERS[name](own, 0, None, None).schedule.metrics for own in instances
+        ]
         for name in NAMES
     }
 
@@ -45,7 +49,9 @@ def howto():
 
 
 def test_sagreedy_is_better_than_greedy_and_fifo_at_every_level(table):
-    """Claim V.1: by the whole interval beside Greedy, wherever Greedy is not as good as best."""
+    """Claim V.1: by the whole interval beside Greedy, wherever Greedy is not as good as
+    best.
+    """
     for level in LEVELS:
         own = table[level, "sagreedy"]
         difference, half = (
@@ -54,14 +60,15 @@ def test_sagreedy_is_better_than_greedy_and_fifo_at_every_level(table):
         assert difference + half < 0 or level == "tasks2"
         assert difference < 0
         late = {
-            name: float(table[level, name]["weighted_tardiness"]) for name in ("fifo", "sagreedy")
+            name: float(table[level, name]["weighted_tardiness"])
+            for name in ("fifo", "sagreedy")
         }
         assert late["sagreedy"] < late["fifo"]
 
 
 def test_utilisation_alone_does_not_rank_schedulers(results):
-    """Claim V.3: at medium load EDD and WSPT keep the GPUs equally busy, and are far apart; FIFO is
-    busiest and later than EDD.
+    """Claim V.3: at medium load EDD and WSPT keep the GPUs equally busy, and are far
+    apart; FIFO is busiest and later than EDD.
     """
     busy = {name: column(results, name, "utilisation_pct").mean() for name in NAMES}
     late = {name: column(results, name) for name in NAMES}
@@ -82,11 +89,12 @@ def test_what_the_howto_says_of_high_and_medium_load(table):
     medium = [f"{late['tasks1', name]:.0f}" for name in ("greedy", "sagreedy", "edd")]
     said = howto()
     assert (
-        f"SAGreedy takes {off['sagreedy']} off FIFO's weighted tardiness; to start whatever has"
-        f" most weight for its time (wspt) takes off {off['wspt']}, and on average no schedule can"
-        f" be better than the search's by more than {gap_pct:.1f} %."
-    ) in said
+        f"SAGreedy takes {off['sagreedy']} off FIFO's weighted tardiness; to start"
+        f" whatever has most weight for its time (wspt) takes off {off['wspt']}, and on"
+        " average no schedule can be better than the search's by more than"
+        f" {gap_pct:.1f} %." in said
+    )
     assert (
-        f"At medium load (tasks1) Greedy leaves {medium[0]} s, SAGreedy {medium[1]}, EDD"
-        f" {medium[2]} and the search {late['tasks1', 'search']:.1f}."
-    ) in said
+        f"At medium load (tasks1) Greedy leaves {medium[0]} s, SAGreedy {medium[1]},"
+        f" EDD {medium[2]} and the search {late['tasks1', 'search']:.1f}." in said
+    )

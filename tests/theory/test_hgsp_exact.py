@@ -35,7 +35,9 @@ def tiny(draw, most=5):
     rows = np.array(draw(st.lists(row, min_size=number, max_size=number)), dtype=float)
     gpus = draw(
         st.lists(
-            st.sampled_from([Gpu("fast", 10, 2.0), Gpu("odd", 10, 1.5), Gpu("slow", 40, 1.0)]),
+            st.sampled_from(
+                [Gpu("fast", 10, 2.0), Gpu("odd", 10, 1.5), Gpu("slow", 40, 1.0)]
+            ),
             max_size=1,
         )
     )
@@ -61,12 +63,16 @@ def tight(tasks, seed, gpus=None):
 
 def test_the_known_schedule_is_within_its_own_bound():
     """On one GPU of speed 1, both due at 1: hours late, so that rounding is coarse."""
-    exact = solve_exact(instance_of((10_000, 0, 1, 1, 0), (20_000, 0, 1, 1, 0), gpus=(SLOW,)))
+    exact = solve_exact(
+        instance_of((10_000, 0, 1, 1, 0), (20_000, 0, 1, 1, 0), gpus=(SLOW,))
+    )
     assert exact.optimal and exact.schedule.weighted_tardiness == 9_999 + 29_999
 
 
 def test_a_task_of_no_weight_is_as_late_as_it_likes():
-    """On one GPU of speed 1, all due at 1: of 5 s and weight 2, then of 4 s, then that of none."""
+    """On one GPU of speed 1, all due at 1: of 5 s and weight 2, then of 4 s, then that
+    of none.
+    """
     rows = (5, 0, 1, 0, 0), (5, 0, 1, 2, 0), (4, 0, 1, 1, 0)
     exact = solve_exact(instance_of(*rows, gpus=(SLOW,)))
     assert exact.schedule.weighted_tardiness == 2 * (5 - 1) + (9 - 1)
@@ -81,7 +87,9 @@ def test_brute_force_agrees_on_six_tasks_on_other_and_on_equal_gpus(seed, other)
     instance = tight(6, seed, (Gpu("A100", 80, 57.0), other))
     exact = solve_exact(instance)
     assert exact.optimal
-    assert exact.schedule.weighted_tardiness == pytest.approx(brute_force(instance), rel=1e-9)
+    assert exact.schedule.weighted_tardiness == pytest.approx(
+        brute_force(instance), rel=1e-9
+    )
 
 
 @pytest.mark.slow
@@ -93,9 +101,9 @@ def test_nobody_beats_the_proven_optimum_of_eight_tasks_on_three_gpus(seed):
     assert exact.optimal
     assert exact.bound == pytest.approx(value, rel=1e-6)
     for name in SCHEDULERS:
-        assert schedule_of(solve(instance, name, moves=10_000)).weighted_tardiness >= value * (
-            1 - 1e-9
-        ), name
+        assert schedule_of(
+            solve(instance, name, moves=10_000)
+        ).weighted_tardiness >= value * (1 - 1e-9), name
 
 
 def test_a_time_limit_leaves_an_honest_answer():
@@ -108,8 +116,8 @@ def test_a_time_limit_leaves_an_honest_answer():
         solve_exact(instance, 0)
 
 
-# Four tasks on GPUs of speed 1 and 1.5, on which HiGHS with its presolve answers status 4, "Solve
-# error" (SciPy 1.17.1).
+# Four tasks on GPUs of speed 1 and 1.5, on which HiGHS with its presolve answers status
+# 4, "Solve error" (SciPy 1.17.1).
 HARD = Instance(
     [7, 7, 7, 4],
     [0] * 4,
@@ -160,10 +168,12 @@ def test_a_failure_is_told_and_leaves_what_is_known_otherwise(failing, caplog):
     assert found.schedule.fault() == ""
     assert found.bound == pytest.approx(3 * (2 + 7 / 1.5) + 5 + 4 / 1.5 - 3)
     assert failing == [True, False] * 2
-    assert "hard: the solver failed, with presolve and without: Solve error" in caplog.text
     assert (
-        "hard: no bound by capacity: the solver failed, with presolve and without: Solve error"
-        in caplog.text
+        "hard: the solver failed, with presolve and without: Solve error" in caplog.text
+    )
+    assert (
+        "hard: no bound by capacity: the solver failed, with presolve and without:"
+        " Solve error" in caplog.text
     )
     assert by_capacity(HARD) == 0
 

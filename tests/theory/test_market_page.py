@@ -1,4 +1,6 @@
-"""What the how-to says of a measured market on one time scale and on two is what comes out."""
+"""What the how-to says of a measured market on one time scale and on two is what comes
+out.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +14,14 @@ from cgrsp_simpy.rental.gpu import GPUS_2025
 from cgrsp_simpy.rental.measured import Measured, Polls, StockFit, _Law, series_of
 
 ROOT = Path(__file__).parents[2]
-TEXT = " ".join((ROOT / "docs" / "howto" / "market.md").read_text(encoding="utf-8").split())
+TEXT = " ".join(
+    (ROOT / "docs" / "howto" / "market.md").read_text(encoding="utf-8").split()
+)
 TRACES = ROOT.parent / "shared" / "data" / "spot_traces" / "availability" / "1-node"
 ZONE = TRACES / "aws-02-15-2023" / "us-east-1d_v100_1.json"
 SEEDS = range(60)
-APART = ("us-east-1d", "us-east-2a", "us-west-2a", "us-west-2c")  # as in tests of `fit_stock`
+# as in tests of `fit_stock`
+APART = ("us-east-1d", "us-east-2a", "us-west-2a", "us-west-2c")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +62,10 @@ def test_runs_and_correlations_are_as_the_text_says(zone):
     ):
         assert f"| {row} | {' | '.join(values)} |" in TEXT
     apart, width = polls.drift_pct
-    assert f"that of `us-east-1d_v100_1` by {apart:+.0f} ± {width:.0f}, which is not told" in TEXT
+    assert (
+        f"that of `us-east-1d_v100_1` by {apart:+.0f} ± {width:.0f}, which is not told"
+        in TEXT
+    )
     assert abs(apart) < width
     [other] = read_market(ZONE.with_name("us-east-1f_v100_1.json"))
     apart, width = Polls(other).drift_pct
@@ -67,9 +75,14 @@ def test_runs_and_correlations_are_as_the_text_says(zone):
 
 def test_speeds_and_prices_are_those_of_the_catalogue():
     h100, a100 = GPUS_2025
-    prices = f"{h100.price_usd_per_h} USD/h for an H100 (80 GB, SXM5) and {a100.price_usd_per_h}"
+    prices = (
+        f"{h100.price_usd_per_h} USD/h for an H100 (80 GB, SXM5) and"
+        f" {a100.price_usd_per_h}"
+    )
     assert f"{prices} for an A100 (80 GB, PCIe)" in TEXT
-    assert f"Their speeds, {h100.speed} and {a100.speed} times that of an RTX 3090" in TEXT
+    assert (
+        f"Their speeds, {h100.speed} and {a100.speed} times that of an RTX 3090" in TEXT
+    )
 
 
 def taken(own, fits):
@@ -91,12 +104,20 @@ def taken(own, fits):
 @pytest.mark.long
 def test_preemptions_are_as_the_text_says(zone):
     found = taken(*zone)
-    for name, row in (("preemptions", "preemptions a day"), ("lost_s", "lost execution, s")):
+    for name, row in (
+        ("preemptions", "preemptions a day"),
+        ("lost_s", "lost execution, s"),
+    ):
         means = [found[each][name] for each in ("replay", "one", "two")]
         digits = 1 if name == "preemptions" else 0
-        cells = [f"{each.mean:.{digits}f} ± {each.half_width:.{digits}f}" for each in means]
+        cells = [
+            f"{each.mean:.{digits}f} ± {each.half_width:.{digits}f}" for each in means
+        ]
         assert f"| {row} | {' | '.join(cells)} |" in TEXT
-    assert abs(found["two"]["preemptions"].mean / found["replay"]["preemptions"].mean - 1) < 0.15
+    assert (
+        abs(found["two"]["preemptions"].mean / found["replay"]["preemptions"].mean - 1)
+        < 0.15
+    )
 
 
 @pytest.mark.long
@@ -106,12 +127,16 @@ def test_preemptions_of_all_zones_kept_apart_are_as_the_text_says():
     for path in sorted(TRACES.parents[1].rglob("*.json")):
         if path.name[:10] in APART:
             own, fits = laws(path)
-            means = {name: each["preemptions"] for name, each in taken(own, fits).items()}
+            means = {
+                name: each["preemptions"] for name, each in taken(own, fits).items()
+            }
             found.append([each.mean for each in means.values()])
             widths.append(means["replay"].half_width / means["replay"].mean)
             polls = fits["two"].polls
             often = polls.shares[2] / polls.run_h(True)
-            onsets.append([fit.low_pct / 100 / fit.run_h(True) / often for fit in fits.values()])
+            onsets.append(
+                [fit.low_pct / 100 / fit.run_h(True) / often for fit in fits.values()]
+            )
             if means["two"].low > means["replay"].high:
                 more.append(path.stem)
     replay, one, two = np.mean(found, axis=0)
@@ -120,13 +145,14 @@ def test_preemptions_of_all_zones_kept_apart_are_as_the_text_says():
     by_one, by_two = np.transpose(onsets)
     few, most = sum(abs(by_two - 1) <= 0.04), max(abs(by_two - 1))
     assert (
-        "On all ten traces of the zones kept apart Low stock sets in as often by two scales as recorded,"
-        f" to 4 % on {few} and to {100 * most:.0f} % on the other, and {min(by_one):.2f} to"
-        f" {max(by_one):.2f} times as often by one."
-    ) in TEXT
+        "On all ten traces of the zones kept apart Low stock sets in as often by two"
+        f" scales as recorded, to 4 % on {few} and to {100 * most:.0f} % on the other,"
+        f" and {min(by_one):.2f} to {max(by_one):.2f} times as often by one." in TEXT
+    )
     assert (
-        f"There {replay:.1f} instances a day are taken in the mean"
-        f" by the record, {one:.1f} by one scale and {two:.1f} by two; on {near} of them two scales are"
-        f" within 15 % of the record, on `{more[0]}` they take more for certain, and on the others the"
-        f" record itself, with a half width of at least {100 * min(widths):.0f} % of its mean on each"
-    ) in TEXT
+        f"There {replay:.1f} instances a day are taken in the mean by the record,"
+        f" {one:.1f} by one scale and {two:.1f} by two; on {near} of them two scales"
+        f" are within 15 % of the record, on `{more[0]}` they take more for certain,"
+        " and on the others the record itself, with a half width of at least"
+        f" {100 * min(widths):.0f} % of its mean on each" in TEXT
+    )

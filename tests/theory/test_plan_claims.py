@@ -1,8 +1,9 @@
-"""What plans promise, on years that they have not seen: three weeks of each year are known, drawn
-by its seed, and the plan is priced on the rest of it. Seeds were fixed before the first result.
+"""What plans promise, on years that they have not seen: three weeks of each year are
+known, drawn by its seed, and the plan is priced on the rest of it. Seeds were fixed
+before the first result.
 
-Ten years are drawn (bursty jobs, 127,528 a year in the mean); ten are made of the weeks of NASA's
-log, of which there are 13: 52 of these, drawn with replacement.
+Ten years are drawn (bursty jobs, 127,528 a year in the mean); ten are made of the weeks
+of NASA's log, of which there are 13: 52 of these, drawn with replacement.
 """
 
 from functools import cache
@@ -19,7 +20,9 @@ from cgrsp_simpy.waiting.plan import Limit, Search, plan
 
 NASA = DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
 HOWTO = " ".join(
-    (Path(__file__).parents[2] / "docs" / "howto" / "waiting.md").read_text("utf-8").split()
+    (Path(__file__).parents[2] / "docs" / "howto" / "waiting.md")
+    .read_text("utf-8")
+    .split()
 )
 WEEK_S, DAYS, KNOWN_D = 7 * DAY_S, 365, 21
 LIMIT, ONE = Limit.read("p95=30min"), (Size("machine", 1, 0.0, 9.6),)
@@ -52,29 +55,37 @@ def resampled(seed):
 
 
 def realised(year, seed):
-    """The plan of three weeks; what an hour of work costs under it in the rest of the year, and
-    the wait that 95 % of its jobs do not exceed, seconds.
+    """The plan of three weeks; what an hour of work costs under it in the rest of the
+    year, and the wait that 95 % of its jobs do not exceed, seconds.
     """
     first_s = float(stream(seed, "window").integers(0, DAYS - KNOWN_D - 1)) * DAY_S
     known = (year.submit_s >= first_s) & (year.submit_s < first_s + KNOWN_D * DAY_S)
     found = plan(
-        whole(year.submit_s[known] - first_s, year.run_s[known]), "p95=30min", sizes=ONE, seed=seed
+        whole(year.submit_s[known] - first_s, year.run_s[known]),
+        "p95=30min",
+        sizes=ONE,
+        seed=seed,
     )
-    search, number = Search(year, ONE, Prices(), LIMIT, None, 0.0, 0), found.own.get("machine", 0)
+    search = Search(year, ONE, Prices(), LIMIT, None, 0.0, 0)
+    number = found.own.get("machine", 0)
     wait_s, money, _ = search.rows((number,), found.policy, found.spot)
     rest = ~known
     hours = (year.submit_s[-1] - KNOWN_D * DAY_S) / 3600
-    price = (3.84 * number * hours + money[rest].sum()) / (year.run_s[rest].sum() / 3600)
+    price = (3.84 * number * hours + money[rest].sum()) / (
+        year.run_s[rest].sum() / 3600
+    )
     return found, price, float(np.quantile(wait_s[rest], 0.95))
 
 
 def check_years(years, least):
-    """The intervals of at least so many plans cover what the year costs, or the tool declines; no
-    plan breaks its limit. Result: how many did, and how many were declined.
+    """The intervals of at least so many plans cover what the year costs, or the tool
+    declines; no plan breaks its limit. Result: how many did, and how many were
+    declined.
     """
     found = [realised(make(seed), seed) for make, seed in years]
     right = [
-        bool(own.reason) or own.price.low <= price <= own.price.high for own, price, _ in found
+        bool(own.reason) or own.price.low <= price <= own.price.high
+        for own, price, _ in found
     ]
     assert sum(right) >= least
     assert all(p95_s <= LIMIT.wait_s for *_, p95_s in found)
@@ -89,8 +100,8 @@ def test_of_twenty_years_eighteen_cost_what_was_promised_and_no_limit_is_broken(
     years = [(make, seed) for make in (drawn, resampled) for seed in range(10)]
     right, declined = check_years(years, 18)
     assert (
-        f"{right} cost what their interval says or were declined (the tool declined {declined})"
-        in HOWTO
+        f"{right} cost what their interval says or were declined (the tool declined"
+        f" {declined})" in HOWTO
     )
 
 
@@ -106,12 +117,19 @@ def test_of_four_years_most_cost_what_was_promised_and_no_limit_is_broken():
     [({}, 1), ({"minimum_s": 60.0, "boot_s": 120.0}, 2), ({"increment_s": 3600.0}, 6)],
 )
 def test_billing_decides_how_many_machines_are_best_when_no_job_waits(terms, best):
-    """NASA's jobs, each on a machine: 1 by the second, 2 with a minimum and boot, 6 by hours."""
+    """NASA's jobs, each on a machine: 1 by the second, 2 with a minimum and boot, 6 by
+    hours.
+    """
     log = nasa()
     sizes = (Size("machine", 1, 0.0, 9.6, **terms),)
-    search = Search(whole(log.submit_s, log.run_s), sizes, Prices(), LIMIT, None, 0.0, 0)
+    search = Search(
+        whole(log.submit_s, log.run_s), sizes, Prices(), LIMIT, None, 0.0, 0
+    )
     policy = search.first("njw")
     tried = [search.attempt((number,), policy) for number in range(12)]
     assert int(np.argmin([each.cost[1].sum() for each in tried])) == best
-    told = "1 machine is best by the second, 2 with a minimum of 60 s and a boot of 120 s, and 6 by full hours"
+    told = (
+        "1 machine is best by the second, 2 with a minimum of 60 s and a boot of 120 s,"
+        " and 6 by full hours"
+    )
     assert told in HOWTO

@@ -1,5 +1,5 @@
-"""Theory: preemptive policies and preemptions on one machine, against formulas and against what
-any schedule could do.
+"""Theory: preemptive policies and preemptions on one machine, against formulas and
+against what any schedule could do.
 """
 
 from math import exp, sqrt
@@ -26,7 +26,9 @@ how_many = pytest.mark.parametrize(
 
 
 def z(values, expected):
-    """By how many standard errors the mean of independent values lies from what is expected."""
+    """By how many standard errors the mean of independent values lies from what is
+    expected.
+    """
     return (np.mean(values) - expected) * sqrt(len(values)) / np.std(values, ddof=1)
 
 
@@ -58,11 +60,15 @@ def one_machine(draw):
 
 
 def feasible(jobs):
-    """Whether some schedule with preemption meets all deadlines: no interval has more work than
-    time (Dertouzos 1974; Baruah, Mok and Rosier 1990).
+    """Whether some schedule with preemption meets all deadlines: no interval has more
+    work than time (Dertouzos 1974; Baruah, Mok and Rosier 1990).
     """
     return all(
-        sum(job.complexity for job in jobs if job.submit_s >= from_s and job.deadline_s <= to_s)
+        sum(
+            job.complexity
+            for job in jobs
+            if job.submit_s >= from_s and job.deadline_s <= to_s
+        )
         <= to_s - from_s
         for from_s in {job.submit_s for job in jobs}
         for to_s in {job.deadline_s for job in jobs}
@@ -102,9 +108,13 @@ def tight_first(view, job, left):
 
 @how_many
 def test_preemptive_resume_priorities_in_mm1(runs, jobs):
-    first = cg.ListPolicy(lambda view: sorted(view.queue, key=rank), cg.rules.first_idle, "tight")
+    first = cg.ListPolicy(
+        lambda view: sorted(view.queue, key=rank), cg.rules.first_idle, "tight"
+    )
     policy = Preemptive(tight_first, first)
-    scenario = machine((MEAN_S,), (1.0,), 0.75, cg.Service("exponential"), jobs, tight=0.4)
+    scenario = machine(
+        (MEAN_S,), (1.0,), 0.75, cg.Service("exponential"), jobs, tight=0.4
+    )
     found = []
     for seed in range(runs):
         run = cg.simulate(scenario, policy, seed)
@@ -149,7 +159,8 @@ def test_srpt_in_mg1_and_processor_sharing_above_it(runs, jobs):
 def test_formulas_where_they_meet():
     one = mg1_srpt(0.08, [10.0], [1.0])[0]  # all jobs alike: first come, first served
     assert one == pytest.approx(10 + mg1(0.08, 0.1, 0.0).wait_s)
-    assert mg1_preemptive([0.08], [10.0], [200.0])[0] == pytest.approx(10 / (1 - 0.8))  # M/M/1
+    # M/M/1
+    assert mg1_preemptive([0.08], [10.0], [200.0])[0] == pytest.approx(10 / (1 - 0.8))
     # two classes of M/M/1 with one mean: the second's is 10 / ((1 - .3) (1 - .8))
     both = mg1_preemptive([0.03, 0.05], [10.0] * 2, [200.0] * 2)
     assert both == pytest.approx([10 / 0.7, 10 / (0.7 * 0.2)])
@@ -176,7 +187,8 @@ def test_srpt_of_a_continuous_law_is_the_limit_of_many_times(load):
     shares = np.exp(-edges[:-1]) - np.exp(-edges[1:])
     found = mg1_srpt(load, (edges[1:] + edges[:-1]) / 2, shares / shares.sum())
     assert np.dot(found, shares) == pytest.approx(mean, rel=2e-3)
-    assert mean < 1 / (1 - load)  # of processor sharing, and of first come, first served
+    # of processor sharing, and of first come, first served
+    assert mean < 1 / (1 - load)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +197,10 @@ def test_srpt_of_a_continuous_law_is_the_limit_of_many_times(load):
         (lambda: mg1_srpt(0.1, [2, 1], [0.5, 0.5]), "rising"),
         (lambda: mg1_srpt(0.1, [1, 2], [0.5]), "as many numbers >= 0 as times_s"),
         (lambda: mg1_srpt(0.1, [1, 2], [0.5, 0.6]), "shares that sum to 1"),
-        (lambda: mg1_preemptive([0.1], [-1], [1]), "as many numbers >= 0 as arrival_rates"),
+        (
+            lambda: mg1_preemptive([0.1], [-1], [1]),
+            "as many numbers >= 0 as arrival_rates",
+        ),
         (lambda: mg1_ps(0.1, 0, [1]), "a number > 0"),
     ],
 )
@@ -199,13 +214,18 @@ def test_what_the_formulas_cannot_use_is_one_line(call, words):
 
 @pytest.mark.parametrize(("every_s", "cost_s"), [(None, 0.0), (25.0, 0.0), (25.0, 3.0)])
 def test_the_time_that_a_job_takes_under_preemptions(every_s, cost_s):
-    """Each segment between checkpoints, of w seconds, takes (e^(r w) - 1) / r on average at r
-    preemptions a second, as it begins anew after each.
+    """Each segment between checkpoints, of w seconds, takes (e^(r w) - 1) / r on
+    average at r preemptions a second, as it begins anew after each.
     """
     per_h, rate = 72.0, 72.0 / 3600
-    terms = cg.Terms(preemption_per_h=per_h, checkpoint_s=every_s, checkpoint_cost_s=cost_s)
+    terms = cg.Terms(
+        preemption_per_h=per_h, checkpoint_s=every_s, checkpoint_cost_s=cost_s
+    )
     scenario = machine((60.0,), (1.0,), 0.1, cg.Service(sigma=(0,)), 200, terms)
-    found = [cg.simulate(scenario, "fifo", seed).jobs["service_s"].mean() for seed in range(12)]
+    found = [
+        cg.simulate(scenario, "fifo", seed).jobs["service_s"].mean()
+        for seed in range(12)
+    ]
     segments = [60.0] if every_s is None else [25 + cost_s, 25 + cost_s, 10]
     expected = sum((exp(rate * own_s) - 1) / rate for own_s in segments)
     assert abs(z(found, expected)) < MOST

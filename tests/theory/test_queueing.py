@@ -1,5 +1,5 @@
-"""The queueing formulas against textbook values, direct sums, their limits, and a simulation
-without SimPy.
+"""The queueing formulas against textbook values, direct sums, their limits, and a
+simulation without SimPy.
 """
 
 import heapq
@@ -64,7 +64,8 @@ def test_without_a_steady_state_the_wait_is_infinite():
 @pytest.mark.parametrize("load", [1.2, 2.0, 2.9])
 def test_without_patience_customers_are_lost_and_with_enough_of_it_all_wait(load):
     servers = 3
-    none, much = mmc_patience(load, 1.0, servers, 0.0), mmc_patience(load, 1.0, servers, 1e4)
+    none = mmc_patience(load, 1.0, servers, 0.0)
+    much = mmc_patience(load, 1.0, servers, 1e4)
     assert none.left == pytest.approx(erlang_b(servers, load))
     assert none.wait_s == 0
     assert much.left == pytest.approx(0, abs=1e-12)
@@ -91,15 +92,18 @@ def test_near_a_load_of_one_the_formula_is_smooth(gap):
     ("rate", "servers", "patience"), [(1.5, 2, 0.7), (2.6, 2, 1.3), (9.0, 10, 0.2)]
 )
 def test_patience_by_numerical_integration(rate, servers, patience):
-    """The density of the offered wait is proportional to e^(d x) up to b and falls as e^(-c mu x)
-    beyond (mu = 1).
+    """The density of the offered wait is proportional to e^(d x) up to b and falls as
+    e^(-c mu x) beyond (mu = 1).
     """
     d, b = rate - servers, patience
     j = integrate.quad(lambda x: math.exp(d * x), 0, b)[0] + math.exp(d * b) / servers
     e = sum(rate**n / math.factorial(n) for n in range(servers)) / (
         rate ** (servers - 1) / math.factorial(servers - 1)
     )
-    tail = integrate.quad(lambda x: x * math.exp(d * x), 0, b)[0] + b * math.exp(d * b) / servers
+    tail = (
+        integrate.quad(lambda x: x * math.exp(d * x), 0, b)[0]
+        + b * math.exp(d * b) / servers
+    )
     found = mmc_patience(rate, 1.0, servers, patience)
     assert found.wait_probability == pytest.approx(rate * j / (e + rate * j))
     assert found.left == pytest.approx((1 + d * j) / (e + rate * j))
@@ -120,10 +124,8 @@ def simulated(rate, servers, patience, customers, seed):
     servers fall free.
     """
     rng = np.random.default_rng(seed)
-    arrivals, services = (
-        np.cumsum(rng.exponential(1 / rate, customers)),
-        rng.exponential(1.0, customers),
-    )
+    arrivals = np.cumsum(rng.exponential(1 / rate, customers))
+    services = rng.exponential(1.0, customers)
     free = [0.0] * servers
     left, waits = 0, []
     for arrival, service in zip(arrivals, services):
@@ -137,14 +139,19 @@ def simulated(rate, servers, patience, customers, seed):
     return left / customers, float(np.mean(waits))
 
 
-@pytest.mark.parametrize(("rate", "servers", "patience"), [(1.8, 2, 1.0), (2.5, 2, 0.5)])
+@pytest.mark.parametrize(
+    ("rate", "servers", "patience"), [(1.8, 2, 1.0), (2.5, 2, 0.5)]
+)
 def test_patience_against_simulation(rate, servers, patience):
-    runs = np.array([simulated(rate, servers, patience, 20_000, seed) for seed in range(20)])
+    runs = np.array(
+        [simulated(rate, servers, patience, 20_000, seed) for seed in range(20)]
+    )
     error = runs.std(axis=0, ddof=1) / math.sqrt(len(runs))
     found = mmc_patience(rate, 1.0, servers, patience)
     assert abs(runs[:, 0].mean() - found.left) < 4 * error[0]
     assert abs(runs[:, 1].mean() - found.wait_s) < 4 * error[1]
-    wrong = mmc_patience(rate, 1.0, servers, 1.3 * patience)  # more patience: another queue
+    # more patience: another queue
+    wrong = mmc_patience(rate, 1.0, servers, 1.3 * patience)
     assert abs(runs[:, 0].mean() - wrong.left) > 4 * error[0]
 
 

@@ -16,12 +16,15 @@ from cgrsp_simpy.analysis.metrics import littles_law, queue_length, time_average
 from cgrsp_simpy.rental.workload import DAYS
 
 MOST = 4  # standard errors
-RUNS, JOBS, WARM_UP = 20, 4000, 800  # replications, jobs in each, jobs dropped from its start
+# replications, jobs in each, jobs dropped from its start
+RUNS, JOBS, WARM_UP = 20, 4000, 800
 MEAN_S = 10.0
 
 
 def z(values, expected):
-    """By how many standard errors the mean of independent values lies from what is expected."""
+    """By how many standard errors the mean of independent values lies from what is
+    expected.
+    """
     return (np.mean(values) - expected) * sqrt(len(values)) / np.std(values, ddof=1)
 
 
@@ -52,8 +55,12 @@ def measured(servers, load, service):
     gpu = cg.GpuType("server", 1.0, (MEAN_S,), 1.0)
     work = cg.PoissonWorkload(JOBS, load * servers / MEAN_S, complexity_mix=(1.0,))
     at_once = cg.Market(delay_s=((0, 0),) * 3)
-    scenario = cg.Scenario("queue", work, (gpu,) * servers, (gpu,), market=at_once, service=service)
-    return Measured(*zip(*[_one(cg.simulate(scenario, "fifo", seed)) for seed in range(RUNS)]))
+    scenario = cg.Scenario(
+        "queue", work, (gpu,) * servers, (gpu,), market=at_once, service=service
+    )
+    return Measured(
+        *zip(*[_one(cg.simulate(scenario, "fifo", seed)) for seed in range(RUNS)])
+    )
 
 
 def _one(run):
@@ -61,7 +68,8 @@ def _one(run):
     wait_s = jobs["start_s"] - jobs["submit_s"]
     first_s, last_s = jobs["submit_s"][[0, -1]]
     times_s, lengths = queue_length(run)
-    inside_s = np.clip(times_s, first_s, last_s)  # steps outside the window get no width
+    # steps outside the window get no width
+    inside_s = np.clip(times_s, first_s, last_s)
     return (
         wait_s.mean(),
         (wait_s > 1e-6).mean(),
@@ -94,8 +102,14 @@ def test_exponential_service_on_c_slots_is_erlangs_m_m_c(servers, load):
     offered = load * servers
 
     assert abs(z(found.share_waiting, erlang_c(servers, offered))) < MOST
-    assert abs(z(found.wait_s, erlang_c(servers, offered) * MEAN_S / (servers - offered))) < MOST
-    assert abs(z(found.queue, erlang_c(servers, offered) * offered / (servers - offered))) < MOST
+    assert (
+        abs(z(found.wait_s, erlang_c(servers, offered) * MEAN_S / (servers - offered)))
+        < MOST
+    )
+    assert (
+        abs(z(found.queue, erlang_c(servers, offered) * offered / (servers - offered)))
+        < MOST
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,8 +126,14 @@ def test_erlang_c_with_a_wrong_number_of_servers_is_rejected(servers, load, wron
     offered = load * servers
 
     assert abs(z(found.share_waiting, erlang_c(wrong, offered))) > MOST
-    assert abs(z(found.wait_s, erlang_c(wrong, offered) * MEAN_S / (wrong - offered))) > MOST
-    assert abs(z(found.queue, erlang_c(wrong, offered) * offered / (wrong - offered))) > MOST
+    assert (
+        abs(z(found.wait_s, erlang_c(wrong, offered) * MEAN_S / (wrong - offered)))
+        > MOST
+    )
+    assert (
+        abs(z(found.queue, erlang_c(wrong, offered) * offered / (wrong - offered)))
+        > MOST
+    )
 
 
 @pytest.mark.parametrize(
@@ -121,7 +141,8 @@ def test_erlang_c_with_a_wrong_number_of_servers_is_rejected(servers, load, wron
     [
         pytest.param(0.7, 0.0, 1.0, marks=pytest.mark.slow),  # M/D/1, rejected as M/M/1
         pytest.param(0.5, 0.8, 0.0, marks=pytest.mark.slow),  # M/G/1, rejected as M/D/1
-        (0.5, 0.8, 0.8**2),  # and with the variance of the logarithm for that of the time
+        # and with the variance of the logarithm for that of the time
+        (0.5, 0.8, 0.8**2),
     ],
 )
 def test_one_slot_waits_by_pollaczek_and_khinchine(load, sigma, wrong_scv):
@@ -147,7 +168,9 @@ def test_one_slot_waits_by_pollaczek_and_khinchine(load, sigma, wrong_scv):
 )
 def run(request):
     day, policy = request.param
-    return cg.simulate(cg.day(day, jobs=200 if day == "hectic" else None), policy, seed=3)
+    return cg.simulate(
+        cg.day(day, jobs=200 if day == "hectic" else None), policy, seed=3
+    )
 
 
 def test_littles_law_holds_for_every_policy(run):
@@ -157,7 +180,8 @@ def test_littles_law_holds_for_every_policy(run):
     wait_s = (run.jobs["dispatch_s"] - run.jobs["submit_s"]).mean()
 
     assert over_time == pytest.approx(over_jobs, rel=1e-9)  # L = lambda W
-    assert waiting == pytest.approx(rate_per_s * wait_s, rel=1e-9, abs=1e-12)  # L_q = lambda W_q
+    # L_q = lambda W_q
+    assert waiting == pytest.approx(rate_per_s * wait_s, rel=1e-9, abs=1e-12)
     assert over_time != pytest.approx(rate_per_s * wait_s, rel=1e-3)
 
 
@@ -176,7 +200,9 @@ def test_slots_and_jobs_tell_the_same_utilisation(run):
 def test_each_slot_is_held_as_long_as_its_jobs_hold_it_one_after_the_other(run):
     for slot, held_s in enumerate(run.held_s):
         jobs = np.sort(run.jobs[run.jobs["slot"] == slot], order="dispatch_s")
-        assert held_s == pytest.approx((jobs["finish_s"] - jobs["dispatch_s"]).sum(), rel=1e-9)
+        assert held_s == pytest.approx(
+            (jobs["finish_s"] - jobs["dispatch_s"]).sum(), rel=1e-9
+        )
         assert (jobs["dispatch_s"][1:] >= jobs["finish_s"][:-1]).all()
 
 
@@ -184,7 +210,8 @@ def test_each_slot_is_held_as_long_as_its_jobs_hold_it_one_after_the_other(run):
 
 MULTIPLIERS = {  # clock -> hours of day from, to, multiplier m(t)
     "calibrated": ((0, 8, 1.3), (8, 12, 0.9), (12, 18, 0.5), (18, 24, 1.0)),
-    "printed": ((0, 6, 1.0), (6, 9, 0.9), (9, 18, 0.5), (18, 24, 1.3)),  # thesis Figure 5.3
+    # thesis Figure 5.3
+    "printed": ((0, 6, 1.0), (6, 9, 0.9), (9, 18, 0.5), (18, 24, 1.3)),
 }
 START_H = {"calibrated": 8, "printed": 0}
 # thesis Section 5.1.1
@@ -196,18 +223,22 @@ MANY = 30_000
 @cache
 def many_jobs(clock):
     """Half a year of normal days; the random policy uses every type at every hour."""
-    return cg.simulate(cg.day("normal", slots=8, jobs=MANY, clock=clock), "random", seed=5).jobs
+    return cg.simulate(
+        cg.day("normal", slots=8, jobs=MANY, clock=clock), "random", seed=5
+    ).jobs
 
 
 def statuses_against(jobs, clock):
-    """How far High, Medium and Low lie from thesis Eq. 3.1 for each type in each band of a clock,
-    in standard errors.
+    """How far High, Medium and Low lie from thesis Eq. 3.1 for each type in each band
+    of a clock, in standard errors.
     """
     hour = (START_H[clock] + jobs["dispatch_s"] / 3600) % 24
     found = []
     for index, beta in enumerate(BETA.values()):
         for since, until, multiplier in MULTIPLIERS[clock]:
-            status = jobs["status"][(jobs["gpu"] == index) & (since <= hour) & (hour < until)]
+            status = jobs["status"][
+                (jobs["gpu"] == index) & (since <= hour) & (hour < until)
+            ]
             high = min(0.95, beta * multiplier)
             medium = min(0.90, 1.5 * beta * multiplier, 1 - high)
             shares = (high, medium, 1 - high - medium)
@@ -258,10 +289,14 @@ def test_a_job_waits_for_its_provisioning_and_runs_its_service_time():
 
 
 @pytest.mark.parametrize(("complexity", "sigma"), [(1, 0.04), (2, 0.11), (3, 0.23)])
-def test_service_times_are_log_normal_about_the_mean_of_type_and_complexity(complexity, sigma):
+def test_service_times_are_log_normal_about_the_mean_of_type_and_complexity(
+    complexity, sigma
+):
     jobs = many_jobs("calibrated")
     jobs = jobs[jobs["complexity"] == complexity]
-    mean_s = np.array([gpu.mean_execution_s[complexity - 1] for gpu in cg.THESIS_GPUS])[jobs["gpu"]]
+    mean_s = np.array([gpu.mean_execution_s[complexity - 1] for gpu in cg.THESIS_GPUS])[
+        jobs["gpu"]
+    ]
     # mu = ln W - sigma^2 / 2, thesis Eq. 3.12
     centred = np.log(jobs["service_s"] / mean_s) + sigma**2 / 2
 
@@ -271,7 +306,9 @@ def test_service_times_are_log_normal_about_the_mean_of_type_and_complexity(comp
     assert abs(z(centred**2, (1.1 * sigma) ** 2)) > MOST
     # same mean and variance
     assert (
-        stats.kstest(centred, stats.uniform(-sigma * sqrt(3), 2 * sigma * sqrt(3)).cdf).pvalue
+        stats.kstest(
+            centred, stats.uniform(-sigma * sqrt(3), 2 * sigma * sqrt(3)).cdf
+        ).pvalue
         < 1e-4
     )
 
@@ -279,10 +316,13 @@ def test_service_times_are_log_normal_about_the_mean_of_type_and_complexity(comp
 @pytest.mark.parametrize("sigma", [0.04, 0.11, 0.23, 0.8])
 def test_the_log_normal_service_factor_has_mean_one(sigma):
     complexity = np.ones(200_000, int)
-    factor = cg.Service("lognormal", (sigma,)).factors(np.random.default_rng(1), complexity)
+    factor = cg.Service("lognormal", (sigma,)).factors(
+        np.random.default_rng(1), complexity
+    )
 
     assert abs(z(factor, 1)) < MOST
-    assert abs(z(factor, exp(sigma**2 / 2))) > MOST  # mu = ln W, without Eq. 3.12's centring
+    # mu = ln W, without Eq. 3.12's centring
+    assert abs(z(factor, exp(sigma**2 / 2))) > MOST
 
 
 @pytest.mark.parametrize(
@@ -291,7 +331,12 @@ def test_the_log_normal_service_factor_has_mean_one(sigma):
 def test_a_day_has_exactly_its_number_of_jobs(day, number):
     for seed in range(5):
         run = cg.simulate(cg.day(day), "fifo", seed)
-        assert len(run.jobs) == run.summary()["completed"] == run.summary()["jobs"] == number
+        assert (
+            len(run.jobs)
+            == run.summary()["completed"]
+            == run.summary()["jobs"]
+            == number
+        )
 
 
 @pytest.mark.parametrize(
@@ -313,7 +358,9 @@ def test_gaps_between_submissions_are_exponential(day, rate_per_s):
 
 def test_the_first_job_comes_after_one_gap():
     work = cg.day("normal", jobs=1).workload
-    firsts_s = [next(iter(work.generate(seed, cg.Service())))[0].submit_s for seed in range(400)]
+    firsts_s = [
+        next(iter(work.generate(seed, cg.Service())))[0].submit_s for seed in range(400)
+    ]
 
     assert abs(z(firsts_s, 1 / 0.002)) < MOST
     assert abs(z(firsts_s, 2 / 0.002)) > MOST
@@ -345,4 +392,6 @@ def test_complexities_are_40_40_20_and_a_fifth_of_the_jobs_tight_independently()
 def test_tight_jobs_have_an_hour_and_loose_ones_eight():
     jobs = many_jobs("calibrated")
     window_s = np.where(jobs["tight"], 3600, 28800)  # thesis Section 5.1.1
-    np.testing.assert_allclose(jobs["deadline_s"] - jobs["submit_s"], window_s, rtol=1e-9)
+    np.testing.assert_allclose(
+        jobs["deadline_s"] - jobs["submit_s"], window_s, rtol=1e-9
+    )

@@ -9,7 +9,8 @@ from cgrsp_simpy.model.checks import InputError
 
 
 @pytest.mark.parametrize(
-    ("treatments", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (10, 3.164)]
+    ("treatments", "q"),
+    [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (10, 3.164)],
 )
 def test_quantiles_are_those_of_demsar_table_5(treatments, q):
     assert critical_difference(treatments, 1) * np.sqrt(
@@ -18,26 +19,29 @@ def test_quantiles_are_those_of_demsar_table_5(treatments, q):
 
 
 def test_example_of_demsar():
-    """Four algorithms on 14 data sets: mean ranks 3.143, 2.000, 2.893, 1.964, chi-square 9.28,
-    critical difference 1.25.
+    """Four algorithms on 14 data sets: mean ranks 3.143, 2.000, 2.893, 1.964,
+    chi-square 9.28, critical difference 1.25.
     """
     assert critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
 
 
 def test_the_critical_differences_of_the_paper_on_whales_lack_the_square_root_of_two():
-    """worl-rtgs.txt Section 5.6 prints 3.374 for 10 jobs and 4.033 for 7, of six algorithms."""
+    """worl-rtgs.txt Section 5.6 prints 3.374 for 10 jobs and 4.033 for 7, of six
+    algorithms.
+    """
     assert critical_difference(6, 10) * np.sqrt(2) == pytest.approx(3.374, abs=0.004)
     assert critical_difference(6, 7) * np.sqrt(2) == pytest.approx(4.033, abs=0.004)
 
 
 def test_ranks_and_friedman_by_hand():
-    """Ranks (1, 2, 3), (1, 3, 2), (2, 1, 3), (1, 2, 3): sums 5, 8, 11; 12 / (4 x 3 x 4) x
-    (25 + 64 + 121) - 3 x 4 x 4 = 4.5.
+    """Ranks (1, 2, 3), (1, 3, 2), (2, 1, 3), (1, 2, 3): sums 5, 8, 11; 12 / (4 x 3 x 4)
+    x (25 + 64 + 121) - 3 x 4 x 4 = 4.5.
     """
     found = rank_test([[1, 2, 3], [1, 9, 4], [5, 1, 7], [0, 1, 2]])
     assert found.mean == pytest.approx([1.25, 2.0, 2.75])
     assert found.statistic == pytest.approx(4.5)
-    assert found.p == pytest.approx(np.exp(-2.25))  # chi-square with two degrees of freedom
+    # chi-square with two degrees of freedom
+    assert found.p == pytest.approx(np.exp(-2.25))
 
 
 def test_ties_share_their_rank():
@@ -60,5 +64,7 @@ def test_under_no_difference_one_test_in_twenty_rejects():
 
 @pytest.mark.parametrize("values", [[[1, 2, 3]], [[1, 2], [2, 1]], [1, 2, 3]])
 def test_too_few_are_refused(values):
-    with pytest.raises(InputError, match=r"shape of values.* must be \(2 or more, 3 or more\)"):
+    with pytest.raises(
+        InputError, match=r"shape of values.* must be \(2 or more, 3 or more\)"
+    ):
         rank_test(values)

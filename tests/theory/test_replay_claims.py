@@ -1,4 +1,6 @@
-"""What the how-to says of a log that is replayed is what the commands beside it print."""
+"""What the how-to says of a log that is replayed is what the commands beside it
+print.
+"""
 
 import json
 import re
@@ -10,7 +12,9 @@ from support import output
 HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "cluster.md"
 TEXT = " ".join(HOWTO.read_text(encoding="utf-8").split())
 COMMANDS = [
-    re.search(rf"venv/bin/cgrsp (cluster {action} .*mine.swf.*)", HOWTO.read_text("utf-8"))[1]
+    re.search(
+        rf"venv/bin/cgrsp (cluster {action} .*mine.swf.*)", HOWTO.read_text("utf-8")
+    )[1]
     for action in ("run", "replay")
 ]
 
@@ -26,7 +30,9 @@ def found(tmp_path_factory):
         def printed(capsys):
             if not capture:
                 output(capsys, *run.split())
-                capture.update(json.loads(output(capsys, *replay.split(), "--format", "json")))
+                capture.update(
+                    json.loads(output(capsys, *replay.split(), "--format", "json"))
+                )
             return capture
 
         yield printed
@@ -46,10 +52,10 @@ def test_easy_is_named_and_how_far_the_next_is_behind(found, capsys):
     )
     low, high = (f"{following[f'below_best_pct_{end}']:.1f}" for end in ("low", "high"))
     assert (
-        f"EASY agrees at {best['agreement_pct']:.0f} % of the moments and conservative backfilling,"
-        f" the next, at {following['agreement_pct']:.1f} %; the interval of the difference, {low} to"
-        f" {high} points"
-    ) in TEXT
+        f"EASY agrees at {best['agreement_pct']:.0f} % of the moments and conservative"
+        f" backfilling, the next, at {following['agreement_pct']:.1f} %; the interval"
+        f" of the difference, {low} to {high} points" in TEXT
+    )
     assert f"a mean of {hours(best['wait_s'])} hours" in TEXT
     assert best["wait_s"] == pytest.approx(recorded["wait_s"])
 
@@ -65,11 +71,11 @@ def test_what_if_is_as_the_text_says(found, capsys):
     )
     assert high["n"] < 0 and low["c"] < 0 < high["c"] and low["s"] > 0
     assert (
-        f"shortens the mean wait by {hours(mean['n'])} hours (95 % interval {hours(high['n'])} to"
-        f" {hours(low['n'])}, block"
-    ) in TEXT
+        f"shortens the mean wait by {hours(mean['n'])} hours (95 % interval"
+        f" {hours(high['n'])} to {hours(low['n'])}, block" in TEXT
+    )
     assert f"for certain (-{hours(low['c'])} to {hours(high['c'])} hours)" in TEXT
     assert (
-        f"lengthens it by {hours(mean['s'])} hours ({hours(low['s'])} to {hours(high['s'])})"
-        in TEXT
+        f"lengthens it by {hours(mean['s'])} hours ({hours(low['s'])} to"
+        f" {hours(high['s'])})" in TEXT
     )

@@ -1,6 +1,6 @@
-"""What nobody can save who does not know what is to come: the best policy without foresight on a
-made-up market, by a dynamic program of its own under the law that the market is drawn by, between
-the omniscient optimum and the policies of the package.
+"""What nobody can save who does not know what is to come: the best policy without
+foresight on a made-up market, by a dynamic program of its own under the law that the
+market is drawn by, between the omniscient optimum and the policies of the package.
 """
 
 import numpy as np
@@ -11,25 +11,32 @@ from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.spot.market import TwoState
 from cgrsp_simpy.spot.scenario import Scenario
 
-STEP_S = 240  # divides work, deadline and overhead, so that who decides at polls can do all
+# divides work, deadline and overhead, so that who decides at polls can do all
+STEP_S = 240
 
 
 def least_expected_usd(scenario):
-    """The least expected cost of who decides at each poll, knows the law, and is never late."""
+    """The least expected cost of who decides at each poll, knows the law, and is never
+    late.
+    """
     job, market = scenario.job, scenario.source
     work, deadline, overhead = (
         round(each / STEP_S) for each in (job.work_s, job.deadline_s, job.overhead_s)
     )
-    ends = STEP_S / 3600 / np.array([market.down_h, market.up_h])  # of a poll down, and up
+    # of a poll down, and up
+    ends = STEP_S / 3600 / np.array([market.down_h, market.up_h])
     chance = np.array([[1 - ends[0], ends[0]], [ends[1], 1 - ends[1]]])
-    dear, cheap = STEP_S / 3600 * np.array([job.on_demand_usd_per_h, job.spot_usd_per_h])
+    dear, cheap = (
+        STEP_S / 3600 * np.array([job.on_demand_usd_per_h, job.spot_usd_per_h])
+    )
     slack = np.arange(deadline - work + 1)
 
     def later(value):
         """Of a step without progress: a step of slack less."""
         return np.concatenate([np.full((2, 1), np.inf), value[:, :-1]], axis=1)
 
-    # rows: down and up now; columns: slack. On demand and spot by steps of the changeover done
+    # rows: down and up now; columns: slack. On demand and spot by steps of the
+    # changeover done
     idle = np.where(slack >= 0, 0.0, np.inf) * np.ones((2, 1))
     paid = [idle.copy() for _ in range(overhead + 1)]
     spot = [idle.copy() for _ in range(overhead + 1)]
@@ -67,14 +74,19 @@ def test_where_there_is_nothing_to_know_the_best_policy_is_the_optimum():
 
 @pytest.mark.slow
 def test_without_foresight_nobody_comes_within_eight_percent_of_the_optimum():
-    """Up 2.3 h and down 1.6 h on average, 52 h, 12 min, as the how-to tells; expected-cost is close
-    to the best.
+    """Up 2.3 h and down 1.6 h on average, 52 h, 12 min, as the how-to tells;
+    expected-cost is close to the best.
     """
     scenario = scenario_of(2.3, 1.6)
     least = least_expected_usd(scenario)
     study = cg.compare(scenario, ["expected-cost", "optimum"], range(60))
-    ours, optimum = (mean(study.values(name, "cost_usd")) for name in ("expected-cost", "optimum"))
+    ours, optimum = (
+        mean(study.values(name, "cost_usd")) for name in ("expected-cost", "optimum")
+    )
     assert least > 1.08 * optimum.high
-    assert [round(100 * (usd / optimum.mean - 1)) for usd in (least, ours.mean)] == [14, 17]
+    assert [round(100 * (usd / optimum.mean - 1)) for usd in (least, ours.mean)] == [
+        14,
+        17,
+    ]
     assert ours.low < 1.02 * least
     assert ours.high > least

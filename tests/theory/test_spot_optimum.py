@@ -1,5 +1,5 @@
-"""The omniscient optimum against a search through every course on a grid twice as fine, and
-against what can be seen at a glance.
+"""The omniscient optimum against a search through every course on a grid twice as fine,
+and against what can be seen at a glance.
 """
 
 import math
@@ -40,7 +40,9 @@ def zone(status, name="a", prices=(), kept=False):
 
 
 def terms(work, deadline, overhead, k=3.0):
-    return Job(0, *(float(each * STEP_S) for each in (work, deadline, overhead)), 1.0, k)
+    return Job(
+        0, *(float(each * STEP_S) for each in (work, deadline, overhead)), 1.0, k
+    )
 
 
 def run_on(market, policy):
@@ -58,19 +60,21 @@ class Place(NamedTuple):
 
 
 def searched_usd(job, places, saved=FREE, finer=2):
-    """The least cost over every course in steps of STEP_S / finer: at each step the job is idle,
-    or has an instance, kept or begun anew; one that it leaves takes the last computing with it.
+    """The least cost over every course in steps of STEP_S / finer: at each step the job
+    is idle, or has an instance, kept or begun anew; one that it leaves takes the last
+    computing with it.
     """
     step_s = STEP_S / finer
     work, deadline, overhead, write = (
-        round(each / step_s) for each in (job.work_s, job.deadline_s, job.overhead_s, saved.write_s)
+        round(each / step_s)
+        for each in (job.work_s, job.deadline_s, job.overhead_s, saved.write_s)
     )
     storing = saved.size_gb * saved.storage_usd_per_gb_month / 730 * step_s / 3600
 
     @cache
     def least(time, place, begun, recent, left, region):
-        """place: None or one; begun: steps of its changeover that are done; recent: steps computed
-        there, as far as they would be lost; region: of the checkpoint.
+        """place: None or one; begun: steps of its changeover that are done; recent:
+        steps computed there, as far as they would be lost; region: of the checkpoint.
         """
         if left == 0:
             return 0.0
@@ -78,7 +82,9 @@ def searched_usd(job, places, saved=FREE, finer=2):
             return float("inf")
         best = storing + least(time + 1, None, 0, 0, left + recent, region)
         for other, own in enumerate(places):
-            closing = own.kept and time % finer == 0 < time and own.status[time // finer - 1]
+            closing = (
+                own.kept and time % finer == 0 < time and own.status[time // finer - 1]
+            )
             there = own.status[time // finer] or closing
             starts = [(begun, recent, left, region, 0.0)] if other == place else []
             if there:
@@ -111,7 +117,9 @@ def cases(draw):
     deadline = work + overhead + draw(st.integers(0, 6))
     status = st.lists(st.booleans(), min_size=deadline, max_size=deadline)
     statuses = draw(st.lists(status, min_size=1, max_size=2))
-    return terms(work, deadline, overhead, draw(st.sampled_from([1.2, 2.0, 3.0]))), statuses
+    return terms(
+        work, deadline, overhead, draw(st.sampled_from([1.2, 2.0, 3.0]))
+    ), statuses
 
 
 @given(cases())
@@ -133,7 +141,9 @@ def test_the_optimum_is_what_a_search_finds(case):
 
 @st.composite
 def priced_cases(draw):
-    """Prices that move, instances that are kept, on demand that runs out, checkpoints."""
+    """Prices that move, instances that are kept, on demand that runs out,
+    checkpoints.
+    """
     work, overhead = draw(st.integers(1, 5)), draw(st.integers(1, 2))
     deadline = work + overhead + draw(st.integers(0, 5))
     job = terms(work, deadline, overhead)
@@ -146,7 +156,9 @@ def priced_cases(draw):
         if draw(st.booleans()):
             prices = prices[:1] * deadline
         status = draw(st.lists(usual, min_size=deadline, max_size=deadline))
-        places.append(Place(status, prices, draw(st.booleans()), draw(st.sampled_from(regions))))
+        places.append(
+            Place(status, prices, draw(st.booleans()), draw(st.sampled_from(regions)))
+        )
     dear = draw(st.lists(usual, min_size=deadline, max_size=deadline))
     dear = dear if draw(st.booleans()) else [True] * deadline
     places.append(Place(dear, [3.0] * deadline, True, None))
@@ -185,7 +197,9 @@ def test_with_prices_and_checkpoints_too(case):
         return
     assert figures["cost_usd"] == pytest.approx(least, abs=1e-7)
     assert not figures["missed"]
-    bill = [figures[f"{part}_usd"] for part in ("spot", "on_demand", "transfer", "storage")]
+    bill = [
+        figures[f"{part}_usd"] for part in ("spot", "on_demand", "transfer", "storage")
+    ]
     assert sum(bill) == pytest.approx(figures["cost_usd"], abs=1e-9)
 
 
@@ -195,8 +209,10 @@ def test_with_prices_and_checkpoints_too(case):
         ([1] * 9, 6, 9, 1, 7),  # spot from start to end
         ([0] * 9, 6, 9, 1, 3 * 7),  # on demand
         ([0, 0, 0, 1, 1, 1, 1, 1, 1], 5, 9, 1, 6),  # waits
-        ([0, 0, 1, 1, 1, 0, 0, 0, 0], 4, 9, 1, 3 + 3 * 3),  # two steps on spot, two on demand
-        ([0, 0, 1, 0, 0, 0, 0, 0, 0], 4, 9, 1, 3 * 5),  # an instance too short is no use
+        # two steps on spot, two on demand
+        ([0, 0, 1, 1, 1, 0, 0, 0, 0], 4, 9, 1, 3 + 3 * 3),
+        # an instance too short is no use
+        ([0, 0, 1, 0, 0, 0, 0, 0, 0], 4, 9, 1, 3 * 5),
         ([1, 1, 1, 0, 1, 1, 1, 1, 1], 6, 9, 1, 3 + 5),  # taken once
     ],
 )
@@ -208,9 +224,13 @@ def test_the_optimum_where_it_can_be_seen_at_a_glance(
 
 
 def test_what_costs_nothing_ends_with_the_work_all_the_same():
-    """It is left when the work is done, without a last checkpoint, although that were as cheap."""
+    """It is left when the work is done, without a last checkpoint, although that were
+    as cheap.
+    """
     free = zone([0, 1, 1, 1, 1, 1], prices=[0.0] * 6)
-    found = optimum(terms(2, 6, 1), (free,), Checkpoints(checkpoint_s=60.0, write_s=60.0))
+    found = optimum(
+        terms(2, 6, 1), (free,), Checkpoints(checkpoint_s=60.0, write_s=60.0)
+    )
     (stay,) = found.plan
     assert (found.cost_usd, stay.place, stay.from_s, stay.to_s) == (0.0, 0, 60.0, 240.0)
 
@@ -219,19 +239,27 @@ def test_what_costs_nothing_ends_with_the_work_all_the_same():
     ("work_s", "zones", "said"),
     [
         (90.5, (zone([1] * 6),), "time(=90.5) must be whole seconds"),
-        (90.0, (Zone("a", (Stretch(0.0, True), Stretch(7.2, False)), HISTORY),), "time(=7.2)"),
+        (
+            90.0,
+            (Zone("a", (Stretch(0.0, True), Stretch(7.2, False)), HISTORY),),
+            "time(=7.2)",
+        ),
         (90.0, (), "zones(=()) must be at least one Zone"),
     ],
 )
 def test_an_optimum_is_of_whole_seconds_and_of_a_zone(work_s, zones, said):
-    check_refused(lambda: optimum(terms(2, 6, 1)._replace(work_s=work_s), zones), [said])
+    check_refused(
+        lambda: optimum(terms(2, 6, 1)._replace(work_s=work_s), zones), [said]
+    )
 
 
 @given(cases())
 @settings(max_examples=60)
 def test_no_policy_is_cheaper(case):
     job, statuses = case
-    market = Market(job, tuple(zone(status, str(n)) for n, status in enumerate(statuses)))
+    market = Market(
+        job, tuple(zone(status, str(n)) for n, status in enumerate(statuses))
+    )
     for name in POLICIES:
         figures = run_on(market, name).summary()
         assert figures["cost_usd"] >= market.optimum.cost_usd - 1e-9, name

@@ -1,7 +1,7 @@
-"""Policies on the measured series of SkyPilot's spot traces (Wu et al., NSDI 2024), which are not
-part of the package: 48 h of computing within 52 and 70 h, overheads of .05 and .2 h, prices of 3.06
-and .97 USD an hour. Each run begins in the second half of a trace; policies may learn from all
-before it.
+"""Policies on the measured series of SkyPilot's spot traces (Wu et al., NSDI 2024),
+which are not part of the package: 48 h of computing within 52 and 70 h, overheads of
+.05 and .2 h, prices of 3.06 and .97 USD an hour. Each run begins in the second half of
+a trace; policies may learn from all before it.
 """
 
 from dataclasses import replace
@@ -28,7 +28,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def study():
-    """All traces, each a market of its own; at one price, which most of them do not tell."""
+    """All traces, each a market of its own; at one price, which most of them do not
+    tell.
+    """
     markets = {
         path.relative_to(TRACES).as_posix(): Traces(
             (replace(read_series(path, GANGS.get(path.parts[-3], 1)), prices=()),)
@@ -49,7 +51,9 @@ def test_no_run_is_cheaper_than_the_optimum(study):
         for found in by_terms.values():
             least = np.array(found.values("optimum", "cost_usd"))
             for policy in COMPARED:
-                assert (np.array(found.values(policy, "cost_usd")) >= least - 1e-9).all(), policy
+                assert (
+                    np.array(found.values(policy, "cost_usd")) >= least - 1e-9
+                ).all(), policy
 
 
 def difference(study, terms, one, other):
@@ -67,7 +71,9 @@ def test_uniform_progress_is_cheaper_than_greedy_where_the_deadline_is_tight(stu
 
 def test_expected_cost_is_cheaper_than_uniform_progress_out_of_sample(study):
     for terms in study.terms:
-        assert difference(study, terms, "expected-cost", "uniform-progress").high < 0, terms
+        assert difference(study, terms, "expected-cost", "uniform-progress").high < 0, (
+            terms
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""Theory: intervals, tests, effect sizes and truncation, each against SciPy, a number worked by
-hand, or its definition.
+"""Theory: intervals, tests, effect sizes and truncation, each against SciPy, a number
+worked by hand, or its definition.
 """
 
 from math import inf, isnan, nan, sqrt
@@ -71,25 +71,37 @@ def test_a_mean_by_hand():
     assert (found.mean, found.sd, found.n) == (4, 2, 3)
     assert found.half_width == pytest.approx(4.303 * 2 / sqrt(3), rel=1e-4)
 
-    thirty = mean(range(30))  # thesis Section 5.1.3: t* of 29 degrees of freedom is 2.045
+    # thesis Section 5.1.3: t* of 29 degrees of freedom is 2.045
+    thirty = mean(range(30))
     assert thirty.half_width == pytest.approx(2.045 * thirty.sd / sqrt(30), rel=2e-4)
 
 
 def test_the_p_value_of_a_mean_is_that_of_the_t_test():
     centred = np.array(WAITS) - 157
-    assert mean(centred).p == pytest.approx(stats.ttest_1samp(centred, 0).pvalue, rel=1e-9)
+    assert mean(centred).p == pytest.approx(
+        stats.ttest_1samp(centred, 0).pvalue, rel=1e-9
+    )
 
 
 def test_intervals_cover_as_often_as_they_promise():
     samples = np.random.default_rng(1).normal(5, 3, (2000, 10))
     found = [mean(sample) for sample in samples]
     by_normal = [
-        Mean(m.mean, m.mean - 1.96 * m.sd / sqrt(10), m.mean + 1.96 * m.sd / sqrt(10), 10)
+        Mean(
+            m.mean, m.mean - 1.96 * m.sd / sqrt(10), m.mean + 1.96 * m.sd / sqrt(10), 10
+        )
         for m in found
     ]
 
     assert abs(z_of_share(covering(found, 5), 2000, 0.95)) < MOST
-    assert abs(z_of_share(covering([mean(sample, 0.8) for sample in samples], 5), 2000, 0.8)) < MOST
+    assert (
+        abs(
+            z_of_share(
+                covering([mean(sample, 0.8) for sample in samples], 5), 2000, 0.8
+            )
+        )
+        < MOST
+    )
     # 1.96 is too short for ten values
     assert z_of_share(covering(by_normal, 5), 2000, 0.95) < -MOST
 
@@ -122,7 +134,9 @@ def test_paired_tests_are_scipys(n):
     t, p = stats.ttest_rel(values, reference)
 
     assert found.n == n
-    assert found.difference == pytest.approx(np.mean(values) - np.mean(reference), rel=1e-9)
+    assert found.difference == pytest.approx(
+        np.mean(values) - np.mean(reference), rel=1e-9
+    )
     assert (found.t, found.p) == pytest.approx((t, p), rel=1e-9)
     method = "exact" if n <= 50 else "approx"
     assert found.wilcoxon_p == pytest.approx(
@@ -149,12 +163,16 @@ def test_paired_tests_by_hand():
 
 def test_paired_test_and_paired_difference_tell_the_same():
     test, difference = paired_test(OTHERS, WAITS), paired_difference(OTHERS, WAITS)
-    assert (test.n, test.difference, test.p) == (difference.n, difference.mean, difference.p)
+    assert (test.n, test.difference, test.p) == (
+        difference.n,
+        difference.mean,
+        difference.p,
+    )
 
 
 def signed_ranks(differences):
-    """The sum of the positive ranks under every choice of signs, and the one found; zeros left out,
-    ties at their mean rank.
+    """The sum of the positive ranks under every choice of signs, and the one found;
+    zeros left out, ties at their mean rank.
     """
     left = np.array([each for each in differences if each])
     ranks = stats.rankdata(abs(left))
@@ -165,27 +183,31 @@ def signed_ranks(differences):
 @pytest.mark.parametrize("seed", range(60))
 def test_wilcoxon_is_the_share_of_all_choices_of_signs_that_are_as_extreme(seed):
     rng = np.random.default_rng(seed)
-    differences = rng.integers(-4, 6, rng.integers(2, 18)).astype(float)  # zeros and ties abound
+    # zeros and ties abound
+    differences = rng.integers(-4, 6, rng.integers(2, 18)).astype(float)
     sums, found, middle = signed_ranks(differences)
     share = np.mean(abs(sums - middle) >= abs(found - middle))
-    assert paired_test(differences, np.zeros(len(differences))).wilcoxon_p == pytest.approx(
-        share, rel=1e-12
-    )
+    assert paired_test(
+        differences, np.zeros(len(differences))
+    ).wilcoxon_p == pytest.approx(share, rel=1e-12)
 
 
 def test_wilcoxon_leaves_out_differences_of_zero():
-    """Five differences, all of one sign, are one choice of 2^5 to either side, however many zeros
-    stand beside them.
+    """Five differences, all of one sign, are one choice of 2^5 to either side, however
+    many zeros stand beside them.
     """
     for zeros in range(4):
-        assert paired_test([0] * zeros + [1, 2, 3, 4, 5], [0] * (zeros + 5)).wilcoxon_p == 2 / 2**5
+        assert (
+            paired_test([0] * zeros + [1, 2, 3, 4, 5], [0] * (zeros + 5)).wilcoxon_p
+            == 2 / 2**5
+        )
     assert paired_test([0, 0, 7], [0, 0, 0]).wilcoxon_p == 1
     assert paired_test([0, 1, 0, 2, 3], [0] * 5).wilcoxon_p == 2 / 2**3
 
 
 def test_wilcoxon_of_differences_that_are_equal_but_for_rounding():
-    """0.2 - 0.3, 0.2 - 0.1 and 0.5 - 0 have the ranks 1.5, 1.5 and 3: p is 3/4 where the ranks 1,
-    2 and 3 would give 1/2.
+    """0.2 - 0.3, 0.2 - 0.1 and 0.5 - 0 have the ranks 1.5, 1.5 and 3: p is 3/4 where
+    the ranks 1, 2 and 3 would give 1/2.
     """
     assert 0.3 - 0.2 != 0.2 - 0.1
     assert paired_test([0.2, 0.2, 0.5], [0.3, 0.1, 0.0]).wilcoxon_p == 3 / 4
@@ -196,28 +218,41 @@ def test_wilcoxon_of_differences_that_are_equal_but_for_rounding():
 @pytest.mark.parametrize("ties", [False, True])
 def test_wilcoxon_of_many_is_scipys_normal_law(n, ties):
     rng = np.random.default_rng(n)
-    differences = rng.integers(-9, 11, n).astype(float) if ties else rng.normal(0.2, 1, n)
+    differences = (
+        rng.integers(-9, 11, n).astype(float) if ties else rng.normal(0.2, 1, n)
+    )
     differences = differences[differences != 0] if ties else differences
     differences = np.append(differences, np.ones(max(0, 51 - len(differences))))
     z = stats.wilcoxon(differences, method="approx", correction=False)
-    assert paired_test(differences, np.zeros(len(differences))).wilcoxon_p == pytest.approx(
-        z.pvalue, rel=1e-9
-    )
+    assert paired_test(
+        differences, np.zeros(len(differences))
+    ).wilcoxon_p == pytest.approx(z.pvalue, rel=1e-9)
 
 
 def test_the_normal_law_takes_over_where_it_is_close_to_the_exact_one(monkeypatch):
     differences = np.random.default_rng(3).normal(0.3, 1, 50)
     exact = paired_test(differences, np.zeros(50)).wilcoxon_p
-    assert exact == pytest.approx(stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9)
+    assert exact == pytest.approx(
+        stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9
+    )
     monkeypatch.setattr(statistics, "EXACT_PAIRS", 49)
-    assert paired_test(differences, np.zeros(50)).wilcoxon_p == pytest.approx(exact, rel=0.05)
+    assert paired_test(differences, np.zeros(50)).wilcoxon_p == pytest.approx(
+        exact, rel=0.05
+    )
 
 
 def shown(test):
     """The fields of a test after n, as text, in which NaN equals NaN."""
     return " ".join(
         f"{x:.4g}"
-        for x in (test.difference, test.t, test.p, test.wilcoxon_p, test.d, test.d_paired)
+        for x in (
+            test.difference,
+            test.t,
+            test.p,
+            test.wilcoxon_p,
+            test.d,
+            test.d_paired,
+        )
     )
 
 
@@ -229,9 +264,21 @@ def shown(test):
         ([nan, nan], [1, 2], 0, "nan nan nan nan nan nan", "fewer than 2 pairs"),
         ([3], [1], 1, "2 nan nan nan nan nan", "fewer than 2 pairs"),
         ([3, nan, 4], [1, 2, nan], 1, "2 nan nan nan nan nan", "fewer than 2 pairs"),
-        ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], 5, "0 nan 1 1 0 nan", "all differences are zero"),
+        (
+            [1, 2, 3, 4, 5],
+            [1, 2, 3, 4, 5],
+            5,
+            "0 nan 1 1 0 nan",
+            "all differences are zero",
+        ),
         ([4, 4, 4], [4, 4, 4], 3, "0 nan 1 1 nan nan", "all differences are zero"),
-        ([0.1 + 0.2, 1, 2], [0.3, 1, 2], 3, "0 nan 1 1 0 nan", "all differences are zero"),
+        (
+            [0.1 + 0.2, 1, 2],
+            [0.3, 1, 2],
+            3,
+            "0 nan 1 1 0 nan",
+            "all differences are zero",
+        ),
         # 2 / sqrt 2.5
         (
             [3, 4, 5, 6, 7],
@@ -241,7 +288,13 @@ def shown(test):
             "all differences are equal",
         ),
         ([1, 2, 3], [3, 4, 5], 3, "-2 -inf 0 0.25 -2 nan", "all differences are equal"),
-        ([1.1, 2.1, 3.1], [1, 2, 3], 3, "0.1 inf 0 0.25 0.1 nan", "all differences are equal"),
+        (
+            [1.1, 2.1, 3.1],
+            [1, 2, 3],
+            3,
+            "0.1 inf 0 0.25 0.1 nan",
+            "all differences are equal",
+        ),
         (
             [1e9 + 0.1, 1.1, 2.1],
             [1e9, 1, 2],
@@ -252,12 +305,20 @@ def shown(test):
         ([3, 3, 3], [1, 1, 1], 3, "2 inf 0 0.25 nan nan", "all differences are equal"),
         # t = 2.5 / (sqrt 0.5 / sqrt 2)
         ([3, 4], [1, 1], 2, "2.5 5 0.1257 0.5 5 3.536", "fewer than 5 pairs"),
-        ([inf, 1, 2], [0, 0, 0], 3, "inf nan nan 0.25 nan nan", "a difference is infinite"),
+        (
+            [inf, 1, 2],
+            [0, 0, 0],
+            3,
+            "inf nan nan 0.25 nan nan",
+            "a difference is infinite",
+        ),
         ([inf, inf], [0, 0], 2, "inf nan nan 0.5 nan nan", "a difference is infinite"),
         ([inf, 3, 4], [inf, 1, 1], 2, "2.5 5 0.1257 0.5 5 3.536", "fewer than 5 pairs"),
     ],
 )
-def test_what_does_not_exist_is_nan_and_a_note_says_why(values, reference, n, numbers, note):
+def test_what_does_not_exist_is_nan_and_a_note_says_why(
+    values, reference, n, numbers, note
+):
     found = paired_test(values, reference)
     assert (found.n, shown(found), found.note) == (n, numbers, note)
 
@@ -273,7 +334,8 @@ def test_a_large_pair_does_not_hide_the_differences_of_small_ones():
 
 
 def test_cohens_d_by_hand():
-    # means 4 and 2; s1^2 = 4, s2^2 = 2/3; s_pooled^2 = (2 * 4 + 3 * 2/3) / (3 + 4 - 2) = 2
+    # means 4 and 2; s1^2 = 4, s2^2 = 2/3; s_pooled^2 = (2 * 4 + 3 * 2/3) / (3 + 4 - 2)
+    # = 2
     assert cohens_d([2, 4, 6], [1, 2, 3, 2]) == pytest.approx(2 / sqrt(2), rel=1e-12)
     assert cohens_d([1, 2, 3, 2], [2, 4, 6]) == pytest.approx(-2 / sqrt(2), rel=1e-12)
     # differences 2, 3, 4: mean 3, standard deviation 1
@@ -292,7 +354,9 @@ def test_without_a_spread_there_is_no_effect_size(values):
 
 def test_holm_by_hand():
     # in order: 4 * 0.005, 3 * 0.01, 2 * 0.03, and 1 * 0.04, raised to the one before
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02], rel=1e-12)
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx(
+        [0.03, 0.06, 0.06, 0.02], rel=1e-12
+    )
     assert holm([0.5, 0.9]) == [1, 1]
     assert holm([]) == []
 
@@ -304,9 +368,14 @@ def test_holm_leaves_nan_out_of_the_family():
 
 
 def holm_by_definition(p_values):
-    """Each p-value's adjusted value is the greatest over the k least up to it of (m - k + 1) p."""
+    """Each p-value's adjusted value is the greatest over the k least up to it of (m - k
+    + 1) p.
+    """
     m, ordered = len(p_values), sorted(p_values)
-    return [min(1, max((m - k) * q for k, q in enumerate(ordered) if q <= p)) for p in p_values]
+    return [
+        min(1, max((m - k) * q for k, q in enumerate(ordered) if q <= p))
+        for p in p_values
+    ]
 
 
 @QUICK
@@ -318,25 +387,32 @@ def holm_by_definition(p_values):
 def test_holm_lies_between_the_p_value_and_bonferroni_in_any_order(case):
     p_values, order = case
     found = holm(p_values)
-    assert all(p <= adjusted <= min(1, len(p_values) * p) for p, adjusted in zip(p_values, found))
+    assert all(
+        p <= adjusted <= min(1, len(p_values) * p)
+        for p, adjusted in zip(p_values, found)
+    )
     assert [found[k] for k in order] == holm([p_values[k] for k in order])
     assert found == pytest.approx(holm_by_definition(p_values), rel=1e-12)
 
 
 def test_holm_keeps_the_chance_of_any_false_rejection():
-    families = np.random.default_rng(2).random((4000, 10))  # p-values of ten true hypotheses
+    # p-values of ten true hypotheses
+    families = np.random.default_rng(2).random((4000, 10))
     any_rejected = np.mean([min(holm(family)) < 0.05 for family in families])
-    assert abs(z_of_share(any_rejected, 4000, 1 - (1 - 0.05 / 10) ** 10)) < MOST  # 0.0489
+    # 0.0489
+    assert abs(z_of_share(any_rejected, 4000, 1 - (1 - 0.05 / 10) ** 10)) < MOST
     # unadjusted: 0.4
-    assert abs(z_of_share(np.mean(families.min(axis=1) < 0.05), 4000, 1 - 0.95**10)) < MOST
+    assert (
+        abs(z_of_share(np.mean(families.min(axis=1) < 0.05), 4000, 1 - 0.95**10)) < MOST
+    )
 
 
 # ---- how many replications ----
 
 
 def test_replications_needed_by_hand():
-    # mean 10, s = 1, half width 0.5: t* / sqrt n is 2.120 / 4.123 = 0.514 for n = 17 and
-    # 2.110 / 4.243 = 0.497 for n = 18
+    # mean 10, s = 1, half width 0.5: t* / sqrt n is 2.120 / 4.123 = 0.514 for n = 17
+    # and 2.110 / 4.243 = 0.497 for n = 18
     assert replications_needed([9, 10, 11], 0.05) == 18
     assert replications_needed([-9, nan, -10, -11], 0.05) == 18
     assert (
@@ -348,7 +424,9 @@ def test_replications_needed_by_hand():
     # found by bisection, beyond what an index of a list can be, too
     for width in (1e-6, 1e-12):
         wanted = (1.959964 / (10 * width)) ** 2
-        assert replications_needed([9, 10, 11], width) == pytest.approx(wanted, rel=1e-5)
+        assert replications_needed([9, 10, 11], width) == pytest.approx(
+            wanted, rel=1e-5
+        )
 
 
 @QUICK
@@ -385,7 +463,8 @@ def autoregressive(runs, length, phi, seed):
 
 
 def test_batch_means_by_hand():
-    found = batch_means([100, 1, 3, 5, 7], batches=2)  # the first is left over; batch means 2 and 6
+    # the first is left over; batch means 2 and 6
+    found = batch_means([100, 1, 3, 5, 7], batches=2)
     assert (found.mean, found.n) == (4, 2)
     assert found.sd == pytest.approx(sqrt(8), rel=1e-12)
     assert found == mean([2, 6])
@@ -393,10 +472,12 @@ def test_batch_means_by_hand():
 
 
 def test_a_mean_in_order_by_hand():
-    """Of 1, 2, 4, 5: deviations -2, -1, 1, 2, so r = (2 - 1 + 2) / 10 + (1 + 4 x .3) / 4 = .85, of
-    which four values are worth 4 x .15 / 1.85; t has 1 degree of freedom at least.
+    """Of 1, 2, 4, 5: deviations -2, -1, 1, 2, so r = (2 - 1 + 2) / 10 + (1 + 4 x .3) /
+    4 = .85, of which four values are worth 4 x .15 / 1.85; t has 1 degree of freedom at
+    least.
     """
-    found, test = mean([1, 2, 4, 5], in_order=True), paired_test([1, 2, 4, 5], [0] * 4, True)
+    found = mean([1, 2, 4, 5], in_order=True)
+    test = paired_test([1, 2, 4, 5], [0] * 4, True)
     error = sqrt(10 / 3) / 2 / sqrt(0.15 / 1.85)
     assert found.mean == 3
     assert worth([1, 2, 4, 5]) == pytest.approx(0.15 / 1.85)
@@ -405,7 +486,8 @@ def test_a_mean_in_order_by_hand():
     assert found.p == test.p == pytest.approx(2 * stats.t.sf(3 / error, 1))
     assert isnan(test.wilcoxon_p)
     assert paired_difference([2, 3, 5, 6], [1] * 4, in_order=True) == found
-    alternating = [1, 2, 1, 2, 1, 2]  # correlated negatively: as if they were independent
+    # correlated negatively: as if they were independent
+    alternating = [1, 2, 1, 2, 1, 2]
     assert mean(alternating, in_order=True) == mean(alternating)
     assert isnan(mean([1.0], in_order=True).low)
     assert mean([2.0, 2.0], in_order=True).half_width == 0
@@ -428,9 +510,16 @@ def test_a_mean_in_order_covers_where_the_interval_of_independent_values_does_no
 
 def test_batch_means_cover_where_the_interval_of_independent_values_does_not():
     many = autoregressive(runs=1000, length=4000, phi=0.8, seed=3)
-    assert abs(z_of_share(covering([batch_means(series) for series in many], 0), 1000, 0.95)) < MOST
-    # correlation makes the variance of the mean (1 + phi) / (1 - phi) = 9 times as great: 1.96 / 3
-    # standard errors cover 49 %
+    assert (
+        abs(
+            z_of_share(
+                covering([batch_means(series) for series in many], 0), 1000, 0.95
+            )
+        )
+        < MOST
+    )
+    # correlation makes the variance of the mean (1 + phi) / (1 - phi) = 9 times as
+    # great: 1.96 / 3 standard errors cover 49 %
     naive = covering([mean(series) for series in many], 0)
     assert abs(z_of_share(naive, 1000, 2 * stats.norm.cdf(1.96 / 3) - 1)) < MOST
     assert z_of_share(naive, 1000, 0.95) < -MOST
@@ -448,9 +537,9 @@ def mser5_by_definition(series):
 
 def decaying(length, height, scale, seed):
     """White noise upon a transient that decays exponentially."""
-    return height * np.exp(-np.arange(length) / scale) + np.random.default_rng(seed).normal(
-        size=length
-    )
+    return height * np.exp(-np.arange(length) / scale) + np.random.default_rng(
+        seed
+    ).normal(size=length)
 
 
 @pytest.mark.parametrize("length", [10, 14, 15, 16, 20, 57, 500])
@@ -464,15 +553,17 @@ def test_mser5_is_its_definition(length, height, offset):
 
 def test_mser5_deletes_a_transient_and_little_else():
     cut = [mser5(decaying(2000, 10, 40, seed)) for seed in range(100)]
-    # 10 exp(-60 / 40) = 2.2 is above the noise of batches, 1 / sqrt 5; 10 exp(-250 / 40) = 0.02
-    # is lost in it
+    # 10 exp(-60 / 40) = 2.2 is above the noise of batches, 1 / sqrt 5; 10 exp(-250 /
+    # 40) = 0.02 is lost in it
     assert min(cut) > 60
     assert np.median(cut) < 250
 
     noise = [mser5(decaying(2000, 0, 40, seed)) for seed in range(100)]
     assert np.median(noise) <= 50
 
-    truncated = [np.mean(decaying(2000, 10, 40, seed)[cut[seed] :]) for seed in range(100)]
+    truncated = [
+        np.mean(decaying(2000, 10, 40, seed)[cut[seed] :]) for seed in range(100)
+    ]
     whole = [np.mean(decaying(2000, 10, 40, seed)) for seed in range(100)]
     # of the whole, 10 * 40 / 2000 = 0.2 is transient
     assert abs(np.mean(truncated)) < 0.02 < np.mean(whole)
@@ -480,7 +571,8 @@ def test_mser5_deletes_a_transient_and_little_else():
 
 def test_mser5_by_hand():
     assert mser5([9] * 50 + [0] * 100) == 50
-    assert mser5([0] * 100 + [9] * 50) == 0  # a change in the second half is no transient
+    # a change in the second half is no transient
+    assert mser5([0] * 100 + [9] * 50) == 0
     assert mser5([0.1] * 40) == 0
     assert mser5([9] * 5 + [0] * 10 + [9] * 4) == 5  # the last four fill no batch
 
@@ -489,10 +581,14 @@ def test_mser5_by_hand():
 
 
 def test_the_block_bootstrap_by_hand():
-    """Blocks of 2 of 1, 2, 3, 6 in a circle: means 1.5, 2.5, 4.5, 3.5, of variance 1.25."""
+    """Blocks of 2 of 1, 2, 3, 6 in a circle: means 1.5, 2.5, 4.5, 3.5, of variance
+    1.25.
+    """
     found = block_bootstrap_mean([1, 2, 3, 6], 2)
     assert (found.mean, found.n) == (3, 4)
-    assert found.half_width == pytest.approx(stats.t.ppf(0.975, 1) * sqrt(1.25 / (2 - 1)))
+    assert found.half_width == pytest.approx(
+        stats.t.ppf(0.975, 1) * sqrt(1.25 / (2 - 1))
+    )
     alone = block_bootstrap_mean(WAITS, 1)  # blocks of one: Student's t
     assert low_and_high(alone) == pytest.approx(low_and_high(mean(WAITS)))
 
@@ -503,14 +599,16 @@ def test_the_variance_of_the_block_bootstrap_is_that_of_its_draws():
     starts = draw.integers(len(days), size=(20_000, len(days) // block))
     means = (around[starts] + around[starts + 1]).mean(axis=1) / 2
     blocks = len(days) / block
-    error = block_bootstrap_mean(days, block).half_width / stats.t.ppf(0.975, blocks - 1)
+    error = block_bootstrap_mean(days, block).half_width / stats.t.ppf(
+        0.975, blocks - 1
+    )
     assert means.std() == pytest.approx(error * sqrt((blocks - 1) / blocks), rel=0.02)
 
 
 @pytest.mark.parametrize("number", [7, 23])
 def test_the_block_bootstrap_covers_days_that_are_correlated(number):
-    """A first-order autoregression of .4 from day to day: at least 9 in 10 of the intervals hold
-    the mean, as those of single days do not.
+    """A first-order autoregression of .4 from day to day: at least 9 in 10 of the
+    intervals hold the mean, as those of single days do not.
     """
     draw, block = stream(number, "days"), int(np.ceil(number ** (1 / 3)))
     noise = draw.standard_normal((1000, number + 50))
@@ -616,7 +714,12 @@ def test_pairs_with_nan_are_left_out(function):
 def test_nan_never_becomes_a_number(function, values):
     found = function(values)
     assert found.n == 0
-    assert all(map(isnan, (found.mean, found.low, found.high, found.p, found.sd, found.half_width)))
+    assert all(
+        map(
+            isnan,
+            (found.mean, found.low, found.high, found.p, found.sd, found.half_width),
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -628,8 +731,14 @@ def test_nan_never_becomes_a_number(function, values):
         (lambda: mean([[1, 2]]), "values.*2 dimensions"),
         (lambda: mean(3), "values.*0 dimensions"),
         (lambda: mean(["many"]), "values.*'many'"),
-        (lambda: paired_test([1, 2, 3], [1, 2]), "values have 3 entries and reference has 2"),
-        (lambda: paired_difference([1], [1, 2]), "values have 1 entries and reference has 2"),
+        (
+            lambda: paired_test([1, 2, 3], [1, 2]),
+            "values have 3 entries and reference has 2",
+        ),
+        (
+            lambda: paired_difference([1], [1, 2]),
+            "values have 1 entries and reference has 2",
+        ),
         (lambda: cohens_d_paired([1], []), "values have 1 entries and reference has 0"),
         (lambda: paired_test([1], "x"), "reference.*'x'"),
         (lambda: holm([0.5, 1.5]), r"p_values\[1\]\(=1.5\)"),

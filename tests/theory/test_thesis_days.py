@@ -1,7 +1,9 @@
-"""The thesis's days: the calibrated reading gives its published figures within sampling noise.
+"""The thesis's days: the calibrated reading gives its published figures within sampling
+noise.
 
-z = (ours - reference) / standard error. A long-run reference counts as exact; a published mean over
-n seeds has its own error, for which our between-seed deviation stands, and its own rounding.
+z = (ours - reference) / standard error. A long-run reference counts as exact; a
+published mean over n seeds has its own error, for which our between-seed deviation
+stands, and its own rounding.
 """
 
 import math
@@ -11,8 +13,8 @@ import pytest
 
 import cgrsp_simpy as cg
 
-# Hectic day, C_max = 5: mean wait min, miss %, tardiness min, cost USD, of an independent simulator
-# over 300 seeds.
+# Hectic day, C_max = 5: mean wait min, miss %, tardiness min, cost USD, of an
+# independent simulator over 300 seeds.
 LONG_RUN = {
     "rh": (130.46, 7.86, 20.40, 6.11),
     "cadr": (135.20, 8.31, 6.27, 6.13),
@@ -41,11 +43,17 @@ TABLE_5_5_POLICIES = (
     "adaptive",
 )
 TABLE_5_5 = {
-    "quiet": "0.5/0.0 0.5/0.0 0.5/0.0 0.7/0.0 0.5/0.0 0.6/0.0 0.5/0.0 0.5/0.0 0.5/0.0 0.5/0.0",
-    "normal": "5.2/0.8 4.7/0.6 5.5/0.9 7.0/1.2 6.0/1.0 6.6/0.9 5.2/0.8 5.5/0.8 5.2/0.9 5.2/0.8",
+    "quiet": (
+        "0.5/0.0 0.5/0.0 0.5/0.0 0.7/0.0 0.5/0.0 0.6/0.0 0.5/0.0 0.5/0.0 0.5/0.0"
+        " 0.5/0.0"
+    ),
+    "normal": (
+        "5.2/0.8 4.7/0.6 5.5/0.9 7.0/1.2 6.0/1.0 6.6/0.9 5.2/0.8 5.5/0.8 5.2/0.9"
+        " 5.2/0.8"
+    ),
     "hectic": (
-        "129.4/13.8 157.2/22.3 153.9/20.7 158.8/23.0 158.2/11.8 155.9/21.0 135.2/12.4 128.8/7.5"
-        " 132.8/7.9 154.8/9.3"
+        "129.4/13.8 157.2/22.3 153.9/20.7 158.8/23.0 158.2/11.8 155.9/21.0 135.2/12.4"
+        " 128.8/7.5 132.8/7.9 154.8/9.3"
     ),
     "surge": (
         "90.2/6.3 98.3/11.0 93.4/10.6 94.3/10.7 96.3/1.7 93.7/9.3 89.8/3.1 109.6/1.4"
@@ -61,8 +69,8 @@ TABLE_5_7 = {
     10: "6.7/0.0 5.6/0.0 6.7/0.0 5.6/0.0 10.7/0.0 5.8/0.0 6.6/0.0",
 }
 
-# The cells of these two tables that the reading does not explain: CADR on the normal day, z 2.5 for
-# wait and for miss.
+# The cells of these two tables that the reading does not explain: CADR on the normal
+# day, z 2.5 for wait and for miss.
 KNOWN_FAR = {("normal", "cadr")}
 
 
@@ -86,7 +94,9 @@ def cells(row):
 def test_hectic_day_wait_and_miss_over_30_seeds():
     study = cg.compare(cg.day("hectic"), list(LONG_RUN), range(30))
     far = {
-        p: z for p, ref in LONG_RUN.items() if max(z := z_scores(study, p, FIGURES[:2], ref)) > 2.5
+        p: z
+        for p, ref in LONG_RUN.items()
+        if max(z := z_scores(study, p, FIGURES[:2], ref)) > 2.5
     }
     assert not far
 
@@ -97,7 +107,9 @@ def test_hectic_day_with_the_printed_clock_is_not_the_thesis():
     assert min(z_scores(study, "rh", FIGURES[:2], LONG_RUN["rh"])) > 4
 
 
-@pytest.mark.parametrize("day", ["quiet", "normal", pytest.param("surge", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "day", ["quiet", "normal", pytest.param("surge", marks=pytest.mark.long)]
+)
 def test_row_of_table_5_5(day, seeds=30):
     study = cg.compare(cg.day(day), TABLE_5_5_POLICIES, range(seeds))
     assert far_cells(study, day, TABLE_5_5_POLICIES, TABLE_5_5[day], published=30) == {}
@@ -107,7 +119,10 @@ def test_row_of_table_5_5(day, seeds=30):
 @pytest.mark.long  # the slow tests have all of Table 5.7 in test_thesis_tables.py
 def test_row_of_table_5_7(slots, seeds=10):
     study = cg.compare(cg.day("hectic", slots=slots), TABLE_5_7_POLICIES, range(seeds))
-    assert far_cells(study, slots, TABLE_5_7_POLICIES, TABLE_5_7[slots], published=10) == {}
+    assert (
+        far_cells(study, slots, TABLE_5_7_POLICIES, TABLE_5_7[slots], published=10)
+        == {}
+    )
 
 
 def far_cells(study, row, policies, printed, published):

@@ -1,5 +1,5 @@
-"""The thesis's tables come out: of a perfect model's cells 95 % lie within |z| = 2.045, and
-their rms z is 1.
+"""The thesis's tables come out: of a perfect model's cells 95 % lie within |z| = 2.045,
+and their rms z is 1.
 """
 
 import os
@@ -31,15 +31,17 @@ def test_the_clock_as_printed_does_not_give_them():
         replace(
             cell,
             measure=cell.measure._replace(
-                sources=tuple(one._replace(scenario=late) for one in cell.measure.sources)
+                sources=tuple(
+                    one._replace(scenario=late) for one in cell.measure.sources
+                )
             ),
         )
         for cell in TABLES["5.9"].cells
     ]
     table = replace(TABLES["5.9"], cells=tuple(cells))
-    assert {one.scenario for cell in TABLES["5.9"].cells for one in cell.measure.sources} == {
-        HECTIC
-    }
+    assert {
+        one.scenario for cell in TABLES["5.9"].cells for one in cell.measure.sources
+    } == {HECTIC}
     found = tally(judged(table, reproduce([(cell.measure, 10) for cell in cells])))
     assert found.share_pct < 60
     assert found.rms_z > 3
@@ -50,7 +52,9 @@ def test_all_tables_over_300_seeds():
     """234 cells of Tables 5.2 and 5.4 to 5.10, and the month but for RH's row."""
     report = make_report(COUNTED, 300, CORES)
     days = tally(each for each in report.cells if each.table != "5.13")
-    month = tally(each for each in report.cells if each.table == "5.13" and each.row != "RH")
+    month = tally(
+        each for each in report.cells if each.table == "5.13" and each.row != "RH"
+    )
     assert (days.cells, month.cells) == (234, 36)
     assert days.share_pct >= 95
     assert days.rms_z <= 1.05

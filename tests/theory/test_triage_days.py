@@ -1,4 +1,6 @@
-"""Triage on the thesis's days, paired with the policies of the thesis on the same seeds."""
+"""Triage on the thesis's days, paired with the policies of the thesis on the same
+seeds.
+"""
 
 import math
 from pathlib import Path
@@ -21,7 +23,9 @@ FRESH = range(5000, 5200)  # nothing was chosen on these seeds
 
 def differences(study, policy, other, figure):
     """Mean of the paired differences, and its standard error."""
-    found = np.array(study.values(policy, figure)) - np.array(study.values(other, figure))
+    found = np.array(study.values(policy, figure)) - np.array(
+        study.values(other, figure)
+    )
     return found.mean(), found.std(ddof=1) / math.sqrt(len(found))
 
 
@@ -44,22 +48,26 @@ def test_on_the_hectic_day_fewer_jobs_miss_than_under_the_best_of_the_thesis(oth
 
 
 def test_where_stock_is_never_low_nothing_is_lost_against_cadr():
-    calm = cg.Scenario("calm", cg.day("hectic").workload, market=cg.Market(cg.Clock(((0, 1.0),))))
+    calm = cg.Scenario(
+        "calm", cg.day("hectic").workload, market=cg.Market(cg.Clock(((0, 1.0),)))
+    )
     study = cg.compare(calm, ["triage", "cadr"], range(5000, 5010))
     assert max(study.values("triage", "miss_pct")) == 0
     assert differences(study, "triage", "cadr", "wait_min")[0] < 0.5
 
 
 @pytest.mark.slow
-def test_where_stock_is_always_low_it_is_not_shown_to_cost_more_than_the_best_of_the_thesis():
-    dry = cg.Scenario("dry", cg.day("hectic").workload, market=cg.Market(cg.Clock(((0, 0.5),))))
+def test_with_stock_always_low_it_is_not_shown_to_cost_more_than_the_others():
+    dry = cg.Scenario(
+        "dry", cg.day("hectic").workload, market=cg.Market(cg.Clock(((0, 0.5),)))
+    )
     study = judge([dry], ["rh", "cadr", "edf", "triage"], range(5000, 5008))
     [beside] = study.against_best("triage")
     assert beside.difference.low < 0
 
 
 @pytest.mark.long
-def test_where_half_of_the_jobs_are_tight_and_scarcity_is_long_it_misses_fewer_than_cadr():
+def test_with_half_tight_jobs_and_long_scarcity_it_misses_fewer_than_cadr():
     """Six slots of two types, Low for twelve hours."""
     gpus = (
         cg.GpuType("RTX 4090", 0.69, (42.0, 49.0, 71.0), 0.45),
@@ -67,7 +75,9 @@ def test_where_half_of_the_jobs_are_tight_and_scarcity_is_long_it_misses_fewer_t
     )
     clock = cg.Clock(((0, 1.0), (3, 0.5), (9, 0.4), (12, 0.6), (15, 1.0)))
     load = cg.PoissonWorkload(950, 0.033, deadlines=DeadlineClasses(tight_fraction=0.5))
-    day = cg.Scenario("long", load, cg.round_robin(6, gpus), gpus, market=cg.Market(clock))
+    day = cg.Scenario(
+        "long", load, cg.round_robin(6, gpus), gpus, market=cg.Market(clock)
+    )
     study = cg.compare(day, ["triage", "cadr"], SHOWN)
     less, error = differences(study, "triage", "cadr", "miss_pct")
     assert less < -2 * error < 0
@@ -100,7 +110,9 @@ def test_the_other_days_on_fresh_seeds(day, free_types, wait_min, miss_pct):
 @pytest.mark.long
 @pytest.mark.parametrize("free_types", [False, True])
 def test_on_the_surge_day_jobs_wait_less_than_under_cadr(free_types):
-    study = cg.compare(cg.day("surge", free_types=free_types), ["triage", "cadr"], FRESH)
+    study = cg.compare(
+        cg.day("surge", free_types=free_types), ["triage", "cadr"], FRESH
+    )
     less, error = differences(study, "triage", "cadr", "wait_min")
     assert less < -4 * error < 0
 
@@ -122,12 +134,16 @@ def test_the_readme_compares_misses_of_triage_and_cadr_on_the_hectic_day():
     study = cg.compare(cg.day("hectic"), ["triage", "cadr"], SHOWN)
     miss = {policy: row["miss_pct"].mean for policy, row in study.means().items()}
     wait = {policy: row["wait_min"].mean for policy, row in study.means().items()}
-    fewer = paired_difference(study.values("cadr", "miss_pct"), study.values("triage", "miss_pct"))
-    assert f"CADR waits {wait['cadr']:.1f} min and triage {wait['triage']:.1f}," in HOWTO
+    fewer = paired_difference(
+        study.values("cadr", "miss_pct"), study.values("triage", "miss_pct")
+    )
     assert (
-        f"CADR misses {miss['cadr']:.1f} % of the deadlines and triage {miss['triage']:.1f},"
-        f" {shown(fewer)} points"
-    ) in HOWTO
+        f"CADR waits {wait['cadr']:.1f} min and triage {wait['triage']:.1f}," in HOWTO
+    )
+    assert (
+        f"CADR misses {miss['cadr']:.1f} % of the deadlines and triage"
+        f" {miss['triage']:.1f}, {shown(fewer)} points" in HOWTO
+    )
     assert fewer.low > 0
 
 
@@ -136,39 +152,47 @@ def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
     bounds = [lower_bound(cg.day("hectic"), seed, "wait", 1800).value for seed in SHOWN]
     fixed = cg.compare(cg.day("hectic"), ["triage"], SHOWN).values("triage", "wait_min")
     free = cg.compare(cg.day("hectic", free_types=True), ["triage", "cadr"], SHOWN)
-    above, below = (
-        paired_difference(fixed, bounds),
-        paired_difference(bounds, free.values("cadr", "wait_min")),
+    above = paired_difference(fixed, bounds)
+    below = paired_difference(bounds, free.values("cadr", "wait_min"))
+    assert (
+        f"no policy can wait less than {shown(statistics_mean(bounds))} min on average"
+        in HOWTO
     )
-    assert f"no policy can wait less than {shown(statistics_mean(bounds))} min on average" in HOWTO
     assert f"{shown(above)} above the bound" in HOWTO and above.low > 0
     assert (
-        f"and CADR waits {free.means()['cadr']['wait_min'].mean:.1f} min: {shown(below)} below"
+        f"and CADR waits {free.means()['cadr']['wait_min'].mean:.1f} min:"
+        f" {shown(below)} below"
         in HOWTO
         and below.low > 0
     )
     means = free.means()["triage"]
     assert (
-        f"triage waits {means['wait_min'].mean:.1f} min and misses {means['miss_pct'].mean:.2f} %"
-        in HOWTO
+        f"triage waits {means['wait_min'].mean:.1f} min and misses"
+        f" {means['miss_pct'].mean:.2f} %" in HOWTO
     )
 
 
 @pytest.mark.slow
 def test_the_how_to_says_where_triage_loses():
     loses = run_path(str(LOSES))["dear_and_fast"]()
-    [beside] = judge([loses], ["adaptive", "c-mu", "triage"], SHOWN).against_best("triage")
+    [beside] = judge([loses], ["adaptive", "c-mu", "triage"], SHOWN).against_best(
+        "triage"
+    )
     more = beside.difference
     assert more.low > 0
     cents = f"{100 * more.mean:.1f} ± {100 * more.half_width:.1f}"
-    assert f"triage costs {cents} US cents a job more than the best of two others" in HOWTO
+    assert (
+        f"triage costs {cents} US cents a job more than the best of two others" in HOWTO
+    )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("day", ["hectic", "surge"])
 def test_triage_misses_fewer_deadlines_than_each_policy_of_the_thesis(day):
     """But than Adaptive on the surge day: it is not shown which misses more."""
-    policies = [policy for policy, section in SECTIONS.items() if section.startswith("4.")]
+    policies = [
+        policy for policy, section in SECTIONS.items() if section.startswith("4.")
+    ]
     study = cg.compare(cg.day(day), ["triage", *policies], range(5000, 5100))
     for policy in policies:
         more = paired_difference(

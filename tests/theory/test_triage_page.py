@@ -29,8 +29,12 @@ def mean_s(law):
 
 def variance_s2(law):
     """Of delay and execution together."""
-    delay_s2 = sum(p * (a * a + a * b + b * b) / 3 for p, a, b in law) - mean_s(law) ** 2
-    return delay_s2 + sum(p * w * w for p, w in zip(MIX, GPU.mean_execution_s)) - WORK_S**2
+    delay_s2 = (
+        sum(p * (a * a + a * b + b * b) / 3 for p, a, b in law) - mean_s(law) ** 2
+    )
+    return (
+        delay_s2 + sum(p * w * w for p, w in zip(MIX, GPU.mean_execution_s)) - WORK_S**2
+    )
 
 
 def beyond(law, x):
@@ -63,7 +67,11 @@ def test_the_index_of_three_jobs_in_the_morning():
         index[name] = usd * HOUR / (works_s[name] + mean_s(law)) * HOUR
         held_s = works_s[name] + mean_s(law)
         cells = f"| {usd * HOUR:.2f} | {held_s:.0f} s | {index[name]:.0f} |"
-        [row] = [line for line in PAGE.read_text().splitlines() if line.startswith(f"| {name} |")]
+        [row] = [
+            line
+            for line in PAGE.read_text().splitlines()
+            if line.startswith(f"| {name} |")
+        ]
         assert cells in row
     jobs = [
         cg.Job(0, now_s - 600, now_s + due_s["A"], 1, True),
@@ -76,7 +84,9 @@ def test_the_index_of_three_jobs_in_the_morning():
 
 
 def cents(now_s, due_s):
-    """Both sides of (4) for a job of complexity 1 that waits alone, each by its two parts."""
+    """Both sides of (4) for a job of complexity 1 that waits alone, each by its two
+    parts.
+    """
     law, later = shares(0.5), shares(1.0)
     after_s, work_s = 10 * HOUR - now_s, GPU.mean_execution_s[0]
     x = due_s - work_s
@@ -91,15 +101,24 @@ def cents(now_s, due_s):
         if after_s > a
         else (p * ((a + b) / 2 + work_s - after_s))
     )
-    return 100 * now, 100 * WAIT * missing_s, 100 * then, 100 * WAIT * (work_s + mean_s(later))
+    return (
+        100 * now,
+        100 * WAIT * missing_s,
+        100 * then,
+        100 * WAIT * (work_s + mean_s(later)),
+    )
 
 
 def test_it_is_held_a_quarter_of_an_hour_before_the_scarcity_ends_and_not_an_hour():
     job = cg.Job(0, 8 * HOUR, 9.75 * HOUR + 7200, 1, True)
     now, slot, then, later_slot = cents(9.75 * HOUR, 7200)
     assert f"| now | {now:.2f} | {slot:.2f} | {now + slot:.2f} |" in TEXT
-    assert f"| at six | {then:.2f} | {later_slot:.2f} | {then + later_slot:.2f} |" in TEXT
-    assert [wake.at_s for wake in Triage()(DAY.moment([job], 9.75 * HOUR, {}))] == [10 * HOUR]
+    assert (
+        f"| at six | {then:.2f} | {later_slot:.2f} | {then + later_slot:.2f} |" in TEXT
+    )
+    assert [wake.at_s for wake in Triage()(DAY.moment([job], 9.75 * HOUR, {}))] == [
+        10 * HOUR
+    ]
     now, slot, then, later_slot = cents(9 * HOUR, 7200)
     assert f"({then + later_slot:.2f} cents against {now + slot:.2f})" in TEXT
     job = cg.Job(0, 8 * HOUR, 9 * HOUR + 7200, 1, True)

@@ -1,5 +1,5 @@
-"""Triage on scenarios on which nothing was chosen: the test halves of both laws, and ten of heavy
-spread.
+"""Triage on scenarios on which nothing was chosen: the test halves of both laws, and
+ten of heavy spread.
 """
 
 import math
@@ -40,15 +40,22 @@ def test_on_the_test_scenarios_triage_costs_least(law):
         for each in beside
     )
     told = {
-        "suite": f"Triage costs {cents['triage']:.1f} US cents a job, ATC {cents['atc']:.1f},"
-        f" COVERT {cents['covert']:.1f}, EDF {cents['edf']:.1f} and CADR {cents['cadr']:.1f}; the best"
-        f" of all the others, chosen scenario by scenario, {-100 * less.mean:.1f} ±"
-        f" {100 * less.half_width:.1f} more than triage. In {dearer} of the 100 it is over 3 %"
-        f" dearer than that; in {own['behind']} it misses over a point more than the best of the"
-        f" others, and in {own['behind_by_interval']} of these the 95 % interval",
-        "wide": f"triage costs {cents['triage']:.1f}, ATC {cents['atc']:.1f}, COVERT"
-        f" {cents['covert']:.1f}, EDF {cents['edf']:.1f} and CADR {cents['cadr']:.1f}; in {dearer} it"
-        " is over 3 % dearer than the best of all the others",
+        "suite": (
+            f"Triage costs {cents['triage']:.1f} US cents a job, ATC"
+            f" {cents['atc']:.1f}, COVERT {cents['covert']:.1f}, EDF {cents['edf']:.1f}"
+            f" and CADR {cents['cadr']:.1f}; the best of all the others, chosen"
+            f" scenario by scenario, {-100 * less.mean:.1f} ±"
+            f" {100 * less.half_width:.1f} more than triage. In {dearer} of the 100 it"
+            f" is over 3 % dearer than that; in {own['behind']} it misses over a point"
+            f" more than the best of the others, and in {own['behind_by_interval']} of"
+            " these the 95 % interval"
+        ),
+        "wide": (
+            f"triage costs {cents['triage']:.1f}, ATC {cents['atc']:.1f}, COVERT"
+            f" {cents['covert']:.1f}, EDF {cents['edf']:.1f} and CADR"
+            f" {cents['cadr']:.1f}; in {dearer} it is over 3 % dearer than the best of"
+            " all the others"
+        ),
     }
     assert told[law] in HOWTO
 
@@ -57,9 +64,13 @@ def test_on_the_test_scenarios_triage_costs_least(law):
 
 
 def due(work_s, after, tight):
-    """Classes of equal shares, due after so many mean works, the first of them tight."""
+    """Classes of equal shares, due after so many mean works, the first of them
+    tight.
+    """
     return tuple(
-        DeadlineClass(f"class-{place}", 1 / len(after), round(works * work_s), tight=place < tight)
+        DeadlineClass(
+            f"class-{place}", 1 / len(after), round(works * work_s), tight=place < tight
+        )
         for place, works in enumerate(after)
     )
 
@@ -68,34 +79,37 @@ def jumping(rng, gpus):
     """Each hour is scarce, or not, with a chance of a half."""
     low = (rng.random((len(gpus), 24)) < 0.5) * rng.uniform(0.1, 0.5)
     stock = [
-        cg.HourlyStock(gpu.name, tuple((0.6 * (1 - p), 0.4 * (1 - p), p) for p in own.tolist()))
+        cg.HourlyStock(
+            gpu.name, tuple((0.6 * (1 - p), 0.4 * (1 - p), p) for p in own.tolist())
+        )
         for gpu, own in zip(gpus, low)
     ]
     return cg.Market(stock=tuple(stock))
 
 
 def spread(number):
-    """300 jobs on one to three slots at a load of 1 to 1.3: work by complexity as 1:3:8:30; as
-    1:4:20 on one type and 1:9:80 on another, with sigma .8; or Pareto times that come in bursts.
+    """300 jobs on one to three slots at a load of 1 to 1.3: work by complexity as
+    1:3:8:30; as 1:4:20 on one type and 1:9:80 on another, with sigma .8; or Pareto
+    times that come in bursts.
     """
     rng = stream(number, "heavy spread")
-    kind, slots, load, jobs = number % 3, 1 + number // 3 % 3, rng.uniform(1.0, 1.3), 300
+    kind = number % 3
+    slots = 1 + number // 3 % 3
+    load = rng.uniform(1.0, 1.3)
+    jobs = 300
     service = Service()
     if kind == 0:
-        gpus, mix = (
-            (cg.GpuType("one", 0.4, (40.0, 120.0, 320.0, 1200.0), 0.6),),
-            (0.45, 0.3, 0.2, 0.05),
-        )
-        work_s, service = float(np.dot(mix, gpus[0].mean_execution_s)), Service(sigma=(0.1,) * 4)
+        gpus = (cg.GpuType("one", 0.4, (40.0, 120.0, 320.0, 1200.0), 0.6),)
+        mix = (0.45, 0.3, 0.2, 0.05)
+        work_s = float(np.dot(mix, gpus[0].mean_execution_s))
+        service = Service(sigma=(0.1,) * 4)
         classes = due(work_s, (6, 15, 50, 150, 600), 2)
     elif kind == 1:
-        gpus, mix = (
-            (
-                cg.GpuType("one", 0.4, (60.0, 240.0, 1200.0), 0.6),
-                cg.GpuType("two", 0.25, (30.0, 270.0, 2400.0), 0.6),
-            ),
-            (0.7, 0.25, 0.05),
+        gpus = (
+            cg.GpuType("one", 0.4, (60.0, 240.0, 1200.0), 0.6),
+            cg.GpuType("two", 0.25, (30.0, 270.0, 2400.0), 0.6),
         )
+        mix = (0.7, 0.25, 0.05)
         fleet, service = cg.round_robin(slots, gpus), Service(sigma=(0.8,) * 3)
         work_s = sum(float(np.dot(mix, gpu.mean_execution_s)) for gpu in fleet) / slots
         classes = due(work_s, (12,), 1)
@@ -107,7 +121,9 @@ def spread(number):
         workload = cg.PoissonWorkload(jobs, rate_per_s, mix, classes)
     else:
         service_s = 1 + rng.pareto(rng.uniform(1.4, 2.6), jobs)
-        speeds = np.repeat(rng.permuted(np.tile([1.0, 10.0], jobs)), rng.geometric(0.1, 2 * jobs))
+        speeds = np.repeat(
+            rng.permuted(np.tile([1.0, 10.0], jobs)), rng.geometric(0.1, 2 * jobs)
+        )
         submit = (rng.exponential(1.0, jobs) / speeds[:jobs]).cumsum()
         workload = LoggedWorkload(
             submit_s=tuple((submit * jobs / rate_per_s / submit[-1]).tolist()),
@@ -120,12 +136,16 @@ def spread(number):
     plentiful = cg.Market(cg.Clock(((0, 1.0),)))
     market = (cg.Market(), jumping(rng, gpus), plentiful)[rng.integers(3)]
     fleet = cg.round_robin(slots, gpus)
-    return cg.Scenario(f"spread {number}", workload, fleet, gpus, market=market, service=service)
+    return cg.Scenario(
+        f"spread {number}", workload, fleet, gpus, market=market, service=service
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(10))
-def test_where_lengths_are_widely_spread_it_costs_at_most_a_tenth_more_than_the_best(number):
+def test_where_lengths_are_widely_spread_it_costs_at_most_a_tenth_more_than_the_best(
+    number,
+):
     others = [
         "spt",
         "edf",
@@ -140,7 +160,9 @@ def test_where_lengths_are_widely_spread_it_costs_at_most_a_tenth_more_than_the_
     ]
     study = judge([spread(number)], [*others, "triage"], range(12))
     [beside] = study.against_best("triage")
-    assert beside.difference.mean < 0.1 * np.mean(study.values(f"spread {number}", beside.other))
+    assert beside.difference.mean < 0.1 * np.mean(
+        study.values(f"spread {number}", beside.other)
+    )
 
 
 # ---- markets on which the first edition lost, each beside the best of the thesis ----
@@ -165,7 +187,9 @@ def clock(peak):
 def hours(name, first, last):
     """High three times in five, Medium twice; Low four in ten within some hours."""
     calm, scarce = (0.6, 0.4, 0.0), (0.36, 0.24, 0.4)
-    return cg.HourlyStock(name, tuple(scarce if first <= h < last else calm for h in range(24)))
+    return cg.HourlyStock(
+        name, tuple(scarce if first <= h < last else calm for h in range(24))
+    )
 
 
 def on(day, gpus, slots, **more):
@@ -180,7 +204,8 @@ def six_slots():
 
 CASES = {
     "mixed": lambda: replace(
-        cg.day("surge", free_types=True, tight_fraction=0.5), market=cg.Market(clock(0.55))
+        cg.day("surge", free_types=True, tight_fraction=0.5),
+        market=cg.Market(clock(0.55)),
     ),
     "two types": lambda: replace(
         cg.day("surge", tight_fraction=0.8),
@@ -217,7 +242,9 @@ def test_where_the_first_edition_lost_triage_costs_no_more_than_the_best_of_four
     ("day", "wait_min", "miss_pct", "late_min"),
     [("hectic", 136, 4.0, 2.2), ("surge", 88.1, 1.3, 0.9)],
 )
-def test_on_the_days_of_the_thesis_few_deadlines_are_missed(day, wait_min, miss_pct, late_min):
+def test_on_the_days_of_the_thesis_few_deadlines_are_missed(
+    day, wait_min, miss_pct, late_min
+):
     [row] = cg.compare(cg.day(day), ["triage"], FRESH).means().values()
     assert row["wait_min"].mean <= wait_min
     assert row["miss_pct"].mean <= miss_pct
@@ -226,9 +253,11 @@ def test_on_the_days_of_the_thesis_few_deadlines_are_missed(day, wait_min, miss_
 
 @pytest.mark.long
 @pytest.mark.parametrize(("free_types", "wait_min"), [(False, 70.5), (True, 35.7)])
-def test_where_stock_is_seen_triage_costs_about_what_watch_does_or_less(free_types, wait_min):
-    """Stock that persists for 15 minutes: rent and waiting, as nothing is late; a day costs some 70
-    USD, or 40. Where it may choose, triage waits longer, for less rent.
+def test_where_stock_is_seen_triage_costs_about_what_watch_does_or_less(
+    free_types, wait_min
+):
+    """Stock that persists for 15 minutes: rent and waiting, as nothing is late; a day
+    costs some 70 USD, or 40. Where it may choose, triage waits longer, for less rent.
     """
     day = cg.day("hectic", persistence_s=900, sight="now", free_types=free_types)
     study = cg.compare(day, ["triage", "watch"], FRESH[:100])
@@ -237,7 +266,8 @@ def test_where_stock_is_seen_triage_costs_about_what_watch_does_or_less(free_typ
     assert row["wait_min"].mean <= wait_min
 
     def usd(policy):
-        waits, rents = study.values(policy, "wait_min"), study.values(policy, "cost_usd")
+        waits = study.values(policy, "wait_min")
+        rents = study.values(policy, "cost_usd")
         return [rent + 0.001 * day.jobs * wait for wait, rent in zip(waits, rents)]
 
     less = paired_difference(usd("triage"), usd("watch"))
@@ -245,10 +275,15 @@ def test_where_stock_is_seen_triage_costs_about_what_watch_does_or_less(free_typ
     waits = row["wait_min"].mean
     if free_types:
         rent = other["cost_usd"].mean - row["cost_usd"].mean
-        sentence = f"{waits:.1f} min against {other['wait_min'].mean:.1f}, for {rent:.2f} USD a day"
+        sentence = (
+            f"{waits:.1f} min against {other['wait_min'].mean:.1f}, for {rent:.2f} USD"
+            " a day"
+        )
     else:
         assert waits <= other["wait_min"].mean
-        more = paired_difference(*(study.values(each, "wait_min") for each in ("triage", "watch")))
+        more = paired_difference(
+            *(study.values(each, "wait_min") for each in ("triage", "watch"))
+        )
         sentence = (
             f"over seeds 9000 to 9099 it waits {waits:.1f} min ({more.mean:.2f} ±"
             f" {more.half_width:.2f} against `watch`) and misses nothing"

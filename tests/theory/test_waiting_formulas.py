@@ -1,5 +1,5 @@
-"""The waiting policies' closed forms: what the paper prints, what they must do at the ends, and
-the simulation beside them.
+"""The waiting policies' closed forms: what the paper prints, what they must do at the
+ends, and the simulation beside them.
 """
 
 import math
@@ -14,7 +14,12 @@ from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.waiting.formulas import analyze, closed_form, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import Prices
-from cgrsp_simpy.waiting.policies import NO_ERRORS, POLICIES, Mispredictions, waiting_policy
+from cgrsp_simpy.waiting.policies import (
+    NO_ERRORS,
+    POLICIES,
+    Mispredictions,
+    waiting_policy,
+)
 from cgrsp_simpy.waiting.recursion import follow
 from cgrsp_simpy.waiting.scenario import Scenario
 
@@ -33,29 +38,33 @@ def curve(name, **errors):
     )
 
 
-# ---- what the paper prints (waiting-policies.txt; all prices as shares of the on-demand price) ----
+# ---- what the paper prints (waiting-policies.txt; all prices as shares of the
+# on-demand price) ----
 
 
 def test_no_jobs_wait_is_cheapest_with_108_machines():
-    """Section 3.2: s = 108, P = 0.467 p_o, r = 0.035, and over three years $117,818 against
-    $252,288 on demand alone.
+    """Section 3.2: s = 108, P = 0.467 p_o, r = 0.035, and over three years $117,818
+    against $252,288 on demand alone.
     """
     found = optimum("njw", RATE, SERVICE, duration_h=26_280)
     assert found["servers"] == 108
     assert found["price"] / ON_DEMAND == pytest.approx(0.467, abs=0.0005)
     assert found["on_demand_fraction"] == pytest.approx(0.035, abs=0.0005)
-    rounded = 0.467 * 0.096 * 100 * 26_280  # the printed dollars follow from the rounded price
+    # the printed dollars follow from the rounded price
+    rounded = 0.467 * 0.096 * 100 * 26_280
     assert rounded == pytest.approx(117_818, abs=1)
     assert found["cost"] / 100 == pytest.approx(117_818, rel=0.0005 / 0.467)
     assert pytest.approx(252_288) == 100 * 0.096 * 26_280
     # = d
-    assert closed_form(waiting_policy("njw"), RATE, SERVICE, 108).last_utilisation == pytest.approx(
-        0.4, abs=0.02
-    )
+    assert closed_form(
+        waiting_policy("njw"), RATE, SERVICE, 108
+    ).last_utilisation == pytest.approx(0.4, abs=0.02)
 
 
 def test_the_last_of_108_machines_is_the_last_that_pays():
-    """Section 3.2: the best s is where the s-th machine is used as much as the discount, 0.4."""
+    """Section 3.2: the best s is where the s-th machine is used as much as the
+    discount, 0.4.
+    """
     last = curve("njw").last_utilisation
     assert last[107] > 0.4 > last[108]
     assert (np.diff(last)[:150] < 0).all()
@@ -73,11 +82,13 @@ def test_all_jobs_wait_at_108_machines_costs_less_and_waits_20_s():
 
 
 def test_all_jobs_wait_breaks_even_at_250_machines():
-    """Section 3.1: P = p_o where the machines are used 40 %; at 120 it is 52 % below that, and
-    20 % above the least.
+    """Section 3.1: P = p_o where the machines are used 40 %; at 120 it is 52 % below
+    that, and 20 % above the least.
     """
     assert baseline("ajw", 250)["price"] == pytest.approx(ON_DEMAND)
-    assert baseline("ajw", 120)["price"] / ON_DEMAND == pytest.approx(1 - 0.52, abs=0.001)
+    assert baseline("ajw", 120)["price"] / ON_DEMAND == pytest.approx(
+        1 - 0.52, abs=0.001
+    )
     assert baseline("ajw", 120)["price"] / 3.84 == pytest.approx(1.2)
     assert baseline("ajw", 120)["wait_s"] < 2
 
@@ -93,10 +104,14 @@ def test_short_waits_wait_longest_with_93_machines():
 
 
 def test_long_jobs_wait_hardly_with_101_machines():
-    """Section 4.2: t = 180 s: w near 0, P about 10 % above ajw's, and slightly below njw's."""
+    """Section 4.2: t = 180 s: w near 0, P about 10 % above ajw's, and slightly below
+    njw's.
+    """
     found = baseline("ljw", 101)
     assert found["wait_s"] < 30
-    assert found["price"] / baseline("ajw", 101)["price"] == pytest.approx(1.1, abs=0.03)
+    assert found["price"] / baseline("ajw", 101)["price"] == pytest.approx(
+        1.1, abs=0.03
+    )
     assert 0.95 < found["price"] / baseline("njw", 101)["price"] < 1
 
 
@@ -116,16 +131,23 @@ def test_share_of_short_jobs():
 def test_no_patience_is_njw_and_endless_patience_ajw():
     """Section 3.3: at b = 0 ajw-t is njw; as b grows it becomes ajw."""
     for s in (90, 100, 108, 130):
-        none, njw = (analyze(name, RATE, SERVICE, s, wait_s=0) for name in ("ajw-t", "njw"))
+        none, njw = (
+            analyze(name, RATE, SERVICE, s, wait_s=0) for name in ("ajw-t", "njw")
+        )
         assert none == pytest.approx(njw)
-    endless, ajw = analyze("ajw-t", RATE, SERVICE, 108, wait_s=1e6), baseline("ajw", 108)
+    endless = analyze("ajw-t", RATE, SERVICE, 108, wait_s=1e6)
+    ajw = baseline("ajw", 108)
     assert endless == pytest.approx(ajw)
 
 
 def test_no_threshold_makes_ljw_ajw_and_compound_sww():
     for s in (101, 120):
-        assert analyze("ljw", RATE, SERVICE, s, short_s=0) == pytest.approx(baseline("ajw", s))
-        assert analyze("compound", RATE, SERVICE, s, short_s=0) == pytest.approx(baseline("sww", s))
+        assert analyze("ljw", RATE, SERVICE, s, short_s=0) == pytest.approx(
+            baseline("ajw", s)
+        )
+        assert analyze("compound", RATE, SERVICE, s, short_s=0) == pytest.approx(
+            baseline("sww", s)
+        )
 
 
 def test_sww_costs_what_ajw_t_costs_and_never_waits_longer():
@@ -137,7 +159,9 @@ def test_sww_costs_what_ajw_t_costs_and_never_waits_longer():
 
 
 def test_the_compound_policy_has_the_least_opportunity_cost():
-    """Section 4.4, Figure 13: P w of the policies with a wait, over the figure's range of s."""
+    """Section 4.4, Figure 13: P w of the policies with a wait, over the figure's range
+    of s.
+    """
     cost = {name: curve(name).price * curve(name).wait_s for name in POLICIES}
     for name in ("ajw", "ajw-t", "sww", "ljw"):
         assert (cost["compound"] <= cost[name] * (1 + 1e-9))[79:140].all(), name
@@ -169,13 +193,15 @@ def test_a_higher_threshold_costs_more_and_waits_less():
 def test_over_predictions_of_3_to_5_percent_matter_and_under_predictions_hardly():
     """Section 4.1.1's key points.
 
-    In numbers, at the best s: 3 and 5 % of over-predictions cost 6 and 11 % more, and wait a
-    quarter and a ninth as long; under-predictions change no price, and above 100 machines not even
-    half of them add 1 s to the wait.
+    In numbers, at the best s: 3 and 5 % of over-predictions cost 6 and 11 % more, and
+    wait a quarter and a ninth as long; under-predictions change no price, and above 100
+    machines not even half of them add 1 s to the wait.
     """
     best = int(optimum("sww", RATE, SERVICE)["servers"])
     exact, three, five = (
-        closed_form(waiting_policy("sww"), RATE, SERVICE, best, errors=Mispredictions(f))
+        closed_form(
+            waiting_policy("sww"), RATE, SERVICE, best, errors=Mispredictions(f)
+        )
         for f in (0, 0.03, 0.05)
     )
     assert three.price / exact.price == pytest.approx(1.06, abs=0.005)
@@ -192,7 +218,9 @@ def test_all_mispredicted_under_is_ajw_t_and_over_is_renting_all():
         curve("sww", wait_under=1.0).wait_s, curve("ajw-t").wait_s, rtol=1e-12
     )
     rented = curve("sww", wait_over=1.0 - 1e-12)
-    np.testing.assert_allclose(rented.price, ON_DEMAND + 3.84 * SERVERS / 100, rtol=1e-9)
+    np.testing.assert_allclose(
+        rented.price, ON_DEMAND + 3.84 * SERVERS / 100, rtol=1e-9
+    )
     np.testing.assert_allclose(rented.wait_s, 0, atol=1e-6)
 
 
@@ -224,7 +252,8 @@ def test_where_owning_costs_more_than_renting_none_is_best():
     assert optimum("njw", RATE, SERVICE, prices=dear) == {
         "wait_s": 0.0, "price": 9.6, "on_demand_fraction": 1.0, "servers": 0
     }  # fmt: skip
-    assert optimum("ajw", RATE, SERVICE, prices=dear)["servers"] == 101  # it never rents
+    # it never rents
+    assert optimum("ajw", RATE, SERVICE, prices=dear)["servers"] == 101
 
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != "ajw"])
@@ -234,10 +263,11 @@ def test_for_a_load_that_hardly_uses_a_machine_none_is_best(name, by):
 
 
 def test_by_total_none_may_be_best_though_some_number_costs_less():
-    """A load of a half: one machine costs 8.8 with a mean wait of 228 s, more in all than 9.6
-    without one; ajw must own one.
+    """A load of a half: one machine costs 8.8 with a mean wait of 228 s, more in all
+    than 9.6 without one; ajw must own one.
     """
-    one, best = analyze("ajw-t", 1e-3, SERVICE, 1), optimum("ajw-t", 1e-3, SERVICE, by="total")
+    one = analyze("ajw-t", 1e-3, SERVICE, 1)
+    best = optimum("ajw-t", 1e-3, SERVICE, by="total")
     assert one["price"] < 9.6
     assert one["price"] * (one["wait_s"] + SERVICE) > 9.6 * SERVICE
     assert best["servers"] == 0
@@ -246,14 +276,19 @@ def test_by_total_none_may_be_best_though_some_number_costs_less():
 
 def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
     """Under njw no job waits, whatever is owned."""
-    assert optimum("njw", RATE, SERVICE, by="opportunity") == optimum("njw", RATE, SERVICE)
+    assert optimum("njw", RATE, SERVICE, by="opportunity") == optimum(
+        "njw", RATE, SERVICE
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         # rho = 1
-        (lambda: baseline("ajw", 100), ["no steady state", "101 servers", "limits the wait"]),
+        (
+            lambda: baseline("ajw", 100),
+            ["no steady state", "101 servers", "limits the wait"],
+        ),
         (lambda: baseline("ljw", 94), ["long jobs' load of 94.88", "at least 95"]),
         (lambda: baseline("ajw", 0), ["servers(=0)"]),
         (lambda: baseline("fifo", 100), ["unknown waiting policy 'fifo'"]),
@@ -268,14 +303,20 @@ def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
             lambda: optimum("njw", RATE, SERVICE, prices=Prices(0, 9.6)),
             ["fixed price(=0)", "never too many"],
         ),
-        (lambda: optimum("njw", RATE, SERVICE, by="luck"), ["unknown objective 'luck'"]),
+        (
+            lambda: optimum("njw", RATE, SERVICE, by="luck"),
+            ["unknown objective 'luck'"],
+        ),
         (
             lambda: Mispredictions(wait_over=0.6, wait_under=0.6),
             ["wait_over + wait_under", "at most 1"],
         ),
         (lambda: Mispredictions(run_over=1.5), ["run_over(=1.5)"]),
         # no formula
-        (lambda: baseline("ljw", 101, errors=Mispredictions(run_over=0.1)), ["simulate"]),
+        (
+            lambda: baseline("ljw", 101, errors=Mispredictions(run_over=0.1)),
+            ["simulate"],
+        ),
     ],
 )
 def test_what_has_no_answer_is_refused_in_one_line(call, words):
@@ -291,8 +332,15 @@ def test_odd_prices_are_allowed_and_said():
 
 
 def test_thousands_of_servers_do_not_overflow():
-    found = closed_form(waiting_policy("compound"), 40.0, 500.0, np.arange(18_000, 20_000))
-    for values in (found.price, found.wait_s, found.on_demand_fraction, found.last_utilisation):
+    found = closed_form(
+        waiting_policy("compound"), 40.0, 500.0, np.arange(18_000, 20_000)
+    )
+    for values in (
+        found.price,
+        found.wait_s,
+        found.on_demand_fraction,
+        found.last_utilisation,
+    ):
         assert np.isfinite(values).all()
     assert (np.diff(found.on_demand_fraction) <= 1e-15).all()
 
@@ -305,15 +353,18 @@ WIDE = (50, 70, 80, 90, 96, 100, 104, 108, 112, 120)
 
 
 def far(found, formula, place):
-    """How many standard errors the simulation's means are from a formula's, each of wait, price and
-    share on demand.
+    """How many standard errors the simulation's means are from a formula's, each of
+    wait, price and share on demand.
     """
     for name in ("wait_s", "price", "on_demand_fraction"):
         mean, expected = found[name], getattr(formula, name)[place]
         error = mean.sd / math.sqrt(mean.n)
+        # the floor for jobs too rare to be seen
         yield (
-            0.0 if mean.mean == expected else abs(mean.mean - expected) / max(error, 1e-5)
-        )  # the floor for jobs too rare to be seen
+            0.0
+            if mean.mean == expected
+            else abs(mean.mean - expected) / max(error, 1e-5)
+        )
 
 
 def trials_of(name, servers, errors=NO_ERRORS, trials=16, jobs=60_000):
@@ -338,7 +389,9 @@ def test_simulation_agrees_with_the_exact_formulas_at_ten_loads(name, servers):
     """
     found, servers = trials_of(name, servers), np.array(servers)
     right = closed_form(waiting_policy(name), RATE, SERVICE, servers)
-    wrong = closed_form(waiting_policy(name, wait_s=900 * 7 / 8), RATE, SERVICE, servers + 1)
+    wrong = closed_form(
+        waiting_policy(name, wait_s=900 * 7 / 8), RATE, SERVICE, servers + 1
+    )
     assert max(max(far(each, right, place)) for place, each in enumerate(found)) < 4
     assert min(max(far(each, wrong, place)) for place, each in enumerate(found)) > 4
 
@@ -354,7 +407,9 @@ def test_simulation_agrees_with_the_exact_formulas_at_ten_loads(name, servers):
 )
 def test_simulation_agrees_with_the_formulas_of_mispredicted_waits(errors):
     servers = (90, 96, 100, 104)
-    right = closed_form(waiting_policy("sww"), RATE, SERVICE, np.array(servers), errors=errors)
+    right = closed_form(
+        waiting_policy("sww"), RATE, SERVICE, np.array(servers), errors=errors
+    )
     wrong = closed_form(waiting_policy("sww"), RATE, SERVICE, np.array(servers))
     found = trials_of("sww", servers, errors)
     assert max(max(far(each, right, place)) for place, each in enumerate(found)) < 4
@@ -364,7 +419,9 @@ def test_simulation_agrees_with_the_formulas_of_mispredicted_waits(errors):
 @pytest.mark.parametrize(
     ("name", "servers", "errors_pct", "printed_pct"),
     [
-        pytest.param("ljw", (98, 102, 106), (0, 0, 0), (0, 0, 0), marks=pytest.mark.slow),
+        pytest.param(
+            "ljw", (98, 102, 106), (0, 0, 0), (0, 0, 0), marks=pytest.mark.slow
+        ),
         pytest.param(
             "compound",
             (80, 86, 92, 98, 104),
@@ -377,14 +434,18 @@ def test_simulation_agrees_with_the_formulas_of_mispredicted_waits(errors):
 def test_how_far_the_approximations_are_off(name, servers, errors_pct, printed_pct):
     """Eq. 23 is good.
 
-    Eq. 26 as printed, which stretches waits and not the patience, is a quarter short where machines
-    are few; with the patience rescaled it is good, too. Prices and shares on demand hold within
-    1 and 2 % both ways.
+    Eq. 26 as printed, which stretches waits and not the patience, is a quarter short
+    where machines are few; with the patience rescaled it is good, too. Prices and
+    shares on demand hold within 1 and 2 % both ways.
     """
     found = trials_of(name, servers, trials=6, jobs=500_000)
     for as_printed, errors in ((False, errors_pct), (True, printed_pct)):
         formula = closed_form(
-            waiting_policy(name), RATE, SERVICE, np.array(servers), as_printed=as_printed
+            waiting_policy(name),
+            RATE,
+            SERVICE,
+            np.array(servers),
+            as_printed=as_printed,
         )
         for place, each in enumerate(found):
             assert formula.price[place] == pytest.approx(each["price"].mean, rel=0.01)
@@ -400,19 +461,24 @@ def test_how_far_the_approximations_are_off(name, servers, errors_pct, printed_p
 
 @pytest.mark.slow
 def test_the_rescaled_equation_26_holds_for_settings_drawn_at_random():
-    """Ours, where the long jobs alone would keep 1 to 1.4 times the machines busy: within 15 % of
-    the simulated wait, as printed 9 to 50 % short, and in each setting farther off.
+    """Ours, where the long jobs alone would keep 1 to 1.4 times the machines busy:
+    within 15 % of the simulated wait, as printed 9 to 50 % short, and in each setting
+    farther off.
     """
     draw = stream(0, "settings of Eq. 26")
     for _ in range(8):
         service_s, load = float(draw.uniform(50, 2000)), float(draw.uniform(20, 200))
-        short, patience, strain = draw.uniform((0.15, 0.5, 1.05), (1.5, 3.0, 1.4)).tolist()
+        short, patience, strain = draw.uniform(
+            (0.15, 0.5, 1.05), (1.5, 3.0, 1.4)
+        ).tolist()
         servers = round(load * math.exp(-short) * (1 + short) / strain)
         policy = waiting_policy("compound", patience * service_s, short * service_s)
         source = ExponentialJobs(200_000, load / service_s, service_s)
         wait_s = follow(Scenario(source, policy, servers)).summary()["wait_s"]
         ours, printed = (
-            closed_form(policy, load / service_s, service_s, servers, as_printed=reading).wait_s
+            closed_form(
+                policy, load / service_s, service_s, servers, as_printed=reading
+            ).wait_s
             / wait_s
             - 1
             for reading in (False, True)
@@ -432,12 +498,20 @@ def test_the_waits_are_the_lemma_as_printed_where_no_job_is_short():
     """Lemma 3.1 with Eq. 6 to 13 written out, at settings drawn at random."""
     draw = stream(0, "settings of Lemma 3.1")
     for _ in range(20):
-        s, mu, b = int(draw.integers(1, 60)), 1 / draw.uniform(10, 1000), draw.uniform(1, 3000)
+        s = int(draw.integers(1, 60))
+        mu = 1 / draw.uniform(10, 1000)
+        b = draw.uniform(1, 3000)
         rate = s * mu * draw.uniform(0.7, 1.3)
         a, delta = rate / mu, s * mu - rate
-        p = a**s / math.factorial(s) / sum(a**i / math.factorial(i) for i in range(s + 1))
+        p = (
+            a**s
+            / math.factorial(s)
+            / sum(a**i / math.factorial(i) for i in range(s + 1))
+        )
         beta = s * mu * p / (1 - p)
-        alpha = 1 / (beta * (1 / delta - math.exp(-delta * b) * rate / (delta * s * mu)) + 1)
+        alpha = 1 / (
+            beta * (1 / delta - math.exp(-delta * b) * rate / (delta * s * mu)) + 1
+        )
         share = alpha * beta * math.exp(-delta * b) / (s * mu)
         wait_s = alpha * beta * (1 - (1 + delta * b) * math.exp(-delta * b)) / delta**2
         found = closed_form(waiting_policy("compound", b, 0), rate, 1 / mu, s)
@@ -448,7 +522,8 @@ def test_the_waits_are_the_lemma_as_printed_where_no_job_is_short():
 @pytest.mark.parametrize("name", ["ljw", "compound"])
 @pytest.mark.parametrize("times", [36, 38, 700, 800, 1e6])
 def test_where_hardly_any_job_is_long_all_are_rented(name, times):
-    """Of t above 37 mean times 1 - e^(-mu t) is 1 in floating point, and above 745 no job is long.
+    """Of t above 37 mean times 1 - e^(-mu t) is 1 in floating point, and above 745 no
+    job is long.
 
     Until then the wait is that of the few who come, each on a machine of its own.
     """
@@ -465,5 +540,6 @@ def test_where_all_jobs_wait_the_last_machine_takes_what_the_others_cannot():
 
 
 def test_the_best_number_depends_on_the_load_alone_where_no_job_waits():
-    short, long = optimum("njw", 1000 * RATE, SERVICE / 1000), optimum("njw", RATE, SERVICE)
+    short = optimum("njw", 1000 * RATE, SERVICE / 1000)
+    long = optimum("njw", RATE, SERVICE)
     assert short == pytest.approx(long)

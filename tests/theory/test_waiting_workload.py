@@ -48,12 +48,16 @@ def span(source):
 
 @pytest.mark.parametrize(
     ("rate", "jobs"),
-    [(RATE, 12 * MILLION), pytest.param(RATE / 100, 6 * MILLION, marks=pytest.mark.slow)],
+    [
+        (RATE, 12 * MILLION),
+        pytest.param(RATE / 100, 6 * MILLION, marks=pytest.mark.slow),
+    ],
 )
 def test_jobs_come_at_the_rate(rate, jobs):
     """Section 6.1: 0.4527 jobs/s.
 
-    To 4 standard errors: days have independent numbers of jobs, as spread as exponential ones.
+    To 4 standard errors: days have independent numbers of jobs, as spread as
+    exponential ones.
 
     That is 23 % and 3 %; without regard to pauses, the rate would be 6 % too low.
     """
@@ -62,19 +66,21 @@ def test_jobs_come_at_the_rate(rate, jobs):
 
 
 def test_the_rate_allows_for_the_time_within_arrays(monkeypatch):
-    """To 4 standard errors, 20 %, with days of 10 minutes, so that there are many; without regard
-    to it, 44 % too low.
+    """To 4 standard errors, 20 %, with days of 10 minutes, so that there are many;
+    without regard to it, 44 % too low.
     """
     monkeypatch.setattr("cgrsp_simpy.waiting.jobs.DAY_S", 600.0)
     monkeypatch.setattr("cgrsp_simpy.waiting.jobs.PAUSE_S", (1.0, 100.0))
     source = BurstyJobs(2 * MILLION, rate_per_s=5.0)
     span_s = span(source)
-    assert source.jobs / span_s == pytest.approx(source.rate_per_s, rel=4 / math.sqrt(span_s / 610))
+    assert source.jobs / span_s == pytest.approx(
+        source.rate_per_s, rel=4 / math.sqrt(span_s / 610)
+    )
 
 
 def test_nearly_nine_gaps_in_ten_are_below_a_second(bursty, exponential):
-    """Section 6.1, Figure 15(a): nearly 90 %, against less than 40 % of exponential gaps, which are
-    rather between 1 and 15 s.
+    """Section 6.1, Figure 15(a): nearly 90 %, against less than 40 % of exponential
+    gaps, which are rather between 1 and 15 s.
     """
     gaps, smooth = np.diff(bursty.submit_s), np.diff(exponential.submit_s)
     assert 0.87 < share(gaps, 0, 1) < 0.9
@@ -103,11 +109,18 @@ def test_no_gap_is_above_fifty_hours():
 
 
 def test_a_smaller_cluster_has_the_same_arrays():
-    """Ours: a lower rate is fewer arrays; the share of gaps below 1 s hardly falls, that of
-    exponential gaps does.
+    """Ours: a lower rate is fewer arrays; the share of gaps below 1 s hardly falls,
+    that of exponential gaps does.
     """
-    assert 0.86 < share(np.diff(columns(BurstyJobs(100_000, RATE / 40)).submit_s), 0, 1) < 0.9
-    assert share(np.diff(columns(ExponentialJobs(100_000, RATE / 40)).submit_s), 0, 1) < 0.02
+    assert (
+        0.86
+        < share(np.diff(columns(BurstyJobs(100_000, RATE / 40)).submit_s), 0, 1)
+        < 0.9
+    )
+    assert (
+        share(np.diff(columns(ExponentialJobs(100_000, RATE / 40)).submit_s), 0, 1)
+        < 0.02
+    )
 
 
 # ---- running times ----
@@ -119,7 +132,9 @@ def test_the_mean_running_time_is_as_asked(bursty):
         (bursty.run_s, MEAN_S),
         (columns(BurstyJobs(100_000, mean_run_s=300.0)).run_s, 300.0),
     ):
-        assert runs.mean() == pytest.approx(mean_s, abs=4 * runs.std() / math.sqrt(len(runs)))
+        assert runs.mean() == pytest.approx(
+            mean_s, abs=4 * runs.std() / math.sqrt(len(runs))
+        )
 
 
 def test_over_sixty_percent_run_below_three_minutes(bursty, exponential):
@@ -131,11 +146,13 @@ def test_over_sixty_percent_run_below_three_minutes(bursty, exponential):
 
 
 def test_fewer_jobs_are_of_middle_length_and_more_are_very_long(bursty, exponential):
-    """Section 6.1, Figure 15(b): heavier head and tail; the jobs above 6 h account for a large part
-    of the running time.
+    """Section 6.1, Figure 15(b): heavier head and tail; the jobs above 6 h account for
+    a large part of the running time.
     """
     long = 6 * HOUR
-    assert share(bursty.run_s, 3 * MINUTE, long) < share(exponential.run_s, 3 * MINUTE, long)
+    assert share(bursty.run_s, 3 * MINUTE, long) < share(
+        exponential.run_s, 3 * MINUTE, long
+    )
     assert share(exponential.run_s, long) < share(bursty.run_s, long) < 0.1
     for jobs, heavy in ((bursty, True), (exponential, False)):
         runs = jobs.run_s
@@ -181,7 +198,9 @@ def test_225_machines_cost_three_fifths_of_renting(bursty):
 
 
 def test_jobs_of_an_array_share_their_needs(bursty):
-    """Ours: across gaps below 1 s needs rarely change, across longer ones they mostly do."""
+    """Ours: across gaps below 1 s needs rarely change, across longer ones they mostly
+    do.
+    """
     same = (np.diff(bursty.cores) == 0) & (np.diff(bursty.memory_gb) == 0)
     close = np.diff(bursty.submit_s) < 1
     assert same[close].mean() > 0.98
@@ -191,19 +210,25 @@ def test_jobs_of_an_array_share_their_needs(bursty):
 # ---- what it comes to ----
 
 
-@pytest.mark.parametrize(("exponential", "low_h", "high_h"), [(False, 3, 40), (True, 0, 0.1)])
+@pytest.mark.parametrize(
+    ("exponential", "low_h", "high_h"), [(False, 3, 40), (True, 0, 0.1)]
+)
 def test_all_jobs_wait_for_hours(exponential, low_h, high_h):
-    """Section 6.1: 13.3 h in the mean with 225 machines of 64 cores; here a fortieth of it, to
-    a factor of 3 or 4.
+    """Section 6.1: 13.3 h in the mean with 225 machines of 64 cores; here a fortieth of
+    it, to a factor of 3 or 4.
 
-    Machines are as many as there are jobs of mean needs, 3.23 cores, that 225 / 40 take;
-    each takes one job.
+    Machines are as many as there are jobs of mean needs, 3.23 cores, that 225 / 40
+    take; each takes one job.
     """
     machines, jobs = round(225 / 40 * 64 / 3.23), 300_000
     source = (
-        ExponentialJobs(jobs, RATE / 40, MEAN_S) if exponential else BurstyJobs(jobs, RATE / 40)
+        ExponentialJobs(jobs, RATE / 40, MEAN_S)
+        if exponential
+        else BurstyJobs(jobs, RATE / 40)
     )
-    wait_s = follow(Scenario(source, waiting_policy("ajw"), machines)).summary()["wait_s"]
+    wait_s = follow(Scenario(source, waiting_policy("ajw"), machines)).summary()[
+        "wait_s"
+    ]
     assert low_h <= wait_s / HOUR <= high_h
 
 
@@ -214,7 +239,12 @@ def test_jobs_come_in_order_and_after_time_zero(bursty):
     assert bursty.submit_s[0] > 0
     assert (np.diff(bursty.submit_s) >= 0).all()
     assert all(column.shape == (MILLION,) for column in bursty)
-    assert [column.dtype.name for column in bursty] == ["float64", "float64", "int64", "float64"]
+    assert [column.dtype.name for column in bursty] == [
+        "float64",
+        "float64",
+        "int64",
+        "float64",
+    ]
 
 
 @pytest.mark.parametrize("jobs", [1, 40_000, 123_457])
@@ -233,7 +263,9 @@ def test_jobs_do_not_depend_on_the_chunks_they_come_in(monkeypatch, bursty):
 
 def test_another_seed_has_other_jobs(bursty):
     other = columns(BurstyJobs(1000), seed=1)
-    assert not any(np.array_equal(mine, theirs[:1000]) for mine, theirs in zip(other, bursty))
+    assert not any(
+        np.array_equal(mine, theirs[:1000]) for mine, theirs in zip(other, bursty)
+    )
 
 
 @pytest.mark.parametrize(
@@ -244,7 +276,8 @@ def test_another_seed_has_other_jobs(bursty):
         # gaps would exceed 50 h
         ({"rate_per_s": 0.0}, r"rate_per_s\(=0.0\) must be a number >= 0.001"),
         ({"rate_per_s": math.inf}, r"rate_per_s\(=inf\) must be a number >= 0.001"),
-        ({"rate_per_s": 5.1}, r"rate_per_s\(=5.1\) must be at most 5"),  # arrays would overlap
+        # arrays would overlap
+        ({"rate_per_s": 5.1}, r"rate_per_s\(=5.1\) must be at most 5"),
         # the mean of the short ones
         ({"mean_run_s": 45.0}, r"mean_run_s\(=45.0\) must be a number > 45"),
         ({"mean_run_s": math.nan}, r"mean_run_s\(=nan\) must be a number > 45"),

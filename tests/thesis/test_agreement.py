@@ -5,7 +5,16 @@ from matplotlib.figure import Figure
 
 from cgrsp_simpy.thesis.agreement import draw
 
-COLUMNS = ("table", "row", "column", "part", "published", "reproduced", "half_width_95", "verdict")
+COLUMNS = (
+    "table",
+    "row",
+    "column",
+    "part",
+    "published",
+    "reproduced",
+    "half_width_95",
+    "verdict",
+)
 CELLS = [
     dict(zip(COLUMNS, cell))
     for cell in [
@@ -30,12 +39,18 @@ def test_printed_beside_reproduced_shows_every_cell():
         "5.5 normal, SPT: wait, min",
         "5.6 10 %, FIFO",
     ]
-    assert ax.get_legend().get_title().get_text() == "4 of 6 cells agree, the others are named"
+    assert (
+        ax.get_legend().get_title().get_text()
+        == "4 of 6 cells agree, the others are named"
+    )
 
 
 def test_undecided_cells_are_shown_apart_and_not_named():
     cells = [
-        {**cell, "verdict": "undecided" if cell["verdict"] == "agrees" else cell["verdict"]}
+        {
+            **cell,
+            "verdict": "undecided" if cell["verdict"] == "agrees" else cell["verdict"],
+        }
         for cell in CELLS
     ]
     ax = Figure(figsize=(6.3, 6.3)).add_subplot()

@@ -1,5 +1,5 @@
-"""The worked examples of the thesis: three jobs on two types (Section 3.7), seven jobs on three
-slots (Section 4.5.9).
+"""The worked examples of the thesis: three jobs on two types (Section 3.7), seven jobs
+on three slots (Section 4.5.9).
 """
 
 import pytest
@@ -21,7 +21,9 @@ def three_jobs():
     return cg.simulate(THREE_JOBS, QOS_FIRST)
 
 
-def test_the_tight_job_of_three_goes_to_the_3090_and_the_loose_ones_to_a4000s(three_jobs):
+def test_the_tight_job_of_three_goes_to_the_3090_and_the_loose_ones_to_a4000s(
+    three_jobs,
+):
     types = [THREE_JOBS.gpus[index].name for index in column(three_jobs, "gpu")]
     assert types == ["RTX 3090", "RTX A4000", "RTX A4000"]
     assert len(set(column(three_jobs, "slot"))) == 3
@@ -47,10 +49,13 @@ def test_the_three_jobs_cost_the_texts_sum(three_jobs):
 def test_three_of_five_slots_run_at_time_0(three_jobs):
     jobs = three_jobs.jobs
     running = ((jobs["start_s"] <= 0) & (jobs["finish_s"] > 0)).sum()
-    assert running / len(THREE_JOBS.slots) == 0.60  # the text's utilisation: of slots at time 0
+    # the text's utilisation: of slots at time 0
+    assert running / len(THREE_JOBS.slots) == 0.60
     held_s = 59.7 + 68.7 + 60.0
     # ours: a time average
-    assert three_jobs.summary()["utilisation_pct"] == pytest.approx(100 * held_s / (5 * 68.7))
+    assert three_jobs.summary()["utilisation_pct"] == pytest.approx(
+        100 * held_s / (5 * 68.7)
+    )
 
 
 def test_cadr_finds_a_cheaper_schedule_of_the_same_quality():
@@ -60,7 +65,9 @@ def test_cadr_finds_a_cheaper_schedule_of_the_same_quality():
     run = cg.simulate(THREE_JOBS, "cadr")
     assert column(run, "finish_s") == [60.0, 68.7, 60.0]
     assert run.summary()["wait_min"] == run.summary()["miss_pct"] == 0
-    assert run.summary()["cost_usd"] == pytest.approx((60.0 + 68.7 + 60.0) * 0.25 / 3600)
+    assert run.summary()["cost_usd"] == pytest.approx(
+        (60.0 + 68.7 + 60.0) * 0.25 / 3600
+    )
 
 
 # ---- seven jobs, Section 4.5.9 ----
@@ -68,7 +75,9 @@ def test_cadr_finds_a_cheaper_schedule_of_the_same_quality():
 
 def dispatches(run):
     """Pairs (seconds, node, job) in order of time."""
-    return sorted(zip(column(run, "dispatch_s"), column(run, "slot"), column(run, "job")))
+    return sorted(
+        zip(column(run, "dispatch_s"), column(run, "slot"), column(run, "job"))
+    )
 
 
 @pytest.mark.parametrize("policy", ["fifo", "spt-rescue"])

@@ -21,7 +21,13 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.thesis import day_figures as days
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Source
-from cgrsp_simpy.thesis.figures import ARROWS, FIGURES, PLACES, architecture, draw_figures
+from cgrsp_simpy.thesis.figures import (
+    ARROWS,
+    FIGURES,
+    PLACES,
+    architecture,
+    draw_figures,
+)
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.report import IDS, make_report, run_tables
 from cgrsp_simpy.thesis.runs import known_directory
@@ -35,7 +41,8 @@ def runs(tmp_path_factory):
     """Every table on a few seeds, in a results directory."""
     folder = tmp_path_factory.mktemp("runs") / "all"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cgrsp_simpy.thesis.experiments.SPREAD_SEEDS", 43)  # Table 5.1's seed is 42
+        # Table 5.1's seed is 42
+        patch.setattr("cgrsp_simpy.thesis.experiments.SPREAD_SEEDS", 43)
         make_report(IDS, SEEDS, 2, folder)
         yield folder
 
@@ -55,8 +62,11 @@ def rows_of(path):
 
 
 @pytest.mark.slow
-def test_all_figures_are_drawn_from_existing_runs_with_an_index(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)  # no run is made anew
+def test_all_figures_are_drawn_from_existing_runs_with_an_index(
+    runs, tmp_path, monkeypatch
+):
+    # no run is made anew
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
     before = set(plt.get_fignums())
     paths = draw_figures(tmp_path, runs_from=runs)
     assert set(plt.get_fignums()) == before
@@ -65,9 +75,14 @@ def test_all_figures_are_drawn_from_existing_runs_with_an_index(runs, tmp_path, 
     index = (tmp_path / "README.md").read_text(encoding="utf-8")
     for id, figure in FIGURES.items():
         assert f"({figure.stem}.png)" in index
-        assert f"cgrsp thesis figure {id}`" in index or f"cgrsp thesis figure {id} " in index
+        assert (
+            f"cgrsp thesis figure {id}`" in index
+            or f"cgrsp thesis figure {id} " in index
+        )
         width, height = size_of(tmp_path / f"{figure.stem}.png")
-        assert (width, height) == pytest.approx((200 * figure.size[0], 200 * figure.size[1]), abs=1)
+        assert (width, height) == pytest.approx(
+            (200 * figure.size[0], 200 * figure.size[1]), abs=1
+        )
 
 
 @pytest.mark.parametrize("id", ["5.4", "5.5", "slots", "cells"])
@@ -77,7 +92,9 @@ def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id)
     told = compared(FIGURES[id].read(path.read_text(encoding="utf-8")))
     differing = [row for row in rows if row["verdict"] == "differs"]
     judged = [row for row in rows if row["verdict"]]
-    assert told.startswith(f"{len(judged) - len(differing)} of {len(judged)} published values")
+    assert told.startswith(
+        f"{len(judged) - len(differing)} of {len(judged)} published values"
+    )
     assert told.count("(published") == len(differing) == told.count("±")
     for row in differing:
         name = f"{row['row']}, {row['column']}, {row['part']}"
@@ -90,7 +107,9 @@ def test_the_same_runs_give_the_same_files_to_the_byte(runs, tmp_path):
     for folder in ("one", "two"):
         draw_figures(tmp_path / folder, ids, runs_from=runs)
     for path in (tmp_path / "one").iterdir():
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), (
+            path.name
+        )
 
 
 @pytest.mark.slow
@@ -123,9 +142,14 @@ def test_bars_are_as_long_as_their_rows_say(results):
     canvas = Canvas()
     FIGURES["5.4"].draw(canvas, rows)
     for ax, (kind, part) in zip(
-        canvas.axes, [(d, p) for d in ("normal", "hectic") for p in ("wait, min", "miss, %")]
+        canvas.axes,
+        [(d, p) for d in ("normal", "hectic") for p in ("wait, min", "miss, %")],
     ):
-        expected = [row["reproduced"] for row in rows if (row["row"], row["part"]) == (kind, part)]
+        expected = [
+            row["reproduced"]
+            for row in rows
+            if (row["row"], row["part"]) == (kind, part)
+        ]
         bars = [patch.get_width() for patch in ax.patches]
         assert bars == pytest.approx(expected)
 
@@ -145,19 +169,28 @@ def test_adaptive_is_set_beside_cadr_in_the_same_months(results):
     rows = lateness.rows(results)
     for name, column in (("miss_pct", "miss, %"), ("tardiness_min", "tardiness, min")):
         adaptive, cadr = (
-            results.values(Source(MONTH, policy, name), SEEDS) for policy in ("adaptive", "cadr")
+            results.values(Source(MONTH, policy, name), SEEDS)
+            for policy in ("adaptive", "cadr")
         )
         (paired,) = [
-            row for row in rows if (row["row"], row["column"]) == ("Adaptive - CADR", column)
+            row
+            for row in rows
+            if (row["row"], row["column"]) == ("Adaptive - CADR", column)
         ]
         assert paired["reproduced"] == pytest.approx((adaptive - cadr).mean())
         student_t = 4.302653  # of three pairs, 95 %
         assert paired["half_width_95"] == pytest.approx(
             student_t * (adaptive - cadr).std(ddof=1) / SEEDS**0.5, rel=1e-6
         )
-        printed = {row["row"]: row["published"] for row in rows if row["column"] == column}
+        printed = {
+            row["row"]: row["published"] for row in rows if row["column"] == column
+        }
         assert printed["Adaptive - CADR"] == printed["Adaptive"] - printed["CADR"]
-    (seen,) = [line for line in lateness.seen(rows).split(". ") if line.startswith("Here Adaptive")]
+    (seen,) = [
+        line
+        for line in lateness.seen(rows).split(". ")
+        if line.startswith("Here Adaptive")
+    ]
     for row in rows[-2:]:
         assert f"{row['reproduced']:+.2f} ± {row['half_width_95']:.2f}" in seen
 
@@ -187,21 +220,32 @@ def test_generated_data_is_marked_in_the_picture(tmp_path):
         (path, *_) = FIGURES[id].write(tmp_path, FIGURES[id].rows(None))
         canvas = FIGURES[id].redraw(path)
         texts = [
-            text.get_text() for text in canvas.findobj(lambda artist: hasattr(artist, "get_text"))
+            text.get_text()
+            for text in canvas.findobj(lambda artist: hasattr(artist, "get_text"))
         ]
-        assert any("generated data" in text and "not measured" in text for text in texts)
+        assert any(
+            "generated data" in text and "not measured" in text for text in texts
+        )
 
 
 def test_shares_of_stock_sum_to_all_and_are_low_in_the_scarce_hours_alone():
     rows = days.stock_over_the_day.rows(run_tables([])[0], ["normal"])
     for row in rows:
-        assert row["high_pct"] + row["medium_pct"] + row["low_pct"] == pytest.approx(100)
+        assert row["high_pct"] + row["medium_pct"] + row["low_pct"] == pytest.approx(
+            100
+        )
         assert (row["low_pct"] > 0) == (4 <= row["hour"] < 10)
 
 
 def test_the_names_of_the_architecture_are_those_that_a_run_is_made_of():
-    """Thesis Section 4.1: four components, an event queue and who collects the metrics."""
-    names = {row["name"]: row["names"].split() for row in architecture.rows(None) if row["names"]}
+    """Thesis Section 4.1: four components, an event queue and who collects the
+    metrics.
+    """
+    names = {
+        row["name"]: row["names"].split()
+        for row in architecture.rows(None)
+        if row["names"]
+    }
     seen = []
     scenario = cg.day("quiet", jobs=5)
 
@@ -218,7 +262,9 @@ def test_the_names_of_the_architecture_are_those_that_a_run_is_made_of():
     run.env.run()
     kept = run.close()
     assert type(seen[0]).__name__ == names["Scheduler"][1]
-    assert [type(run.records).__name__, type(kept).__name__] == names["Metrics Collector"]
+    assert [type(run.records).__name__, type(kept).__name__] == names[
+        "Metrics Collector"
+    ]
     assert len(kept.jobs) == 5
 
 
@@ -227,13 +273,20 @@ def test_the_messages_of_the_architecture_join_its_parts():
     parts = {row["name"] for row in rows if row["what"] == "part"}
     messages = [row for row in rows if row["what"] == "message"]
     assert len(messages) == len(ARROWS)
-    assert {end for row in messages for end in (row["name"], row["to"])} == parts == set(PLACES)
+    assert (
+        {end for row in messages for end in (row["name"], row["to"])}
+        == parts
+        == set(PLACES)
+    )
     for row, (begin, end, _) in zip(messages, ARROWS):
         for name, (x, y) in ((row["name"], begin), (row["to"], end)):
             left, low, width, height = PLACES[name]
             # it begins and ends at the edges of the right boxes
             assert left <= x <= left + width, row
-            assert min(abs(y - low), abs(y - low - height)) < 0.01 or low < y < low + height, row
+            assert (
+                min(abs(y - low), abs(y - low - height)) < 0.01
+                or low < y < low + height
+            ), row
 
 
 def test_the_snapshots_lie_in_the_windows_that_are_printed():
@@ -261,7 +314,11 @@ def drawn_rows(tmp_path, id, **changed):
 
 def test_a_figure_of_other_seeds_policies_and_scenarios_is_of_their_runs(tmp_path):
     """Policies that are printed keep their published values; others have none."""
-    changed = {"seeds": 2, "policies": ["fifo", "atc"], "scenario": {"slots": 7, "jobs": 60}}
+    changed = {
+        "seeds": 2,
+        "policies": ["fifo", "atc"],
+        "scenario": {"slots": 7, "jobs": 60},
+    }
     rows = drawn_rows(tmp_path, "5.6", **changed)
     assert {row["column"] for row in rows} == {"FIFO", "atc"}
     printed = PRINTED["5.6"]
@@ -287,13 +344,16 @@ def test_figures_take_a_policy_of_one_s_own(id):
     def mine(view):
         return list(zip(view.queue, view.idle))
 
-    canvas = cg.thesis.figure(id, seeds=2, policies=["cadr", mine], scenario={"jobs": 30})
+    canvas = cg.thesis.figure(
+        id, seeds=2, policies=["cadr", mine], scenario={"jobs": 30}
+    )
     said = {text.get_text() for text in canvas.findobj(Text)}
     assert {"mine", "here jobs = 30, other than in the thesis"} <= said
 
 
 def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)  # no run is made
+    # no run is made
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
     own = Path(__file__).parents[2] / "figures" / "figure_5_6.csv"
     settings = {"font.family": "serif", "font.size": 11}
     canvas = cg.thesis.figure("5.6", csv=own, style=settings, width=120)
@@ -318,12 +378,20 @@ def test_settings_of_the_caller_stay():
 @pytest.mark.parametrize(
     ("id", "given", "words"),
     [
-        ("5.6", {"scenario": {"tight_fraction": 0.5}}, "the figure itself does not vary"),
+        (
+            "5.6",
+            {"scenario": {"tight_fraction": 0.5}},
+            "the figure itself does not vary",
+        ),
         ("slots", {"scenario": {"slots": 6}}, "the figure itself does not vary"),
         ("5.2", {"seeds": 3}, "figure 5.2 has no runs with other seeds"),
         ("thresholds", {"policies": ["fifo"]}, "Table 5.8 has no choice of them"),
         ("5.6", {"scenario": {"slots": 5}}, "other values"),  # as many as there are
-        ("stock", {"policies": ["edf"]}, "figure stock has no runs with other policies"),
+        (
+            "stock",
+            {"policies": ["edf"]},
+            "figure stock has no runs with other policies",
+        ),
         ("5.6", {"seeds": 1}, "a whole number >= 2"),
         ("5.6", {"csv": "none.csv"}, "none.csv cannot be read"),
         ("5.6", {"csv": "none.csv", "seeds": 3}, "left out beside seeds"),
@@ -332,7 +400,11 @@ def test_settings_of_the_caller_stay():
         ("5.6", {"style": "big"}, "unknown style 'big'"),
         ("5.6", {"width": 0}, "a number > 0"),
         ("5.6", {"scenario": {"jbs": 5}}, "did you mean 'jobs'"),
-        ("5.6", {"scenario": ["jobs"]}, "scenario(=['jobs']) must be values by the names"),
+        (
+            "5.6",
+            {"scenario": ["jobs"]},
+            "scenario(=['jobs']) must be values by the names",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_told(id, given, words):
@@ -345,12 +417,18 @@ def test_what_cannot_be_drawn_is_told(id, given, words):
 
 
 def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
-    changed = "--seeds 2 --policies cadr,spt --scenario jobs=40 --style font.size=8,width=100"
+    changed = (
+        "--seeds 2 --policies cadr,spt --scenario jobs=40 --style font.size=8,width=100"
+    )
     assert command(f"figure 5.9 {changed} --out {tmp_path}", capsys)[0] == 0
-    assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(200 * 100 / 25.4, abs=1)
+    assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
+        200 * 100 / 25.4, abs=1
+    )
     assert main(["redraw", str(tmp_path / "figure_5_9.csv"), "--style", "double"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 4
-    assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(200 * 180 / 25.4, abs=1)
+    assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
+        200 * 180 / 25.4, abs=1
+    )
 
 
 def test_figures_of_decisions_are_redrawn_too(capsys, tmp_path):
@@ -366,8 +444,10 @@ def test_figures_of_decisions_are_redrawn_too(capsys, tmp_path):
     [
         ("", "has no rows"),
         ("row,column,reproduced\n", "has no rows"),
-        ("row,reproduced\nfifo,1\n", "must be as its command wrote it"),  # a column is missing
-        ("row,column\nfifo,wait_min,2\n", "must be as its command wrote it"),  # a cell too many
+        # a column is missing
+        ("row,reproduced\nfifo,1\n", "must be as its command wrote it"),
+        # a cell too many
+        ("row,column\nfifo,wait_min,2\n", "must be as its command wrote it"),
     ],
 )
 def test_a_damaged_file_of_a_figure_is_one_line(text, told, capsys, tmp_path):
@@ -400,14 +480,19 @@ def test_what_cannot_be_redrawn_is_one_line(file, words, capsys, tmp_path):
     ("text", "look", "words"),
     [
         ("R&D", "pgf=yes", ["alignment", "'R&D'"]),
-        ("FIFO", r"pgf=yes,pgf.preamble=\usepackage{nosuch}", ["nosuch.sty", "not found"]),
+        (
+            "FIFO",
+            r"pgf=yes,pgf.preamble=\usepackage{nosuch}",
+            ["nosuch.sty", "not found"],
+        ),
     ],
 )
 def test_what_latex_cannot_set_is_one_line(text, look, words, capsys, tmp_path):
     own = Path(__file__).parents[2] / "figures" / "figure_5_6.csv"
     (tmp_path / own.name).write_text(own.read_text().replace("FIFO", text))
     check_bad_input(
-        outcome(capsys, "redraw", str(tmp_path / own.name), "--style", look), ["pgf", *words]
+        outcome(capsys, "redraw", str(tmp_path / own.name), "--style", look),
+        ["pgf", *words],
     )
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -415,7 +500,10 @@ def test_what_latex_cannot_set_is_one_line(text, look, words, capsys, tmp_path):
 def test_a_pgf_without_latex_is_refused_before_the_work(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
-    assert main(["thesis", "figure", "5.6", "--style", "pgf=yes", "--out", str(tmp_path)]) == 2
+    assert (
+        main(["thesis", "figure", "5.6", "--style", "pgf=yes", "--out", str(tmp_path)])
+        == 2
+    )
     assert "a LaTeX that is installed" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -430,7 +518,8 @@ def test_one_figure_by_command_in_lecture_style(capsys, tmp_path):
     status, out, err = command(f"figure 4.1 --style lecture --out {tmp_path}", capsys)
     assert (status, err) == (0, "")
     assert out.splitlines() == [
-        str(tmp_path / f"figure_4_1.{ending}") for ending in ("csv", "png", "svg", "pdf")
+        str(tmp_path / f"figure_4_1.{ending}")
+        for ending in ("csv", "png", "svg", "pdf")
     ]
     assert size_of(tmp_path / "figure_4_1.png")[0] == 2000  # ten inches
 
@@ -457,13 +546,19 @@ def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
     assert "lacks the runs of Table 4.1" in err
 
 
-@pytest.mark.parametrize("style", ["print", pytest.param("lecture", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "style", ["print", pytest.param("lecture", marks=pytest.mark.slow)]
+)
 def test_every_box_of_the_architecture_holds_its_text(style, tmp_path):
     def draw_and_measure(canvas, rows):
         architecture.draw(canvas, rows)
         canvas.draw_without_rendering()
         (ax,) = canvas.axes
-        boxes = [box.get_window_extent() for box in ax.patches if isinstance(box, FancyBboxPatch)]
+        boxes = [
+            box.get_window_extent()
+            for box in ax.patches
+            if isinstance(box, FancyBboxPatch)
+        ]
         said = {row["text"] for row in rows if row["what"] == "message"}
         texts = [text for text in ax.texts if text.get_text()]
         inside = [
@@ -480,8 +575,13 @@ def test_every_box_of_the_architecture_holds_its_text(style, tmp_path):
             held = [
                 box
                 for box in boxes
-                if box.x0 <= at.x0 and at.x1 <= box.x1 and box.y0 <= at.y0 and at.y1 <= box.y1
+                if box.x0 <= at.x0
+                and at.x1 <= box.x1
+                and box.y0 <= at.y0
+                and at.y1 <= box.y1
             ]
             assert held, text.get_text()
 
-    replace(architecture, draw=draw_and_measure).write(tmp_path, architecture.rows(None), style)
+    replace(architecture, draw=draw_and_measure).write(
+        tmp_path, architecture.rows(None), style
+    )

@@ -1,5 +1,5 @@
-"""The thesis's findings on other markets: how each is tested and what a verdict means; a few of
-them on few seeds, against comparisons made otherwise.
+"""The thesis's findings on other markets: how each is tested and what a verdict means;
+a few of them on few seeds, against comparisons made otherwise.
 """
 
 import csv
@@ -17,7 +17,14 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.measured import Measured
 from cgrsp_simpy.thesis import markets, persistence
-from cgrsp_simpy.thesis.experiments import HECTIC, Excess, Measure, Source, average, pooled_d
+from cgrsp_simpy.thesis.experiments import (
+    HECTIC,
+    Excess,
+    Measure,
+    Source,
+    average,
+    pooled_d,
+)
 from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, RECORDED, Finding, Part
 from cgrsp_simpy.thesis.markets import DEPENDS, GONE, NO_MEANING, UNDECIDED
 from cgrsp_simpy.thesis.runs import reproduce
@@ -49,7 +56,9 @@ def less(figure="wait_min", factor=1.0):
 
 
 @pytest.mark.parametrize(("seeds", "expected"), [(None, [30, 12]), (5, [5, 5])])
-def test_a_finding_has_the_seeds_that_are_asked_for_else_its_own(seeds, expected, monkeypatch):
+def test_a_finding_has_the_seeds_that_are_asked_for_else_its_own(
+    seeds, expected, monkeypatch
+):
     monkeypatch.setattr(persistence, "reproduce", lambda wanted, *_, **__: wanted)
     findings = [Finding("made", "", (less(), replace(less(), n=12)))]
     runs = persistence.Runs(finding_seeds=seeds, findings=findings)
@@ -62,7 +71,9 @@ def tied():
 
 
 def parts_tested(parts, *samples, days=None):
-    [found] = markets.tested([Finding("here", "said", tuple(parts))], Given(*samples, days=days))
+    [found] = markets.tested(
+        [Finding("here", "said", tuple(parts))], Given(*samples, days=days)
+    )
     return found
 
 
@@ -89,7 +100,9 @@ def test_of_two_policies_one_is_surely_less_or_more_or_the_difference_is_gone(
     [found] = parts_tested([less()], (mine, other))
     assert found.verdict == expected
     paired = cg.statistics.paired_difference(mine, other)
-    assert (found.value, found.half_width) == pytest.approx((paired.mean, paired.half_width))
+    assert (found.value, found.half_width) == pytest.approx(
+        (paired.mean, paired.half_width)
+    )
     assert found.p == pytest.approx(paired.p)
 
 
@@ -112,8 +125,8 @@ def test_p_values_are_adjusted_over_all_parts_of_all_findings_in_the_market():
 
 
 def test_seeds_that_begin_on_one_day_of_a_record_count_once():
-    """Four days, each met by two seeds that have the same: n is 4, p that of four values; and of
-    one day there is nothing to tell.
+    """Four days, each met by two seeds that have the same: n is 4, p that of four
+    values; and of one day there is nothing to tell.
     """
     days, differences = [0, 1, 2, 3, 3, 2, 1, 0], np.array([3.0, -1, 2, 1.5])
     mine = TEN + differences[days]
@@ -124,14 +137,16 @@ def test_seeds_that_begin_on_one_day_of_a_record_count_once():
     assert effect.value == pytest.approx(pooled_d(mine, TEN))
     [wider] = parts_tested([tied()], (np.tile(mine, 9), np.tile(TEN, 9)), days=days * 9)
     assert (effect.n, wider.n) == (4, 4)
-    assert wider.half_width == pytest.approx(effect.half_width, rel=0.2)  # more seeds, no more days
+    # more seeds, no more days
+    assert wider.half_width == pytest.approx(effect.half_width, rel=0.2)
     [one] = parts_tested([less()], (mine - 90, TEN), days=[5] * 8)
     assert (one.n, one.p, one.p_gone, one.verdict) == (1, 1.0, 1.0, UNDECIDED)
     results = reproduce([], market=markets.replayed(RECORD, "none"))
     (month,) = (Source("month", "rh", "wait_min"),)
     assert set(results.clusters(Measure(average, (month,)), 10)) == {0}
     assert reproduce([]).clusters(Measure(average, (month,)), 3) == [0, 1, 2]
-    assert results.clusters(less().measure, 3) == [0, 0, 0]  # of 25 h, from the clock's hour on
+    # of 25 h, from the clock's hour on
+    assert results.clusters(less().measure, 3) == [0, 0, 0]
 
 
 def test_policies_that_never_differ_tie():
@@ -202,14 +217,19 @@ def test_the_same_finding_is_tested_on_each_market(rows):
         study = cg.compare(scenario, ["cadr", "adaptive", "fifo"], range(2))
         for figure in ("wait_min", "miss_pct", "tardiness_min"):
             row = row_of(rows, market, f"hectic: {figure} of CADR - Adaptive")
-            mine, other = (study.values(policy, figure) for policy in ("cadr", "adaptive"))
+            mine, other = (
+                study.values(policy, figure) for policy in ("cadr", "adaptive")
+            )
             assert row["value"] == pytest.approx(np.mean(np.subtract(mine, other)))
             assert row["n"] == 2
         tight = row_of(rows, market, "hectic: tight_miss_pct of FIFO")
-        assert tight["value"] == pytest.approx(study.means()["fifo"]["tight_miss_pct"].mean)
+        assert tight["value"] == pytest.approx(
+            study.means()["fifo"]["tight_miss_pct"].mean
+        )
         low = row_of(rows, market, "hectic: dispatches that meet Low stock, %")
         shares = [
-            np.mean(cg.simulate(scenario, "fifo", seed).jobs["status"] == 2) for seed in (0, 1)
+            np.mean(cg.simulate(scenario, "fifo", seed).jobs["status"] == 2)
+            for seed in (0, 1)
         ]
         assert low["value"] == pytest.approx(100 * np.mean(shares))
     seen = {row["market"] for row in rows}
@@ -244,7 +264,9 @@ def test_what_no_run_can_judge_is_listed_with_the_reason(rows):
 
 def test_a_replay_keeps_types_prices_and_times_and_takes_the_stock_in_turn():
     laws = [cg.HourlyStock(name, [(0.6, 0.3, 0.1)] * 24) for name in "AB"]
-    series = [cg.StockSeries(name, (0,), (place,), 9e4) for place, name in enumerate("AB")]
+    series = [
+        cg.StockSeries(name, (0,), (place,), 9e4) for place, name in enumerate("AB")
+    ]
     market = Measured(tuple(laws), {"A": 9.0}, tuple(series))
     found = markets.replayed(market, "now")(HECTIC)
     assert (found.gpus, found.slots) == (HECTIC.gpus, HECTIC.slots)
@@ -258,7 +280,9 @@ def test_a_replay_keeps_types_prices_and_times_and_takes_the_stock_in_turn():
 def test_months_are_of_days_on_the_market():
     month = Measure(average, (Source("month", "fifo", "wait_min"),))
     found = [
-        reproduce([(month, 1)], market=markets.persistent(tau_min, "none")).sample(month, 1)[0][0]
+        reproduce([(month, 1)], market=markets.persistent(tau_min, "none")).sample(
+            month, 1
+        )[0][0]
         for tau_min in (0, 102)
     ]
 
@@ -280,7 +304,9 @@ def test_the_findings_are_drawn_and_told(rows, tmp_path):
         assert len(list(csv.DictReader(file))) == len(rows)
     text = picture.table(rows)
     assert text.count("| **") == 3 * 3  # findings by groups
-    assert text.splitlines()[0] == "| where | finding | thesis | persistent | measured |"
+    assert (
+        text.splitlines()[0] == "| where | finding | thesis | persistent | measured |"
+    )
     assert "- Eq. 3.10: The objective adds seconds" in text
     told = picture.seen(rows)
     assert "Verdicts on 3 findings, by group of markets: thesis: holds " in told
@@ -290,13 +316,15 @@ def test_the_findings_are_drawn_and_told(rows, tmp_path):
 
 
 def test_what_one_group_leaves_undecided_does_not_hide_what_another_decides():
-    """CADR's finding fails wherever stock persists, as most are decided there; the few days of a record
-    decide little.
+    """CADR's finding fails wherever stock persists, as most are decided there; the few
+    days of a record decide little.
     """
     path = Path(__file__).parents[2] / "figures" / "market" / "market_findings.csv"
     with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    judged = {(row["where"], row["sentence"], row["group"]): row["in_group"] for row in rows}
+    judged = {
+        (row["where"], row["sentence"], row["group"]): row["in_group"] for row in rows
+    }
     for (where, sentence, group), verdict in judged.items():
         markets_of = {
             row["market"]: row["in_market"]
@@ -305,7 +333,9 @@ def test_what_one_group_leaves_undecided_does_not_hide_what_another_decides():
         }
         if verdict != NO_MEANING:
             assert verdict == markets.over_markets(list(markets_of.values()))
-    cadr = {group: verdict for (where, _, group), verdict in judged.items() if where == CADR}
+    cadr = {
+        group: verdict for (where, _, group), verdict in judged.items() if where == CADR
+    }
     assert cadr == {"thesis": UNDECIDED, "persistent": FAILS, "measured": UNDECIDED}
     assert {row["n"] for row in rows if row["group"] == "measured"} == {"17", "9", "1"}
     persistent = Counter(
@@ -318,7 +348,16 @@ def test_what_one_group_leaves_undecided_does_not_hide_what_another_decides():
 
 def test_a_market_that_cannot_be_read_is_one_line(tmp_path, capsys):
     out = tmp_path / "drawn"
-    line = ["market", "figures", "--only", "findings", "--out", str(out), "--market", "none.csv"]
+    line = [
+        "market",
+        "figures",
+        "--only",
+        "findings",
+        "--out",
+        str(out),
+        "--market",
+        "none.csv",
+    ]
     assert main(line) == 2
     [told] = capsys.readouterr().err.splitlines()
     assert "none.csv: No such file" in told

@@ -43,7 +43,8 @@ def test_the_rows_are_those_of_comparisons(runs):
     [row] = [
         row
         for row in rows
-        if (row["day"], row["market"], row["policy"]) == ("hectic", "15 min, seen", "watch")
+        if (row["day"], row["market"], row["policy"])
+        == ("hectic", "15 min, seen", "watch")
     ]
     day = cg.day("hectic", jobs=25, persistence_s=900, sight="now")
     study = cg.compare(day, ["fifo", "watch"], range(5000, 5002))
@@ -53,7 +54,18 @@ def test_the_rows_are_those_of_comparisons(runs):
 
 def test_the_command_draws_one_figure(tmp_path, capsys):
     assert (
-        main(["market", "figures", "--only", "sight", "--out", str(tmp_path), "--workers", "1"])
+        main(
+            [
+                "market",
+                "figures",
+                "--only",
+                "sight",
+                "--out",
+                str(tmp_path),
+                "--workers",
+                "1",
+            ]
+        )
         == 0
     )
     assert len(capsys.readouterr().out.splitlines()) == 4

@@ -27,7 +27,10 @@ def test_inputs_are_those_of_table_4_1(small):
     cells = small.tables["4.1"]
     assert len(cells) == len(INPUTS.rows) * len(INPUTS.columns)
     assert {each.verdict for each in cells} == {"agrees", "inferred"}
-    assert [each.row for each in cells if each.verdict == "inferred"] == ["RTX A5000", "RTX A4500"]
+    assert [each.row for each in cells if each.verdict == "inferred"] == [
+        "RTX A5000",
+        "RTX A4500",
+    ]
 
 
 def test_markdown_has_a_line_a_figure_with_published_reproduced_and_verdict(small):
@@ -93,7 +96,9 @@ def test_a_cell_says_which_figure_is_published(small):
         assert ">thesis<" in theirs
         assert "<b>here</b>" in ours
     first = small.tables["5.9"][0]
-    theirs, ours = next(pair for pair in zip(rows[::2], rows[1::2]) if first.row in pair[0][1])
+    theirs, ours = next(
+        pair for pair in zip(rows[::2], rows[1::2]) if first.row in pair[0][1]
+    )
     assert f">{first.printed}<" in theirs[1]
     assert f">{first.ours} ±" in ours[1]
 
@@ -107,11 +112,15 @@ def test_the_page_says_what_each_colour_means(small):
 def test_each_chapter_begins_with_what_agrees(small):
     judged = [each for each in small.tables["5.9"] if each.verdict]
     agreeing, undecided = (
-        sum(figure.verdict == verdict for figure in judged) for verdict in ("agrees", "undecided")
+        sum(figure.verdict == verdict for figure in judged)
+        for verdict in ("agrees", "undecided")
     )
     chapters = small.html().split('<h2 id="c')[1:]
     assert [text[0] for text in chapters] == ["4", "5"]
-    told = f"Of all {len(judged)} judged figures {agreeing} agree, {undecided} are undecided"
+    told = (
+        f"Of all {len(judged)} judged figures {agreeing} agree, {undecided} are"
+        " undecided"
+    )
     assert undecided and told in chapters[1].split("<h3")[0]
 
 
@@ -135,32 +144,60 @@ def test_every_table_has_its_section():
 
 @pytest.fixture
 def widest():
-    """A report with every printed table, each cell as wide as they come: one that differs."""
+    """A report with every printed table, each cell as wide as they come: one that
+    differs.
+    """
     tables = {}
     for id, printed in PRINTED.items():
         if id in IDS:
             tables[id] = [
                 Judged(
-                    id, row, column, part, text.strip(), "130.11", 21.90, 30, 9.9, "differs", True
+                    id,
+                    row,
+                    column,
+                    part,
+                    text.strip(),
+                    "130.11",
+                    21.90,
+                    30,
+                    9.9,
+                    "differs",
+                    True,
                 )
                 for row, cells in printed.rows.items()
                 for column, cell in zip(printed.columns, cells)
                 for part, text in zip(("wait, min", "miss, %"), cell.split("/"))
                 if text.strip()
             ]
-    return Report(None, tables, [Told(each.where, each.sentence, HOLDS, ()) for each in FINDINGS])
+    return Report(
+        None, tables, [Told(each.where, each.sentence, HOLDS, ()) for each in FINDINGS]
+    )
 
 
 def browser(folder, *words):
     """What Chromium prints of report.html in a folder."""
-    given = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-sync", "--no-first-run"]
-    given += ["--disable-background-networking", "--disable-component-update", "--disable-quic"]
+    given = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-sync",
+        "--no-first-run",
+    ]
+    given += [
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-quic",
+    ]
     given += [f"--user-data-dir={folder / 'browser'}", *words]
-    return process([shutil.which("chromium"), *given, f"file://{folder}/report.html"], folder)
+    return process(
+        [shutil.which("chromium"), *given, f"file://{folder}/report.html"], folder
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+@pytest.mark.skipif(
+    shutil.which("chromium") is None, reason="Chromium is not installed"
+)
 def test_no_table_of_the_page_is_wider_than_a_laptop(widest, tmp_path):
     measure = (
         "<script>document.title = [document.documentElement, "
@@ -174,13 +211,17 @@ def test_no_table_of_the_page_is_wider_than_a_laptop(widest, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+@pytest.mark.skipif(
+    shutil.which("chromium") is None, reason="Chromium is not installed"
+)
 def test_the_page_prints_on_a4(widest, tmp_path):
     (tmp_path / "report.html").write_text(widest.html(), encoding="utf-8")
     browser(tmp_path, "--print-to-pdf=report.pdf")
     pdf = (tmp_path / "report.pdf").read_bytes()
     sizes = set(re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf))
-    assert {(round(float(width)), round(float(height))) for width, height in sizes} == {(595, 842)}
+    assert {(round(float(width)), round(float(height))) for width, height in sizes} == {
+        (595, 842)
+    }
 
 
 def test_a_cell_that_does_not_agree_carries_a_note():
@@ -239,14 +280,24 @@ def test_table_command_prints_one_table(capsys, small):
 def test_out_holds_report_and_cells_and_is_resumed(capsys, tmp_path, monkeypatch):
     line = f"table 5.9 --seeds 2 --workers 1 --out {tmp_path / 'r'}"
     first = run(line, capsys)
-    files = {path.name: path.read_bytes() for path in (tmp_path / "r").iterdir() if path.is_file()}
-    assert {"report.md", "report.html", "cells.csv", "configuration.json", "manifest.json"} <= set(
-        files
-    )
+    files = {
+        path.name: path.read_bytes()
+        for path in (tmp_path / "r").iterdir()
+        if path.is_file()
+    }
+    assert {
+        "report.md",
+        "report.html",
+        "cells.csv",
+        "configuration.json",
+        "manifest.json",
+    } <= set(files)
     monkeypatch.setattr(cg.Scenario, "run", None)  # nothing is run again
     assert run(line, capsys)[1] == first[1]
     assert files == {
-        path.name: path.read_bytes() for path in (tmp_path / "r").iterdir() if path.is_file()
+        path.name: path.read_bytes()
+        for path in (tmp_path / "r").iterdir()
+        if path.is_file()
     }
     status, _, err = run(line.replace("5.9", "5.8"), capsys)
     assert status == 2
@@ -256,7 +307,8 @@ def test_out_holds_report_and_cells_and_is_resumed(capsys, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("table 5.99", ["'5.99'", "'5.9'", "5.10"]),  # no such table; the nearest is offered
+        # no such table; the nearest is offered
+        ("table 5.99", ["'5.99'", "'5.9'", "5.10"]),
         ("table 2.1", ["'2.1'", "4.1"]),  # text only
         ("table 5.2 --seeds 1", ["--seeds", "1", ">= 2"]),  # no interval, no verdict
         ("check --seeds 0", ["--seeds", "0", ">= 2"]),
@@ -295,8 +347,14 @@ def test_check_ends_with_1_where_it_falls_short(capsys, monkeypatch, z, status):
 
 
 @pytest.mark.parametrize("verdict", ["undecided", "agrees", "differs"])
-def test_a_check_with_fewer_seeds_than_printed_is_undecided_at_best(capsys, monkeypatch, verdict):
-    cells = [Judged("5.2", "a", "b", "", "1", "1", n=20, z=0.1, verdict=verdict, counted=True)]
+def test_a_check_with_fewer_seeds_than_printed_is_undecided_at_best(
+    capsys, monkeypatch, verdict
+):
+    cells = [
+        Judged(
+            "5.2", "a", "b", "", "1", "1", n=20, z=0.1, verdict=verdict, counted=True
+        )
+    ]
     monkeypatch.setattr(
         "cgrsp_simpy.cli.thesis.make_report", lambda *_: Report(20, {"5.2": cells}, [])
     )

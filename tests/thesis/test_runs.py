@@ -21,11 +21,15 @@ def test_reproduced_means_are_those_of_compare(small):
         if (each.row, each.column) == ("CR* = 5.0", "wait, min")
     ]
     mean = study.means()["cadr:critical_ratio=5"]["wait_min"]
-    assert (cell.ours, cell.half_width) == (f"{mean.mean:.2f}", pytest.approx(mean.half_width))
+    assert (cell.ours, cell.half_width) == (
+        f"{mean.mean:.2f}",
+        pytest.approx(mean.half_width),
+    )
     deviation = np.std(study.values("cadr:critical_ratio=5", "wait_min"), ddof=1)
     error = deviation * math.sqrt(1 / 10 + 1 / 3)
     assert cell.z == pytest.approx(
-        (131.62 - mean.mean - math.copysign(0.005, 131.62 - mean.mean)) / error, rel=1e-6
+        (131.62 - mean.mean - math.copysign(0.005, 131.62 - mean.mean)) / error,
+        rel=1e-6,
     )
 
 
@@ -39,14 +43,19 @@ def test_a_run_that_tables_share_is_run_once(monkeypatch):
 
     monkeypatch.setattr(cg.Scenario, "run", counting)
     measures = [
-        (cell.measure, 2) for id in ("5.2", "5.3", "5.4", "5.7", "5.9") for cell in TABLES[id].cells
+        (cell.measure, 2)
+        for id in ("5.2", "5.3", "5.4", "5.7", "5.9")
+        for cell in TABLES[id].cells
     ]
     reproduce(measures)
-    # eleven policies on the hectic day, seven on three other fleets, four other critical ratios
+    # eleven policies on the hectic day, seven on three other fleets, four other
+    # critical ratios
     assert len(calls) == 2 * (11 + 3 * 7 + 4)
 
 
 def test_the_month_is_that_of_month():
     measure = Measure(average, (Source(MONTH, "fifo", "cost_usd"),))
     found = reproduce([(measure, 2)]).values(measure.sources[0], 2)
-    assert found.tolist() == cg.month(policies=["fifo"], replications=2).values("fifo", "cost_usd")
+    assert found.tolist() == cg.month(policies=["fifo"], replications=2).values(
+        "fifo", "cost_usd"
+    )

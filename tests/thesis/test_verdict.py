@@ -21,7 +21,15 @@ from cgrsp_simpy.thesis.experiments import (
     paired_t,
     pooled_d,
 )
-from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, OPEN, Finding, Part, _told
+from cgrsp_simpy.thesis.findings import (
+    FAILS,
+    FINDINGS,
+    HOLDS,
+    OPEN,
+    Finding,
+    Part,
+    _told,
+)
 from cgrsp_simpy.thesis.report import make_report
 from cgrsp_simpy.thesis.runs import reproduce
 from cgrsp_simpy.thesis.verdict import (
@@ -43,33 +51,45 @@ from cgrsp_simpy.thesis.verdict import (
 
 def test_deviation_of_a_mean_is_its_standard_error():
     values = np.random.default_rng(1).normal(size=12)
-    assert deviation(average, [values], 30) == pytest.approx(values.std(ddof=1) / math.sqrt(30))
+    assert deviation(average, [values], 30) == pytest.approx(
+        values.std(ddof=1) / math.sqrt(30)
+    )
     jackknifed = deviation(lambda x: x.mean(axis=-1), [values], 30)
     assert jackknifed == pytest.approx(values.std(ddof=1) / math.sqrt(30))
-    drawn = deviation(OfMeans(lambda means: means[0]), [values], 30)  # the same by drawing again
+    # the same by drawing again
+    drawn = deviation(OfMeans(lambda means: means[0]), [values], 30)
     assert drawn == pytest.approx(
         values.std(ddof=1) / math.sqrt(30), rel=4 / math.sqrt(2 * verdict.RESAMPLES)
     )
-    assert drawn == pytest.approx(0.10654051819 * math.sqrt(12 / 11))  # the same in every run
+    # the same in every run
+    assert drawn == pytest.approx(0.10654051819 * math.sqrt(12 / 11))
 
 
 @pytest.mark.parametrize("n", [20, 40])
 def test_deviation_of_cohens_d_is_that_over_many_samples_of_the_size(n):
     rng = np.random.default_rng(2)
     large = [rng.normal(1, 1, 2000), rng.normal(0, 1, 2000)]
-    true = np.std(pooled_d(rng.normal(1, 1, (4000, n)), rng.normal(0, 1, (4000, n))), ddof=1)
+    true = np.std(
+        pooled_d(rng.normal(1, 1, (4000, n)), rng.normal(0, 1, (4000, n))), ddof=1
+    )
     assert deviation(pooled_d, large, n) == pytest.approx(true, rel=0.1)
 
 
 @pytest.mark.parametrize("statistic", [pooled_d, paired_t(30)])
 @pytest.mark.parametrize("n", [3, 6, 10, 30])
-def test_a_perfect_model_differs_in_at_most_one_cell_of_twenty_at_any_number_of_seeds(statistic, n):
-    """Printed: 30 seeds. The limits, and the seed, were fixed before the shares were seen."""
+def test_a_perfect_model_differs_in_at_most_one_cell_of_twenty_at_any_number_of_seeds(
+    statistic, n
+):
+    """Printed: 30 seeds. The limits, and the seed, were fixed before the shares were
+    seen.
+    """
     samples, rng = 300, np.random.default_rng(5)
 
     def drawn(seeds):
         both = rng.normal(size=(samples, seeds))
-        return (both + rng.normal(mean, 0.8, size=(samples, seeds)) for mean in (2.5, 0))
+        return (
+            both + rng.normal(mean, 0.8, size=(samples, seeds)) for mean in (2.5, 0)
+        )
 
     printed = statistic(*drawn(30))
     verdicts = []
@@ -85,7 +105,8 @@ def test_a_perfect_model_differs_in_at_most_one_cell_of_twenty_at_any_number_of_
 def test_a_jackknife_of_two_seeds_has_no_deviation():
     values = [np.array([1.0, 2.0]), np.array([0.0, 3.0])]
     assert deviation(pooled_d, values, 2) == math.inf
-    assert deviation(pooled_d, [np.ones(5), np.zeros(5)], 5) != 0  # no deviation to divide by
+    # no deviation to divide by
+    assert deviation(pooled_d, [np.ones(5), np.zeros(5)], 5) != 0
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 30, 1000])
@@ -97,7 +118,8 @@ def test_the_limit_of_z_is_students(n):
 @pytest.mark.parametrize(
     ("z", "n", "printed", "expected"),
     [
-        (2.2, 10, 10, AGREES),  # beyond the limit of 30 seeds, 2.045, within that of 10, 2.262
+        # beyond the limit of 30 seeds, 2.045, within that of 10, 2.262
+        (2.2, 10, 10, AGREES),
         (2.3, 10, 10, DIFFERS),
         (2.0, 1000, 30, DIFFERS),
         (2.0, 30, 30, AGREES),
@@ -136,7 +158,9 @@ def test_at_six_seeds_one_t_differs_and_the_others_are_undecided(few):
     far = few[6]["RH vs FIFO, miss", "t"]
     assert (far.verdict, far.ours) == (DIFFERS, "-45.548")
     assert far.half_width == pytest.approx(20.9, abs=0.05)
-    others = [one for one in few[6].values() if one.column in ("t", "d") and one is not far]
+    others = [
+        one for one in few[6].values() if one.column in ("t", "d") and one is not far
+    ]
     assert [one.verdict for one in others] == [UNDECIDED] * 3
     assert all(one.half_width < 25 for one in others)
 
@@ -144,18 +168,25 @@ def test_at_six_seeds_one_t_differs_and_the_others_are_undecided(few):
 def test_p_values_of_few_seeds_are_of_as_many_pairs(few):
     for n, figures in few.items():
         edf, fifo = (
-            [cg.simulate(HECTIC, policy, seed).summary()["wait_min"] for seed in range(n)]
+            [
+                cg.simulate(HECTIC, policy, seed).summary()["wait_min"]
+                for seed in range(n)
+            ]
             for policy in ("edf", "fifo")
         )
         row = "EDF vs FIFO, wait"
-        assert figures[row, "p"].ours == verdict.p_text(stats.ttest_rel(edf, fifo).pvalue)
+        assert figures[row, "p"].ours == verdict.p_text(
+            stats.ttest_rel(edf, fifo).pvalue
+        )
         significant = figures[row, "significant"]
         assert (significant.ours, significant.verdict) == ("No", UNDECIDED)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "expected"), [(6, {UNDECIDED, DIFFERS}), (30, {AGREES})])
-def test_all_26_tests_are_undecided_or_differ_at_six_seeds_and_agree_at_thirty(n, expected):
+def test_all_26_tests_are_undecided_or_differ_at_six_seeds_and_agree_at_thirty(
+    n, expected
+):
     figures = make_report(("5.3",), n).tables["5.3"]
     verdicts = [one.verdict for one in figures if one.column in ("t", "d")]
     assert len(verdicts) == 26 and set(verdicts) == expected
@@ -177,10 +208,14 @@ def test_statistics_work_along_the_last_axis():
     rng = np.random.default_rng(4)
     a, b = rng.normal(size=(2, 5, 30))
     for statistic in (pooled_d, paired_t(30)):
-        assert statistic(a, b) == pytest.approx([float(statistic(*row)) for row in zip(a, b)])
+        assert statistic(a, b) == pytest.approx(
+            [float(statistic(*row)) for row in zip(a, b)]
+        )
     figures = rng.normal(size=(18, 5, 30))
     scored = experiments.composite(2, 0.3, 10)
-    assert scored(*figures) == pytest.approx([float(scored(*figures[:, row])) for row in range(5)])
+    assert scored(*figures) == pytest.approx(
+        [float(scored(*figures[:, row])) for row in range(5)]
+    )
 
 
 def test_statistics_of_cells_are_those_of_the_books():
@@ -188,7 +223,8 @@ def test_statistics_of_cells_are_those_of_the_books():
     a, b = rng.normal(1, 2, 30), rng.normal(0, 1, 30)
     assert pooled_d(a, b) == pytest.approx(cohens_d(a.tolist(), b.tolist()))
     assert paired_t(30)(a, b) == pytest.approx(stats.ttest_rel(a, b).statistic)
-    assert paired_t(120)(a, b) == pytest.approx(2 * paired_t(30)(a, b))  # four times the pairs
+    # four times the pairs
+    assert paired_t(120)(a, b) == pytest.approx(2 * paired_t(30)(a, b))
 
 
 def test_z_counts_standard_errors_beyond_the_rounding():
@@ -200,7 +236,8 @@ def test_z_counts_standard_errors_beyond_the_rounding():
 
 
 @pytest.mark.parametrize(
-    ("printed", "half"), [("0.5", 0.05), ("7.54", 0.005), ("950", 0.5), ("-2.882", 0.0005)]
+    ("printed", "half"),
+    [("0.5", 0.05), ("7.54", 0.005), ("950", 0.5), ("-2.882", 0.0005)],
 )
 def test_rounding_is_half_of_the_last_digit(printed, half):
     assert rounding(printed) == pytest.approx(half)
@@ -209,14 +246,20 @@ def test_rounding_is_half_of_the_last_digit(printed, half):
 def test_tally_counts_what_is_counted():
     cells = [
         Judged("5.2", "a", "b", "", "1", "1", z=z, counted=counted, verdict=verdict)
-        for z, counted, verdict in ((1, True, AGREES), (-3, True, DIFFERS), (9, False, DIFFERS))
+        for z, counted, verdict in (
+            (1, True, AGREES),
+            (-3, True, DIFFERS),
+            (9, False, DIFFERS),
+        )
     ]
     assert tally(cells) == Tally(2, 1, math.sqrt(5))
     assert tally(cells).share_pct == 50
     assert "undecided" not in str(tally(cells))
     few = Judged("5.2", "a", "b", "", "1", "1", counted=True, verdict=UNDECIDED)
     assert tally([*cells, few]) == Tally(3, 1, math.sqrt(5), 1)
-    assert str(tally([*cells, few])).startswith("1 of 3 cells agree (33.3 %), 1 are undecided")
+    assert str(tally([*cells, few])).startswith(
+        "1 of 3 cells agree (33.3 %), 1 are undecided"
+    )
     assert math.isnan(tally([]).rms_z)
 
 
@@ -227,19 +270,29 @@ def test_all_entries_of_table_5_11_follow_from_the_printed_cells_of_5_7():
 def test_seconds_and_fractions_do_not_give_table_5_11(monkeypatch):
     """Eq. 3.10 as it reads: wait in seconds, a miss counted as 0 or 1."""
     monkeypatch.setattr(
-        verdict, "composites", lambda wait, late, *rest: composites(60 * wait, late / 100, *rest)
+        verdict,
+        "composites",
+        lambda wait, late, *rest: composites(60 * wait, late / 100, *rest),
     )
     assert composite_error() > 0.05
 
 
 def test_p_values_below_a_thousandth_are_not_rounded():
-    assert [verdict.p_text(p) for p in (0.0009, 0.001, 0.0016)] == ["< 0.001", "0.001", "0.002"]
+    assert [verdict.p_text(p) for p in (0.0009, 0.001, 0.0016)] == [
+        "< 0.001",
+        "0.001",
+        "0.002",
+    ]
 
 
 def test_composite_by_hand():
-    wait, late, cost = np.array([10.0, 20, 30]), np.array([0.0, 4, 2]), np.array([2.0, 1, 1.5])
+    wait = np.array([10.0, 20, 30])
+    late = np.array([0.0, 4, 2])
+    cost = np.array([2.0, 1, 1.5])
     # wait + 10 late: 10, 60, 50 -> 0, 1, 0.8; cost -> 1, 0, 0.5
-    assert composites(wait, late, cost, 0.3, 10) == pytest.approx([0.3, 0.7, 0.15 + 0.56])
+    assert composites(wait, late, cost, 0.3, 10) == pytest.approx(
+        [0.3, 0.7, 0.15 + 0.56]
+    )
 
 
 def test_event_utilisation_of_two_jobs_by_hand():
@@ -251,13 +304,15 @@ def test_event_utilisation_of_two_jobs_by_hand():
         "two", jobs, (gpu,), (gpu,), market=market, service=cg.Service(sigma=(0.0,))
     )
     run = cg.simulate(scenario, "fifo")
-    # held after: arrival 0 (0), decision (1), start (1), arrival 1 (1), decision (1), completion
-    # (0), decision (1), start (1), completion (0), decision (0)
+    # held after: arrival 0 (0), decision (1), start (1), arrival 1 (1), decision (1),
+    # completion (0), decision (1), start (1), completion (0), decision (0)
     assert verdict.event_utilisation_pct(run) == pytest.approx(60)
 
 
 def part(low, high, n=3):
-    return Part("p", Measure(average, (Source(HECTIC, "fifo", "wait_min"),)), low, high, n)
+    return Part(
+        "p", Measure(average, (Source(HECTIC, "fifo", "wait_min"),)), low, high, n
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""Logs of batch jobs: which lines become which jobs, what is left out, what is refused, and how
-much memory it takes.
+"""Logs of batch jobs: which lines become which jobs, what is left out, what is refused,
+and how much memory it takes.
 """
 
 import gzip
@@ -15,17 +15,25 @@ from cgrsp_simpy.logs import reading
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting.jobs import ListedJobs, describe, read_jobs
 
-NASA = DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"  # of the Parallel Workloads Archive
+# of the Parallel Workloads Archive
+NASA = DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
 HEAD = "; Version: 2.2\n; Computer: Abacus 3\n; MaxNodes: 2\n; MaxProcs: 8\n;\n"
-CSV_HEAD = "userid,wallclock_limit_sec,wallclock_runtime_sec,num_cores,total_MB_req,status,time\n"
+CSV_HEAD = (
+    "userid,wallclock_limit_sec,wallclock_runtime_sec,num_cores,total_MB_req,status,"
+    "time\n"
+)
 GB_IN_KB = 1024 * 1024
 
 
-def line(submit=0, run=60, allocated=1, used=-1, requested=-1, requested_kb=-1, status=1):
-    """A line of SWF; what is not given is as it is on most lines of real logs, or missing."""
+def line(
+    submit=0, run=60, allocated=1, used=-1, requested=-1, requested_kb=-1, status=1
+):
+    """A line of SWF; what is not given is as it is on most lines of real logs, or
+    missing.
+    """
     return (
-        f"7 {submit} -1 {run} {allocated} -1 {used} {requested} 3600 {requested_kb} {status} 3 1"
-        " -1 2 -1 -1 -1\n"
+        f"7 {submit} -1 {run} {allocated} -1 {used} {requested} 3600 {requested_kb}"
+        f" {status} 3 1 -1 2 -1 -1 -1\n"
     )
 
 
@@ -59,17 +67,22 @@ def columns(log):
 
 # ---- the Standard Workload Format ----
 
-# What the fields beside the submission say -> run time, cores and memory of the job that it is
+# What the fields beside the submission say -> run time, cores and memory of the job
+# that it is
 KEPT = [
     ({}, (60.0, 1, 0.0)),  # no memory is known
     ({"run": 0.25}, (0.25, 1, 0.0)),  # times need not be whole
     ({"run": 0}, (0.0, 1, 0.0)),  # less than half a second
-    ({"allocated": 4, "requested": 8}, (60.0, 4, 0.0)),  # what was allocated comes first
+    # what was allocated comes first
+    ({"allocated": 4, "requested": 8}, (60.0, 4, 0.0)),
     ({"allocated": -1, "requested": 8}, (60.0, 8, 0.0)),  # then what was requested
-    ({"allocated": 0, "requested": 8}, (60.0, 8, 0.0)),  # none allocated is as good as not known
-    ({"requested_kb": GB_IN_KB, "used": 5}, (60.0, 1, 1.0)),  # what was requested comes first
+    # none allocated is as good as not known
+    ({"allocated": 0, "requested": 8}, (60.0, 8, 0.0)),
+    # what was requested comes first
+    ({"requested_kb": GB_IN_KB, "used": 5}, (60.0, 1, 1.0)),
     ({"used": GB_IN_KB // 2}, (60.0, 1, 0.5)),  # then what was used
-    ({"requested_kb": GB_IN_KB, "allocated": 4}, (60.0, 4, 4.0)),  # each processor has it
+    # each processor has it
+    ({"requested_kb": GB_IN_KB, "allocated": 4}, (60.0, 4, 4.0)),
     ({"requested_kb": GB_IN_KB, "allocated": -1, "requested": 2}, (60.0, 2, 2.0)),
     ({"requested_kb": 0, "used": GB_IN_KB}, (60.0, 1, 0.0)),  # none was requested
     ({"status": 0}, (60.0, 1, 0.0)),  # failed, after it held a processor
@@ -88,12 +101,17 @@ def test_what_a_line_of_swf_says_is_the_job(read, said, job):
 
 @pytest.mark.parametrize("cores", ["", ",cores"])
 def test_gpus_are_not_priced_as_cores(read, cores):
-    """A log whose jobs hold GPUs is refused, unless each takes a machine as a whole; one that tells
-    of none is not.
+    """A log whose jobs hold GPUs is refused, unless each takes a machine as a whole;
+    one that tells of none is not.
     """
-    text = f"submit_s,service_s,gpus{cores}\n0,60,4{cores and ',8'}\n5,60,0{cores and ',8'}\n"
+    text = (
+        f"submit_s,service_s,gpus{cores}\n"
+        f"0,60,4{cores and ',8'}\n"
+        f"5,60,0{cores and ',8'}\n"
+    )
     with pytest.raises(
-        InputError, match=r"1 of 2 jobs hold GPUs \(mean 4\).* what fits: .*--machine whole"
+        InputError,
+        match=r"1 of 2 jobs hold GPUs \(mean 4\).* what fits: .*--machine whole",
     ):
         read(text, "log.csv")
     assert read(text, "log.csv", whole=True).jobs.jobs == 2
@@ -104,7 +122,8 @@ LEFT_OUT = [
     ({"status": 2}, "part of a job"),  # to be continued
     ({"status": 3}, "part of a job"),  # its last part
     ({"status": 4}, "part of a job"),  # its last part, which failed
-    ({"status": 2, "submit": -1}, "part of a job"),  # only a job's first part says when it came
+    # only a job's first part says when it came
+    ({"status": 2, "submit": -1}, "part of a job"),
     ({"status": 5, "run": 0}, "cancelled before it ran"),
     ({"status": 5, "run": -1, "allocated": -1}, "cancelled before it ran"),
     ({"run": -1}, "no run time"),
@@ -114,7 +133,9 @@ LEFT_OUT = [
 ]
 
 
-@pytest.mark.parametrize(("said", "reason"), LEFT_OUT, ids=[str(said) for said, _ in LEFT_OUT])
+@pytest.mark.parametrize(
+    ("said", "reason"), LEFT_OUT, ids=[str(said) for said, _ in LEFT_OUT]
+)
 def test_a_line_that_is_no_job_of_its_own_is_left_out_and_counted(read, said, reason):
     log = read(HEAD + line(0) + line(**{"submit": 5, **said}) + line(9))
     assert columns(log) == [(0.0, 60.0, 1, 0.0), (9.0, 60.0, 1, 0.0)]
@@ -133,25 +154,33 @@ def test_all_reasons_are_counted_and_told(read, caplog):
     }
     [note] = caplog.messages
     assert note.endswith(
-        "log.swf: rows left out: 4 of part of a job, 2 of cancelled before it ran, 1 of no run"
-        " time, 1 of no submit time, 2 of no processors"
+        "log.swf: rows left out: 4 of part of a job, 2 of cancelled before it ran, 1 of"
+        " no run time, 1 of no submit time, 2 of no processors"
     )
 
 
 def test_time_0_is_the_first_submission(read):
-    assert read(HEAD + line(500) + line(502.5) + line(502.5)).jobs.submit_s.tolist() == [
+    assert read(
+        HEAD + line(500) + line(502.5) + line(502.5)
+    ).jobs.submit_s.tolist() == [
         0.0,
         2.5,
         2.5,
     ]
     # of the jobs that are left
-    assert read(HEAD + line(3, run=-1) + line(10) + line(11)).jobs.submit_s.tolist() == [0.0, 1.0]
+    assert read(
+        HEAD + line(3, run=-1) + line(10) + line(11)
+    ).jobs.submit_s.tolist() == [0.0, 1.0]
 
 
 def test_comments_and_blank_lines_may_stand_anywhere(read, caplog):
-    text = HEAD + line(0) + "; Note: a pause\n\n   \n  ; and one more\n" + line(8).strip()
+    text = (
+        HEAD + line(0) + "; Note: a pause\n\n   \n  ; and one more\n" + line(8).strip()
+    )
     assert read(text).jobs.submit_s.tolist() == [0.0, 8.0]
-    assert read(text.replace("\n", "\r\n").replace(" ", "\t ")).jobs.submit_s.tolist() == [0.0, 8.0]
+    assert read(
+        text.replace("\n", "\r\n").replace(" ", "\t ")
+    ).jobs.submit_s.tolist() == [0.0, 8.0]
     assert caplog.messages == []
 
 
@@ -163,14 +192,15 @@ def test_of_the_header_what_it_says_of_the_machine_is_kept(read, caplog):
         "MaxProcs": "8",
     }
     assert read(
-        ";Computer: Rechner für alle \r\n; MaxProcs:\r\n; Note: MaxNodes: 3\r\n" + line()
+        ";Computer: Rechner für alle \r\n; MaxProcs:\r\n; Note: MaxNodes: 3\r\n"
+        + line()
     ).log.header == {
         "Computer": "Rechner für alle",
         "Note": "MaxNodes: 3",
     }
-    assert read("; Computer: Zuse\n".encode("utf-8-sig") + line().encode()).log.header == {
-        "Computer": "Zuse"
-    }
+    assert read(
+        "; Computer: Zuse\n".encode("utf-8-sig") + line().encode()
+    ).log.header == {"Computer": "Zuse"}
     # as written before UTF-8
     assert read(b"; Installation: Universit\xe4t\n" + line().encode()).jobs.jobs == 1
     assert caplog.messages == []
@@ -182,7 +212,9 @@ def test_a_file_without_header_is_read_and_that_is_said(read, caplog):
         (0.0, 60.0, 1, 0.0),
         (4.0, 60.0, 1, 0.0),
     ]
-    assert columns(read(gzip.compress(line().encode()), "log.swf.gz")) == [(0.0, 60.0, 1, 0.0)]
+    assert columns(read(gzip.compress(line().encode()), "log.swf.gz")) == [
+        (0.0, 60.0, 1, 0.0)
+    ]
     plain, packed = (message for message in caplog.messages if "job ids" not in message)
     assert re.search(r"/log\.swf: no header: ", plain)
     assert re.search(r"/log\.swf\.gz: no header: ", packed)
@@ -200,16 +232,25 @@ def test_the_layout_of_the_authors_is_read(read):
     )
     # also the one that was not DONE
     assert columns(log) == [(0.0, 100.0, 4, 2.0), (10.5, 7.5, 64, 1.5)]
-    assert (len(log.log.report.bad), log.log.report.counts, log.log.header) == (0, {}, {})
+    assert (len(log.log.report.bad), log.log.report.counts, log.log.header) == (
+        0,
+        {},
+        {},
+    )
 
 
 def test_only_times_and_run_times_are_needed(read):
-    assert columns(read("wallclock_runtime_sec,time\n5,100\n6,101.25\n", "log.csv")) == [
+    assert columns(
+        read("wallclock_runtime_sec,time\n5,100\n6,101.25\n", "log.csv")
+    ) == [
         (0.0, 5.0, 1, 0.0),
         (1.25, 6.0, 1, 0.0),
     ]
     assert columns(
-        read("time,wallclock_runtime_sec,num_cores,total_MB_req\n1,5,,\n2,5,3.0,-1\n", "log.csv")
+        read(
+            "time,wallclock_runtime_sec,num_cores,total_MB_req\n1,5,,\n2,5,3.0,-1\n",
+            "log.csv",
+        )
     ) == [
         (0.0, 5.0, 1, 0.0),
         (1.0, 5.0, 3, 0.0),
@@ -218,7 +259,13 @@ def test_only_times_and_run_times_are_needed(read):
 
 def test_jobs_of_a_table_that_cannot_be_run_are_left_out(read):
     log = read(
-        CSV_HEAD + row(0) + row(1, run="") + row(2, run=-1) + row(3, cores=0) + row(-1) + row(9),
+        CSV_HEAD
+        + row(0)
+        + row(1, run="")
+        + row(2, run=-1)
+        + row(3, cores=0)
+        + row(-1)
+        + row(9),
         "log.csv",
     )
     assert log.jobs.submit_s.tolist() == [0.0, 9.0]
@@ -235,16 +282,22 @@ def test_timestamps_may_have_zones(read):
         "2016-03-27T01:02:00Z",
         "2016-03-27 01:03+00",
     ]
-    log = read(CSV_HEAD + "".join(row(stamp) for stamp in stamps), "log.csv", strict=True)
+    log = read(
+        CSV_HEAD + "".join(row(stamp) for stamp in stamps), "log.csv", strict=True
+    )
     assert log.jobs.submit_s.tolist() == [0.0, 120.0, 180.0, 240.0]
 
 
 def test_the_first_time_tells_how_all_are_written(read, caplog):
-    assert read(CSV_HEAD + row(20160101) + row(20160102), "log.csv").jobs.submit_s.tolist() == [
+    assert read(
+        CSV_HEAD + row(20160101) + row(20160102), "log.csv"
+    ).jobs.submit_s.tolist() == [
         0.0,
         1.0,
     ]
-    log = read(CSV_HEAD + row("soon") + row(50) + row("2016-01-01") + row(51), "log.csv")
+    log = read(
+        CSV_HEAD + row("soon") + row(50) + row("2016-01-01") + row(51), "log.csv"
+    )
     assert log.jobs.submit_s.tolist() == [0.0, 1.0]
     [note] = caplog.messages
     assert "2 bad rows: line 2: " in note
@@ -266,9 +319,15 @@ SWF_BAD = [
     ("1 2 3\n", "3 fields, not 18"),  # cut off
     (line(5).strip() + " 1\n", "19 fields, not 18"),  # one too many
     # a text
-    (line("x"), "submit time(='x') must be a number >= 0 and at most 1e+15, or -1 if missing"),
+    (
+        line("x"),
+        "submit time(='x') must be a number >= 0 and at most 1e+15, or -1 if missing",
+    ),
     # a text
-    (line(run="1h"), "run time(='1h') must be a number >= 0 and at most 1e+15, or -1 if missing"),
+    (
+        line(run="1h"),
+        "run time(='1h') must be a number >= 0 and at most 1e+15, or -1 if missing",
+    ),
     # not decimal
     (
         line(run="0x10"),
@@ -277,18 +336,36 @@ SWF_BAD = [
     # a comma
     (
         line(requested_kb="1,5"),
-        "requested memory(='1,5') must be a number >= 0 and at most 1e+15, or -1 if missing",
+        (
+            "requested memory(='1,5') must be a number >= 0 and at most 1e+15, or -1 if"
+            " missing"
+        ),
     ),
     # a text
-    (line(status="ok"), "status(='ok') must be a number >= 0 and at most 1e+15, or -1 if missing"),
+    (
+        line(status="ok"),
+        "status(='ok') must be a number >= 0 and at most 1e+15, or -1 if missing",
+    ),
     # before the log
-    (line(-2), "submit time(='-2') must be a number >= 0 and at most 1e+15, or -1 if missing"),
+    (
+        line(-2),
+        "submit time(='-2') must be a number >= 0 and at most 1e+15, or -1 if missing",
+    ),
     # ended before it began
-    (line(run=-60), "run time(='-60') must be a number >= 0 and at most 1e+15, or -1 if missing"),
+    (
+        line(run=-60),
+        "run time(='-60') must be a number >= 0 and at most 1e+15, or -1 if missing",
+    ),
     # no number
-    (line(run="nan"), "run time(='nan') must be a number >= 0 and at most 1e+15, or -1 if missing"),
+    (
+        line(run="nan"),
+        "run time(='nan') must be a number >= 0 and at most 1e+15, or -1 if missing",
+    ),
     # never ends
-    (line(run="inf"), "run time(='inf') must be a number >= 0 and at most 1e+15, or -1 if missing"),
+    (
+        line(run="inf"),
+        "run time(='inf') must be a number >= 0 and at most 1e+15, or -1 if missing",
+    ),
     # never ends either
     (
         line(run="1e16"),
@@ -297,8 +374,8 @@ SWF_BAD = [
     (
         line(allocated=1.5),
         (
-            "allocated processors(='1.5') must be a whole number >= 0 and at most 1e+15,"
-            " or -1 if missing"
+            "allocated processors(='1.5') must be a whole number >= 0 and at most"
+            " 1e+15, or -1 if missing"
         ),
     ),
     (
@@ -311,56 +388,84 @@ SWF_BAD = [
     (
         line(allocated="inf"),
         (
-            "allocated processors(='inf') must be a whole number >= 0 and at most 1e+15,"
-            " or -1 if missing"
+            "allocated processors(='inf') must be a whole number >= 0 and at most"
+            " 1e+15, or -1 if missing"
         ),
     ),
     (
         line(requested=2.5),
         (
-            "requested processors(='2.5') must be a whole number >= 0 and at most 1e+15,"
-            " or -1 if missing"
+            "requested processors(='2.5') must be a whole number >= 0 and at most"
+            " 1e+15, or -1 if missing"
         ),
     ),
-    (line(used=-5), "used memory(='-5') must be a number >= 0 and at most 1e+15, or -1 if missing"),
+    (
+        line(used=-5),
+        "used memory(='-5') must be a number >= 0 and at most 1e+15, or -1 if missing",
+    ),
     (
         line(requested_kb="nan"),
-        "requested memory(='nan') must be a number >= 0 and at most 1e+15, or -1 if missing",
+        (
+            "requested memory(='nan') must be a number >= 0 and at most 1e+15, or -1 if"
+            " missing"
+        ),
     ),
     (
         line(status="nan"),
         "status(='nan') must be a number >= 0 and at most 1e+15, or -1 if missing",
     ),
+    # the first of two faults
     (
         line(run=-7, requested=-7),
         "run time(='-7') must be a number >= 0 and at most 1e+15, or -1 if missing",
-    ),  # the first of two faults
+    ),
 ]
 CSV_BAD = [
     ("1,2\n", "2 fields, not 7"),
     (row(1).strip() + ",1\n", "8 fields, not 7"),
-    (row("late"), "time(='late') must be a number >= 0 and at most 1e+15, or -1 if missing"),
+    (
+        row("late"),
+        "time(='late') must be a number >= 0 and at most 1e+15, or -1 if missing",
+    ),
     (row(-3), "time(='-3') must be a number >= 0 and at most 1e+15, or -1 if missing"),
-    (row("nan"), "time(='nan') must be a number >= 0 and at most 1e+15, or -1 if missing"),
+    (
+        row("nan"),
+        "time(='nan') must be a number >= 0 and at most 1e+15, or -1 if missing",
+    ),
     (
         row(1, run="x"),
-        "wallclock_runtime_sec(='x') must be a number >= 0 and at most 1e+15, or -1 if missing",
+        (
+            "wallclock_runtime_sec(='x') must be a number >= 0 and at most 1e+15, or -1"
+            " if missing"
+        ),
     ),
     (
         row(1, run=-3),
-        "wallclock_runtime_sec(='-3') must be a number >= 0 and at most 1e+15, or -1 if missing",
+        (
+            "wallclock_runtime_sec(='-3') must be a number >= 0 and at most 1e+15, or"
+            " -1 if missing"
+        ),
     ),
     (
         row(1, cores=0.5),
-        "num_cores(='0.5') must be a whole number >= 0 and at most 1e+15, or -1 if missing",
+        (
+            "num_cores(='0.5') must be a whole number >= 0 and at most 1e+15, or -1 if"
+            " missing"
+        ),
     ),
     (
         row(1, cores="many"),
-        "num_cores(='many') must be a whole number >= 0 and at most 1e+15, or -1 if missing",
+        (
+            "num_cores(='many') must be a whole number >= 0 and at most 1e+15, or -1 if"
+            " missing"
+        ),
     ),
     (
         row(1, mb="inf"),
-        "total_MB_req(='inf') must be a number >= 0 and at most 1e+15, or -1 if missing",
+        (
+            "total_MB_req(='inf') must be a number >= 0 and at most 1e+15, or -1 if"
+            " missing"
+        ),
     ),
 ]
 BAD = [("log.swf", HEAD, line, *case) for case in SWF_BAD] + [
@@ -369,7 +474,9 @@ BAD = [("log.swf", HEAD, line, *case) for case in SWF_BAD] + [
 
 
 @pytest.mark.parametrize(
-    ("name", "head", "good", "text", "fault"), BAD, ids=[f"{case[0]} {case[4]}" for case in BAD]
+    ("name", "head", "good", "text", "fault"),
+    BAD,
+    ids=[f"{case[0]} {case[4]}" for case in BAD],
 )
 def test_a_bad_line_is_left_out_and_named_and_refused_by_strict(
     read, caplog, name, head, good, text, fault
@@ -389,7 +496,11 @@ def test_a_bad_line_is_left_out_and_named_and_refused_by_strict(
 
 def test_a_timestamp_out_of_every_calendar_is_a_bad_line(read, caplog):
     read(
-        CSV_HEAD + row("2016-01-01") + row("0001-01-01T00:00+09:00") + row("2016-13-01"), "log.csv"
+        CSV_HEAD
+        + row("2016-01-01")
+        + row("0001-01-01T00:00+09:00")
+        + row("2016-13-01"),
+        "log.csv",
     )
     [note] = caplog.messages
     assert "line 3: time(='0001-01-01T00:00+09:00') must be" in note
@@ -399,32 +510,52 @@ def test_a_timestamp_out_of_every_calendar_is_a_bad_line(read, caplog):
 def test_of_many_bad_lines_ten_are_shown_in_order_and_all_are_named(read, caplog):
     """Two kinds of faults, which are found one after the other."""
     text = "".join(
-        line(second) + (line(run="x") if second % 2 else line(run=-5)) for second in range(15)
+        line(second) + (line(run="x") if second % 2 else line(run=-5))
+        for second in range(15)
     )
     log = read(";\n" + text)
     assert (log.jobs.jobs, len(log.log.report.bad)) == (15, 15)
     [note] = caplog.messages
-    assert [int(number) for number in re.findall(r"line (\d+):", note)] == list(range(3, 23, 2))
+    assert [int(number) for number in re.findall(r"line (\d+):", note)] == list(
+        range(3, 23, 2)
+    )
     assert note.endswith("; and 5 more, at lines 23, 25, 27, 29, 31 (left out)")
 
 
-def test_jobs_are_the_same_however_many_rows_are_checked_together(read, monkeypatch, caplog):
+def test_jobs_are_the_same_however_many_rows_are_checked_together(
+    read, monkeypatch, caplog
+):
     said = [
-        line(10 * place, run=place, allocated=1 + place % 3, status=(1, 2, 5)[place % 3])
+        line(
+            10 * place, run=place, allocated=1 + place % 3, status=(1, 2, 5)[place % 3]
+        )
         for place in range(30)
     ]
-    text = HEAD + "".join(said) + line(500, run="x") + line(501) + line(502, allocated=0.5)
+    text = (
+        HEAD + "".join(said) + line(500, run="x") + line(501) + line(502, allocated=0.5)
+    )
     whole = read(text)
     monkeypatch.setattr(reading, "ROWS", 4)
     parts = read(text)
     assert columns(parts) == columns(whole)
     assert parts.log.report == whole.log.report
-    assert (len(whole.log.report.bad), whole.log.report.counts) == (2, {"part of a job": 10})
+    assert (len(whole.log.report.bad), whole.log.report.counts) == (
+        2,
+        {"part of a job": 10},
+    )
     assert caplog.messages[0] == caplog.messages[1]
 
 
-def test_a_log_out_of_order_is_sorted_and_jobs_of_one_second_stay_in_order(read, caplog):
-    text = HEAD + line(20, 1) + line(10, 2, 4) + line(30, 3) + line(10, 4, 2, requested_kb=GB_IN_KB)
+def test_a_log_out_of_order_is_sorted_and_jobs_of_one_second_stay_in_order(
+    read, caplog
+):
+    text = (
+        HEAD
+        + line(20, 1)
+        + line(10, 2, 4)
+        + line(30, 3)
+        + line(10, 4, 2, requested_kb=GB_IN_KB)
+    )
     assert columns(read(text)) == [
         (0.0, 2.0, 4, 0.0),
         (0.0, 4.0, 2, 2.0),
@@ -435,13 +566,18 @@ def test_a_log_out_of_order_is_sorted_and_jobs_of_one_second_stay_in_order(read,
     assert note.endswith("log.swf: submissions out of order, first at line 7 (sorted)")
     with pytest.raises(
         InputError,
-        match=r"log\.swf: submissions out of order, first at line 7 \(refused, being strict\)",
+        match=(
+            r"log\.swf: submissions out of order, first at line 7 \(refused, being"
+            r" strict\)"
+        ),
     ):
         read(text, strict=True)
 
 
 def test_of_many_jobs_of_one_second_the_order_stays(read):
-    log = read(HEAD + line(3) + "".join(line(place % 2, run=place) for place in range(200)))
+    log = read(
+        HEAD + line(3) + "".join(line(place % 2, run=place) for place in range(200))
+    )
     assert log.jobs.run_s.tolist() == [
         float(run) for run in [*range(0, 200, 2), *range(1, 200, 2), 60]
     ]
@@ -468,7 +604,9 @@ def test_a_gzipped_log_is_the_log_whatever_its_name(read, text, name):
     packed = gzip.compress(text.encode(), mtime=0)
     format = name.removeprefix("log.")
     # as of `cat a.gz b.gz`
-    several = gzip.compress(text[:60].encode(), mtime=0) + gzip.compress(text[60:].encode())
+    several = gzip.compress(text[:60].encode(), mtime=0) + gzip.compress(
+        text[60:].encode()
+    )
     for log in (
         read(packed, f"{name}.gz"),
         read(packed, name.upper()),
@@ -486,12 +624,15 @@ def test_a_gzipped_log_is_the_log_whatever_its_name(read, text, name):
     assert plain.jobs.name == name
 
 
-GOOD = (HEAD + "".join(line(second, 60 + second % 977) for second in range(3000))).encode()
+GOOD = (
+    HEAD + "".join(line(second, 60 + second % 977) for second in range(3000))
+).encode()
 PACKED = gzip.compress(GOOD, mtime=0)
 FILES = [
     # (name, content, options, what is said)
     ("log.swf", b"", {}, "the file is empty"),
-    ("log.swf.gz", gzip.compress(b"", mtime=0), {}, "the file is empty"),  # nothing, packed
+    # nothing, packed
+    ("log.swf.gz", gzip.compress(b"", mtime=0), {}, "the file is empty"),
     ("log.swf", b"\x7fELF\x00\x01\x02", {}, "not a text file"),
     ("log.csv.gz", gzip.compress(b"PK\x03\x04\x00", mtime=0), {}, "not a text file"),
     # a header and nothing else
@@ -540,7 +681,10 @@ FILES = [
         "log.csv",
         b"\n\ntime,runtime\n1,2\n",
         {},
-        r"line 3: no column service_s or wallclock_runtime_sec \(columns: 'time, runtime'\)",
+        (
+            r"line 3: no column service_s or wallclock_runtime_sec \(columns: 'time,"
+            r" runtime'\)"
+        ),
     ),
     ("log.csv", b"\n\n", {}, "the file is empty"),
     ("log.csv", CSV_HEAD.encode(), {}, "no usable job"),  # a header and nothing else
@@ -562,7 +706,12 @@ FILES = [
         r"damaged gzip file \((Error -3|CRC check failed)",  # by the version of zlib
     ),
     # not what was packed
-    ("log.swf.gz", PACKED[:-8] + b"\0" * 8, {}, r"damaged gzip file \(CRC check failed"),
+    (
+        "log.swf.gz",
+        PACKED[:-8] + b"\0" * 8,
+        {},
+        r"damaged gzip file \(CRC check failed",
+    ),
     # something follows
     ("log.swf.gz", PACKED + b"more", {}, r"damaged gzip file \(Not a gzipped file"),
     ("log.txt", GOOD, {}, "line 1: no column submit_s or timestamp or time"),
@@ -570,9 +719,13 @@ FILES = [
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "options", "said"), FILES, ids=[f"{case[0]} {case[3]}" for case in FILES]
+    ("name", "content", "options", "said"),
+    FILES,
+    ids=[f"{case[0]} {case[3]}" for case in FILES],
 )
-def test_a_file_that_is_no_log_is_one_line_that_names_it(read, name, content, options, said):
+def test_a_file_that_is_no_log_is_one_line_that_names_it(
+    read, name, content, options, said
+):
     with pytest.raises(InputError, match=rf"/{name}: {said}") as refused:
         read(content, name, **options)
     assert "\n" not in str(refused.value)
@@ -587,7 +740,9 @@ def test_a_file_that_is_not_there_and_a_folder_are_named(tmp_path):
     for name, said in (("sfw", "; did you mean 'swf'?"), ("", "")):
         with pytest.raises(
             InputError,
-            match=re.escape(f"unknown trace format {name!r}{said} (allowed: csv, gentd26, swf, "),
+            match=re.escape(
+                f"unknown trace format {name!r}{said} (allowed: csv, gentd26, swf, "
+            ),
         ):
             read_jobs(tmp_path / "none.swf", name)
     with pytest.raises(InputError, match=r"strict\(='no'\)"):
@@ -600,7 +755,8 @@ def test_a_file_that_is_not_there_and_a_folder_are_named(tmp_path):
 def test_the_text_is_never_in_memory_as_a_whole(tmp_path, packed):
     """Wide lines: 16 MB of text for 12,000 jobs, of which 480 kB are kept."""
     text = (
-        HEAD + "".join(line(second).strip() + " " * 1300 + "\n" for second in range(12_000))
+        HEAD
+        + "".join(line(second).strip() + " " * 1300 + "\n" for second in range(12_000))
     ).encode()
     assert len(text) > 16e6
     path = tmp_path / "wide.swf"
@@ -617,26 +773,31 @@ def test_the_text_is_never_in_memory_as_a_whole(tmp_path, packed):
 
 
 def test_a_log_is_told_in_one_line():
-    """Four jobs in two days: 2 a day; 100, 179, 180 and 43,741 s; (100 x 1 + 179 x 1 + 180 x
-    2 + 43,741 x 4) / 172,800 s.
+    """Four jobs in two days: 2 a day; 100, 179, 180 and 43,741 s; (100 x 1 + 179 x 1 +
+    180 x 2 + 43,741 x 4) / 172,800 s.
     """
     seconds, cores = [100, 179, 180, 43_741], [1, 1, 2, 4]
     log = ListedJobs(
-        np.array([1e5, 1e5, 2e5, 1e5 + 2 * 86_400]), np.array(seconds), np.array(cores), np.zeros(4)
+        np.array([1e5, 1e5, 2e5, 1e5 + 2 * 86_400]),
+        np.array(seconds),
+        np.array(cores),
+        np.zeros(4),
     )
-    assert sum(run * width for run, width in zip(seconds, cores)) / 172_800 == pytest.approx(
-        1.0162, abs=1e-4
-    )
-    assert describe(log) == (
-        "4 jobs in 2.00 days, 2.0 a day, load 1.0 cores; run time mean 11,050.0 s, median 179.5 s,"
-        " 50.0% below 3 minutes; mean cores 2.00"
+    assert sum(
+        run * width for run, width in zip(seconds, cores)
+    ) / 172_800 == pytest.approx(1.0162, abs=1e-4)
+    assert (
+        describe(log)
+        == "4 jobs in 2.00 days, 2.0 a day, load 1.0 cores; run time mean 11,050.0 s,"
+        " median 179.5 s, 50.0% below 3 minutes; mean cores 2.00"
     )
 
 
 def test_jobs_that_all_come_at_once_have_no_rate(read):
-    assert describe(read(HEAD + line(7, 30) * 2).jobs) == (
-        "2 jobs in 0.00 days, all at once; run time mean 30.0 s, median 30.0 s, 100.0% below 3"
-        " minutes; mean cores 1.00"
+    assert (
+        describe(read(HEAD + line(7, 30) * 2).jobs)
+        == "2 jobs in 0.00 days, all at once; run time mean 30.0 s, median 30.0 s,"
+        " 100.0% below 3 minutes; mean cores 1.00"
     )
 
 
@@ -644,13 +805,16 @@ def test_jobs_that_all_come_at_once_have_no_rate(read):
 
 
 @pytest.mark.skipif(
-    not NASA.is_file(), reason="the log of the Parallel Workloads Archive is not beside the project"
+    not NASA.is_file(),
+    reason="the log of the Parallel Workloads Archive is not beside the project",
 )
 def test_the_nasa_log_is_read_as_another_reader_reads_it(caplog):
     log = read_jobs(NASA, strict=True)
     lines = [
         words
-        for words in map(str.split, gzip.decompress(NASA.read_bytes()).decode().split("\n"))
+        for words in map(
+            str.split, gzip.decompress(NASA.read_bytes()).decode().split("\n")
+        )
         if words and words[0] != ";"
     ]
     assert len(lines) == log.jobs.jobs == 18_239

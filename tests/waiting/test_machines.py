@@ -1,4 +1,6 @@
-"""Machines and jobs of the waiting module, each against an example worked out by hand."""
+"""Machines and jobs of the waiting module, each against an example worked out by
+hand.
+"""
 
 import math
 
@@ -56,7 +58,8 @@ def test_a_job_too_large_for_all_sizes_rents_several_of_the_one_that_comes_cheap
     np.testing.assert_allclose(rent, 65 * 0.048)
     pair = Size("pair", 2, 0.0, 0.05), Size("dozen", 12, 8.0, 0.5)
     assert rented(cores, memory_gb, pair)[1].tolist() == [33, 33]
-    assert rented(cores, memory_gb, pair)[0].tolist() == [0, 1]  # no memory, none to add
+    # no memory, none to add
+    assert rented(cores, memory_gb, pair)[0].tolist() == [0, 1]
     assert rent_per_h(cores, memory_gb, pair[:1]).tolist() == [33 * 0.05, math.inf]
 
 
@@ -77,11 +80,17 @@ def test_a_price_table_of_ones_own(tmp_path):
         # no memory
         ("name,cores,price_per_h\na,1,1\n", ["columns", "name,memory_gb,price_per_h"]),
         ("name,memory_gb,price_per_h\na,4,1\n", ["columns", "cores, or gpus"]),
-        ("name,cores,memory_gb,price_per_h,boot_s\na,1,4,1,-2\n", ["line 2", "boot_s of a(=-2.0)"]),
+        (
+            "name,cores,memory_gb,price_per_h,boot_s\na,1,4,1,-2\n",
+            ["line 2", "boot_s of a(=-2.0)"],
+        ),
         ("name,gpus,memory_gb,price_per_h\na,0,4,1\n", ["line 2", "gpus of a(=0)"]),
         ("name,cores,memory_gb,price_per_h\na,x,4,1\n", ["line 2", "'x'"]),
         ("name,cores,memory_gb,price_per_h\na,0,4,1\n", ["line 2", "cores of a(=0)"]),
-        ("name,cores,memory_gb,price_per_h\na,1,4,-1\n", ["line 2", "price_per_h of a(=-1.0)"]),
+        (
+            "name,cores,memory_gb,price_per_h\na,1,4,-1\n",
+            ["line 2", "price_per_h of a(=-1.0)"],
+        ),
         ("name,cores,memory_gb,price_per_h\na,1,4\n", ["line 2"]),  # a cell is missing
         ("name,cores,memory_gb,price_per_h\n", ["no size"]),
         ("", ["columns"]),
@@ -93,7 +102,9 @@ def test_a_wrong_price_table_is_refused_by_name_and_line(tmp_path, text, words):
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as refused:
         read_sizes(path)
-    assert all(word in str(refused.value) for word in [str(path), *words]), refused.value
+    assert all(word in str(refused.value) for word in [str(path), *words]), (
+        refused.value
+    )
 
 
 def test_what_is_rented_is_paid_with_boot_minimum_and_increment():
@@ -127,8 +138,11 @@ def test_best_fit_leaves_least():
 
 def test_jobs_of_a_thesis_day_run_for_the_times_that_the_engine_draws():
     day = cg.day("hectic", slots=["RTX A4000"] * 5)
-    jobs, run = scenario_jobs(day, "RTX A4000", seed=3), cg.simulate(day, "fifo", seed=3)
-    np.testing.assert_allclose(np.sort(jobs.run_s), np.sort(run.jobs["service_s"]), rtol=1e-12)
+    jobs = scenario_jobs(day, "RTX A4000", seed=3)
+    run = cg.simulate(day, "fifo", seed=3)
+    np.testing.assert_allclose(
+        np.sort(jobs.run_s), np.sort(run.jobs["service_s"]), rtol=1e-12
+    )
     assert jobs.jobs == 950
 
 
@@ -155,7 +169,10 @@ def idle(submit_s):
         # a negative time
         (lambda: jobs_of((0, 1, 1, 0), (1, -1, 1, 0)), ["run_s of job 2(=-1.0)"]),
         (lambda: jobs_of((-1, 1, 1, 0)), ["submit_s of job 1(=-1.0)"]),
-        (lambda: jobs_of((1, 1, 1, 0), (0, 1, 1, 0)), ["submit_s of job 2(=0.0)", "before"]),
+        (
+            lambda: jobs_of((1, 1, 1, 0), (0, 1, 1, 0)),
+            ["submit_s of job 2(=0.0)", "before"],
+        ),
         (lambda: two(cores=0), ["cores of job 2(=0)"]),
         (lambda: two(memory_gb=-1.0), ["memory_gb of job 2(=-1.0)"]),
         (lambda: Scenario(two(), waiting_policy("ajw"), 0), ["machines(=0)"]),
@@ -164,19 +181,30 @@ def idle(submit_s):
         (lambda: idle([0]), ["no price", "1 jobs", "0 s"]),
         (lambda: idle([0, 5]), ["no price", "2 jobs"]),
         (
-            lambda: simulated(Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)).summary(),
+            lambda: simulated(
+                Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)
+            ).summary(),
             ["jobs(=1)", "at least 2"],
         ),
         (lambda: Scenario(two(), order="lifo"), ["unknown order 'lifo'"]),
-        (lambda: Scenario(two(), order="nowhere.py:longest"), ["order file 'nowhere.py'"]),
+        (
+            lambda: Scenario(two(), order="nowhere.py:longest"),
+            ["order file 'nowhere.py'"],
+        ),
         (lambda: Scenario(two(), order=3), ["order(=3)", "a function of a view"]),
-        (lambda: Scenario(two(), machines=FREE, sizes=(3,)), ["sizes(=3)", "a list of Size"]),
+        (
+            lambda: Scenario(two(), machines=FREE, sizes=(3,)),
+            ["sizes(=3)", "a list of Size"],
+        ),
         (lambda: Scenario(two(), sizes=None), ["sizes(=None)", "a list of Size"]),
         (lambda: Scenario(two(), prices=3), ["prices(=3)", "a Prices"]),
         (lambda: Scenario(two(), errors=0.1), ["errors(=0.1)", "a Mispredictions"]),
         (lambda: Scenario(two(), work_conserving="no"), ["work_conserving(='no')"]),
         # no such size for rent
-        (lambda: Scenario(two(), waiting_policy("ajw"), M5[:1], sizes=FREE), ["price table"]),
+        (
+            lambda: Scenario(two(), waiting_policy("ajw"), M5[:1], sizes=FREE),
+            ["price table"],
+        ),
         (
             lambda: Scenario(two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)),
             ["on-demand price(=0)"],
@@ -195,7 +223,10 @@ def idle(submit_s):
             lambda: follow(Scenario(two(), waiting_policy("ajw"), 1, "sjf")),
             ["recursion", "simulate"],
         ),
-        (lambda: follow(Scenario(two(), waiting_policy("ajw"), 1), seed=-1), ["seed(=-1)"]),
+        (
+            lambda: follow(Scenario(two(), waiting_policy("ajw"), 1), seed=-1),
+            ["seed(=-1)"],
+        ),
         (lambda: Scenario(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
         (lambda: scenario_jobs(cg.day("quiet"), "H100"), ["gpu(='H100')", "RTX A4000"]),
     ],

@@ -1,4 +1,6 @@
-"""Waiting policies on small cases worked out by hand, simulated and computed by recursion."""
+"""Waiting policies on small cases worked out by hand, simulated and computed by
+recursion.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +21,9 @@ def test_five_jobs_on_one_machine_under_each_policy():
 
     Start of each, and r for rented.
     """
-    jobs = jobs_of((0, 10, 1, 0), (1, 10, 1, 0), (2, 2, 1, 0), (3, 10, 1, 0), (4, 1, 1, 0))
+    jobs = jobs_of(
+        (0, 10, 1, 0), (1, 10, 1, 0), (2, 2, 1, 0), (3, 10, 1, 0), (4, 1, 1, 0)
+    )
     expected = {
         "ajw": "0 10 20 22 32",
         "njw": "0 1r 2r 3r 4r",
@@ -39,12 +43,14 @@ def test_five_jobs_on_one_machine_under_each_policy():
 
 
 def test_a_job_that_gives_up_lets_those_behind_it_in():
-    """Shared machine of 4 cores: the second job needs all of them, and holds up the third until it
-    leaves at 1 + 5 s.
+    """Shared machine of 4 cores: the second job needs all of them, and holds up the
+    third until it leaves at 1 + 5 s.
     """
     jobs = jobs_of((0, 10, 2, 0), (1, 9, 4, 0), (2, 3, 2, 0))
     four = (Size("four", 4, 16, 1),)
-    done = simulated(Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four), keep=True).jobs
+    done = simulated(
+        Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four), keep=True
+    ).jobs
     assert done["start_s"].tolist() == [0, 6, 6]
     assert done["on_demand"].tolist() == [False, True, False]
     shortest = simulated(
@@ -59,7 +65,9 @@ def test_who_is_misled_waits_in_vain():
         jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_under=1.0)
     )
     assert waits_s(simulated(misled, keep=True).jobs).tolist() == [0, 7, 7]
-    sent = Scenario(jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_over=1.0))
+    sent = Scenario(
+        jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_over=1.0)
+    )
     # an idle machine or not
     assert simulated(sent, keep=True).jobs["on_demand"].tolist() == [True, True, True]
     conserving = Scenario(
@@ -69,25 +77,36 @@ def test_who_is_misled_waits_in_vain():
         errors=Mispredictions(wait_over=1.0),
         work_conserving=True,
     )
-    assert simulated(conserving, keep=True).jobs["on_demand"].tolist() == [False, True, True]
+    assert simulated(conserving, keep=True).jobs["on_demand"].tolist() == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_jobs_of_no_running_time_among_others_are_free():
     jobs = jobs_of((0, 0, 1, 0), (5, 100, 1, 0), (9, 0, 1, 0))
-    assert simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()["price"] == pytest.approx(
-        3.84 * 105 / 100
-    )
+    assert simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()[
+        "price"
+    ] == pytest.approx(3.84 * 105 / 100)
 
 
 @pytest.mark.parametrize("run_s", [0, 1e-10])
-def test_a_job_that_ends_as_it_starts_holds_its_cores_for_those_that_start_with_it(run_s):
-    """Of the instants told apart at 2^24 s, none is 1e-10 s on. Two machines, of 4 and 5 cores: the
-    first job, of 2, goes to the smaller; so the second, of 4, goes to the larger, until 50 s later;
-    the third, of 4, finds no room until the first is gone; the last needs all of the larger.
+def test_a_job_that_ends_as_it_starts_holds_its_cores_for_those_that_start_with_it(
+    run_s,
+):
+    """Of the instants told apart at 2^24 s, none is 1e-10 s on. Two machines, of 4 and
+    5 cores: the first job, of 2, goes to the smaller; so the second, of 4, goes to the
+    larger, until 50 s later; the third, of 4, finds no room until the first is gone;
+    the last needs all of the larger.
     """
     now = 2.0**24
-    jobs = jobs_of((now, run_s, 2, 0), (now, 50, 4, 0), (now, 100, 4, 0), (now + 10, 1, 5, 0))
-    case = Scenario(jobs, waiting_policy("ajw"), (Size("a", 4, 16, 1), Size("b", 5, 16, 1)))
+    jobs = jobs_of(
+        (now, run_s, 2, 0), (now, 50, 4, 0), (now, 100, 4, 0), (now + 10, 1, 5, 0)
+    )
+    case = Scenario(
+        jobs, waiting_policy("ajw"), (Size("a", 4, 16, 1), Size("b", 5, 16, 1))
+    )
     for run in (simulated, follow):
         starts = run(case, keep=True).jobs["start_s"]
         assert (starts - now).tolist() == [0, 0, 0, 50]
@@ -98,7 +117,9 @@ def test_who_owns_no_machine_rents_for_every_job_at_once():
     for name in ("njw", "ajw-t", "sww", "ljw", "compound"):
         for machines in (0, ()):
             for conserving in (False, True):
-                case = Scenario(jobs, waiting_policy(name), machines, work_conserving=conserving)
+                case = Scenario(
+                    jobs, waiting_policy(name), machines, work_conserving=conserving
+                )
                 outcome = simulated(case, keep=True)
                 assert outcome.jobs["on_demand"].all()
                 assert (waits_s(outcome.jobs) == 0).all()
@@ -110,14 +131,18 @@ def test_who_owns_no_machine_rents_for_every_job_at_once():
 @pytest.mark.slow
 @pytest.mark.parametrize("machines", [40, (M5[-1], M5[4]) * 3])
 def test_compiled_the_recursion_gives_the_same_bits(machines):
-    """Of jobs in many chunks, under policies that let jobs wait in vain, balk or wait for ever."""
+    """Of jobs in many chunks, under policies that let jobs wait in vain, balk or wait
+    for ever.
+    """
     pytest.importorskip("numba")
     source = BurstyJobs(6_000, rate_per_s=0.02)
     for name in ("njw", "ajw", "ajw-t", "sww", "compound"):
         case = Scenario(source, waiting_policy(name), machines)
         rules = (case.policy, case.machines)
         plain, fast = (
-            np.concatenate([each[2] for each in started(case.foreseen(1), *rules, fast=fast)])
+            np.concatenate(
+                [each[2] for each in started(case.foreseen(1), *rules, fast=fast)]
+            )
             for fast in (False, True)
         )
         np.testing.assert_array_equal(plain, fast)
@@ -128,7 +153,9 @@ def test_compiled_the_recursion_gives_the_same_bits(machines):
 
 
 def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():
-    """Six days of bursty jobs, a chunk each; by simulation and by recursion the same jobs count."""
+    """Six days of bursty jobs, a chunk each; by simulation and by recursion the same
+    jobs count.
+    """
     source = BurstyJobs(5_000, rate_per_s=0.01)
     assert len(list(source.chunks(0))) > 3
     case = Scenario(source, waiting_policy("njw"), 30)
@@ -138,7 +165,11 @@ def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():
     assert one.summary() == followed.summary() == simulated(case).summary()
 
 
-@pytest.mark.parametrize(("policy", "lent"), [("sww", True), ("ljw:short_s=0.5", False)])
-def test_a_job_that_no_fixed_machine_takes_is_rented_though_idle_ones_are_lent(policy, lent):
+@pytest.mark.parametrize(
+    ("policy", "lent"), [("sww", True), ("ljw:short_s=0.5", False)]
+)
+def test_a_job_that_no_fixed_machine_takes_is_rented_though_idle_ones_are_lent(
+    policy, lent
+):
     case = Scenario(two(cores=3), waiting_policy(policy), M5[:2], work_conserving=lent)
     assert simulated(case, keep=True).jobs["on_demand"].tolist() == [False, True]

@@ -1,5 +1,5 @@
-"""One run of waiting jobs: its events in the module's words, its claims and timeline, orders of
-one's own, and the command.
+"""One run of waiting jobs: its events in the module's words, its claims and timeline,
+orders of one's own, and the command.
 """
 
 import json
@@ -87,7 +87,9 @@ def test_who_balks_by_hindsight_has_rented_since_it_came_and_ends_when_it_then_d
 
 
 def test_to_come_are_the_ends_of_patience_and_no_dispatch_of_who_leaves():
-    walk = list(steps(partial(set_up, Scenario(FOUR, waiting_policy("ajw-t", wait_s=60), 1), 0)))
+    walk = list(
+        steps(partial(set_up, Scenario(FOUR, waiting_policy("ajw-t", wait_s=60), 1), 0))
+    )
     came = next(step for step in walk if step.event.job == 2)
     assert came.waiting == (2,)
     assert came.future == ((20, "submit", 3), (70, "gives up", 2), (100, "finish", 1))
@@ -97,7 +99,9 @@ def test_to_come_are_the_ends_of_patience_and_no_dispatch_of_who_leaves():
         1,
     )
     assert not any(
-        due.kind == "dispatch" and due.job in (2, 3) for step in walk for due in step.future
+        due.kind == "dispatch" and due.job in (2, 3)
+        for step in walk
+        for due in step.future
     )
 
 
@@ -105,7 +109,9 @@ def test_a_step_shows_a_shared_machine_once():
     jobs = jobs_of((0, 10, 3, 2), (1, 10, 1, 1))
     walk = list(steps(partial(set_up, Scenario(jobs, waiting_policy("ajw"), PAIR), 0)))
     assert "machines: 1(3)+2 -" in str(
-        next(step for step in walk if step.event.kind == "start" and step.event.job == 2)
+        next(
+            step for step in walk if step.event.kind == "start" and step.event.job == 2
+        )
     )
 
 
@@ -187,7 +193,13 @@ def test_an_order_sees_those_that_have_come_and_wait_and_nothing_else():
     seen = []
 
     def order(view):
-        seen.append((view.now_s, [job.id for job in view.queue], [job.id for job in view.by_time]))
+        seen.append(
+            (
+                view.now_s,
+                [job.id for job in view.queue],
+                [job.id for job in view.by_time],
+            )
+        )
         return by_hand(view)
 
     simulated(Scenario(FOUR, waiting_policy("ajw"), 1, order))
@@ -210,7 +222,9 @@ def test_an_order_may_wait():
 WRONG = {
     "sent job 1 to machine 7; there are 0 to 1": lambda view: [(view.queue[0], 7)],
     "sent job 1 to machine 'a'; there are 0 to 1": lambda view: [(view.queue[0], "a")],
-    "sent job 1 to machine True; there are 0 to 1": lambda view: [(view.queue[0], True)],
+    "sent job 1 to machine True; there are 0 to 1": lambda view: [
+        (view.queue[0], True)
+    ],
     "neither a pair": lambda view: [view.queue[0].id],
     "assigned 1, which is not a job": lambda view: [(1, 0)],
     "raised IndexError": lambda view: [(view.queue[5], 0)],
@@ -232,7 +246,10 @@ def test_a_wrong_answer_is_one_line(words, machines):
     [
         (1, "sent job 2 to machine 0, which is busy or given away already"),
         ((PAIR[0],), "sent job 2 to machine 0, which has 1 cores free; it needs 3"),
-        ((Size("a", 8, 4.0, 0.0),), "sent job 2 to machine 0, which has 1 GB free; it needs 3"),
+        (
+            (Size("a", 8, 4.0, 0.0),),
+            "sent job 2 to machine 0, which has 1 GB free; it needs 3",
+        ),
     ],
 )
 def test_a_machine_without_room_is_refused(machines, words):
@@ -240,7 +257,10 @@ def test_a_machine_without_room_is_refused(machines, words):
     with pytest.raises(PolicyError, match=words):
         simulated(
             Scenario(
-                both, waiting_policy("ajw"), machines, lambda view: [(job, 0) for job in view.queue]
+                both,
+                waiting_policy("ajw"),
+                machines,
+                lambda view: [(job, 0) for job in view.queue],
             )
         )
 
@@ -254,7 +274,9 @@ SIX = list(POLICIES)
     "machines",
     [
         pytest.param(101, id="whole"),
-        pytest.param((Size("sixty", 60, 240.0, 0.0),) * 2, id="shared", marks=pytest.mark.slow),
+        pytest.param(
+            (Size("sixty", 60, 240.0, 0.0),) * 2, id="shared", marks=pytest.mark.slow
+        ),
     ],
 )
 @pytest.mark.parametrize("order", ["fcfs", "sjf"])
@@ -269,9 +291,13 @@ def test_rows_of_a_study_are_the_figures_of_its_runs_to_the_bit(machines, order)
         assert len(run.rows()) == 1500
 
 
-def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(monkeypatch):
+def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(
+    monkeypatch,
+):
     made, finish = [], Simulation.finish
-    monkeypatch.setattr(Simulation, "finish", lambda run: (made.append(run), finish(run))[1])
+    monkeypatch.setattr(
+        Simulation, "finish", lambda run: (made.append(run), finish(run))[1]
+    )
     cg.compare(Scenario(FOUR, machines=2), ["ajw", "njw"], [0])
     assert not made
     cg.compare(Scenario(FOUR, machines=2), ["ajw", by_hand], [0])
@@ -283,11 +309,16 @@ def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(m
 def test_a_policy_of_a_study_takes_the_place_of_the_cases_own():
     case = Scenario(FOUR, waiting_policy("njw"), 1)
     text, made = (
-        cg.simulate(case, each) for each in ("ajw-t:wait_s=60", waiting_policy("ajw-t", 60))
+        cg.simulate(case, each)
+        for each in ("ajw-t:wait_s=60", waiting_policy("ajw-t", 60))
     )
     usual = simulated(Scenario(FOUR, waiting_policy("ajw-t", 60), 1), keep=True)
-    assert text.summary() == made.summary() == usual.summary() != simulated(case).summary()
-    assert waiting_policy("sww:wait_s=60", wait_s=900) == waiting_policy("sww", wait_s=60)
+    assert (
+        text.summary() == made.summary() == usual.summary() != simulated(case).summary()
+    )
+    assert waiting_policy("sww:wait_s=60", wait_s=900) == waiting_policy(
+        "sww", wait_s=60
+    )
 
 
 def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(tmp_path):
@@ -315,7 +346,9 @@ def test_a_sweep_varies_case_source_prices_errors_and_limits():
     at = study.at(machines=98, rate_per_s=0.2, **{"sww:wait_s": 60})
     own = Scenario(ExponentialJobs(300, 0.2), waiting_policy("sww:wait_s=60"), 98)
     own = replace(own, prices=Prices(fixed=1.0), errors=Mispredictions(wait_over=0.1))
-    assert at.values("sww", "price") == [follow(own, seed).summary()["price"] for seed in range(2)]
+    assert at.values("sww", "price") == [
+        follow(own, seed).summary()["price"] for seed in range(2)
+    ]
     shared = Scenario(FOUR, machines=PAIR[:1])
     assert shared.varied(machines=3).machines == PAIR[:1] * 3
 
@@ -370,8 +403,12 @@ def test_the_command_counts_every_job(capsys):
     rows = csv_rows(said(capsys, "--format", "csv"))
     found = json.loads(said(capsys, "--format", "json"))["summary"]
     assert len(rows) == 12
-    assert found["wait_s"] == pytest.approx(np.mean([float(row["wait_s"]) for row in rows]))
-    assert found["on_demand_fraction"] == np.mean([int(row["on_demand"]) for row in rows])
+    assert found["wait_s"] == pytest.approx(
+        np.mean([float(row["wait_s"]) for row in rows])
+    )
+    assert found["on_demand_fraction"] == np.mean(
+        [int(row["on_demand"]) for row in rows]
+    )
 
 
 def test_the_command_takes_an_order_from_a_file(capsys, tmp_path):
@@ -380,7 +417,9 @@ def test_the_command_takes_an_order_from_a_file(capsys, tmp_path):
     assert "start" in said(capsys, "--order", f"{path}:longest", "--show", "events")
     assert main([*RUN, "--order", f"{path}:shortest"]) == 2
     assert "own.py" in capsys.readouterr().err
-    path.write_text("def longest(view):\n    return [(view.queue[0], 9)]\n", encoding="utf-8")
+    path.write_text(
+        "def longest(view):\n    return [(view.queue[0], 9)]\n", encoding="utf-8"
+    )
     assert main([*RUN, "--order", f"{path}:longest"]) == 2
     assert (
         capsys.readouterr()
@@ -390,17 +429,24 @@ def test_the_command_takes_an_order_from_a_file(capsys, tmp_path):
 
 
 def test_core_hours_by_a_column_are_cores_times_running_time():
-    jobs = ListedJobs(np.zeros(3), np.array([3600.0, 7200, 1800]), np.array([2, 4, 8]), np.ones(3))
+    jobs = ListedJobs(
+        np.zeros(3), np.array([3600.0, 7200, 1800]), np.array([2, 4, 8]), np.ones(3)
+    )
     run = cg.simulate(Scenario(jobs, machines=3), "ajw")
     assert [row["core_hours"] for row in run.by("cores")] == [2.0, 8.0, 4.0]
 
 
 def test_what_is_rented_is_billed_as_its_size_says_row_by_row():
-    """Full hours with a boot of two minutes: jobs of half an hour and of 59 min on demand."""
+    """Full hours with a boot of two minutes: jobs of half an hour and of 59 min on
+    demand.
+    """
     size = Size("two", 2, 0.0, 1.0, increment_s=3600.0, boot_s=120.0)
     jobs = jobs_of((0, 1800, 2, 0), (60, 1800, 1, 0), (90, 3540, 4, 0))
-    run = simulated(Scenario(jobs, waiting_policy("njw"), (size,), sizes=(size,)), keep=True)
+    run = simulated(
+        Scenario(jobs, waiting_policy("njw"), (size,), sizes=(size,)), keep=True
+    )
     assert run.jobs["on_demand"].tolist() == [False, True, True]
-    owned, rented = 0.4 * 3630 / 3600, 1 + 2 * 2  # to the last end; two machines, two hours each
+    # to the last end; two machines, two hours each
+    owned, rented = 0.4 * 3630 / 3600, 1 + 2 * 2
     work = (1800 + 1800 + 2 * 3540) / 3600
     assert run.summary()["price"] == pytest.approx(9.6 * (owned + rented) / work)

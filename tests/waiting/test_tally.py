@@ -19,8 +19,8 @@ HOUR = 3600.0
 
 
 def test_shares_of_mistaken_jobs():
-    """Of the short jobs a share is taken for long, of the long ones a share for short; draws
-    are the jobs' own.
+    """Of the short jobs a share is taken for long, of the long ones a share for short;
+    draws are the jobs' own.
     """
     source, policy = ExponentialJobs(100_000), waiting_policy("ljw")
     ((chunk, exact), (_, mistaken)) = (
@@ -41,11 +41,13 @@ def test_shares_of_mistaken_jobs():
 
 
 def test_price_of_jobs_on_whole_machines():
-    """Ten jobs of an hour, an hour apart, one machine, which is paid for the 10 h from the first
-    submission to the last end.
+    """Ten jobs of an hour, an hour apart, one machine, which is paid for the 10 h from
+    the first submission to the last end.
     """
     jobs = jobs_of(*((hour * HOUR, HOUR, 1, 0) for hour in range(10)))
-    figures = simulated(Scenario(jobs, waiting_policy("njw"), 1, prices=Prices(2, 5))).summary()
+    figures = simulated(
+        Scenario(jobs, waiting_policy("njw"), 1, prices=Prices(2, 5))
+    ).summary()
     assert figures == pytest.approx(
         {
             "wait_s": 0,
@@ -60,8 +62,8 @@ def test_price_of_jobs_on_whole_machines():
 
 
 def test_price_of_jobs_on_shared_machines():
-    """Two jobs of 3 cores come together, every hour, for an hour; one finds room on 4 cores, the
-    other rents 4 at 0.192 $.
+    """Two jobs of 3 cores come together, every hour, for an hour; one finds room on 4
+    cores, the other rents 4 at 0.192 $.
     """
     jobs = jobs_of(*((hour * HOUR, HOUR, 3, 0) for hour in range(10) for _ in range(2)))
     case = Scenario(jobs, waiting_policy("njw"), (M5[2],), prices=Prices(3.84, 9.6))
@@ -85,9 +87,9 @@ def test_of_generated_jobs_the_first_and_last_tenth_do_not_count():
     8 s, a tenth none; the mean of the middle eight is 4.5 s, as of 1 to 8.
     """
     jobs = Generated(jobs_of(*((0, 1, 1, 0) for _ in range(9)), (50, 1, 1, 0)))
-    assert simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()["wait_s"] == np.mean(
-        range(1, 9)
-    )
+    assert simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()[
+        "wait_s"
+    ] == np.mean(range(1, 9))
 
 
 def test_of_a_log_every_job_counts():
@@ -98,8 +100,8 @@ def test_of_a_log_every_job_counts():
 
 
 def test_a_log_pays_the_machines_until_its_backlog_is_done():
-    """Three jobs of an hour at 1, 1 and 1.5 h on one machine: 3 h are paid, the least possible
-    price; on two, twice 2 h.
+    """Three jobs of an hour at 1, 1 and 1.5 h on one machine: 3 h are paid, the least
+    possible price; on two, twice 2 h.
     """
     jobs = jobs_of((HOUR, HOUR, 1, 0), (HOUR, HOUR, 1, 0), (1.5 * HOUR, HOUR, 1, 0))
     for machines, price in ((1, 2), (2, 2 * 2 * 2 / 3)):
@@ -112,7 +114,9 @@ def test_a_log_pays_the_machines_until_its_backlog_is_done():
 
 @pytest.mark.parametrize("run", [simulated, follow])
 def test_jobs_that_come_all_at_once_have_a_price(run):
-    """Runs of 100, 50 and 30 s on two machines take 100 s: 2 x 100 s are paid for 180 s of work."""
+    """Runs of 100, 50 and 30 s on two machines take 100 s: 2 x 100 s are paid for 180 s
+    of work.
+    """
     jobs = jobs_of((7, 100, 1, 0), (7, 50, 1, 0), (7, 30, 1, 0))
     outcome = run(Scenario(jobs, waiting_policy("ajw"), 2))
     assert outcome.summary()["price"] == pytest.approx(3.84 * 200 / 180)
@@ -149,8 +153,8 @@ def test_sums_do_not_depend_on_the_order_in_which_jobs_end_nor_on_the_parts(stea
 @pytest.mark.long
 @pytest.mark.parametrize("servers", [98, 101, 104])
 def test_the_interval_of_one_run_covers_in_93_to_97_runs_of_100(servers):
-    """The mean wait under sww, of 200 runs of a million jobs; without regard to the batches'
-    correlation it covered in 90 to 92.
+    """The mean wait under sww, of 200 runs of a million jobs; without regard to the
+    batches' correlation it covered in 90 to 92.
     """
     scenario = Scenario(ExponentialJobs(1_000_000), waiting_policy("sww"), servers)
     exact = float(closed_form(scenario.policy, 0.2, 500.0, servers).wait_s)

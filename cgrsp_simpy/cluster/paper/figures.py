@@ -33,7 +33,15 @@ from cgrsp_simpy.cluster.policies import hps_aging
 from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.table import half, with_halves
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, numbers, where
+from cgrsp_simpy.plots.figure import (
+    Figures,
+    Gallery,
+    Handles,
+    Row,
+    markdown,
+    numbers,
+    where,
+)
 from cgrsp_simpy.plots.lanes import bars
 from cgrsp_simpy.plots.literal import math
 from cgrsp_simpy.plots.parts import FAINT, decimals, dots, few_ticks, hollow, name_rows
@@ -61,7 +69,8 @@ MEDIAN: dict[str, Any] = {  # an upright line
     **{"markersize": 13, "markeredgewidth": 2.6},
 }
 QUANTILES = (5, 25, 50, 75, 95)
-# Column -> label, factor to its unit, and whether its axis is logarithmic; UNITS of Table II.
+# Column -> label, factor to its unit, and whether its axis is logarithmic; UNITS of
+# Table II.
 METRICS = {
     "throughput_per_h": ("throughput (jobs/h)", 1.0, False),
     "utilisation_pct": ("utilisation (%)", 1.0, False),
@@ -84,7 +93,10 @@ HOLDS = {
     "open": ("#7F7F7F", "s", "no difference shown"),
     "no": ("#D55E00", "X", "dynamic is worse"),
 }
-MEASURED = {CUT: "as in the paper, none after the 1,000th job", UNCUT: "without the cut"}
+MEASURED = {
+    CUT: "as in the paper, none after the 1,000th job",
+    UNCUT: "without the cut",
+}
 SHAPES, ASIDE = {CUT: "o", UNCUT: "s"}, {CUT: 0.0, UNCUT: 0.28}
 KINDS = {"mean": "means", "best": "worst dynamic, best static"}
 CLAIMED = {
@@ -102,12 +114,15 @@ FIGURES = Figures("cluster_", Runs, handlelength=2.6)
     "Which load a scheduler can carry",
     (6.3, 3.6),
     note=lambda runs: (
-        f"{every(runs)}, 95 % intervals.\nA line ends at the highest load tried at which no run"
-        " shows that the scheduler is not stable"
+        f"{every(runs)}, 95 % intervals.\n"
+        "A line ends at the highest load tried at which no run shows that the"
+        " scheduler is not stable"
     ),
 )
 def loads(runs: Runs) -> list[Row]:
-    """Each scheduler's mean wait by load, without the paper's cut; infinite where not stable."""
+    """Each scheduler's mean wait by load, without the paper's cut; infinite where not
+    stable.
+    """
     return [
         {"scheduler": name, "load": load, **with_halves({"wait_s": row["wait_s"]})}
         for (setting, load), study in runs.tabled.items()
@@ -123,9 +138,13 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     for place, name in enumerate(CARRIED):
         own = [row for row in where(rows, scheduler=name) if np.isfinite(row["wait_s"])]
         at = np.array(numbers(own, "load")) + 0.008 * (place - 2.5)
-        hours, halves = (np.array(numbers(own, name)) / 3600 for name in ("wait_s", half("wait_s")))
+        hours, halves = (
+            np.array(numbers(own, name)) / 3600 for name in ("wait_s", half("wait_s"))
+        )
         ax.plot(at, hours, linestyle=LOOKS[name].line, **dots(LOOKS[name]))
-        marks.intervals(ax, at, hours, y_half=halves, colour=LOOKS[name].colour, caps=False)
+        marks.intervals(
+            ax, at, hours, y_half=halves, colour=LOOKS[name].colour, caps=False
+        )
         ends[name] = (float(at[-1]), float(hours[-1]))
     ax.set(xlabel="offered load", ylabel="mean wait (h)", yscale="log", ylim=(0.03, 30))
     ax.yaxis.set_major_formatter("{x:g}")
@@ -151,23 +170,28 @@ def _(rows: list[Row]) -> str:
     note=lambda runs: (
         f"offered load {LOAD:g}, {every(runs)}, 95 % intervals.\n"
         "Throughput, utilisation, fragmentation: while the measured jobs arrive.\n"
-        "Starved: waits of more than 30 min. Fragmentation: share of the free GPUs that\n"
+        "Starved: waits of more than 30 min. Fragmentation: share of the free GPUs"
+        " that\n"
         "the widest waiting job cannot use, mean over the time in which jobs wait"
     ),
 )
 def metrics(runs: Runs) -> list[Row]:
-    """Each scheduler's figures, and what they differ by from the least, paired by seed; with 95 %
-    half widths.
+    """Each scheduler's figures, and what they differ by from the least, paired by seed;
+    with 95 % half widths.
     """
     study = runs.tabled[UNCUT, LOAD]
     means = study.means()
     least = {
-        metric: study.values(min(means, key=lambda name: means[name][metric].mean), metric)
+        metric: study.values(
+            min(means, key=lambda name: means[name][metric].mean), metric
+        )
         for metric in LEAST
     }
     more = {
         name: {
-            f"{metric}_above_least": paired_difference(study.values(name, metric), values)
+            f"{metric}_above_least": paired_difference(
+                study.values(name, metric), values
+            )
             for metric, values in least.items()
         }
         for name in means
@@ -190,33 +214,40 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 
 @metrics.says
 def _(rows: list[Row]) -> str:
-    fewest, soonest, evenest = (_least(rows, metric, unit) for metric, unit in LEAST.items())
+    fewest, soonest, evenest = (
+        _least(rows, metric, unit) for metric, unit in LEAST.items()
+    )
     return (
-        "Who keeps up completes and uses what arrives, whatever the scheduler. Fewest jobs starve"
-        f" under {fewest}; the mean wait is shortest under {soonest}; waits vary least under"
-        f" {evenest}."
+        "Who keeps up completes and uses what arrives, whatever the scheduler. Fewest"
+        f" jobs starve under {fewest}; the mean wait is shortest under {soonest}; waits"
+        f" vary least under {evenest}."
     )
 
 
 @metrics.tables
 def _(rows: list[Row]) -> str:
     head = (
-        "scheduler | jobs/h | utilisation, % | starved | mean wait, s | variance of waits, min²"
-        " | fragmentation, %"
+        "scheduler | jobs/h | utilisation, % | starved | mean wait, s | variance of"
+        " waits, min² | fragmentation, %"
     )
     told = ([spread(row[name], row[half(name)]) for name in METRICS] for row in rows)
-    return markdown(head, 1, [[row["scheduler"], *cells] for row, cells in zip(rows, told)])
+    return markdown(
+        head, 1, [[row["scheduler"], *cells] for row, cells in zip(rows, told)]
+    )
 
 
 def _least(rows: Sequence[Row], metric: str, unit: str) -> str:
-    """The scheduler of the least mean, and which others are not shown to differ from it: those
-    whose paired difference may be 0.
+    """The scheduler of the least mean, and which others are not shown to differ from
+    it: those whose paired difference may be 0.
     """
     least, *others = sorted(rows, key=lambda row: float(row[metric]))
     more = f"{metric}_above_least"
     near = [row["scheduler"] for row in others if not row[more] > row[half(more)]]
     also = f" (not shown to differ, paired by seed: {', '.join(near)})" if near else ""
-    return f"{least['scheduler']}, {least[metric]:,.0f} ± {least[half(metric)]:,.0f}{unit}{also}"
+    return (
+        f"{least['scheduler']}, {least[metric]:,.0f} ±"
+        f" {least[half(metric)]:,.0f}{unit}{also}"
+    )
 
 
 @FIGURES.add(
@@ -227,8 +258,14 @@ def _least(rows: Sequence[Row], metric: str, unit: str) -> str:
     texts=("gpus",),
 )
 def waits(runs: Runs) -> list[Row]:
-    """Quantiles of the waits by scheduler and class of GPUs, over the jobs of all seeds."""
-    tasks = {(name, seed): (name, runs.jobs, seed) for name in WAITS for seed in range(runs.seeds)}
+    """Quantiles of the waits by scheduler and class of GPUs, over the jobs of all
+    seeds.
+    """
+    tasks = {
+        (name, seed): (name, runs.jobs, seed)
+        for name in WAITS
+        for seed in range(runs.seeds)
+    }
     found = dict(as_they_come(_waits, tasks, runs.executor))
     return [
         {
@@ -248,8 +285,8 @@ def waits(runs: Runs) -> list[Row]:
 
 @waits.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A panel a scheduler: of each class of GPUs the middle half, the middle nine tenths
-    and the median.
+    """A panel a scheduler: of each class of GPUs the middle half, the middle nine
+    tenths and the median.
     """
     axes = canvas.subplots(2, 3, sharex=True, sharey=True)
     for ax, name in zip(axes.flat, WAITS):
@@ -276,7 +313,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         Patch(color=first, alpha=0.55, label="middle half"),
         Line2D([], [], color=first, label="5 to 95 %"),
         Line2D([], [], label="median", **MEDIAN),
-        Line2D([], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on"),
+        Line2D(
+            [], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on"
+        ),
     ]
 
 
@@ -289,13 +328,18 @@ def _(rows: list[Row]) -> str:
         for name in dict.fromkeys(row["scheduler"] for row in rows)
         if (name, narrow) in found and (name, wide) in found
     )
-    return f"The median waits of jobs of {narrow} GPU, and of {wide} GPUs, are {medians}."
+    return (
+        f"The median waits of jobs of {narrow} GPU, and of {wide} GPUs, are {medians}."
+    )
 
 
 def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
     """Of each measured job its class of GPUs, as an index, and its wait."""
     jobs = measured(scenario(UNCUT, LOAD, task[1]).run(task[0], task[2]))
-    return np.searchsorted(list(WIDTHS.values()), jobs["gpus"]), jobs["start_s"] - jobs["submit_s"]
+    return (
+        np.searchsorted(list(WIDTHS.values()), jobs["gpus"]),
+        jobs["start_s"] - jobs["submit_s"],
+    )
 
 
 @FIGURES.add(
@@ -305,9 +349,10 @@ def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
     note=lambda runs: (
         f"{every(runs)}, 95 % intervals.\n"
         "Beside a scheduler: the load at which its utilisation is as published.\n"
-        "Hollow: published, at a load that is not printed; the variance, without a unit, as if in"
-        " min².\n"
-        "At the right edge, ∞: not stable at this load, without a cut there is no mean wait"
+        "Hollow: published, at a load that is not printed; the variance, without a"
+        " unit, as if in min².\n"
+        "At the right edge, ∞: not stable at this load, without a cut there is no"
+        " mean wait"
     ),
 )
 def table_two(runs: Runs) -> list[Row]:
@@ -317,19 +362,32 @@ def table_two(runs: Runs) -> list[Row]:
 
 @table_two.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A panel a figure, a line a scheduler: published, as the paper measures, without its cut."""
+    """A panel a figure, a line a scheduler: published, as the paper measures, without
+    its cut.
+    """
     near = where(rows, closest=True)
     loads = {row["scheduler"]: row["load"] for row in near}
     places = list(PUBLISHED)
     points = [
-        (row, places.index(row["scheduler"]) + ASIDE[row["setting"]], SHAPES[row["setting"]])
+        (
+            row,
+            places.index(row["scheduler"]) + ASIDE[row["setting"]],
+            SHAPES[row["setting"]],
+        )
         for row in near
     ]
     names = [f"{name}, {load:g}" for name, load in loads.items()]
     panels(canvas, UNITS, names, points, PUBLISHED.values())
     canvas.axes[-1].axis("off")
     ours = [
-        Line2D([], [], linestyle="none", color="black", marker=shape, label=MEASURED[setting])
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            color="black",
+            marker=shape,
+            label=MEASURED[setting],
+        )
         for setting, shape in SHAPES.items()
     ]
     return [marks.published(), *ours]
@@ -344,18 +402,24 @@ def panels(
 ) -> None:
     """A panel a figure, a line a name.
 
-    points: rows of schedulers, where, and in which shape; an infinite value is a sign at the right
-    edge. published: by name, in the unit of the panel.
+    points: rows of schedulers, where, and in which shape; an infinite value is a sign
+    at the right edge. published: by name, in the unit of the panel.
     """
     axes = canvas.subplots(2, 3, sharey=True).flat
     for ax, (figure, (label, unit, logarithmic)) in zip(axes, units.items()):
         for row, at, shape in points:
             x, colour = row[figure] * unit, LOOKS[row["scheduler"]].colour
             if np.isfinite(x):
-                marks.intervals(ax, [x], [at], x_half=[row[half(figure)] * unit], colour=colour)
+                marks.intervals(
+                    ax, [x], [at], x_half=[row[half(figure)] * unit], colour=colour
+                )
                 ax.plot([x], [at], shape, color=colour, label=row["scheduler"])
             else:
-                right = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
+                right = {
+                    "transform": ax.get_yaxis_transform(),
+                    "ha": "right",
+                    "va": "center",
+                }
                 math(ax.text(0.99, at, r"$\infty$", color=colour, **right))
         for at, printed in enumerate(published):
             if figure in printed:
@@ -391,12 +455,14 @@ def _(rows: list[Row]) -> str:
         for row in where(rows, closest=True)
     ]
     told = (
-        f"Cut: {MEASURED[CUT]}. Of each scheduler the load at which its utilisation, so measured,"
-        f" is closest to the published one; where none is published, {FULL:g}. The published"
-        " variance has no unit. ∞: not stable at this load."
+        f"Cut: {MEASURED[CUT]}. Of each scheduler the load at which its utilisation, so"
+        " measured, is closest to the published one; where none is published,"
+        f" {FULL:g}. The published variance has no unit. ∞: not stable at this load."
     )
     points = "\n".join(f"- {line}" for line in implied())
-    head = " | ".join(["scheduler | measured | load", *(f"{name} | published" for name in names)])
+    head = " | ".join(
+        ["scheduler | measured | load", *(f"{name} | published" for name in names)]
+    )
     return "\n\n".join([markdown(head, 2, lines), told, points])
 
 
@@ -421,12 +487,16 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     asked = [(figure, kind) for figure in CLAIMS for kind in KINDS]
     names = [f"{CLAIMED[figure]}:\n{KINDS[kind]}" for figure, kind in asked]
     loads = sorted({row["load"] for row in rows})
-    for ax, (setting, title) in zip(canvas.subplots(1, 2, sharey=True), MEASURED.items()):
+    for ax, (setting, title) in zip(
+        canvas.subplots(1, 2, sharey=True), MEASURED.items()
+    ):
         for row in where(rows, setting=setting):
             for kind in KINDS:
                 colour, mark, _ = HOLDS[row[f"{kind}_holds"]]
                 place = asked.index((row["figure"], kind))
-                ax.plot(loads.index(row["load"]), place, mark, color=colour, markersize=8)
+                ax.plot(
+                    loads.index(row["load"]), place, mark, color=colour, markersize=8
+                )
         ax.set_title(title.partition(",")[0], loc="left", fontsize="medium")
         ax.set_xticks(range(len(loads)), [f"{load:g}" for load in loads])
         ax.set(xlabel="offered load", xlim=(-0.5, len(loads) - 0.5))
@@ -442,13 +512,15 @@ def _(rows: list[Row]) -> str:
     said = {
         setting: "; ".join(
             f"{text.lower()}: of the means of both groups it"
-            f" {verdict(rows, figure, 'mean', setting)}; of the worst dynamic and the best static"
-            f" scheduler it {verdict(rows, figure, 'best', setting)}"
+            f" {verdict(rows, figure, 'mean', setting)}; of the worst dynamic and the"
+            f" best static scheduler it {verdict(rows, figure, 'best', setting)}"
             for figure, text in CLAIMED.items()
         )
         for setting in SETTINGS
     }
-    parts = [f"{MEASURED[setting].capitalize()}: {text}." for setting, text in said.items()]
+    parts = [
+        f"{MEASURED[setting].capitalize()}: {text}." for setting, text in said.items()
+    ]
     return f"The claim that dynamic schedulers do better. {' '.join(parts)}"
 
 
@@ -482,7 +554,9 @@ def course(runs: Runs) -> list[Row]:
     rows = []
     for name in COURSE:
         jobs = runs.run(name).jobs
-        submit_s, start_s, finish_s = (jobs[each] for each in ("submit_s", "start_s", "finish_s"))
+        submit_s, start_s, finish_s = (
+            jobs[each] for each in ("submit_s", "start_s", "finish_s")
+        )
         share = jobs["gpus"] / PAPER_CLUSTER.gpus
         work_h = share * jobs["duration_s"] / 3600
         edges_s = np.append(np.arange(0, finish_s.max(), SPAN_S), finish_s.max())
@@ -500,8 +574,12 @@ def course(runs: Runs) -> list[Row]:
     return rows
 
 
-def _mean(begin_s: Floats, end_s: Floats, weight: Floats, from_s: float, to_s: float) -> float:
-    """Mean over a span of a sum of weights, each of which is there from one time to another."""
+def _mean(
+    begin_s: Floats, end_s: Floats, weight: Floats, from_s: float, to_s: float
+) -> float:
+    """Mean over a span of a sum of weights, each of which is there from one time to
+    another.
+    """
     until_s, since_s = np.clip((end_s, begin_s), from_s, to_s)
     return float(weight @ (until_s - since_s)) / (to_s - from_s)
 
@@ -519,7 +597,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         ax.axvline(rows[0]["last_arrival_h"], **FAINT)
         few_ticks(ax.yaxis)
     axes[0].set(
-        ylabel="utilisation\n(%)", ylim=(0, 103), xlim=(0, rows[-1]["last_arrival_h"] * 1.3)
+        ylabel="utilisation\n(%)",
+        ylim=(0, 103),
+        xlim=(0, rows[-1]["last_arrival_h"] * 1.3),
     )
     axes[1].set(ylabel="waiting\n(h of all GPUs)", ylim=(0, None), xlabel="time (h)")
     return list(axes[0].lines[: len(COURSE)])
@@ -552,8 +632,8 @@ def _(rows: list[Row]) -> str:
     legend={"columns": len(WIDTHS)},
 )
 def gantt(runs: Runs) -> list[Row]:
-    """Where jobs run in the day that begins halfway through the arrivals; a row a block of
-    neighbouring GPUs on a node.
+    """Where jobs run in the day that begins halfway through the arrivals; a row a block
+    of neighbouring GPUs on a node.
     """
     sizes = PAPER_CLUSTER.sizes
     first = np.cumsum([0, *sizes]).tolist()
@@ -586,9 +666,12 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(1, len(GANTT), sharex=True, sharey=True)
     for ax, name in zip(axes, GANTT):
         for row in where(rows, scheduler=name):
-            corner, length_h = (row["start_h"], row["gpu"]), row["finish_h"] - row["start_h"]
+            corner = (row["start_h"], row["gpu"])
+            length_h = row["finish_h"] - row["start_h"]
             colour = WIDTH_COLOURS[np.searchsorted(most, row["job_gpus"])]
-            ax.add_patch(Rectangle(corner, length_h, row["gpus"], fc=colour, ec="white", lw=0.3))
+            ax.add_patch(
+                Rectangle(corner, length_h, row["gpus"], fc=colour, ec="white", lw=0.3)
+            )
         ax.hlines(edges[1:-1], *span_h, color="black", linewidth=0.5)
         ax.set_title(name, loc="left", fontsize="medium")
         ax.xaxis.set_major_locator(MultipleLocator(6))
@@ -620,8 +703,8 @@ def _(rows: list[Row]) -> str:
         idle.append(f"{idle_pct:.0f} % under {name}")
         wide.append(f"{100 * gpu_h[job_gpus >= 16].sum() / gpu_h.sum():.0f} %")
     return (
-        f"Idle are {', '.join(idle)}; of the work of this day jobs of 16 and more GPUs have"
-        f" {', '.join(wide)}."
+        f"Idle are {', '.join(idle)}; of the work of this day jobs of 16 and more GPUs"
+        f" have {', '.join(wide)}."
     )
 
 
@@ -636,7 +719,9 @@ def aging(runs: Runs) -> list[Row]:  # noqa: ARG001, as of every figure
     """Aging and score of jobs by what they have waited, in the authors' form and in the
     monotone one, ours.
     """
-    wait_s = np.sort(np.append(np.arange(0.0, 2401.0, 30.0), np.nextafter(HPS[0], np.inf)))
+    wait_s = np.sort(
+        np.append(np.arange(0.0, 2401.0, 30.0), np.nextafter(HPS[0], np.inf))
+    )
     return [
         {
             "form": form,
@@ -661,7 +746,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     left, right = canvas.subplots(1, 2, sharex=True)
     for form, (_, line) in FORMS.items():
         for job, colour in AGED.items():
-            own = [row for row in rows if (row["form"], row["gpus"], row["time_s"]) == (form, *job)]
+            own = [
+                row
+                for row in rows
+                if (row["form"], row["gpus"], row["time_s"]) == (form, *job)
+            ]
             minutes = [wait_s / 60 for wait_s in numbers(own, "wait_s")]
             right.plot(minutes, numbers(own, "score"), color=colour, linestyle=line)
         left.plot(minutes, numbers(own, "aging"), color="black", linestyle=line)
@@ -690,27 +779,32 @@ def _(rows: list[Row]) -> str:
     back = next(row for row in own if row["wait_s"] > HPS[0] and row["aging"] >= 1)
     return (
         f"In the authors' program a job that has waited just over {HPS[0]:g} s falls to"
-        f" {low['aging']:.2f} of its score, behind jobs that have just come, and is back at all of"
-        f" it after {back['wait_s']:g} s; a monotone form, ours, never falls."
+        f" {low['aging']:.2f} of its score, behind jobs that have just come, and is"
+        f" back at all of it after {back['wait_s']:g} s; a monotone form, ours, never"
+        " falls."
     )
 
 
 def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of GPU clusters, drawn from this package's runs",
-        "After “Reducing Fragmentation and Starvation in GPU Clusters through Dynamic"
-        f" Multi-Objective Scheduling”: its mix of jobs on 8 nodes of 8 GPUs, {runs.jobs} jobs"
-        f" measured, {runs.seeds} seeds. The paper prints neither how its jobs arrive nor the law"
-        " of durations within its classes; both are ours, and what is published belongs to other"
-        " jobs. Nor does it say over what time throughput and utilisation are measured; here it is"
-        " while the measured jobs arrive. The paper submits its jobs to an empty cluster, and none"
-        " after them: wide jobs that starve are served when arrivals end. Where that is not said,"
-        " the measured jobs follow others, and jobs arrive until they have ended. What stands after"
-        " ± is half of a 95 % interval. fifo, sjf, shortest and shortest-gpu are the paper's static"
-        " schedulers, hps, pbs and sbs its dynamic ones, adaptive the one that it gave up;"
-        " fifo-skip, easy, conservative and las are beside them for comparison. Each picture has"
-        " the CSV of what is plotted beside it. All of them:"
-        " `cgrsp cluster figures --out figures/cluster`.",
+        (
+            "After “Reducing Fragmentation and Starvation in GPU Clusters through"
+            " Dynamic Multi-Objective Scheduling”: its mix of jobs on 8 nodes of 8"
+            f" GPUs, {runs.jobs} jobs measured, {runs.seeds} seeds. The paper prints"
+            " neither how its jobs arrive nor the law of durations within its classes;"
+            " both are ours, and what is published belongs to other jobs. Nor does it"
+            " say over what time throughput and utilisation are measured; here it is"
+            " while the measured jobs arrive. The paper submits its jobs to an empty"
+            " cluster, and none after them: wide jobs that starve are served when"
+            " arrivals end. Where that is not said, the measured jobs follow others,"
+            " and jobs arrive until they have ended. What stands after ± is half of a"
+            " 95 % interval. fifo, sjf, shortest and shortest-gpu are the paper's"
+            " static schedulers, hps, pbs and sbs its dynamic ones, adaptive the one"
+            " that it gave up; fifo-skip, easy, conservative and las are beside them"
+            " for comparison. Each picture has the CSV of what is plotted beside it."
+            " All of them: `cgrsp cluster figures --out figures/cluster`."
+        ),
     ]
 
 

@@ -1,5 +1,6 @@
-"""Table II and the static figures of the text, published beside reproduced, over offered loads;
-the paper's claims, tested; and the runs behind both and behind the figures.
+"""Table II and the static figures of the text, published beside reproduced, over
+offered loads; the paper's claims, tested; and the runs behind both and behind the
+figures.
 """
 
 from __future__ import annotations
@@ -32,17 +33,28 @@ from cgrsp_simpy.studies.compare import Comparison, compare
 STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")  # the paper's static schedulers
 DYNAMIC = ("hps", "pbs", "sbs")  # the paper's dynamic schedulers
 LOADS = (0.4, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2)  # the paper gives no rate of arrivals
-LOAD, FULL = 0.7, 0.9  # at one load: the highest at which most are stable; the paper's utilisation
+# at one load: the highest at which most are stable; the paper's utilisation
+LOAD, FULL = 0.7, 0.9
 JOBS = 1000
-FIGURES = ("throughput_per_h", "utilisation_pct", "wait_s", "wait_variance_s2", "starved")
-# the paper submits 1,000 jobs to an empty cluster and none after them; without that cut the
-# measured ones are neither the first nor the last
+FIGURES = (
+    "throughput_per_h",
+    "utilisation_pct",
+    "wait_s",
+    "wait_variance_s2",
+    "starved",
+)
+# the paper submits 1,000 jobs to an empty cluster and none after them; without that cut
+# the measured ones are neither the first nor the last
 CUT, UNCUT = SETTINGS = ("cut", "uncut")
 
-# cluster-schedulers.txt Table II, and Section VI.A and VI.B for the static ones. The unit of the
-# variance is not printed.
+# cluster-schedulers.txt Table II, and Section VI.A and VI.B for the static ones. The
+# unit of the variance is not printed.
 PUBLISHED: dict[str, dict[str, float]] = {
-    "fifo": {"throughput_per_h": 12.5, "utilisation_pct": 45.2, "wait_variance_s2": 126.0},
+    "fifo": {
+        "throughput_per_h": 12.5,
+        "utilisation_pct": 45.2,
+        "wait_variance_s2": 126.0,
+    },
     "sjf": {"utilisation_pct": 67.4, "wait_variance_s2": 2847.0, "starved": 156.0},
     "shortest": {"wait_variance_s2": 1957.0, "starved": 89.0},
     "shortest-gpu": {"wait_variance_s2": 1678.0, "starved": 67.0},
@@ -63,12 +75,15 @@ def studies(
     executor: Executor | int | None = None,
     schedulers: Sequence[str] = STATIC + DYNAMIC,
 ) -> dict[tuple[str, float], Comparison]:
-    """Schedulers, those of the paper unless told, on the same jobs at each offered load: as the
-    paper measures, and without its cut where a load can be served at all (below 1).
+    """Schedulers, those of the paper unless told, on the same jobs at each offered
+    load: as the paper measures, and without its cut where a load can be served at all
+    (below 1).
     """
     seeds = list(seeds)
     return {
-        (setting, load): compare(scenario(setting, load, jobs), schedulers, seeds, executor)
+        (setting, load): compare(
+            scenario(setting, load, jobs), schedulers, seeds, executor
+        )
         for setting in SETTINGS
         for load in loads
         if setting == CUT or load < 1
@@ -76,11 +91,13 @@ def studies(
 
 
 def scenario(setting: str, load: float, jobs: int) -> Scenario:
-    """So many measured jobs at an offered load; without the cut after as many, and before up to
-    eight times as many others.
+    """So many measured jobs at an offered load; without the cut after as many, and
+    before up to eight times as many others.
     """
     uncut = setting == UNCUT
-    return Scenario(Offered(jobs=jobs, load=load, warm_up=jobs * uncut, after=8 * jobs * uncut))
+    return Scenario(
+        Offered(jobs=jobs, load=load, warm_up=jobs * uncut, after=8 * jobs * uncut)
+    )
 
 
 class Runs:
@@ -96,27 +113,34 @@ class Runs:
     @cached_property
     def tabled(self) -> Found:
         """All schedulers, both settings, at each load."""
-        own = tuple(name for name in SCHEDULERS if name != "multifactor")  # that is for logs
+        # that is for logs
+        own = tuple(name for name in SCHEDULERS if name != "multifactor")
         return studies(LOADS, range(self.seeds), self.jobs, self.executor, own)
 
     def run(self, scheduler: str) -> Run:
-        """A run of seed 0 at the load that the paper's utilisation needs, three times as long."""
+        """A run of seed 0 at the load that the paper's utilisation needs, three times
+        as long.
+        """
         return scenario(CUT, FULL, 3 * self.jobs).run(scheduler)
 
 
 def rows(found: Found) -> list[dict[str, Any]]:
-    """One dict a scheduler, setting and load: each figure's mean and half width, the published
-    beside; `closest` marks the load.
+    """One dict a scheduler, setting and load: each figure's mean and half width, the
+    published beside; `closest` marks the load.
 
-    closest: of a scheduler's loads the one whose utilisation, as the paper measures, is closest to
-    the published one; FULL where none is.
+    closest: of a scheduler's loads the one whose utilisation, as the paper measures, is
+    closest to the published one; FULL where none is.
     """
     means = {key: study.means() for key, study in found.items()}
     table = []
     for name, published in PUBLISHED.items():
         wanted = published.get("utilisation_pct")
         away = {
-            load: abs(of[name]["utilisation_pct"].mean - wanted) if wanted else abs(load - FULL)
+            load: (
+                abs(of[name]["utilisation_pct"].mean - wanted)
+                if wanted
+                else abs(load - FULL)
+            )
             for (setting, load), of in means.items()
             if setting == CUT
         }
@@ -133,9 +157,10 @@ def rows(found: Found) -> list[dict[str, Any]]:
 def claims(found: Found) -> list[dict[str, Any]]:
     """One dict a claim, setting and load: dynamic minus static, paired by seed.
 
-    mean: of the means of each group; best: the worst dynamic scheduler against the best static one,
-    as "consistently outperform" says. Each with its 95 % interval and whether it holds: "yes", "no"
-    (the contrary is significant), or "open", also where neither is stable.
+    mean: of the means of each group; best: the worst dynamic scheduler against the best
+    static one, as "consistently outperform" says. Each with its 95 % interval and
+    whether it holds: "yes", "no" (the contrary is significant), or "open", also where
+    neither is stable.
     """
     table = []
     for figure, more_is_better in CLAIMS.items():
@@ -163,8 +188,12 @@ def _holds(difference: Mean, more_is_better: bool) -> str:
     return "open"
 
 
-def verdict(tested: Sequence[Mapping[str, Any]], figure: str, kind: str, setting: str = CUT) -> str:
-    """Of a claim over all loads: "holds", "holds at no load", or at which loads it does."""
+def verdict(
+    tested: Sequence[Mapping[str, Any]], figure: str, kind: str, setting: str = CUT
+) -> str:
+    """Of a claim over all loads: "holds", "holds at no load", or at which loads it
+    does.
+    """
     own = {
         row["load"]: row[f"{kind}_holds"]
         for row in tested
@@ -173,12 +202,14 @@ def verdict(tested: Sequence[Mapping[str, Any]], figure: str, kind: str, setting
     yes = [f"{load:g}" for load, answer in own.items() if answer == "yes"]
     if len(yes) == len(own):
         return "holds"
-    return f"depends on the load: holds at {', '.join(yes)}" if yes else "holds at no load"
+    return (
+        f"depends on the load: holds at {', '.join(yes)}" if yes else "holds at no load"
+    )
 
 
 def implied() -> list[str]:
-    """What follows from the paper's mix and from what it prints of the schedulers, and what
-    that cannot be.
+    """What follows from the paper's mix and from what it prints of the schedulers, and
+    what that cannot be.
     """
     mix, gpus = Mix(), PAPER_CLUSTER.gpus
     pairs = {
@@ -188,24 +219,30 @@ def implied() -> list[str]:
     }
     hours = ", ".join(f"{gpu_hours(row):.2f} ({name})" for name, row in pairs.items())
     return [
-        f"The mean job of the mix has at least {least_gpu_hours(mix):.2f} GPU-hours if its GPUs"
-        " and its duration are independent, as they are here (all durations at the lower ends"
-        f" of their classes; {mean_gpu_hours(mix):.2f} with durations log-uniform within them),"
-        f" and at least {least_of_any_law(mix):.2f} if the widest jobs are the shortest.",
-        f"The printed pairs of throughput and utilisation imply {hours} GPU-hours a job:"
-        " less than GPUs and duration that are independent allow, possible if wide jobs are short."
-        " The paper does not say which.",
+        (
+            f"The mean job of the mix has at least {least_gpu_hours(mix):.2f} GPU-hours"
+            " if its GPUs and its duration are independent, as they are here (all"
+            f" durations at the lower ends of their classes; {mean_gpu_hours(mix):.2f}"
+            " with durations log-uniform within them), and at least"
+            f" {least_of_any_law(mix):.2f} if the widest jobs are the shortest."
+        ),
+        (
+            f"The printed pairs of throughput and utilisation imply {hours} GPU-hours a"
+            " job: less than GPUs and duration that are independent allow, possible if"
+            " wide jobs are short. The paper does not say which."
+        ),
         *(
-            f"{name}: if GPUs and duration are independent, {row['utilisation_pct']} % of"
-            f" {gpus} GPUs allow at most"
+            f"{name}: if GPUs and duration are independent, {row['utilisation_pct']} %"
+            f" of {gpus} GPUs allow at most"
             f" {row['utilisation_pct'] / 100 * gpus / least_gpu_hours(mix):.1f} jobs an"
             f" hour, not {row['throughput_per_h']}."
             for name, row in pairs.items()
         ),
         *(
-            f"{name}: {row['starved']:.0f} waits of more than {STARVED_S:g} s among {JOBS} around a"
-            f" mean of {row['wait_s']:.0f} s have a variance of at least {least_variance(row):,.0f}"
-            f" s^2, not {row['wait_variance_s2']:.0f} (in min^2 it could be)."
+            f"{name}: {row['starved']:.0f} waits of more than {STARVED_S:g} s among"
+            f" {JOBS} around a mean of {row['wait_s']:.0f} s have a variance of at"
+            f" least {least_variance(row):,.0f} s^2, not {row['wait_variance_s2']:.0f}"
+            " (in min^2 it could be)."
             for name, row in PUBLISHED.items()
             if name in DYNAMIC
         ),
@@ -213,18 +250,20 @@ def implied() -> list[str]:
 
 
 def gpu_hours(row: Mapping[str, float]) -> float:
-    """GPU-hours of the mean job that a throughput and a utilisation of the paper's cluster over
-    the same time imply.
+    """GPU-hours of the mean job that a throughput and a utilisation of the paper's
+    cluster over the same time imply.
     """
     return row["utilisation_pct"] / 100 * PAPER_CLUSTER.gpus / row["throughput_per_h"]
 
 
 def least_variance(row: Mapping[str, float]) -> float:
-    """The least variance, s^2, of waits with the mean row["wait_s"] of which row["starved"] are
-    longer than the limit.
+    """The least variance, s^2, of waits with the mean row["wait_s"] of which
+    row["starved"] are longer than the limit.
 
     It is reached where those are just at the limit, and all others are equal.
     """
     starved = row["starved"]
     rest_s = (JOBS * row["wait_s"] - starved * STARVED_S) / (JOBS - starved)
-    return float(np.repeat([STARVED_S, rest_s], [int(starved), JOBS - int(starved)]).var())
+    return float(
+        np.repeat([STARVED_S, rest_s], [int(starved), JOBS - int(starved)]).var()
+    )

@@ -1,5 +1,5 @@
-"""How far plans are from each other, by load and by finish time, and how the two distances go
-together (worl-rtgs.txt 4.2).
+"""How far plans are from each other, by load and by finish time, and how the two
+distances go together (worl-rtgs.txt 4.2).
 """
 
 from __future__ import annotations
@@ -16,31 +16,33 @@ from cgrsp_simpy.model.arrays import Floats, Ints
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
 
-# pairs that are evaluated at once: what a thousand plans of ten thousand nodes take in memory
+# pairs that are evaluated at once: what a thousand plans of ten thousand nodes take in
+# memory
 TOGETHER = 200
 
 
 def node_loads_s(problem: Problem, gpu: Ints) -> Floats:
-    """For each node the execution times of all nodes on its GPU, seconds; gpu: shape (plans,
-    nodes), as is the answer.
+    """For each node the execution times of all nodes on its GPU, seconds; gpu: shape
+    (plans, nodes), as is the answer.
     """
     plans, gpus = len(gpu), problem.platform.gpus
-    place = gpu + gpus * np.arange(plans)[:, None]  # of a plan's GPU among those of all plans
+    # of a plan's GPU among those of all plans
+    place = gpu + gpus * np.arange(plans)[:, None]
     time_s = problem.time_s[np.arange(problem.graph.nodes), gpu]
     return np.asarray(np.bincount(place.ravel(), time_s.ravel(), plans * gpus)[place])
 
 
 def plan_distance_s(problem: Problem, one: Ints, other: Ints) -> Floats:
-    """Scheduling plan distance SPD between the rows of two arrays of plans, seconds, shape (plans,)
-    (Equation 26).
+    """Scheduling plan distance SPD between the rows of two arrays of plans, seconds,
+    shape (plans,) (Equation 26).
     """
     difference_s = node_loads_s(problem, one) - node_loads_s(problem, other)
     return np.asarray(np.abs(difference_s).mean(axis=1))
 
 
 def finish_time_gap_s(problem: Problem, one: Ints, other: Ints) -> Floats:
-    """Finish time gap FTG between the rows of two arrays of plans, seconds, shape (plans,)
-    (Equation 25).
+    """Finish time gap FTG between the rows of two arrays of plans, seconds, shape
+    (plans,) (Equation 25).
     """
     ends_s = makespans(problem, one), makespans(problem, other)
     told = "connected, so that every plan ends"
@@ -52,9 +54,10 @@ def finish_time_gap_s(problem: Problem, one: Ints, other: Ints) -> Floats:
 class Correlation:
     """How SPD and FTG of random pairs of plans go together.
 
-    spd_s, ftg_s: seconds, shape (pairs,). pearson, spearman: coefficients, -1 to 1. pearson_ci95,
-    spearman_ci95: their 95 % intervals by Fisher's transformation, for Spearman's after Bonett and
-    Wright. Bonett and Wright (2000), Psychometrika 65, 23-28.
+    spd_s, ftg_s: seconds, shape (pairs,). pearson, spearman: coefficients, -1 to 1.
+    pearson_ci95, spearman_ci95: their 95 % intervals by Fisher's transformation, for
+    Spearman's after Bonett and Wright. Bonett and Wright (2000), Psychometrika 65,
+    23-28.
     """
 
     spd_s: Floats = field(repr=False)
@@ -66,22 +69,32 @@ class Correlation:
 
 
 def correlate(
-    problem: Problem, pairs: int = 1000, seed: int = 0, concentration: float | None = None
+    problem: Problem,
+    pairs: int = 1000,
+    seed: int = 0,
+    concentration: float | None = None,
 ) -> Correlation:
     """Correlation of SPD and FTG over pairs of random plans.
 
-    pairs: their number, >= 4. seed: of the plans. concentration: None: a unit goes to any GPU that
-    has the memory, all equally likely. A number > 0: with probabilities that are drawn anew for
-    each plan from a symmetric Dirichlet law, the more uneven the smaller it is (ours: the paper
-    only says that plans are random, and even ones do not give its coefficients). Raises InputError
-    for a number that is not allowed, and where all pairs have the same distance. worl-rtgs.txt
-    Section 4.2.
+    pairs: their number, >= 4. seed: of the plans. concentration: None: a unit goes to
+    any GPU that has the memory, all equally likely. A number > 0: with probabilities
+    that are drawn anew for each plan from a symmetric Dirichlet law, the more uneven
+    the smaller it is (ours: the paper only says that plans are random, and even ones do
+    not give its coefficients). Raises InputError for a number that is not allowed, and
+    where all pairs have the same distance. worl-rtgs.txt Section 4.2.
     """
     check_whole("pairs", pairs, least=4)
     if concentration is not None:
         check_number("concentration", concentration, above=0)
-        require(1e-6 <= concentration <= 1e6, "concentration", concentration, "from 1e-6 to 1e6")
-    generator, spd_s, ftg_s = stream(seed, "plan pairs"), np.empty(pairs), np.empty(pairs)
+        require(
+            1e-6 <= concentration <= 1e6,
+            "concentration",
+            concentration,
+            "from 1e-6 to 1e6",
+        )
+    generator = stream(seed, "plan pairs")
+    spd_s = np.empty(pairs)
+    ftg_s = np.empty(pairs)
     for first in range(0, pairs, TOGETHER):
         now = slice(first, min(first + TOGETHER, pairs))
         units = _plans(problem, 2 * (now.stop - now.start), concentration, generator)
@@ -91,25 +104,33 @@ def correlate(
     for name, values in (("SPD", spd_s), ("FTG", ftg_s)):
         if np.ptp(values) == 0:
             raise InputError(
-                f"{name} is {values[0]:g} s for all {pairs} pairs of plans: there is no correlation"
+                f"{name} is {values[0]:g} s for all {pairs} pairs of plans: there is no"
+                " correlation"
             )
     from scipy import stats  # it takes long to load: only where it is needed
 
     pearson = float(stats.pearsonr(spd_s, ftg_s).statistic)
     spearman = float(stats.spearmanr(spd_s, ftg_s).statistic)
-    ends = _interval(pearson, pairs), _interval(spearman, pairs, np.sqrt(1 + spearman**2 / 2))
+    ends = (
+        _interval(pearson, pairs),
+        _interval(spearman, pairs, np.sqrt(1 + spearman**2 / 2)),
+    )
     return Correlation(spd_s, ftg_s, pearson, spearman, *ends)
 
 
-def _plans(problem: Problem, plans: int, concentration: float | None, generator: Generator) -> Ints:
-    """Random plans, shape (plans, units); uneven ones each with its own probabilities of GPUs, and
-    what does not fit is drawn again.
+def _plans(
+    problem: Problem, plans: int, concentration: float | None, generator: Generator
+) -> Ints:
+    """Random plans, shape (plans, units); uneven ones each with its own probabilities
+    of GPUs, and what does not fit is drawn again.
     """
     if concentration is None:
         return random_units(problem, plans, generator)
     fits, (units, gpus) = problem.fits, problem.fits.shape
     answer = np.empty((plans, units), dtype=np.int64)
-    for plan, share in enumerate(generator.dirichlet(np.full(gpus, concentration), plans)):
+    for plan, share in enumerate(
+        generator.dirichlet(np.full(gpus, concentration), plans)
+    ):
         gpu = np.asarray(generator.choice(gpus, units, p=share))
         wrong = np.flatnonzero(~fits[np.arange(units), gpu])
         with np.errstate(divide="ignore"):
@@ -120,7 +141,9 @@ def _plans(problem: Problem, plans: int, concentration: float | None, generator:
     return answer
 
 
-def _interval(coefficient: float, pairs: int, wider: float = 1.0) -> tuple[float, float]:
+def _interval(
+    coefficient: float, pairs: int, wider: float = 1.0
+) -> tuple[float, float]:
     half = float(scipy.special.ndtri(0.975)) * wider / np.sqrt(pairs - 3)
     with np.errstate(divide="ignore"):  # a coefficient of 1
         low, high = np.tanh(np.arctanh(coefficient) + half * np.array([-1, 1]))

@@ -1,5 +1,5 @@
-"""The figures of DAGs from runs of our own: how searches compare, what order and placement do, and
-how far apart plans are.
+"""The figures of DAGs from runs of our own: how searches compare, what order and
+placement do, and how far apart plans are.
 """
 
 from __future__ import annotations
@@ -35,16 +35,20 @@ from cgrsp_simpy.studies.executors import as_they_come
 
 # Search -> its text. Annealing starts as whales do, not from HEFT's plan.
 SEARCHED = {
-    name: name for name in ("heft", "random-search", "woa", "worl-rtgs", "rtgs", "rtgs:paced=true")
+    name: name
+    for name in ("heft", "random-search", "woa", "worl-rtgs", "rtgs", "rtgs:paced=true")
 } | {"annealing": "annealing:start=random,order=graph", "ddqn": "ddqn"}
 INSTANCES = 10  # of each size, as many as the paper repeats its runs
 BY_DDQN = 6  # of the smaller size alone, for its time
 PERCENTS = (0, 1, 10, 100, 1000)  # above the bound, on the axis
 PLANS = (1, 3, 10, 30, 100, 300, 1000)  # after how many plans a search is looked at
-# What WORL-RTGS is said to lose without whales or learning, percent, worl-rtgs.txt Section 5.4
+# What WORL-RTGS is said to lose without whales or learning, percent, worl-rtgs.txt
+# Section 5.4
 PRINTED_LOSS = {(300, "ddqn"): 129.1, (300, "woa"): 331.2, (1000, "woa"): 314.2}
 # The texts of the searches in both orders; ddqn is left out for its time
-ORDERED = {name: f"{name}:" for name in ("random-search", "woa", "rtgs", "worl-rtgs")} | {
+ORDERED = {
+    name: f"{name}:" for name in ("random-search", "woa", "rtgs", "worl-rtgs")
+} | {
     "annealing:reorders=0": "annealing:start=random,reorders=0,",
     "annealing": "annealing:start=random,",
 }
@@ -55,8 +59,10 @@ ORDER_NAMES = {
 }
 KINDS = {"forward": "#9ecae1", "backward": "#4292c6"}  # of its nodes
 PLAN_COLUMNS = ("what", "name", "gpu", "to_gpu", "start_s", "end_s")
-CONCENTRATIONS = {"even": None, "uneven": 1.0}  # how even random plans are: see `correlate`
-SIZES = {"small": (300, "o"), "medium": (2000, "s"), "large": (5000, "^")}  # nodes, and mark
+# how even random plans are: see `correlate`
+CONCENTRATIONS = {"even": None, "uneven": 1.0}
+# nodes, and mark
+SIZES = {"small": (300, "o"), "medium": (2000, "s"), "large": (5000, "^")}
 DEGREE_COLOURS = {1: "#E69F00", 3: "#0B4F9C"}
 # Least, greatest and mean coefficient: worl-rtgs.txt Section 4.2.
 PRINTED = {"pearson": (0.16, 0.57, 0.4603), "spearman": (0.42, 0.59, 0.508)}
@@ -67,7 +73,8 @@ class Runs:
 
     graphs: how many, of seeds from 0. nodes: of each. evaluations: of each search.
 
-    tasks: scenarios of the authors' kind of instance, by the number of their independent tasks.
+    tasks: scenarios of the authors' kind of instance, by the number of their
+    independent tasks.
     """
 
     def __init__(
@@ -84,7 +91,9 @@ class Runs:
         self.scenario = Scenario(f"er:n={nodes}", budget=self.budget)
         machines = Servers(50, tflops=(1.0,))
         self.tasks = {
-            number: Scenario(f"er:n={number},degree=0", machines, "busy", budget=self.budget)
+            number: Scenario(
+                f"er:n={number},degree=0", machines, "busy", budget=self.budget
+            )
             for number in (nodes, 10 * nodes // 3)
         }
 
@@ -99,7 +108,9 @@ def by(rows: list[Row], column: str, *names: str) -> dict[Any, Floats]:
 
 
 def _beside(own: Floats, other: Floats) -> str:
-    """Difference on the same graphs, percent; said to be one if the interval is without 0."""
+    """Difference on the same graphs, percent; said to be one if the interval is without
+    0.
+    """
     both = min(len(own), len(other))
     found = mean(100 * (own[:both] / other[:both] - 1))
     unsure = " (not shown to differ)" if found.low <= 0 <= found.high else ""
@@ -117,14 +128,14 @@ def _plus_minus(values: Floats) -> str:
     (6.3, 5.6),
     note=lambda runs: (
         "independent tasks on 50 machines of which others use 50 to 80 %;"
-        f" {min(runs.graphs, INSTANCES)} instances of each size,\nunder ddqn"
-        f" {min(runs.graphs, BY_DDQN)} of the smaller alone; 95 % intervals at the end; linear"
-        " below 1 %"
+        f" {min(runs.graphs, INSTANCES)} instances of each size,\n"
+        f"under ddqn {min(runs.graphs, BY_DDQN)} of the smaller alone; 95 % intervals"
+        " at the end; linear below 1 %"
     ),
 )
 def searches(runs: Runs) -> list[Row]:
-    """Makespan of the best plan so far over the bound, by the plans evaluated, of each search on
-    each instance.
+    """Makespan of the best plan so far over the bound, by the plans evaluated, of each
+    search on each instance.
     """
     tasks = {
         (number, name, seed): (scenario, name, seed)
@@ -135,14 +146,22 @@ def searches(runs: Runs) -> list[Row]:
     }
     done = dict(as_they_come(_course, tasks, runs.executor))
     return [
-        {"tasks": number, "scheduler": name, "seed": seed, "evaluations": at, "over_bound": best}
+        {
+            "tasks": number,
+            "scheduler": name,
+            "seed": seed,
+            "evaluations": at,
+            "over_bound": best,
+        }
         for number, name, seed in tasks
         for at, best in done[number, name, seed]
     ]
 
 
 def _course(given: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
-    """After how many plans, and the best of them over the bound, which HEFT's one plan stays."""
+    """After how many plans, and the best of them over the bound, which HEFT's one plan
+    stays.
+    """
     scenario, name, seed = given
     problem = scenario.draw(seed)
     history = find(problem, SEARCHED[name], scenario.budget, seed).history
@@ -158,7 +177,9 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     """A panel a size: a line a search, its interval and its name at its end."""
     top = 120 * max(row["over_bound"] for row in rows)
     numbers = list(dict.fromkeys(row["tasks"] for row in rows))
-    for ax, number in zip(canvas.subplots(len(numbers), 1, sharex=True, sharey=True), numbers):
+    for ax, number in zip(
+        canvas.subplots(len(numbers), 1, sharex=True, sharey=True), numbers
+    ):
         found = by(where(rows, tasks=number), "over_bound", "scheduler", "evaluations")
         names, plans = (list(dict.fromkeys(each)) for each in zip(*found))
         unsaid = [np.nan] * (len(plans) - 1)
@@ -181,7 +202,9 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 
 
 def ended(rows: list[Row]) -> dict[Any, Floats]:
-    """By number of tasks and search, the makespans over the bound at the end, an instance each."""
+    """By number of tasks and search, the makespans over the bound at the end, an
+    instance each.
+    """
     most = max(row["evaluations"] for row in rows)
     return by(where(rows, evaluations=most), "over_bound", "tasks", "scheduler")
 
@@ -189,27 +212,32 @@ def ended(rows: list[Row]) -> dict[Any, Floats]:
 @searches.says
 def _(rows: list[Row]) -> str:
     found, most = ended(rows), max(row["evaluations"] for row in rows)
-    first = by(where(rows, evaluations=min(10, most)), "over_bound", "tasks", "scheduler")
+    first = by(
+        where(rows, evaluations=min(10, most)), "over_bound", "tasks", "scheduler"
+    )
     same = [
-        values == found[tasks, "worl-rtgs"] for (tasks, at), values in found.items() if at == "rtgs"
+        values == found[tasks, "worl-rtgs"]
+        for (tasks, at), values in found.items()
+        if at == "rtgs"
     ]
     still = [
-        f"{np.sum(first[number, name] == last)} of {len(last)} instances of {number:,} tasks under"
-        f" {name}"
+        f"{np.sum(first[number, name] == last)} of {len(last)} instances of {number:,}"
+        f" tasks under {name}"
         for (number, name), last in found.items()
         if name in ("rtgs", "worl-rtgs")
     ]
     return (
-        f"After {most:,} plans the best one is still one of the ten random ones that whales start"
-        f" from on {', '.join(still)}: a part of the load is compared with a hope for the whole,"
-        " so that GPUs are filled one after the other. As both begin with the same ten, worl-rtgs"
-        f" ends with rtgs's makespan on {np.sum(same)} of {np.size(same)}. With the load foretold"
-        " by the share of the work that is placed (rtgs:paced=true, ours) whales do move on. HEFT"
-        " evaluates no plan."
-        " Mean ranks as in the paper's Tables 16 to 19, of the searches on all instances; its"
-        " critical differences, 3.374 and 4.033, lack a division by the square root of 2: 2.38 and"
-        " 2.85 are right. The published changes of the makespan of WORL-RTGS are those of the"
-        " prose: the bodies of Tables 13 to 15 are not in the text."
+        f"After {most:,} plans the best one is still one of the ten random ones that"
+        f" whales start from on {', '.join(still)}: a part of the load is compared with"
+        " a hope for the whole, so that GPUs are filled one after the other. As both"
+        " begin with the same ten, worl-rtgs ends with rtgs's makespan on"
+        f" {np.sum(same)} of {np.size(same)}. With the load foretold by the share of"
+        " the work that is placed (rtgs:paced=true, ours) whales do move on. HEFT"
+        " evaluates no plan. Mean ranks as in the paper's Tables 16 to 19, of the"
+        " searches on all instances; its critical differences, 3.374 and 4.033, lack a"
+        " division by the square root of 2: 2.38 and 2.85 are right. The published"
+        " changes of the makespan of WORL-RTGS are those of the prose: the bodies of"
+        " Tables 13 to 15 are not in the text."
     )
 
 
@@ -217,8 +245,14 @@ def _(rows: list[Row]) -> str:
 def _(rows: list[Row]) -> str:
     found, lines = ended(rows), []
     for number in dict.fromkeys(row["tasks"] for row in rows):
-        own = {name: values for (tasks, name), values in found.items() if tasks == number}
-        full = {name: values for name, values in own.items() if len(values) == len(own["heft"])}
+        own = {
+            name: values for (tasks, name), values in found.items() if tasks == number
+        }
+        full = {
+            name: values
+            for name, values in own.items()
+            if len(values) == len(own["heft"])
+        }
         test = rank_test(np.column_stack(list(full.values())))
         ranks = {name: f"{rank:.1f}" for name, rank in zip(full, test.mean)}
         for name, values in own.items():
@@ -228,7 +262,9 @@ def _(rows: list[Row]) -> str:
                 _beside(values, own[other]) if name != other else ""
                 for other in ("random-search", "worl-rtgs")
             ]
-            lines.append([*cells, f"{published:+g} %" if published else "", ranks.get(name, "")])
+            lines.append(
+                [*cells, f"{published:+g} %" if published else "", ranks.get(name, "")]
+            )
         lines[-len(own)][-1] += f" (critical difference {test.critical_difference:.1f})"
     head = (
         "tasks | search | instances | makespan over the bound | beside random-search"
@@ -242,16 +278,23 @@ def _(rows: list[Row]) -> str:
     "What part is order, what part is placement",
     (6.3, 3.6),
     note=lambda runs: (
-        f"{runs.graphs} Erdős–Rényi graphs of {runs.nodes} nodes, mean degree 3, on 10 GPUs;\n"
+        f"{runs.graphs} Erdős–Rényi graphs of {runs.nodes} nodes, mean degree 3, on"
+        " 10 GPUs;\n"
         f"{runs.budget.evaluations:,} plans evaluated by each search; 95 % intervals"
     ),
 )
 def order(runs: Runs) -> list[Row]:
-    """Makespans over HEFT's on the same graph, by the order in which plans run: HEFT's own
-    placement, and what searches find.
+    """Makespans over HEFT's on the same graph, by the order in which plans run: HEFT's
+    own placement, and what searches find.
     """
-    texts = {(name, way): f"{text}order={way}" for name, text in ORDERED.items() for way in ORDERS}
-    study = compare(runs.scenario, ["heft", *texts.values()], range(runs.graphs), runs.executor)
+    texts = {
+        (name, way): f"{text}order={way}"
+        for name, text in ORDERED.items()
+        for way in ORDERS
+    }
+    study = compare(
+        runs.scenario, ["heft", *texts.values()], range(runs.graphs), runs.executor
+    )
     problems = [runs.scenario.draw(seed) for seed in range(runs.graphs)]
     found = {
         ("heft", way): [
@@ -261,7 +304,12 @@ def order(runs: Runs) -> list[Row]:
         for way in ORDERS
     } | {key: list(study.values(text, "makespan_s")) for key, text in texts.items()}
     return [
-        {"scheduler": name, "order": way, "seed": seed, "over_heft": makespan_s / heft_s}
+        {
+            "scheduler": name,
+            "order": way,
+            "seed": seed,
+            "over_heft": makespan_s / heft_s,
+        }
         for (name, way), makespans_s in found.items()
         for seed, (makespan_s, heft_s) in enumerate(
             zip(makespans_s, study.values("heft", "makespan_s"))
@@ -271,20 +319,26 @@ def order(runs: Runs) -> list[Row]:
 
 @order.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A line a scheduler: mean and interval when plans run in the graph's order, pale, and in
-    rank order, in full colour.
+    """A line a scheduler: mean and interval when plans run in the graph's order, pale,
+    and in rank order, in full colour.
     """
     ax, over = canvas.add_subplot(), by(rows, "over_heft", "scheduler", "order")
     names = list(dict.fromkeys(str(row["scheduler"]) for row in rows))
     drawn = dict(zip(names, looks(names)))
     for place, (name, look) in enumerate(drawn.items()):
         found = [mean(over[name, way]) for way in ORDERS]
-        ax.plot([each.mean for each in found], [place, place], **{**FAINT, "color": look.colour})
+        ax.plot(
+            [each.mean for each in found],
+            [place, place],
+            **{**FAINT, "color": look.colour},
+        )
         for each, style in zip(found, (dots(_pale(look)), dots(look))):
             spread = [each.half_width]
             marks.intervals(ax, [each.mean], [place], x_half=spread, colour=look.colour)
             ax.plot([each.mean], [place], **{"linestyle": "none", **style})
-            beside_point(ax, f"{each.mean:.2f}", (each.mean, place), (0, 6), ha="center")
+            beside_point(
+                ax, f"{each.mean:.2f}", (each.mean, place), (0, 6), ha="center"
+            )
     ax.axvline(1.0, **FAINT)
     ax.set_yticks(range(len(drawn)), [ORDER_NAMES.get(name, name) for name in drawn])
     ax.set(xlabel="makespan over HEFT's", ylim=(len(drawn) - 0.4, -0.8))
@@ -304,27 +358,33 @@ def _pale(look: Look) -> Look:
 
 @order.says
 def _(rows: list[Row]) -> str:
-    over, named = by(rows, "over_heft", "scheduler", "order"), {"heft": "HEFT's own placement"}
+    over = by(rows, "over_heft", "scheduler", "order")
+    named = {"heft": "HEFT's own placement"}
     means = [
-        f"{named.get(name, name)} {' and '.join(_plus_minus(over[name, way]) for way in ORDERS)}"
+        f"{named.get(name, name)}"
+        f" {' and '.join(_plus_minus(over[name, way]) for way in ORDERS)}"
         for name in dict.fromkeys(row["scheduler"] for row in rows)
     ]
     beside = [
         f"{name} "
-        + " and ".join(_beside(over[name, way], over["random-search", way]) for way in ORDERS)
+        + " and ".join(
+            _beside(over[name, way], over["random-search", way]) for way in ORDERS
+        )
         for name in ORDERED
         if name != "random-search"
     ]
     in_graph, in_rank = (over["worl-rtgs", way] for way in ORDERS)
-    above, by_order, left = map(_plus_minus, (in_graph - 1, in_graph - in_rank, in_rank - 1))
+    above, by_order, left = map(
+        _plus_minus, (in_graph - 1, in_graph - in_rank, in_rank - 1)
+    )
     return (
         "Makespans over HEFT's, run in the graph's order and in HEFT's rank order:"
-        f" {', '.join(means)}. In the graph's order worl-rtgs is {above} times HEFT's makespan"
-        f" above it; {by_order} of that go when the same search runs its plans in rank order,"
-        f" and {left} are left to the placement. Beside random search in the same order:"
-        f" {'; '.join(beside)}. Annealing here starts from a random plan; but for reorders=0 it"
-        " changes the order that it begins in, which the other searches keep. ddqn is left out for"
-        " its time."
+        f" {', '.join(means)}. In the graph's order worl-rtgs is {above} times HEFT's"
+        f" makespan above it; {by_order} of that go when the same search runs its plans"
+        f" in rank order, and {left} are left to the placement. Beside random search in"
+        f" the same order: {'; '.join(beside)}. Annealing here starts from a random"
+        " plan; but for reorders=0 it changes the order that it begins in, which the"
+        " other searches keep. ddqn is left out for its time."
     )
 
 
@@ -332,14 +392,20 @@ def _(rows: list[Row]) -> str:
     "gantt",
     "A training step on four GPUs",
     (6.3, 4.4),
-    note="8 layers in 4 pipeline stages, 4 micro-batches, on 2 servers of 2 GPUs, placed by HEFT",
+    note=(
+        "8 layers in 4 pipeline stages, 4 micro-batches, on 2 servers of 2 GPUs, placed"
+        " by HEFT"
+    ),
 )
 def gantt(runs: Runs) -> list[Row]:
-    """Of each node when and where it runs, and of each transfer between GPUs when the data
-    leave and arrive.
+    """Of each node when and where it runs, and of each transfer between GPUs when the
+    data leave and arrive.
     """
     platform = Servers(4, 2, tflops=(19.5,)).platform()
-    steps = {name: Problem(training_graph(8, 4, 4, schedule=name), platform) for name in SCHEDULES}
+    steps = {
+        name: Problem(training_graph(8, 4, 4, schedule=name), platform)
+        for name in SCHEDULES
+    }
     return [
         row
         for name, step in steps.items()
@@ -353,10 +419,24 @@ def run_rows(run: Run, name: str) -> list[Row]:
     names, edges = found.problem.graph.names, found.problem.graph.edges.tolist()
     gpu, begin_s, end_s, arrivals_s = (
         column.tolist()
-        for column in (found.plan.gpu, found.start_s, found.finish_s, found.arrivals_s())
+        for column in (
+            found.plan.gpu,
+            found.start_s,
+            found.finish_s,
+            found.arrivals_s(),
+        )
     )
-    rows = [("node", each, on, on, *s) for each, on, *s in zip(names, gpu, begin_s, end_s)] + [
-        ("transfer", f"{names[one]} to {names[other]}", gpu[one], gpu[other], end_s[one], arrival_s)
+    rows = [
+        ("node", each, on, on, *s) for each, on, *s in zip(names, gpu, begin_s, end_s)
+    ] + [
+        (
+            "transfer",
+            f"{names[one]} to {names[other]}",
+            gpu[one],
+            gpu[other],
+            end_s[one],
+            arrival_s,
+        )
         for (one, other), arrival_s in zip(edges, arrivals_s)
         if gpu[one] != gpu[other]
     ]
@@ -365,8 +445,8 @@ def run_rows(run: Run, name: str) -> list[Row]:
 
 @gantt.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A panel a schedule: a line a GPU, idle ones too; nodes as boxes, transfers as lines
-    from GPU to GPU.
+    """A panel a schedule: a line a GPU, idle ones too; nodes as boxes, transfers as
+    lines from GPU to GPU.
     """
     axes = canvas.subplots(len(SCHEDULES), 1, sharex=True)
     gpus = range(1 + max(row["gpu"] for row in rows))
@@ -375,9 +455,18 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         for row in own:
             times_s, ends = [row["start_s"], row["end_s"]], [row["gpu"], row["to_gpu"]]
             if row["what"] == "node":
-                colour = next((KINDS[kind] for kind in KINDS if kind in row["name"]), "#a1d99b")
+                colour = next(
+                    (KINDS[kind] for kind in KINDS if kind in row["name"]), "#a1d99b"
+                )
                 edge: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
-                ax.barh(ends[0], times_s[1] - times_s[0], 0.62, times_s[0], color=colour, **edge)
+                ax.barh(
+                    ends[0],
+                    times_s[1] - times_s[0],
+                    0.62,
+                    times_s[0],
+                    color=colour,
+                    **edge,
+                )
             else:
                 ax.plot(times_s, ends, color="0.35", linewidth=0.5, zorder=3)
         used = {row["gpu"] for row in own}
@@ -393,22 +482,30 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 @gantt.says
 def _(rows: list[Row]) -> str:
     parts = [
-        f"under {name} the step ends after {max(row['end_s'] for row in own):.3g} s, and GPUs 0 to"
-        f" 3 hold activations of at most {', '.join(map(str, held))} micro-batches"
+        f"under {name} the step ends after {max(row['end_s'] for row in own):.3g} s,"
+        f" and GPUs 0 to 3 hold activations of at most {', '.join(map(str, held))}"
+        " micro-batches"
         for name in SCHEDULES
         for own in [where(rows, schedule=name)]
         for held in [[_held(where(own, gpu=gpu, what="node")) for gpu in range(4)]]
     ]
     said = "; ".join(parts)
-    return f"{said[0].upper()}{said[1:]}. A unit, here a stage of the pipeline, stays on one GPU."
+    return (
+        f"{said[0].upper()}{said[1:]}. A unit, here a stage of the pipeline, stays on"
+        " one GPU."
+    )
 
 
 def _held(nodes: list[Row]) -> int:
-    """Of how many micro-batches at a time nodes go forward, and then not yet all backward."""
+    """Of how many micro-batches at a time nodes go forward, and then not yet all
+    backward.
+    """
     spans: dict[str, list[float]] = {}
     for row in nodes:
         if row["name"].endswith("ward"):
-            spans.setdefault(row["name"].split()[1], []).extend((row["start_s"], row["end_s"]))
+            spans.setdefault(row["name"].split()[1], []).extend(
+                (row["start_s"], row["end_s"])
+            )
     ends = [(min(times_s), max(times_s)) for times_s in spans.values()]
     return max(sum(begin <= at_s < end for begin, end in ends) for at_s, _ in ends)
 
@@ -418,9 +515,10 @@ def _held(nodes: list[Row]) -> int:
     "Distance of plans and gap of finish times",
     (6.3, 3.2),
     note=lambda runs: (
-        f"500 pairs of random plans of {runs.nodes} nodes on 10 GPUs. Even: each GPU equally"
-        " likely;\n"
-        "uneven: with probabilities from a Dirichlet law of parameter 1, drawn for each plan"
+        f"500 pairs of random plans of {runs.nodes} nodes on 10 GPUs. Even: each GPU"
+        " equally likely;\n"
+        "uneven: with probabilities from a Dirichlet law of parameter 1, drawn for"
+        " each plan"
     ),
 )
 def scatter(runs: Runs) -> list[Row]:
@@ -453,8 +551,8 @@ def _both(row: Row) -> str:
 def _(rows: list[Row]) -> str:
     told = [f"{kind}: {_both(where(rows, plans=kind)[0])}" for kind in CONCENTRATIONS]
     return (
-        f"{'; '.join(told)}. SPD goes with FTG where plans differ in how even they are, and hardly"
-        " where all are even."
+        f"{'; '.join(told)}. SPD goes with FTG where plans differ in how even they are,"
+        " and hardly where all are even."
     )
 
 
@@ -466,8 +564,8 @@ def _(rows: list[Row]) -> str:
     legend={"columns": 4},
 )
 def coefficients(runs: Runs) -> list[Row]:
-    """Both coefficients over sizes, degrees, GPUs and states, for even and uneven plans (as
-    Tables 1 to 3).
+    """Both coefficients over sizes, degrees, GPUs and states, for even and uneven plans
+    (as Tables 1 to 3).
     """
     rows = [
         {"plans": kind, "size": size, "degree": degree, "gpus": gpus, "state": state}
@@ -490,8 +588,8 @@ def _coefficients(row: Row) -> Row:
 
 @coefficients.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A panel for Pearson's and for Spearman's, a row for even and for uneven plans: a mark a
-    configuration, by GPUs.
+    """A panel for Pearson's and for Spearman's, a row for even and for uneven plans: a
+    mark a configuration, by GPUs.
     """
     gpus = sorted({row["gpus"] for row in rows})
     axes = canvas.subplots(2, 2, sharex=True, sharey=True)
@@ -500,7 +598,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         for row in where(rows, plans=kind):
             aside = 0.2 * (list(SIZES).index(row["size"]) - 1)
             aside += 0.05 if row["state"] == "busy" else -0.05
-            style = {"color": DEGREE_COLOURS[row["degree"]], "marker": SIZES[row["size"]][1]}
+            style = {
+                "color": DEGREE_COLOURS[row["degree"]],
+                "marker": SIZES[row["size"]][1],
+            }
             ax.plot(gpus.index(row["gpus"]) + aside, row[name], markersize=4, **style)
         low, high, middle = PRINTED[name]
         ax.axhline(0, **FAINT)
@@ -510,7 +611,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for ax in axes[-1]:
         ax.set(xlabel="GPUs", xticks=range(len(gpus)), xticklabels=map(str, gpus))
     handles = [
-        Line2D([], [], color=colour, marker=mark, linestyle="", markersize=4, label=label)
+        Line2D(
+            [], [], color=colour, marker=mark, linestyle="", markersize=4, label=label
+        )
         for size, (_, mark) in SIZES.items()
         for degree, colour in DEGREE_COLOURS.items()
         for label in [f"{size}, degree {degree}"]
@@ -522,16 +625,20 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def _(rows: list[Row]) -> str:
     told = []
     for kind in CONCENTRATIONS:
-        found = {name: np.array([row[name] for row in where(rows, plans=kind)]) for name in PRINTED}
+        found = {
+            name: np.array([row[name] for row in where(rows, plans=kind)])
+            for name in PRINTED
+        }
         larger = 100 * np.mean(found["spearman"] > found["pearson"])
         ranges = [
-            f"{name.title()} {values.min():.2f} to {values.max():.2f}, mean {values.mean():.2f}"
+            f"{name.title()} {values.min():.2f} to {values.max():.2f}, mean"
+            f" {values.mean():.2f}"
             for name, values in found.items()
         ]
         told.append(f"{kind} plans: {', '.join(ranges)}, the larger in {larger:.0f} %")
     return (
-        f"{'; '.join(told)}. Published: Pearson 0.16 to 0.57, mean 0.46; Spearman's mean 0.51,"
-        " the larger in 92 %."
+        f"{'; '.join(told)}. Published: Pearson 0.16 to 0.57, mean 0.46; Spearman's"
+        " mean 0.51, the larger in 92 %."
     )
 
 
@@ -539,26 +646,34 @@ def _intro(runs: Runs) -> list[str]:
     few, many = (f"{number:,}" for number in runs.tasks)
     return [
         "# Figures of DAGs, drawn from this package's graphs and runs",
-        "After “Efficient Scheduling for GPU-Based Neural Network Training via Hybrid"
-        " Reinforcement Learning and Metaheuristic Optimization”. The authors' own instances carry"
-        " no edges, and their public program has no agent. So the first figure is of instances of"
-        f" their kind, {few} and {many} independent tasks on 50 machines of one speed in the busy"
-        " state, drawn by the laws that the paper prints in Section 4.2 for small workloads"
-        " and for this state; the authors' files have no licence. The second is of"
-        f" {runs.graphs} Erdős–Rényi graphs of {runs.nodes} nodes with the same law of times, on 10"
-        f" GPUs of three speeds. Every search evaluates {runs.budget.evaluations:,} plans. The"
-        " paper's 10 whales move 300 times, and for each of these 3,000 plans its agent learns for"
-        " 1,000 episodes, three million in all, too long for here: WORL-RTGS and DDQN learn for one"
-        " a plan. So no figure here repeats the paper's budget. Random search at equal evaluations"
-        " is the control; annealing, which starts from a random plan here, and HEFT are beside it;"
-        " the five learning baselines of the paper are not described enough to be rebuilt.",
-        "Beside the paper: its Figures 1 and 2 are the training step's; Figures 3 to 6 and Tables"
-        " 1 to 3 the distances'; Figures 10 to 13 and Tables 13 to 19 the first figure's, with its"
-        " table. Figures 7 to 9 and Tables 7 to 12, of the parameters of WORL-RTGS, are not drawn:"
-        " where its best plan is one of those that it began with, no parameter of its moves"
-        " matters; `cgrsp dag sweep worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs` and the like"
-        " compare them. Each picture has the CSV of what is plotted beside it. All of them:"
-        " `cgrsp dag figures --out figures/dag`.",
+        (
+            "After “Efficient Scheduling for GPU-Based Neural Network Training via"
+            " Hybrid Reinforcement Learning and Metaheuristic Optimization”. The"
+            " authors' own instances carry no edges, and their public program has no"
+            f" agent. So the first figure is of instances of their kind, {few} and"
+            f" {many} independent tasks on 50 machines of one speed in the busy state,"
+            " drawn by the laws that the paper prints in Section 4.2 for small"
+            " workloads and for this state; the authors' files have no licence. The"
+            f" second is of {runs.graphs} Erdős–Rényi graphs of {runs.nodes} nodes with"
+            " the same law of times, on 10 GPUs of three speeds. Every search"
+            f" evaluates {runs.budget.evaluations:,} plans. The paper's 10 whales move"
+            " 300 times, and for each of these 3,000 plans its agent learns for 1,000"
+            " episodes, three million in all, too long for here: WORL-RTGS and DDQN"
+            " learn for one a plan. So no figure here repeats the paper's budget."
+            " Random search at equal evaluations is the control; annealing, which"
+            " starts from a random plan here, and HEFT are beside it; the five"
+            " learning baselines of the paper are not described enough to be rebuilt."
+        ),
+        (
+            "Beside the paper: its Figures 1 and 2 are the training step's; Figures 3"
+            " to 6 and Tables 1 to 3 the distances'; Figures 10 to 13 and Tables 13 to"
+            " 19 the first figure's, with its table. Figures 7 to 9 and Tables 7 to 12,"
+            " of the parameters of WORL-RTGS, are not drawn: where its best plan is one"
+            " of those that it began with, no parameter of its moves matters; `cgrsp"
+            " dag sweep worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs` and the like"
+            " compare them. Each picture has the CSV of what is plotted beside it. All"
+            " of them: `cgrsp dag figures --out figures/dag`."
+        ),
     ]
 
 

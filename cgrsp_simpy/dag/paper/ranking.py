@@ -9,23 +9,31 @@ from cgrsp_simpy.studies.compare import Comparison
 
 
 def ranks_told(study: Comparison) -> str:
-    """Mean ranks as a table, with Friedman's test and Nemenyi's critical difference; "" where
-    they say nothing.
+    """Mean ranks as a table, with Friedman's test and Nemenyi's critical difference; ""
+    where they say nothing.
 
-    That is of fewer than 3 schedulers, where runs failed, and where all seeds gave the same: a
-    graph that is there, and schedulers without luck, are one block however often they are repeated.
+    That is of fewer than 3 schedulers, where runs failed, and where all seeds gave the
+    same: a graph that is there, and schedulers without luck, are one block however
+    often they are repeated.
     """
     values = np.array([study.values(name, "makespan_s") for name in study.policies])
     if len(study.policies) < 3 or study.failures or (values == values[:, :1]).all():
         return ""
-    from cgrsp_simpy.analysis.ranks import rank_test  # with scipy.stats, only where it is needed
+    # with scipy.stats, only where it is needed
+    from cgrsp_simpy.analysis.ranks import rank_test
 
     found = rank_test(values.T)
     heading = (
-        f"mean ranks of makespan_s: Friedman chi-square {found.statistic:.1f}, p {found.p:.2g};"
-        f" ranks that differ by more than {found.critical_difference:.2f} differ (Nemenyi, 5 %)"
+        f"mean ranks of makespan_s: Friedman chi-square {found.statistic:.1f}, p"
+        f" {found.p:.2g}; ranks that differ by more than"
+        f" {found.critical_difference:.2f} differ (Nemenyi, 5 %)"
     )
     rows = sorted(zip(found.mean.tolist(), study.policies))
     return "\n".join(
-        [heading, *aligned([["policy", "rank"], *([name, f"{rank:.2f}"] for rank, name in rows)])]
+        [
+            heading,
+            *aligned(
+                [["policy", "rank"], *([name, f"{rank:.2f}"] for rank, name in rows)]
+            ),
+        ]
     )

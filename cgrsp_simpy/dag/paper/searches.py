@@ -1,11 +1,12 @@
-"""The searches of the paper: whales that move by the loads that their nodes hope for (RTGS, and
-WORL-RTGS with a double deep Q-network that learns to build plans from hopes), whales on the numbers
-of the GPUs (WOA), and the network alone (DDQN).
+"""The searches of the paper: whales that move by the loads that their nodes hope for
+(RTGS, and WORL-RTGS with a double deep Q-network that learns to build plans from
+hopes), whales on the numbers of the GPUs (WOA), and the network alone (DDQN).
 
-Source: worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2; RTGS also Du, Ji, Wu, Hou and Nie
-(2025), Scheduling DAG-structured workloads based on whale optimization algorithm, J. Supercomput.
-81, 911. A whale is a plan, a GPU for each unit. Wherever nodes share a unit, the unit takes the
-place of a node in the paper's words, with the work of its nodes (ours).
+Source: worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2; RTGS also Du, Ji, Wu,
+Hou and Nie (2025), Scheduling DAG-structured workloads based on whale optimization
+algorithm, J. Supercomput. 81, 911. A whale is a plan, a GPU for each unit. Wherever
+nodes share a unit, the unit takes the place of a node in the paper's words, with the
+work of its nodes (ours).
 """
 
 from __future__ import annotations
@@ -37,35 +38,40 @@ from cgrsp_simpy.model.streams import stream
 
 HIDDEN = (128, 64)  # units of the hidden layers, printed
 Move = Callable[[Generator, Any, Any, Floats, Bools], Any]
-"""From the search's random numbers, target (the leader, or a random whale) and current positions,
-factor (A, or e^{bl} cos(2 pi l)) and whether it is a spiral's, shape (whales, 1), to the next
-positions; all others of shape (whales, units).
+"""From the search's random numbers, target (the leader, or a random whale) and current
+positions, factor (A, or e^{bl} cos(2 pi l)) and whether it is a spiral's, shape
+(whales, 1), to the next positions; all others of shape (whales, units).
 """
 
 
 class Turns:
-    """In which order plans are built, that of the units' first nodes in topological order, and how
-    the load of a GPU is foretold.
+    """In which order plans are built, that of the units' first nodes in topological
+    order, and how the load of a GPU is foretold.
 
-    unit: of each turn, shape (units,). turn: of each unit. first: the first node of each unit.
-    time_s: of all nodes of a unit on each GPU, seconds, shape (units, gpus). mean_s: the load of
-    each GPU, seconds, if all ended together: work over speed of all (ours).
+    unit: of each turn, shape (units,). turn: of each unit. first: the first node of
+    each unit. time_s: of all nodes of a unit on each GPU, seconds, shape (units, gpus).
+    mean_s: the load of each GPU, seconds, if all ended together: work over speed of all
+    (ours).
 
-    part: by what the load of a GPU with a unit is divided before it is compared with the unit's
-    hope. 1 in the authors' program: a part of the load is compared with a hope for the whole,
-    so that GPUs are filled one after the other, each to about twice its hope. If paced (ours),
-    the share of all work that is then placed: so the load is foretold to grow as it has so far.
+    part: by what the load of a GPU with a unit is divided before it is compared with
+    the unit's hope. 1 in the authors' program: a part of the load is compared with a
+    hope for the whole, so that GPUs are filled one after the other, each to about twice
+    its hope. If paced (ours), the share of all work that is then placed: so the load is
+    foretold to grow as it has so far.
     """
 
     def __init__(self, problem: Problem, paced: bool = False) -> None:
         check_bool("paced", paced)
         graph = problem.graph
         place = np.unique(graph.unit[graph.order], return_index=True)[1]
-        self.problem, self.first, self.unit = problem, graph.order[place], np.argsort(place)
+        self.problem = problem
+        self.first = graph.order[place]
+        self.unit = np.argsort(place)
         self.turn = np.argsort(self.unit)
         self.time_s = problem.unit_s
         self.mean_s = float(graph.work_tflop.sum() / problem.platform.tflops.sum())
-        self.work_tflop, self.part = np.bincount(graph.unit, graph.work_tflop), np.ones(graph.units)
+        self.work_tflop = np.bincount(graph.unit, graph.work_tflop)
+        self.part = np.ones(graph.units)
         if paced:
             done = np.cumsum(self.work_tflop[self.unit])
             self.part[self.unit] = np.where(done > 0, done / (done[-1] or 1.0), 1.0)
@@ -74,8 +80,11 @@ class Turns:
 # ---- whales ----
 
 
-def hopes(target: Floats, current: Floats, factor: Floats, generator: Generator) -> Floats:
-    """Target +- factor (target - current), a sign drawn for each number (Equations 43, 45 and 50).
+def hopes(
+    target: Floats, current: Floats, factor: Floats, generator: Generator
+) -> Floats:
+    """Target +- factor (target - current), a sign drawn for each number (Equations 43,
+    45 and 50).
 
     All are arrays of loads, seconds. Hopes below 0 stay, as in the authors' program.
     """
@@ -84,18 +93,23 @@ def hopes(target: Floats, current: Floats, factor: Floats, generator: Generator)
 
 
 def greedy(turns: Turns, hopes: Floats) -> Ints:
-    """Plans built turn by turn: each unit goes to the GPU whose load with it is nearest to its
-    hope; of equals, to the first.
+    """Plans built turn by turn: each unit goes to the GPU whose load with it is nearest
+    to its hope; of equals, to the first.
 
-    The rule is the authors' program's, for nodes. That a unit goes at once, with the time of all
-    its nodes and the hope of its first, is ours, and so is that GPUs without the memory are left
-    out. hopes: seconds, shape (plans, units), as the answer.
+    The rule is the authors' program's, for nodes. That a unit goes at once, with the
+    time of all its nodes and the hope of its first, is ours, and so is that GPUs
+    without the memory are left out. hopes: seconds, shape (plans, units), as the
+    answer.
     """
     load_s, rows = np.zeros((len(hopes), turns.time_s.shape[1])), np.arange(len(hopes))
     answer = np.empty(hopes.shape, dtype=np.int64)
     for unit in turns.unit.tolist():
-        gap_s = np.abs(hopes[:, unit, None] - (load_s + turns.time_s[unit]) / turns.part[unit])
-        answer[:, unit] = on = np.where(turns.problem.fits[unit], gap_s, np.inf).argmin(axis=1)
+        gap_s = np.abs(
+            hopes[:, unit, None] - (load_s + turns.time_s[unit]) / turns.part[unit]
+        )
+        answer[:, unit] = on = np.where(turns.problem.fits[unit], gap_s, np.inf).argmin(
+            axis=1
+        )
         load_s[rows, on] += turns.time_s[unit, on]
     return answer
 
@@ -109,8 +123,9 @@ def _by_hopes(
     factor: Floats,
     spiral: Bools,  # noqa: ARG001, one signature for all moves
 ) -> Ints:
-    """Whales go where the loads are nearest to the hopes of their units, which are those of the
-    units' first nodes. build: from hopes to plans, both of shape (plans, units).
+    """Whales go where the loads are nearest to the hopes of their units, which are
+    those of the units' first nodes. build: from hopes to plans, both of shape (plans,
+    units).
     """
     lead_s, current_s = (
         node_loads_s(turns.problem, plans[:, turns.problem.graph.unit])[:, turns.first]
@@ -120,22 +135,35 @@ def _by_hopes(
 
 
 def by_number(
-    gpus: int, generator: Generator, target: Any, current: Any, factor: Floats, spiral: Bools
+    gpus: int,
+    generator: Generator,
+    target: Any,
+    current: Any,
+    factor: Floats,
+    spiral: Bools,
 ) -> Floats:
-    """Whales go as in Section 4.1: positions are numbers of GPUs, not whole, clipped to those that
-    there are (ours).
+    """Whales go as in Section 4.1: positions are numbers of GPUs, not whole, clipped to
+    those that there are (ours).
 
-    C is drawn for each unit; it has no part in the spiral. A and -A are equally likely, so that one
-    formula does for all.
+    C is drawn for each unit; it has no part in the spiral. A and -A are equally likely,
+    so that one formula does for all.
     """
     c = np.where(spiral, 1.0, 2 * generator.random(current.shape))
-    return np.asarray(np.clip(target + factor * np.abs(c * target - current), 0, gpus - 1))
+    return np.asarray(
+        np.clip(target + factor * np.abs(c * target - current), 0, gpus - 1)
+    )
 
 
 def _plans(problem: Problem, positions: Any) -> Ints:
-    """Positions as plans: the nearest GPU that has the memory. What is a plan stays as it is."""
+    """Positions as plans: the nearest GPU that has the memory. What is a plan stays as
+    it is.
+    """
     away = (
-        np.where(problem.fits, np.abs(row[:, None] - np.arange(problem.platform.gpus)), np.inf)
+        np.where(
+            problem.fits,
+            np.abs(row[:, None] - np.arange(problem.platform.gpus)),
+            np.inf,
+        )
         for row in positions
     )
     return np.array([distance.argmin(axis=1) for distance in away])
@@ -144,8 +172,8 @@ def _plans(problem: Problem, positions: Any) -> Ints:
 def factors(
     a: float, b: float, shape: tuple[int, int], generator: Generator
 ) -> tuple[Floats, Bools]:
-    """Factor of each whale, shape (whales, units), and whether it is a spiral's, shape (whales, 1)
-    (Equations 33, 45 and 46).
+    """Factor of each whale, shape (whales, units), and whether it is a spiral's, shape
+    (whales, 1) (Equations 33, 45 and 46).
 
     A is drawn for each whale, l for each unit.
     """
@@ -160,12 +188,12 @@ def _hunt(
 ) -> Solution:
     """Algorithm 2.
 
-    The leader is the best plan so far. All whales of an iteration move from where all were
-    before it (ours).
+    The leader is the best plan so far. All whales of an iteration move from where all
+    were before it (ours).
 
-    a falls from 2 to 0 over the iterations, or over the budget if that ends first. If it does
-    not, new whales are drawn, a begins anew with what is left of the budget, and the leader
-    stays (ours).
+    a falls from 2 to 0 over the iterations, or over the budget if that ends first. If
+    it does not, new whales are drawn, a begins anew with what is left of the budget,
+    and the leader stays (ours).
     """
     check_each(check_whole, {"whales": whales, "iterations": iterations}, least=1)
     check_number("b", b)
@@ -198,10 +226,11 @@ def rtgs(
 ) -> Solution:
     """Whales whose plans are built by `greedy`.
 
-    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. paced: foretell the
-    load of a GPU by the share of all work that is placed (ours), not as in the authors' program.
-    order: in which the nodes run, as of `run_order`; plans are built in that of `Turns`, whichever
-    is given. worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
+    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. paced:
+    foretell the load of a GPU by the share of all work that is placed (ours), not as in
+    the authors' program. order: in which the nodes run, as of `run_order`; plans are
+    built in that of `Turns`, whichever is given. worl-rtgs.txt Sections 4.1 and 4.3,
+    Algorithm 2.
     """
     turns = Turns(problem, paced)
     search = Search(problem, budget, "rtgs", run_order(problem, order))
@@ -220,61 +249,76 @@ def woa(
 ) -> Solution:
     """Whale optimisation alone, on the numbers of the GPUs.
 
-    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. order: in which the
-    nodes run, as of `run_order`. worl-rtgs.txt Section 4.1.
+    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. order: in
+    which the nodes run, as of `run_order`. worl-rtgs.txt Section 4.1.
     """
     search = Search(problem, budget, "woa", run_order(problem, order))
-    return _hunt(search, seed, partial(by_number, problem.platform.gpus), whales, iterations, b)
+    return _hunt(
+        search, seed, partial(by_number, problem.platform.gpus), whales, iterations, b
+    )
 
 
 # ---- the network ----
 
 
 class Network:
-    """Layers of weights and biases, ReLU between them and nothing after the last (printed).
+    """Layers of weights and biases, ReLU between them and nothing after the last
+    (printed).
 
-    sizes: units of the layers, inputs and outputs included. The first weights are drawn as in He,
-    Zhang, Ren and Sun (2015), Delving Deep into Rectifiers (ours; the paper prints none), the first
-    biases are 0. flat: all weights and biases in one vector, to be changed in place; `layers` shows
-    it as a pair (weights, biases) a layer.
+    sizes: units of the layers, inputs and outputs included. The first weights are drawn
+    as in He, Zhang, Ren and Sun (2015), Delving Deep into Rectifiers (ours; the paper
+    prints none), the first biases are 0. flat: all weights and biases in one vector, to
+    be changed in place; `layers` shows it as a pair (weights, biases) a layer.
     """
 
     def __init__(self, sizes: Sequence[int], generator: Generator) -> None:
         self.sizes = tuple(sizes)
-        self.flat = np.zeros(sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes)))
+        self.flat = np.zeros(
+            sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes))
+        )
         self.layers = self._split(self.flat)
         for weights, _ in self.layers:
             weights[:] = generator.normal(0.0, np.sqrt(2 / len(weights)), weights.shape)
 
     def _split(self, flat: Floats) -> list[tuple[Floats, Floats]]:
         """A vector of all parameters as (weights, biases) a layer, without copying."""
-        numbers = [size for one, other in pairwise(self.sizes) for size in (one * other, other)]
+        numbers = [
+            size for one, other in pairwise(self.sizes) for size in (one * other, other)
+        ]
         parts = np.split(flat, np.cumsum(numbers)[:-1])
-        return [(one.reshape(-1, len(other)), other) for one, other in zip(parts[::2], parts[1::2])]
+        return [
+            (one.reshape(-1, len(other)), other)
+            for one, other in zip(parts[::2], parts[1::2])
+        ]
 
     def ahead(self, last_inputs: Floats) -> Floats:
-        """What the last of the inputs, and the bias, add to the first layer: worked out once
-        for many calls.
+        """What the last of the inputs, and the bias, add to the first layer: worked out
+        once for many calls.
         """
         weights, biases = self.layers[0]
         return last_inputs @ weights[-last_inputs.shape[1] :] + biases
 
     def through(self, inputs: Floats, ahead: Floats | None = None) -> list[Floats]:
-        """What each layer is given, and the outputs; shape (rows, units of the layer). With `ahead`
-        of the last inputs, only the others are given.
+        """What each layer is given, and the outputs; shape (rows, units of the layer).
+        With `ahead` of the last inputs, only the others are given.
         """
         weights, biases = self.layers[0]
-        found = [inputs, inputs @ weights[: inputs.shape[1]] + (biases if ahead is None else ahead)]
+        found = [
+            inputs,
+            inputs @ weights[: inputs.shape[1]] + (biases if ahead is None else ahead),
+        ]
         for weights, biases in self.layers[1:]:
             found[-1:] = (given := np.maximum(found[-1], 0.0)), given @ weights + biases
         return found
 
     def gradient(self, inputs: Floats, chosen: Ints, goal: Floats) -> Floats:
-        """Gradient, as `flat`, of the mean of (goal - output)^2 over the rows, where a row counts
-        its chosen output alone.
+        """Gradient, as `flat`, of the mean of (goal - output)^2 over the rows, where a
+        row counts its chosen output alone.
         """
         *seen, outputs = self.through(inputs)
-        rows, slope, answer = np.arange(len(inputs)), np.zeros_like(outputs), self.flat.copy()
+        rows = np.arange(len(inputs))
+        slope = np.zeros_like(outputs)
+        answer = self.flat.copy()
         slope[rows, chosen] = 2 * (outputs[rows, chosen] - goal) / len(inputs)
         for (weights, _), given, (by_weight, by_bias) in zip(
             self.layers[::-1], seen[::-1], self._split(answer)[::-1]
@@ -287,10 +331,11 @@ class Network:
 
 
 class Adam:
-    """Adam: steps of about the learning rate along the mean gradient. Changes `flat` in place.
+    """Adam: steps of about the learning rate along the mean gradient. Changes `flat` in
+    place.
 
-    Source: Kingma and Ba (2015), Adam: A Method for Stochastic Optimization, Algorithm 1, with
-    its constants.
+    Source: Kingma and Ba (2015), Adam: A Method for Stochastic Optimization, Algorithm
+    1, with its constants.
     """
 
     def __init__(self, flat: Floats, learning_rate: float = 1e-3) -> None:
@@ -303,21 +348,30 @@ class Adam:
         change = self._change
         for moment, of, by in ((self._mean, 0.9, 1.0), (self._square, 0.999, gradient)):
             moment *= of
-            moment += np.multiply(np.multiply(gradient, 1 - of, out=change), by, out=change)
-        np.multiply(np.sqrt(self._square, out=change), 1 / np.sqrt(1 - 0.999**self.steps), change)
+            moment += np.multiply(
+                np.multiply(gradient, 1 - of, out=change), by, out=change
+            )
+        np.multiply(
+            np.sqrt(self._square, out=change),
+            1 / np.sqrt(1 - 0.999**self.steps),
+            change,
+        )
         np.divide(self._mean, np.add(change, 1e-8, out=change), out=change)
-        self.flat -= np.multiply(change, self.learning_rate / (1 - 0.9**self.steps), out=change)
+        self.flat -= np.multiply(
+            change, self.learning_rate / (1 - 0.9**self.steps), out=change
+        )
 
 
 @dataclass(frozen=True)
 class Training:
     """How the agent learns; parameters of `ddqn` and `worl_rtgs`, too.
 
-    gamma: discount of the next rewards, 0 to 1, printed; all others are ours. epsilon: share of the
-    choices that are random while it explores, 0 to 1. learning_rate: of the network, > 0. updates:
-    mini-batches after each episode, or after those of all whales; the paper draws one a node.
-    batch: transitions in each. buffer: episodes that are remembered, with all their transitions.
-    sync_every: updates from one copy of the network to the target network to the next.
+    gamma: discount of the next rewards, 0 to 1, printed; all others are ours. epsilon:
+    share of the choices that are random while it explores, 0 to 1. learning_rate: of
+    the network, > 0. updates: mini-batches after each episode, or after those of all
+    whales; the paper draws one a node. batch: transitions in each. buffer: episodes
+    that are remembered, with all their transitions. sync_every: updates from one copy
+    of the network to the target network to the next.
     """
 
     gamma: float = 0.97
@@ -331,7 +385,9 @@ class Training:
     def __post_init__(self) -> None:
         check_fields(self, check_fraction, "gamma", "epsilon")
         check_number("learning_rate", self.learning_rate, above=0)
-        check_fields(self, check_whole, "updates", "batch", "buffer", "sync_every", least=1)
+        check_fields(
+            self, check_whole, "updates", "batch", "buffer", "sync_every", least=1
+        )
 
 
 AS_SET = Training()  # how the agent learns unless told
@@ -339,35 +395,41 @@ FIELDS = signature(Training).parameters.values()
 
 
 class Agent:
-    """A network that tells what each GPU is worth for the unit whose turn it is, and learns
-    from what it tried.
+    """A network that tells what each GPU is worth for the unit whose turn it is, and
+    learns from what it tried.
 
-    State: turn, GPU loads, hopes and works of all units, 2n + m + 1 numbers as printed; scaled
-    to about 1, lest the seconds outweigh all else (ours). Reward: -|hope - load of the GPU with
-    the unit|, scaled likewise; the minus sign is lost in print. GPUs without the memory are never
-    chosen. deviations: LoD of each episode explored, seconds.
+    State: turn, GPU loads, hopes and works of all units, 2n + m + 1 numbers as printed;
+    scaled to about 1, lest the seconds outweigh all else (ours). Reward: -|hope - load
+    of the GPU with the unit|, scaled likewise; the minus sign is lost in print. GPUs
+    without the memory are never chosen. deviations: LoD of each episode explored,
+    seconds.
     """
 
-    def __init__(self, turns: Turns, seed: int = 0, training: Training = AS_SET) -> None:
+    def __init__(
+        self, turns: Turns, seed: int = 0, training: Training = AS_SET
+    ) -> None:
         self.turns, self.training, (units, gpus) = turns, training, turns.time_s.shape
         self._scale_s = turns.mean_s or 1.0
         self._works = turns.work_tflop[turns.unit] / (turns.work_tflop.mean() or 1.0)
-        self._time, self._part = turns.time_s[turns.unit] / self._scale_s, turns.part[turns.unit]
-        self._fits, self._random = turns.problem.fits[turns.unit], stream(seed, "exploration")
+        self._time = turns.time_s[turns.unit] / self._scale_s
+        self._part = turns.part[turns.unit]
+        self._fits = turns.problem.fits[turns.unit]
+        self._random = stream(seed, "exploration")
         self.online, self.target = (
             Network((2 * units + gpus + 1, *HIDDEN, gpus), stream(seed, "network"))
             for _ in range(2)
         )
         self._adam = Adam(self.online.flat, training.learning_rate)
-        # the buffer: a row an episode, in it a column a turn; loads before each turn, and after all
+        # the buffer: a row an episode, in it a column a turn; loads before each turn,
+        # and after all
         self._hopes = np.empty((training.buffer, units))
         self._loads = np.empty((training.buffer, units + 1, gpus))
         self._chosen = np.empty((training.buffer, units), dtype=np.int64)
         self.deviations: list[float] = []
 
     def explore(self, hopes: Floats) -> Ints:
-        """Episodes side by side, one for each row of hopes, which are remembered; answers
-        their plans.
+        """Episodes side by side, one for each row of hopes, which are remembered;
+        answers their plans.
 
         hopes: seconds, shape (plans, units), as the answer.
         """
@@ -376,26 +438,35 @@ class Agent:
         rows = (len(self.deviations) + np.arange(len(hopes))) % self.training.buffer
         self._hopes[rows], self._loads[rows], self._chosen[rows] = hopes, loads, chosen
         reached = np.take_along_axis(loads[:, -1], chosen, axis=1)
-        self.deviations += (np.abs(hopes - reached).sum(axis=1) * self._scale_s).tolist()
+        self.deviations += (
+            np.abs(hopes - reached).sum(axis=1) * self._scale_s
+        ).tolist()
         return chosen[:, self.turns.turn]
 
     def plan(self, hopes: Floats) -> Ints:
-        """Plans by the network as it is, shape (plans, units): always the GPU of most worth
-        (Algorithm 1, line 18).
+        """Plans by the network as it is, shape (plans, units): always the GPU of most
+        worth (Algorithm 1, line 18).
         """
-        return self._act(hopes[:, self.turns.unit] / self._scale_s, 0.0)[1][:, self.turns.turn]
+        return self._act(hopes[:, self.turns.unit] / self._scale_s, 0.0)[1][
+            :, self.turns.turn
+        ]
 
     def _act(self, hopes: Floats, epsilon: float) -> tuple[Floats, Ints]:
-        """Loads before each turn and after the last, shape (plans, units + 1, gpus), and GPUs
-        chosen, (plans, units).
+        """Loads before each turn and after the last, shape (plans, units + 1, gpus),
+        and GPUs chosen, (plans, units).
         """
         plans, units = hopes.shape
-        loads, rows = np.zeros((plans, units + 1, self._time.shape[1])), np.arange(plans)
-        chosen = random_units(self.turns.problem, plans, self._random)[:, self.turns.unit]
+        loads = np.zeros((plans, units + 1, self._time.shape[1]))
+        rows = np.arange(plans)
+        chosen = random_units(self.turns.problem, plans, self._random)[
+            :, self.turns.unit
+        ]
         greedy = self._random.random((plans, units)) >= epsilon
         ahead = self.online.ahead(self._constant(hopes))
         for turn in range(units):
-            worth = self.online.through(self._moving(np.full(plans, turn), loads[:, turn]), ahead)
+            worth = self.online.through(
+                self._moving(np.full(plans, turn), loads[:, turn]), ahead
+            )
             best = np.where(self._fits[turn], worth[-1], -np.inf).argmax(axis=1)
             on = chosen[:, turn] = np.where(greedy[:, turn], best, chosen[:, turn])
             loads[:, turn + 1] = loads[:, turn]
@@ -419,11 +490,9 @@ class Agent:
         for _ in range(training.updates):
             row = draw(min(len(self.deviations), training.buffer), size=training.batch)
             turn = draw(units, size=training.batch)
-            constant, on, last = (
-                self._constant(self._hopes[row]),
-                self._chosen[row, turn],
-                turn + 1 == units,
-            )
+            constant = self._constant(self._hopes[row])
+            on = self._chosen[row, turn]
+            last = turn + 1 == units
             state, after = (
                 np.hstack((self._moving(at, self._loads[row, at]), constant))
                 for at in (turn, turn + 1)
@@ -445,11 +514,12 @@ class Agent:
 
 
 def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> Floats:
-    """Goals: the reward and gamma times what the target network says of the action that the online
-    network holds best.
+    """Goals: the reward and gamma times what the target network says of the action that
+    the online network holds best.
 
-    reward, gamma: shape (rows,), gamma 0 where an episode ends. online, target: worths in the next
-    state, shape (rows, actions). Source: worl-rtgs.txt Section 4.3.4, the equation of y.
+    reward, gamma: shape (rows,), gamma 0 where an episode ends. online, target: worths
+    in the next state, shape (rows, actions). Source: worl-rtgs.txt Section 4.3.4, the
+    equation of y.
     """
     best = online.argmax(axis=1)
     return np.asarray(reward + gamma * target[np.arange(len(reward)), best])
@@ -457,10 +527,11 @@ def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> F
 
 def _learns(search: Callable[..., Solution]) -> Callable[..., Solution]:
     """A search that has the fields of `Training` as parameters of its own."""
-    own = signature(search)
-    *named, _ = own.parameters.values()
-    more = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in FIELDS]
-    search.__signature__ = own.replace(parameters=[*named, *more])  # type: ignore[attr-defined]
+    plain = signature(search)
+    *named, _ = plain.parameters.values()
+    more = [field.replace(kind=Parameter.KEYWORD_ONLY) for field in FIELDS]
+    extended = plain.replace(parameters=[*named, *more])
+    search.__signature__ = extended  # type: ignore[attr-defined]
     return search
 
 
@@ -474,12 +545,12 @@ def ddqn(
     order: str = "graph",
     **training: Any,
 ) -> Solution:
-    """The agent alone, all units hoping for the mean load: the plans of successive episodes, until
-    the budget is spent (ours).
+    """The agent alone, all units hoping for the mean load: the plans of successive
+    episodes, until the budget is spent (ours).
 
-    episodes: after so many (printed), >= 1, the agent learns no more, and goes on with random
-    choices among its own. paced, order: as of `rtgs`; the agent does not see the order. training:
-    fields of `Training`. worl-rtgs.txt Section 4.3.4, Algorithm 1.
+    episodes: after so many (printed), >= 1, the agent learns no more, and goes on with
+    random choices among its own. paced, order: as of `rtgs`; the agent does not see the
+    order. training: fields of `Training`. worl-rtgs.txt Section 4.3.4, Algorithm 1.
     """
     check_whole("episodes", episodes, least=1)
     search = Search(problem, budget, "ddqn", run_order(problem, order))
@@ -505,14 +576,15 @@ def worl_rtgs(
     order: str = "graph",
     **training: Any,
 ) -> Solution:
-    """Whales whose plans are built by the agent, after so many episodes with their hopes.
+    """Whales whose plans are built by the agent, after so many episodes with their
+    hopes.
 
-    One agent serves the whole search, and the whales of an iteration are its episodes side by side.
-    Algorithm 1 has a new network for each position, and 1000 episodes to teach it: days a search of
-    300 nodes. So 1 is ours.
+    One agent serves the whole search, and the whales of an iteration are its episodes
+    side by side. Algorithm 1 has a new network for each position, and 1000 episodes to
+    teach it: days a search of 300 nodes. So 1 is ours.
 
-    whales, iterations, b, paced, order: as of `rtgs`. episodes: of the agent
-    with the whales' hopes before each plan, >= 1. training: fields of `Training`. worl-rtgs.txt
+    whales, iterations, b, paced, order: as of `rtgs`. episodes: of the agent with the
+    whales' hopes before each plan, >= 1. training: fields of `Training`. worl-rtgs.txt
     Sections 4.1 and 4.3, Algorithms 1 and 2.
     """
     check_whole("episodes", episodes, least=1)
@@ -525,4 +597,6 @@ def worl_rtgs(
             agent.learn()
         return agent.plan(hopes)
 
-    return _hunt(search, seed, partial(_by_hopes, agent.turns, build), whales, iterations, b)
+    return _hunt(
+        search, seed, partial(_by_hopes, agent.turns, build), whales, iterations, b
+    )

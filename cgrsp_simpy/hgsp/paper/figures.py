@@ -54,16 +54,25 @@ class Runs:
     """
 
     def __init__(
-        self, instances: int = 10, moves: int = MOVES, executor: Executor | int | None = None
+        self,
+        instances: int = 10,
+        moves: int = MOVES,
+        executor: Executor | int | None = None,
     ) -> None:
         check_each(check_whole, {"instances": instances, "moves": moves}, least=1)
         self.instances, self.moves, self.executor = instances, moves, executor
 
     @cached_property
     def measured(self) -> dict[tuple[str, str], list[Row]]:
-        """Level and scheduler -> the figures of each instance, in order of their seeds."""
+        """Level and scheduler -> the figures of each instance, in order of their
+        seeds.
+        """
         seeds = range(self.instances)
-        tasks = {(level, seed): (level, seed, self.moves) for level in LEVELS for seed in seeds}
+        tasks = {
+            (level, seed): (level, seed, self.moves)
+            for level in LEVELS
+            for seed in seeds
+        }
         found = dict(as_they_come(_measure, tasks, self.executor))
         return {
             (level, name): [found[level, seed][name] for seed in seeds]
@@ -73,7 +82,8 @@ class Runs:
 
 
 COLOURS = {name: LOOKS[name].colour for name in COMPARED}
-MODELS = {"A30": "#9ecae1", "L40": "#4292c6", "A100": "#084594"}  # from slow to fast, light to dark
+# from slow to fast, light to dark
+MODELS = {"A30": "#9ecae1", "L40": "#4292c6", "A100": "#084594"}
 LEVEL_NAMES = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))
 
 
@@ -90,14 +100,20 @@ def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
 
 
 def _busy_pct(schedule: Schedule) -> dict[str, float]:
-    """Share of the makespan, from the first arrival on, in which the GPUs of a model work."""
+    """Share of the makespan, from the first arrival on, in which the GPUs of a model
+    work.
+    """
     gpus, busy_s = schedule.instance.gpus, schedule.finish_s - schedule.start_s
     span_s = schedule.finish_s.max() - schedule.instance.arrival_s.min()
-    models = {gpu.name: [j for j, other in enumerate(gpus) if other == gpu] for gpu in gpus}
+    models = {
+        gpu.name: [j for j, other in enumerate(gpus) if other == gpu] for gpu in gpus
+    }
     return {
-        model: 100
-        * summed(float(busy_s[schedule.gpu == j].sum()) for j in own)
-        / (len(own) * float(span_s))
+        model: (
+            100
+            * summed(float(busy_s[schedule.gpu == j].sum()) for j in own)
+            / (len(own) * float(span_s))
+        )
         for model, own in models.items()
     }
 
@@ -126,7 +142,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         own = where(rows, scheduler=name)
         for place, gpu in enumerate(MODELS):
             tasks = where(own, gpu=gpu)
-            bars = [(row["start_s"] / 60, (row["finish_s"] - row["start_s"]) / 60) for row in tasks]
+            bars = [
+                (row["start_s"] / 60, (row["finish_s"] - row["start_s"]) / 60)
+                for row in tasks
+            ]
             colours = [LATE if row["late"] else ON_TIME for row in tasks]
             style = {"facecolors": colours, "edgecolors": "white", "linewidth": 0.5}
             ax.broken_barh(bars, (place - 0.4, 0.8), **style)
@@ -136,19 +155,25 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes[-1].set_xlabel("time (min)")
     last_s = max(row["finish_s"] for row in rows)
     axes[-1].set_xlim(min(row["start_s"] for row in rows) // 60, last_s / 60)
-    return [Patch(color=ON_TIME, label="ends in time"), Patch(color=LATE, label="ends late")]
+    return [
+        Patch(color=ON_TIME, label="ends in time"),
+        Patch(color=LATE, label="ends late"),
+    ]
 
 
 @gantt.says
 def _(rows: list[Row]) -> str:
     found = {row["scheduler"]: row for row in rows}
-    late = ", ".join(f"{row['late_of_all']} under {name}" for name, row in found.items())
+    late = ", ".join(
+        f"{row['late_of_all']} under {name}" for name, row in found.items()
+    )
     return f"Late of {rows[0]['tasks']} tasks: {late}."
 
 
 def _bars(instance: Instance, name: str, moves: int) -> list[Row]:
     schedule = schedule_of(solve(instance, name, moves=moves))
-    shown, late = ("gpu", "task", "start_s", "finish_s", "deadline_s"), schedule.tardiness_s > 0
+    shown = ("gpu", "task", "start_s", "finish_s", "deadline_s")
+    late = schedule.tardiness_s > 0
     return [
         {
             "scheduler": name,
@@ -178,13 +203,14 @@ def _headed(name: str, rows: Sequence[Row]) -> str:
     seen=gantt.seen,
 )
 def gantt_window(runs: Runs) -> list[Row]:
-    """Of tasks1, the tasks that start in the ten minutes in which FIFO starts most of those
-    that it ends late.
+    """Of tasks1, the tasks that start in the ten minutes in which FIFO starts most of
+    those that it ends late.
     """
     by_name = {name: _bars(generate(MEDIUM), name, runs.moves) for name in GANTT}
     late_s = [row["start_s"] for row in by_name["fifo"] if row["late"]]
     begin_s = max(
-        late_s, key=lambda begin: sum(begin <= other < begin + WINDOW_S for other in late_s)
+        late_s,
+        key=lambda begin: sum(begin <= other < begin + WINDOW_S for other in late_s),
     )
     return [
         row
@@ -201,7 +227,12 @@ def _generated(runs: Runs) -> str:
     return f"{runs.instances} instances a level by its law, 95 % intervals"
 
 
-@FIGURES.add("comparison", "Weighted tardiness beside FIFO's, by load", (6.3, 3.6), note=_generated)
+@FIGURES.add(
+    "comparison",
+    "Weighted tardiness beside FIFO's, by load",
+    (6.3, 3.6),
+    note=_generated,
+)
 def comparison(runs: Runs) -> list[Row]:
     """Weighted tardiness over FIFO's on the same instance, with 95 % half widths; the
     published ratio beside.
@@ -210,7 +241,10 @@ def comparison(runs: Runs) -> list[Row]:
         {
             "level": level,
             "scheduler": name,
-            **_known("of_fifo", [own / fifo for own, fifo in _pairs(runs, level, name, "fifo")]),
+            **_known(
+                "of_fifo",
+                [own / fifo for own, fifo in _pairs(runs, level, name, "fifo")],
+            ),
             "published_of_fifo": PUBLISHED_OF_FIFO.get((level, name)),
         }
         for level, name in runs.measured
@@ -234,7 +268,9 @@ def _(rows: list[Row]) -> str:
     least = [
         f"{best['of_fifo']:.2g} at {level} ({best['scheduler']})"
         for level in LEVELS
-        for best in [min(where(rows, level=level), key=lambda row: float(row["of_fifo"]))]
+        for best in [
+            min(where(rows, level=level), key=lambda row: float(row["of_fifo"]))
+        ]
     ]
     printed, ours = (
         ", ".join(f"{found[level, 'sagreedy'][key]:.2g}" for level in LEVELS)
@@ -246,15 +282,17 @@ def _(rows: list[Row]) -> str:
     )
 
 
-def _pairs(runs: Runs, level: str, name: str, other: str) -> Iterator[tuple[float, float]]:
+def _pairs(
+    runs: Runs, level: str, name: str, other: str
+) -> Iterator[tuple[float, float]]:
     """Weighted tardiness of two schedulers on each instance of a level."""
     found = (runs.measured[level, each] for each in (name, other))
     return zip(*([each["weighted_tardiness"] for each in own] for own in found))
 
 
 def _known(metric: str, values: Sequence[float]) -> Row:
-    """Mean and half width of a metric; nothing if an instance lacks it, as the gap where no
-    bound is known.
+    """Mean and half width of a metric; nothing if an instance lacks it, as the gap
+    where no bound is known.
     """
     return {} if np.isnan(values).any() else with_halves({metric: mean(values)})
 
@@ -271,11 +309,15 @@ def _heads(axes: Sequence[Axes]) -> None:
 def _level_bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
     names = [row["scheduler"] for row in rows]
     columns = (metric, half(metric), f"published_{metric}")
-    values, halves, published = ([row.get(column, nan) for row in rows] for column in columns)
+    values, halves, published = (
+        [row.get(column, nan) for row in rows] for column in columns
+    )
     marks.bars(ax, names, values, halves, published, [COLOURS[name] for name in names])
     ax.set_xlim(left=0)
     if metric.endswith("_pct"):  # the room for the values in figures has no percentages
-        ax.set_xticks([tick for tick in ax.get_xticks() if tick <= min(100, ax.get_xlim()[1])])
+        ax.set_xticks(
+            [tick for tick in ax.get_xticks() if tick <= min(100, ax.get_xlim()[1])]
+        )
 
 
 @FIGURES.add(
@@ -285,8 +327,8 @@ def _level_bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
     note=_generated,
 )
 def table_one(runs: Runs) -> list[Row]:
-    """Table I: each level and scheduler with 95 % half widths, the printed values beside, of one
-    instance of each level.
+    """Table I: each level and scheduler with 95 % half widths, the printed values
+    beside, of one instance of each level.
 
     minus_greedy: weighted tardiness less Greedy's on the same instance, seconds.
     """
@@ -298,10 +340,13 @@ def table_one(runs: Runs) -> list[Row]:
             **{
                 column: value
                 for metric in METRICS
-                for column, value in _known(metric, [each[metric] for each in found]).items()
+                for column, value in _known(
+                    metric, [each[metric] for each in found]
+                ).items()
             },
             **_known(
-                "minus_greedy", [own - other for own, other in _pairs(runs, level, name, "greedy")]
+                "minus_greedy",
+                [own - other for own, other in _pairs(runs, level, name, "greedy")],
             ),
             "published_weighted_tardiness": printed,
             "published_dmr_pct": printed_pct,
@@ -313,13 +358,17 @@ def table_one(runs: Runs) -> list[Row]:
 
 @table_one.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Weighted tardiness as points on a logarithmic axis, and missed deadlines as bars below."""
+    """Weighted tardiness as points on a logarithmic axis, and missed deadlines as bars
+    below.
+    """
     axes = canvas.subplots(2, len(LEVELS), sharey=True)
     for (upper, lower), level in zip(axes.T, LEVELS):
         _points(upper, where(rows, level=level))
         _level_bars(lower, where(rows, level=level), "dmr_pct")
     _heads(axes[0])
-    for ax, label in zip(axes[:, 1], ("weighted tardiness (s)", "missed deadlines (%)")):
+    for ax, label in zip(
+        axes[:, 1], ("weighted tardiness (s)", "missed deadlines (%)")
+    ):
         ax.set_xlabel(label, x=1.1)  # of all four
     return [_as_published()]
 
@@ -329,20 +378,25 @@ def _(rows: list[Row]) -> str:
     found = {(row["level"], row["scheduler"]): row for row in rows}
     search = [found[level, "search"] for level in LEVELS]
     gaps = " and ".join(
-        f"{row['gap_pct']:.1f} % at {row['level']}" for row in search if "gap_pct" in row
+        f"{row['gap_pct']:.1f} % at {row['level']}"
+        for row in search
+        if "gap_pct" in row
     )
     none = " and ".join(str(row["level"]) for row in search if "gap_pct" not in row)
     own, greedy = found[MEDIUM, "sagreedy"], found[MEDIUM, "greedy"]
     high, wspt = found[HIGH, "sagreedy"], found[HIGH, "wspt"]
     return (
-        f"On average no schedule can be better than the search's by more than {gaps}; no gap is"
-        f" known at {none}. At medium load ({MEDIUM}) SAGreedy is better than Greedy:"
-        f" {_claimed(greedy, own)}; printed are {own['published_weighted_tardiness']:,.0f} for"
+        f"On average no schedule can be better than the search's by more than {gaps};"
+        f" no gap is known at {none}. At medium load ({MEDIUM}) SAGreedy is better than"
+        f" Greedy: {_claimed(greedy, own)}; printed are"
+        f" {own['published_weighted_tardiness']:,.0f} for"
         f" {greedy['published_weighted_tardiness']:,.0f}. At {HIGH} SAGreedy misses"
-        f" {high['dmr_pct']:.1f} % of the deadlines (printed: {high['published_dmr_pct']} %); wspt,"
-        f" which looks at no deadline, misses {wspt['dmr_pct']:.1f} %, and its weighted tardiness"
-        f" is {amount(wspt['weighted_tardiness'])} for {amount(high['weighted_tardiness'])}. The"
-        f" paper's own tasks, cell by cell: `cgrsp hgsp table`."
+        f" {high['dmr_pct']:.1f} % of the deadlines (printed:"
+        f" {high['published_dmr_pct']} %); wspt, which looks at no deadline, misses"
+        f" {wspt['dmr_pct']:.1f} %, and its weighted tardiness is"
+        f" {amount(wspt['weighted_tardiness'])} for"
+        f" {amount(high['weighted_tardiness'])}. The paper's own tasks, cell by cell:"
+        " `cgrsp hgsp table`."
     )
 
 
@@ -355,7 +409,10 @@ def _(rows: list[Row]) -> str:
     lines = [
         [
             *(row["level"], row["scheduler"]),
-            f"{amount(tardiness)} ± {amount(row[half('weighted_tardiness')], tardiness)}",
+            (
+                f"{amount(tardiness)} ±"
+                f" {amount(row[half('weighted_tardiness')], tardiness)}"
+            ),
             "" if printed is None else amount(printed),
             f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}",
             str(row.get("published_dmr_pct", "")),
@@ -400,7 +457,9 @@ def _claimed(greedy: Row, own: Row) -> str:
 
 @FIGURES.add("utilisation", "How busy the GPUs are", (6.3, 4.4), note=_generated)
 def utilisation(runs: Runs) -> list[Row]:
-    """How busy the GPUs of each model are, by level and scheduler, with 95 % half widths."""
+    """How busy the GPUs of each model are, by level and scheduler, with 95 % half
+    widths.
+    """
     return [
         {
             "level": level,
@@ -421,12 +480,15 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for ax, level in zip(axes, UTILISED):
         for place, (model, colour) in enumerate(MODELS.items()):
             own = where(rows, level=level, gpu=model)
-            at, values = np.arange(len(own)) + 0.27 * (place - 1), [row["busy_pct"] for row in own]
+            at = np.arange(len(own)) + 0.27 * (place - 1)
+            values = [row["busy_pct"] for row in own]
             halves = [row[half("busy_pct")] for row in own]
             bars = list(ax.bar(at, values, 0.25, color=colour))
             marks.intervals(ax, at, values, y_half=halves)
             on_dark_bars(ax, bars, halves, upright=True)
-        ax.set_title(f"{level}, {LEVEL_NAMES[level]} load", loc="left", fontsize="small")
+        ax.set_title(
+            f"{level}, {LEVEL_NAMES[level]} load", loc="left", fontsize="small"
+        )
         ax.set_ylim(0, 100)
     axes[-1].set_xticks(range(len(COMPARED)), COMPARED)
     canvas.supylabel("busy (% of the makespan)", fontsize="medium")
@@ -435,13 +497,18 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @utilisation.says
 def _(rows: list[Row]) -> str:
-    found = {(row["level"], row["scheduler"], row["gpu"]): row["busy_pct"] for row in rows}
-    slow = {name: f"{found[MEDIUM, name, 'A30']:.0f} %" for name in ("fifo", "greedy", "edd")}
+    found = {
+        (row["level"], row["scheduler"], row["gpu"]): row["busy_pct"] for row in rows
+    }
+    slow = {
+        name: f"{found[MEDIUM, name, 'A30']:.0f} %"
+        for name in ("fifo", "greedy", "edd")
+    }
     least = min(value for (level, _, _), value in found.items() if level == HIGH)
     return (
         f"Under medium load the slow A30 is busy {slow['fifo']} of the time under fifo,"
-        f" {slow['greedy']} under greedy and {slow['edd']} under edd; under high load every model"
-        f" works at least {least:.0f} % of the makespan, whoever schedules."
+        f" {slow['greedy']} under greedy and {slow['edd']} under edd; under high load"
+        f" every model works at least {least:.0f} % of the makespan, whoever schedules."
     )
 
 
@@ -464,15 +531,17 @@ def amount(value: float, beside: float = 0.0) -> str:
     note="the paper's tasks3 (1500 tasks, high load), and the fifty of the Gantt chart",
 )
 def searches(runs: Runs) -> list[Row]:
-    """The course of SAGreedy and of the search under high load, and of the search on the fifty
-    tasks; tardiness over FIFO's.
+    """The course of SAGreedy and of the search under high load, and of the search on
+    the fifty tasks; tardiness over FIFO's.
     """
     rows = []
     for name, level in (("sagreedy", HIGH), ("search", HIGH), ("search", FIFTY)):
         instance = generate(level)
         fifo = solve(instance, "fifo").summary()["weighted_tardiness"]
         bound = lower_bound(instance) / fifo
-        found = solve(instance, name, **({"moves": runs.moves} if name == "search" else {}))
+        found = solve(
+            instance, name, **({"moves": runs.moves} if name == "search" else {})
+        )
         rows += [
             {
                 "search": name,
@@ -504,8 +573,8 @@ def _(rows: list[Row]) -> str:
     last = {(row["search"], row["on"]): row for row in rows}
     first = {(row["search"], row["on"]): row for row in reversed(rows)}
     steps = (
-        f"{name} from {first[name, on]['of_fifo']:.4f} to {row['best_of_fifo']:.4f} on {on}"
-        f" (bound {row['bound_of_fifo']:.4f})"
+        f"{name} from {first[name, on]['of_fifo']:.4f} to {row['best_of_fifo']:.4f} on"
+        f" {on} (bound {row['bound_of_fifo']:.4f})"
         for (name, on), row in last.items()
     )
     return f"Weighted tardiness, FIFO's being 1: {', '.join(steps)}."
@@ -514,10 +583,15 @@ def _(rows: list[Row]) -> str:
 def _course(ax: Axes, rows: Sequence[Row]) -> None:
     thousands = rows[-1]["move"] >= 10_000
     moves = [row["move"] / (1000 if thousands else 1) for row in rows]
-    best, thin = [row["best_of_fifo"] for row in rows], 0.7 * rcParams["lines.linewidth"]
-    ax.plot(moves, [row["of_fifo"] for row in rows], color="0.65", lw=thin, label="current")
+    best = [row["best_of_fifo"] for row in rows]
+    thin = 0.7 * rcParams["lines.linewidth"]
+    ax.plot(
+        moves, [row["of_fifo"] for row in rows], color="0.65", lw=thin, label="current"
+    )
     ax.plot(moves, best, color="black", label="best so far")
-    ax.axhline(rows[0]["bound_of_fifo"], color="0.3", lw=thin, ls=":", label="lower bound")
+    ax.axhline(
+        rows[0]["bound_of_fifo"], color="0.3", lw=thin, ls=":", label="lower bound"
+    )
     ax.set_ylim(0, 1.05)
     ax.set_xlabel("moves (thousand)" if thousands else "moves")
     few_ticks(ax.xaxis)
@@ -526,13 +600,16 @@ def _course(ax: Axes, rows: Sequence[Row]) -> None:
 def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of HGSP, drawn from this package's instances and runs",
-        "After “Heterogeneous GPU Scheduling”. tasks1 to tasks4 are drawn by the laws of the"
-        f" paper's sets, {runs.instances} instances each; of tasks3 and tasks4 the first is the"
-        " paper's own. A printed value is of one instance; `cgrsp hgsp table` compares cell by cell"
-        " on the paper's. What stands after ± is half of a 95 % interval. fifo, greedy and sagreedy"
-        " are the paper's; wspt, edd and atc are dispatch rules, search is ours. Each picture has"
-        " the CSV of what is plotted beside it. All of them: `cgrsp hgsp figures --out"
-        " figures/hgsp`.",
+        (
+            "After “Heterogeneous GPU Scheduling”. tasks1 to tasks4 are drawn by the"
+            f" laws of the paper's sets, {runs.instances} instances each; of tasks3 and"
+            " tasks4 the first is the paper's own. A printed value is of one instance;"
+            " `cgrsp hgsp table` compares cell by cell on the paper's. What stands"
+            " after ± is half of a 95 % interval. fifo, greedy and sagreedy are the"
+            " paper's; wspt, edd and atc are dispatch rules, search is ours. Each"
+            " picture has the CSV of what is plotted beside it. All of them: `cgrsp"
+            " hgsp figures --out figures/hgsp`."
+        ),
     ]
 
 

@@ -1,10 +1,11 @@
-"""Table I of the paper, cell by cell: what is printed, what comes out here, and a verdict.
+"""Table I of the paper, cell by cell: what is printed, what comes out here, and a
+verdict.
 
-The paper's own tasks3 and tasks4 are generated; tasks1 and tasks2 are in the authors' repository,
-without a licence, and are read where a copy is. What the text misprints: tasks2 has 1000 tasks
-(2000 in the text), tasks3 1500 (1000); the printed runs have GPU speeds of 76, 40 and 74, those of
-the text (57, 30, 55.5) times 4/3; the annealing ran with K = 1000 and alpha = 0.99 (100 and 0.95
-in the text), and inserts tasks into gaps.
+The paper's own tasks3 and tasks4 are generated; tasks1 and tasks2 are in the authors'
+repository, without a licence, and are read where a copy is. What the text misprints:
+tasks2 has 1000 tasks (2000 in the text), tasks3 1500 (1000); the printed runs have GPU
+speeds of 76, 40 and 74, those of the text (57, 30, 55.5) times 4/3; the annealing ran
+with K = 1000 and alpha = 0.99 (100 and 0.95 in the text), and inserts tasks into gaps.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from cgrsp_simpy.hgsp.policies import SCHEDULERS, SEEDED
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.executors import as_they_come
 
-# data set and scheduler -> weighted tardiness in s and missed deadlines in %, as printed
+# data set and scheduler -> weighted tardiness in s and missed deadlines in %, as
+# printed
 PRINTED = {
     ("tasks1", "fifo"): ("524", "5.7"),
     ("tasks1", "greedy"): ("503", "5.2"),
@@ -59,30 +61,39 @@ def table_one(
 ) -> list[dict[str, Any]]:
     """A row per cell: dataset, scheduler, metric, printed, least, greatest, verdict.
 
-    FIFO and Greedy agree if the result rounds to the printed value, SAGreedy if the printed value
-    lies within the central 95 % of the seeds of its search. The ends are the quantiles of rank
-    (n + 1) p, so that one more run of the same program lies between them in 95 % of all cases,
-    whatever the number of seeds. With fewer than 39 seeds the ends are the least and the greatest,
-    and a value outside is undecided.
+    FIFO and Greedy agree if the result rounds to the printed value, SAGreedy if the
+    printed value lies within the central 95 % of the seeds of its search. The ends are
+    the quantiles of rank (n + 1) p, so that one more run of the same program lies
+    between them in 95 % of all cases, whatever the number of seeds. With fewer than 39
+    seeds the ends are the least and the greatest, and a value outside is undecided.
 
-    tasks: the folder with the authors' tasks1.csv to tasks4.csv; without it tasks1 and tasks2 are
-    drawn by their laws, one instance per seed, and the range is over these.
+    tasks: the folder with the authors' tasks1.csv to tasks4.csv; without it tasks1 and
+    tasks2 are drawn by their laws, one instance per seed, and the range is over these.
     """
     all_seeds = tuple(seeds)
     chosen = {key: cells for key, cells in PRINTED.items() if key[1] in policies}
     keys = [
         (dataset, scheduler, seed, tasks)
         for dataset, scheduler in chosen
-        for seed in (all_seeds if _is_random(dataset, scheduler, tasks) else all_seeds[:1])
+        for seed in (
+            all_seeds if _is_random(dataset, scheduler, tasks) else all_seeds[:1]
+        )
     ]
     measured = dict(as_they_come(_measured, dict(zip(keys, keys)), executor))
     rows = []
     for (dataset, scheduler), cells in chosen.items():
         runs = [measured[key] for key in keys if key[:2] == (dataset, scheduler)]
         few = _is_random(dataset, scheduler, tasks) and len(runs) < LEAST_SEEDS
-        inside, outside = (AGREES, DIFFERS) if _is_known(dataset, tasks) else (INSIDE, OUTSIDE)
+        inside, outside = (
+            (AGREES, DIFFERS) if _is_known(dataset, tasks) else (INSIDE, OUTSIDE)
+        )
         for metric, cell, values in zip(METRICS, cells, zip(*runs)):
-            row = {"dataset": dataset, "scheduler": scheduler, "metric": metric, "printed": cell}
+            row = {
+                "dataset": dataset,
+                "scheduler": scheduler,
+                "metric": metric,
+                "printed": cell,
+            }
             verdict = inside if _within(values, cell) else UNDECIDED if few else outside
             ends = {"least": min(values), "greatest": max(values)}
             rows.append({**row, **ends, "verdict": verdict})
@@ -90,7 +101,9 @@ def table_one(
 
 
 def _within(values: Sequence[float], cell: str) -> bool:
-    """Whether a printed value lies within the range of values, or is what its ends round to."""
+    """Whether a printed value lies within the range of values, or is what its ends
+    round to.
+    """
     low, high = np.quantile(values, RANGE, method="weibull").tolist()
     rounded = {_rounded(low, cell), _rounded(high, cell)}
     return bool(low <= printed_value(cell) <= high) or rounded == {cell}
@@ -118,7 +131,9 @@ def _instance(dataset: str, seed: int, tasks: str | Path | None) -> Instance:
         return generate(dataset, 0 if dataset in AUTHORS_SEEDS else seed)
     path = Path(tasks, f"{dataset}.csv")
     if not path.is_file():
-        raise InputError(f"{path}: no such file; a folder with tasks1.csv to tasks4.csv is needed")
+        raise InputError(
+            f"{path}: no such file; a folder with tasks1.csv to tasks4.csv is needed"
+        )
     return read_instance(path, LEVELS[dataset].gpus)
 
 

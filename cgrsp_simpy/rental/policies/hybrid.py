@@ -118,10 +118,8 @@ def by_risk(
     """
     e = fastest_idle_s
     # CR_j <= 1 and CR_j <= CR*, thesis Eq. 4.5; the bounds belong to the tiers
-    doomed, at_risk = (
-        nextafter(now_s + e, inf),
-        nextafter(now_s + critical_ratio * e, inf),
-    )
+    doomed = nextafter(now_s + e, inf)
+    at_risk = nextafter(now_s + critical_ratio * e, inf)
     return (doomed, 2, 0.0), (at_risk, 0, 0.0), (inf, 1, e)
 
 

@@ -10,14 +10,23 @@ from matplotlib.patches import Patch
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, numbers, where
+from cgrsp_simpy.plots.figure import (
+    Figures,
+    Gallery,
+    Handles,
+    Row,
+    markdown,
+    numbers,
+    where,
+)
 from cgrsp_simpy.spot.market import HOUR_S, TwoState
 from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.spot.study import deadline_study
 from cgrsp_simpy.studies.replicate import simulate
 
-# mean times up and down of the zone us-east-1f, V100, February 2023, in SkyPilot's spot traces
+# mean times up and down of the zone us-east-1f, V100, February 2023, in SkyPilot's spot
+# traces
 MARKET = TwoState(up_h=2.3, down_h=1.6)
 DEADLINES_H = (50.0, 52.0, 56.0, 62.0, 70.0)  # deadlines of the figure of costs, hours
 OVERHEADS_H = (0.05, 0.2)  # changeover delays of the figure of costs, hours
@@ -44,8 +53,10 @@ KINDS = {  # what is drawn, and its colour: told apart by the colour-blind, and 
     "wasted": ("changeover cut short", "#000000"),
 }
 MADE_UP = (
-    f"made-up market of one zone: up {MARKET.up_h:g} h, down {MARKET.down_h:g} h on average,\n"
-    "geometric, as long as those of us-east-1f (V100, February 2023) in SkyPilot's spot traces"
+    f"made-up market of one zone: up {MARKET.up_h:g} h, down {MARKET.down_h:g} h on"
+    " average,\n"
+    "geometric, as long as those of us-east-1f (V100, February 2023) in SkyPilot's"
+    " spot traces"
 )
 
 
@@ -67,12 +78,17 @@ FIGURES = Figures("spot_", Runs)
     "course",
     "One job, four policies",
     (6.3, 3.8),
-    note="48 h of computing within 52 h, 12 min of overhead a start; below each name its cost,\n"
-    f"% of on demand only; one seed; a {MADE_UP}",
+    note=(
+        "48 h of computing within 52 h, 12 min of overhead a start; below each name"
+        " its cost,\n"
+        f"% of on demand only; one seed; a {MADE_UP}"
+    ),
     legend={"columns": 3},
 )
 def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
-    """Where one job is, and when, under some policies; and when there are spot instances. Hours."""
+    """Where one job is, and when, under some policies; and when there are spot
+    instances. Hours.
+    """
     scenario = Scenario(MARKET, deadline=52.0, overhead=0.2)
     found = {name: simulate(scenario, name, SEED) for name in DRAWN}
     market = found[DRAWN[0]].plan.market
@@ -104,7 +120,9 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
 
 @course.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A line a policy: where the job is over time; on top, when there are spot instances."""
+    """A line a policy: where the job is over time; on top, when there are spot
+    instances.
+    """
     ax = canvas.add_subplot()
     lanes = ["market", *DRAWN]
     names = [(row["phase"], row["policy"], row["place"]) for row in rows]
@@ -130,15 +148,23 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         va="bottom",
         fontsize="small",
     )
-    ax.set(xlabel="time since the start (h)", xlim=(0, 52.6), ylim=(len(lanes) - 0.5, -0.75))
+    ax.set(
+        xlabel="time since the start (h)",
+        xlim=(0, 52.6),
+        ylim=(len(lanes) - 0.5, -0.75),
+    )
     return [
-        Patch(color=colour, label=label) for kind, (label, colour) in KINDS.items() if kind in kinds
+        Patch(color=colour, label=label)
+        for kind, (label, colour) in KINDS.items()
+        if kind in kinds
     ]
 
 
 @course.says
 def _(rows: list[Row]) -> str:
-    cost_pct = {row["policy"]: row["cost_pct"] for row in rows if row["policy"] != "market"}
+    cost_pct = {
+        row["policy"]: row["cost_pct"] for row in rows if row["policy"] != "market"
+    }
     told = ", ".join(f"{name} {value:.0f}" for name, value in cost_pct.items())
     return f"Cost, % of on demand only: {told}."
 
@@ -148,8 +174,9 @@ def _(rows: list[Row]) -> str:
     "What waiting for spot instances costs, by deadline and overhead",
     (6.3, 3.8),
     note=lambda runs: (
-        f"48 h of computing, 0.97 USD/h on spot, 3.06 on demand; {runs.seeds} seeds, 95 %"
-        f" intervals;\n{MADE_UP}"
+        f"48 h of computing, 0.97 USD/h on spot, 3.06 on demand; {runs.seeds} seeds,"
+        " 95 % intervals;\n"
+        f"{MADE_UP}"
     ),
 )
 def costs(runs: Runs) -> list[Row]:
@@ -162,7 +189,11 @@ def costs(runs: Runs) -> list[Row]:
         range(runs.seeds),
         executor=runs.executor,
     )
-    return [{name: row[name] for name in COLUMNS} for row in study.rows() if row["market"] == "all"]
+    return [
+        {name: row[name] for name in COLUMNS}
+        for row in study.rows()
+        if row["market"] == "all"
+    ]
 
 
 @costs.draws
@@ -188,31 +219,46 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 def _(rows: list[Row]) -> str:
     missed = summed(row["missed"] for row in rows)
     saving_pct = {
-        (row["deadline_h"], row["overhead_h"], row["policy"]): row["saving_pct"] for row in rows
+        (row["deadline_h"], row["overhead_h"], row["policy"]): row["saving_pct"]
+        for row in rows
     }
     parts = [
         f"deadline {deadline:g} h and overhead {60 * overhead:g} min: {told}"
         for overhead in OVERHEADS_H
         for deadline in (DEADLINES_H[1], DEADLINES_H[-1])
         for told in [
-            ", ".join(f"{name} {saving_pct[deadline, overhead, name]:.0f}" for name in DRAWN[:-1])
+            ", ".join(
+                f"{name} {saving_pct[deadline, overhead, name]:.0f}"
+                for name in DRAWN[:-1]
+            )
         ]
     ]
-    return f"Share of the optimum's saving, %: {'; '.join(parts)}. Deadlines missed: {missed:g}."
+    return (
+        f"Share of the optimum's saving, %: {'; '.join(parts)}. Deadlines missed:"
+        f" {missed:g}."
+    )
 
 
 @costs.tables
 def _(rows: list[Row]) -> str:
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     cost = {
-        (row["overhead_h"], row["deadline_h"], row["policy"]): (
-            f"{row['cost_pct']:.1f} ± {row['cost_pct_half']:.1f}"
-        )
+        (
+            row["overhead_h"],
+            row["deadline_h"],
+            row["policy"],
+        ): f"{row['cost_pct']:.1f} ± {row['cost_pct_half']:.1f}"
         for row in rows
     }
     lines = [
-        [f"{overhead:g}", f"{deadline:g}", *(cost[overhead, deadline, name] for name in policies)]
-        for overhead, deadline in sorted({(overhead, deadline) for overhead, deadline, _ in cost})
+        [
+            f"{overhead:g}",
+            f"{deadline:g}",
+            *(cost[overhead, deadline, name] for name in policies),
+        ]
+        for overhead, deadline in sorted(
+            {(overhead, deadline) for overhead, deadline, _ in cost}
+        )
     ]
     return markdown(" | ".join(("overhead, h", "deadline, h", *policies)), 0, lines)
 
@@ -220,15 +266,19 @@ def _(rows: list[Row]) -> str:
 def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of jobs on spot instances, drawn from this package's runs",
-        "After Wu et al., “Can't Be Late: Optimizing Spot Instance Savings under Deadlines” (NSDI"
-        f" 2024): one job of 48 h under a deadline, {runs.seeds} seeds. Its traces are not part of"
-        f" this package; the market here is made up: a zone that is up for {MARKET.up_h:g} h and"
-        f" down for {MARKET.down_h:g} h on average, geometric in steps of {MARKET.step_s // 60}"
-        " min, the mean times of one of those traces. next-spot, a heuristic, knows the next"
-        " instance; the optimum, the bound, knows all that is to come. expected-cost is ours, and"
-        " learns the law from two weeks before each run. With files of"
-        " zones: `cgrsp spot compare --trace FILE`. Each picture has the CSV of what is plotted"
-        " beside it. All of them: `cgrsp spot figures --out figures/spot`.",
+        (
+            "After Wu et al., “Can't Be Late: Optimizing Spot Instance Savings under"
+            f" Deadlines” (NSDI 2024): one job of 48 h under a deadline, {runs.seeds}"
+            " seeds. Its traces are not part of this package; the market here is made"
+            f" up: a zone that is up for {MARKET.up_h:g} h and down for"
+            f" {MARKET.down_h:g} h on average, geometric in steps of"
+            f" {MARKET.step_s // 60} min, the mean times of one of those traces."
+            " next-spot, a heuristic, knows the next instance; the optimum, the bound,"
+            " knows all that is to come. expected-cost is ours, and learns the law"
+            " from two weeks before each run. With files of zones: `cgrsp spot compare"
+            " --trace FILE`. Each picture has the CSV of what is plotted beside it."
+            " All of them: `cgrsp spot figures --out figures/spot`."
+        ),
     ]
 
 

@@ -1,7 +1,9 @@
-"""The table and the figures of waiting-policies.txt, drawn anew, by formulas and by simulation.
+"""The table and the figures of waiting-policies.txt, drawn anew, by formulas and by
+simulation.
 
-Figures 15 to 22 are about a year-long log that is not at hand: here they are of generated jobs with
-that log's printed features, at its rate on as many machines, or of a log of the user's.
+Figures 15 to 22 are about a year-long log that is not at hand: here they are of
+generated jobs with that log's printed features, at its rate on as many machines, or of
+a log of the user's.
 """
 
 from __future__ import annotations
@@ -71,7 +73,10 @@ from cgrsp_simpy.waiting.scenario import Scenario
 from cgrsp_simpy.waiting.tally import of_trials
 
 SIZE = (6.3, 3.2)  # inches
-WAIT_ERRORS = {"over": (0.0, 0.01, 0.03, 0.05, 0.1, 0.2), "under": (0.0, 0.25, 0.5, 0.75, 1.0)}
+WAIT_ERRORS = {
+    "over": (0.0, 0.01, 0.03, 0.05, 0.1, 0.2),
+    "under": (0.0, 0.25, 0.5, 0.75, 1.0),
+}
 RUN_ERRORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 Line = tuple[str, WaitingPolicy, Mispredictions]  # a policy, and the name of its line
 
@@ -81,12 +86,19 @@ FIGURES = Figures("waiting_", Runs, columns=99, handlelength=2.6)
 
 def numbered(number: int, title: str, note: Any, **more: Any) -> Figure:
     """Declare a figure with the number that it has in the paper."""
-    own = {"size": SIZE, "stem": f"waiting_figure_{number}", "head": f"Figure {number}", **more}
+    own = {
+        "size": SIZE,
+        "stem": f"waiting_figure_{number}",
+        "head": f"Figure {number}",
+        **more,
+    }
     return FIGURES.add(str(number), title, note=note, **own)
 
 
 def by_wait_errors(kind: str, policy: WaitingPolicy, every: int = 1) -> list[Line]:
-    """A line a share of mispredicted waits. kind: over or under. every: of the shares."""
+    """A line a share of mispredicted waits. kind: over or under. every: of the
+    shares.
+    """
     return [
         (f"{100 * share:g} %", policy, Mispredictions(**{f"wait_{kind}": share}))
         for share in WAIT_ERRORS[kind][::every]
@@ -96,7 +108,11 @@ def by_wait_errors(kind: str, policy: WaitingPolicy, every: int = 1) -> list[Lin
 def by_run_errors(scenario: Callable[[Mispredictions], Scenario]) -> list[Point]:
     """A policy by shares of mispredicted running times."""
     return [
-        (f"{kind}-predictions", 100 * share, scenario(Mispredictions(**{f"run_{kind}": share})))
+        (
+            f"{kind}-predictions",
+            100 * share,
+            scenario(Mispredictions(**{f"run_{kind}": share})),
+        )
         for kind in ("over", "under")
         for share in RUN_ERRORS
     ]
@@ -106,9 +122,10 @@ def run_errors_said(wait: str) -> Callable[[list[Row]], str]:
     """Of ljw with mispredicted running times. wait: the column of the waits."""
     (over, under), unit = KINDS, wait.removeprefix("wait_")
     return said(
-        f"If half of the short jobs are taken for long, the mean wait goes from {{}} {unit} to {{}}"
-        f" {unit} and the price from {{:.3f}} to {{:.3f}}; if half of the long ones are taken for"
-        f" short, the wait goes to {{}} {unit} and the price to {{:.3f}}.",
+        "If half of the short jobs are taken for long, the mean wait goes from {}"
+        f" {unit} to {{}} {unit} and the price from {{:.3f}} to {{:.3f}}; if half of"
+        f" the long ones are taken for short, the wait goes to {{}} {unit} and the"
+        " price to {:.3f}.",
         lambda rows: (
             *(measured(rows, over, wait, error_pct=pct) for pct in (0, 50)),
             *(at(rows, over, "normalized_price", error_pct=pct) for pct in (0, 50)),
@@ -124,7 +141,8 @@ BETWEEN = f"{BOTH}\najw-t with longest wait b, between njw and ajw"
 OVER = f"{BOTH}\nsww by share of jobs whose wait is over-predicted, and njw"
 UNDER = f"{BOTH}\nsww by share of long waits that are under-predicted, and ajw-t"
 COUNTS, NARROW = range(80, 141), range(80, 121)
-MARKS = (80, 87, 93, 98, 101, 104, 108, 120, 140)  # where formulas are simulated as well
+# where formulas are simulated as well
+MARKS = (80, 87, 93, 98, 101, 104, 108, 120, 140)
 TIGHT = 101  # servers of Figures 10 and 11
 DISCOUNT = PAPER_PRICES.share
 PRICES, WAITS = ("normalized_price",), ("wait_s",)
@@ -138,13 +156,20 @@ def named(*names: str) -> list[Line]:
 
 PATIENCE = [
     *named("njw"),
-    *((f"b = {b} s", waiting_policy("ajw-t", b), NO_ERRORS) for b in (30, 120, 300, 900)),
+    *(
+        (f"b = {b} s", waiting_policy("ajw-t", b), NO_ERRORS)
+        for b in (30, 120, 300, 900)
+    ),
     *named("ajw"),
 ]
 
 
 def formula(
-    line: Line, servers: Sequence[int], metrics: Sequence[str], printed: bool = False, **x: float
+    line: Line,
+    servers: Sequence[int],
+    metrics: Sequence[str],
+    printed: bool = False,
+    **x: float,
 ) -> list[Row]:
     """A row for each number of servers with a steady state.
 
@@ -169,7 +194,10 @@ def formula(
 
 
 def over_servers(
-    jobs: ExponentialJobs, lines: Sequence[Line], servers: Sequence[int], order: str = "fcfs"
+    jobs: ExponentialJobs,
+    lines: Sequence[Line],
+    servers: Sequence[int],
+    order: str = "fcfs",
 ) -> list[Point]:
     """A mark for each number of servers with a steady state."""
     own = [
@@ -201,19 +229,24 @@ def declare(
 ) -> None:
     """Declare a figure of panels over an axis, and the number that it has in the paper.
 
-    lines: policies by formula over the servers, with marks by simulation at some of them. points:
-    what is simulated in their place. beside: a policy on the workload of Figures 15 to 22, with the
-    paper's b and t, from which differences are taken; then the note says what lines are, where
-    their names do not speak for themselves. printed: what the text says at a place.
+    lines: policies by formula over the servers, with marks by simulation at some of
+    them. points: what is simulated in their place. beside: a policy on the workload of
+    Figures 15 to 22, with the paper's b and t, from which differences are taken; then
+    the note says what lines are, where their names do not speak for themselves.
+    printed: what the text says at a place.
     """
     metrics = [panel.metric for panel in panels]
-    bars = f"bars: 95 % intervals of the difference from {beside} on the same jobs{note}"
+    bars = (
+        f"bars: 95 % intervals of the difference from {beside} on the same jobs{note}"
+    )
 
     def rows(runs: Runs) -> list[Row]:
         found = [row for line in lines for row in formula(line, servers, metrics)]
         places = [number for number in marked if number in servers]
         own = points(runs) if points else over_servers(runs.exponential, lines, places)
-        found += runs.rows(own, x, metrics, runs.workload.policies[beside] if beside else None)
+        found += runs.rows(
+            own, x, metrics, runs.workload.policies[beside] if beside else None
+        )
         known = printed if runs.trace is None or not beside else ()
         return found + [{"from": "printed", **row} for row in known]
 
@@ -225,10 +258,13 @@ def declare(
 # ---- Table 1 ----
 
 YEARS_3_H = 3 * 8760
-# of an m5.large: option, use in per cent, cents per hour of all time (on demand, and $988 for three
-# years); effective cents per hour and dollars for three years as printed
+# of an m5.large: option, use in per cent, cents per hour of all time (on demand, and
+# $988 for three years); effective cents per hour and dollars for three years as printed
 PRINTED = [
-    *(("on demand", pct, 9.6, 9.6, usd) for pct, usd in ((100, 2523), (60, 1514), (40, 1009))),
+    *(
+        ("on demand", pct, 9.6, 9.6, usd)
+        for pct, usd in ((100, 2523), (60, 1514), (40, 1009))
+    ),
     *(
         ("fixed", pct, 98_800 / YEARS_3_H, cents, 988)
         for pct, cents in ((100, 3.8), (60, 6.3), (40, 9.5))
@@ -245,7 +281,9 @@ PRINTED = [
     head="Table 1",
 )
 def table1(_: Runs) -> list[Row]:
-    """Prices of a machine of which some of the time is used; the printed values beside them."""
+    """Prices of a machine of which some of the time is used; the printed values beside
+    them.
+    """
     return [
         {
             "option": option,
@@ -258,7 +296,9 @@ def table1(_: Runs) -> list[Row]:
             "printed_three_years_usd": printed_usd,
         }
         for option, pct, raw, printed, printed_usd in PRINTED
-        for effective, worked in [(100 * raw / pct, 1.0) if option == "fixed" else (raw, pct / 100)]
+        for effective, worked in [
+            (100 * raw / pct, 1.0) if option == "fixed" else (raw, pct / 100)
+        ]
     ]
 
 
@@ -266,27 +306,35 @@ def table1(_: Runs) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax = canvas.add_subplot()
     names = [f"{row['option']}, {row['utilisation_pct']} %" for row in rows]
-    ours, printed = (numbers(rows, f"{which}effective_cents_per_h") for which in ("", "printed_"))
+    ours, printed = (
+        numbers(rows, f"{which}effective_cents_per_h") for which in ("", "printed_")
+    )
     colours = [BUSY if row["option"] == "fixed" else RENTED for row in rows]
     marks.bars(ax, names, ours, [math.nan] * len(rows), printed, colours)
-    ax.set(xlabel="effective price (US cents per hour of work)", ylabel="machine, utilisation")
+    ax.set(
+        xlabel="effective price (US cents per hour of work)",
+        ylabel="machine, utilisation",
+    )
     return [Line2D([], [], label="as printed", **marks.hollow())]
 
 
 table1.seen = said(
     "A fixed machine is the cheaper one if it works more than {:.0f} % of the time.",
     lambda rows: [
-        100 * row["normalized_price"] for row in where(rows, option="fixed", utilisation_pct=100)
+        100 * row["normalized_price"]
+        for row in where(rows, option="fixed", utilisation_pct=100)
     ],
 )
 table1.table = lambda rows: markdown(
-    "option | utilisation | raw price | effective price | printed | three years | normalized",
+    "option | utilisation | raw price | effective price | printed | three years |"
+    " normalized",
     1,
     [CELLS.format_map(row).split("|") for row in rows],
 )
 CELLS = (
-    "{option}|{utilisation_pct} %|{raw_cents_per_h:.2f} ¢/h|{effective_cents_per_h:.2f} ¢/h"
-    "|{printed_effective_cents_per_h} ¢/h|${three_years_usd:.0f}|{normalized_price:.2f}"
+    "{option}|{utilisation_pct} %|{raw_cents_per_h:.2f} ¢/h|{effective_cents_per_h:.2f}"
+    " ¢/h|{printed_effective_cents_per_h}"
+    " ¢/h|${three_years_usd:.0f}|{normalized_price:.2f}"
 )
 
 # ---- Figures 2 to 14 ----
@@ -300,8 +348,8 @@ declare(
         WAITED,
     ),
     said(
-        "From s = 101 to 120 the wait falls from {} s (simulation: {}) to {} s, and the price rises"
-        " by {}.",
+        "From s = 101 to 120 the wait falls from {} s (simulation: {}) to {} s, and the"
+        " price rises by {}.",
         lambda rows: (
             told(at(rows, "ajw", "wait_s", servers=101)),
             measured(rows, "ajw", "wait_s", servers=101),
@@ -323,16 +371,22 @@ declare(
 @numbered(
     3,
     "No jobs wait: price, and use of the last machine",
-    f"{BOTH}; faint: the discount d = {DISCOUNT:g}, at which the last machine still pays",
+    f"{BOTH}; faint: the discount d = {DISCOUNT:g}, at which the last machine still"
+    " pays",
     draw=curves(
         "servers",
         PRICED,
-        Panel("last_utilisation", "utilisation of the last machine", low=0, lines=(DISCOUNT,)),
+        Panel(
+            "last_utilisation",
+            "utilisation of the last machine",
+            low=0,
+            lines=(DISCOUNT,),
+        ),
     ),
 )
 def last_machine(runs: Runs) -> list[Row]:
-    """The price of njw, and the work that the last machine takes over: what one fewer sends on
-    demand an hour beyond what all do, on the same jobs.
+    """The price of njw, and the work that the last machine takes over: what one fewer
+    sends on demand an hour beyond what all do, on the same jobs.
     """
     (line,), metric = named("njw"), "last_utilisation"
     simulated = over_servers(runs.exponential, [line], MARKS)
@@ -342,7 +396,8 @@ def last_machine(runs: Runs) -> list[Row]:
     return [
         *formula(line, COUNTS, (*PRICES, metric)),
         *(
-            row | with_halves({metric: of_trials(differences(less, full))["cost_per_h"]})
+            row
+            | with_halves({metric: of_trials(differences(less, full))["cost_per_h"]})
             for row, less, full in pairs
         ),
         {"line": "njw", "from": "printed", "servers": 108, "normalized_price": 0.467},
@@ -350,8 +405,8 @@ def last_machine(runs: Runs) -> list[Row]:
 
 
 last_machine.seen = said(
-    "Cheapest are s = {1} machines, P = {0:.3f}, where the last one works {2} of the time by"
-    " simulation.",
+    "Cheapest are s = {1} machines, P = {0:.3f}, where the last one works {2} of the"
+    " time by simulation.",
     lambda rows: (
         *best(rows, "njw"),
         measured(rows, "njw", "last_utilisation", servers=best(rows, "njw")[1]),
@@ -400,12 +455,16 @@ declare(
     BOTH,
     (WAITED,),
     said(
-        "The wait under sww is longest at s = {2}, {0} s, where it is {1} s under ajw-t.",
+        "The wait under sww is longest at s = {2}, {0} s, where it is {1} s under"
+        " ajw-t.",
         lambda rows: [
             value
             for _, longest in [best(rows, "sww", "wait_s", choose=max)]
             for value in (
-                *(told(at(rows, name, "wait_s", servers=longest)) for name in ("sww", "ajw-t")),
+                *(
+                    told(at(rows, name, "wait_s", servers=longest))
+                    for name in ("sww", "ajw-t")
+                ),
                 longest,
             )
         ],
@@ -419,8 +478,8 @@ declare(
     OVER,
     (PRICED,),
     said(
-        "Over-predicting 5 % of the waits raises the least price by {} and moves it from s = {} to"
-        " {}.",
+        "Over-predicting 5 % of the waits raises the least price by {} and moves it"
+        " from s = {} to {}.",
         lambda rows: (
             gain(best(rows, "0 %")[0], best(rows, "5 %")[0]),
             *(best(rows, line)[1] for line in ("0 %", "5 %")),
@@ -434,9 +493,11 @@ declare(
     OVER,
     (WAITED,),
     said(
-        "At s = 98 over-predicting 5 % of the waits shortens the mean wait from {} s to {} s"
-        " (simulation).",
-        lambda rows: [measured(rows, line, "wait_s", servers=98) for line in ("0 %", "5 %")],
+        "At s = 98 over-predicting 5 % of the waits shortens the mean wait from {} s to"
+        " {} s (simulation).",
+        lambda rows: [
+            measured(rows, line, "wait_s", servers=98) for line in ("0 %", "5 %")
+        ],
     ),
     lines=[*by_wait_errors("over", waiting_policy("sww")), *named("njw")],
     servers=NARROW,
@@ -447,8 +508,8 @@ declare(
     UNDER,
     (WAITED,),
     said(
-        "Under-predicting half of the waits lengthens the mean wait by {} at s = 80, where many"
-        " jobs should not wait, and by {} at s = 104.",
+        "Under-predicting half of the waits lengthens the mean wait by {} at s = 80,"
+        " where many jobs should not wait, and by {} at s = 104.",
         lambda rows: [
             gain(*(at(rows, line, "wait_s", servers=s) for line in ("0 %", "50 %")))
             for s in (80, 104)
@@ -468,19 +529,32 @@ declare(
 )
 def thresholds(runs: Runs) -> list[Row]:
     """The policy ljw by t at 101 servers, between ajw (t = 0) and njw."""
-    ljw = {t: ("ljw", waiting_policy("ljw", short_s=t), NO_ERRORS) for t in range(0, 361, 10)}
-    lines = [*ljw.items(), *((t, line) for line in named("ajw", "njw") for t in (0, 360))]
+    ljw = {
+        t: ("ljw", waiting_policy("ljw", short_s=t), NO_ERRORS)
+        for t in range(0, 361, 10)
+    }
+    lines = [
+        *ljw.items(),
+        *((t, line) for line in named("ajw", "njw") for t in (0, 360)),
+    ]
     marked, metrics = (0, 20, 40, 60, 90, 130, 180, 240, 300, 360), PRICES + WAITS
-    simulated = [("ljw", t, Scenario(runs.exponential, ljw[t][1], TIGHT)) for t in marked]
+    simulated = [
+        ("ljw", t, Scenario(runs.exponential, ljw[t][1], TIGHT)) for t in marked
+    ]
     return [
-        *(row for t, line in lines for row in formula(line, (TIGHT,), metrics, short_s=t)),
+        *(
+            row
+            for t, line in lines
+            for row in formula(line, (TIGHT,), metrics, short_s=t)
+        ),
         *runs.rows(simulated, "short_s", metrics),
         {"line": "ajw", "from": "printed", "short_s": 0, "wait_s": 450},
     ]
 
 
 thresholds.seen = said(
-    "With t = 180 s the mean wait is {} s (simulation: {}) in place of {} s, at a price {} higher.",
+    "With t = 180 s the mean wait is {} s (simulation: {}) in place of {} s, at a price"
+    " {} higher.",
     lambda rows: (
         told(at(rows, "ljw", "wait_s", short_s=180)),
         measured(rows, "ljw", "wait_s", short_s=180),
@@ -499,7 +573,9 @@ declare(
     ),
     run_errors_said("wait_s"),
     points=lambda runs: by_run_errors(
-        lambda errors: Scenario(runs.exponential, waiting_policy("ljw"), TIGHT, errors=errors)
+        lambda errors: Scenario(
+            runs.exponential, waiting_policy("ljw"), TIGHT, errors=errors
+        )
     ),
     x="error_pct",
 )
@@ -512,10 +588,13 @@ declare(
         WAITED._replace(high=700),
     ),
     said(
-        "At s = 98 the mean wait is {} s under the compound policy and {} s under ljw (simulation);"
-        " below s = {} ljw has no steady state.",
+        "At s = 98 the mean wait is {} s under the compound policy and {} s under ljw"
+        " (simulation); below s = {} ljw has no steady state.",
         lambda rows: (
-            *(measured(rows, name, "wait_s", servers=98) for name in ("compound", "ljw")),
+            *(
+                measured(rows, name, "wait_s", servers=98)
+                for name in ("compound", "ljw")
+            ),
             min(row["servers"] for row in of(rows, "ljw")),
         ),
     ),
@@ -559,31 +638,42 @@ AS_PRINTED = "compound, Eq. 26 as printed"
     "errors",
     "How far the approximate waits are from simulation",
     SIZE,
-    note="Eq. 23 (ljw) and Eq. 26 (compound, its patience rescaled), and as printed, against"
-    " simulation, with 95 % intervals",
+    note=(
+        "Eq. 23 (ljw) and Eq. 26 (compound, its patience rescaled), and as printed,"
+        " against simulation, with 95 % intervals"
+    ),
     head="More",
-    draw=curves("servers", Panel("error_pct", "wait by formula, error (%)", lines=(0,))),
+    draw=curves(
+        "servers", Panel("error_pct", "wait by formula, error (%)", lines=(0,))
+    ),
 )
 def approximations(runs: Runs) -> list[Row]:
     """Wait by formula less the wait by simulation, over the latter."""
     found, few = [], (80, 84, 87, 90, 93)
-    for name, line in zip(("ljw", "compound", AS_PRINTED), named("ljw", "compound", "compound")):
+    for name, line in zip(
+        ("ljw", "compound", AS_PRINTED), named("ljw", "compound", "compound")
+    ):
         own = over_servers(runs.exponential, [line], few)
         own += over_servers(runs.exponentials(4), [line], (96, 98, 101, 104, 108))
         for row in runs.rows(own, "servers", WAITS):
-            wait_s = formula(line, (row["servers"],), WAITS, name == AS_PRINTED)[0]["wait_s"]
+            [by_formula] = formula(line, (row["servers"],), WAITS, name == AS_PRINTED)
+            wait_s = by_formula["wait_s"]
             simulated_s = row["wait_s"] or math.nan  # of few jobs none may have waited
             ratio, spread = wait_s / simulated_s, row[half("wait_s")] / simulated_s
-            errors = {"error_pct": 100 * (ratio - 1), half("error_pct"): 100 * ratio * spread}
+            errors = {
+                "error_pct": 100 * (ratio - 1),
+                half("error_pct"): 100 * ratio * spread,
+            }
             found.append({**row, "line": name, "formula_wait_s": wait_s, **errors})
     return found
 
 
 approximations.seen = said(
-    "Up to s = 93, where the long jobs alone would keep more machines busy than there are, Eq. 26"
-    " as printed errs by {} to {} %: there b bounds the wait whatever the running times, yet it is"
-    " multiplied by (CV² + 1)/2 = {:.2f}. With b divided by that, it errs by {} to {} %. At s = 101"
-    " it errs by {} %, as printed by {} %, Eq. 23 (ljw) by {} %.",
+    "Up to s = 93, where the long jobs alone would keep more machines busy than there"
+    " are, Eq. 26 as printed errs by {} to {} %: there b bounds the wait whatever the"
+    " running times, yet it is multiplied by (CV² + 1)/2 = {:.2f}. With b divided by"
+    " that, it errs by {} to {} %. At s = 101 it errs by {} %, as printed by {} %, Eq."
+    " 23 (ljw) by {} %.",
     lambda rows: (
         *_ends(rows, AS_PRINTED),
         (1 + (SERVICE_S / (SERVICE_S + BASELINE_SHORT_S)) ** 2) / 2,
@@ -599,13 +689,15 @@ approximations.seen = said(
 def _ends(rows: Sequence[Row], line: str) -> list[str]:
     """The least and the greatest error of a line up to s = 93."""
     own = [row for row in rows if row["servers"] <= 93]
-    return [told(best(own, line, "error_pct", choose=choose)[0]) for choose in (min, max)]
+    return [
+        told(best(own, line, "error_pct", choose=choose)[0]) for choose in (min, max)
+    ]
 
 
 # ---- Figures 15 to 22 ----
 
-# distributions: what is on the x axis, and the bounds of its bins, each with the label of the bin
-# that ends there
+# distributions: what is on the x axis, and the bounds of its bins, each with the label
+# of the bin that ends there
 BINS: dict[str, tuple[str, dict[str, float]]] = {
     "gaps": (
         "time between submissions",
@@ -644,7 +736,12 @@ def features(runs: Runs) -> list[Row]:
             for short in [run_s < 60 * minutes]
         ),
         *(
-            {"panel": "needs", "cores": int(need.real), "memory_gb": need.imag, "jobs_pct": share}
+            {
+                "panel": "needs",
+                "cores": int(need.real),
+                "memory_gb": need.imag,
+                "jobs_pct": share,
+            }
             for need, share in zip(
                 needs[common].tolist(), (100 * counts[common] / len(cores)).tolist()
             )
@@ -657,16 +754,18 @@ def _shares(panel: str, values: Floats) -> list[Row]:
     beyond = 100 * np.exp(-edges / max(values.mean(), 1e-9))
     shares = 100 * np.histogram(values, edges)[0] / len(values)
     names = ("from_s", "to_s", "jobs_pct", "exponential_pct")
-    rows = zip(*(each.tolist() for each in (edges, edges[1:], shares, -np.diff(beyond))))
+    rows = zip(
+        *(each.tolist() for each in (edges, edges[1:], shares, -np.diff(beyond)))
+    )
     return [{"panel": panel, **dict(zip(names, row))} for row in rows]
 
 
 @features.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Two histograms, whose bins the ticks name, short jobs by t, and a dot for each kind of needs,
-    its area as the share of the jobs.
+    """Two histograms, whose bins the ticks name, short jobs by t, and a dot for each
+    kind of needs, its area as the share of the jobs.
     """
-    (*upper, short, needs) = canvas.subplots(2, 2).ravel()
+    *upper, short, needs = canvas.subplots(2, 2).ravel()
     for ax, (panel, (label, bins)) in zip(upper, BINS.items()):
         places, own = np.arange(len(bins) - 1), where(rows, panel=panel)
         ax.bar(places - 0.2, numbers(own, "jobs_pct"), 0.4, color=BUSY)
@@ -678,9 +777,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         ("jobs", "of the jobs", "-"),
         ("core_hours", "of the core-hours", "--"),
     ):
-        short.plot(numbers(own, "short_min"), numbers(own, f"{column}_pct"), line, color=BUSY)
+        short.plot(
+            numbers(own, "short_min"), numbers(own, f"{column}_pct"), line, color=BUSY
+        )
         beside_point(short, name, (30, own[-1][f"{column}_pct"]), (0, 4), ha="right")
-    short.set(xlabel="short are jobs below t (min)", ylabel="short jobs (%)", ylim=(0, 100))
+    short.set(
+        xlabel="short are jobs below t (min)", ylabel="short jobs (%)", ylim=(0, 100)
+    )
     own = where(rows, panel="needs")
     cores, memory_gb, pct = (np.array(numbers(own, name)) for name in NEEDS)
     # at most three markers across
@@ -700,10 +803,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 BESIDE = {"the jobs": BUSY, "exponential, the same mean": RENTED}
 NEEDS = ("cores", "memory_gb", "jobs_pct")
 features.seen = said(
-    "{:.0f} % of the jobs come within a second of the one before; {:.0f} % run for less than 3 min,"
-    " and bring {} % of the core-hours.",
+    "{:.0f} % of the jobs come within a second of the one before; {:.0f} % run for less"
+    " than 3 min, and bring {} % of the core-hours.",
     lambda rows: (
-        *(where(rows, panel=panel)[0]["jobs_pct"] for panel in ("gaps", "running times")),
+        *(
+            where(rows, panel=panel)[0]["jobs_pct"]
+            for panel in ("gaps", "running times")
+        ),
         told(where(rows, short_min=3)[0]["core_hours_pct"]),
     ),
 )
@@ -730,8 +836,12 @@ def _policies(runs: Runs, **more: Any) -> list[Point]:
     ]
 
 
-def _on_cheapest(runs: Runs, policy: WaitingPolicy, errors: Mispredictions = NO_ERRORS) -> Scenario:
-    """A policy on as many machines as make the compound policy's price in Figure 16 least."""
+def _on_cheapest(
+    runs: Runs, policy: WaitingPolicy, errors: Mispredictions = NO_ERRORS
+) -> Scenario:
+    """A policy on as many machines as make the compound policy's price in Figure 16
+    least.
+    """
     work = runs.workload
     points = work.points("", work.policies["compound"])
     trials = zip(runs.of([each for *_, each in points]), work.machines)
@@ -741,9 +851,9 @@ def _on_cheapest(runs: Runs, policy: WaitingPolicy, errors: Mispredictions = NO_
 
 
 POLICIES_SAID = said(
-    "The compound policy is cheapest with {0} machines, P = {1}, at a mean wait of {2} h. There njw"
-    " costs {3} more, sww {4} more, and jobs wait {5} h longer under sww; a job's wait costs, from"
-    " the least to the most, in cents: {6}.",
+    "The compound policy is cheapest with {0} machines, P = {1}, at a mean wait of {2}"
+    " h. There njw costs {3} more, sww {4} more, and jobs wait {5} h longer under sww;"
+    " a job's wait costs, from the least to the most, in cents: {6}.",
     lambda rows: [
         value
         for _, number in [best(rows, "compound", x="machines")]
@@ -796,8 +906,8 @@ declare(
     "; lines: longest wait b",
     TRIPLE,
     said(
-        "From t = 3 to 30 min the mean wait goes {}; the price, with b = 24 h, from {:.3f} to"
-        " {:.3f}.",
+        "From t = 3 to 30 min the mean wait goes {}; the price, with b = 24 h, from"
+        " {:.3f} to {:.3f}.",
         lambda rows: (
             ", ".join(
                 f"from {told(at(rows, name, 'wait_h', short_min=3))} to"
@@ -827,12 +937,15 @@ declare(
     "; lines: share of waits mispredicted",
     TRIPLE,
     said(
-        "Mispredicting 10 % of the running times raises the price by {}, mispredicting 10 % of the"
-        " waits by {}.",
+        "Mispredicting 10 % of the running times raises the price by {}, mispredicting"
+        " 10 % of the waits by {}.",
         lambda rows: [
             gain(*(at(rows, *line, error_pct=x) for line, x in (zero, other)))
             for zero in [(("0 %", "normalized_price"), 0)]
-            for other in ((("0 %", "normalized_price"), 10), (("10 %", "normalized_price"), 0))
+            for other in (
+                (("0 %", "normalized_price"), 10),
+                (("10 %", "normalized_price"), 0),
+            )
         ],
     ),
     points=lambda runs: [
@@ -840,7 +953,9 @@ declare(
             f"{100 * wait:g} %",
             100 * run,
             _on_cheapest(
-                runs, runs.workload.policies["compound"], Mispredictions(wait, wait, run, run)
+                runs,
+                runs.workload.policies["compound"],
+                Mispredictions(wait, wait, run, run),
             ),
         )
         for wait in SHARES
@@ -853,8 +968,8 @@ declare(
 
 
 def _mistaken(runs: Runs, kind: str, beside: str) -> list[Point]:
-    """The policy sww with mispredicted waits, work-conserving where they are over-predicted, and
-    what it comes near to.
+    """The policy sww with mispredicted waits, work-conserving where they are
+    over-predicted, and what it comes near to.
     """
     work = runs.workload
     return [
@@ -871,8 +986,9 @@ declare(
     "; lines: sww, work-conserving, by share over-predicted, and njw",
     (PRICED, HOURLY),
     said(
-        "With {} machines the price goes from {:.3f} to {:.3f} with 3 % and {:.3f} with 10 % of the"
-        " waits over-predicted, {:.3f} under njw; the mean wait from {} h to {} h and {} h.",
+        "With {} machines the price goes from {:.3f} to {:.3f} with 3 % and {:.3f} with"
+        " 10 % of the waits over-predicted, {:.3f} under njw; the mean wait from {} h"
+        " to {} h and {} h.",
         lambda rows: [
             value
             for _, number in [best(rows, "0 %", x="machines")]
@@ -903,7 +1019,8 @@ declare(
         lambda rows: [
             ", and ".join(
                 f"from {measured(rows, '0 %', 'wait_h', machines=number)} h to"
-                f" {measured(rows, '50 %', 'wait_h', machines=number)} h with {number} machines"
+                f" {measured(rows, '50 %', 'wait_h', machines=number)} h with {number}"
+                " machines"
                 for numbers in [sorted({row["machines"] for row in rows})]
                 for number in (numbers[0], numbers[len(numbers) // 2])
             )
@@ -931,16 +1048,25 @@ declare(
 
 def _intro(runs: Runs) -> list[str]:
     return [
-        "# Figures of the waiting policies, drawn from this package's formulas and runs",
-        "After Ambati, Bashir, Irwin and Shenoy, “Modeling and Analyzing Waiting Policies for"
-        " Cloud-Enabled Schedulers”. A price is relative to that of renting for every job;"
-        " an opportunity cost is P w with P in US cents per hour of an m5.large; what stands after"
-        " ± is half of a 95 % interval. Each picture has the CSV of what is plotted beside it."
-        " All of them: `cgrsp waiting figures --out figures/waiting`.",
-        f"Figures 15 to 22: {runs.told}. One run each, of {runs.source.jobs:,} jobs (Figure 17:"
-        f" {runs.few.jobs:,}), with intervals from its batches. All lines share the jobs, so that a"
-        " difference between two is much surer than either: bars are of differences. Figure 17,"
-        " event by event, is of too few days: most of its intervals exceed the differences.",
+        (
+            "# Figures of the waiting policies, drawn from this package's formulas and"
+            " runs"
+        ),
+        (
+            "After Ambati, Bashir, Irwin and Shenoy, “Modeling and Analyzing Waiting"
+            " Policies for Cloud-Enabled Schedulers”. A price is relative to that of"
+            " renting for every job; an opportunity cost is P w with P in US cents per"
+            " hour of an m5.large; what stands after ± is half of a 95 % interval. Each"
+            " picture has the CSV of what is plotted beside it. All of them: `cgrsp"
+            " waiting figures --out figures/waiting`."
+        ),
+        (
+            f"Figures 15 to 22: {runs.told}. One run each, of {runs.source.jobs:,} jobs"
+            f" (Figure 17: {runs.few.jobs:,}), with intervals from its batches. All"
+            " lines share the jobs, so that a difference between two is much surer"
+            " than either: bars are of differences. Figure 17, event by event, is of"
+            " too few days: most of its intervals exceed the differences."
+        ),
     ]
 
 
@@ -970,7 +1096,9 @@ def frontier(plan: Plan) -> list[Row]:
 
 @PLANNED.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A step line of the least money by wait, the number of machines beside its points."""
+    """A step line of the least money by wait, the number of machines beside its
+    points.
+    """
     ax, (*line, own) = canvas.subplots(), rows
     at_min, price = (np.array(numbers(rows, name)) for name in ("p95_wait_s", "price"))
     at_min /= 60
@@ -983,8 +1111,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax.errorbar(at_min[-1], price[-1], yerr=ends, fmt="D", color="#d55e00", capsize=3)
     ax.set_xscale("symlog", linthresh=1)
     ax.set_xlim(left=-0.1)
-    ax.set(xlabel="wait that 95 % of the jobs do not exceed, min", ylabel="price of an hour's work")
+    ax.set(
+        xlabel="wait that 95 % of the jobs do not exceed, min",
+        ylabel="price of an hour's work",
+    )
     return [
-        Line2D([], [], color="0.45", marker="o", ms=3, label="least money (machines owned)"),
+        Line2D(
+            [], [], color="0.45", marker="o", ms=3, label="least money (machines owned)"
+        ),
         Line2D([], [], color="#d55e00", marker="D", ls="", label=CHOSEN),
     ]

@@ -1,5 +1,5 @@
-"""The runs behind the figures of waiting-policies.txt, the workload of Figures 15 to 22, and how
-rows of runs are drawn and read.
+"""The runs behind the figures of waiting-policies.txt, the workload of Figures 15 to
+22, and how rows of runs are drawn and read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,12 @@ from cgrsp_simpy.plots.style import Look, looks
 from cgrsp_simpy.studies.replicate import Replications, replicate
 from cgrsp_simpy.waiting.jobs import BurstyJobs, Chunk, ExponentialJobs, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, fits, rent_per_h
-from cgrsp_simpy.waiting.policies import NO_ERRORS, POLICIES, WaitingPolicy, waiting_policy
+from cgrsp_simpy.waiting.policies import (
+    NO_ERRORS,
+    POLICIES,
+    WaitingPolicy,
+    waiting_policy,
+)
 from cgrsp_simpy.waiting.scenario import Scenario
 from cgrsp_simpy.waiting.tally import of_trials
 
@@ -39,8 +44,8 @@ Batches = dict[str, list[float]]  # figure -> of the whole run first, then of ea
 Point = tuple[str, float, Scenario]
 
 RATE_PER_S, SERVICE_S = 0.2, 500.0  # lambda and 1 / mu of Figures 2 to 14 (Section 3.1)
-# Figures 15 to 22: half of the jobs of the paper's year are so many times those of a trial, and 2.6
-# days', for Figure 17
+# Figures 15 to 22: half of the jobs of the paper's year are so many times those of a
+# trial, and 2.6 days', for Figure 17
 HALF_A_YEAR, DAYS = 18.0, 0.25
 PATIENCE_S, SHORT_S = 86_400.0, 180.0  # b and t of Section 6.2
 MACHINE, MACHINES, AMPLE, LOAD = M5[-1], (100, 125, 150, 175, 200, 225, 250), 200, 150
@@ -57,10 +62,10 @@ METRICS = {  # column of the rows -> figure of a run, and what it is divided by
 class Runs:
     """What simulation says of scenarios, each run once.
 
-    jobs: of a trial of Figures 2 to 13; "errors" has up to 4 times as many, Figure 14 a 16th,
-    Figures 15 to 22 18 times as many, but Figure 17 a quarter. trials: of all but Figures 15 to 22,
-    which have one, with intervals from batch means. trace: jobs for Figures 15 to 22 in place of
-    generated ones.
+    jobs: of a trial of Figures 2 to 13; "errors" has up to 4 times as many, Figure 14 a
+    16th, Figures 15 to 22 18 times as many, but Figure 17 a quarter. trials: of all but
+    Figures 15 to 22, which have one, with intervals from batch means. trace: jobs for
+    Figures 15 to 22 in place of generated ones.
     """
 
     def __init__(
@@ -73,7 +78,8 @@ class Runs:
         self.trials, self.trace, self.executor = trials, trace, executor
         self.exponential = ExponentialJobs(jobs, RATE_PER_S, SERVICE_S)
         self.source, self.few = (
-            trace or BurstyJobs(math.ceil(jobs * share)) for share in (HALF_A_YEAR, DAYS)
+            trace or BurstyJobs(math.ceil(jobs * share))
+            for share in (HALF_A_YEAR, DAYS)
         )
         self._known: dict[Any, list[Batches]] = {}
 
@@ -119,8 +125,9 @@ class Runs:
     ) -> list[Row]:
         """A row a point: means over the trials, of one trial from its batches.
 
-        x: the name of its column. beside: a policy; then each metric has a column of its difference
-        from what that one, with no errors, has on the same jobs and machines.
+        x: the name of its column. beside: a policy; then each metric has a column of
+        its difference from what that one, with no errors, has on the same jobs and
+        machines.
         """
         scenarios = [each for *_, each in points]
         if beside:
@@ -128,7 +135,12 @@ class Runs:
             scenarios += [replace(each, policy=beside, **plain) for each in scenarios]
         trials = self.of(scenarios)
         rows = [
-            {"line": line, "from": "simulation", x: place, **_columns(of_trials(own), metrics)}
+            {
+                "line": line,
+                "from": "simulation",
+                x: place,
+                **_columns(of_trials(own), metrics),
+            }
             for (line, place, _), own in zip(points, trials)
         ]
         for row, own, other in zip(rows, trials, trials[len(points) :]):
@@ -140,7 +152,10 @@ def differences(trials: Sequence[Batches], others: Sequence[Batches]) -> list[Ba
     """What one scenario has beyond another in the same trials, whole and by batch."""
     with np.errstate(invalid="ignore"):  # of batches without work
         return [
-            {name: np.subtract(values, other[name]).tolist() for name, values in own.items()}
+            {
+                name: np.subtract(values, other[name]).tolist()
+                for name, values in own.items()
+            }
             for own, other in zip(trials, others)
         ]
 
@@ -160,15 +175,18 @@ def _columns(figures: dict[str, Mean], metrics: Sequence[str], ending: str = "")
 class Workload:
     """Jobs, and the numbers of fixed machines to try for them.
 
-    source: the jobs. columns: theirs. load: about so many machines could be rented for what renting
-    for all jobs costs; of a log until all of them can have ended. machines, ample: numbers to try,
-    and that of Figure 22, to a load as the paper's to its 150. policies: the six with the paper's b
-    and t; without ajw if some job fits on no fixed machine.
+    source: the jobs. columns: theirs. load: about so many machines could be rented for
+    what renting for all jobs costs; of a log until all of them can have ended.
+    machines, ample: numbers to try, and that of Figure 22, to a load as the paper's to
+    its 150. policies: the six with the paper's b and t; without ajw if some job fits on
+    no fixed machine.
     """
 
     def __init__(self, source: BurstyJobs | ListedJobs) -> None:
         self.source, self.load = source, float(LOAD)
-        self.columns = Chunk(*(np.concatenate(column) for column in zip(*source.chunks(0))))
+        self.columns = Chunk(
+            *(np.concatenate(column) for column in zip(*source.chunks(0)))
+        )
         submit_s, run_s, cores, memory_gb = self.columns
         require(
             len(run_s) > 1 and bool(run_s.any()),
@@ -176,22 +194,35 @@ class Workload:
             len(run_s),
             "at least 2, and not all of no running time",
         )
-        self.policies = {name: waiting_policy(name, PATIENCE_S, SHORT_S) for name in POLICIES}
+        self.policies = {
+            name: waiting_policy(name, PATIENCE_S, SHORT_S) for name in POLICIES
+        }
         if not fits(cores, memory_gb, [MACHINE]).all():
             del self.policies["ajw"]
             log.warning(
-                "ajw is left out: some job fits on no %s, and under ajw every job waits for one",
+                "ajw is left out: some job fits on no %s, and under ajw every job waits"
+                " for one",
                 MACHINE.name,
             )
         if isinstance(source, ListedJobs):
             rent = float(rent_per_h(cores, memory_gb) @ run_s)
-            self.load = rent / MACHINE.price_per_h / float(np.max(submit_s + run_s) - submit_s[0])
-        numbers = [max(1, round(self.load * number / LOAD)) for number in (*MACHINES, AMPLE)]
+            self.load = (
+                rent
+                / MACHINE.price_per_h
+                / float(np.max(submit_s + run_s) - submit_s[0])
+            )
+        numbers = [
+            max(1, round(self.load * number / LOAD)) for number in (*MACHINES, AMPLE)
+        ]
         self.machines, self.ample = sorted(set(numbers)), numbers[-1]
 
     def scenario(self, policy: WaitingPolicy, machines: int, **more: Any) -> Scenario:
         """The jobs under a policy on a number of machines. more: as of a Scenario."""
-        own = {"source": self.source, "policy": policy, "machines": (MACHINE,) * machines}
+        own = {
+            "source": self.source,
+            "policy": policy,
+            "machines": (MACHINE,) * machines,
+        }
         return Scenario(**own | more)
 
     def points(self, line: str, policy: WaitingPolicy, **more: Any) -> list[Point]:
@@ -218,8 +249,8 @@ SHAPES = "osD^vP"
 
 
 class Panel(NamedTuple):
-    """What stands on a y axis: the column, its label, limits where they are not those of the data,
-    and where faint lines are.
+    """What stands on a y axis: the column, its label, limits where they are not those
+    of the data, and where faint lines are.
     """
 
     metric: str
@@ -246,15 +277,20 @@ LABELS = {
 def _looks(names: Sequence[str]) -> dict[str, Look]:
     """The looks of policies; other lines are in order, from dark to light."""
     others = [name for name in names if name not in POLICIES and name not in KINDS]
-    colours = map(to_hex, colormaps["viridis"](np.linspace(0.0, 0.85, max(2, len(others)))))
-    own = {name: Look(colour, mark, "-") for name, colour, mark in zip(others, colours, SHAPES)}
+    colours = map(
+        to_hex, colormaps["viridis"](np.linspace(0.0, 0.85, max(2, len(others))))
+    )
+    own = {
+        name: Look(colour, mark, "-")
+        for name, colour, mark in zip(others, colours, SHAPES)
+    }
     return {name: (own | KINDS).get(name) or looks([name])[0] for name in names}
 
 
 def curves(x: str, *panels: Panel) -> Draw:
-    """Panels side by side: formulas as lines and simulation as marks; simulation alone as marks
-    joined by lines; what the text prints as hollow marks. Of mispredictions a faint line is where
-    there are none.
+    """Panels side by side: formulas as lines and simulation as marks; simulation alone
+    as marks joined by lines; what the text prints as hollow marks. Of mispredictions a
+    faint line is where there are none.
     """
 
     def draw(canvas: Canvas, rows: list[Row]) -> Handles:
@@ -264,17 +300,26 @@ def curves(x: str, *panels: Panel) -> Draw:
                 name: _curve(ax, where(rows, line=name), x, panel, by_name[name])
                 for name in by_name
             }
-            right = where(rows, line="over-predictions", error_pct=0)  # nothing mispredicted
+            # nothing mispredicted
+            right = where(rows, line="over-predictions", error_pct=0)
             for level in (*panel.lines, *(row[panel.metric] for row in right)):
                 ax.axhline(level, **FAINT)
             ax.set(xlabel=LABELS[x], ylabel=panel.label, ylim=(panel.low, panel.high))
-            values = [row[panel.metric] for row in rows if row.get(panel.metric) is not None]
-            if min(values, default=-1) >= 0 and 0 < 2.5 * max(values) < ax.get_ylim()[1]:
+            values = [
+                row[panel.metric] for row in rows if row.get(panel.metric) is not None
+            ]
+            if (
+                min(values, default=-1) >= 0
+                and 0 < 2.5 * max(values) < ax.get_ylim()[1]
+            ):
                 ax.set_ylim(0, 2.5 * max(values))  # longer intervals end in arrowheads
             whole_numbers(ax.xaxis)
         printed = lines_of(where(rows, **{"from": "printed"}))
         rings = [Line2D([], [], **hollow(by_name[name])) for name in printed]
-        return [*drawn.values(), *([Several("hollow: as printed", rings)] if rings else [])]
+        return [
+            *drawn.values(),
+            *([Several("hollow: as printed", rings)] if rings else []),
+        ]
 
     return draw
 
@@ -297,13 +342,17 @@ def _curve(ax: Axes, rows: Sequence[Row], x: str, panel: Panel, look: Look) -> L
         ax.plot(places, values, **own, clip_on=any(value > highest for value in values))
         colour = look.colour if formula else f"{look.colour}80"
         marks.intervals(ax, places, values, y_half=halves, colour=colour)
-    return Line2D([], [], **line, marker=look.marker if simulated else "", label=rows[0]["line"])
+    return Line2D(
+        [], [], **line, marker=look.marker if simulated else "", label=rows[0]["line"]
+    )
 
 
 # ---- what is read from the rows ----
 
 
-def said(text: str, values: Callable[[list[Row]], Sequence[Any]]) -> Callable[[list[Row]], str]:
+def said(
+    text: str, values: Callable[[list[Row]], Sequence[Any]]
+) -> Callable[[list[Row]], str]:
     """A sentence with values of the rows in its braces."""
     return lambda rows: text.format(*values(rows))
 
@@ -314,8 +363,8 @@ def lines_of(rows: Sequence[Row]) -> list[str]:
 
 
 def of(rows: Sequence[Row], line: str, **x: float) -> list[Row]:
-    """The rows of a line, perhaps at a place of the x axis: by formula where there is one, else by
-    simulation.
+    """The rows of a line, perhaps at a place of the x axis: by formula where there is
+    one, else by simulation.
     """
     own = where(rows, line=line, **x)
     return where(own, **{"from": "formula"}) or where(own, **{"from": "simulation"})
@@ -352,4 +401,6 @@ def ranked(rows: list[Row], metric: str, **x: float) -> str:
     """The lines at a place, from the least value to the most, without njw."""
     own = where(rows, **{"from": "simulation"}, **x)
     found = sorted((float(row[metric]), row["line"]) for row in own)
-    return ", ".join(f"{told(value)} ({line})" for value, line in found if line != "njw")
+    return ", ".join(
+        f"{told(value)} ({line})" for value, line in found if line != "njw"
+    )

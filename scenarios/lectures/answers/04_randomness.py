@@ -30,10 +30,8 @@ print("4.1:", cg.exercises.check(4.1, seeds))
 # %%
 def wait_s(services):
     """Mean wait with service times from a stream of this name."""
-    gaps_s, service_s = (
-        stream(4, "arrivals").exponential(12.5, 5000),
-        stream(4, services).exponential(10, 5000),
-    )
+    gaps_s = stream(4, "arrivals").exponential(12.5, 5000)
+    service_s = stream(4, services).exponential(10, 5000)
     log = cg.LoggedWorkload(
         np.cumsum(gaps_s).tolist(),
         service_s.tolist(),

@@ -40,10 +40,8 @@ print("5.1:", cg.exercises.check(5.1, answer))
 # %%
 for rho in (0.5, 0.8, 0.95):
     # over mean^2
-    of_the_mean, of_a_wait = (
-        (2 + 5 * rho - 4 * rho**2 + rho**3) / (rho * (1 - rho) ** 2),
-        (2 - rho) / rho,
-    )
+    of_the_mean = (2 + 5 * rho - 4 * rho**2 + rho**3) / (rho * (1 - rho) ** 2)
+    of_a_wait = (2 - rho) / rho
     print(
         f"utilisation {rho:<4}: {(of_the_mean / of_a_wait) ** 0.5:4.1f} times as"
         " wide by theory"

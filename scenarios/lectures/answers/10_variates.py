@@ -14,10 +14,8 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.model.streams import stream
 
 c = math.sqrt(2 * math.e / math.pi)
-x, u = (
-    stream(10, "half normal").standard_exponential(10_000),
-    stream(10, "u").random(10_000),
-)
+x = stream(10, "half normal").standard_exponential(10_000)
+u = stream(10, "u").random(10_000)
 kept = u <= np.exp(-((x - 1) ** 2) / 2)
 print(f"by formula {c:.3f} draws; in a trial {10_000 / kept.sum():.3f}")
 print("10.1:", cg.exercises.check(10.1, c))

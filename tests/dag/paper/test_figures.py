@@ -32,12 +32,23 @@ def searched(runs):
 
 
 def test_a_run_as_rows():
-    """Two nodes in a row, of 2 and 4 s, on two GPUs; half a gigabyte takes half a second."""
+    """Two nodes in a row, of 2 and 4 s, on two GPUs; half a gigabyte takes half a
+    second.
+    """
     graph = Graph([2.0, 4.0], [0, 0], [(0, 1)], [0.5], names=("a", "b"))
-    problem = Problem(graph, Servers(2, 1, tflops=(1.0,), inter_gb_per_s=1.0).platform())
+    problem = Problem(
+        graph, Servers(2, 1, tflops=(1.0,), inter_gb_per_s=1.0).platform()
+    )
     rows = run_rows(simulate(problem, Plan(np.array([0, 1]))), "hand")
     assert [
-        (row["what"], row["name"], row["gpu"], row["to_gpu"], row["start_s"], row["end_s"])
+        (
+            row["what"],
+            row["name"],
+            row["gpu"],
+            row["to_gpu"],
+            row["start_s"],
+            row["end_s"],
+        )
         for row in rows
     ] == [
         ("node", "a", 0, 0, 0.0, 2.0),
@@ -71,12 +82,17 @@ def test_the_table_has_the_changes_and_the_ranks(searched):
         for other, told in (("random-search", control), ("worl-rtgs", ablated)):
             both = min(len(own), len(found[tasks, other]))
             percent = 100 * np.mean(own[:both] / found[tasks, other][:both] - 1)
-            assert told.startswith(f"{percent:+.1f} ± ") if name != other else told == ""
-        rivals = [each for (size, _), each in found.items() if (size, len(each)) == (tasks, 3)]
+            assert (
+                told.startswith(f"{percent:+.1f} ± ") if name != other else told == ""
+            )
+        rivals = [
+            each for (size, _), each in found.items() if (size, len(each)) == (tasks, 3)
+        ]
         if len(own) < 3:
             assert rank == ""
         else:
-            better, equal = np.less(rivals, own).sum(axis=0), np.equal(rivals, own).sum(axis=0)
+            better = np.less(rivals, own).sum(axis=0)
+            equal = np.equal(rivals, own).sum(axis=0)
             assert rank.startswith(f"{np.mean(better + (equal + 1) / 2):.1f}")
 
 
@@ -89,7 +105,10 @@ def test_rows_of_the_orders_are_those_of_the_study_and_of_hefts_placement(runs):
         for name in ("random-search", "woa", "rtgs", "worl-rtgs"):
             found_s = find(problem, name, runs.budget, seed).makespan_s
             assert over[name, "graph"][seed] == pytest.approx(found_s / heft_s[seed])
-        placed = {order: Plan(heft(problem).gpu, run_order(problem, order)) for order in ORDERS}
+        placed = {
+            order: Plan(heft(problem).gpu, run_order(problem, order))
+            for order in ORDERS
+        }
         for order, plan in placed.items():
             assert over["heft", order][seed] == pytest.approx(
                 schedule_of(simulate(problem, plan)).makespan_s / heft_s[seed]

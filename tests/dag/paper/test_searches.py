@@ -1,5 +1,5 @@
-"""The searches of the paper: hopes, plans built from them, and the loop of Algorithm 2; the network,
-its optimiser, and the agent that learns with them.
+"""The searches of the paper: hopes, plans built from them, and the loop of Algorithm 2;
+the network, its optimiser, and the agent that learns with them.
 """
 
 from itertools import pairwise
@@ -38,7 +38,9 @@ WHALES = SEARCHES[:3]
 
 def four(unit=()) -> Problem:
     """Works 4, 2, 6 and 2 in a row, on a GPU of speed 1 and one of speed 2."""
-    graph = Graph([4, 2, 6, 2], np.zeros(4), [(0, 1), (1, 2), (2, 3)], [0, 0, 0], unit=unit)
+    graph = Graph(
+        [4, 2, 6, 2], np.zeros(4), [(0, 1), (1, 2), (2, 3)], [0, 0, 0], unit=unit
+    )
     return Problem(graph, Servers(2, tflops=(1.0, 2.0), memory_gb=1.0).platform())
 
 
@@ -71,43 +73,52 @@ def test_loads_are_of_all_nodes_on_the_gpu():
 
 def test_hopes_lie_a_factor_of_the_distance_to_either_side_of_the_target():
     target, current, factor = np.full(200, 10.0), np.full(200, 4.0), np.full(200, 0.5)
-    assert set(hopes(target, current, factor, np.random.default_rng(0)).tolist()) == {7.0, 13.0}
-    assert set(hopes(target, current, 3 * factor, np.random.default_rng(0)).tolist()) == {1.0, 19.0}
-    assert hopes(target, current, 4 * factor, np.random.default_rng(0)).min() == -2.0  # not clipped
+    assert set(hopes(target, current, factor, np.random.default_rng(0)).tolist()) == {
+        7.0,
+        13.0,
+    }
+    assert set(
+        hopes(target, current, 3 * factor, np.random.default_rng(0)).tolist()
+    ) == {1.0, 19.0}
+    # not clipped
+    assert hopes(target, current, 4 * factor, np.random.default_rng(0)).min() == -2.0
 
 
 def test_greedy_by_hand():
     # |hope - load| on either GPU: 2 or 4; 4.5 or 0.5; 5 or 1; 0.2 or 0.8
-    assert greedy(Turns(four()), np.array([[6.0, 1.5, 5.0, 5.8]])).tolist() == [[0, 1, 1, 0]]
+    assert greedy(Turns(four()), np.array([[6.0, 1.5, 5.0, 5.8]])).tolist() == [
+        [0, 1, 1, 0]
+    ]
 
 
 def test_greedy_places_a_unit_with_its_first_node():
-    # nodes 1 and 3 take 4 s or 2 s together: |3 - 8| or |3 - 2| after node 0; then |5 - 10|
-    # or |5 - 5|
-    assert greedy(Turns(four(unit=(0, 1, 2, 1))), np.array([[6.0, 3.0, 5.0]])).tolist() == [
-        [0, 1, 1]
-    ]
+    # nodes 1 and 3 take 4 s or 2 s together: |3 - 8| or |3 - 2| after node 0; then |5 -
+    # 10| or |5 - 5|
+    assert greedy(
+        Turns(four(unit=(0, 1, 2, 1))), np.array([[6.0, 3.0, 5.0]])
+    ).tolist() == [[0, 1, 1]]
 
 
 def test_greedy_leaves_out_gpus_without_the_memory():
     platform = Servers(2, tflops=(1.0, 2.0), memory_gb=1.0).platform()
     platform.memory_mb[1] = 500
     problem = Problem(Graph([4, 2], [0, 600], [(0, 1)], [0]), platform)
-    assert greedy(Turns(problem), np.array([[2.0, 3.0]])).tolist() == [
-        [1, 0]
-    ]  # 2 s, where the other would take the 3 s hoped for
+    # 2 s, where the other would take the 3 s hoped for
+    assert greedy(Turns(problem), np.array([[2.0, 3.0]])).tolist() == [[1, 0]]
     # 6 s, where the other would take 1 s
     assert greedy(Turns(problem), np.array([[4.0, 1.0]])).tolist() == [[0, 0]]
 
 
 def test_greedy_fills_a_gpu_beyond_its_hope_unless_loads_are_paced():
-    # four of 1 s hope for 2 s: 1, 2 and 3 s are as near as 1 s on the other GPU, or nearer,
-    # and the first of equals is taken; paced, the second node expects 4 s on the first GPU and
-    # 2 s on the other
+    # four of 1 s hope for 2 s: 1, 2 and 3 s are as near as 1 s on the other GPU, or
+    # nearer, and the first of equals is taken; paced, the second node expects 4 s on
+    # the first GPU and 2 s on the other
     graph = Graph(np.ones(4), np.zeros(4), np.empty((0, 2)), np.empty(0))
     problem = Problem(graph, Servers(2, tflops=(1.0,)).platform())
     assert greedy(Turns(problem), np.full((1, 4), 2.0)).tolist() == [[0, 0, 0, 1]]
-    assert greedy(Turns(problem, paced=True), np.full((1, 4), 2.0)).tolist() == [[0, 1, 0, 1]]
+    assert greedy(Turns(problem, paced=True), np.full((1, 4), 2.0)).tolist() == [
+        [0, 1, 0, 1]
+    ]
 
 
 def test_plans_are_built_side_by_side_as_one_by_one():
@@ -130,28 +141,36 @@ def test_a_lies_between_minus_a_and_a_and_half_of_the_whales_spiral():
 
 
 def test_whales_by_number_spiral_around_the_target_and_stay_among_the_gpus():
-    target, current, factor = (
-        np.array([[3, 3, 3]]),
-        np.array([[1.0, 4.5, 0.0]]),
-        np.array([[-0.5, 2.0, -1.5]]),
+    target = np.array([[3, 3, 3]])
+    current = np.array([[1.0, 4.5, 0.0]])
+    factor = np.array([[-0.5, 2.0, -1.5]])
+    moved = by_number(
+        6, np.random.default_rng(0), target, current, factor, np.array([[True]])
     )
-    moved = by_number(6, np.random.default_rng(0), target, current, factor, np.array([[True]]))
-    assert moved.tolist() == [[3 - 0.5 * 2, 5, 0]]  # 3 + 2 x 1.5 and 3 - 1.5 x 3 are clipped
+    # 3 + 2 x 1.5 and 3 - 1.5 x 3 are clipped
+    assert moved.tolist() == [[3 - 0.5 * 2, 5, 0]]
 
 
 def test_whales_by_number_circle_at_a_times_c_x_target_minus_current():
-    target, current, a = np.full((1, 4000), 2.0), np.full((1, 4000), 1.0), np.full((1, 4000), 0.5)
-    moved = by_number(9, np.random.default_rng(0), target, current, a, np.array([[False]]))
+    target = np.full((1, 4000), 2.0)
+    current = np.full((1, 4000), 1.0)
+    a = np.full((1, 4000), 0.5)
+    moved = by_number(
+        9, np.random.default_rng(0), target, current, a, np.array([[False]])
+    )
     # |C 2 - 1| from 0 to 3, as C is from 0 to 2
     assert 2.0 <= moved.min() < 2.01 and 3.49 < moved.max() <= 3.5
-    assert moved.mean() == pytest.approx(2 + 0.5 * 1.25, abs=0.03)  # the mean of |4 u - 1| is 5/4
+    # the mean of |4 u - 1| is 5/4
+    assert moved.mean() == pytest.approx(2 + 0.5 * 1.25, abs=0.03)
 
 
 @pytest.fixture
 def seen_a(monkeypatch):
     """The values of a that a search goes through."""
     seen = []
-    monkeypatch.setattr(module, "factors", lambda a, *rest: seen.append(a) or factors(a, *rest))
+    monkeypatch.setattr(
+        module, "factors", lambda a, *rest: seen.append(a) or factors(a, *rest)
+    )
     return seen
 
 
@@ -188,13 +207,17 @@ def test_whales_follow_the_leader_unless_a_is_large_and_then_any_whale(
     monkeypatch.setattr(
         module,
         "by_number",
-        lambda gpus, _, target, current, *rest: seen.append((target, current)) or current,
+        lambda gpus, _, target, current, *rest: (
+            seen.append((target, current)) or current
+        ),
     )
     # the whales stay where they are, and so the leader
     best = woa(layered(), Budget(evaluations=120), whales=6).plan.gpu[::3]
     assert all((target == best).all() == leads for target, _ in seen)
     followed = {
-        int((current == row).all(axis=1).argmax()) for target, current in seen for row in target
+        int((current == row).all(axis=1).argmax())
+        for target, current in seen
+        for row in target
     }
     assert len(followed) == (1 if leads else 6)
 
@@ -223,22 +246,31 @@ def test_plans_respect_units_and_memory(search):
     problem = layered()
     found = search(problem, Budget(evaluations=40), seed=4)
     # checks the plan, too
-    assert carried_out(problem, found.plan).makespan_s == pytest.approx(found.makespan_s)
+    assert carried_out(problem, found.plan).makespan_s == pytest.approx(
+        found.makespan_s
+    )
 
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_the_same_seed_gives_the_same_plan(search):
-    one, again, other = (search(layered(), Budget(evaluations=25), seed=seed) for seed in (5, 5, 6))
+    one, again, other = (
+        search(layered(), Budget(evaluations=25), seed=seed) for seed in (5, 5, 6)
+    )
     assert one.plan.gpu.tolist() == again.plan.gpu.tolist()
-    assert [entry[::2] for entry in one.history] == [entry[::2] for entry in again.history]
-    assert [entry[::2] for entry in one.history] != [entry[::2] for entry in other.history]
+    assert [entry[::2] for entry in one.history] == [
+        entry[::2] for entry in again.history
+    ]
+    assert [entry[::2] for entry in one.history] != [
+        entry[::2] for entry in other.history
+    ]
 
 
 @pytest.mark.parametrize("search", SEARCHES[:4])
 def test_paced_or_not_a_search_finds_a_plan_better_than_chance(search):
     problem = layered()
     by_chance = makespans(
-        problem, random_units(problem, 300, np.random.default_rng(0))[:, problem.graph.unit]
+        problem,
+        random_units(problem, 300, np.random.default_rng(0))[:, problem.graph.unit],
     ).mean()
     for given in [{}] if search is woa else [{"paced": False}, {"paced": True}]:
         assert search(problem, Budget(evaluations=60), **given).makespan_s < by_chance
@@ -258,7 +290,9 @@ def test_a_graph_without_work_is_placed():
 
 
 @pytest.mark.parametrize("search", WHALES)
-@pytest.mark.parametrize("given", [{"whales": 0}, {"iterations": 0}, {"b": float("inf")}])
+@pytest.mark.parametrize(
+    "given", [{"whales": 0}, {"iterations": 0}, {"b": float("inf")}]
+)
 def test_bad_parameters_of_the_loop_are_named(search, given):
     with pytest.raises(InputError, match=rf"^{next(iter(given))}\("):
         search(four(), Budget(evaluations=1), **given)
@@ -278,7 +312,10 @@ def twelve() -> Problem:
 def test_the_network_is_matrices_with_relu_between():
     network = Network((2, 2, 1), np.random.default_rng(0))
     (first, first_bias), (last, last_bias) = network.layers
-    first[:], first_bias[:], last[:], last_bias[:] = [[1, -1], [2, 1]], [0, -1], [[3], [5]], [7]
+    first[:] = [[1, -1], [2, 1]]
+    first_bias[:] = [0, -1]
+    last[:] = [[3], [5]]
+    last_bias[:] = [7]
     assert network.through(np.array([[1.0, 1.0], [1.0, 4.0]]))[-1].tolist() == [
         [3 * 3 + 5 * 0 + 7],
         [3 * 9 + 5 * 2 + 7],
@@ -301,16 +338,17 @@ def test_first_weights_have_the_variance_of_he():
 
 
 def test_the_gradient_is_that_of_differences():
-    network, random = Network((4, 6, 5, 3), np.random.default_rng(4)), np.random.default_rng(5)
+    network = Network((4, 6, 5, 3), np.random.default_rng(4))
+    random = np.random.default_rng(5)
     network.flat += 0.05
-    inputs, chosen, goal = (
-        random.normal(size=(8, 4)),
-        random.integers(0, 3, 8),
-        random.normal(size=8),
-    )
+    inputs = random.normal(size=(8, 4))
+    chosen = random.integers(0, 3, 8)
+    goal = random.normal(size=8)
 
     def loss() -> float:
-        return float(np.mean((goal - network.through(inputs)[-1][np.arange(8), chosen]) ** 2))
+        return float(
+            np.mean((goal - network.through(inputs)[-1][np.arange(8), chosen]) ** 2)
+        )
 
     gradient = network.gradient(inputs, chosen, goal)
     for place in range(len(network.flat)):
@@ -323,14 +361,16 @@ def test_the_gradient_is_that_of_differences():
 
 
 def test_two_steps_of_adam_by_hand():
-    # gradients 3, then 1: means 0.3 and 0.37 of 0.1 and 0.19; squares 0.009 and 0.009991 of
-    # 0.001 and 0.001999
+    # gradients 3, then 1: means 0.3 and 0.37 of 0.1 and 0.19; squares 0.009 and
+    # 0.009991 of 0.001 and 0.001999
     flat = np.array([5.0])
     adam = Adam(flat, learning_rate=0.1)
     adam.step(np.array([3.0]))
     assert flat[0] == pytest.approx(5 - 0.1)
     adam.step(np.array([1.0]))
-    assert flat[0] == pytest.approx(4.9 - 0.1 * (0.37 / 0.19) / np.sqrt(0.009991 / 0.001999))
+    assert flat[0] == pytest.approx(
+        4.9 - 0.1 * (0.37 / 0.19) / np.sqrt(0.009991 / 0.001999)
+    )
 
 
 def test_adam_reaches_the_least_squares_of_a_line():
@@ -346,18 +386,20 @@ def test_adam_reaches_the_least_squares_of_a_line():
 
 
 def test_double_q_takes_the_action_of_one_network_and_the_worth_of_the_other():
-    online, target = (
-        np.array([[1.0, 5.0], [2.0, 0.0], [9.0, 1.0]]),
-        np.array([[10.0, 20.0], [30.0, 40.0], [50.0, 60.0]]),
-    )
+    online = np.array([[1.0, 5.0], [2.0, 0.0], [9.0, 1.0]])
+    target = np.array([[10.0, 20.0], [30.0, 40.0], [50.0, 60.0]])
     # the third ends an episode
-    goal = double_q(np.array([-1.0, -2.0, -3.0]), np.array([0.5, 0.5, 0.0]), online, target)
+    goal = double_q(
+        np.array([-1.0, -2.0, -3.0]), np.array([0.5, 0.5, 0.0]), online, target
+    )
     assert goal.tolist() == [-1 + 10, -2 + 15, -3]
 
 
 def test_turns_are_those_of_the_units_first_nodes():
     # 3 before 1 before 0; 2 is free, and with 0 it is a unit: so 2 (and 0), 3, 1
-    graph = Graph([1, 2, 4, 8], np.zeros(4), [(3, 1), (1, 0)], [0, 0], unit=[0, 1, 0, 2])
+    graph = Graph(
+        [1, 2, 4, 8], np.zeros(4), [(3, 1), (1, 0)], [0, 0], unit=[0, 1, 0, 2]
+    )
     turns = Turns(Problem(graph, Servers(2, tflops=(1.0, 2.0)).platform()), paced=True)
     assert turns.unit.tolist() == [0, 2, 1]
     assert turns.first.tolist() == [2, 1, 3]
@@ -367,11 +409,16 @@ def test_turns_are_those_of_the_units_first_nodes():
 
 
 def test_the_deviation_is_the_distance_from_the_hopes():
+    # from last to first
     graph = Graph(
-        np.arange(5.0, 17.0), np.zeros(12), [(node + 1, node) for node in range(11)], np.zeros(11)
-    )  # from last to first
+        np.arange(5.0, 17.0),
+        np.zeros(12),
+        [(node + 1, node) for node in range(11)],
+        np.zeros(11),
+    )
     problem = Problem(graph, Servers(3, tflops=(1.0, 2.0)).platform())
-    agent, hopes = Agent(Turns(problem)), np.random.default_rng(1).uniform(10, 80, (2, 12))
+    agent = Agent(Turns(problem))
+    hopes = np.random.default_rng(1).uniform(10, 80, (2, 12))
     plans = agent.explore(hopes)
     assert agent.deviations == pytest.approx(
         np.abs(hopes - node_loads_s(problem, plans)).sum(axis=1).tolist()
@@ -380,8 +427,8 @@ def test_the_deviation_is_the_distance_from_the_hopes():
 
 @pytest.mark.parametrize("paced", [False, True])
 def test_goals_of_an_episode_of_two_turns(monkeypatch, paced):
-    # works 2 and 2, hopes 4 and 3, mean load 2: on one GPU -|4 - 2| / 2, paced -|4 - 4| / 2;
-    # then -|3 - 4| / 2
+    # works 2 and 2, hopes 4 and 3, mean load 2: on one GPU -|4 - 2| / 2, paced -|4 - 4|
+    # / 2; then -|3 - 4| / 2
     seen = []
     monkeypatch.setattr(
         "cgrsp_simpy.dag.paper.searches.double_q",
@@ -417,7 +464,8 @@ def by_chance(problem, hopes):
 def test_the_agent_learns_to_meet_even_hopes_if_loads_are_paced():
     problem = twelve()
     turns = Turns(problem, paced=True)
-    agent, hopes = Agent(turns, training=Training(updates=16)), np.full((1, 12), turns.mean_s)
+    agent = Agent(turns, training=Training(updates=16))
+    hopes = np.full((1, 12), turns.mean_s)
     learn(agent, hopes, 300)
     assert np.mean(agent.deviations[-50:]) < 0.5 * by_chance(problem, hopes)
     assert np.mean(agent.deviations[-50:]) < 0.5 * np.mean(agent.deviations[:20])
@@ -425,16 +473,17 @@ def test_the_agent_learns_to_meet_even_hopes_if_loads_are_paced():
 
 def test_the_agent_learns_to_put_all_on_one_gpu_if_that_is_hoped_for():
     problem = twelve()
-    agent, hopes = Agent(Turns(problem)), np.full((1, 12), problem.graph.work_tflop.sum())
+    agent = Agent(Turns(problem))
+    hopes = np.full((1, 12), problem.graph.work_tflop.sum())
     learn(agent, hopes, 60)
     own = np.abs(hopes - node_loads_s(problem, agent.plan(hopes))).sum()
     assert own < 0.5 * by_chance(problem, hopes)
 
 
 def test_the_printed_rewards_sum_up_to_the_same_for_an_even_and_an_uneven_plan():
-    # 8 nodes of 1 s hope for 4 s on 2 GPUs. 4 and 4: twice 3 + 2 + 1 + 0. 8 and 0:
-    # 3 + 2 + 1 + 0 + 1 + 2 + 3 + 4; only the last node's own second is between them. That is why
-    # such hopes are met by paced loads alone.
+    # 8 nodes of 1 s hope for 4 s on 2 GPUs. 4 and 4: twice 3 + 2 + 1 + 0. 8 and 0: 3 +
+    # 2 + 1 + 0 + 1 + 2 + 3 + 4; only the last node's own second is between them. That
+    # is why such hopes are met by paced loads alone.
     graph = Graph(np.ones(8), np.zeros(8), np.empty((0, 2)), np.empty(0))
     printed, paced = (
         Turns(Problem(graph, Servers(2, tflops=(1.0,)).platform()), paced)
@@ -453,8 +502,12 @@ def test_the_printed_rewards_sum_up_to_the_same_for_an_even_and_an_uneven_plan()
 def test_random_choices_go_to_gpus_with_the_memory():
     platform = Servers(3, tflops=(1.0,), memory_gb=1.0).platform()
     platform.memory_mb[1] = 10
-    problem = Problem(Graph(np.ones(20), np.full(20, 500), np.empty((0, 2)), np.empty(0)), platform)
-    plans = Agent(Turns(problem), training=Training(epsilon=1.0)).explore(np.full((30, 20), 7.0))
+    problem = Problem(
+        Graph(np.ones(20), np.full(20, 500), np.empty((0, 2)), np.empty(0)), platform
+    )
+    plans = Agent(Turns(problem), training=Training(epsilon=1.0)).explore(
+        np.full((30, 20), 7.0)
+    )
     assert set(plans.ravel().tolist()) == {0, 2}
 
 

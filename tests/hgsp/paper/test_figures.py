@@ -59,7 +59,11 @@ def test_the_index_holds_table_one():
     lines = [line for line in table.splitlines() if line.startswith("| tasks")]
     assert len(lines) == len(LEVELS) * len(COMPARED)
     mean = (
-        sum(solved("tasks3", "fifo", seed).summary()["weighted_tardiness"] for seed in range(2)) / 2
+        sum(
+            solved("tasks3", "fifo", seed).summary()["weighted_tardiness"]
+            for seed in range(2)
+        )
+        / 2
     )
     assert any(
         line.startswith(f"| tasks3 | fifo | {mean:,.0f} ± ") and "| 4.40 M |" in line
@@ -70,7 +74,12 @@ def test_the_index_holds_table_one():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("level", "name"),
-    [("tasks1", "edd"), ("tasks2", "greedy"), ("tasks3", "sagreedy"), ("tasks3", "search")],
+    [
+        ("tasks1", "edd"),
+        ("tasks2", "greedy"),
+        ("tasks3", "sagreedy"),
+        ("tasks3", "search"),
+    ],
 )
 def test_table_one_is_the_mean_of_what_solve_gives(level, name):
     (row,) = where(plotted("table1"), level=level, scheduler=name)
@@ -80,7 +89,13 @@ def test_table_one_is_the_mean_of_what_solve_gives(level, name):
         == any(np.isnan(each["gap_pct"]) for each in found)
         == (level in ("tasks1", "tasks2"))
     )
-    metrics = ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", "gap_pct")
+    metrics = (
+        "weighted_tardiness",
+        "dmr_pct",
+        "utilisation_pct",
+        "lower_bound",
+        "gap_pct",
+    )
     for metric in (metric for metric in metrics if metric in row):
         values = np.array([each[metric] for each in found])
         assert row[metric] == pytest.approx(values.mean())
@@ -92,7 +107,9 @@ def test_table_one_is_the_mean_of_what_solve_gives(level, name):
 
 @pytest.mark.slow
 def test_the_claim_at_medium_load_is_judged_beside_its_print():
-    """By the paired difference from Greedy on the same instances, which decides what is said."""
+    """By the paired difference from Greedy on the same instances, which decides what is
+    said.
+    """
     line = FIGURES["table1"].seen(plotted("table1"))
     assert "printed are 393 for 503" in line
     pairs = [
@@ -106,7 +123,9 @@ def test_the_claim_at_medium_load_is_judged_beside_its_print():
     better, worse = difference.high < 0, difference.low >= 0
     verdict = "holds" if better else "fails" if worse else "is not shown"
     assert f"it {verdict} (" in line
-    assert f"difference {difference.mean:,.0f} ± {difference.half_width:,.0f} s)" in line
+    assert (
+        f"difference {difference.mean:,.0f} ± {difference.half_width:,.0f} s)" in line
+    )
 
 
 @pytest.mark.slow
@@ -114,10 +133,15 @@ def test_the_comparison_is_by_instance():
     rows = plotted("comparison")
     (row,) = where(rows, level="tasks1", scheduler="wspt")
     pairs = [
-        [solved("tasks1", name, seed).summary()["weighted_tardiness"] for name in ("wspt", "fifo")]
+        [
+            solved("tasks1", name, seed).summary()["weighted_tardiness"]
+            for name in ("wspt", "fifo")
+        ]
         for seed in range(2)
     ]
-    assert row["of_fifo"] == pytest.approx(np.mean([wspt / fifo for wspt, fifo in pairs]))
+    assert row["of_fifo"] == pytest.approx(
+        np.mean([wspt / fifo for wspt, fifo in pairs])
+    )
     assert set(numbers(where(rows, scheduler="fifo"), "of_fifo")) == {1.0}
 
 
@@ -134,15 +158,21 @@ def test_bars_are_as_long_as_the_rows_say():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("id", "level"), [("gantt", FIFTY), ("gantt_window", "tasks1")])
+@pytest.mark.parametrize(
+    ("id", "level"), [("gantt", FIFTY), ("gantt_window", "tasks1")]
+)
 def test_the_gantt_chart_is_the_schedule(id, level):
     for name in GANTT:
-        schedule, own = schedule_of(solved(level, name)), where(plotted(id), scheduler=name)
+        schedule = schedule_of(solved(level, name))
+        own = where(plotted(id), scheduler=name)
         tasks = np.array([row["task"] for row in own], int) - 1
         np.testing.assert_array_equal(numbers(own, "start_s"), schedule.start_s[tasks])
-        np.testing.assert_array_equal(numbers(own, "finish_s"), schedule.finish_s[tasks])
         np.testing.assert_array_equal(
-            numbers(own, "late"), schedule.finish_s[tasks] > schedule.instance.deadline_s[tasks]
+            numbers(own, "finish_s"), schedule.finish_s[tasks]
+        )
+        np.testing.assert_array_equal(
+            numbers(own, "late"),
+            schedule.finish_s[tasks] > schedule.instance.deadline_s[tasks],
         )
         assert [row["gpu"] for row in own] == [
             schedule.instance.gpus[j].name for j in schedule.gpu[tasks]
@@ -155,7 +185,9 @@ def test_the_gantt_chart_is_the_schedule(id, level):
 def test_the_window_is_the_ten_minutes_in_which_fifo_starts_most_late_tasks():
     schedule = schedule_of(solved("tasks1", "fifo"))
     late_s = schedule.start_s[schedule.tardiness_s > 0]
-    most = max(int(((late_s >= begin) & (late_s < begin + WINDOW_S)).sum()) for begin in late_s)
+    most = max(
+        int(((late_s >= begin) & (late_s < begin + WINDOW_S)).sum()) for begin in late_s
+    )
     rows = plotted("gantt_window")
     assert sum(numbers(where(rows, scheduler="fifo"), "late")) == most
     assert np.ptp(numbers(rows, "start_s")) < WINDOW_S
@@ -181,8 +213,12 @@ def test_busy_shares_are_the_metrics_utilisation_by_model():
     table = [row for row in plotted("table1") if row["level"] in UTILISED]
     assert len(table) == 2 * len(COMPARED)
     for row in table:
-        own = where(plotted("utilisation"), level=row["level"], scheduler=row["scheduler"])
-        assert np.mean(numbers(own, "busy_pct")) == pytest.approx(row["utilisation_pct"])
+        own = where(
+            plotted("utilisation"), level=row["level"], scheduler=row["scheduler"]
+        )
+        assert np.mean(numbers(own, "busy_pct")) == pytest.approx(
+            row["utilisation_pct"]
+        )
 
 
 @pytest.mark.slow
@@ -192,9 +228,13 @@ def test_the_course_of_a_search_is_the_solutions():
         solution = solved(HIGH, name)
         own = where(plotted("searches"), search=name, on="80 tasks")
         course = solution.plan.solution.course
-        np.testing.assert_array_equal(numbers(own, "move"), [step.iteration for step in course])
+        np.testing.assert_array_equal(
+            numbers(own, "move"), [step.iteration for step in course]
+        )
         assert own[-1]["best_of_fifo"] == pytest.approx(
             solution.summary()["weighted_tardiness"] / fifo
         )
-        assert own[-1]["bound_of_fifo"] == pytest.approx(solution.summary()["lower_bound"] / fifo)
+        assert own[-1]["bound_of_fifo"] == pytest.approx(
+            solution.summary()["lower_bound"] / fifo
+        )
         assert (np.diff(numbers(own, "best_of_fifo")) <= 0).all()

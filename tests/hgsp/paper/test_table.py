@@ -24,7 +24,9 @@ from cgrsp_simpy.model.checks import InputError
 
 PAPER = Path(__file__).parents[4] / "shared" / "papers" / "hgsp.txt"
 AUTHORS = DATA / "hgsp_authors"
-has_files = pytest.mark.skipif(not AUTHORS.is_dir(), reason="the authors' files are not here")
+has_files = pytest.mark.skipif(
+    not AUTHORS.is_dir(), reason="the authors' files are not here"
+)
 # FIFO's and Greedy's weighted tardiness by the authors' program
 PROGRAM = {
     "tasks1": (523.97, 502.99),
@@ -51,9 +53,13 @@ def test_fifo_and_greedy_are_the_programs_to_the_digit(dataset):
     instance = read_instance(AUTHORS / f"{dataset}.csv", LEVELS[dataset].gpus)
     for least_start, value in zip((True, False), PROGRAM[dataset]):
         schedule = greedy_assignment(instance, range(instance.tasks), least_start)
-        assert schedule.weighted_tardiness == pytest.approx(value, abs=10 ** -(3 * (value < 1)) / 2)
+        assert schedule.weighted_tardiness == pytest.approx(
+            value, abs=10 ** -(3 * (value < 1)) / 2
+        )
         if dataset in ("tasks3", "tasks4"):
-            own = greedy_assignment(generate(dataset), range(instance.tasks), least_start)
+            own = greedy_assignment(
+                generate(dataset), range(instance.tasks), least_start
+            )
             assert (own.finish_s == schedule.finish_s).all()
 
 
@@ -88,32 +94,42 @@ def test_a_value_outside_of_all_seeds_differs_only_if_there_are_enough(
     monkeypatch.setattr(table, "PRINTED", {("tasks3", "sagreedy"): (f"{value}", "0.1")})
     monkeypatch.setattr(table, "_measured", lambda key: (0.05 * (key[2] + 1), 0.1))
     verdicts = [
-        [row["verdict"] for row in table_one(seeds=range(seeds))] for seeds in (1, 20, 40, 1000)
+        [row["verdict"] for row in table_one(seeds=range(seeds))]
+        for seeds in (1, 20, 40, 1000)
     ]
     assert [first for first, _ in verdicts[1:3]] == [of_twenty, of_forty]
-    assert [second for _, second in verdicts] == [AGREES] * 4  # rounds to what is printed
+    # rounds to what is printed
+    assert [second for _, second in verdicts] == [AGREES] * 4
 
 
 def test_the_range_does_not_grow_with_the_seeds(monkeypatch):
-    """Of a run that gives 0 to 1, equally likely, a value of 1.0 differs however often it is run,
-    and so it does if one run in a thousand gives 5.
+    """Of a run that gives 0 to 1, equally likely, a value of 1.0 differs however often
+    it is run, and so it does if one run in a thousand gives 5.
     """
     monkeypatch.setattr(table, "PRINTED", {("tasks3", "sagreedy"): ("0.999", "0.5")})
     for seeds in (200, 1000, 5000):
         values = np.random.default_rng(1).permutation(np.linspace(0, 1, seeds))
         values[::1000] = 5.0
-        monkeypatch.setattr(table, "_measured", lambda key, of=values: (of[key[2]], of[key[2]]))
+        monkeypatch.setattr(
+            table, "_measured", lambda key, of=values: (of[key[2]], of[key[2]])
+        )
         far, near = table_one(seeds=range(seeds))
         assert (far["verdict"], near["verdict"]) == (DIFFERS, AGREES)
         assert far["greatest"] == 5.0
 
 
-def test_one_more_run_of_the_same_program_lies_within_the_range_in_95_of_100_cases(monkeypatch):
+def test_one_more_run_of_the_same_program_lies_within_the_range_in_95_of_100_cases(
+    monkeypatch,
+):
     rng, agreeing = np.random.default_rng(2), []
     for _ in range(400):
         printed, values = rng.lognormal(), rng.lognormal(size=79)
-        monkeypatch.setattr(table, "PRINTED", {("tasks3", "sagreedy"): (f"{printed:.9f}", "0.1")})
-        monkeypatch.setattr(table, "_measured", lambda key, of=values: (of[key[2]], 0.1))
+        monkeypatch.setattr(
+            table, "PRINTED", {("tasks3", "sagreedy"): (f"{printed:.9f}", "0.1")}
+        )
+        monkeypatch.setattr(
+            table, "_measured", lambda key, of=values: (of[key[2]], 0.1)
+        )
         agreeing.append(table_one(seeds=range(79))[0]["verdict"] == AGREES)
     assert np.mean(agreeing) == pytest.approx(0.95, abs=3 * (0.05 * 0.95 / 400) ** 0.5)
 

@@ -1,5 +1,5 @@
-"""Each classic policy's rule on hand-made views: what runs next and where, with the numbers worked out
-beside it.
+"""Each classic policy's rule on hand-made views: what runs next and where, with the
+numbers worked out beside it.
 """
 
 import pytest
@@ -35,7 +35,8 @@ def test_the_stock_of_these_tests_is_certain(stock, now_s):
 MEAN_S = sum(share * s for share, s in zip(COMPLEXITY_MIX, (60.0, 70.0, 100.0)))
 # slack 2 x the mean time: exp(-1) / 60 = .0061 against 1 / 100; exp(-.5) / 60 = .0101
 TWICE_AHEAD = [(60 + 2 * MEAN_S, 1), (100, 3)]
-# slack 1 x the mean time: (1 - 1 / 2) / 60 = .0083 against .01; (1 - 1 / 4) / 60 = .0125
+# slack 1 x the mean time: (1 - 1 / 2) / 60 = .0083 against .01; (1 - 1 / 4) / 60 =
+# .0125
 ONCE_AHEAD = [(60 + MEAN_S, 1), (100, 3)]
 ORDERS = {
     "fifo, lcf and balanced by submission": [
@@ -95,21 +96,26 @@ def test_jobs_are_taken_in_the_order_of_the_policy(cases):
 RTX_3090, RTX_A5000, _, RTX_A4000 = (stocked(gpu, HIGH) for gpu in cg.THESIS_GPUS)
 SLOW, MIDDLE, FAST = (gpu(f"{s:g} s", 1.0, s) for s in (90.0, 60.0, 30.0))
 DEAR_OR_CHEAP = [gpu("fast", 2.0, 60.0), gpu("cheap", 1.0, 90.0)]
-BY_STOCK = [gpu("low", 1.0, 60.0, LOW), gpu("medium", 1.0, 65.0, MEDIUM), gpu("high", 1.0, 68.5)]
+BY_STOCK = [
+    gpu("low", 1.0, 60.0, LOW),
+    gpu("medium", 1.0, 65.0, MEDIUM),
+    gpu("high", 1.0, 68.5),
+]
 SOONER, LATER = gpu("fast", 1.0, 100.0), gpu("slow", 1.0, 120.0)
 PLACES = {
     "spt by Eq. 4.1, of speed, price and stock": [
-        # 0.7 x 59.7 / 59.7 + 0.3 x 0.46 / 0.27 = 1.2111 against 0.7 x 60.9 / 59.7 + 0.3 x
-        # 0.27 / 0.27 = 1.0141
+        # 0.7 x 59.7 / 59.7 + 0.3 x 0.46 / 0.27 = 1.2111 against 0.7 x 60.9 / 59.7 + 0.3
+        # x 0.27 / 0.27 = 1.0141
         ("spt", [RTX_3090, RTX_A5000], {}, 1),
         # With Medium stock the A5000 pays 0.2: 1.2141
         ("spt", [RTX_3090, stocked(RTX_A5000, MEDIUM)], {}, 0),
-        # With both at Medium the A5000 is ahead again; with Low it pays 1.0: 2.0141 against 1.4111
+        # With both at Medium the A5000 is ahead again; with Low it pays 1.0: 2.0141
+        # against 1.4111
         ("spt", [stocked(RTX_3090, MEDIUM), stocked(RTX_A5000, MEDIUM)], {}, 1),
         ("spt", [stocked(RTX_3090, MEDIUM), stocked(RTX_A5000, LOW)], {}, 0),
     ],
-    # w_c = 0.3: 0.7 + 0.6 = 1.3 against 0.7 x 1.5 + 0.3 = 1.35; w_c = 0.4: 0.6 + 0.8 = 1.4 against
-    # 0.9 + 0.4 = 1.3
+    # w_c = 0.3: 0.7 + 0.6 = 1.3 against 0.7 x 1.5 + 0.3 = 1.35; w_c = 0.4: 0.6 + 0.8 =
+    # 1.4 against 0.9 + 0.4 = 1.3
     "the cost weight shifts Eq. 4.1 from speed to price": [
         ("spt", DEAR_OR_CHEAP, {}, 0),
         ("spt:cost_weight=0.4", DEAR_OR_CHEAP, {}, 1),
@@ -125,7 +131,12 @@ PLACES = {
         )
     ],
     "edf by Medium before Low stock": [
-        ("edf", [stocked(FAST, LOW), stocked(MIDDLE, MEDIUM), stocked(SLOW, LOW)], {}, 1),
+        (
+            "edf",
+            [stocked(FAST, LOW), stocked(MIDDLE, MEDIUM), stocked(SLOW, LOW)],
+            {},
+            1,
+        ),
     ],
     "edf by the times of the job's own complexity": [
         ("edf", [RTX_3090, RTX_A4000], {"complexity": 1}, 0),  # 59.7 against 60.0 s
@@ -162,26 +173,37 @@ def test_fifo_sends_the_oldest_jobs_to_the_first_idle_slots():
 
 
 def test_fifo_looks_at_nothing_of_a_slot_but_its_place():
-    assert slot_for("fifo", [gpu("dear and slow", 9.0, 900.0, LOW), gpu("good", 0.1, 10.0)]) == 0
+    assert (
+        slot_for(
+            "fifo", [gpu("dear and slow", 9.0, 900.0, LOW), gpu("good", 0.1, 10.0)]
+        )
+        == 0
+    )
 
 
 # ---- SPT ----
 
 
 def test_spt_estimates_on_the_reference_type_not_on_the_idle_one():
-    reference, odd = gpu("reference", times=(10.0, 20.0, 30.0)), gpu("odd", times=(20.0, 10.0, 5.0))
-    view = scenario_of(odd, odd, gpus=(reference, odd)).moment(queue_of((100, 2), (100, 1)))
+    reference = gpu("reference", times=(10.0, 20.0, 30.0))
+    odd = gpu("odd", times=(20.0, 10.0, 5.0))
+    view = scenario_of(odd, odd, gpus=(reference, odd)).moment(
+        queue_of((100, 2), (100, 1))
+    )
     assert [id for id, _ in decide("spt", view)] == [1, 0]
     # all urgent and due together: by arrival
     assert [id for id, _ in decide("spt-rescue", view)] == [0, 1]
-    late = scenario_of(odd, odd, gpus=(reference, odd)).moment(queue_of((9000, 1), (9000, 2)))
+    late = scenario_of(odd, odd, gpus=(reference, odd)).moment(
+        queue_of((9000, 1), (9000, 2))
+    )
     # normal tier: by e_j over the idle slots
     assert [id for id, _ in decide("spt-rescue", late)] == [1, 0]
 
 
 def test_eq_4_1_normalises_over_the_idle_slots_alone():
-    # Idle only: 0.7 + 0.3 x 2 = 1.3 against 0.7 x 1.5 + 0.3 = 1.35. The busy slot at 0.1 USD and
-    # 30 s would turn it: 0.7 x 2 + 0.3 x 20 = 7.4 against 0.7 x 3 + 0.3 x 10 = 5.1
+    # Idle only: 0.7 + 0.3 x 2 = 1.3 against 0.7 x 1.5 + 0.3 = 1.35. The busy slot at
+    # 0.1 USD and 30 s would turn it: 0.7 x 2 + 0.3 x 20 = 7.4 against 0.7 x 3 + 0.3 x
+    # 10 = 5.1
     slots = [gpu("fast", 2.0, 60.0), gpu("cheap", 1.0, 90.0), gpu("busy", 0.1, 30.0)]
     view = scenario_of(*slots).moment([cg.Job(0, 0.0, 28800.0)], busy={2: 50.0})
     assert decide("spt", view) == [(0, 0)]
@@ -204,13 +226,18 @@ def test_each_slot_is_given_once(policy):
 
 
 def test_balanced_divides_by_the_slowest_and_dearest_of_the_whole_fleet():
-    slots = [gpu("fast", 1.0, 100.0), gpu("cheap", 0.5, 200.0), gpu("busy", 1.0, 1000.0)]
+    slots = [
+        gpu("fast", 1.0, 100.0),
+        gpu("cheap", 0.5, 200.0),
+        gpu("busy", 1.0, 1000.0),
+    ]
     view = scenario_of(*slots).moment([cg.Job(0, 0.0, 28800.0)], busy={2: 50.0})
-    # 0.8 x 0.1 + 0.2 = 0.28 against 0.8 x 0.2 + 0.2 x 0.5 = 0.26; over the idle ones alone
-    # 0.6 against 0.9
+    # 0.8 x 0.1 + 0.2 = 0.28 against 0.8 x 0.2 + 0.2 x 0.5 = 0.26; over the idle ones
+    # alone 0.6 against 0.9
     assert decide("balanced", view) == [(0, 1)]
     assert slot_for("balanced", slots[:2]) == 0
-    assert slot_for("balanced:alpha=0.1", slots[:2]) == 1  # 0.05 + 0.9 against 0.1 + 0.45
+    # 0.05 + 0.9 against 0.1 + 0.45
+    assert slot_for("balanced:alpha=0.1", slots[:2]) == 1
 
 
 # ---- c mu, ATC and COVERT: on types of 60, 70 and 100 s ----
@@ -218,7 +245,8 @@ def test_balanced_divides_by_the_slowest_and_dearest_of_the_whole_fleet():
 
 @pytest.mark.parametrize("policy", ["c-mu", "atc", "covert"])
 def test_an_index_is_by_the_times_on_the_idle_slots(policy):
-    reference, odd = gpu("reference", times=(10.0, 20.0, 30.0)), gpu("odd", times=(20.0, 10.0, 5.0))
+    reference = gpu("reference", times=(10.0, 20.0, 30.0))
+    odd = gpu("odd", times=(20.0, 10.0, 5.0))
     view = scenario_of(odd, odd, gpus=(reference, odd)).moment(queue_of((5, 1), (5, 2)))
     assert [id for id, _ in decide(policy, view)] == [1, 0]
 
@@ -228,7 +256,9 @@ def test_an_index_is_by_the_times_on_the_idle_slots(policy):
 
 def test_random_has_a_stream_of_its_own():
     scenario, queue = scenario_of(*[gpu("A")] * 3), queue_of(*[(9000,)] * 10)
-    answers = [decide("random", scenario.moment(queue, seed=seed)) for seed in (1, 1, 2, 3, 4)]
+    answers = [
+        decide("random", scenario.moment(queue, seed=seed)) for seed in (1, 1, 2, 3, 4)
+    ]
     assert answers[0] == answers[1]
     assert len(set(map(tuple, answers))) == 4
     # What the scheduler has seen of the stock does not move it.

@@ -37,8 +37,8 @@ ORDERS = {
             [5, 4, 3, 2, 1, 0],
         ),
     ],
-    # Complexity 1, 2, 3 takes 60, 70, 100 s. Critical from L = 0 (deadline e) to below L = 600 s
-    # (deadline 600 + e).
+    # Complexity 1, 2, 3 takes 60, 70, 100 s. Critical from L = 0 (deadline e) to below
+    # L = 600 s (deadline 600 + e).
     "adaptive is critical, then safe, then hopeless": [
         (
             "adaptive",
@@ -51,8 +51,8 @@ ORDERS = {
         ("adaptive", 0.0, [(28800, 1), (100, 3)], [1, 0]),
         ("adaptive", 0.0, [(28800, 1), (nextafter(100, 0), 3)], [0, 1]),
     ],
-    # e = 100 s for complexity 3. Against a safe job of 60 s: at risk comes first, safe after
-    # it, doomed last.
+    # e = 100 s for complexity 3. Against a safe job of 60 s: at risk comes first, safe
+    # after it, doomed last.
     "critical ratios of 1 and 3 belong to the tier below": [
         (policy, now_s, jobs, taken)
         for policy in ("cadr", "cadr-oo")
@@ -150,7 +150,9 @@ def test_laxity_takes_the_fastest_of_the_idle_slots():
     # L = 660 - 60 = 600 s: normal
     assert [id for id, _ in decide("spt-rescue", scenario.moment(queue))] == [0, 1]
     # L = 660 - 110 = 550 s: urgent
-    assert [id for id, _ in decide("spt-rescue", scenario.moment(queue, busy={0: 30.0}))] == [1]
+    assert [
+        id for id, _ in decide("spt-rescue", scenario.moment(queue, busy={0: 30.0}))
+    ] == [1]
 
 
 def test_the_thesis_example_rescues_job_6():
@@ -174,7 +176,9 @@ def test_the_thesis_example_rescues_job_6():
     ("waiting", "policy", "first"),
     [(10, "adaptive", 9), (11, "adaptive", 0), (11, "adaptive:pressure=11", 10)],
 )
-def test_adaptive_turns_to_deadlines_when_more_than_ten_jobs_wait(waiting, policy, first):
+def test_adaptive_turns_to_deadlines_when_more_than_ten_jobs_wait(
+    waiting, policy, first
+):
     # the last is due last, and shortest
     jobs = [(10_000 + id, 3) for id in range(waiting - 1)] + [(20_000, 1)]
     view = scenario_of(gpu("A", times=(60.0, 70.0, 100.0))).moment(queue_of(*jobs))
@@ -193,4 +197,6 @@ def test_under_pressure_the_wide_threshold_ends_at_28800_s_of_laxity():
 
 def test_hopeless_jobs_stay_last_under_pressure():
     jobs = [(10, 1)] * 10 + [(20_000, 3)]
-    assert decide("adaptive", scenario_of(gpu("A")).moment(queue_of(*jobs))) == [(10, 0)]
+    assert decide("adaptive", scenario_of(gpu("A")).moment(queue_of(*jobs))) == [
+        (10, 0)
+    ]

@@ -21,7 +21,10 @@ NOON_S = 4 * 3600.0  # a run starts at 08:00
         (((0, 1.3), (8, 0.9), (12, 0.5), (18, 1.0)), [(12, 18)]),
         (((0, 1.0),), []),
         (((0, 0.5), (6, 1.3), (20, 0.4)), [(20, 30)]),
-        (((0, 1.3), (3, 0.2), (5, 0.3), (7, 1.3), (12, 0.2), (13, 1.3)), [(3, 7), (12, 13)]),
+        (
+            ((0, 1.3), (3, 0.2), (5, 0.3), (7, 1.3), (12, 0.2), (13, 1.3)),
+            [(3, 7), (12, 13)],
+        ),
     ],
 )
 def test_spans_are_those_in_which_provisioning_takes_longer_than_its_mean(bands, spans):
@@ -47,7 +50,9 @@ def test_a_loose_job_waits_for_the_end_of_the_scarcity_if_it_can():
 def test_no_loose_job_starts_in_scarce_hours_that_could_be_in_time_after_them(policy):
     found = cg.simulate(DAY, LooseLater(policy), 3)
     jobs = found.jobs
-    scarce = jobs[(jobs["dispatch_s"] >= NOON_S) & (jobs["dispatch_s"] < NOON_S + 6 * 3600)]
+    scarce = jobs[
+        (jobs["dispatch_s"] >= NOON_S) & (jobs["dispatch_s"] < NOON_S + 6 * 3600)
+    ]
     fastest_s = DAY.known().fastest_s
     assert len(jobs) == 300
     for row in scarce:
@@ -58,7 +63,9 @@ def test_no_loose_job_starts_in_scarce_hours_that_could_be_in_time_after_them(po
 @pytest.mark.parametrize("policy", ["fifo", "rh", "cadr", "triage"])
 def test_where_all_jobs_are_tight_nothing_changes(policy):
     tight = DAY.varied(tight_fraction=1.0, jobs=80)
-    one, other = (cg.simulate(tight, each, 1).rows() for each in (policy, LooseLater(policy)))
+    one, other = (
+        cg.simulate(tight, each, 1).rows() for each in (policy, LooseLater(policy))
+    )
     assert one == other
     assert later(tight, policy) == []
 

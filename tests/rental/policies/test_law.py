@@ -1,4 +1,6 @@
-"""The law of the stock: delays to expect, what a look tells, better hours, jobs that are completed."""
+"""The law of the stock: delays to expect, what a look tells, better hours, jobs that
+are completed.
+"""
 
 import math
 from collections import Counter
@@ -47,7 +49,12 @@ SHARES = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
 
 
 @settings(max_examples=200)
-@given(st.lists(RANGES, min_size=3, max_size=3), SHARES, st.floats(-300, 2000), st.integers(0, 6))
+@given(
+    st.lists(RANGES, min_size=3, max_size=3),
+    SHARES,
+    st.floats(-300, 2000),
+    st.integers(0, 6),
+)
 def test_chance_and_time_beyond_are_those_of_the_mixture(delay_s, shares, left_s, at):
     """By the midpoints of 2000 parts of each range; at the ends of the ranges, too."""
     left_s = [left_s, *delay_s[0], *delay_s[1], *delay_s[2]][at]
@@ -66,7 +73,9 @@ def test_beyond_by_hand():
     delay = delay_of(cg.Market().delay_s, (0.5, 0.0, 0.5))
     assert beyond(delay, 0.0) == (1.0, 0.5 * 5 + 0.5 * 3900)
     assert beyond(delay, -100.0) == (1.0, 0.5 * 5 + 0.5 * 3900 + 100)
-    assert beyond(delay, 7.5) == pytest.approx((0.125 + 0.5, 0.125 * 1.25 + 0.5 * 3892.5))
+    assert beyond(delay, 7.5) == pytest.approx(
+        (0.125 + 0.5, 0.125 * 1.25 + 0.5 * 3892.5)
+    )
     assert beyond(delay, 3900.0) == pytest.approx((0.25, 0.25 * 1650))
     assert beyond(delay, 7200.0) == (0.0, 0.0)
 
@@ -80,7 +89,11 @@ def test_a_delay_that_is_certain_is_no_longer_than_itself():
 
 
 def test_a_warm_instance_has_no_delay():
-    assert (NO_DELAY.mean_s, beyond(NO_DELAY, 0.0), beyond(NO_DELAY, 9.0)) == (0, (0, 0), (0, 0))
+    assert (NO_DELAY.mean_s, beyond(NO_DELAY, 0.0), beyond(NO_DELAY, 9.0)) == (
+        0,
+        (0, 0),
+        (0, 0),
+    )
     assert beyond(NO_DELAY, -7.0) == (1.0, 7.0)
 
 
@@ -115,18 +128,23 @@ def test_the_chances_fade_from_the_status_seen_to_the_law(status, age_s, tau_s):
     assert sum(chances) == pytest.approx(1)
 
 
-TWO = cg.HourlyStock(SLOW, [(0.4, 0.2, 0.4)] * 4 + [(0.3, 0.1, 0.6)] * 20, 9000, 700, 0.75, 600)
+TWO = cg.HourlyStock(
+    SLOW, [(0.4, 0.2, 0.4)] * 4 + [(0.3, 0.1, 0.6)] * 20, 9000, 700, 0.75, 600
+)
 ON_TWO = cg.Market(cg.Clock(((0, 1.0),)), stock=(TWO,), sight="poll:1300")
 ON_ONE = cg.Market(persistence_s=1500, sight="poll:5000")
 
 
 @pytest.mark.parametrize(
-    ("market", "after_s", "seeds", "least"), [(ON_ONE, 500, 4000, 1000), (ON_TWO, 700, 2000, 300)]
+    ("market", "after_s", "seeds", "least"),
+    [(ON_ONE, 500, 4000, 1000), (ON_TWO, 700, 2000, 300)],
 )
 def test_over_a_change_of_the_law_the_chances_are_the_frequencies_of_the_market(
     market, after_s, seeds, least
 ):
-    """Seen 500 s before hour 4, at which the law changes, met after it; 4 standard errors."""
+    """Seen 500 s before hour 4, at which the law changes, met after it; 4 standard
+    errors.
+    """
     then_s, now_s = 4 * HOUR - 500, 4 * HOUR + after_s
     met = {status: Counter() for status in Status}
     for seed in range(seeds):
@@ -136,13 +154,15 @@ def test_over_a_change_of_the_law_the_chances_are_the_frequencies_of_the_market(
         number = found.total()
         for k, chance in zip(Status, seen_chances(market, GPU, now_s, then_s, status)):
             error = math.sqrt(max(chance * (1 - chance), 1e-12) / max(number, 1))
-            assert found[k] / max(number, 1) == pytest.approx(chance, abs=4 * error + 1e-9)
+            assert found[k] / max(number, 1) == pytest.approx(
+                chance, abs=4 * error + 1e-9
+            )
     assert met[Status.HIGH].total() > least and met[Status.MEDIUM].total() > least
 
 
 def test_on_two_scales_low_stock_recovers_in_the_mean_when_the_band_says():
-    """From a poll at which it is Low, in hours of one law: 1000 seeds, 4 standard errors; the slow
-    scale alone is far off.
+    """From a poll at which it is Low, in hours of one law: 1000 seeds, 4 standard
+    errors; the slow scale alone is far off.
     """
     later = replace(ON_TWO, stock=(replace(TWO, chances=[(0.3, 0.1, 0.6)] * 24),))
     known = replace(cg.day("hectic", slots=[SLOW]), market=later).known()
@@ -167,7 +187,9 @@ def test_on_two_scales_what_is_seen_fades_to_the_next_look_by_the_law():
     delay, later = outlook.moment(view, view.slots[0])
     band = outlook.band(now_s)
     low = seen_chances(ON_TWO, GPU, now_s + look_s, 1300.0, LOW)[LOW]
-    assert delay == delay_of(ON_TWO.delay_s, seen_chances(ON_TWO, GPU, now_s, 1300.0, LOW))
+    assert delay == delay_of(
+        ON_TWO.delay_s, seen_chances(ON_TWO, GPU, now_s, 1300.0, LOW)
+    )
     poll_s = ON_TWO.poll_s
     back_s = low * poll_s / (1 - math.exp(-poll_s * band.recovers_per_s(GPU)))
     assert later[-1].after_s == pytest.approx(look_s + back_s) and later[-1].seen
@@ -176,7 +198,9 @@ def test_on_two_scales_what_is_seen_fades_to_the_next_look_by_the_law():
 def test_a_status_that_the_law_excludes_is_believed():
     market = cg.Market(cg.Clock(((0, 1.0),)), persistence_s=900, sight="now")
     assert market.probabilities(GPU, 0.0)[LOW] == 0  # .5, .5, 0
-    assert seen_chances(market, GPU, 900.0, 0.0, LOW)[LOW] == pytest.approx(math.exp(-1))
+    assert seen_chances(market, GPU, 900.0, 0.0, LOW)[LOW] == pytest.approx(
+        math.exp(-1)
+    )
 
 
 def test_the_variates_of_a_status_are_between_bounds():
@@ -242,15 +266,21 @@ def test_what_the_fleet_completes_is_the_sum_over_quarters_of_an_hour(
     total = math.copysign(total, quarter) if quarter else 0.0
     total += plain_rate(known, quarter * QUARTER_S + 450) * rest_s
     outlook = Outlook(known)
-    assert completed(outlook.law, quarter * QUARTER_S + rest_s) == pytest.approx(total, abs=1e-6)
+    assert completed(outlook.law, quarter * QUARTER_S + rest_s) == pytest.approx(
+        total, abs=1e-6
+    )
     band = outlook.band(quarter * QUARTER_S + 450)
     assert band.rate == pytest.approx(plain_rate(known, quarter * QUARTER_S + 450))
     assert band in outlook.bands
 
 
 @settings(max_examples=60)
-@given(quarters(), st.integers(0, 200), st.floats(1, 899), st.sampled_from([SLOW, FAST]))
-def test_better_hours_are_those_of_less_delay_than_all_before(market, quarter, rest_s, name):
+@given(
+    quarters(), st.integers(0, 200), st.floats(1, 899), st.sampled_from([SLOW, FAST])
+)
+def test_better_hours_are_those_of_less_delay_than_all_before(
+    market, quarter, rest_s, name
+):
     """Beside a walk through the next 24 hours by quarters."""
     known = known_of(market)
     gpu = next(gpu for gpu in known.fleet if gpu.name == name)
@@ -267,19 +297,32 @@ def test_better_hours_are_those_of_less_delay_than_all_before(market, quarter, r
             least_s = mean_delay_s(begin_s + 450)
             wanted.append((begin_s - now_s, least_s))
     found = Outlook(known)._better(gpu, now_s)
-    assert [each.after_s for each in found] == pytest.approx([after_s for after_s, _ in wanted])
-    assert [each.delay.mean_s for each in found] == pytest.approx([own_s for _, own_s in wanted])
+    assert [each.after_s for each in found] == pytest.approx(
+        [after_s for after_s, _ in wanted]
+    )
+    assert [each.delay.mean_s for each in found] == pytest.approx(
+        [own_s for _, own_s in wanted]
+    )
     assert not any(each.seen for each in found)
 
 
 def test_the_better_hours_of_the_calibrated_day():
     outlook = Outlook(known_of())
     # from 8:00 on .9, at 12:00 .5, at 18:00 1., from 0:00 to 8:00 1.3
-    assert [each.after_s for each in outlook._better(GPU, 0.0)] == [10 * HOUR, 16 * HOUR]
-    assert [each.after_s for each in outlook._better(GPU, PEAK_S)] == [4 * HOUR, 10 * HOUR]
+    assert [each.after_s for each in outlook._better(GPU, 0.0)] == [
+        10 * HOUR,
+        16 * HOUR,
+    ]
+    assert [each.after_s for each in outlook._better(GPU, PEAK_S)] == [
+        4 * HOUR,
+        10 * HOUR,
+    ]
     assert [each.after_s for each in outlook._better(GPU, END_S)] == [6 * HOUR]
     assert outlook._better(GPU, 17 * HOUR) == []  # the best of the day
-    assert [each.after_s for each in outlook._better(GPU, DAY_S + PEAK_S)] == [4 * HOUR, 10 * HOUR]
+    assert [each.after_s for each in outlook._better(GPU, DAY_S + PEAK_S)] == [
+        4 * HOUR,
+        10 * HOUR,
+    ]
     assert Outlook(known_of(cg.Market(cg.Clock(((0, 0.5),)))))._better(GPU, 0.0) == []
 
 
@@ -313,7 +356,9 @@ def test_where_low_stock_is_seen_and_waited_out_a_slot_works_the_rest_of_the_tim
     through_s = work_s + 0.25 * 5 + 0.375 * 75 + 0.375 * 3900
     # it recovers after 9000 / .625 s in the mean; or nobody sees it
     for stock in ({"persistence_s": 9000, "sight": "now"}, {"persistence_s": 900}):
-        assert Outlook(known_of(**stock)).band(PEAK_S).busy_s[SLOW] == pytest.approx(through_s)
+        assert Outlook(known_of(**stock)).band(PEAK_S).busy_s[SLOW] == pytest.approx(
+            through_s
+        )
 
 
 def test_stock_that_does_not_persist_or_is_always_low_does_not_recover():
@@ -367,12 +412,18 @@ def test_the_lines_are_of_the_cheapest_types_and_empty_at_half_their_rate_at_lea
     known = two_types(0.001).known
     mix = known.complexity_mix
     small, large = (
-        1 / sum(s * t for s, t in zip(mix, gpu.mean_execution_s)) for gpu in (SMALL, LARGE)
+        1 / sum(s * t for s, t in zip(mix, gpu.mean_execution_s))
+        for gpu in (SMALL, LARGE)
     )
-    # 50 s at .36 USD an hour are .5 cents, 20 s at 3.6 USD are 2; complexity 3: both 2 cents
+    # 50 s at .36 USD an hour are .5 cents, 20 s at 3.6 USD are 2; complexity 3: both 2
+    # cents
     for level in (0, 1):
         cheap, both = two_types(0.001).lines[level]
-        assert cheap == (1, rent_usd(known, SMALL, level), pytest.approx(2 * small - 0.001))
+        assert cheap == (
+            1,
+            rent_usd(known, SMALL, level),
+            pytest.approx(2 * small - 0.001),
+        )
         both_spare = 2 * small + large - 0.001
         assert both == (0, rent_usd(known, LARGE, level), pytest.approx(both_spare))
     # more comes than they can do: half of their rate
@@ -388,7 +439,9 @@ def test_the_lines_are_of_the_cheapest_types_and_empty_at_half_their_rate_at_lea
 
 
 def look(now_s, status=None, slot=0, seen_s=None, warm=False, slots=(SLOW,), **stock):
-    """What is known of a slot at a moment at which its type is seen so, and the outlook."""
+    """What is known of a slot at a moment at which its type is seen so, and the
+    outlook.
+    """
     made = cg.day("hectic", slots=list(slots), **stock)
     view = made.moment([], now_s)
     outlook = Outlook(view.known)
@@ -406,9 +459,17 @@ def look(now_s, status=None, slot=0, seen_s=None, warm=False, slots=(SLOW,), **s
 
 def test_without_persistence_a_moment_has_the_law_of_its_hour_and_the_better_hours():
     delay, later, band = look(PEAK_S)
-    assert delay == band.delays[SLOW] == delay_of(cg.Market().delay_s, (0.25, 0.375, 0.375))
-    assert [(each.after_s, each.seen) for each in later] == [(4 * HOUR, False), (10 * HOUR, False)]
-    unseen, later_too, _ = look(PEAK_S, persistence_s=900)  # it persists, and nobody looks
+    assert (
+        delay
+        == band.delays[SLOW]
+        == delay_of(cg.Market().delay_s, (0.25, 0.375, 0.375))
+    )
+    assert [(each.after_s, each.seen) for each in later] == [
+        (4 * HOUR, False),
+        (10 * HOUR, False),
+    ]
+    # it persists, and nobody looks
+    unseen, later_too, _ = look(PEAK_S, persistence_s=900)
     assert (unseen, later_too) == (delay, later)
 
 
@@ -417,7 +478,9 @@ def test_a_warm_slot_has_no_delay_and_nothing_to_wait_for():
 
 
 def test_what_is_seen_low_now_recovers_or_has_a_better_hour():
-    delay, later, band = look(PEAK_S, LOW, seen_s=PEAK_S, persistence_s=900, sight="now")
+    delay, later, band = look(
+        PEAK_S, LOW, seen_s=PEAK_S, persistence_s=900, sight="now"
+    )
     assert delay == delay_of(cg.Market().delay_s, (0, 0, 1))
     assert [each.seen for each in later] == [False, False, True]
     # at rate .625 / 900, and no later than the better of the hours, in ten hours
@@ -446,7 +509,9 @@ def test_what_is_seen_low_is_low_no_longer_than_until_the_last_of_the_better_hou
 
 
 def test_what_is_seen_high_now_is_not_waited_for():
-    delay, later, _ = look(PEAK_S, Status.HIGH, seen_s=PEAK_S, persistence_s=900, sight="now")
+    delay, later, _ = look(
+        PEAK_S, Status.HIGH, seen_s=PEAK_S, persistence_s=900, sight="now"
+    )
     assert (delay, later) == (delay_of(cg.Market().delay_s, (1, 0, 0)), [])
 
 
@@ -461,7 +526,9 @@ def test_what_was_seen_high_long_ago_may_be_low_until_the_next_poll_and_after():
     kept = math.exp(-100 / 900)
     low = 0.375 + (chances[2] - 0.375) * kept
     rate = 0.625 / 900
-    back_s = 900 / (1 - math.exp(-rate * 900)) * (1 - math.exp(-rate * (10 * HOUR - 800)))
+    back_s = (
+        900 / (1 - math.exp(-rate * 900)) * (1 - math.exp(-rate * (10 * HOUR - 800)))
+    )
     assert later[-1].after_s == pytest.approx(100 + low * back_s)
     medium = 0.375 + (chances[1] - 0.375) * kept + low * 0.6
     assert later[-1].delay.mean_s == pytest.approx(medium * 75 + (1 - medium) * 5)
@@ -473,7 +540,9 @@ def test_what_was_seen_high_long_ago_may_be_low_until_the_next_poll_and_after():
 def test_low_stock_that_never_recovers_leaves_the_better_hours():
     always = [(0.0, 0.0, 1.0)] * 12 + [(1.0, 0.0, 0.0)] * 12
     own = cg.HourlyStock(SLOW, always)
-    market = cg.Market(cg.Clock(((0, 1.0),)), stock=(own,), persistence_s=900, sight="now")
+    market = cg.Market(
+        cg.Clock(((0, 1.0),)), stock=(own,), persistence_s=900, sight="now"
+    )
     made = replace(cg.day("hectic", slots=[SLOW]), market=market)
     view = made.moment([], HOUR)
     assert view.status(view.slots[0]) == LOW

@@ -10,7 +10,8 @@ import cgrsp_simpy as cg
 
 def test_parameters_are_given_behind_a_colon():
     # a load of 0.6
-    scenario, queue = scenario_of(*[gpu("A")] * 4, rate_per_s=0.04), queue_of(*[(28800,)] * 4)
+    scenario = scenario_of(*[gpu("A")] * 4, rate_per_s=0.04)
+    queue = queue_of(*[(28800,)] * 4)
     assert len(decide("rh:reserve=2,gate=0.7", scenario.moment(queue))) == 2
     assert len(decide("rh:reserve=2,gate=0.5", scenario.moment(queue))) == 4
 
@@ -44,7 +45,8 @@ WRONG = [
     # every comparison of scores would be false
     ("spt-rescue:cost_weight=nan", ["cost_weight", "nan"]),
     ("spt:cost_weight=nan", ["cost_weight", "nan"]),
-    ("spt:cost_weight=1.5", ["cost_weight", "1.5", "0 to 1"]),  # the slowest slot would be the best
+    # the slowest slot would be the best
+    ("spt:cost_weight=1.5", ["cost_weight", "1.5", "0 to 1"]),
     ("balanced:alpha=-0.1", ["alpha", "-0.1", "0 to 1"]),
     # of a class the late jobs come first: their index must not be the least
     ("c-mu:late=0.9", ["late", "0.9", ">= 1"]),
@@ -57,7 +59,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), WRONG, ids=[text or "empty" for text, _ in WRONG])
+@pytest.mark.parametrize(
+    ("text", "words"), WRONG, ids=[text or "empty" for text, _ in WRONG]
+)
 def test_a_wrong_name_or_parameter_is_an_error_that_says_what_is_allowed(text, words):
     with pytest.raises(cg.InputError) as error:
         cg.make_policy(text)
@@ -84,7 +88,10 @@ def test_a_policy_may_be_a_function_in_a_file(tmp_path):
         (job.id, slot.index)
         for job, slot in policy(scenario_of(gpu("A"), gpu("A")).moment(queue, 10.0))
     ] == [(2, 0), (1, 1)]
-    assert cg.simulate(cg.day("quiet"), f"{path}:youngest_first").summary()["completed"] == 6
+    assert (
+        cg.simulate(cg.day("quiet"), f"{path}:youngest_first").summary()["completed"]
+        == 6
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +105,11 @@ def test_a_policy_may_be_a_function_in_a_file(tmp_path):
         ("def youngest_first(view):\n    return []\n", "", ["''", "youngest_first"]),
         ("limit = 3\n", "limit", ["'limit'"]),  # not a function
         ("def broken(:\n", "broken", ["my_rules.py", "SyntaxError"]),
-        ("import no_such_module_of_mine\n", "rule", ["my_rules.py", "no_such_module_of_mine"]),
+        (
+            "import no_such_module_of_mine\n",
+            "rule",
+            ["my_rules.py", "no_such_module_of_mine"],
+        ),
     ],
 )
 def test_a_file_without_the_function_is_an_error(tmp_path, source, name, words):

@@ -1,10 +1,18 @@
-"""Rules in common: free types, orders and placements put together, jobs of several GPUs."""
+"""Rules in common: free types, orders and placements put together, jobs of several
+GPUs.
+"""
 
 from math import exp
 
 import numpy as np
 import pytest
-from rental.policies.views import decide, every_policy_but_random, gpu, queue_of, scenario_of
+from rental.policies.views import (
+    decide,
+    every_policy_but_random,
+    gpu,
+    queue_of,
+    scenario_of,
+)
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.classic import atc
@@ -57,9 +65,15 @@ def test_any_order_and_placement_make_a_policy():
 
 @every_policy_but_random
 def test_a_job_of_several_gpus_gets_as_many_slots_and_is_not_overtaken(policy):
-    queue = [cg.Job(0, 0.0, 100.0, gpus=2), cg.Job(1, 0.0, 100.0, gpus=2), cg.Job(2, 0.0, 100.0)]
+    queue = [
+        cg.Job(0, 0.0, 100.0, gpus=2),
+        cg.Job(1, 0.0, 100.0, gpus=2),
+        cg.Job(2, 0.0, 100.0),
+    ]
     answer = cg.make_policy(policy)(scenario_of(*[gpu("A")] * 3).moment(queue))
-    assert [(job.id, [slot.index for slot in slots]) for job, slots in answer] == [(0, [0, 1])]
+    assert [(job.id, [slot.index for slot in slots]) for job, slots in answer] == [
+        (0, [0, 1])
+    ]
 
 
 @withheld
@@ -68,7 +82,9 @@ def one_slot():
 
 
 @pytest.mark.parametrize(("order", "gpus"), [(by_deadline, 2), (by_atc, 1)])
-def test_a_slot_that_is_withheld_goes_to_a_tight_job_whoever_waits_before_it(order, gpus):
+def test_a_slot_that_is_withheld_goes_to_a_tight_job_whoever_waits_before_it(
+    order, gpus
+):
     policy = cg.ListPolicy(order, fastest, "own", one_slot)
     loose = [cg.Job(id, 0.0, 100.0, gpus=gpus) for id in range(4)]
     tight = cg.Job(4, 0.0, 900.0, tight=True)
@@ -78,7 +94,9 @@ def test_a_slot_that_is_withheld_goes_to_a_tight_job_whoever_waits_before_it(ord
 
 @pytest.mark.parametrize("seed", range(6))
 def test_an_index_is_multiplied_by_the_weight_of_each_job(seed):
-    """Against all waiting jobs one by one: of a class of several weights the heaviest may be due last."""
+    """Against all waiting jobs one by one: of a class of several weights the heaviest
+    may be due last.
+    """
     rng, (look_ahead, now_s) = np.random.default_rng(seed), (2.0, 50.0)
     jobs = [
         cg.Job(n, 0.0, float(due_s), int(level), bool(tight), weight=float(weight))

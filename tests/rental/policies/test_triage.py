@@ -1,4 +1,6 @@
-"""Triage: its equations, evaluated one by one over all jobs and slots, and cases worked out by hand."""
+"""Triage: its equations, evaluated one by one over all jobs and slots, and cases worked
+out by hand.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -48,7 +50,9 @@ def answer(queue, now_s, slots, parameters="", busy=None, **scenario):
 
 def pairs(answer):
     """Pairs (job id, slot index)."""
-    return [(item[0].id, item[1].index) for item in answer if not isinstance(item, cg.Wake)]
+    return [
+        (item[0].id, item[1].index) for item in answer if not isinstance(item, cg.Wake)
+    ]
 
 
 def sent(*args, **kwargs):
@@ -79,11 +83,11 @@ def beyond(delay, left_s):
 
 
 class Definition:
-    """The answer at a view by Eq. 1 to 5 of the policy's text, with nothing kept and nothing left
-    out: r is summed up over all jobs.
+    """The answer at a view by Eq. 1 to 5 of the policy's text, with nothing kept and
+    nothing left out: r is summed up over all jobs.
 
-    Of each class the first job that is late already and the first that is not are weighed, as in
-    the policy; whole: all jobs are. reasons: why jobs were held.
+    Of each class the first job that is late already and the first that is not are
+    weighed, as in the policy; whole: all jobs are. reasons: why jobs were held.
     """
 
     def __init__(self, policy, view, whole=False):
@@ -99,7 +103,9 @@ class Definition:
         self.reasons = Counter()
 
     def fastest_s(self, job):
-        return min(gpu.mean_execution_s[job.complexity - 1] for gpu in self.view.known.types)
+        return min(
+            gpu.mean_execution_s[job.complexity - 1] for gpu in self.view.known.types
+        )
 
     def rent_usd(self, job, gpu):
         return gpu.mean_execution_s[job.complexity - 1] * gpu.price_usd_per_h / 3600
@@ -131,7 +137,9 @@ class Definition:
         left_s = job.deadline_s - self.now_s - work_s
         delay, _ = self.outlook.moment(self.view, slot)
         others_usd = self.second_usd() * (work_s + delay.mean_s)
-        own_usd = job.weight * self.cost(delay, left_s) + self.billed_usd(slot.gpu, delay)
+        own_usd = job.weight * self.cost(delay, left_s) + self.billed_usd(
+            slot.gpu, delay
+        )
         usd = self.rent_usd(job, slot.gpu) + own_usd + others_usd
         return work_s, left_s, delay, usd
 
@@ -203,7 +211,11 @@ class Definition:
             if self.later_is_cheaper(job, slot, later):
                 self.reasons["seen" if later.seen else "hour"] += 1
                 return 0.0 if later.seen else later.after_s
-        busy = [gpu for gpu in self.view.known.types if all(s.gpu is not gpu for s in offers)]
+        busy = [
+            gpu
+            for gpu in self.view.known.types
+            if all(s.gpu is not gpu for s in offers)
+        ]
         if any(self.busy_is_cheaper(job, slot, gpu, left) for gpu in busy):
             self.reasons["busy"] += 1
             return inf
@@ -219,12 +231,17 @@ class Definition:
         return list(found.values())
 
     def choice(self, left, offers):
-        """The job and the slot of greatest index that is not held, and when to look again."""
+        """The job and the slot of greatest index that is not held, and when to look
+        again.
+        """
         best = {
-            job: min(offers, key=lambda s: self.on_slot(job, s)[3]) for job in self.weighed(left)
+            job: min(offers, key=lambda s: self.on_slot(job, s)[3])
+            for job in self.weighed(left)
         }
         again_s = inf
-        for job in sorted(best, key=lambda j: (-self.index(j, best[j]), j.deadline_s, j.id)):
+        for job in sorted(
+            best, key=lambda j: (-self.index(j, best[j]), j.deadline_s, j.id)
+        ):
             until_s = self.until_s(job, best[job], offers, left)
             if until_s is None:
                 return job, best[job], again_s
@@ -250,7 +267,9 @@ class Definition:
                 break
             slots, offers = [slot], view.offers_after(offers, slot)
             while len(slots) < job.gpus and offers:
-                mean_s = {own: self.outlook.moment(view, own)[0].mean_s for own in offers}
+                mean_s = {
+                    own: self.outlook.moment(view, own)[0].mean_s for own in offers
+                }
                 slots.append(min(offers, key=mean_s.get))
                 offers = view.offers_after(offers, slots[-1])
             if len(slots) < job.gpus:
@@ -262,9 +281,9 @@ class Definition:
 
 
 def any_scenario(seed):
-    """Types, slots, hours, delays and jobs at random; now and then stock that persists and is seen,
-    free types, warm instances, and, of every fourth seed, jobs of two GPUs, of every third, jobs of
-    two weights.
+    """Types, slots, hours, delays and jobs at random; now and then stock that persists
+    and is seen, free types, warm instances, and, of every fourth seed, jobs of two
+    GPUs, of every third, jobs of two weights.
     """
     rng = np.random.default_rng(seed)
     most_gpus = 2 if seed % 4 == 3 else 1
@@ -279,7 +298,9 @@ def any_scenario(seed):
     )
     slots = cg.round_robin(int(rng.integers(most_gpus, 6)), gpus)
     hours = [0.0, *sorted(rng.uniform(0.1, 23.9, rng.integers(0, 4)).tolist())]
-    levels = rng.choice([0.3, 0.6, 1.0, 1.3], len(hours)) * rng.uniform(0.9, 1.1, len(hours))
+    levels = rng.choice([0.3, 0.6, 1.0, 1.3], len(hours)) * rng.uniform(
+        0.9, 1.1, len(hours)
+    )
     clock = cg.Clock(tuple(zip(hours, levels.tolist())), rng.uniform(0, 23.9))
     low_s = rng.uniform(50, 900)
     delay_s = (
@@ -306,31 +327,43 @@ def any_scenario(seed):
             int(rng.integers(1, most_gpus + 1)),
             (1.0, 0.2)[id % 2] if seed % 3 == 2 else 1.0,
         )
-        for id, (begin_s, window_s) in enumerate(zip(submit_s.tolist(), windows_s.tolist()))
+        for id, (begin_s, window_s) in enumerate(
+            zip(submit_s.tolist(), windows_s.tolist())
+        )
     ]
     billed_from = str(rng.choice(["execution", "provisioning"]))
     warm_s = rng.uniform(50, 900) if rng.random() < 0.3 else 0.0
     terms = cg.Terms(warm_s=warm_s, billed_from=billed_from)
     free_types = bool(rng.random() < 0.3)
-    return cg.Scenario("any", cg.JobList(jobs), slots, gpus, free_types, market, terms=terms)
+    return cg.Scenario(
+        "any", cg.JobList(jobs), slots, gpus, free_types, market, terms=terms
+    )
 
 
 def any_policy(seed):
     """Prices at random, in every second case."""
     rng = np.random.default_rng([seed, 1])
-    prices = [10 ** rng.uniform(-2, 1), 10 ** rng.uniform(-4, -1), 10 ** rng.uniform(-6, -2)]
+    prices = [
+        10 ** rng.uniform(-2, 1),
+        10 ** rng.uniform(-4, -1),
+        10 ** rng.uniform(-6, -2),
+    ]
     rest = [rng.uniform(50, 900), rng.uniform(0, 2), rng.uniform(1, 100)]
     return Triage(*prices, *rest) if seed % 2 else Triage()
 
 
 def check_definition(scenario, policy, seed, whole=False):
-    """Every answer of a run is that of the definition; the reasons for which jobs were held."""
+    """Every answer of a run is that of the definition; the reasons for which jobs were
+    held.
+    """
     reasons = Counter()
 
     def look_on(view):
         answer = policy(view)
         slots = [(job, own) for job, own in filter(is_pair, answer)]
-        found = [(job.id, s.index, s.gpu.name) for job, own in slots for s in several(own)]
+        found = [
+            (job.id, s.index, s.gpu.name) for job, own in slots for s in several(own)
+        ]
         wakes = [each.at_s for each in answer if isinstance(each, cg.Wake)]
         definition = Definition(policy, view, whole)
         assert (found, wakes[0] if wakes else None) == definition.answer(), view.now_s
@@ -360,7 +393,9 @@ def test_every_answer_of_a_run_is_that_of_the_equations(seed, all_rates):
 @settings(max_examples=60)
 @given(scenario=scenarios() | scenarios(gangs=True), seed=st.integers(0, 99))
 def test_so_it_is_in_any_scenario(scenario, seed):
-    """With whole seconds, jobs that are alike, stock that is certain, and nothing that is dear."""
+    """With whole seconds, jobs that are alike, stock that is certain, and nothing that
+    is dear.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(triage, "SAMPLED", 10**9)
         check_definition(scenario, Triage(), seed)
@@ -382,17 +417,27 @@ def test_the_runs_have_all_cases_in_them(all_rates):
 
 
 @pytest.mark.parametrize("seed", range(0, 24, 3))
-def test_on_one_type_without_delays_the_first_of_a_class_has_its_greatest_index(seed, all_rates):
-    """A delay that makes the first of a class late with some chance lowers its index."""
+def test_on_one_type_without_delays_the_first_of_a_class_has_its_greatest_index(
+    seed, all_rates
+):
+    """A delay that makes the first of a class late with some chance lowers its
+    index.
+    """
     some = any_scenario(seed)
     jobs = [job._replace(gpus=1) for job in some.workload.listed]
     market, own = cg.Market(delay_s=((0, 0),) * 3), some.gpus[:1]
-    day = cg.Scenario("sure", cg.JobList(jobs), own * len(some.slots), own, market=market)
-    assert check_definition(day, any_policy(seed), seed, whole=True)["sent"] == len(jobs)
+    day = cg.Scenario(
+        "sure", cg.JobList(jobs), own * len(some.slots), own, market=market
+    )
+    assert check_definition(day, any_policy(seed), seed, whole=True)["sent"] == len(
+        jobs
+    )
 
 
 def test_r_of_a_long_class_is_that_of_a_sample():
-    """Of 30 jobs those at 5, 15 and 25; of jobs that are alike it makes no difference."""
+    """Of 30 jobs those at 5, 15 and 25; of jobs that are alike it makes no
+    difference.
+    """
     policy = Triage()
 
     def r_of(queue):
@@ -405,8 +450,13 @@ def test_r_of_a_long_class_is_that_of_a_sample():
     assert alike == pytest.approx(wanted.slot_usd())
     queue = [loose(id, 2000 + 100 * id, PEAK_S) for id in range(30)]
     found, definition = r_of(queue)
-    starts_s = [queue[place].deadline_s - definition.fastest_s(queue[0]) for place in (5, 15, 25)]
-    assert found == pytest.approx(sum(definition.rate(s, 0.0) for s in starts_s) * 10 / 2)
+    starts_s = [
+        queue[place].deadline_s - definition.fastest_s(queue[0])
+        for place in (5, 15, 25)
+    ]
+    assert found == pytest.approx(
+        sum(definition.rate(s, 0.0) for s in starts_s) * 10 / 2
+    )
     assert found == pytest.approx(definition.slot_usd(), rel=0.2)
 
 
@@ -424,7 +474,9 @@ def test_shortest_first_then_deadline_where_the_wait_is_all_that_counts():
     assert order(queue, parameters=WAIT_ALONE) == [3, 1, 2, 4, 0]
 
 
-@given(st.lists(st.tuples(st.integers(1, 3), st.floats(1, 30_000)), min_size=1, max_size=8))
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.floats(1, 30_000)), min_size=1, max_size=8)
+)
 def test_in_any_queue_it_is_shortest_first_where_the_wait_is_all_that_counts(rows):
     queue = [loose(id, left_s, 0.0, level) for id, (level, left_s) in enumerate(rows)]
     # two classes of which one is late: an index is that of the class alone
@@ -433,7 +485,11 @@ def test_in_any_queue_it_is_shortest_first_where_the_wait_is_all_that_counts(row
 
 
 def test_while_there_is_time_the_shortest_goes_first_and_what_has_none_before_it():
-    queue = [loose(0, 20_000), loose(1, 19_000, complexity=3), tight(2, 18_000, complexity=2)]
+    queue = [
+        loose(0, 20_000),
+        loose(1, 19_000, complexity=3),
+        tight(2, 18_000, complexity=2),
+    ]
     assert order(queue) == [0, 2, 1]
     pressed = [*queue[:2], tight(2, 400, complexity=2)]
     assert order(pressed) == [2, 0, 1]
@@ -442,11 +498,12 @@ def test_while_there_is_time_the_shortest_goes_first_and_what_has_none_before_it
 
 def test_a_late_job_goes_first_where_its_minutes_cost_more_than_the_others_deadlines():
     queue = [loose(0, 2000), loose(1, 40, complexity=3)]
-    # the index of the late one is (u + v) / W: 11 / 60 000 / 98; of the other 1 / 60 000 / 60, and
-    # nearly nothing for its deadline
+    # the index of the late one is (u + v) / W: 11 / 60 000 / 98; of the other 1 / 60
+    # 000 / 60, and nearly nothing for its deadline
     assert order(queue) == [1, 0]
     assert order(queue, parameters="price_late_usd_per_min=0") == [0, 1]
-    urgent = [loose(0, 300), loose(1, 40, complexity=3)]  # 1 / 300 x exp(-240 / h) / 60 and more
+    # 1 / 300 x exp(-240 / h) / 60 and more
+    urgent = [loose(0, 300), loose(1, 40, complexity=3)]
     assert order(urgent) == [0, 1]
     assert order(urgent, parameters="price_late_usd_per_min=1") == [1, 0]
 
@@ -465,7 +522,10 @@ def test_the_further_it_looks_ahead_the_sooner_a_deadline_counts():
 
 
 def test_the_slot_of_least_expected_occupation_is_taken_where_rent_is_equal():
-    gpus = [cg.GpuType(f"{work_s}", 0.0, (work_s,) * 3, 1.0) for work_s in (70.0, 60.0, 65.0)]
+    gpus = [
+        cg.GpuType(f"{work_s}", 0.0, (work_s,) * 3, 1.0)
+        for work_s in (70.0, 60.0, 65.0)
+    ]
     day = cg.Scenario("free", cg.PoissonWorkload(9, 0.1), gpus, gpus)
     assert pairs(cg.make_policy("triage")(day.moment([loose(0, 9000)]))) == [(0, 1)]
 
@@ -475,7 +535,13 @@ DEAR = cg.GpuType("dear", 10.0, (15.0,) * 3, 0.6)
 
 
 def taken(
-    waiting, parameters="", gpus=(CHEAP, DEAR), now_s=0.0, left_s=9000, rate_per_s=1e-9, **market
+    waiting,
+    parameters="",
+    gpus=(CHEAP, DEAR),
+    now_s=0.0,
+    left_s=9000,
+    rate_per_s=1e-9,
+    **market,
 ):
     """The type that the first of some waiting jobs is put on, one slot of free type."""
     load = cg.PoissonWorkload(9, rate_per_s)
@@ -486,18 +552,21 @@ def taken(
 
 
 def test_a_dear_type_is_taken_when_what_it_saves_the_others_is_worth_its_rent():
-    # 45 s shorter at .001 USD a minute of each; 15 x 10 - 60 x .3 USD s / h = .0367 USD more
+    # 45 s shorter at .001 USD a minute of each; 15 x 10 - 60 x .3 USD s / h = .0367 USD
+    # more
     worth = 0.0367 / (45 * 0.001 / 60)
     assert taken(int(worth) - 1) == "cheap"
     assert taken(int(worth) + 2) == "dear"
     assert taken(1, "price_wait_usd_per_min=0.1") == "dear"
-    # as many more are delayed that come before the line is empty, if half of the time is spare
+    # as many more are delayed that come before the line is empty, if half of the time
+    # is spare
     assert taken(int(worth / 2) - 1, rate_per_s=0.1) == "cheap"
     assert taken(int(worth / 2) + 2, rate_per_s=0.1) == "dear"
 
 
 def test_the_dearer_a_missed_deadline_the_surer_the_slot():
-    risky = cg.GpuType("risky", 0.3, (20.0,) * 3, 0.75)  # Low with chance .0625 in the peak
+    # Low with chance .0625 in the peak
+    risky = cg.GpuType("risky", 0.3, (20.0,) * 3, 0.75)
     sure = cg.GpuType("sure", 0.3, (260.0,) * 3, 0.9)
     pair = {"gpus": (risky, sure), "now_s": PEAK_S, "left_s": 2000}
     assert taken(1, **pair) == "sure"
@@ -511,7 +580,9 @@ def test_the_dearer_a_missed_deadline_the_surer_the_slot():
 
 
 def test_a_slot_is_held_until_the_scarcity_ends():
-    """Twenty minutes before, a Low draw holds an RTX 3090 for 1037 s beyond it on average."""
+    """Twenty minutes before, a Low draw holds an RTX 3090 for 1037 s beyond it on
+    average.
+    """
     now_s = END_S - 1200
     queue = [loose(id, 9000, now_s) for id in range(20)]
     assert answer(queue, now_s, [SLOW]) == [cg.Wake(pytest.approx(END_S))]
@@ -528,7 +599,9 @@ def test_a_job_that_cannot_wait_for_the_end_is_sent_beside_those_that_do():
 
 
 def test_a_better_hour_is_not_waited_for_if_waiting_costs_much():
-    """Forty minutes before; a delay takes 1,492 s in the mean, and one in ten makes it late."""
+    """Forty minutes before; a delay takes 1,492 s in the mean, and one in ten makes it
+    late.
+    """
     now_s = END_S - 2400
     job = [loose(0, 5400, now_s)]
     assert sent(job, now_s, [SLOW]) == []
@@ -549,8 +622,12 @@ def one_slot(low_s, tau_s, sight="now"):
 def seen_view(status, parameters="", sight="now", now_s=0.0, tau_s=900):
     """The answer in a market that is shown so."""
     day, job = one_slot(5000, tau_s, sight)
-    seeds = (i for i in range(999) if Stock(day.market, i).status(GPU, 0.0, 0.0) == status)
-    return cg.make_policy(f"triage:{parameters}")(day.moment([job], now_s, seed=next(seeds)))
+    seeds = (
+        i for i in range(999) if Stock(day.market, i).status(GPU, 0.0, 0.0) == status
+    )
+    return cg.make_policy(f"triage:{parameters}")(
+        day.moment([job], now_s, seed=next(seeds))
+    )
 
 
 def test_a_slot_is_held_while_its_type_is_seen_low_and_sent_to_otherwise():
@@ -560,10 +637,14 @@ def test_a_slot_is_held_while_its_type_is_seen_low_and_sent_to_otherwise():
 
 
 def test_medium_stock_that_was_seen_is_expected_at_the_next_look():
-    """With chances of .5 and .2 of High and Medium stock a fresh draw would be in 17 s."""
+    """With chances of .5 and .2 of High and Medium stock a fresh draw would be in 17
+    s.
+    """
     day, job = one_slot(5000, 6000, "poll:67")
     stock = (Stock(day.market, seed) for seed in range(999))
-    seed = next(i for i, own in enumerate(stock) if own.status(GPU, 0.0, 0.0) == Status.MEDIUM)
+    seed = next(
+        i for i, own in enumerate(stock) if own.status(GPU, 0.0, 0.0) == Status.MEDIUM
+    )
     view = day.moment([job], 30.0, seed=seed)
     _, [later] = Outlook(view.known).moment(view, view.slots[0])
     kept = exp(-67 / 6000)
@@ -573,11 +654,15 @@ def test_medium_stock_that_was_seen_is_expected_at_the_next_look():
     assert later.after_s == pytest.approx(37 + low * poll_s)
 
 
-def test_on_a_day_of_long_medium_delays_that_are_polled_triage_waits_no_longer_than_edf():
+def test_with_long_polled_medium_delays_triage_waits_no_longer_than_edf():
     day = cg.day("surge", persistence_s=6000, sight="poll:67")
-    day = replace(day, market=replace(day.market, delay_s=((0, 30), (60, 300), (300, 1800))))
+    day = replace(
+        day, market=replace(day.market, delay_s=((0, 30), (60, 300), (300, 1800)))
+    )
     waits_min = {
-        policy: np.mean([cg.simulate(day, policy, seed).summary()["wait_min"] for seed in range(4)])
+        policy: np.mean(
+            [cg.simulate(day, policy, seed).summary()["wait_min"] for seed in range(4)]
+        )
         for policy in ("edf", "triage")
     }
     assert waits_min["triage"] < 1.1 * waits_min["edf"]
@@ -668,11 +753,15 @@ def test_where_low_stock_is_refused_the_end_of_a_scarcity_is_not_waited_for():
 
 
 def test_a_job_that_is_late_is_held_by_what_its_minutes_cost():
-    """Seen Low for 900 / .7 s in the mean, or a delay of 1000 s: later by the minutes between."""
+    """Seen Low for 900 / .7 s in the mean, or a delay of 1000 s: later by the minutes
+    between.
+    """
     job = cg.Job(0, 0.0, 10.0)
     for low_s, wanted in ((1000, [(0, 0)]), (1500, [])):
         day, _ = one_slot(low_s, 900)
-        seeds = (i for i in range(999) if Stock(day.market, i).status(GPU, HOUR, 0.0) == LOW)
+        seeds = (
+            i for i in range(999) if Stock(day.market, i).status(GPU, HOUR, 0.0) == LOW
+        )
         view = day.moment([job], HOUR, seed=next(seeds))
         assert pairs(cg.make_policy("triage")(view)) == wanted
 
@@ -700,7 +789,10 @@ def test_a_held_slot_is_looked_at_again():
 
 def busy_pair(parameters="", left_s=20_000, waiting=1, rate_per_s=0.001, free=(1,)):
     """Of a cheap and a dear slot the dear one is free; jobs come far apart."""
-    gpus = (replace(CHEAP, high_stock_probability=1.0), replace(DEAR, high_stock_probability=1.0))
+    gpus = (
+        replace(CHEAP, high_stock_probability=1.0),
+        replace(DEAR, high_stock_probability=1.0),
+    )
     day = cg.Scenario("busy", cg.PoissonWorkload(9, rate_per_s), gpus, gpus)
     busy = {index: 50.0 for index in (0, 1) if index not in free}
     view = day.moment([loose(id, left_s) for id in range(waiting)], busy=busy)
@@ -708,7 +800,8 @@ def busy_pair(parameters="", left_s=20_000, waiting=1, rate_per_s=0.001, free=(1
 
 
 def test_a_job_waits_for_a_busy_slot_of_a_cheaper_type():
-    # 15 s at 10 USD an hour are 4.2 cents, 60 s at .3 USD .5; the wait of a minute or so .1
+    # 15 s at 10 USD an hour are 4.2 cents, 60 s at .3 USD .5; the wait of a minute or
+    # so .1
     assert busy_pair() == []  # it is asked again when that slot is free
     assert pairs(busy_pair(free=(0, 1))) == [(0, 0)]
     assert pairs(busy_pair("price_wait_usd_per_min=1")) == [(0, 1)]
@@ -727,17 +820,25 @@ def test_a_type_that_is_idle_is_not_waited_for_whichever_object_says_so():
 
 
 def test_the_more_wait_for_the_cheaper_type_the_sooner_the_dear_one_is_taken():
-    """Each needs some 66 s of the cheap slot; 3.7 cents are 37 minutes at a tenth of a cent."""
+    """Each needs some 66 s of the cheap slot; 3.7 cents are 37 minutes at a tenth of a
+    cent.
+    """
     assert busy_pair(waiting=20) == []
     assert pairs(busy_pair(waiting=60))[0][1] == 1
 
 
 def test_of_two_types_the_one_seen_in_stock_is_sent_to_and_the_other_held():
-    pair = (cg.GpuType("a", 0.3, (60.0,) * 3, 0.5), cg.GpuType("b", 0.3, (90.0,) * 3, 0.5))
+    pair = (
+        cg.GpuType("a", 0.3, (60.0,) * 3, 0.5),
+        cg.GpuType("b", 0.3, (90.0,) * 3, 0.5),
+    )
     market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=900, sight="now")
     jobs = [cg.Job(i, 0.0, 1e5) for i in range(2)]
     day = cg.Scenario("two", cg.JobList(jobs), pair, pair, market=market)
-    statuses = [[Stock(market, seed).status(gpu, 0.0, 0.0) for gpu in pair] for seed in range(99)]
+    statuses = [
+        [Stock(market, seed).status(gpu, 0.0, 0.0) for gpu in pair]
+        for seed in range(99)
+    ]
     seed = next(i for i, (a, b) in enumerate(statuses) if a == LOW and b == Status.HIGH)
     (job, slot), wake = cg.make_policy("triage")(day.moment(jobs, seed=seed))
     assert (job.id, slot.gpu.name, wake) == (0, "b", cg.Wake(60.0))
@@ -766,7 +867,11 @@ def test_a_type_that_is_always_low_is_not_waited_for():
     plenty = cg.GpuType("High at times", 0.4, (60, 60, 60), high_stock_probability=0.6)
     market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=600, sight="now")
     day = replace(
-        cg.day("quiet"), gpus=(short, plenty), slots=(short,) * 2, free_types=True, market=market
+        cg.day("quiet"),
+        gpus=(short, plenty),
+        slots=(short,) * 2,
+        free_types=True,
+        market=market,
     )
     assert market.probabilities(short, 0.0)[LOW] == 1
     assert cg.simulate(day, "triage", 0).summary()["completed"] == day.jobs
@@ -777,7 +882,9 @@ def test_on_the_hectic_day_stock_that_is_seen_shortens_the_wait():
     for free_types in (False, True):
         waits_min = []
         for sight in ("now", "none"):
-            day = cg.day("hectic", persistence_s=900, sight=sight, free_types=free_types)
+            day = cg.day(
+                "hectic", persistence_s=900, sight=sight, free_types=free_types
+            )
             rows = [cg.simulate(day, "triage", seed).summary() for seed in range(4)]
             waits_min.append(np.mean([row["wait_min"] for row in rows]))
         assert waits_min[0] < waits_min[1] - (10 if free_types else 1)
@@ -790,19 +897,28 @@ def test_a_job_of_several_gpus_takes_the_slots_of_least_delay_and_is_not_overtak
     pair, single = cg.Job(0, 0.0, 200.0 + 61, gpus=2), loose(1, 9000)
     (_, slots), *_ = answer([pair, single], 0.0, [SLOW, FAST, FAST])
     assert [slot.index for slot in slots] == [1, 2]
-    assert answer([pair, single], 0.0, [SLOW, FAST, FAST], busy={0: 60.0, 1: 60.0}) == []
+    assert (
+        answer([pair, single], 0.0, [SLOW, FAST, FAST], busy={0: 60.0, 1: 60.0}) == []
+    )
 
 
 def test_a_job_of_several_gpus_is_ranked_by_what_its_wait_costs_a_gpu():
     longer = tight(1, 9000, complexity=2)
     for gpus, wanted in ((1, [0, 1]), (2, [1])):
         queue = [cg.Job(0, 0.0, 9000.0, gpus=gpus), longer]
-        assert [job.id for job, _ in answer(queue, 0.0, [FAST, FAST], WAIT_ALONE)] == wanted
+        assert [
+            job.id for job, _ in answer(queue, 0.0, [FAST, FAST], WAIT_ALONE)
+        ] == wanted
 
 
 @pytest.mark.parametrize(
     "bands",
-    [((0, 0.5),), ((0, 0.0),), ((0, 0.5), (23, 1.0)), ((0, 0.9), (1, 0.3), (2, 1.3), (23.9, 0.1))],
+    [
+        ((0, 0.5),),
+        ((0, 0.0),),
+        ((0, 0.5), (23, 1.0)),
+        ((0, 0.9), (1, 0.3), (2, 1.3), (23.9, 0.1)),
+    ],
 )
 @pytest.mark.parametrize("free_types", [False, True])
 def test_no_market_makes_it_hold_for_ever(bands, free_types):
@@ -819,8 +935,12 @@ def test_one_policy_object_serves_runs_in_different_markets():
     policy = cg.make_policy("triage")
     load = cg.PoissonWorkload(100, 0.05)
     calm = cg.Scenario("calm", load, market=cg.Market(cg.Clock(((0, 1.0),))))
-    scarce = cg.Scenario("scarce", load, market=cg.Market(cg.Clock(((0, 0.5), (1, 1.0)))))
-    seen = replace(scarce, market=replace(scarce.market, persistence_s=900, sight="now"))
+    scarce = cg.Scenario(
+        "scarce", load, market=cg.Market(cg.Clock(((0, 0.5), (1, 1.0))))
+    )
+    seen = replace(
+        scarce, market=replace(scarce.market, persistence_s=900, sight="now")
+    )
     for scenario in (calm, scarce, seen, calm):
         again, fresh = (cg.simulate(scenario, each, 3) for each in (policy, "triage"))
         assert again.jobs.tobytes() == fresh.jobs.tobytes()

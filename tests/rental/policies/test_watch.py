@@ -48,12 +48,14 @@ def test_the_delay_expected_fades_from_the_status_seen_to_the_law():
         view = day.moment([job], now_s=now_s)
         own = {0: 0.0, 1: 60.0, 2: 1000.0}[int(view.status(view.idle[0]))]
         kept, law = math.exp(-now_s / 700), 0.2 * 60 + 0.3 * 1000
-        assert expected_s(view, view.idle[0]) == pytest.approx(kept * own + (1 - kept) * law)
+        assert expected_s(view, view.idle[0]) == pytest.approx(
+            kept * own + (1 - kept) * law
+        )
 
 
 def test_an_hour_that_has_changed_since_the_last_look_is_allowed_for():
-    """Always High until 9 and always Low from then on: what was seen High is Low now, whether or
-    not the variate is the same.
+    """Always High until 9 and always Low from then on: what was seen High is Low now,
+    whether or not the variate is the same.
     """
     from cgrsp_simpy.rental.policies.watch import expected_s
 
@@ -70,11 +72,15 @@ def test_an_hour_that_has_changed_since_the_last_look_is_allowed_for():
 
 
 def expected_on(market):
-    """What watch expects of a slot of one idle type, shown Low at seed 0 or not at all."""
+    """What watch expects of a slot of one idle type, shown Low at seed 0 or not at
+    all.
+    """
     from cgrsp_simpy.rental.policies.watch import expected_s
 
     jobs = cg.JobList([cg.Job(0, 0.0, 1e5)])
-    view = cg.Scenario("one", jobs, (GPU,), (GPU,), market=market).moment([], now_s=50.0)
+    view = cg.Scenario("one", jobs, (GPU,), (GPU,), market=market).moment(
+        [], now_s=50.0
+    )
     return expected_s(view, view.idle[0])
 
 
@@ -101,24 +107,34 @@ def test_a_slot_of_a_type_that_never_recovers_is_not_held():
     assert expected_on(market) == 3900
 
 
-@pytest.mark.parametrize(("low_s", "held"), [(999.0, False), (1000.0, False), (1001.0, True)])
+@pytest.mark.parametrize(
+    ("low_s", "held"), [(999.0, False), (1000.0, False), (1001.0, True)]
+)
 def test_a_slot_is_not_held_where_waiting_takes_as_long(low_s, held):
     """H = (750 + 0) / 0.75 = 1000 s, whatever the delay at Low stock."""
     law = cg.HourlyStock(GPU.name, [(0.5, 0.25, 0.25)] * 24, persistence_s=750.0)
     delays_s = ((0, 0), (0, 0), (low_s, low_s))
-    market = cg.Market(delay_s=delays_s, stock=(law,), series=(ALWAYS_LOW,), sight="now")
+    market = cg.Market(
+        delay_s=delays_s, stock=(law,), series=(ALWAYS_LOW,), sight="now"
+    )
     assert expected_on(market) == (math.inf if held else low_s)
 
 
 @pytest.mark.parametrize(("more_s", "held"), [(-1.0, False), (1.0, True)])
-def test_on_two_scales_a_slot_is_held_while_waiting_takes_longer_than_recovery(more_s, held):
-    """Both levels are Low, or one: the mean time to recover is between the two scales'."""
+def test_on_two_scales_a_slot_is_held_while_waiting_takes_longer_than_recovery(
+    more_s, held
+):
+    """Both levels are Low, or one: the mean time to recover is between the two
+    scales'.
+    """
     law = cg.HourlyStock(GPU.name, [(0.5, 0.25, 0.25)] * 24, 7500.0, 60.0, 0.5, 30)
     known = cg.Market(stock=(law,)).holding(GPU.name)
     low_s = known.recovery_s(0.25) / 0.75 + more_s
     assert 60 < low_s < 7500 / 0.75
     delays_s = ((0, 0), (0, 0), (low_s, low_s))
-    market = cg.Market(delay_s=delays_s, stock=(law,), series=(ALWAYS_LOW,), sight="now")
+    market = cg.Market(
+        delay_s=delays_s, stock=(law,), series=(ALWAYS_LOW,), sight="now"
+    )
     assert expected_on(market) == (math.inf if held else low_s)
 
 
@@ -126,7 +142,9 @@ def test_on_two_scales_a_slot_is_held_while_waiting_takes_longer_than_recovery(m
     ("sight", "now_s", "expected"),
     [("poll:50", 130.0, 30), ("poll:50", 100.0, 50), ("now", 7.0, 30)],
 )
-def test_watch_looks_again_when_the_stock_is_polled_again_but_not_too_soon(sight, now_s, expected):
+def test_watch_looks_again_when_the_stock_is_polled_again_but_not_too_soon(
+    sight, now_s, expected
+):
     day, job = offered(1000.0, 300.0, sight=sight)
     views = (day.moment([job], now_s, seed=seed) for seed in range(99))
     low = next(view for view in views if view.status(view.idle[0]) == cg.Status.LOW)
@@ -138,8 +156,8 @@ def test_watch_may_hurry_no_job_for_its_deadline():
 
 
 def test_watch_sends_no_job_to_a_type_seen_low_and_looks_again_soon():
-    """On one slot with jobs waiting throughout, a dispatch comes within look_s of the end of the
-    job before it, or of the recovery of the type.
+    """On one slot with jobs waiting throughout, a dispatch comes within look_s of the
+    end of the job before it, or of the recovery of the type.
     """
     jobs = [cg.Job(i, 0.0, 1e6) for i in range(150)]
     market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=900, sight="now")
@@ -149,7 +167,9 @@ def test_watch_sends_no_job_to_a_type_seen_low_and_looks_again_soon():
     ends, starts = np.sort(run.jobs["finish_s"]), np.sort(run.jobs["dispatch_s"])
     held = 0
     for end_s, next_s in zip(ends, starts[1:]):
-        assert all(stock.status(GPU, s, 0.0) == 2 for s in np.arange(end_s, next_s - 1e-6, 30))
+        assert all(
+            stock.status(GPU, s, 0.0) == 2 for s in np.arange(end_s, next_s - 1e-6, 30)
+        )
         held += next_s > end_s + 1
     assert held > 0
 

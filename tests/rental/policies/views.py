@@ -8,12 +8,16 @@ import cgrsp_simpy as cg
 
 # Stock that is certain: beta_g = 1 is always shown High, 1e-9 Medium, 0 Low.
 HIGH, MEDIUM, LOW = 1.0, 1e-9, 0.0
-CERTAIN = cg.Market(cg.Clock(((0, 1.0),)), high_cap=1.0, medium_factor=1e9, medium_cap=1.0)
+CERTAIN = cg.Market(
+    cg.Clock(((0, 1.0),)), high_cap=1.0, medium_factor=1e9, medium_cap=1.0
+)
 
 
 def gpu(name, price=1.0, times=60.0, stock=HIGH):
     """A type; times: for complexity 1, 2 and 3, or one for all."""
-    return cg.GpuType(name, price, times if isinstance(times, tuple) else (times,) * 3, stock)
+    return cg.GpuType(
+        name, price, times if isinstance(times, tuple) else (times,) * 3, stock
+    )
 
 
 def scenario_of(*slots, gpus=None, free_types=False, rate_per_s=100.0):
@@ -45,7 +49,10 @@ def order(policy, *jobs, now_s=0.0, slot=None, **view):
     """The ids in the order in which a policy takes jobs, on as many equal slots."""
     slots = [slot or gpu("only", times=(60.0, 70.0, 100.0))] * len(jobs)
     return [
-        id for id, _ in decide(policy, scenario_of(*slots).moment(queue_of(*jobs), now_s, **view))
+        id
+        for id, _ in decide(
+            policy, scenario_of(*slots).moment(queue_of(*jobs), now_s, **view)
+        )
     ]
 
 
@@ -53,7 +60,9 @@ def slot_for(policy, slots, deadline_s=28800.0, complexity=1, now_s=0.0, **scena
     """The slot to which a policy sends a single job."""
     [(_, slot)] = decide(
         policy,
-        scenario_of(*slots, **scenario).moment([cg.Job(0, 0.0, deadline_s, complexity)], now_s),
+        scenario_of(*slots, **scenario).moment(
+            [cg.Job(0, 0.0, deadline_s, complexity)], now_s
+        ),
     )
     return slot
 

@@ -24,7 +24,9 @@ def test_the_course_lies_where_there_are_spot_instances():
     held = [r for r in rows if r["place"] == "spot" and r["policy"] != "market"]
     assert held
     for row in held:
-        assert any(low <= row["from_h"] and row["to_h"] <= high + 1e-9 for low, high in up)
+        assert any(
+            low <= row["from_h"] and row["to_h"] <= high + 1e-9 for low, high in up
+        )
 
 
 @pytest.mark.slow
@@ -39,10 +41,14 @@ def test_costs_are_those_of_a_comparison():
 
 def test_a_study_has_a_row_a_market_and_one_of_all():
     markets = {"often": TwoState(4.0, 1.0), "seldom": TwoState(1.0, 9.0)}
-    study = deadline_study(markets, [10.0], [0.1], ["greedy", "optimum"], range(3), hours=8.0)
+    study = deadline_study(
+        markets, [10.0], [0.1], ["greedy", "optimum"], range(3), hours=8.0
+    )
     rows = study.rows()
     assert [(row["market"], row["policy"]) for row in rows] == [
-        (market, policy) for market in (*markets, "all") for policy in ("greedy", "optimum")
+        (market, policy)
+        for market in (*markets, "all")
+        for policy in ("greedy", "optimum")
     ]
     cost = {(row["market"], row["policy"]): row["cost_pct"] for row in rows}
     assert cost["all", "greedy"] == pytest.approx(

@@ -1,4 +1,6 @@
-"""The figures of the waiting policies: what is plotted is what formulas and runs say."""
+"""The figures of the waiting policies: what is plotted is what formulas and runs
+say.
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -58,7 +60,9 @@ def test_lines_are_the_formulas(id):
 
 
 def deviations(rows, shift=0):
-    """Of the marks of Figure 3 from njw's formula at so many servers more, in standard errors."""
+    """Of the marks of Figure 3 from njw's formula at so many servers more, in standard
+    errors.
+    """
     student_t = 2.262  # of ten trials, 95 %
     for row in where(rows, **{"from": "simulation"}):
         formula = closed_form(waiting_policy("njw"), 0.2, 500.0, row["servers"] + shift)
@@ -81,7 +85,10 @@ def test_marks_lie_on_the_lines():
 @pytest.mark.slow
 def test_table_1_is_as_printed_but_for_rounding():
     for row in plotted("table1"):
-        for name, rounding in (("effective_cents_per_h", 0.11), ("three_years_usd", 0.6)):
+        for name, rounding in (
+            ("effective_cents_per_h", 0.11),
+            ("three_years_usd", 0.6),
+        ):
             assert row[name] == pytest.approx(row[f"printed_{name}"], abs=rounding)
 
 
@@ -93,7 +100,9 @@ def test_figure_18_stands_at_the_cheapest_number_of_figure_16():
     (same,) = where(plotted("18"), line="b = 24 h", short_min=3, **simulated)
     for name in ("normalized_price", "wait_h"):
         assert same[name] == cheapest[name]
-        assert same[f"{name}_difference"] == 0 == same[f"{name}_difference_half_width_95"]
+        assert (
+            same[f"{name}_difference"] == 0 == same[f"{name}_difference_half_width_95"]
+        )
 
 
 @pytest.mark.slow
@@ -119,12 +128,17 @@ def test_a_log_of_ones_own_takes_the_place_of_generated_jobs():
 
 @pytest.mark.slow
 def test_the_index_names_the_log_where_it_is_drawn(tmp_path):
-    two = replace(draw_figures.__self__, figures={id: FIGURES[id] for id in ("table1", "15")})
+    two = replace(
+        draw_figures.__self__, figures={id: FIGURES[id] for id in ("table1", "15")}
+    )
     (chunk, *_) = BurstyJobs(300, rate_per_s=0.005).chunks(3)
     two.draw(tmp_path, trace=ListedJobs(*chunk, name="mine"), **SMALL)
     index = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "\nFigures 15 to 22: log mine. " in index
-    for heading, command in (("Table 1", "--only table1"), ("Figure 15", "--only 15 --trace FILE")):
+    for heading, command in (
+        ("Table 1", "--only table1"),
+        ("Figure 15", "--only 15 --trace FILE"),
+    ):
         assert f"\n## {heading}. " in index
         assert f"`cgrsp waiting figures {command}`" in index
 
@@ -132,7 +146,8 @@ def test_the_index_names_the_log_where_it_is_drawn(tmp_path):
 @pytest.mark.slow
 def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(caplog):
     submit_s, run_s = np.arange(400.0) * 60, np.full(400, 900.0)
-    cores = np.where(np.arange(400) % 50 == 0, 150, 2)  # 150 cores are more than two machines
+    # 150 cores are more than two machines
+    cores = np.where(np.arange(400) % 50 == 0, 150, 2)
     runs = Runs(trace=ListedJobs(submit_s, run_s, cores, np.zeros(400)), **SMALL)
     rows = {id: rows_of(FIGURES[id], runs) for id in ("15", "16", "22")}
     assert {row["line"] for row in rows["16"]} == set(POLICIES) - {"ajw"}
@@ -147,13 +162,18 @@ def test_a_log_without_work_is_refused(run_s, tmp_path):
         draw_figures(tmp_path, ("16",), trace=listed(run_s), **SMALL)
 
 
-@pytest.mark.skipif(not COMMITTED.is_dir(), reason="the figures are in the repository alone")
+@pytest.mark.skipif(
+    not COMMITTED.is_dir(), reason="the figures are in the repository alone"
+)
 def test_what_is_said_of_the_workload_holds_in_the_committed_figure_16():
-    """By whole intervals of the differences on the same jobs: every other policy that waits costs
-    more wait and price together than compound, never waiting costs more money; and the least price
-    is where the text has it, 150 machines, with the price that it prints (Section 6.2).
+    """By whole intervals of the differences on the same jobs: every other policy that
+    waits costs more wait and price together than compound, never waiting costs more
+    money; and the least price is where the text has it, 150 machines, with the price
+    that it prints (Section 6.2).
     """
-    rows = FIGURES["16"].read((COMMITTED / "waiting_figure_16.csv").read_text(encoding="utf-8"))
+    rows = FIGURES["16"].read(
+        (COMMITTED / "waiting_figure_16.csv").read_text(encoding="utf-8")
+    )
     simulated = [row for row in rows if row["from"] == "simulation"]
     apart, spread = "{}_difference", "{}_difference_half_width_95"
     for row in simulated:
@@ -165,7 +185,9 @@ def test_what_is_said_of_the_workload_holds_in_the_committed_figure_16():
     printed = {row["line"]: row for row in rows if row["from"] == "printed"}
     assert cheapest["machines"] == printed["compound"]["machines"] == 150
     own = {"compound": cheapest}
-    own["ajw"] = next(r for r in simulated if (r["line"], r["machines"]) == ("ajw", 225))
+    own["ajw"] = next(
+        r for r in simulated if (r["line"], r["machines"]) == ("ajw", 225)
+    )
     for line, metric in (
         ("compound", "normalized_price"),
         ("ajw", "normalized_price"),

@@ -60,14 +60,15 @@ class Tiled(cg.Scenario):
         run.note(frame, *own[1:4], delay_s, service_s, cost_usd)
 
     def tile(self, run, tile, part, luck):
-        with run.claim(tile, start=False) as claim:
+        with run.claim(tile, request=False) as claim:
             yield claim
             [gpu], mean_s = claim.terms
             status, delay_s = provisioning(run.stock, [gpu], run.now_s, luck)
             yield run.timeout(delay_s)
-            claim.start()
-            started_s, service_s = run.now_s, mean_s * luck.service * part
-            yield run.timeout(service_s)
+            with claim.request() as turn:
+                yield turn
+                started_s, service_s = run.now_s, mean_s * luck.service * part
+                yield run.timeout(service_s)
         place = claim.parts[0][0], run.gpu_index[gpu.name], status
         usd = service_s * gpu.price_usd_per_h / 3600
         return started_s, *place, delay_s, service_s, usd

@@ -207,7 +207,7 @@ class Scenario(Model):
             yield self._data(run, edges, node, solution.plan.gpu.item(node.id))
         ready_s = run.now_s
 
-        with run.claim(node, start=False) as claim:
+        with run.claim(node, request=False) as claim:
             yield claim  # Equation 4
             gpu, _ = claim.parts[0]
             if solution is None:
@@ -216,9 +216,10 @@ class Scenario(Model):
                 if run.now_s > claim.granted_s:
                     claim.phase("data", claim.granted_s)
 
-            claim.start()
-            # Equation 15
-            yield run.timeout(problem.time_s.item(node.id, gpu), ("finish", node.id))
+            with claim.request() as turn:
+                yield turn
+                work_s = problem.time_s.item(node.id, gpu)  # Equation 15
+                yield run.timeout(work_s, ("finish", node.id))
         run.note(node, gpu, ready_s)
         return gpu
 

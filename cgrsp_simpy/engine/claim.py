@@ -13,6 +13,7 @@ import simpy
 from simpy.events import PENDING
 
 from cgrsp_simpy.engine.events import job_id
+from cgrsp_simpy.engine.places import grant_now
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.timeline import CLAIM, PHASES
 
@@ -25,6 +26,25 @@ Interrupt = simpy.Interrupt
 Part = tuple[int, float]
 """A place, by its number among those of the run, and the amount of it that a job holds.
 """
+
+
+class Requests(simpy.Event):
+    """The requests of a job on several resources, granted together and at once."""
+
+    def __init__(self, env: simpy.Environment, requests: Sequence[Any]) -> None:
+        super().__init__(env)
+        self.requests = requests
+        grant_now(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for request in self.requests:
+            request.__exit__(*error)
+
+
+Turn = Any  # SimPy's request of a resource, or several: an event and a context manager
 
 
 class Listeners(list[Any]):
@@ -68,51 +88,70 @@ class Claim(simpy.Event):
     terms: Any = None
     granted_s = started_s = math.nan
     phases: Sequence[tuple[str, float]] = ()
-    started = revoked = heard = False
+    requests: Sequence[Any] | None = None
+    revoked = heard = False
     # what a process hears that first waits after the decision
     answer: Any = PENDING
     # the event that ends the patience of its job, while one is scheduled
     patience: simpy.Event | None = None
 
     def __init__(
-        self, run: Simulation, job: Any, patience_s: float, starts: bool
+        self, run: Simulation, job: Any, patience_s: float, requests: bool
     ) -> None:
         listeners = Listeners()
         listeners.claim = self
         self.env, self.callbacks = run.env, listeners  # as simpy.Event sets them
-        self.run, self.job, self.patience_s, self.starts = run, job, patience_s, starts
+        self.run, self.job, self.patience_s = run, job, patience_s
+        self.requests_itself = not requests
         self.process = run.env._active_proc
 
-    def start(self) -> None:
-        """Request the places: they have been the job's own since the grant, so that
-        there is no wait.
+    def request(self) -> Turn:
+        """Request what was granted, from SimPy's resources, to be used in a `with` block.
 
-        Raises InputError before the grant, after the release, and the second time.
+            with claim.request() as turn:
+                yield turn
+
+        It has been the job's own since the grant, so that there is no wait. Raises
+        InputError before the grant, after the release, and the second time.
         """
-        if self.started or self not in self.run.holding:
-            raise InputError(f"claim.start() of job {job_id(self.job)} {self._why()}")
-        self.started_s = self.env._now
-        self.started, resources = True, self.run.places
-        for number, amount in self.parts:
-            resources[number].acquire(self, amount)
+        if self.requests is not None or self not in self.run.holding:
+            raise InputError(f"claim.request() of job {job_id(self.job)} {self._why()}")
+        self.started_s, resources = self.env._now, self.run.places
+        if len(self.parts) == 1:
+            ((number, amount),) = self.parts
+            turn: Turn = resources[number].request(amount)
+            self.requests = (turn,)
+        else:
+            self.requests = tuple(
+                [resources[number].request(amount) for number, amount in self.parts]
+            )
+            turn = Requests(self.env, self.requests)
         if self.run.listener:
             self.run.tell("start", self, self.run.model.says("start", self))
+        return turn
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "start":
+            raise InputError(
+                "claim.start() is now `with claim.request() as turn: yield turn`"
+            )
+        raise AttributeError(f"a claim has no attribute {name!r}")
 
     def _why(self) -> str:
-        """Why the places cannot be requested now."""
-        if self.started:
+        """Why the resources cannot be requested now."""
+        if self.requests is not None:
             return (
-                "is called, but its places are requested already; to request them"
-                " later than at the grant, use run.claim(job, start=False)"
+                "is called, but they are requested already; to request them later than"
+                " at the grant, use run.claim(job, request=False)"
             )
         if self.granted is None:
             return "is called before its grant: `yield claim` first"
-        return "is called after its places were released"
+        return "is called after the claim was released"
 
     def begin(self) -> None:
-        """Start, unless the job has left before it heard of the grant."""
+        """Request, unless the job has left before it heard of the grant."""
         if self in self.run.holding:
-            self.start()
+            self.request()
 
     def phase(self, name: str, at_s: float | None = None) -> None:
         """From a time on, now unless given, the time at the places is of this phase."""

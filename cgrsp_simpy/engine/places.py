@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 import simpy
+from simpy.resources.container import ContainerGet, ContainerPut
+from simpy.resources.resource import Request
 
-from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_number,
+    check_whole,
+    entries_of,
+    require,
+)
 
 Kind = TypeVar("Kind", covariant=True)
 
@@ -169,8 +177,23 @@ class Places(Sequence[Kind]):
         return repr(tuple(self))
 
 
+def grant_now(event: simpy.Event) -> None:
+    """Let an event have happened: a process that yields it goes on at once.
+
+    A claim is granted before its job requests anything, so that a request never waits;
+    an entry of the event list for it would only cost time.
+    """
+    event._ok, event._value = True, None
+    event.callbacks = None  # type: ignore[assignment]  # so SimPy marks what happened
+
+
 class Slot(simpy.Resource):
-    """A place that one job holds at a time: a GPU slot, a machine taken as a whole."""
+    """A resource that one job uses at a time: a GPU slot, a machine taken as a whole.
+
+    promised: the claim that has been granted the slot; None while it is idle.
+    """
+
+    promised: Any = None
 
     def __init__(self, env: simpy.Environment, place: Place) -> None:
         super().__init__(env, capacity=1)
@@ -181,26 +204,49 @@ class Slot(simpy.Resource):
         """Why an amount cannot be promised."""
         return f"{self.noun} {self.index}, which is busy or given away already"
 
-    def acquire(self, claim: Any, amount: float) -> None:
-        """A claim uses the slot, which has been promised: as SimPy's requests do, but
-        for the event, which nobody waits for.
-        """
-        assert not self.users, "a slot was promised to two jobs"
-        self.users.append(claim)
+    def request(self, amount: float = 1) -> Request:
+        """SimPy's request; a slot is used as a whole."""
+        return SlotRequest(self)
 
-    def give_back(self, claim: Any, amount: float) -> None:
-        """The claim uses it no longer; so SimPy's `release`, but for its event."""
-        self.users.remove(claim)
+    def release(self, request: Request) -> None:  # type: ignore[override]
+        """SimPy's release, without its event, for which nobody waits."""
+        self.users.remove(request)
+
+    def _trigger_put(self, event: Any) -> None:
+        # SimPy's way to look for the requests that can be granted: here it is the one
+        # that is made, since none waits
+        if self.promised is None or self.users:
+            raise InputError(
+                f"{self.noun} {self.index} is requested without a grant:"
+                " `with run.claim(job) as claim: yield claim`, and then"
+                " `with claim.request() as turn: yield turn`"
+            )
+        request = self.put_queue.pop()
+        self.users.append(request)
+        request.usage_since = self._env._now
+        grant_now(request)
+
+
+class SlotRequest(Request):
+    """SimPy's request of a slot."""
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        # else a run that has failed discards its processes
+        if kind is not GeneratorExit:
+            self.resource.release(self)
 
 
 class Pool(simpy.Container):
-    """A place that jobs share by amounts: the GPUs of a node, the cores or the memory
+    """A resource that jobs share by amounts: the GPUs of a node, the cores or the memory
     of a machine.
     """
+
+    promised: Any = None
 
     def __init__(self, env: simpy.Environment, place: Place) -> None:
         # SimPy knows no container of nothing
         super().__init__(env, capacity=place.size or 1.0, init=place.size)
+        self.users: list[PoolRequest] = []
         self.index, self.noun, self.kind = place.index, place.noun, place.kind
         self.size, self.unit = place.size, place.unit
 
@@ -209,18 +255,37 @@ class Pool(simpy.Container):
         has = f"{self.noun} {self.index}, which has {free:g} {self.unit} free"
         return f"{has}; it needs {amount:g}"
 
-    def acquire(self, claim: Any, amount: float) -> None:
-        """Take an amount, which has been promised, as SimPy does, but for its event."""
-        level = self._level - amount
-        if level % 1:
-            level = settled(level, self.size)
-        assert level >= 0, "room was promised to two jobs"
-        self._level = level
+    def request(self, amount: float) -> PoolRequest:
+        """Take an amount, which has been promised, until the request is released."""
+        request = PoolRequest(self, amount)
+        self.users.append(request)
+        return request
 
-    def give_back(self, claim: Any, amount: float) -> None:
-        """Put an amount back, as SimPy does, but for its event: nobody waits for it."""
-        level = self._level + amount
-        self._level = settled(level, self.size) if level % 1 else level
+    def release(self, request: PoolRequest) -> None:
+        """Put the amount of a request back."""
+        self.users.remove(request)
+        self.put(request.amount)
+
+    def _do_get(self, event: ContainerGet) -> bool:
+        self._level = settled(self._level - event.amount, self.size)
+        assert self._level >= 0, "room was promised to two jobs"
+        grant_now(event)
+        return True
+
+    def _do_put(self, event: ContainerPut) -> bool:
+        self._level = settled(self._level + event.amount, self.size)
+        grant_now(event)
+        return True
 
 
-Resource = Slot | Pool  # a place in a run
+class PoolRequest(ContainerGet):
+    """The use of an amount of a pool, in SimPy's idiom of a request."""
+
+    resource: Pool
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if kind is not GeneratorExit:
+            self.resource.release(self)
+
+
+Resource = Slot | Pool  # a resource in a run

@@ -23,6 +23,7 @@ from heapq import heappush
 from typing import TYPE_CHECKING, Any
 
 import simpy
+from simpy.events import NORMAL
 
 from cgrsp_simpy.engine.answers import Answers
 from cgrsp_simpy.engine.claim import Claim, Held
@@ -252,7 +253,7 @@ class Simulation:
         self,
         job: Hashable,
         patience_s: float = math.inf,
-        start: bool = True,
+        request: bool = True,
         instead_of: Claim | None = None,
     ) -> Claim:
         """A claim of a job to places, to be used in a `with` block; the policy decides
@@ -262,20 +263,20 @@ class Simulation:
         time; of a process beside the jobs a number that no job has, such as -1. Claims
         are recorded by that number.
         patience_s: after so many seconds without a grant the job leaves the queue.
-        start: whether places are requested at the grant; else once the life says
-        `claim.start()`.
+        request: whether the resources are requested at the grant; else by the job's
+        own `claim.request()`, such as after provisioning.
         instead_of: a claim that the job holds; the grant of this one revokes it, and is
         the cause of the interrupt.
         """
-        if job in self.waiting:
+        number = getattr(job, "id", job)
+        if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
+            check_id("a claim", job_id(job), whole=False)
+        claim = Claim(self, job, patience_s, request)
+        if self.waiting.setdefault(job, claim) is not claim:
             raise InputError(
                 f"job {job_id(job)} claims while a claim of its own waits:"
                 " one at a time, or of a pair such as (job, 2)"
             )
-        number = getattr(job, "id", job)
-        if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
-            check_id("a claim", job_id(job), whole=False)
-        claim = self.waiting[job] = Claim(self, job, patience_s, start)
         if instead_of is not None:
             claim.callbacks.append(lambda granted: self._replace(instead_of, granted))
         self.view.joined(job)
@@ -367,7 +368,10 @@ class Simulation:
                 f"note of job {job_id(job)} has {len(values)} values;"
                 f" the columns of {self.model.name} are {names}"
             )
-        self._jobs[job].notes = values
+        life = self.env._active_proc
+        if type(life) is not Life or life.job is not job:
+            life = self._jobs[job]
+        life.notes = values
 
     def started(self, job: Hashable, at_s: float) -> None:
         """A job has started elsewhere than at a place; seconds on the clock."""
@@ -411,44 +415,54 @@ class Simulation:
         for arrival in arrivals:
             try:
                 at_s, job = arrival[0], arrival[1]
-                right, lives = before_s <= at_s < math.inf, job in jobs
+                right = before_s <= at_s < math.inf
             except (TypeError, IndexError, KeyError):
                 right = False
             if not right:
-                raise InputError(
-                    f"arrivals() of {model.name} gave {arrival!r}, which is no pair of"
-                    f" a second, from {before_s:g} on, and a job that can be hashed"
-                )
+                raise self._no_arrival(arrival, before_s)
             number = getattr(job, "id", job)
             if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
+                if not isinstance(job, Hashable):
+                    raise self._no_arrival(arrival, before_s)
                 check_id(f"a job of {model.name}", number, whole=True)
             if type(job) is not kind:
                 kind = type(job)
                 self.records.check(job)
             if at_s > env._now:
                 delay_s = delay_until(env._now, at_s)
-                yield env.timeout(delay_s, ("submit", getattr(job, "id", job)))
-                lives = lives and job in jobs
+                yield env.timeout(delay_s, ("submit", number))
             if self.enough:
                 break
-            if lives:
-                raise InputError(
-                    f"job {job_id(job)!r} arrives while one that is equal to it lives"
-                )
-            if len(arrival) > 2:
-                self.luck[job] = arrival[2]
-            before_s, process = at_s, model.life(self, job)
+            process = model.life(self, job)
             try:
-                life = jobs[job] = Life(env, process)
+                life = Life(env, process)
             except ValueError:
                 raise InputError(
                     f"life() of {model.name} must be a generator, which yields;"
                     f" it gave {process!r}"
                 ) from None
-            life.job, life.submit_s = job, at_s
+            try:
+                equal = jobs.setdefault(job, life)
+            except TypeError:
+                raise self._no_arrival(arrival, before_s) from None
+            if equal is not life:
+                raise InputError(
+                    f"job {job_id(job)!r} arrives while one that is equal to it lives"
+                )
+            if len(arrival) > 2:
+                self.luck[job] = arrival[2]
+            before_s = life.submit_s = at_s
+            life.job = job
             life.callbacks.append(end)
             self.state.alive += 1
         self._gone()
+
+    def _no_arrival(self, arrival: Any, before_s: float) -> InputError:
+        """The error of what is no arrival."""
+        return InputError(
+            f"arrivals() of {self.model.name} gave {arrival!r}, which is no pair of"
+            f" a second, from {before_s:g} on, and a job that can be hashed"
+        )
 
     def _end(self, life: Any) -> None:
         """A job's life has ended."""
@@ -482,25 +496,29 @@ class Simulation:
     def leave(self, claim: Claim) -> None:
         """A life leaves a claim: its places are released, or it waits no longer."""
         if claim not in self.holding:
-            if self.waiting.get(claim.job) is claim:
+            if claim.granted is None and self.waiting.get(claim.job) is claim:
                 self._withdraw(claim)
             return
-        now_s, parts = self.env._now, claim.parts
-        life = self._jobs.get(claim.job)
-        if life is None:
-            life = self._jobs.get(claimant(claim.job))
-        if self.listener and claim.started and not claim.revoked:
+        now_s, parts, life = self.env._now, claim.parts, claim.process
+        if type(life) is not Life or life.job is not claim.job:
+            # claimed for another job, or by a process beside the jobs
+            life = self._jobs.get(claim.job) or self._jobs.get(claimant(claim.job))
+        if self.listener and claim.requests and not claim.revoked:
             self.tell("finish", claim, self.model.says("finish", claim))
         del self.holding[claim]
-        if life is not None and (claim.started or claim.revoked):  # else not taken up
+        if life is not None and (
+            claim.requests is not None or claim.revoked
+        ):  # else not taken up
             if not life.dispatch_s <= claim.granted_s:
                 life.dispatch_s = claim.granted_s
             if life.start_s != life.start_s or claim.started_s < life.start_s:
                 life.start_s = claim.started_s
+        for request in claim.requests or ():
+            # else the job has released it itself
+            if request in request.resource.users:
+                request.resource.release(request)
         held_s = now_s - claim.granted_s
         for number, amount in parts:
-            if claim.started:
-                self.places[number].give_back(claim, amount)
             self.held_s[number] += amount * held_s
             down = self.downs.get(number) if self.downs else None
             left = amount + (self.free[number] if down is None else down[1])
@@ -511,6 +529,7 @@ class Simulation:
             elif amount > 0:
                 self.free[number] = left
                 self.state.mask |= 1 << number
+                self.places[number].promised = None
                 self.view.opened(number)
         self.view.freed(claim)
         if self.log is not None:
@@ -655,6 +674,7 @@ class Simulation:
                             self.places[number].lacks(left + amount, amount)
                         )
                     self.state.mask &= ~(1 << number)
+                    self.places[number].promised = claim
                     self.view.closed(number)
         except PlaceError as error:
             raise self.answers.wrong(f"sent job {job_id(job)} to {error}") from None
@@ -665,14 +685,15 @@ class Simulation:
         if claim.patience is not None:
             self.env.cancel(claim.patience)
         if claim.heard:
-            claim.succeed(claim)
-            if claim.starts:
+            claim._value, claim._ok, env = claim, True, self.env
+            heappush(env._queue, (now_s, NORMAL, next(env._eid), claim))
+            if not claim.requests_itself:
                 # as the life hears of it, so that a step shows what it does then
                 claim.callbacks.insert(0, Claim.begin)
         else:
             claim.answer = claim
-            if claim.starts:
-                claim.start()
+            if not claim.requests_itself:
+                claim.request()
 
     def _wake(self) -> None:
         """The time has come at which the policy asked to be asked again."""

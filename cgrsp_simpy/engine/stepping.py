@@ -151,7 +151,9 @@ def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
         if number == 0 or place.index != run.places[number - 1].index
     }
     for claim in run.holding:
-        if not (claim.processed or claim.started):  # its job has not heard of it
+        if not (
+            claim.processed or claim.requests is not None
+        ):  # its job has not heard of it
             continue
         for number, amount in claim.parts:
             if number in held:
@@ -195,5 +197,7 @@ def _due(
         return event.value
     if not isinstance(process, Life):
         return None  # beside the jobs'
-    started = any(claim.started for claim in holding if claim.job == process.job)
+    started = any(
+        claim.requests is not None for claim in holding if claim.job == process.job
+    )
     return "finish" if started else "start", job_id(process.job)

@@ -195,7 +195,7 @@ class Scenario(Model):
             )
 
     def life(self, run: Simulation, task: Task) -> Process:
-        with run.claim(task, start=False) as claim:
+        with run.claim(task, request=False) as claim:
             yield claim
             gpu = run.places[claim.parts[0][0]]
             if run.listener:
@@ -203,10 +203,10 @@ class Scenario(Model):
                 run.tell("dispatch", claim, told)
             yield run.timeout(self.delay_s, ("start", task.id))
 
-            claim.start()
-            # hgsp.txt Eq. 4, and luck
-            service_s = planned_s(run, task, gpu) * run.luck[task]
-            yield run.timeout(service_s, ("finish", task.id))
+            with claim.request() as turn:
+                yield turn
+                service_s = planned_s(run, task, gpu) * run.luck[task]  # hgsp.txt Eq. 4
+                yield run.timeout(service_s, ("finish", task.id))
         run.note(task, gpu.index)
 
     def view(self, run: Simulation) -> View:

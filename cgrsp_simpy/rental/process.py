@@ -32,7 +32,7 @@ def life(run: Simulation, job: Job) -> Process:
     pace of its slowest type.
     """
     draws: Draws = run.luck[job]
-    with run.claim(job, start=False) as claim:
+    with run.claim(job, request=False) as claim:
         yield claim
         gpus, mean_s = claim.terms
         status, delay_s = provisioning(run.stock, gpus, run.env.now, draws)
@@ -41,9 +41,10 @@ def life(run: Simulation, job: Job) -> Process:
             run.tell("dispatch", claim, f"{names}, {status.name.title()} stock")
         yield run.timeout(delay_s)
 
-        claim.start()
-        service_s = mean_s * draws.service  # thesis Eq. 3.12
-        yield run.timeout(service_s)
+        with claim.request() as turn:
+            yield turn
+            service_s = mean_s * draws.service  # thesis Eq. 3.12
+            yield run.timeout(service_s)
 
     price_usd_per_h = gpus[0].price_usd_per_h
     for gpu in gpus[1:]:
@@ -71,14 +72,15 @@ def renting_life(run: Simulation, job: Job) -> Process:
     """
     tenant = Tenant(run.renting, job, run.luck[job])
     while not tenant.done:
-        with run.claim(job, start=False) as claim:
+        with run.claim(job, request=False) as claim:
             yield claim
             delay_s = tenant.rent(claim)
             if delay_s is not None:
                 try:
                     yield run.timeout(delay_s, ("start", job.id))
-                    claim.start()
-                    yield run.timeout(tenant.start(), ("finish", job.id))
+                    with claim.request() as turn:
+                        yield turn
+                        yield run.timeout(tenant.start(), ("finish", job.id))
                 except simpy.Interrupt as interrupt:
                     tenant.stop(interrupt.cause)
                 else:

@@ -177,12 +177,12 @@ class Scenario(Model):
         for number in range(len(market.places)):
             if changes := market.changes(number):
                 run.process(self.place(run, number, changes))
-        stay = run.claim(job, start=False)
+        stay = run.claim(job, request=False)
         while not done:
             yield stay
             with stay:
                 # it may be moved at any time
-                move = run.claim(job, start=False, instead_of=stay)
+                move = run.claim(job, request=False, instead_of=stay)
                 if stay.parts:  # else it is idle
                     done = yield from self.instance(run, stay)
                 if done:
@@ -200,8 +200,9 @@ class Scenario(Model):
         run.tell("dispatch", stay, spot + market.places[stay.granted].name)
         try:
             yield run.timeout(job.overhead_s)
-            stay.start()
-            yield run.timeout(run.view.left_s)
+            with stay.request() as turn:
+                yield turn
+                yield run.timeout(run.view.left_s)
         except Interrupt as gone:
             if run.view.left_s >= ROUNDING_S:
                 end = "taken" if gone.cause == "taken" else "left"

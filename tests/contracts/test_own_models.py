@@ -345,14 +345,14 @@ def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
     @dataclass(frozen=True)
     class Starting(Waiting):
         def life(self, run, job):
-            with run.claim(job, start=False) as claim:
+            with run.claim(job, request=False) as claim:
                 yield claim
-                claim.start()
+                claim.request()
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cgrsp_simpy.engine.places.Slot.acquire", interrupted)
+    monkeypatch.setattr("cgrsp_simpy.engine.places.Slot.request", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cg.simulate(Starting(), "first")
 
@@ -363,10 +363,10 @@ def test_a_slot_is_a_simpy_resource_that_its_job_uses():
         jobs: int = 1
 
         def life(self, run, job):
-            with run.claim(job, start=False) as claim:
+            with run.claim(job, request=False) as claim:
                 yield claim
                 assert run.places[0].count == 0
-                claim.start()
+                claim.request()
                 assert (
                     isinstance(run.places[0], simpy.Resource)
                     and run.places[0].count == 1

@@ -279,22 +279,22 @@ def test_taking_down_a_slot_whose_process_has_ended_names_the_missing_block():
 
 
 def starts_twice(run, job):
-    with run.claim(job, start=False) as claim:
+    with run.claim(job, request=False) as claim:
         yield claim
-        claim.start()
-        claim.start()
+        claim.request()
+        claim.request()
 
 
 def starts_before_the_grant(run, job):
-    with run.claim(job, start=False) as claim:
-        claim.start()
+    with run.claim(job, request=False) as claim:
+        claim.request()
         yield claim
 
 
 def starts_after_the_release(run, job):
-    with run.claim(job, start=False) as claim:
+    with run.claim(job, request=False) as claim:
         yield claim
-    claim.start()
+    claim.request()
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def starts_after_the_release(run, job):
     [
         (starts_twice, "requested already"),
         (starts_before_the_grant, "before its grant"),
-        (starts_after_the_release, "after its places were released"),
+        (starts_after_the_release, "after the claim was released"),
     ],
 )
 def test_a_start_out_of_order_is_refused(job_process, words):
@@ -314,9 +314,9 @@ def test_a_job_that_starts_by_itself_cannot_be_started():
     def job_process(run, job):
         with run.claim(job) as claim:
             yield claim
-            claim.start()
+            claim.request()
 
-    with pytest.raises(cg.InputError, match=r"start=False"):
+    with pytest.raises(cg.InputError, match=r"request=False"):
         simulated(job_process)
 
 

@@ -40,14 +40,14 @@ class Bench(cg.Model):
 
     def life(self, run, number):
         run_s, setup_s, patience_s, _ = self.times[number]
-        with run.claim(number, patience_s, start=False) as claim:
+        with run.claim(number, patience_s, request=False) as claim:
             self.claims.append(weakref.ref(claim))
             if (yield claim) is None:
                 self.log.append((run.now_s, "leaves", number))
                 return
             try:
                 yield run.timeout(setup_s)
-                claim.start()
+                claim.request()
                 self.log.append((run.now_s, "starts", number))
                 yield run.timeout(run_s)
                 self.log.append((run.now_s, "ends", number))

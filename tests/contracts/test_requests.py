@@ -1,0 +1,122 @@
+"""A job requests what it was granted from SimPy's resources, in every module."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import simpy
+from simpy.resources.container import ContainerGet
+from simpy.resources.resource import Request
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.hgsp.generate import LEVELS
+from cgrsp_simpy.rental.terms import Terms
+
+LEVEL = vars(LEVELS["tasks1"]) | {"tasks": 30}
+SCENARIOS = {
+    "rental": (cg.day("normal", jobs=30), "edf"),
+    "warm": (
+        replace(cg.day("surge", jobs=40), terms=Terms(warm_s=120.0, retry_s=60.0)),
+        "edf",
+    ),
+    "waiting": (
+        cg.waiting.Scenario(cg.waiting.ExponentialJobs(400, 0.02, 500.0), machines=8),
+        "ajw-t",
+    ),
+    "hgsp": (cg.hgsp.Scenario(cg.hgsp.Level(**LEVEL)), "atc"),
+    "llm": (
+        cg.llm.Scenario(cg.llm.Offered(30, rate_per_s=9.0), cg.llm.Service(gpus=4)),
+        "fifo",
+    ),
+    "cluster": (
+        cg.cluster.Scenario(cg.cluster.Offered(jobs=30, warm_up=0, after=0)),
+        "easy",
+    ),
+    "dag": (cg.dag.Scenario("er:n=20", cg.dag.Servers(3)), "heft"),
+    "spot": (cg.spot.Scenario(hours=8.0, deadline=10.0), "greedy"),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_each_job_requests_each_of_its_resources_once(name, monkeypatch):
+    made = Counter()
+
+    def counted(kind):
+        init = kind.__init__
+
+        def count(self, resource, *arguments):
+            made[resource] += 1
+            init(self, resource, *arguments)
+
+        monkeypatch.setattr(kind, "__init__", count)
+
+    counted(Request)
+    counted(ContainerGet)
+    scenario, policy = SCENARIOS[name]
+    simulation = scenario.simulation(scenario.make_policy(policy), 3)
+    run = simulation.finish()
+    assert all(isinstance(place, simpy.resources.base.BaseResource) for place in made)
+    started = Counter()
+    for _, parts, _, started_s, *_ in run._log:
+        if started_s == started_s:
+            started.update(
+                simulation.places[number] for number, amount in parts if amount
+            )
+    assert made == started and sum(made.values()) > 0
+    for place in simulation.places:
+        assert not place.users and not place.put_queue and not place.get_queue
+        assert isinstance(place, simpy.Resource) or place.level == place.size
+
+
+def test_a_slot_that_was_not_granted_cannot_be_requested():
+    class Rude(cg.Model):
+        def places(self):
+            return cg.slots(2)
+
+        def arrivals(self, draw):
+            return [(0.0, 0), (1.0, 1)]
+
+        def life(self, run, job):
+            with run.places[job].request() as turn:
+                yield turn
+                yield run.timeout(1.0)
+
+    with pytest.raises(cg.InputError, match="slot 0 is requested without a grant"):
+        cg.simulate(Rude(), "first")
+
+
+def test_a_process_holds_its_turn_while_it_works_and_the_claim_until_it_leaves():
+    seen = []
+
+    class Looking(cg.Model):
+        def places(self):
+            return cg.slots(1)
+
+        def arrivals(self, draw):
+            return [(0.0, 0)]
+
+        def life(self, run, job):
+            (slot,) = run.places
+            with run.claim(job, request=False) as claim:
+                yield claim
+                seen.append(("granted", slot.count, run.free[0]))
+                yield run.timeout(3.0)
+                with claim.request() as turn:
+                    yield turn
+                    seen.append(("working", slot.count, run.free[0]))
+                    yield run.timeout(5.0)
+                seen.append(("done", slot.count, run.free[0]))
+            seen.append(("left", slot.count, run.free[0]))
+
+    simulation = Simulation(Looking(), cg.first_come)
+    run = simulation.finish()
+    assert seen == [
+        ("granted", 0, 0),
+        ("working", 1, 0),
+        ("done", 0, 0),
+        ("left", 0, 1),
+    ]
+    assert run.jobs["start_s"].tolist() == [3.0] and run.jobs["finish_s"].tolist() == [
+        8.0
+    ]

@@ -106,7 +106,7 @@ class Claim(simpy.Event):
         self.process = run.env._active_proc
 
     def request(self) -> Turn:
-        """Request what was granted, from SimPy's resources, to be used in a `with` block.
+        """Request what was granted, from SimPy's resources; for a `with` block.
 
             with claim.request() as turn:
                 yield turn
@@ -117,25 +117,14 @@ class Claim(simpy.Event):
         if self.requests is not None or self not in self.run.holding:
             raise InputError(f"claim.request() of job {job_id(self.job)} {self._why()}")
         self.started_s, resources = self.env._now, self.run.places
-        if len(self.parts) == 1:
-            ((number, amount),) = self.parts
-            turn: Turn = resources[number].request(amount)
-            self.requests = (turn,)
-        else:
-            self.requests = tuple(
-                [resources[number].request(amount) for number, amount in self.parts]
-            )
-            turn = Requests(self.env, self.requests)
+        requests = self.requests = [
+            resources[number].request(amount)
+            for number, amount in self.parts
+            if amount > 0
+        ]
         if self.run.listener:
             self.run.tell("start", self, self.run.model.says("start", self))
-        return turn
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "start":
-            raise InputError(
-                "claim.start() is now `with claim.request() as turn: yield turn`"
-            )
-        raise AttributeError(f"a claim has no attribute {name!r}")
+        return requests[0] if len(requests) == 1 else Requests(self.env, requests)
 
     def _why(self) -> str:
         """Why the resources cannot be requested now."""

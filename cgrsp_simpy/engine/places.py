@@ -237,9 +237,7 @@ class SlotRequest(Request):
 
 
 class Pool(simpy.Container):
-    """A resource that jobs share by amounts: the GPUs of a node, the cores or the memory
-    of a machine.
-    """
+    """A resource that jobs share by amounts: GPUs of a node, memory of a machine."""
 
     promised: Any = None
 

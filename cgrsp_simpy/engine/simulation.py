@@ -42,7 +42,8 @@ from cgrsp_simpy.engine.events import (
     job_id,
     policy_name,
 )
-from cgrsp_simpy.engine.places import Place, settled
+from cgrsp_simpy.engine.ledger import Ledger
+from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.model.checks import InputError, check_number, require
 from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
@@ -101,15 +102,15 @@ class State:
     """What changes at almost every event of a run: apart from its attributes, whose
     names are checked when they are set.
 
-    mask: bit n is set while something of the nth place is free. alive: number of the
-    processes that keep the run going: the source, the lives and those that count.
+    alive: number of the processes that keep the run going: the source, the lives and
+    those that count.
     rung: whether a decision is due in this instant.
     """
 
-    __slots__ = ("alive", "decisions", "grants", "mask", "rung")
+    __slots__ = ("alive", "decisions", "grants", "rung")
 
-    def __init__(self, mask: int) -> None:
-        self.mask, self.alive, self.rung = mask, 1, False
+    def __init__(self) -> None:
+        self.alive, self.rung = 1, False
         self.decisions = self.grants = 0
 
 
@@ -191,21 +192,14 @@ class Simulation:
         self.declared = declared_by(model)
         self.places = [place.resource(env) for place in self.declared]
         # ---- the engine's own ----
-        self.free = [place.size for place in self.places]  # what is promised to nobody
-        self.state = State(
-            mask=sum(1 << n for n, left in enumerate(self.free) if left > 0)
-        )
-        self.waiting: dict[Any, Claim] = {}  # oldest first
-        # the claims that are granted, in that order
+        self.state, self.ledger = State(), Ledger(self.places)
+        # claims that wait, oldest first, and those that are granted, in that order
+        self.waiting: dict[Any, Claim] = {}
         self.holding: dict[Claim, None] = {}
-        # amount x seconds for which each was held
-        self.held_s = [0.0] * len(self.places)
         keep = records or model.keeps_jobs
         self.log: list[Held] | None = [] if keep else None
         self.records = Records(model, keep)
         self._noted = len(self.records.blank)
-        # by number: how often, and what is withheld
-        self.downs: dict[int, list[float]] = {}
         self._jobs: dict[Any, Life] = {}  # that live
         # calls of `resumed` whose work has not begun: the calling process and the job
         self._unstarted: dict[object, tuple[Any, Any]] = {}
@@ -218,7 +212,7 @@ class Simulation:
         self._at_once, self._then_s = 0, -1.0  # events since the clock has moved
         attributes = {name for name in vars(self) if not name.startswith("_")}
         reserved = attributes | METHODS | {"answers", "view"}
-        self.view = model.view(self)
+        self.view = self.ledger.view = model.view(self)
         says = lambda job: model.says("submit", self.waiting[job])  # noqa: E731
         self.answers = Answers(env, self.policy, self.view, self.waiting, says)
         self._bell = Bell(env)
@@ -237,7 +231,17 @@ class Simulation:
     @property
     def mask(self) -> int:
         """Bit n is set while something of the nth place is free."""
-        return self.state.mask
+        return self.ledger.mask
+
+    @property
+    def free(self) -> list[float]:
+        """How much of each place can be granted."""
+        return self.ledger.free
+
+    @property
+    def held_s(self) -> list[float]:
+        """Amount times seconds for which each place was held, by claims that ended."""
+        return self.ledger.held_s
 
     @property
     def decisions(self) -> int:
@@ -322,21 +326,12 @@ class Simulation:
         if place not in self.places:
             raise InputError(f"down(={place!r}) must be one of run.places")
         number = self.places.index(place)
-        down = self.downs.setdefault(number, [0, 0.0])
-        down[0] += 1
-        if down[0] == 1:
-            down[1], self.free[number] = self.free[number], 0.0
-            self.state.mask &= ~(1 << number)
-            if down[1] > 0:
-                self.view.closed(number)
+        if self.ledger.close(number):
             self.tell("down", None, f"{place.noun} {place.index}")
-            for claim in [
-                each
-                for each in self.holding
-                if each.process is not self.env.active_process
-                and any(own == number for own, _ in each.parts)
-            ]:
-                self.revoke(claim, place)
+            for claim in tuple(self.holding):
+                others = claim.process is not self.env.active_process
+                if others and any(part == number for part, _ in claim.parts):
+                    self.revoke(claim, place)
         try:
             yield
         except Exception:  # not where the run is over
@@ -503,7 +498,7 @@ class Simulation:
         if type(life) is not Life or life.job is not claim.job:
             # claimed for another job, or by a process beside the jobs
             life = self._jobs.get(claim.job) or self._jobs.get(claimant(claim.job))
-        if self.listener and claim.requests and not claim.revoked:
+        if self.listener and claim.requests is not None and not claim.revoked:
             self.tell("finish", claim, self.model.says("finish", claim))
         del self.holding[claim]
         if life is not None and (
@@ -519,18 +514,7 @@ class Simulation:
                 request.resource.release(request)
         held_s = now_s - claim.granted_s
         for number, amount in parts:
-            self.held_s[number] += amount * held_s
-            down = self.downs.get(number) if self.downs else None
-            left = amount + (self.free[number] if down is None else down[1])
-            if left != 1 and left % 1:
-                left = settled(left, self.declared[number].size)
-            if down is not None:
-                down[1] = left
-            elif amount > 0:
-                self.free[number] = left
-                self.state.mask |= 1 << number
-                self.places[number].promised = None
-                self.view.opened(number)
+            self.ledger.give_back(number, amount, held_s)
         self.view.freed(claim)
         if self.log is not None:
             self.log.append(
@@ -577,15 +561,9 @@ class Simulation:
 
     def _up(self, number: int) -> None:
         """A place is down once less; after the last it is granted again."""
-        down, place = self.downs[number], self.places[number]
-        down[0] -= 1
-        if not down[0]:
-            del self.downs[number]
+        if self.ledger.open(number):
+            place = self.places[number]
             self.tell("up", None, f"{place.noun} {place.index}")
-            if down[1] > 0:
-                self.free[number] = down[1]
-                self.state.mask |= 1 << number
-                self.view.opened(number)
             self.ring()
 
     def _withdraw(self, claim: Claim) -> None:
@@ -612,7 +590,7 @@ class Simulation:
     def ring(self) -> None:
         """Have a decision made at the end of this instant, if it can grant anything."""
         state = self.state
-        if not state.rung and self.waiting and (state.mask or self.hears_all):
+        if not state.rung and self.waiting and (self.ledger.mask or self.hears_all):
             state.rung, env = True, self.env
             ringing = env._now, AFTER_ALL_ELSE, next(env._eid), self._bell
             heappush(env._queue, ringing)
@@ -660,22 +638,11 @@ class Simulation:
             claim = self.waiting.pop(job)
         except (TypeError, ValueError, KeyError):
             raise self.answers.no_such_job(item) from None
-        claim.granted_s, claim.granted, free = now_s, chosen, self.free
+        claim.granted_s, claim.granted = now_s, chosen
         try:
             claim.parts = self.view.granted(claim, chosen)
             for number, amount in claim.parts:
-                left = free[number] - amount
-                if left and left % 1:
-                    left = settled(left, self.declared[number].size)
-                free[number] = left
-                if left <= 0:
-                    if left < 0:
-                        raise PlaceError(
-                            self.places[number].lacks(left + amount, amount)
-                        )
-                    self.state.mask &= ~(1 << number)
-                    self.places[number].promised = claim
-                    self.view.closed(number)
+                self.ledger.take(number, amount, claim)
         except PlaceError as error:
             raise self.answers.wrong(f"sent job {job_id(job)} to {error}") from None
         self.view.left(job)
@@ -756,7 +723,7 @@ class Simulation:
             or any(claim.patience_s < math.inf for claim in self.waiting.values())
         ):
             return math.inf
-        return MANY * 100 if self.downs else MANY
+        return MANY * 100 if self.ledger.any_closed() else MANY
 
     def _unexpected(self, error: simpy.Interrupt) -> Exception:
         """The error of a process that was interrupted and does not handle it."""
@@ -834,7 +801,7 @@ class Simulation:
             self.records,
             self.log,
             self.decisions,
-            self.held_s,
+            self.ledger.held_s,
             self.plan,
             self._rule,
         )

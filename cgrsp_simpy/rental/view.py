@@ -348,12 +348,12 @@ class View:
     @property
     def idle(self) -> Places[SlotView]:
         """The idle slots, in order of registration."""
-        return Places(self._slots, self._run.state.mask)
+        return Places(self._slots, self._run.ledger.mask)
 
     @property
     def idle_count(self) -> int:
         """Number of idle slots."""
-        return self._run.state.mask.bit_count()
+        return self._run.ledger.mask.bit_count()
 
     @property
     def next_end_s(self) -> float | None:
@@ -369,7 +369,7 @@ class View:
         choice of type the first idle slot, as each type. Slots with a warm instance
         come first.
         """
-        mask, slots = self._run.state.mask, self._slots
+        mask, slots = self._run.ledger.mask, self._slots
         if self._choices:
             return self._as_each_type(self._first(mask)) if mask else []
         if not mask & (mask - 1):  # at most one is idle
@@ -382,7 +382,7 @@ class View:
     ) -> list[SlotView]:
         """Offers once one of them is taken: the next idle slot takes its place."""
         index = taken.index
-        later = self._run.state.mask & self._after(index)
+        later = self._run.ledger.mask & self._after(index)
         if self._choices:
             return self._as_each_type(self._first(later)) if later else []
         left = [each.index for each in offers if each.index != index]
@@ -512,7 +512,7 @@ class View:
         index = view.index if type(view) is SlotView else None
         if type(index) is not int or not 0 <= index < len(self._slots):
             raise PlaceError(f"{view!r}, which is no slot of the fleet")
-        if not self._run.state.mask >> index & 1:
+        if not self._run.ledger.mask >> index & 1:
             raise PlaceError(f"slot {index}, which is busy or given away already")
         if view is not self._slots[index] and view.gpu not in self._choices:
             name = getattr(view.gpu, "name", view.gpu)
@@ -523,7 +523,7 @@ class View:
     def hold(self, index: int, end_s: float) -> None:
         """A slot is busy, up to an expected second, with nobody's job."""
         self._busy[index] = self._slots[index].gpu, end_s
-        self._run.state.mask &= ~(1 << index)
+        self._run.ledger.mask &= ~(1 << index)
 
     def closed(self, number: int) -> None:
         """The run's mask says which slots are idle."""

@@ -120,3 +120,30 @@ def test_a_process_holds_its_turn_while_it_works_and_the_claim_until_it_leaves()
     assert run.jobs["start_s"].tolist() == [3.0] and run.jobs["finish_s"].tolist() == [
         8.0
     ]
+
+
+def test_nothing_is_requested_of_a_pool_of_which_a_job_takes_nothing():
+    class Nothing(cg.engine.view.View):
+        def granted(self, claim, chosen):
+            return ((0, 2.0), (1, 0.0))
+
+    class Mixed(cg.Model):
+        def places(self):
+            return cg.pools([4, 8], "node", "GPUs")
+
+        def arrivals(self, draw):
+            return [(0.0, 0)]
+
+        def view(self, run):
+            return Nothing(run)
+
+        def life(self, run, job):
+            with run.claim(job, request=False) as claim:
+                yield claim
+                with claim.request() as turn:
+                    yield turn
+                    assert [place.level for place in run.places] == [2, 8]
+                    yield run.timeout(1.0)
+                assert [place.level for place in run.places] == [4, 8]
+
+    assert cg.simulate(Mixed(), "first").jobs["finish_s"].tolist() == [1.0]

@@ -1,0 +1,97 @@
+"""The capacity of the resources of a run: the one book of what is still free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cgrsp_simpy.engine.places import Resource, settled
+from cgrsp_simpy.model.policy import PlaceError
+
+
+class Ledger:
+    """What is free of each resource, by its number.
+
+    A grant takes an amount before the job requests it, and the end of the claim gives
+    it back. A resource that is closed offers nothing until it is opened as often.
+
+    Attributes
+    ----------
+    free : list of float
+        Amount that can be granted.
+    mask : int
+        Bit n is set while something of the nth resource is free.
+    held_s : list of float
+        Amount times seconds for which it was granted, up to the claims that have ended.
+    view : View
+        Hears when nothing is left of a resource, and when something is again.
+    """
+
+    __slots__ = ("_closed", "_resources", "_withheld", "free", "held_s", "mask", "view")
+
+    def __init__(self, resources: Sequence[Resource]) -> None:
+        self._resources = resources
+        self.view: Any = None  # set once it exists: it reads the ledger
+        self.free = [resource.size for resource in resources]
+        self.mask = sum(1 << n for n, left in enumerate(self.free) if left > 0)
+        self.held_s = [0.0] * len(resources)
+        # of a closed resource: how often it was closed, and what is free of it
+        self._closed: dict[int, int] = {}
+        self._withheld: dict[int, float] = {}
+
+    def take(self, number: int, amount: float, claim: Any) -> None:
+        """Promise an amount to a claim; PlaceError if less is free."""
+        left = self.free[number] - amount
+        if left and left % 1:
+            left = settled(left, self._resources[number].size)
+        if left < 0:
+            raise PlaceError(self._resources[number].lacks(self.free[number], amount))
+        self.free[number] = left
+        if left <= 0:
+            self.mask &= ~(1 << number)
+            self._resources[number].promised = claim
+            self.view.closed(number)
+
+    def give_back(self, number: int, amount: float, held_s: float) -> None:
+        """Take back what was promised for some seconds."""
+        self.held_s[number] += amount * held_s
+        if number in self._closed:
+            left = self._withheld[number] + amount
+            self._withheld[number] = settled(left, self._resources[number].size)
+        elif amount > 0:
+            left = self.free[number] + amount
+            if left != 1 and left % 1:
+                left = settled(left, self._resources[number].size)
+            self.free[number] = left
+            self.mask |= 1 << number
+            self._resources[number].promised = None
+            self.view.opened(number)
+
+    def close(self, number: int) -> bool:
+        """Offer nothing of a resource; whether it was open."""
+        times = self._closed[number] = self._closed.get(number, 0) + 1
+        if times > 1:
+            return False
+        left = self._withheld[number] = self.free[number]
+        self.free[number] = 0.0
+        self.mask &= ~(1 << number)
+        if left > 0:
+            self.view.closed(number)
+        return True
+
+    def open(self, number: int) -> bool:
+        """Undo a `close`; whether the resource is open again."""
+        self._closed[number] -= 1
+        if self._closed[number]:
+            return False
+        del self._closed[number]
+        left = self.free[number] = self._withheld.pop(number)
+        if left > 0:
+            self.mask |= 1 << number
+            self._resources[number].promised = None
+            self.view.opened(number)
+        return True
+
+    def any_closed(self) -> bool:
+        """Whether a resource is closed, which may be opened again."""
+        return bool(self._closed)

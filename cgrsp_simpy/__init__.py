@@ -18,14 +18,14 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from cgrsp_simpy.base.checks import InputError, renamed
+from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake, policy
 from cgrsp_simpy.engine.claim import Interrupt
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.view import first_come
-from cgrsp_simpy.model.checks import InputError, renamed
-from cgrsp_simpy.model.metric import Metric
-from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake, policy
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
 from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin

@@ -48,7 +48,7 @@ FLOORS = {  # share of the changes that the quick tests must notice
     "hgsp": 0.95,
     "analysis": 0.95,
     "studies": 0.95,
-    "model": 0.95,
+    "base": 0.95,
     "logs": 0.95,
     "spot": 0.95,
     "llm": 0.95,

@@ -20,11 +20,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from PIL import Image
 
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.schedule import from_sequences
 from cgrsp_simpy.llm.steps import Measured, StepTable
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.table import csv_text
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 # beside the project: not carried

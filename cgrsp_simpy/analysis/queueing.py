@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.checks import check_number, check_shares, require
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.checks import check_number, check_shares, require
 
 __all__ = [
     "Patience",

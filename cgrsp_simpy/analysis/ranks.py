@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import require
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     check_number,
     check_one_of,
     check_whole,
     entries_of,
     require,
 )
-from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.base.table import aligned
 
 Observe = Callable[[str, int], float]
 """From a system and the index of a replication to what it gave."""

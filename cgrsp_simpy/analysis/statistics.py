@@ -22,14 +22,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     InputError,
     check_number,
     check_whole,
     refuse,
     require,
 )
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 
 __all__ = [
     "Mean",

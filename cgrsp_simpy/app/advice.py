@@ -16,10 +16,10 @@ from cgrsp_simpy.app.parts import (
     seeds_of,
     wanted,
 )
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.decide.advice import PRINT, SEARCHED, advise
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.logs import FORMATS
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import Scenario, trace
 from cgrsp_simpy.studies.page import page as page_of
 

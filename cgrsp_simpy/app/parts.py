@@ -15,9 +15,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
 from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.table import figure_text, visible
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.model.table import figure_text, visible
 from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline, styled
 from cgrsp_simpy.plots.player import player_page
 from cgrsp_simpy.rental.scenario import Scenario, day

@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from cgrsp_simpy.analysis.solver import SolverError
+from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.base.files import MOST_BYTES, MOST_LINES, large_files
+from cgrsp_simpy.base.policy import PolicyError
+from cgrsp_simpy.base.table import visible
 from cgrsp_simpy.cli.options import MOST_HELD, Answer, add_options, summary
 from cgrsp_simpy.cli.parsing import COMMON, Parser
 from cgrsp_simpy.cli.working import working
-from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.model.files import MOST_BYTES, MOST_LINES, large_files
-from cgrsp_simpy.model.policy import PolicyError
-from cgrsp_simpy.model.table import visible
 from cgrsp_simpy.studies.executors import MOST_WORKERS, WorkerError
 
 __all__ = ["main", "make_parser"]

@@ -10,6 +10,9 @@ from base64 import b64encode
 from html import escape
 from pathlib import Path
 
+from cgrsp_simpy.base.checks import read_as, require
+from cgrsp_simpy.base.files import check_folder, write_whole
+from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli.fields import add_pairs, checked, fields_of
 from cgrsp_simpy.cli.options import (
     Answer,
@@ -23,9 +26,6 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.rental import add_scenario, scenario_of
 from cgrsp_simpy.decide.advice import POLICIES, PRINT, SEARCHED, Advice, advise
 from cgrsp_simpy.decide.recommend import Prices, Spot
-from cgrsp_simpy.model.checks import read_as, require
-from cgrsp_simpy.model.files import check_folder, write_whole
-from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.studies.page import page
 
 log = logging.getLogger(__name__)

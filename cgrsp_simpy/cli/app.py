@@ -10,8 +10,8 @@ import sys
 from importlib.util import find_spec
 
 from cgrsp_simpy.app import SCRIPT
+from cgrsp_simpy.base.checks import InputError, check_whole
 from cgrsp_simpy.cli.options import Answer, add_options
-from cgrsp_simpy.model.checks import InputError, check_whole
 
 OPTIONS = {  # of Streamlit
     "server.address": "localhost",  # no other computer reaches it

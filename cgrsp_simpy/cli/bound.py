@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
+from cgrsp_simpy.base.checks import InputError, check_one_of
+from cgrsp_simpy.base.files import check_folder
+from cgrsp_simpy.base.table import Table, figure_text, progress
 from cgrsp_simpy.cli.fields import add_pairs, fields_of
 from cgrsp_simpy.cli.options import (
     Answer,
@@ -35,9 +38,6 @@ from cgrsp_simpy.decide.gaps import (
     over_seeds,
 )
 from cgrsp_simpy.decide.recommend import Prices
-from cgrsp_simpy.model.checks import InputError, check_one_of
-from cgrsp_simpy.model.files import check_folder
-from cgrsp_simpy.model.table import Table, figure_text, progress
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.replicate import check_policies

@@ -10,6 +10,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+from cgrsp_simpy.base.checks import InputError, check_whole, read_as, require
+from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.policy import READERS, pairs
+from cgrsp_simpy.base.table import aligned
 from cgrsp_simpy.cli.fields import add_fields, checked, fields_of, given_of
 from cgrsp_simpy.cli.options import (
     FORMATTED,
@@ -38,10 +42,6 @@ from cgrsp_simpy.cluster.replay import replay
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import read_log
-from cgrsp_simpy.model.checks import InputError, check_whole, read_as, require
-from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.policy import READERS, pairs
-from cgrsp_simpy.model.table import aligned
 
 log = logging.getLogger(__name__)
 CENSORED = "their waits depend on where the jobs end"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.bound import check_bounds
 from cgrsp_simpy.cli.options import (
@@ -22,7 +23,6 @@ from cgrsp_simpy.decide.bounds import check_proved
 from cgrsp_simpy.decide.gaps import LUCKS, with_gaps
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.suite import TEST, TRAIN, scenario
-from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.scenario import Scenario
 

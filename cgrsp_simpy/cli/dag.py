@@ -8,6 +8,8 @@ import argparse
 import logging
 from typing import Any
 
+from cgrsp_simpy.base.checks import InputError, check_whole, require
+from cgrsp_simpy.base.table import aligned, progress
 from cgrsp_simpy.cli.fields import add_fields, add_pairs, fields_of, given_of, pairs_of
 from cgrsp_simpy.cli.options import (
     FORMATTED,
@@ -24,8 +26,6 @@ from cgrsp_simpy.dag.platform import Servers, read_platform
 from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS, SEARCHES, is_search
 from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.table import aligned, progress
 
 log = logging.getLogger(__name__)
 

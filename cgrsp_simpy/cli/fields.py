@@ -14,8 +14,8 @@ from functools import partial
 from types import UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
-from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.model.policy import READERS, pairs
+from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.policy import READERS, pairs
 
 # Kind -> what reads it from a text, and what is allowed.
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {

@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.policy import in_file
+from cgrsp_simpy.base.table import aligned
 from cgrsp_simpy.cli.fields import (
     Field,
     add_fields,
@@ -48,9 +51,6 @@ from cgrsp_simpy.hgsp.paper.table import PRINTED, table_one
 from cgrsp_simpy.hgsp.policies import OWNERS, SCHEDULERS, SEEDED
 from cgrsp_simpy.hgsp.rules import RULES
 from cgrsp_simpy.hgsp.scenario import Scenario, plan_of, schedule_of
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
-from cgrsp_simpy.model.policy import in_file
-from cgrsp_simpy.model.table import aligned
 
 log = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ import ast
 import logging
 from pathlib import Path
 
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.cli.lecture_pages import notebook_text, slides
 from cgrsp_simpy.cli.options import Answer, add_options, summary
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
-from cgrsp_simpy.model.files import write_whole
 
 log = logging.getLogger(__name__)
 PACKAGE = Path(__file__).parents[1]

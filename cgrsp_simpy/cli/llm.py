@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 
+from cgrsp_simpy.base.table import aligned
 from cgrsp_simpy.cli.fields import (
     Field,
     add_fields,
@@ -31,7 +32,6 @@ from cgrsp_simpy.llm.scenario import Scenario
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import Roofline, StepTable, read_steps
 from cgrsp_simpy.logs import FORMATS
-from cgrsp_simpy.model.table import aligned
 
 NOTE = (
     "response: from arrival to completion, which the paper calls waiting. double count:"

@@ -11,6 +11,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.table import aligned
 from cgrsp_simpy.cli.options import (
     FORMATTED,
     Answer,
@@ -18,10 +22,6 @@ from cgrsp_simpy.cli.options import (
     draw_gallery,
     formatted,
 )
-from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.rental.measured import (
     LAGS_H,
     Polls,

@@ -12,17 +12,17 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.cli.fields import Field, add_pairs, checked, fields_of, flag, pairs_of
-from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     InputError,
     check_one_of,
     check_whole,
     read_as,
     require,
 )
-from cgrsp_simpy.model.table import aligned, csv_text, figure_text, json_text
+from cgrsp_simpy.base.table import aligned, csv_text, figure_text, json_text
+from cgrsp_simpy.cli.fields import Field, add_pairs, checked, fields_of, flag, pairs_of
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
 from cgrsp_simpy.studies.study import Results, failures_told
 
 log = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NoReturn
 
-from cgrsp_simpy.model.checks import nearest
-from cgrsp_simpy.model.table import visible
+from cgrsp_simpy.base.checks import nearest
+from cgrsp_simpy.base.table import visible
 
 WIDTH = 100  # columns of a help
 # Options of every command, and whether they have a value.

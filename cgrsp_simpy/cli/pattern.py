@@ -10,6 +10,10 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from cgrsp_simpy.base.checks import check_whole, require
+from cgrsp_simpy.base.files import number_or_text
+from cgrsp_simpy.base.policy import pairs
+from cgrsp_simpy.base.table import csv_text, figure_text, json_text
 from cgrsp_simpy.cli.fields import flag
 from cgrsp_simpy.cli.options import (
     BY,
@@ -28,10 +32,6 @@ from cgrsp_simpy.cli.options import (
 )
 from cgrsp_simpy.cli.watch import add_show, check_show, draw, watch
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import check_whole, require
-from cgrsp_simpy.model.files import number_or_text
-from cgrsp_simpy.model.policy import pairs
-from cgrsp_simpy.model.table import csv_text, figure_text, json_text
 from cgrsp_simpy.studies.compare import Comparison, by_column, compare
 from cgrsp_simpy.studies.replicate import check_policies, label
 from cgrsp_simpy.studies.sweep import points_of, scenarios_of, sweep

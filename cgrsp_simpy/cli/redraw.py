@@ -8,8 +8,8 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
+from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.cli.options import Answer, add_style
-from cgrsp_simpy.model.checks import check_one_of, require
 
 GALLERIES = {  # by what the names of their files begin with
     "advice": "decide.figures",

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.table import progress
 from cgrsp_simpy.cli.fields import (
     add_fields,
     checked,
@@ -19,9 +22,6 @@ from cgrsp_simpy.cli.fields import (
 )
 from cgrsp_simpy.cli.options import add_log, add_options, reading_of, refuse
 from cgrsp_simpy.cli.pattern import Module
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
-from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.model.table import progress
 from cgrsp_simpy.rental.market import Market
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload

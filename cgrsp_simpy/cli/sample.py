@@ -8,9 +8,9 @@ import argparse
 from importlib.resources import files
 from pathlib import Path
 
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.files import is_there, write_whole
 from cgrsp_simpy.cli.options import Answer
-from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.model.files import is_there, write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import logging
 
+from cgrsp_simpy.base.checks import check_one_of, check_whole
+from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli.fields import add_pairs, fields_of, given_of
 from cgrsp_simpy.cli.options import (
     Answer,
@@ -15,8 +17,6 @@ from cgrsp_simpy.cli.options import (
     executor_of,
     policies_of,
 )
-from cgrsp_simpy.model.checks import check_one_of, check_whole
-from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.thesis.experiments import COUNTED, TABLES
 from cgrsp_simpy.thesis.report import IDS, Report, make_report, wanted_of

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 
+from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.fields import add_pairs, fields_of
 from cgrsp_simpy.cli.options import (
@@ -17,7 +18,6 @@ from cgrsp_simpy.cli.options import (
     seeds_of,
 )
 from cgrsp_simpy.cli.rental import add_scenario, scenario_of
-from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.studies.sweep import policies_at, scenarios_of
 from cgrsp_simpy.studies.tune import tune
 

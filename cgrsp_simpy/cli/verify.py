@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.files import is_there, naming_nothing
 from cgrsp_simpy.cli.options import Answer, add_options
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import Prices, Spot
-from cgrsp_simpy.model.checks import InputError, require
-from cgrsp_simpy.model.files import is_there, naming_nothing
 from cgrsp_simpy.rental.policies import later
 from cgrsp_simpy.studies.identity import Restored
 from cgrsp_simpy.studies.store import kept_json, verifying

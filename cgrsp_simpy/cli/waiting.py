@@ -15,6 +15,14 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_number,
+    check_whole,
+    read_as,
+    require,
+)
+from cgrsp_simpy.base.table import aligned
 from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.fields import (
     add_fields,
@@ -36,14 +44,6 @@ from cgrsp_simpy.cli.options import (
     refuse,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions, policies_given
-from cgrsp_simpy.model.checks import (
-    InputError,
-    check_number,
-    check_whole,
-    read_as,
-    require,
-)
-from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.table import visible
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.stepping import steps
-from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.table import visible
 
 # Suffix of a picture -> what is written into it in place of the date, so that the same
 # run gives the same bytes.

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cgrsp_simpy.model.table import progress
+from cgrsp_simpy.base.table import progress
 
 SILENT_S, EVERY_S = 1.0, 0.5
 

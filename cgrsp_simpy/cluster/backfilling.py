@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
 
+from cgrsp_simpy.base.checks import check_whole
 from cgrsp_simpy.cluster.cluster import Nodes, Place
 from cgrsp_simpy.cluster.view import Scheduler, Starts, View, named
-from cgrsp_simpy.model.checks import check_whole
 
 
 class Reservation(NamedTuple):

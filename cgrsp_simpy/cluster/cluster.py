@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import check_whole, entries_of, require
 from cgrsp_simpy.engine.places import lowest
-from cgrsp_simpy.model.checks import check_whole, entries_of, require
 
 if TYPE_CHECKING:
     from cgrsp_simpy.cluster.jobs import Jobs

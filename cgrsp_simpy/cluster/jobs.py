@@ -15,10 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.cluster.cluster import Cluster
-from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.arrays import Bools, Floats, Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
+from cgrsp_simpy.base.checks import (
     InputError,
     check_entries,
     check_fields,
@@ -31,8 +29,10 @@ from cgrsp_simpy.model.checks import (
     require,
     set_columns,
 )
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.logs import Tags
 
 # kinds of jobs, in the order of their indices
 KINDS = ("inference", "training", "research")

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.base.arrays import Ints
+from cgrsp_simpy.base.checks import check_bool, check_number, refuse
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, Jobs
 from cgrsp_simpy.cluster.metrics import run_s
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import NO_TIME, Log, Tags, read_log, swf_text
 from cgrsp_simpy.logs.fields import TEXT, Field, Format, comma_rows
-from cgrsp_simpy.model.arrays import Ints
-from cgrsp_simpy.model.checks import check_bool, check_number, refuse
 
 log = logging.getLogger(__name__)
 INFERENCE, TRAINING = KINDS.index("inference"), KINDS.index("training")

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.cluster.cluster import Nodes
 from cgrsp_simpy.cluster.jobs import KINDS
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.metric import Metric
 
 SHORT_S = 10.0  # a shorter run counts as one of this length in bounded slowdown
 STARVED_S = 1800.0  # a job starves that waits longer: Sections IV.C and VI.B

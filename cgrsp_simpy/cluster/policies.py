@@ -16,11 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from cgrsp_simpy.cluster.backfilling import Conservative, easy, easy_in_order
-from cgrsp_simpy.cluster.jobs import known
-from cgrsp_simpy.cluster.view import Arrived, Scheduler, Starts, View, named
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.checks import (
     check_bool,
     check_each,
     check_fraction,
@@ -28,7 +25,10 @@ from cgrsp_simpy.model.checks import (
     check_one_of,
     check_whole,
 )
-from cgrsp_simpy.model.policy import chosen
+from cgrsp_simpy.base.policy import chosen
+from cgrsp_simpy.cluster.backfilling import Conservative, easy, easy_in_order
+from cgrsp_simpy.cluster.jobs import known
+from cgrsp_simpy.cluster.view import Arrived, Scheduler, Starts, View, named
 
 
 def start_in_order(view: View, jobs: Iterable[int]) -> Starts:

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import InputError, check_bool, check_one_of, require
+from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.cluster.cluster import (
     PAPER_CLUSTER,
     PLACEMENTS,
@@ -27,9 +30,6 @@ from cgrsp_simpy.engine.places import Place, pools
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
-from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.model.timeline import Timeline
 
 NEEDED = {  # what jobs that lack a column do not tell
     "iterations": "the work of each job (iterations)",

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from cgrsp_simpy.base.policy import PlaceError, policy
 from cgrsp_simpy.cluster.cluster import Nodes, Place, Pools, gpus_text
 from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Row
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.view import SealedDict, SealedList, shown
-from cgrsp_simpy.model.policy import PlaceError, policy
 
 # columns of the jobs that have arrived
 ARRIVED = ({*COLUMNS} | {"run_s", "end_s"}) - {"duration_s", *HIDDEN}

@@ -8,6 +8,7 @@ stand a `Problem` (graph and GPUs), what schedulers `find`, and `simulate`. Sour
 Learning and Metaheuristic Optimization", cited as worl-rtgs.txt.
 """
 
+from cgrsp_simpy.base.checks import renamed
 from cgrsp_simpy.dag.generate import training_graph
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Platform, Servers
@@ -16,7 +17,6 @@ from cgrsp_simpy.dag.problem import Plan, Problem, lower_bound_s, makespans
 from cgrsp_simpy.dag.scenario import Scenario, read_graph, schedule_of
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.dag.view import View
-from cgrsp_simpy.model.checks import renamed
 
 __all__ = [
     "SCHEDULERS",

@@ -11,9 +11,8 @@ from math import ceil
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.model.arrays import Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Ints
+from cgrsp_simpy.base.checks import (
     check_each,
     check_number,
     check_one_of,
@@ -21,7 +20,8 @@ from cgrsp_simpy.model.checks import (
     entries_of,
     require,
 )
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.dag.graph import Graph
 
 Law = tuple[float, float]
 TIMES_S: dict[str, Law] = {  # mean and standard deviation of the nodes' times, seconds

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.checks import (
     InputError,
     check_entries,
     entries_of,
@@ -24,6 +23,7 @@ from cgrsp_simpy.model.checks import (
     require,
     set_columns,
 )
+from cgrsp_simpy.logs import Tags
 
 
 class Node(NamedTuple):

@@ -16,12 +16,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.problem import Plan, Problem, makespans
 from cgrsp_simpy.dag.search import random_units
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.model.streams import stream
 
 
 class Room:

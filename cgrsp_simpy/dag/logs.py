@@ -14,11 +14,11 @@ from typing import overload
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import InputError, check_bool
+from cgrsp_simpy.base.files import faults_of, listed, note
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.logs.formats import TASK
-from cgrsp_simpy.model.checks import InputError, check_bool
-from cgrsp_simpy.model.files import faults_of, listed, note
 
 log = logging.getLogger(__name__)
 BYTES_PER_GB, BYTES_PER_MB = 1 << 30, 10**6

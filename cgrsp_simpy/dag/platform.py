@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.checks import (
     MOST_WHOLE,
     check_bool,
     check_entries,
@@ -26,7 +26,7 @@ from cgrsp_simpy.model.checks import (
     require,
     set_columns,
 )
-from cgrsp_simpy.model.files import (
+from cgrsp_simpy.base.files import (
     check_keys,
     csv_rows,
     entries,

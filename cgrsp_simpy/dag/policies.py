@@ -14,6 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from cgrsp_simpy.base.arrays import Ints
+from cgrsp_simpy.base.checks import (
+    check_each,
+    check_fraction,
+    check_number,
+    check_one_of,
+)
+from cgrsp_simpy.base.policy import made
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import (
     ORDERS,
@@ -30,15 +39,6 @@ from cgrsp_simpy.dag.listing import (
 from cgrsp_simpy.dag.paper.searches import ddqn, rtgs, woa, worl_rtgs
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, latest
 from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
-from cgrsp_simpy.model.arrays import Ints
-from cgrsp_simpy.model.checks import (
-    check_each,
-    check_fraction,
-    check_number,
-    check_one_of,
-)
-from cgrsp_simpy.model.policy import made
-from cgrsp_simpy.model.streams import stream
 
 STARTS = ("best-simple", "random")  # plans that annealing starts from; see `anneal`
 SWAP = 0.5  # share of the moves of units in which two change places

@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.platform import Platform
-from cgrsp_simpy.model.arrays import Bools, Floats, Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
+from cgrsp_simpy.base.checks import (
     MOST_WHOLE,
     InputError,
     check_entries,
@@ -24,6 +22,8 @@ from cgrsp_simpy.model.checks import (
     require,
     set_columns,
 )
+from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.platform import Platform
 
 
 @dataclass(frozen=True, eq=False)

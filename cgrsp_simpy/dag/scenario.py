@@ -18,6 +18,11 @@ import numpy as np
 import simpy
 from simpy.events import EventPriority
 
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.policy import Named, parameters
+from cgrsp_simpy.base.streams import Draw, stream
+from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.dag.generate import erdos_renyi, star, training_graph
 from cgrsp_simpy.dag.graph import Graph, Node
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
@@ -32,11 +37,6 @@ from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
-from cgrsp_simpy.model.metric import Metric
-from cgrsp_simpy.model.policy import Named, parameters
-from cgrsp_simpy.model.streams import Draw, stream
-from cgrsp_simpy.model.timeline import Timeline
 
 METRICS = {
     "makespan_s": Metric("makespan", "s"),

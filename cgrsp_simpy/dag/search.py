@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.random import Generator
 
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.checks import InputError, check_given, check_number, check_whole
 from cgrsp_simpy.dag.problem import Plan, Problem, makespans
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.checks import InputError, check_given, check_number, check_whole
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import refuse
+from cgrsp_simpy.base.policy import PlaceError, Wake
 from cgrsp_simpy.dag.graph import Node
 from cgrsp_simpy.dag.problem import Plan, Problem, turns_of
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.places import Place, Places
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.model.checks import refuse
-from cgrsp_simpy.model.policy import PlaceError, Wake
 
 
 class View(view.View):

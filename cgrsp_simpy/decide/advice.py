@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean
+from cgrsp_simpy.base.checks import check_number, check_one_of, require
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.table import Table, digits, html_text
 from cgrsp_simpy.decide.recommend import (
     BILLS,
     COST,
@@ -32,9 +35,6 @@ from cgrsp_simpy.decide.recommend import (
     given_or_usual,
     under_load,
 )
-from cgrsp_simpy.model.checks import check_number, check_one_of, require
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.table import Table, digits, html_text
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload
 from cgrsp_simpy.studies.page import bullets, paragraph

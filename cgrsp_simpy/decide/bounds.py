@@ -60,12 +60,12 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.solver import SOLVED, SolverError, tried_twice
+from cgrsp_simpy.base.checks import check_number, check_one_of, check_whole, require
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.decide.dispatches import STEP_S, Dispatches, Group, Units
 from cgrsp_simpy.decide.recommend import Prices, days_of
 from cgrsp_simpy.decide.recursion import grid, least_cost
-from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import DAY_S
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import check_one_of, check_whole, require
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved
-from cgrsp_simpy.model.checks import check_one_of, check_whole, require
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.market import Status

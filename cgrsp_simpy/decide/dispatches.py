@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.decide.occupation import Laws, levels_of, longest_execution_s
-from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.scenario import Scenario

@@ -15,9 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.decide.advice import Advice
 from cgrsp_simpy.decide.recommend import PARTS
-from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.plots.figure import Figure, Row, numbers, where
 from cgrsp_simpy.plots.parts import dots, intervals, legend_above, whole_numbers
 from cgrsp_simpy.plots.style import (

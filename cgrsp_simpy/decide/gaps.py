@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean
+from cgrsp_simpy.base.checks import check_number, check_whole, entries_of, require
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.table import progress
 from cgrsp_simpy.decide.bounds import BIN_S, Bound, Weights, lower_bound
 from cgrsp_simpy.decide.recommend import Prices
-from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, require
-from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.model.table import progress
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.executors import as_they_come

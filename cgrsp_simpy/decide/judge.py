@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_difference
+from cgrsp_simpy.base.checks import check_one_of, check_whole, entries_of, require
+from cgrsp_simpy.base.table import Table, figure_text, grouped
 from cgrsp_simpy.decide.recommend import COST, Prices, given_or_usual
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import check_one_of, check_whole, entries_of, require
-from cgrsp_simpy.model.table import Table, figure_text, grouped
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.replicate import (

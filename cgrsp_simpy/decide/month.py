@@ -12,16 +12,16 @@ from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     check_each,
     check_one_of,
     check_shares,
     check_whole,
     require,
 )
-from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.model.table import csv_text, grouped
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.table import csv_text, grouped
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.rental.record import Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.view import Policy

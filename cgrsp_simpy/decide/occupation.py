@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from cgrsp_simpy.model.table import grouped
+from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job, Service
 from cgrsp_simpy.rental.scenario import Scenario

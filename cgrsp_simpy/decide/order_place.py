@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cgrsp_simpy.analysis.statistics import Mean, paired_difference
-from cgrsp_simpy.model.checks import check_one_of, require
-from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.base.checks import check_one_of, require
+from cgrsp_simpy.base.table import aligned
 from cgrsp_simpy.rental.policies.rules import ListPolicy, Order, Place
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison, compare

@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_difference
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     InputError,
     check_fraction,
     check_number,
     python_numbers,
     require,
 )
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.policy import PolicyError
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.rental.gpu import GpuType, round_robin
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans

@@ -19,8 +19,8 @@ from math import nan
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market

@@ -14,8 +14,8 @@ from typing import Any
 
 import simpy
 
+from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.engine.events import job_id, policy_name
-from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
 
 THIS = Path(__file__)
 PACKAGE = THIS.parents[1]

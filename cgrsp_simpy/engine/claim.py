@@ -12,10 +12,10 @@ import numpy as np
 import simpy
 from simpy.events import PENDING
 
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.timeline import CLAIM, PHASES
 from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.places import grant_now
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.timeline import CLAIM, PHASES
 
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.simulation import Simulation

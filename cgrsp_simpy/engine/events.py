@@ -16,7 +16,7 @@ import simpy
 from simpy.core import BoundClass
 from simpy.events import NORMAL, EventPriority
 
-from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.base.checks import InputError, require
 
 
 class Event(NamedTuple):

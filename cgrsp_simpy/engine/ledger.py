@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cgrsp_simpy.base.policy import PlaceError
 from cgrsp_simpy.engine.places import Resource, settled
-from cgrsp_simpy.model.policy import PlaceError
 
 
 class Ledger:

@@ -13,16 +13,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import InputError, check_one_of
+from cgrsp_simpy.base.metric import Metric, summed
+from cgrsp_simpy.base.policy import chosen
+from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.timeline import VISIT, Bands, Reasons, Timeline
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.engine.run import Run, Tally
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import View, first_come
-from cgrsp_simpy.model.checks import InputError, check_one_of
-from cgrsp_simpy.model.metric import Metric, summed
-from cgrsp_simpy.model.policy import chosen
-from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.model.timeline import VISIT, Bands, Reasons, Timeline
 
 
 class Model:

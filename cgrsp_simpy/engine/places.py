@@ -13,7 +13,7 @@ import simpy
 from simpy.resources.container import ContainerGet, ContainerPut
 from simpy.resources.resource import Request
 
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     InputError,
     check_number,
     check_whole,

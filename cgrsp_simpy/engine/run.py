@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.policy import HoldsPolicies
+from cgrsp_simpy.base.table import Table, figure_text, to_pandas, visible, write_csv
+from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import Held, Part, claims_table
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
-from cgrsp_simpy.model.policy import HoldsPolicies
-from cgrsp_simpy.model.table import Table, figure_text, to_pandas, visible, write_csv
-from cgrsp_simpy.model.timeline import Timeline
 
 if TYPE_CHECKING:
     import pandas

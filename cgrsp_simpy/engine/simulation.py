@@ -25,6 +25,9 @@ from typing import TYPE_CHECKING, Any
 import simpy
 from simpy.events import NORMAL
 
+from cgrsp_simpy.base.checks import InputError, check_number, require
+from cgrsp_simpy.base.policy import PlaceError, Suspend, Wake
+from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.answers import Answers
 from cgrsp_simpy.engine.claim import Claim, Held
 from cgrsp_simpy.engine.events import (
@@ -45,9 +48,6 @@ from cgrsp_simpy.engine.events import (
 from cgrsp_simpy.engine.ledger import Ledger
 from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.engine.run import Records, Run
-from cgrsp_simpy.model.checks import InputError, check_number, require
-from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
-from cgrsp_simpy.model.streams import Draw
 
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.model import Model

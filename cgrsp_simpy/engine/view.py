@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.policy import PlaceError
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.places import (
@@ -17,9 +20,6 @@ from cgrsp_simpy.engine.places import (
     rounded_up,
     without_noise,
 )
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.policy import PlaceError
 
 Kind = TypeVar("Kind", bound=type)
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.exercises import basics, generators, inputs, methods, programs, studies
 from cgrsp_simpy.exercises.exercise import Exercise, Verdict, claim
-from cgrsp_simpy.model.checks import check_one_of
 
 __all__ = ["EXERCISES", "check", "claim"]
 

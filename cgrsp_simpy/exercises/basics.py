@@ -11,10 +11,10 @@ import numpy as np
 
 from cgrsp_simpy.analysis.metrics import queue_length, time_average
 from cgrsp_simpy.analysis.queueing import mmc
+from cgrsp_simpy.base.policy import PolicyError, Wake
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
-from cgrsp_simpy.model.policy import PolicyError, Wake
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Market

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.base.checks import InputError, require
 
 ROUNDING = 1e-6  # a tolerance below it is for rounding alone: a count
 # how far three significant figures may lie from the number, as a share

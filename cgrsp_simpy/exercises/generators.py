@@ -9,8 +9,8 @@ import numpy as np
 from scipy import stats
 
 from cgrsp_simpy.analysis.queueing import erlang_b, erlang_c
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number, same
-from cgrsp_simpy.model.streams import stream
 
 Numbers = np.ndarray[Any, Any]
 

@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 
 # ---- lecture 9: input modelling ----

@@ -14,9 +14,9 @@ from numpy.random import Generator
 from scipy import stats
 
 from cgrsp_simpy.analysis.statistics import holm, mean, paired_difference
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number, same
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.streams import stream
 
 
 def _drawn(

@@ -19,9 +19,9 @@ from cgrsp_simpy.analysis.statistics import (
     mean,
     replications_needed,
 )
+from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.exercises.basics import plain
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
-from cgrsp_simpy.model.metric import summed
 from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.workload import PoissonWorkload

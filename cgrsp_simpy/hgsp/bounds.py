@@ -14,10 +14,10 @@ import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.analysis.solver import SOLVED, tried_twice
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.hgsp.branch import by_few
 from cgrsp_simpy.hgsp.instance import Instance
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.metric import summed
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The inner loops of both searches: descent by swaps and insertions, and kicks;
 insertion into gaps.
 
-Compiled, and with arrays for lists, as of `cgrsp_simpy.model.compiled`.
+Compiled, and with arrays for lists, as of `cgrsp_simpy.base.compiled`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
-from cgrsp_simpy.model.compiled import compiled
+from cgrsp_simpy.base.compiled import compiled
 
 NEAR = 8  # positions about a change: they are looked at again, and kicks reach as far
 KICKS = 10  # random moves at most, before a descent

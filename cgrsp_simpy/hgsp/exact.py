@@ -12,12 +12,12 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.solver import LIMIT, SOLVED, tried_twice
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import check_number, require
 from cgrsp_simpy.hgsp.bounds import lower_bound, matrix_of
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, from_sequences
 from cgrsp_simpy.hgsp.search import search
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.checks import check_number, require
 
 log = logging.getLogger(__name__)
 

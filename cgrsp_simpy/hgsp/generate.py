@@ -16,8 +16,7 @@ from random import Random
 
 import numpy as np
 
-from cgrsp_simpy.hgsp.instance import COLUMNS, Gpu, Instance, cluster
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     check_bool,
     check_number,
     check_one_of,
@@ -25,8 +24,9 @@ from cgrsp_simpy.model.checks import (
     entries_of,
     require,
 )
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.hgsp.instance import COLUMNS, Gpu, Instance, cluster
 
 # at which the laws of the deadlines take a task's time: the A30's of the text
 SPEED = 30.0

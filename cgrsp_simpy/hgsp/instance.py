@@ -12,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import (
     InputError,
     check_each,
     check_entries,
@@ -29,7 +28,7 @@ from cgrsp_simpy.model.checks import (
     require,
     set_columns,
 )
-from cgrsp_simpy.model.files import (
+from cgrsp_simpy.base.files import (
     check_keys,
     csv_rows,
     entries,
@@ -40,7 +39,8 @@ from cgrsp_simpy.model.files import (
     text_of,
     write_whole,
 )
-from cgrsp_simpy.model.table import csv_text, from_cell
+from cgrsp_simpy.base.table import csv_text, from_cell
+from cgrsp_simpy.logs import Tags
 
 log = logging.getLogger(__name__)
 COLUMNS = ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")

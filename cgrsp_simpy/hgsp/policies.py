@@ -14,6 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_bool,
+    check_number,
+    check_whole,
+    require,
+)
+from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.hgsp.exact import solve_exact
@@ -23,14 +31,6 @@ from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.hgsp.view import Task, View
-from cgrsp_simpy.model.checks import (
-    InputError,
-    check_bool,
-    check_number,
-    check_whole,
-    require,
-)
-from cgrsp_simpy.model.policy import Wake
 
 Answer = Iterator[tuple[Task, Place] | Wake]
 """Pairs of a task and the GPU that it gets, and Wakes."""

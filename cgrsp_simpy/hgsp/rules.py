@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment
-from cgrsp_simpy.model.arrays import Floats
 
 LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 

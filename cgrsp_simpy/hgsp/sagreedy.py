@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.streams import stream
 
 INITIAL, COOLING, ITERATIONS = 1000.0, 0.99, 1000  # T_initial, alpha, K of the program
 LEAST_RATIO, MOST_RATIO = 0.1, 0.8  # of Eq. 15, whose clip is a straight line here
@@ -40,8 +40,8 @@ def inserter(instance: Instance) -> Callable[[Ints], Schedule]:
     after its arrival that holds it, on the GPU where it then ends first. In order of
     arrival this is Greedy.
     """
+    from cgrsp_simpy.base.compiled import rows_of
     from cgrsp_simpy.hgsp import descent  # numba takes a second to load
-    from cgrsp_simpy.model.compiled import rows_of
 
     n, m = instance.times_s.shape
     arrivals_s, times_s = map(rows_of, (instance.arrival_s, instance.times_s))

@@ -9,6 +9,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_bool,
+    check_given,
+    check_number,
+    check_one_of,
+    check_whole,
+    require,
+)
+from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.streams import Draw, stream
+from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.model import Model
@@ -22,19 +35,6 @@ from cgrsp_simpy.hgsp.policies import POLICIES, Plan, Planner, TaskPolicy
 from cgrsp_simpy.hgsp.rules import RULES
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.hgsp.view import Task, View, planned_s
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.checks import (
-    InputError,
-    check_bool,
-    check_given,
-    check_number,
-    check_one_of,
-    check_whole,
-    require,
-)
-from cgrsp_simpy.model.metric import Metric
-from cgrsp_simpy.model.streams import Draw, stream
-from cgrsp_simpy.model.timeline import Timeline
 
 MOST_NOISE = 100  # a hundred times the mean
 ROUNDING = 1e-12  # of times that a plan and a simulation add up

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
+from cgrsp_simpy.base.checks import InputError, entries_of
+from cgrsp_simpy.base.timeline import VISIT, Timeline
 from cgrsp_simpy.engine.claim import claims_table
 from cgrsp_simpy.hgsp.instance import Instance
-from cgrsp_simpy.model.arrays import Bools, Floats, Ints
-from cgrsp_simpy.model.checks import InputError, entries_of
-from cgrsp_simpy.model.timeline import VISIT, Timeline
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.rules import best_listed
 from cgrsp_simpy.hgsp.sagreedy import Iteration
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.streams import stream
 
 if TYPE_CHECKING:
     from cgrsp_simpy.hgsp.descent import State
@@ -57,8 +57,8 @@ def search(
     if value == 0:
         return start, course
     loading_s = time.perf_counter()
+    from cgrsp_simpy.base.compiled import rows_of
     from cgrsp_simpy.hgsp import descent  # numba takes a second to load
-    from cgrsp_simpy.model.compiled import rows_of
 
     state, best = _state(start), _state(start)
     begin_s += time.perf_counter() - loading_s
@@ -87,8 +87,8 @@ def search(
 
 def _state(start: Schedule) -> State:
     """A schedule as the inner loop has it, all of whose tasks are to be looked at."""
+    from cgrsp_simpy.base.compiled import COMPILED, cache_folder, rows_of
     from cgrsp_simpy.hgsp import descent
-    from cgrsp_simpy.model.compiled import COMPILED, cache_folder, rows_of
 
     jobs, (n, m) = start.instance, start.instance.times_s.shape
     tasks, finish_s = np.zeros((m, n), np.int64), np.zeros((m, n + 1))

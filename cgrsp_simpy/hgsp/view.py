@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
 
+from cgrsp_simpy.base.policy import PlaceError
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.hgsp.rules import Columns, columns_of
-from cgrsp_simpy.model.policy import PlaceError
 
 
 class Task(NamedTuple):

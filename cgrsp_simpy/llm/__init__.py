@@ -5,12 +5,12 @@ A `Scenario` of requests is simulated, compared and swept as every scenario. Tab
 owns its GPUs (`cgrsp_simpy.llm.paper`).
 """
 
+from cgrsp_simpy.base.checks import renamed
 from cgrsp_simpy.llm.policies import View
 from cgrsp_simpy.llm.requests import Offered, RequestList, read_requests
 from cgrsp_simpy.llm.scenario import Scenario
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import Roofline, read_steps
-from cgrsp_simpy.model.checks import renamed
 
 __all__ = [
     "Offered",

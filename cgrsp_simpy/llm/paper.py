@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgrsp_simpy.model.metric import summed
+from cgrsp_simpy.base.metric import summed
 
 GPUS, DEGREE = 16, 2  # of the cluster; tau of a request
 TOKENS_PER_S = 1000.0  # of a request; the decode phase adds nothing

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from cgrsp_simpy.base.policy import PlaceError
 from cgrsp_simpy.engine import view as engine
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.llm.batch import Batch, Request
-from cgrsp_simpy.model.policy import PlaceError
 
 
 class View(engine.View):

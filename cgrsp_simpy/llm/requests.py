@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.logs import Tags, read_log
-from cgrsp_simpy.logs.market import name_of
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.checks import (
     InputError,
     check_entries,
     check_fields,
@@ -25,7 +23,9 @@ from cgrsp_simpy.model.checks import (
     require,
     set_columns,
 )
-from cgrsp_simpy.model.streams import Draw
+from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.logs import Tags, read_log
+from cgrsp_simpy.logs.market import name_of
 
 TOKENS = ("prompt_tokens", "output_tokens")
 MOST_CV = 100

@@ -11,6 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import check_fields, check_number, refuse, require
+from cgrsp_simpy.base.metric import Metric, summed
+from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, pools
@@ -21,9 +24,6 @@ from cgrsp_simpy.llm.policies import POLICIES, View
 from cgrsp_simpy.llm.requests import Offered, RequestList
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import Roofline, StepTable, StepTime, llama2_70b
-from cgrsp_simpy.model.checks import check_fields, check_number, refuse, require
-from cgrsp_simpy.model.metric import Metric, summed
-from cgrsp_simpy.model.streams import Draw
 
 TIMES = {
     "ttft_s": "time to first token",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     check_bool,
     check_fields,
     check_number,

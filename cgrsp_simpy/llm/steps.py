@@ -12,8 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, median
 
-from cgrsp_simpy.llm.service import Service
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     InputError,
     check_fields,
     check_number,
@@ -21,7 +20,8 @@ from cgrsp_simpy.model.checks import (
     check_whole,
     require,
 )
-from cgrsp_simpy.model.files import csv_rows, faults_of
+from cgrsp_simpy.base.files import csv_rows, faults_of
+from cgrsp_simpy.llm.service import Service
 
 StepTime = Callable[[int, int, int, int], float]
 """Seconds of a step that prefills so many prompts of so many tokens in all, and decodes

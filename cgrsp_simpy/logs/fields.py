@@ -20,9 +20,9 @@ from typing import Any, BinaryIO, Literal, NamedTuple, TextIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.checks import InputError, require, tried
-from cgrsp_simpy.model.files import Text, Zones, check_named, timestamp, zoned
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import InputError, require, tried
+from cgrsp_simpy.base.files import Text, Zones, check_named, timestamp, zoned
 
 # the numbers of lines, and their cells, or what is wrong with them
 Rows = Iterator[tuple[int, list[str] | str]]

@@ -14,6 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import check_number
+from cgrsp_simpy.base.files import timestamp
+from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.logs.fields import (
     MOST,
     TEXT,
@@ -29,10 +33,6 @@ from cgrsp_simpy.logs.fields import (
     swf_rows,
 )
 from cgrsp_simpy.logs.wfformat import WFFORMAT
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.checks import check_number
-from cgrsp_simpy.model.files import timestamp
-from cgrsp_simpy.model.metric import summed
 
 NONE = ("", "Unknown", "None")
 # Slurm's plain number is MB

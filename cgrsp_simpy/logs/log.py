@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.model.arrays import Bools, Floats, Ints
-from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
+from cgrsp_simpy.base.checks import InputError, require
 
 log = logging.getLogger(__name__)
 

@@ -39,9 +39,8 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.logs.fields import comma_rows, opened, parted_by
-from cgrsp_simpy.model.arrays import Bools, Floats, Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
+from cgrsp_simpy.base.checks import (
     InputError,
     check_number,
     check_one_of,
@@ -51,8 +50,9 @@ from cgrsp_simpy.model.checks import (
     require,
     tried,
 )
-from cgrsp_simpy.model.files import Zones, faults_of, zoned
-from cgrsp_simpy.model.table import grouped
+from cgrsp_simpy.base.files import Zones, faults_of, zoned
+from cgrsp_simpy.base.table import grouped
+from cgrsp_simpy.logs.fields import comma_rows, opened, parted_by
 
 NOT_FETCHED = -1  # the status of a snapshot that tells nothing
 STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}

@@ -14,6 +14,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import InputError, check_bool, check_one_of, require
+from cgrsp_simpy.base.files import faults_of, listed, note, timestamp
 from cgrsp_simpy.logs.fields import (
     TEXT,
     TIME,
@@ -32,8 +34,6 @@ from cgrsp_simpy.logs.fields import (
 )
 from cgrsp_simpy.logs.formats import FORMATS, format_of
 from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
-from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
-from cgrsp_simpy.model.files import faults_of, listed, note, timestamp
 
 log = logging.getLogger(__name__)
 ROWS = 1 << 10  # that are read before they are checked together

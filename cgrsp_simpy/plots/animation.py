@@ -18,10 +18,10 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from cgrsp_simpy.analysis import metrics
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
-from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.table import visible
-from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
+from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.table import visible
+from cgrsp_simpy.base.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn, runs_of, time_unit
 from cgrsp_simpy.plots.lanes import bars
 from cgrsp_simpy.plots.literal import make_literal

@@ -11,10 +11,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean
+from cgrsp_simpy.base.checks import check_one_of, require
+from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.timeline import Timed, Timeline, check_run
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.checks import check_one_of, require
-from cgrsp_simpy.model.metric import Metric
-from cgrsp_simpy.model.timeline import Timed, Timeline, check_run
 
 PARAMETERS = {
     "name": "day",

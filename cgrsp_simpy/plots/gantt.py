@@ -14,9 +14,9 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
+from cgrsp_simpy.base.checks import InputError, check_number, entries_of, require
+from cgrsp_simpy.base.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.checks import InputError, check_number, entries_of, require
-from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn, time_unit
 from cgrsp_simpy.plots.labels import AtDrawing
 from cgrsp_simpy.plots.lanes import bars, stays

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cgrsp_simpy.model.timeline import CLAIM, Timeline
+from cgrsp_simpy.base.timeline import CLAIM, Timeline
 
 ROUNDING = 1e-9  # amounts are sums of doubles
 

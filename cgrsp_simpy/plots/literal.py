@@ -17,8 +17,8 @@ from matplotlib.category import StrCategoryFormatter
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter, FuncFormatter
 
-from cgrsp_simpy.model.files import within
-from cgrsp_simpy.model.table import visible
+from cgrsp_simpy.base.files import within
+from cgrsp_simpy.base.table import visible
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.checks import InputError, check_one_of, entries_of, require
+from cgrsp_simpy.base.checks import InputError, check_one_of, entries_of, require
 from cgrsp_simpy.plots.data import Month, axis
 from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.marks import legend_above, lines

@@ -30,8 +30,8 @@ from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import IdentityTransform
 
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.table import visible
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.table import visible
 from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.style import Look, ink_on
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.base.table import html_text, visible
+from cgrsp_simpy.base.timeline import PHASES, Bands, Reasons, Timeline, timeline_of
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.table import html_text, visible
-from cgrsp_simpy.model.timeline import PHASES, Bands, Reasons, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn
 from cgrsp_simpy.plots.lanes import bars
 from cgrsp_simpy.plots.style import (

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.data import (
     Study,

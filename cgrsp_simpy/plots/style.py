@@ -26,9 +26,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.timeline import PHASES
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.timeline import PHASES
 
 __all__ = [
     "COLUMNS_MM",

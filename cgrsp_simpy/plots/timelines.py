@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.analysis import metrics
-from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
+from cgrsp_simpy.base.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.beside import Mark, label_marks
 from cgrsp_simpy.plots.data import Drawn, named, runs_of, time_unit
 from cgrsp_simpy.plots.literal import literal

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     check_number,
     check_one_of,
     entries_of,

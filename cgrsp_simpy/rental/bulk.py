@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.base.compiled import COMPILED, cache_folder, cached, forget
+from cgrsp_simpy.base.metric import users_part
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.claim import Held
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import BLOCK, Records, Run
-from cgrsp_simpy.model.compiled import COMPILED, cache_folder, cached, forget
-from cgrsp_simpy.model.metric import users_part
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental import kernel
 from cgrsp_simpy.rental.kernel import FIGURES, LAST, TIERS, Array
 from cgrsp_simpy.rental.market import HourlyStock, Market
@@ -43,7 +43,7 @@ from cgrsp_simpy.rental.workload import Columns, Drawn
 if COMPILED:
     import numba
 
-    from cgrsp_simpy.model.compiled import RULE
+    from cgrsp_simpy.base.compiled import RULE
 
     LOOP: Any = kernel.advance
     KEPT = cache_folder(LOOP)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     InputError,
     check_bool,
     check_fields,

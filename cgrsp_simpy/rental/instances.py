@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import simpy
 
+from cgrsp_simpy.base.policy import Wake
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.events import delay_until, policy_name
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.model.policy import Wake
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import Clock

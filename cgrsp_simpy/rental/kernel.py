@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.model.compiled import ask, bisect, called, inlined
+from cgrsp_simpy.base.compiled import ask, bisect, called, inlined
 from cgrsp_simpy.rental.policies import law, triage
 from cgrsp_simpy.rental.policies.law import Delay, Later, Law, until_s
 from cgrsp_simpy.rental.policies.triage import Queue, delay_of

@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.model.arrays import Bools, Floats
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Bools, Floats
+from cgrsp_simpy.base.checks import (
     check_fields,
     check_fraction,
     check_given,

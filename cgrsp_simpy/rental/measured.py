@@ -46,10 +46,9 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.logs.market import NOT_FETCHED, Snapshots, read_market
-from cgrsp_simpy.model.arrays import Bools, Floats, Ints
-from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.model.files import (
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
+from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
+from cgrsp_simpy.base.files import (
     check_keys,
     entries,
     faults_of,
@@ -58,7 +57,8 @@ from cgrsp_simpy.model.files import (
     table_of,
     toml_text,
 )
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.logs.market import NOT_FETCHED, Snapshots, read_market
 from cgrsp_simpy.rental.market import LOW, Holding, HourlyStock, Market, StockSeries
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import DAY_S

@@ -11,11 +11,11 @@ from typing import Any
 
 import simpy
 
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.policy import Suspend
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.policy import Suspend
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.instances import Instance, Renting
 from cgrsp_simpy.rental.job import Draws, Job

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.model.metric import Metric
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.rental.deadlines import TWO, DeadlineClass
 from cgrsp_simpy.rental.market import Status
 

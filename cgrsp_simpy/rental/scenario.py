@@ -14,22 +14,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.events import policy_name
-from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import Place, slots
-from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.engine.view import first_come
-from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     InputError,
     check_bool,
     check_one_of,
     entries_of,
     require,
 )
-from cgrsp_simpy.model.files import (
+from cgrsp_simpy.base.files import (
     check_keys,
     entries,
     faults_of,
@@ -39,9 +31,17 @@ from cgrsp_simpy.model.files import (
     table_of,
     toml_text,
 )
-from cgrsp_simpy.model.metric import users_part
-from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.model.timeline import Bands, Reasons, Timeline
+from cgrsp_simpy.base.metric import users_part
+from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.timeline import Bands, Reasons, Timeline
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.places import Place, slots
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.engine.view import first_come
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import ceil, floor, inf
 
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import LOW, Market, Status, StockSeries
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     check_bool,
     check_fields,
     check_given,
@@ -20,7 +20,7 @@ from cgrsp_simpy.model.checks import (
     python_numbers,
     require,
 )
-from cgrsp_simpy.model.metric import Metric
+from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.rental.arrivals import HOURS
 from cgrsp_simpy.rental.market import Market, set_by_type
 

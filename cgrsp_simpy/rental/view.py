@@ -12,12 +12,12 @@ from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.policy import PlaceError, Suspend, Wake
+from cgrsp_simpy.base.streams import stream, uniforms
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.places import Places, lowest
 from cgrsp_simpy.engine.view import SealedDict, SealedList, shown
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
-from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.gpu import GpuType

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, cast
 
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.timeline import Bands, Choice, Reasons
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.timeline import Bands, Choice, Reasons
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import LOW, Market

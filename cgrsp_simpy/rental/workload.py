@@ -15,9 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from cgrsp_simpy.logs import NO_TIME, Log, Tags
-from cgrsp_simpy.logs import read_log as read_table
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     InputError,
     check_number,
     check_one_of,
@@ -27,7 +25,9 @@ from cgrsp_simpy.model.checks import (
     python_numbers,
     require,
 )
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.logs import NO_TIME, Log, Tags
+from cgrsp_simpy.logs import read_log as read_table
 from cgrsp_simpy.rental.arrivals import WEEK, ArrivalRates
 from cgrsp_simpy.rental.deadlines import (
     TWO,

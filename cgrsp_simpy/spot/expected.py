@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.logs.market import Series
-from cgrsp_simpy.model.arrays import Floats
 from cgrsp_simpy.spot.market import HOUR_S
 from cgrsp_simpy.spot.view import Choice, View, ZoneView
 

@@ -16,10 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.logs.fields import opened
-from cgrsp_simpy.logs.market import Series, read_series
-from cgrsp_simpy.model.arrays import Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Ints
+from cgrsp_simpy.base.checks import (
     InputError,
     check_fields,
     check_number,
@@ -27,9 +25,11 @@ from cgrsp_simpy.model.checks import (
     entries_of,
     require,
 )
-from cgrsp_simpy.model.files import faults_of, zoned
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.files import faults_of, zoned
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.logs.fields import opened
+from cgrsp_simpy.logs.market import Series, read_series
 
 log = logging.getLogger(__name__)
 HOUR_S = 3600.0

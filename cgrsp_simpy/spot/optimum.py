@@ -32,9 +32,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.logs.market import Series
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.spot.market import (
     FREE,
     HOUR_S,

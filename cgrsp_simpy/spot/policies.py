@@ -13,8 +13,8 @@ from itertools import pairwise
 from math import floor, inf
 from typing import Any
 
-from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.policy import Wake
+from cgrsp_simpy.base.checks import check_whole
+from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.spot.expected import ExpectedCost
 from cgrsp_simpy.spot.market import Stay, Stretch
 from cgrsp_simpy.spot.optimum import Market, at

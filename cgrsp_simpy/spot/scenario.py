@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import simpy
 
+from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.base.metric import Metric, summed
+from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import Claim, Interrupt
 from cgrsp_simpy.engine.events import delay_until
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
-from cgrsp_simpy.model.metric import Metric, summed
-from cgrsp_simpy.model.streams import Draw
-from cgrsp_simpy.model.timeline import Timeline
 from cgrsp_simpy.spot.market import (
     FREE,
     HOUR_S,

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.table import aligned
 from cgrsp_simpy.spot.market import Traces, TwoState
 from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.spot.scenario import Scenario

@@ -21,11 +21,11 @@ from math import inf, nan
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from cgrsp_simpy.base.policy import PlaceError, Wake
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.logs.market import Series
-from cgrsp_simpy.model.policy import PlaceError, Wake
 from cgrsp_simpy.spot.market import Checkpoints, Job, Price, Stretch
 from cgrsp_simpy.spot.optimum import Market
 

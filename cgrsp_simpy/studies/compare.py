@@ -16,8 +16,8 @@ from typing import Any
 
 from cgrsp_simpy.analysis.selection import Selection, kim_nelson
 from cgrsp_simpy.analysis.statistics import mean, replications_needed
+from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.studies.replicate import (
     Replications,
     check_policies,

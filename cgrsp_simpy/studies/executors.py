@@ -13,7 +13,7 @@ from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
 
-from cgrsp_simpy.model.checks import InputError, check_whole, needed
+from cgrsp_simpy.base.checks import InputError, check_whole, needed
 from cgrsp_simpy.studies.isolation import Sent, called
 
 MOST_WORKERS = 1024  # processes at once, at most

@@ -23,12 +23,12 @@ import cloudpickle
 from cloudpickle import cloudpickle as reducers
 from numpy.random import get_state
 
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.metric import users_part
+from cgrsp_simpy.base.policy import Named, PolicyError, from_file, in_file
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.metric import users_part
-from cgrsp_simpy.model.policy import Named, PolicyError, from_file, in_file
 from cgrsp_simpy.studies.identity import home
 
 # of `random` and `numpy.random`: all code of a process draws from them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cgrsp_simpy.model.table import html_text
+from cgrsp_simpy.base.table import html_text
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">

@@ -13,21 +13,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.engine.events import Listener, policy_name
-from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.engine.stepping import Step, steps
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     InputError,
     check_one_of,
     check_whole,
     entries_of,
     require,
 )
-from cgrsp_simpy.model.files import within
-from cgrsp_simpy.model.metric import users_part
-from cgrsp_simpy.model.policy import Named
-from cgrsp_simpy.model.table import progress
+from cgrsp_simpy.base.files import within
+from cgrsp_simpy.base.metric import users_part
+from cgrsp_simpy.base.policy import Named
+from cgrsp_simpy.base.table import progress
+from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.studies.executors import WorkerError, as_they_come
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.store import Store

@@ -21,15 +21,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.files import (
+from cgrsp_simpy.base.checks import InputError, check_whole, require
+from cgrsp_simpy.base.files import (
     check_size,
     faults_of,
     output_path,
     within,
     write_whole,
 )
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.studies.identity import Identity, digest
 
 Outcome = list[Any] | dict[str, Any] | str

@@ -18,11 +18,10 @@ from cgrsp_simpy.analysis.statistics import (
     paired_difference,
     paired_test,
 )
-from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.model.metric import Metric
-from cgrsp_simpy.model.policy import HoldsPolicies
-from cgrsp_simpy.model.table import (
+from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.policy import HoldsPolicies
+from cgrsp_simpy.base.table import (
     Table,
     csv_text,
     digits,
@@ -33,6 +32,7 @@ from cgrsp_simpy.model.table import (
     visible,
     write_csv,
 )
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.studies.store import Store
 
 if TYPE_CHECKING:

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     InputError,
     check_one_of,
     entries_of,
     python_number,
     require,
 )
-from cgrsp_simpy.model.table import Table
+from cgrsp_simpy.base.table import Table
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.studies.compare import Comparison, compared_at
 from cgrsp_simpy.studies.replicate import (
     check_policies,

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
-from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     check_number,
     check_one_of,
     check_whole,
@@ -25,8 +24,9 @@ from cgrsp_simpy.model.checks import (
     python_number,
     require,
 )
-from cgrsp_simpy.model.policy import PolicyError, in_file
-from cgrsp_simpy.model.table import Table, digits, figure_text, or_none
+from cgrsp_simpy.base.policy import PolicyError, in_file
+from cgrsp_simpy.base.table import Table, digits, figure_text, or_none
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.studies.compare import Comparison, compared_at
 from cgrsp_simpy.studies.replicate import check_policies, check_seeds, checked_model
 from cgrsp_simpy.studies.store import open_store

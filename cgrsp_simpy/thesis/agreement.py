@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.table import grouped
+from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.plots.beside import Mark, label_marks
 from cgrsp_simpy.plots.figure import Row, numbers, where
 from cgrsp_simpy.plots.parts import Several, intervals, legend_above

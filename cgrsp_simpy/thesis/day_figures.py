@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
     OTHER,

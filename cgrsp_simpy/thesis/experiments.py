@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.thesis.published import PRINTED
 

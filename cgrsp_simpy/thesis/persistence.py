@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.table import digits, grouped
+from cgrsp_simpy.base.table import digits, grouped
 from cgrsp_simpy.plots.figure import (
     Figures,
     Gallery,

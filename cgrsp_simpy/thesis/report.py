@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.studies.store import Store, open_store
 from cgrsp_simpy.thesis.experiments import TABLES, Measure
 from cgrsp_simpy.thesis.findings import FINDINGS, Told, told

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.decide.month import (
     THESIS_MIX,
     day_rows,
@@ -18,9 +21,6 @@ from cgrsp_simpy.decide.month import (
     wanted_days,
 )
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.scenario import Scenario, day

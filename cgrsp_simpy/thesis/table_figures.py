@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
-from cgrsp_simpy.model.table import grouped
+from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
     Figures,

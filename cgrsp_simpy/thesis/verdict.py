@@ -11,8 +11,8 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.statistics import holm, paired_test
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import THESIS_GPUS
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.studies.replicate import simulate

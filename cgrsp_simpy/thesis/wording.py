@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from cgrsp_simpy.model.table import grouped
+from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.thesis.notes import TABLE_NOTES
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED, Printed
 from cgrsp_simpy.thesis.verdict import (

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgrsp_simpy.analysis.queueing import Servers, erlang_b, mgc, mmc_patience
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import (
     InputError,
     check_each,
     check_number,

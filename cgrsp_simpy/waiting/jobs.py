@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.logs import Log, Tags, read_log
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.checks import (
     InputError,
     check_entries,
     check_fields,
@@ -27,8 +26,9 @@ from cgrsp_simpy.model.checks import (
     require,
     set_columns,
 )
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.logs import Log, Tags, read_log
 
 CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cgrsp_simpy.model.arrays import Bools, Floats, Ints
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
-from cgrsp_simpy.model.files import csv_rows, faults_of
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
+from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.base.files import csv_rows, faults_of
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.model.arrays import Bools, Floats, Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
+from cgrsp_simpy.base.checks import (
     InputError,
     check_number,
     check_whole,
@@ -29,8 +29,8 @@ from cgrsp_simpy.model.checks import (
     refuse,
     require,
 )
-from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.model.table import progress
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.table import progress
 from cgrsp_simpy.waiting.jobs import DAY_S, Chunk, ListedJobs
 from cgrsp_simpy.waiting.machines import (
     M5,

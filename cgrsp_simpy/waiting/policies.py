@@ -12,7 +12,7 @@ from inspect import signature
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.checks import (
     check_each,
     check_fields,
     check_fraction,
@@ -20,7 +20,7 @@ from cgrsp_simpy.model.checks import (
     check_one_of,
     require,
 )
-from cgrsp_simpy.model.policy import Wake, parameters
+from cgrsp_simpy.base.policy import Wake, parameters
 from cgrsp_simpy.waiting.jobs import Job
 from cgrsp_simpy.waiting.view import View
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgrsp_simpy.base.arrays import Bools, Floats
+from cgrsp_simpy.base.checks import InputError, check_whole
 from cgrsp_simpy.engine.run import Records, Run
-from cgrsp_simpy.model.arrays import Bools, Floats
-from cgrsp_simpy.model.checks import InputError, check_whole
 from cgrsp_simpy.waiting.jobs import Chunk
 from cgrsp_simpy.waiting.machines import Size
 from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
@@ -129,7 +129,7 @@ def _either(
     """
     if not fast:
         return np.ndarray.tolist, loop
-    from cgrsp_simpy.model.compiled import compiled, rows_of
+    from cgrsp_simpy.base.compiled import compiled, rows_of
 
     return rows_of, compiled(loop)
 

@@ -10,14 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.events import Listener, delay_until, policy_name
-from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import Place, pools, slots
-from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.model.arrays import Bools, Floats
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Bools, Floats
+from cgrsp_simpy.base.checks import (
     InputError,
     check_bool,
     check_whole,
@@ -25,10 +19,16 @@ from cgrsp_simpy.model.checks import (
     python_numbers,
     require,
 )
-from cgrsp_simpy.model.metric import Metric
-from cgrsp_simpy.model.policy import Named, chosen
-from cgrsp_simpy.model.streams import Draw, stream
-from cgrsp_simpy.model.timeline import CLAIM, PHASES, Timeline
+from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.policy import Named, chosen
+from cgrsp_simpy.base.streams import Draw, stream
+from cgrsp_simpy.base.timeline import CLAIM, PHASES, Timeline
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.events import Listener, delay_until, policy_name
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.places import Place, pools, slots
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Job, JobSource, ListedJobs
 from cgrsp_simpy.waiting.machines import (

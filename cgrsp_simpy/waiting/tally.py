@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.engine.run import Columns
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.waiting.jobs import CHUNK
 from cgrsp_simpy.waiting.machines import Prices, Size, paid_s, rented
 

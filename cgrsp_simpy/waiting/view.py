@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from cgrsp_simpy.base.policy import PlaceError
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.view import SealedList
-from cgrsp_simpy.model.policy import PlaceError
 from cgrsp_simpy.waiting.jobs import Job
 from cgrsp_simpy.waiting.machines import Room, Size
 

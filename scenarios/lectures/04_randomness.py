@@ -18,8 +18,8 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import claim
-from cgrsp_simpy.model.streams import stream
 
 for seed, name in ((1, "arrivals"), (1, "service"), (2, "arrivals")):
     print(f"seed {seed}, {name:<8}:", stream(seed, name).random(5).round(3))

@@ -21,8 +21,8 @@ from matplotlib import pyplot as plt
 from scipy import stats
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import claim
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
 # no seed from 90,000 on was run before the lengths were set; pilots have their own

@@ -24,8 +24,8 @@ from matplotlib import pyplot as plt
 from scipy import stats
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import claim
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
 SEED = 100_000  # no seed from here on was run before the lengths were set

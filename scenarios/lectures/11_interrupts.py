@@ -21,8 +21,8 @@ import simpy
 from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import claim
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
 WORK_H, PER_H = 4.0, 1 / 3

@@ -23,8 +23,8 @@ from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.selection import kim_nelson
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import claim
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
 GRID = {"slots": [5, 6], "tight_fraction": [0.2, 0.4], "persistence_s": [0.0, 7200.0]}

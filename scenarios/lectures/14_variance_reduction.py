@@ -21,8 +21,8 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import claim
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
 SEED = 140_000  # no seed from here on was run before the lengths were set

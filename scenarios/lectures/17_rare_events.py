@@ -26,8 +26,8 @@ from scipy.signal import lfilter
 from scipy.stats import binom, norm, skew
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import claim
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
 SEED = 170_000  # no seed from here on was run before the lengths were set

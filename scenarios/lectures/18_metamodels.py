@@ -25,8 +25,8 @@ from matplotlib import pyplot as plt
 from scipy.stats import f as f_law
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import claim
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
 SEED = 180_000  # no seed from here on was run before the lengths were set

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from support import csv_rows, outcome, swf_of_three
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Mix, Offered, generate
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.paper import table
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.compare import compare
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"

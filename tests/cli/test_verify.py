@@ -9,8 +9,8 @@ import pytest
 from support import check_bad_input, needs, outcome
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base import files as files_module
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.model import files as files_module
 from cgrsp_simpy.studies import store
 from cgrsp_simpy.studies.store import verifying
 from cgrsp_simpy.studies.study import many

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import kstest
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import (
     KINDS,
@@ -22,7 +23,6 @@ from cgrsp_simpy.cluster.jobs import (
     mean_gpu_hours,
 )
 from cgrsp_simpy.cluster.paper.table import PUBLISHED, gpu_hours, implied
-from cgrsp_simpy.model.checks import InputError
 
 MANY = 20_000
 COLUMNS = (

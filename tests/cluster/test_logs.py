@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from support import DATA, messages
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.logs import read_cluster, read_jobs
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.logs import STEPS_PER_S, philly
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.sweep import sweep
 

@@ -9,6 +9,7 @@ import pytest
 from cluster.cases import ONE_NODE, TWO_NODES, grant, jobs_of, starts, view_of
 from support import waited
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Mix, generate
 from cgrsp_simpy.cluster.policies import (
@@ -20,7 +21,6 @@ from cgrsp_simpy.cluster.policies import (
     scores_of_queue,
 )
 from cgrsp_simpy.cluster.scenario import simulate
-from cgrsp_simpy.model.checks import InputError
 
 HOUR = 3600.0
 

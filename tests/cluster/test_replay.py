@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from support import check_refused, waited
 
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Mix, generate
 from cgrsp_simpy.cluster.logs import read_jobs
@@ -20,7 +21,6 @@ from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.replay import agreement, changed, replay
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.streams import stream
 
 # all that need no more than a log of Slurm tells
 CANDIDATES = sorted(SCHEDULERS.keys() - {"pbs", "sbs"})

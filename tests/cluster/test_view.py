@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from cluster.cases import SMALL_NODES, jobs_of
 
+from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.model.policy import PolicyError
 
 # ---- what is seen ----
 

@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 
 import cgrsp_simpy
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 
 PACKAGE = Path(cgrsp_simpy.__file__).parent
 SCENARIO_MODULES = {"waiting", "hgsp", "llm", "cluster", "dag", "spot"}
-BELOW_SCENARIOS = {"engine", "analysis", "logs", "model", "studies", "plots"}
+BELOW_SCENARIOS = {"engine", "analysis", "logs", "base", "studies", "plots"}
 BELOW_THESIS = BELOW_SCENARIOS | SCENARIO_MODULES | {"rental", "decide"}
 ARROWS = {
-    "model": set(),
-    "logs": {"model"},
-    "engine": {"model"},
-    "analysis": {"model"},
-    "rental": {"engine", "analysis", "logs", "model"},
-    "studies": {"engine", "analysis", "model"},
-    "plots": {"engine", "analysis", "model"},
+    "base": set(),
+    "logs": {"base"},
+    "engine": {"base"},
+    "analysis": {"base"},
+    "rental": {"engine", "analysis", "logs", "base"},
+    "studies": {"engine", "analysis", "base"},
+    "plots": {"engine", "analysis", "base"},
     **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS),
     "decide": BELOW_SCENARIOS | {"rental"},
     "thesis": BELOW_THESIS | {"__init__"},
@@ -178,7 +178,7 @@ def test_print_only_on_the_command_line(module, tree):
 
 @every_module
 def test_random_numbers_come_from_the_named_streams_alone(module, tree):
-    if module == "model/streams.py":
+    if module == "base/streams.py":
         return
     sources = {
         name

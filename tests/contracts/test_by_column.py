@@ -12,11 +12,11 @@ import pytest
 from support import csv_rows
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.logs import read_alibaba
 from cgrsp_simpy.hgsp.instance import cluster, write_instance
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.table import csv_text
 
 CUSTOMERS = ("ann", "bob", "")
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import (
     ORDERS,
@@ -30,7 +31,6 @@ from cgrsp_simpy.dag.problem import (
 )
 from cgrsp_simpy.dag.scenario import schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget, random_units
-from cgrsp_simpy.model.checks import InputError
 
 QUICK = settings(max_examples=100)
 FULL = 12  # MB, the largest GPU; some have less

@@ -24,7 +24,7 @@ import pytest
 import cgrsp_simpy as cg
 import cgrsp_simpy.logs
 import cgrsp_simpy.rental.policies
-from cgrsp_simpy.model import checks, policy
+from cgrsp_simpy.base import checks, policy
 from cgrsp_simpy.studies import executors
 
 ROOTS = [

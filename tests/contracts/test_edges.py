@@ -12,12 +12,12 @@ import pytest
 from support import check_bad_input, check_refused, csv_rows, outcome
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base import files
+from cgrsp_simpy.base.checks import InputError, check_number, check_whole
+from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.table import csv_text, from_cell
 from cgrsp_simpy.dag.paper.figures import FIGURES
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, read_instance, write_instance
-from cgrsp_simpy.model import files
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole
-from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.table import csv_text, from_cell
 
 ENDLESS = "9" * 400
 

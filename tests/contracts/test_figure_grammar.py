@@ -22,10 +22,10 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cli.options import STYLES
 from cgrsp_simpy.cli.redraw import GALLERIES as PREFIXES
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.plots import marks, styled
 from cgrsp_simpy.plots.style import COLUMNS_MM, LOOKS, STYLE, ink
 

@@ -22,11 +22,9 @@ from support import check_refused, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
-from cgrsp_simpy.cli.redraw import GALLERIES
-from cgrsp_simpy.dag.paper import figures as dag
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.files import read_toml, toml_text
-from cgrsp_simpy.model.table import (
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.files import read_toml, toml_text
+from cgrsp_simpy.base.table import (
     FORMULA,
     Table,
     csv_text,
@@ -34,6 +32,8 @@ from cgrsp_simpy.model.table import (
     visible,
     write_csv,
 )
+from cgrsp_simpy.cli.redraw import GALLERIES
+from cgrsp_simpy.dag.paper import figures as dag
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.animation import animate
 from cgrsp_simpy.plots.beside import Mark

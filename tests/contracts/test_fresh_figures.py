@@ -18,13 +18,13 @@ import pytest
 from support import DATA, csv_rows
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.paper import figures as cluster
 from cgrsp_simpy.dag.paper import figures as dag
 from cgrsp_simpy.decide.figures import ADVICE
 from cgrsp_simpy.hgsp.paper import figures as hgsp
 from cgrsp_simpy.llm import figures as llm
-from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.spot.paper import figures as spot
 from cgrsp_simpy.thesis import figures as thesis
 from cgrsp_simpy.thesis import persistence as market

@@ -10,8 +10,8 @@ import pytest
 from support import needs
 
 import cgrsp_simpy
+from cgrsp_simpy.base.table import json_text
 from cgrsp_simpy.cli import main, make_parser
-from cgrsp_simpy.model.table import json_text
 
 NAN, INF = float("nan"), float("inf")
 

@@ -20,8 +20,8 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "exercises": "docs/test_lectures.py",  # each exercise with its lecture
     "hgsp/view.py": "hgsp/test_policies.py",  # what a policy is shown
     "logs": "logs/test_formats.py",  # the same rules for every format
-    "model/compiled.py": "rental/test_bulk.py",  # what is compiled with it
-    "model/metric.py": "conftest.py",  # no float of the package is added in another way
+    "base/compiled.py": "rental/test_bulk.py",  # what is compiled with it
+    "base/metric.py": "conftest.py",  # no float of the package is added in another way
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/arrivals.py": "theory/test_arrival_rates.py",
     "rental/kernel.py": "rental/test_bulk.py",  # compiled, by whole runs

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
-from cgrsp_simpy.model.timeline import CLAIM, VISIT, Timeline, timeline_of
+from cgrsp_simpy.base.timeline import CLAIM, VISIT, Timeline, timeline_of
 from cgrsp_simpy.plots.player import player_page
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)

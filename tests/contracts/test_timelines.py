@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
+from cgrsp_simpy.base.timeline import CLAIM, VISIT
 from cgrsp_simpy.cluster.backfilling import easy
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
 from cgrsp_simpy.cluster.jobs import Mix
@@ -29,7 +30,6 @@ from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.hgsp.generate import Level
 from cgrsp_simpy.hgsp.generate import generate as generate_tasks
 from cgrsp_simpy.hgsp.scenario import Scenario as TaskScenario
-from cgrsp_simpy.model.timeline import CLAIM, VISIT
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.waiting.jobs import ListedJobs
 from cgrsp_simpy.waiting.machines import Size

@@ -15,8 +15,8 @@ import pytest
 from support import CGRSP, process
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.decide.month import Month
-from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.studies import replicate as module
 from cgrsp_simpy.studies.executors import WorkerError
 from cgrsp_simpy.studies.replicate import Replications, replicate

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest, norm, truncnorm
 
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.generate import (
     LEAST_S,
     SCHEDULES,
@@ -21,8 +23,6 @@ from cgrsp_simpy.dag.generate import (
 from cgrsp_simpy.dag.listing import by_priority
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.streams import stream
 
 
 def gpus(number, bandwidth=1.0):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.model.checks import InputError
 
 
 def graph(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support import messages
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
-from cgrsp_simpy.model.checks import InputError
 
 # Read, not carried: a folder beside the project.
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "pegasus"

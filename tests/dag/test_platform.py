@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from support import check_bad_input, csv_rows, outcome
 
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import upward_rank_s
 from cgrsp_simpy.dag.platform import BUSY, Platform, Servers, read_platform
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, makespans
 from cgrsp_simpy.dag.scenario import Scenario, simulate
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.streams import stream
 
 HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "dag.md"
 TOML = """

@@ -5,11 +5,11 @@ computed; and what is not allowed.
 import numpy as np
 import pytest
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, makespans
 from cgrsp_simpy.dag.scenario import schedule_of, simulate
-from cgrsp_simpy.model.checks import InputError
 
 # a sends to b and c, both send to d, c also to e
 FIVE = Graph(

@@ -10,11 +10,11 @@ from support import check_bad_input, outcome, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.ranks import rank_test
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.paper.ranking import ranks_told
 from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS
 from cgrsp_simpy.dag.scenario import METRICS
-from cgrsp_simpy.model.checks import InputError
 
 SMALL = cg.dag.Scenario("er:n=12,degree=2", cg.dag.Servers(3), budget=cg.dag.Budget(20))
 

@@ -7,6 +7,8 @@ from itertools import pairwise, permutations, product
 import numpy as np
 import pytest
 
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import best_simple, run_order, upward_rank_s
 from cgrsp_simpy.dag.platform import Platform, Servers
@@ -14,8 +16,6 @@ from cgrsp_simpy.dag.policies import SEARCHES, find
 from cgrsp_simpy.dag.problem import Problem, carried_out, latest, makespans
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget, random_units
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.streams import stream
 
 
 def two_chains() -> Problem:

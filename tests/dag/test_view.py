@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import csv_rows, output
 
+from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import heft
@@ -18,7 +19,6 @@ from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.engine.stepping import steps
-from cgrsp_simpy.model.policy import PolicyError
 
 
 def fork(unit=(), memory=(10, 4), bandwidth=1.0):

@@ -10,12 +10,12 @@ from scipy import stats
 from support import check_bad_input, outcome
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.files import check_folder
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.advice import BAD_DAYS, POLICIES, WORTH, advise, limits_of
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import COST, PARTS, Option, Prices, Spot, Trials
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.files import check_folder
 from cgrsp_simpy.rental.gpu import round_robin
 from cgrsp_simpy.rental.market import Market
 

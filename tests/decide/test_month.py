@@ -10,8 +10,8 @@ from studies.runs import same
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis import statistics
+from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.decide.month import THESIS_MIX, days_of
-from cgrsp_simpy.model.table import csv_text
 
 # ---- months ----
 

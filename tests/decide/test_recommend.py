@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.decide.recommend import (
     COST,
     FIXED,
@@ -27,7 +28,6 @@ from cgrsp_simpy.decide.recommend import (
     under_load,
     variant,
 )
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.gpu import round_robin
 from cgrsp_simpy.rental.market import Clock, Market
 from cgrsp_simpy.rental.record import Totals

@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.decide import suite
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.suite import TEST, TRAIN, scenario, wide
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.workload import COMPLEXITY_MIX, LoggedWorkload
 
 SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs

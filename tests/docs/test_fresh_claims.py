@@ -17,9 +17,9 @@ import pytest
 from support import needs
 
 import cgrsp_simpy.exercises
+from cgrsp_simpy.base import streams
 from cgrsp_simpy.exercises.exercise import ClaimError
 from cgrsp_simpy.exercises.exercise import claim as checked
-from cgrsp_simpy.model import streams
 
 LECTURES = sorted(
     (Path(__file__).parents[2] / "scenarios" / "lectures").glob("[0-9]*.py")
@@ -82,7 +82,7 @@ def test_each_set_has_other_seeds_and_a_claim_that_fails_is_counted(tmp_path):
     script = tmp_path / "by_chance.py"
     script.write_text(
         "from cgrsp_simpy.exercises import claim\n"
-        "from cgrsp_simpy.model.streams import stream\n"
+        "from cgrsp_simpy.base.streams import stream\n"
         "claim('by chance', stream(1, 'gaps').random(), below=0.5)\n"
         "claim('always', stream(1, 'gaps').random(), below=1)\n"
     )

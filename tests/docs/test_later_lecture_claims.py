@@ -14,7 +14,7 @@ from scipy import stats
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
 

@@ -17,7 +17,7 @@ from scipy.stats import t
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.rental.policies.classic import in_random_order
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"

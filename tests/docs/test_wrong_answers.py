@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.exercises import EXERCISES, check
-from cgrsp_simpy.model.policy import Wake
 
 # forgotten factors, other units, the other policy, sums, off by one, n for n - 1
 NUMBERS = {

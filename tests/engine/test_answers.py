@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from engine.bench import Bench, one_each
 
+from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.engine import answers
-from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
 
 WRONG = {
     "neither a pair": lambda view: [7],

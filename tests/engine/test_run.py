@@ -13,8 +13,8 @@ import pytest
 from engine.bench import Bench, one_each
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.engine.events import Alarm
-from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.plots.player import encoded
 
 

@@ -10,12 +10,12 @@ from hgsp.tasks import instances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cgrsp_simpy.base.compiled import rows_of
 from cgrsp_simpy.hgsp import descent
 from cgrsp_simpy.hgsp.generate import generate
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.schedule import from_sequences
 from cgrsp_simpy.hgsp.search import _sequences, _state
-from cgrsp_simpy.model.compiled import rows_of
 
 
 def check(instance, state):

@@ -7,6 +7,7 @@ import pytest
 from hgsp.tasks import FAST, FOUR, SLOW, execute, instance_of, needs_orlib, orlib
 from support import check_refused
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import (
@@ -23,7 +24,6 @@ from cgrsp_simpy.hgsp.schedule import (
     Schedule,
     greedy_assignment,
 )
-from cgrsp_simpy.model.checks import InputError
 
 
 def named(*names):

@@ -7,6 +7,7 @@ import pytest
 from hgsp.tasks import FAST, SLOW, execute, instances, simulate
 from hypothesis import given, settings
 
+from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.hgsp.instance import (
     Instance,
 )
@@ -18,7 +19,6 @@ from cgrsp_simpy.hgsp.schedule import (
     greedy_assignment,
 )
 from cgrsp_simpy.hgsp.search import search
-from cgrsp_simpy.model.policy import PolicyError
 
 
 @given(instances())

@@ -10,13 +10,13 @@ import pytest
 from hgsp.tasks import FAST, instance_of, needs_orlib, optimum_of, orlib
 from support import CGRSP, DATA, process
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_instance
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.scenario import solve
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.hgsp.search import search
-from cgrsp_simpy.model.checks import InputError
 
 AUTHORS = DATA / "hgsp_authors" / "tasks1.csv"
 
@@ -194,7 +194,7 @@ BITS = """
 import json
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.search import search
-from cgrsp_simpy.model.compiled import COMPILED
+from cgrsp_simpy.base.compiled import COMPILED
 found = []
 for level, seed in (("tasks1", 1), (Level(60, "medium", 6.0, (1.0, 2.0)), 2)):
     schedule, course = search(generate(level, seed), seed, moves=30_000)

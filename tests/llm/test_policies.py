@@ -7,7 +7,7 @@ import pytest
 from support import STEPS
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.policy import PolicyError
+from cgrsp_simpy.base.policy import PolicyError
 
 
 def scenario(rows, gpus=1, max_batch=1):

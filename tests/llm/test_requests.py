@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from support import check_refused
 
+from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.llm.requests import MOST_DRAWN, Offered, RequestList, read_requests
-from cgrsp_simpy.model.streams import Draw
 
 HEAD = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 

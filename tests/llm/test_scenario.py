@@ -10,9 +10,9 @@ import pytest
 from support import DATA, STEPS, check_refused
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.llm.scenario import METRICS, TIMES
 from cgrsp_simpy.llm.steps import Roofline, llama2_70b
-from cgrsp_simpy.model.checks import InputError
 
 ROOT = Path(__file__).parents[2]
 AZURE = DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv"

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from support import check_bad_input, csv_rows, outcome, simulated, waited
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, schedule_text
@@ -26,7 +27,6 @@ from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate as simulate_cluster
 from cgrsp_simpy.llm.requests import read_requests
 from cgrsp_simpy.logs import FORMATS, Tags, read_log
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting import Scenario, read_jobs
 from cgrsp_simpy.waiting.policies import waiting_policy
 

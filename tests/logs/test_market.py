@@ -15,8 +15,8 @@ from rental.snapshots import trace
 from support import check_bad_input, check_refused, outcome
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.logs.market import Series, read_market, read_series
-from cgrsp_simpy.model.checks import InputError
 
 TRACES = Path(__file__).parents[3] / "shared" / "data" / "spot_traces"
 

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.timeline import CLAIM, VISIT, Timeline
+from cgrsp_simpy.base.timeline import CLAIM, VISIT, Timeline
 from cgrsp_simpy.plots import animate, gantt, queue_length, slot_timeline
 from cgrsp_simpy.plots.lanes import bars, stays
 from cgrsp_simpy.plots.style import (

@@ -20,11 +20,11 @@ from random_scenarios import scenarios
 from support import CGRSP, csv_rows, messages, output, process
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.suite import TEST, TRAIN, wide
 from cgrsp_simpy.decide.suite import scenario as of_suite
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.policies.rule import index, score, tiers, withheld
 from cgrsp_simpy.rental.policies.rules import (
     by_atc,
@@ -462,7 +462,7 @@ def test_the_jobs_of_classes_are_summed_up_in_the_order_in_which_they_came():
 
 
 def test_what_is_kept_of_the_loop_is_forgotten_when_an_equation_is_younger(tmp_path):
-    from cgrsp_simpy.model.compiled import forget
+    from cgrsp_simpy.base.compiled import forget
 
     kept = [
         tmp_path / f"{name}.nbi"
@@ -675,7 +675,7 @@ def test_a_study_on_a_read_only_installation_is_compiled_without_a_cache(
 def test_what_numba_cannot_cache_is_compiled_and_logged_once(monkeypatch, caplog):
     from numba.core.caching import CompileResultCacheImpl
 
-    from cgrsp_simpy.model import compiled
+    from cgrsp_simpy.base import compiled
 
     monkeypatch.setattr(CompileResultCacheImpl, "_locator_classes", [])
     compiled._report_no_cache.cache_clear()

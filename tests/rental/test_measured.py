@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from rental.snapshots import trace
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.files import naming_nothing
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.logs.market import Snapshots, read_market
-from cgrsp_simpy.model.files import naming_nothing
 from cgrsp_simpy.rental.gpu import GPUS_2025
 from cgrsp_simpy.rental.measured import Polls, StockFit, _Law, measured_toml, series_of
 from cgrsp_simpy.rental.stock import Stock

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from support import csv_rows, utilisation
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.timeline import CLAIM, PHASES
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.model.timeline import CLAIM, PHASES
 from cgrsp_simpy.plots.style import EXECUTING, IDLE
 from cgrsp_simpy.rental.record import Totals
 

@@ -18,12 +18,12 @@ from cgrsp_simpy.analysis.statistics import (
     mean,
     paired_difference,
 )
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.clairvoyant import optimum
 from cgrsp_simpy.decide.gaps import lower_bounds, over_seeds
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import Prices
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.stock import Stock, start_s
 

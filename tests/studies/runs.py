@@ -1,7 +1,7 @@
 """Scenarios of studies, policies that fail, and rows as text."""
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.base.table import csv_text
 
 quiet, normal = cg.day("quiet"), cg.day("normal", jobs=30)
 busy = cg.day("hectic", jobs=60)

@@ -14,8 +14,8 @@ from studies.runs import busy, never, quiet, same, unlucky
 from support import CGRSP, seen_on_a_terminal
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.studies import replicate
 
 NAN, INF = float("nan"), float("inf")

@@ -15,8 +15,8 @@ import pytest
 from studies.directories import compared, quiet, refused
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.metric import users_part
-from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.base.metric import users_part
+from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.market import Clock, Market, Status

@@ -22,8 +22,8 @@ from studies.directories import compared, refused
 from support import CGRSP, process
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.studies import store
 from cgrsp_simpy.studies.store import Store
 
@@ -858,6 +858,6 @@ def test_a_checkout_and_a_wheel_with_the_lectures_record_the_same_source(
     (copy / "lectures" / "09_new.py").write_text("print()\n")
     (copy / "cli" / "run.py").write_text("")
     assert store.source_digest(copy) == store.source_digest(package)
-    with (copy / "model" / "market.py").open("a") as file:
+    with (copy / "base" / "market.py").open("a") as file:
         file.write("# changed\n")
     assert store.source_digest.__wrapped__(copy) != store.source_digest(package)

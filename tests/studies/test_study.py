@@ -19,8 +19,8 @@ from studies.runs import busy, never, normal, quiet, unlucky
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.base.table import Table, figure_text
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.model.table import Table, figure_text
 from cgrsp_simpy.studies.study import interval, stars
 
 SCENARIOS = {

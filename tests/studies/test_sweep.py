@@ -9,7 +9,7 @@ from studies.runs import normal, quiet, same
 from support import csv_rows
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.base.table import csv_text
 
 # ---- sweeps ----
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from support import DATA, needs
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved, lower_bound
 from cgrsp_simpy.decide.clairvoyant import optimum
 from cgrsp_simpy.decide.figures import policies_and_frontier
 from cgrsp_simpy.decide.gaps import Frontier, frontier, over_lucks
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job, Service

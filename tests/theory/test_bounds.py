@@ -14,6 +14,7 @@ from scipy import stats
 from support import drawn
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import bound as verb
 from cgrsp_simpy.cli import make_parser
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Bound, _Program, _units, lower_bound
@@ -21,7 +22,6 @@ from cgrsp_simpy.decide.dispatches import Dispatches
 from cgrsp_simpy.decide.gaps import Frontier
 from cgrsp_simpy.decide.occupation import Laws, levels_of
 from cgrsp_simpy.decide.recommend import Prices
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType
 from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Clock, Market

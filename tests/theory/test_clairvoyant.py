@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.decide.clairvoyant import MOST_JOBS, optimum
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Clock, Market

@@ -7,11 +7,11 @@ import pytest
 from support import waited
 
 from cgrsp_simpy.analysis import queueing
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, PLACEMENTS, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
-from cgrsp_simpy.model.streams import stream
 
 
 def of_one_gpu(rate_per_s, durations_s, seed):

@@ -5,6 +5,7 @@ algebra, by hand, and as a correlation.
 import numpy as np
 import pytest
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.generate import star
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.paper.distance import (
@@ -16,7 +17,6 @@ from cgrsp_simpy.dag.paper.distance import (
 from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.scenario import Scenario
-from cgrsp_simpy.model.checks import InputError
 
 
 def star_problem(nodes):

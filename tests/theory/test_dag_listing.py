@@ -7,6 +7,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import (
     ORDERS,
@@ -34,7 +35,6 @@ from cgrsp_simpy.dag.problem import (
     makespans,
 )
 from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.model.checks import InputError
 
 BUILD = (by_work, min_min, heft, cpop)
 ALL = (random_plan, round_robin, *BUILD)

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.dag.generate import SCHEDULES, training_graph
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import (
@@ -26,8 +28,6 @@ from cgrsp_simpy.dag.policies import COMPARED, CONSTRUCTIVE, find
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, makespans
 from cgrsp_simpy.dag.scenario import schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.policy import PolicyError
 
 BOTH = (carried_out, lambda problem, plan: schedule_of(simulate(problem, plan)))
 both_ways = pytest.mark.parametrize("run", BOTH, ids=["computed", "simulated"])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support import brute_force
 
 from cgrsp_simpy.analysis.solver import SolverError
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide import bounds as day_bounds
 from cgrsp_simpy.hgsp.bounds import alone, by_capacity, lower_bound
@@ -18,7 +19,6 @@ from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster
 from cgrsp_simpy.hgsp.policies import SCHEDULERS
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.scenario import schedule_of, solve
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import day
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from support import DATA
 
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.waiting.jobs import DAY_S, BurstyJobs, ListedJobs, read_jobs
 from cgrsp_simpy.waiting.machines import Prices, Size
 from cgrsp_simpy.waiting.plan import Limit, Search, plan

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from cgrsp_simpy.analysis.ranks import critical_difference, rank_test
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.base.checks import InputError
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from cgrsp_simpy.analysis.statistics import (
     replications_needed,
     worth,
 )
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.streams import stream
 
 MOST = 4  # standard errors
 QUICK = settings(max_examples=200)

@@ -11,9 +11,9 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import paired_difference
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.suite import TEST, scenario, wide
-from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.workload import LoggedWorkload

@@ -10,7 +10,7 @@ import pytest
 from support import check_refused
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.waiting.formulas import analyze, closed_form, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import Prices

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.waiting.jobs import BurstyJobs, Chunk, ExponentialJobs
 from cgrsp_simpy.waiting.machines import M5, rent_per_h
 from cgrsp_simpy.waiting.policies import waiting_policy

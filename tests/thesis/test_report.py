@@ -247,7 +247,7 @@ def test_a_cell_that_does_not_agree_carries_a_note():
 
 
 def test_rows_hold_every_figure(small):
-    rows = csv_rows(cg.model.table.csv_text(small.rows()))
+    rows = csv_rows(cg.base.table.csv_text(small.rows()))
     assert len(rows) == len(small.cells)
     assert {row["table"] for row in rows} == {"4.1", "5.9"}
     assert all(row["published_n"] == "10" for row in rows if row["table"] == "5.9")

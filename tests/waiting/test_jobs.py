@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from support import DATA
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.logs import reading
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting.jobs import ListedJobs, describe, read_jobs
 
 # of the Parallel Workloads Archive

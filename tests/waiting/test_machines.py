@@ -10,7 +10,7 @@ from support import check_refused, simulated
 from waiting.cases import jobs_of, two
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.waiting.jobs import CHUNK, ExponentialJobs, ListedJobs, scenario_jobs
 from cgrsp_simpy.waiting.machines import (
     M5,

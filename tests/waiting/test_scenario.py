@@ -15,11 +15,11 @@ from support import csv_rows, output, simulated
 from waiting.cases import jobs_of
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.policy import PolicyError, Wake
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.stepping import steps
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.policy import PolicyError, Wake
 from cgrsp_simpy.waiting import (
     POLICIES,
     ExponentialJobs,

@@ -13,6 +13,8 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
 from cgrsp_simpy.analysis.statistics import paired_difference
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.table import half, with_halves
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
 from cgrsp_simpy.cluster.metrics import STARVED_S, measured
 from cgrsp_simpy.cluster.paper import table
@@ -30,8 +32,6 @@ from cgrsp_simpy.cluster.paper.table import (
     verdict,
 )
 from cgrsp_simpy.cluster.policies import hps_aging
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.table import half, with_halves
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
     Figures,

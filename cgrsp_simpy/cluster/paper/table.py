@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, paired_difference
+from cgrsp_simpy.base.checks import check_whole
+from cgrsp_simpy.base.table import with_halves
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
 from cgrsp_simpy.cluster.jobs import (
     Mix,
@@ -26,8 +28,6 @@ from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.table import with_halves
 from cgrsp_simpy.studies.compare import Comparison, compare
 
 STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")  # the paper's static schedulers

@@ -10,11 +10,11 @@ import numpy as np
 import scipy
 from numpy.random import Generator
 
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.problem import Problem, makespans
 from cgrsp_simpy.dag.search import random_units
-from cgrsp_simpy.model.arrays import Floats, Ints
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
-from cgrsp_simpy.model.streams import stream
 
 # pairs that are evaluated at once: what a thousand plans of ten thousand nodes take in
 # memory

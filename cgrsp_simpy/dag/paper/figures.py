@@ -14,6 +14,9 @@ from matplotlib.patches import Patch
 
 from cgrsp_simpy.analysis.ranks import rank_test
 from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import check_whole
+from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.dag.generate import SCHEDULES, training_graph
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
 from cgrsp_simpy.dag.paper.distance import correlate
@@ -23,9 +26,6 @@ from cgrsp_simpy.dag.problem import Problem, lower_bound_s, makespans
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.table import grouped
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
 from cgrsp_simpy.plots.parts import FAINT, Several, beside_point, dots, told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.base.table import aligned
 from cgrsp_simpy.studies.compare import Comparison
 
 

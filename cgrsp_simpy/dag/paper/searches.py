@@ -21,12 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.dag.listing import run_order
-from cgrsp_simpy.dag.paper.distance import node_loads_s
-from cgrsp_simpy.dag.problem import Problem
-from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
-from cgrsp_simpy.model.arrays import Bools, Floats, Ints
-from cgrsp_simpy.model.checks import (
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
+from cgrsp_simpy.base.checks import (
     check_bool,
     check_each,
     check_fields,
@@ -34,7 +30,11 @@ from cgrsp_simpy.model.checks import (
     check_number,
     check_whole,
 )
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.dag.listing import run_order
+from cgrsp_simpy.dag.paper.distance import node_loads_s
+from cgrsp_simpy.dag.problem import Problem
+from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
 
 HIDDEN = (128, 64)  # units of the hidden layers, printed
 Move = Callable[[Generator, Any, Any, Floats, Bools], Any]

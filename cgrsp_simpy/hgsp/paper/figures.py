@@ -16,15 +16,15 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.base.checks import check_each, check_whole
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.table import half, with_halves
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.paper.table import PRINTED, printed_value
 from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.model.checks import check_each, check_whole
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.table import half, with_halves
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
 from cgrsp_simpy.plots.parts import few_ticks, on_dark_bars

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.hgsp.generate import AUTHORS_SEEDS, LEVELS, generate
 from cgrsp_simpy.hgsp.instance import Instance, read_instance
 from cgrsp_simpy.hgsp.policies import SCHEDULERS, SEEDED
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.executors import as_they_come
 
 # data set and scheduler -> weighted tardiness in s and missed deadlines in %, as

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cgrsp_simpy.model.policy import chosen
+from cgrsp_simpy.base.policy import chosen
 from cgrsp_simpy.rental.policies.classic import (
     AtRandom,
     atc,

@@ -8,8 +8,8 @@ from bisect import insort
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cgrsp_simpy.model.checks import check_fraction, check_number
-from cgrsp_simpy.model.policy import Suspend
+from cgrsp_simpy.base.checks import check_fraction, check_number
+from cgrsp_simpy.base.policy import Suspend
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies.rule import score
 from cgrsp_simpy.rental.policies.rules import (

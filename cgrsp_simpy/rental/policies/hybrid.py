@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import inf, nextafter
 
-from cgrsp_simpy.model.checks import check_fraction, check_number, check_whole
+from cgrsp_simpy.base.checks import check_fraction, check_number, check_whole
 from cgrsp_simpy.rental.policies.rule import Tier, score, tiers
 from cgrsp_simpy.rental.policies.rules import (
     COST_WEIGHT,

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.policy import Suspend, Wake, chosen
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.policy import Suspend, Wake, chosen
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.view import Assignment, Known, Policy, View

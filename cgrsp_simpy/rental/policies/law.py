@@ -16,7 +16,7 @@ from itertools import accumulate
 from math import ceil, exp, expm1, sqrt
 from typing import Any, NamedTuple, TypeVar, cast
 
-from cgrsp_simpy.model.metric import summed
+from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.rental.arrivals import HOURS
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import HIGH, LOW, MEDIUM, Market, Status

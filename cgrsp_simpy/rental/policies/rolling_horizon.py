@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from cgrsp_simpy.model.checks import check_number, check_whole
+from cgrsp_simpy.base.checks import check_number, check_whole
 from cgrsp_simpy.rental.policies.rule import Tier, score, tiers, withheld
 from cgrsp_simpy.rental.policies.rules import STOCK_PENALTY, ListPolicy
 

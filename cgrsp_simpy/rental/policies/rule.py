@@ -18,7 +18,7 @@ from heapq import heapify, heappop, heappush, nsmallest
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Self
 
-from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.view import SlotView, View
 

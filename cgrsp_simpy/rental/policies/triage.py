@@ -70,8 +70,8 @@ from functools import cached_property
 from math import erfc, exp, inf, sqrt
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.model.checks import check_number
-from cgrsp_simpy.model.policy import Wake
+from cgrsp_simpy.base.checks import check_number
+from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.rental.policies.law import (
     Delay,
     Later,

@@ -25,9 +25,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from cgrsp_simpy.model.checks import check_number
-from cgrsp_simpy.model.metric import summed
-from cgrsp_simpy.model.policy import Wake
+from cgrsp_simpy.base.checks import check_number
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import LOW
 from cgrsp_simpy.rental.policies.law import ROUNDING, next_look_s, seen_chances

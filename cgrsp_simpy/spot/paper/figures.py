@@ -7,8 +7,8 @@ from concurrent.futures import Executor
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.metric import summed
+from cgrsp_simpy.base.checks import check_whole
+from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
     Figures,

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.arrays import Floats
-from cgrsp_simpy.model.table import half, with_halves
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.table import half, with_halves
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
     Figure,

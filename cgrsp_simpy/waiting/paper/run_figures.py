@@ -20,8 +20,8 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.model.checks import InputError, require
-from cgrsp_simpy.model.table import half
+from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.table import half
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Draw, Handles, Row, numbers, where
 from cgrsp_simpy.plots.parts import Several, hollow, told, whole_numbers

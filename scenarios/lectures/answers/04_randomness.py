@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import t
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 
 study = cg.compare(cg.day("normal"), ["fifo", "spt"], seeds=range(50))
 fifo, spt = (np.array(study.values(policy, "wait_min")) for policy in study.policies)

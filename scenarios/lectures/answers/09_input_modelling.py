@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 
 x = np.sort(stream(9, "exercise").gamma(2.0, 300.0, 500))
 below, steps = 1 - np.exp(-x / x.mean()), np.arange(501) / 500

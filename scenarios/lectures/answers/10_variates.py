@@ -11,7 +11,7 @@ from math import log
 import numpy as np
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 
 c = math.sqrt(2 * math.e / math.pi)
 x = stream(10, "half normal").standard_exponential(10_000)

@@ -7,7 +7,7 @@
 from math import exp
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 
 PER_H, RESTART_H, WRITING_H = 1 / 3, 2 / 60, 1 / 60
 

@@ -11,7 +11,7 @@ from math import e
 import numpy as np
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 
 variance = (e**2 - 1) / 2 - (e - 1) ** 2
 covariance = e - (e - 1) ** 2

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 
 chance = 1 - 0.99**30
 least = stream(15, "p-values").random((100_000, 30)).min(axis=1)

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.base.streams import stream
 
 below = -quad(lambda z: z * 6 * norm.pdf(z) * norm.sf(z) ** 5, -9, 9)[0]
 trial = -stream(18, "trial").normal(size=(100_000, 6)).min(axis=1).mean()

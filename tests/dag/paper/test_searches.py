@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.paper import searches as module
 from cgrsp_simpy.dag.paper.distance import node_loads_s
@@ -30,7 +31,6 @@ from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.policies import random_search
 from cgrsp_simpy.dag.problem import Problem, carried_out, makespans
 from cgrsp_simpy.dag.search import Budget, random_units
-from cgrsp_simpy.model.checks import InputError
 
 SEARCHES = [rtgs, woa, worl_rtgs, ddqn, random_search]
 WHALES = SEARCHES[:3]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from support import DATA
 
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.hgsp.generate import LEVELS, generate
 from cgrsp_simpy.hgsp.instance import read_instance
 from cgrsp_simpy.hgsp.paper import table
@@ -20,7 +21,6 @@ from cgrsp_simpy.hgsp.paper.table import (
     table_one,
 )
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
-from cgrsp_simpy.model.checks import InputError
 
 PAPER = Path(__file__).parents[4] / "shared" / "papers" / "hgsp.txt"
 AUTHORS = DATA / "hgsp_authors"

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.decide.recommend import later
-from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Clock, Market
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans

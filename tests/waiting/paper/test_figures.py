@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support import canvas_of, rows_of
 
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.plots.figure import where
 from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import BurstyJobs, ListedJobs

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from numpy.random import PCG64, Generator, SeedSequence
 
-from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.base.checks import check_whole
 
 
 def stream(seed: int, name: str, *numbers: int) -> Generator:

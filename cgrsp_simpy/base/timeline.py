@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.base.checks import require
 
 PHASES = ("provisioning", "executing")  # phases of a job at a place
 CLAIM = np.dtype(

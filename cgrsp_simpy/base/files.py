@@ -24,7 +24,7 @@ from io import BufferedReader, RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from cgrsp_simpy.model.checks import InputError, check_one_of, python_number, require
+from cgrsp_simpy.base.checks import InputError, check_one_of, python_number, require
 
 MOST_BYTES = 1 << 28  # of a file that is read, unpacked
 MOST_LINES = 2_000_000  # of one, likewise
@@ -61,7 +61,7 @@ def check_size(size: int) -> None:
 def _refuse_size(limit: str) -> None:
     raise InputError(
         f"more than {limit}, the limit; --large-files (in a script"
-        " cgrsp_simpy.model.files.large_files) lifts it"
+        " cgrsp_simpy.base.files.large_files) lifts it"
     )
 
 

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import cloudpickle
 
-from cgrsp_simpy.model.checks import InputError, check_one_of, read_as, require
-from cgrsp_simpy.model.files import check_named
+from cgrsp_simpy.base.checks import InputError, check_one_of, read_as, require
+from cgrsp_simpy.base.files import check_named
 
 Decided = TypeVar("Decided", bound=Callable[..., Any])
 

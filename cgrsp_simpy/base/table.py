@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from cgrsp_simpy.model.checks import tried
+from cgrsp_simpy.base.checks import tried
 
 if TYPE_CHECKING:
     import pandas

@@ -27,12 +27,13 @@ from cgrsp_simpy.engine.places import pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
+from cgrsp_simpy.rental.days import day, trace
 from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.market import Clock, HourlyStock, Market, Status, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
-from cgrsp_simpy.rental.scenario import Scenario, day, trace
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.view import View
 from cgrsp_simpy.rental.workload import (

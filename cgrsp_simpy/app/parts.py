@@ -20,7 +20,8 @@ from cgrsp_simpy.base.table import figure_text, visible
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline, styled
 from cgrsp_simpy.plots.player import player_page
-from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.days import day
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate

@@ -16,7 +16,8 @@ from cgrsp_simpy.cli.options import (
     seeds_of,
 )
 from cgrsp_simpy.decide.month import THESIS_MIX, month
-from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.days import day
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS
 
 POLICIES = ",".join(Scenario.compared)

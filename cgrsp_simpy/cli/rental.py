@@ -22,8 +22,9 @@ from cgrsp_simpy.cli.fields import (
 )
 from cgrsp_simpy.cli.options import add_log, add_options, reading_of, refuse
 from cgrsp_simpy.cli.pattern import Module
+from cgrsp_simpy.rental.days import day, trace
 from cgrsp_simpy.rental.market import Market
-from cgrsp_simpy.rental.scenario import Scenario, day, trace
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
 
 log = logging.getLogger(__name__)

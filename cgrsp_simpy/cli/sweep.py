@@ -12,7 +12,7 @@ from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.fields import given_of
 from cgrsp_simpy.cli.options import Answer, answer, check_work, refuse, seeds_of
 from cgrsp_simpy.cli.rental import OF_DAY, RENTAL, scenario_of
-from cgrsp_simpy.rental.scenario import day
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.sweep import sweep
 

@@ -17,7 +17,7 @@ from cgrsp_simpy.cli.options import (
     executor_of,
     policies_of,
 )
-from cgrsp_simpy.rental.scenario import day
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.thesis.experiments import COUNTED, TABLES
 from cgrsp_simpy.thesis.report import IDS, Report, make_report, wanted_of
 from cgrsp_simpy.thesis.runs import work_of

@@ -22,8 +22,9 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.base.table import csv_text, grouped
 from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.record import Totals, figures
-from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.studies.replicate import (
     Replications,

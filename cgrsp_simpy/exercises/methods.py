@@ -15,7 +15,7 @@ from cgrsp_simpy.analysis.selection import Selection
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
 from cgrsp_simpy.exercises.programs import controlled
-from cgrsp_simpy.rental.scenario import day
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.studies.compare import compare, select
 
 # ---- lecture 12: validation ----

@@ -22,8 +22,9 @@ from cgrsp_simpy.analysis.statistics import (
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.exercises.basics import plain
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.job import Service
-from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import PoissonWorkload
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate

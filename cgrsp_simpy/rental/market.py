@@ -39,6 +39,7 @@ from cgrsp_simpy.base.checks import (
     check_fraction,
     check_given,
     check_number,
+    check_one_of,
     check_shares,
     check_whole,
     entries_of,
@@ -525,3 +526,10 @@ class Market:
         """
         least, greatest = self.delay_s[status]
         return least + (greatest - least) * uniform
+
+
+def clock_of(name: str, workload: Any) -> Clock:
+    """The clock of a name, started at the hour of day of a workload that has one."""
+    check_one_of("clock", name, CLOCKS)
+    start_h = getattr(getattr(workload, "rates", workload), "start_h", None)
+    return CLOCKS[name] if start_h is None else replace(CLOCKS[name], start_h=start_h)

@@ -1,37 +1,27 @@
-"""A scenario: workload, fleet, market and service law; from the thesis's days, from a
-log, to and from TOML.
-"""
+"""A scenario of rented slots: workload, fleet, market and service times, as a model."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from cgrsp_simpy.base.checks import (
-    InputError,
     check_bool,
     check_one_of,
     entries_of,
     require,
 )
 from cgrsp_simpy.base.files import (
-    check_keys,
-    entries,
     faults_of,
-    make,
-    mapping,
     read_toml,
-    table_of,
     toml_text,
 )
-from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.base.timeline import Bands, Reasons, Timeline
 from cgrsp_simpy.engine.claim import Claim
@@ -42,19 +32,11 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.rental.arrivals import ArrivalRates
-from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
-from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
-from cgrsp_simpy.rental.market import (
-    CLOCKS,
-    LOW,
-    Clock,
-    HourlyStock,
-    Market,
-    StockSeries,
-)
+from cgrsp_simpy.rental.market import LOW, Market, clock_of
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.process import life, renting_life
 from cgrsp_simpy.rental.record import (
@@ -69,21 +51,18 @@ from cgrsp_simpy.rental.record import (
     metrics_of,
 )
 from cgrsp_simpy.rental.stock import DAY_S, Stock, start_s
-from cgrsp_simpy.rental.terms import Preemption, Terms
+from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.toml import described, tables
 from cgrsp_simpy.rental.view import Known, View
 from cgrsp_simpy.rental.why import bands, reasons
 from cgrsp_simpy.rental.workload import (
-    DAYS,
     Drawn,
     HourlyWorkload,
     JobList,
     LoggedWorkload,
-    PoissonWorkload,
     Workload,
-    read_log,
 )
 
-Part = TypeVar("Part")
 THESIS_TERMS = Terms()
 MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may vary
 
@@ -451,7 +430,7 @@ class Scenario(Model):
         if "slots" in own:
             own["slots"] = round_robin(own["slots"], self.gpus)
         if "clock" in own:
-            own["clock"] = _clock(own["clock"], self.workload)
+            own["clock"] = clock_of(own["clock"], self.workload)
         outer = names.pop("")
         # the deadlines before the workload, which has them
         for part, inner in names.items():
@@ -540,7 +519,7 @@ class Scenario(Model):
         workload that no file holds, and for a part of a class of one's own, which TOML
         cannot name.
         """
-        Path(path).write_text(toml_text(_tables(self)), encoding="utf-8")
+        Path(path).write_text(toml_text(tables(self)), encoding="utf-8")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -553,7 +532,7 @@ class Scenario(Model):
         """
         path = Path(path)
         with faults_of(path):
-            return _scenario(read_toml(path), path)
+            return described(Scenario, read_toml(path), path)
 
 
 def widths(workload: Workload) -> Iterable[int]:
@@ -561,298 +540,3 @@ def widths(workload: Workload) -> Iterable[int]:
     if isinstance(workload, JobList):
         return [job.gpus for job in workload.listed]
     return workload.gpus if isinstance(workload, LoggedWorkload) else ()
-
-
-def day(
-    name: str,
-    slots: int | Sequence[str] = 5,
-    tight_fraction: float = 0.2,
-    jobs: int | None = None,
-    rate_per_s: float | None = None,
-    free_types: bool = False,
-    clock: str = "calibrated",
-    persistence_s: float = 0.0,
-    sight: str = "none",
-    gpus: str = "thesis",
-    terms: Terms | None = None,
-    kind: type[Scenario] = Scenario,
-    **more: Any,
-) -> Scenario:
-    """A day of the thesis: "quiet", "normal", "hectic" or "surge".
-
-    Parameters
-    ----------
-    name : str
-        Of the day.
-    slots : int or sequence of str
-        Number of slots (types in turn, Section 4.3) or a list of type names.
-    tight_fraction : float
-        Share of 1-hour deadlines; the others have 8 hours.
-    jobs : int, optional
-        Number of jobs in place of the day's.
-    rate_per_s : float, optional
-        Arrivals per second in place of the day's.
-    free_types : bool
-        Whether the policy chooses the type of an idle slot.
-    clock : str
-        "calibrated" or "printed", the hours of the stock multiplier.
-    persistence_s, sight
-        How long stock persists, and what is seen of it; see `Market`.
-    gpus : str
-        "thesis" or "2025", the catalogue of the types that can be rented.
-    terms : Terms, optional
-        What renting means; as in the thesis, unless given.
-    kind : type
-        A subclass of Scenario, for a life of jobs of one's own.
-    **more
-        The parameters that it adds.
-
-    Returns
-    -------
-    Scenario
-        Its name is the day's.
-
-    References
-    ----------
-    Thesis Section 5.1.1.
-    """
-    check_one_of("day", name, DAYS)
-    usual_rate, usual_jobs = DAYS[name]
-    workload = PoissonWorkload(
-        jobs=usual_jobs if jobs is None else jobs,
-        rate_per_s=usual_rate if rate_per_s is None else rate_per_s,
-        deadlines=DeadlineClasses(tight_fraction),
-    )
-    market = Market(_clock(clock, workload), persistence_s=persistence_s, sight=sight)
-    own = {each.name for each in fields(kind)} - {
-        each.name for each in fields(Scenario)
-    }
-    for each in more:
-        known = [*inspect.signature(day).parameters, *sorted(own)]
-        check_one_of(
-            "parameter of a day", each, [item for item in known if item != "more"]
-        )
-    fleet = _fleet(slots, gpus, free_types)
-    return kind(name, workload, *fleet, market, terms=terms or Terms(), **more)
-
-
-def trace(
-    path: str | Path,
-    format: str | None = None,
-    window: str | None = None,
-    slots: int | Sequence[str] = 5,
-    tight_fraction: float | None = None,
-    free_types: bool = False,
-    clock: str = "calibrated",
-    strict: bool = False,
-    columns: Mapping[str, str] | None = None,
-    classes: Sequence[DeadlineClass] | None = None,
-    class_column: str | None = None,
-    persistence_s: float = 0.0,
-    sight: str = "none",
-    gpus: str = "thesis",
-    terms: Terms | None = None,
-) -> Scenario:
-    """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may
-    hold.
-
-    A log with timestamps sets the hour of day at which the run starts.
-
-    Parameters
-    ----------
-    path, format, window
-        As in `read_log`.
-    slots : int or sequence of str
-        As in `day`.
-    tight_fraction : float, optional
-        Share of 1-hour deadlines, 0.2 unless given.
-    free_types, clock
-        As in `day`.
-    strict, columns
-        As in `read_log`.
-    classes : sequence of DeadlineClass, optional
-        Deadline classes in place of the thesis's two, and so without `tight_fraction`.
-    class_column : str, optional
-        Column of the log with the names of the jobs' classes.
-    persistence_s, sight, gpus, terms
-        As in `day`.
-
-    Returns
-    -------
-    Scenario
-        Its name is the file's.
-
-    Raises
-    ------
-    InputError
-        For a value or a log that is not allowed.
-    """
-    if classes is not None:
-        allowed = "left out where classes are given"
-        require(tight_fraction is None, "tight_fraction", tight_fraction, allowed)
-    fraction = 0.2 if tight_fraction is None else tight_fraction
-    deadlines = DeadlineClasses(fraction) if classes is None else classes
-    log = read_log(
-        path,
-        format,
-        window,
-        deadlines,
-        strict=strict,
-        columns=columns,
-        class_column=class_column,
-    )
-    market = Market(_clock(clock, log), persistence_s=persistence_s, sight=sight)
-    fleet = _fleet(slots, gpus, free_types)
-    return Scenario(Path(path).name, log, *fleet, market, terms=terms or Terms())
-
-
-def _fleet(
-    slots: int | Sequence[str], gpus: str, free_types: bool
-) -> tuple[tuple[GpuType, ...], tuple[GpuType, ...], bool]:
-    """Of a scenario `slots`, `gpus` and `free_types`, with the types of a catalogue."""
-    check_one_of("catalogue", str(gpus), CATALOGUES)  # 2025 is a number in a grid
-    types = CATALOGUES[str(gpus)]
-    return round_robin(slots, types), types, free_types
-
-
-def _clock(name: str, workload: Workload) -> Clock:
-    """The clock of a name, started at the hour of day of a workload that has one."""
-    check_one_of("clock", name, CLOCKS)
-    start_h = getattr(getattr(workload, "rates", workload), "start_h", None)
-    return CLOCKS[name] if start_h is None else replace(CLOCKS[name], start_h=start_h)
-
-
-# ---- TOML ----
-
-
-def _tables(scenario: Scenario) -> dict[str, Any]:
-    """Every parameter of a scenario, as the tables of its TOML file."""
-    foreign = users_part(scenario)
-    if foreign is not None:
-        raise InputError(
-            f"{type(foreign).__qualname__} cannot be written to TOML: it is not a class"
-            " of this package"
-        )
-    return {
-        "name": scenario.name,
-        "fleet": {
-            "slots": [gpu.name for gpu in scenario.slots],
-            "free_types": scenario.free_types,
-        },
-        "workload": _workload_table(scenario.workload),
-        "service": _plain(scenario.service),
-        "market": _plain(scenario.market),
-        "terms": _plain(scenario.terms),
-        "gpu": _plain(scenario.gpus),
-    }
-
-
-def _plain(part: Any) -> Any:
-    """A part as a table of the fields that are given, as TOML knows no None; parts as a
-    list.
-    """
-    if isinstance(part, tuple) and part and is_dataclass(part[0]):
-        return [_plain(each) for each in part]
-    if not is_dataclass(part):
-        return part
-    return {
-        name: _plain(value)
-        for name, value in table_of(part).items()
-        if value is not None
-    }
-
-
-def _workload_table(workload: Workload) -> dict[str, Any]:
-    if isinstance(workload, JobList):
-        jobs = [job._asdict() for job in workload.listed]
-        return {"class_names": workload.class_names, "job": jobs}
-    assert isinstance(workload, (PoissonWorkload, HourlyWorkload, LoggedWorkload))
-    own = (
-        {**workload.origin}
-        if isinstance(workload, LoggedWorkload)
-        else _plain(workload)
-    )
-    allowed = "a log read from a file, to be written to TOML"
-    require(bool(own), "workload", workload, allowed)
-    own.pop("deadlines", None)
-    deadlines = _plain(workload.deadlines)
-    return own | (deadlines if isinstance(deadlines, dict) else {"class": deadlines})
-
-
-def _scenario(found: dict[str, Any], path: Path) -> Scenario:
-    tables = ("fleet", "workload", "service", "market", "terms", "gpu")
-    check_keys("the file", found, ("name", *tables))
-    fleet = found.get("fleet", {})
-    check_keys("[fleet]", fleet, ("slots", "free_types"))
-    gpus = _made(GpuType, found, "gpu") or THESIS_GPUS
-    workload = _workload(found.get("workload"), path)
-    market = dict(mapping("[market]", found.get("market", {})))
-    clock = market.pop("clock", "calibrated")
-    by_name = isinstance(clock, str)
-    market["clock"] = (
-        _clock(clock, workload) if by_name else make(Clock, clock, "[market.clock]")
-    )
-    market["stock"] = _made(HourlyStock, market, "stock", "market.")
-    market["series"] = _made(StockSeries, market, "series", "market.")
-    terms = dict(mapping("[terms]", found.get("terms", {})))
-    terms["preemption"] = _made(Preemption, terms, "preemption", "terms.")
-    return Scenario(
-        name=str(found.get("name", path.stem)),
-        workload=workload,
-        slots=round_robin(fleet.get("slots", 5), gpus),
-        gpus=gpus,
-        free_types=fleet.get("free_types", False),
-        market=make(Market, market, "[market]"),
-        service=make(Service, found.get("service", {}), "[service]"),
-        terms=make(Terms, terms, "[terms]"),
-    )
-
-
-def _workload(table: Any, path: Path) -> Workload:
-    if table is None:
-        raise InputError(
-            "the table [workload] is missing: it needs jobs and rate_per_s, or jobs and"
-            " [workload.rates], or trace, or [[workload.job]]"
-        )
-    table = dict(mapping("[workload]", table))
-    if "job" in table:
-        check_keys("[workload]", table, ("job", "class_names"))
-        table["listed"] = _made(Job, table, "job", "workload.")
-        del table["job"]
-        return make(JobList, table, "[workload]")
-    names = [item.name for item in fields(DeadlineClasses)]
-    deadlines = _deadlines(table, names)
-    if "trace" in table:
-        known = ("trace", "format", "window", "strict", "columns", "class_column")
-        check_keys("[workload]", table, (*known, *names, "class"))
-        log = path.parent / str(table.pop("trace"))
-        table["columns"] = mapping("[workload.columns]", table.get("columns", {}))
-        return read_log(log, **table, deadlines=deadlines)
-    kind: type[HourlyWorkload | PoissonWorkload]
-    kind = HourlyWorkload if "rates" in table else PoissonWorkload
-    if "rates" in table:
-        table["rates"] = make(ArrivalRates, table["rates"], "[workload.rates]")
-    own = [item.name for item in fields(kind) if item.name != "deadlines"]
-    check_keys("[workload]", table, (*own, "rates", "trace", "job", "class", *names))
-    return make(kind, {**table, "deadlines": deadlines}, "[workload]")
-
-
-def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
-    """The deadline classes that a workload's table tells of, taken out of it."""
-    two = {key: table.pop(key) for key in names if key in table}
-    if "class" not in table:
-        return make(DeadlineClasses, two, "[workload]")
-    if two:
-        raise InputError(
-            f"[workload] has {min(two)} and [[workload.class]]; give one of them"
-        )
-    listed = _made(DeadlineClass, table, "class", "workload.")
-    del table["class"]
-    return listed
-
-
-def _made(
-    kind: type[Part], table: dict[str, Any], key: str, where: str = ""
-) -> tuple[Part, ...]:
-    """What the tables of a list of tables describe."""
-    return tuple(make(kind, each, f"[[{where}{key}]]") for each in entries(table, key))

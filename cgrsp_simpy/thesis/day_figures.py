@@ -26,10 +26,10 @@ from cgrsp_simpy.plots.figure import (
 )
 from cgrsp_simpy.plots.parts import beside_point
 from cgrsp_simpy.plots.style import COMPLEXITY, STATUS, looks
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.gpu import THESIS_GPUS
 from cgrsp_simpy.rental.market import CLOCKS, Status
 from cgrsp_simpy.rental.policies import make_policy
-from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.thesis.runs import Results
 from cgrsp_simpy.thesis.table_figures import log_ticks

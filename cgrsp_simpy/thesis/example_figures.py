@@ -19,9 +19,10 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.style import COMPLEXITY, MISSED, ink_on
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.policies.rules import fastest
-from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import View
 from cgrsp_simpy.rental.workload import JobList
 from cgrsp_simpy.studies.replicate import simulate

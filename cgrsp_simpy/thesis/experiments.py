@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.base.checks import require
-from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.days import day
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.thesis.published import PRINTED
 
 # of arrays of figures whose last axis is the seeds; that axis goes

@@ -24,9 +24,10 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.style import Style
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.gpu import THESIS_GPUS
 from cgrsp_simpy.rental.market import Market
-from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import Policy, View
 from cgrsp_simpy.rental.workload import PoissonWorkload
 from cgrsp_simpy.studies.replicate import check_policies

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.policies import make_policy
-from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.thesis.experiments import (
     HECTIC,

@@ -29,8 +29,9 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.style import ink_on, looks
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.measured import Measured, measured
-from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.study import stars

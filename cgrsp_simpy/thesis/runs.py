@@ -21,9 +21,10 @@ from cgrsp_simpy.decide.month import (
     wanted_days,
 )
 from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.policies import make_policy
-from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.replicate import Replications, Runs, label, replicate, simulate
 from cgrsp_simpy.studies.store import Store, kept_json
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source, Table

@@ -15,6 +15,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "app": "contracts/test_app.py",  # starts every page
     "cli": "contracts/test_every_module.py",  # runs every command
     "engine/claim.py": "engine/test_run.py",  # no claim without a run
+    "engine/ledger.py": "engine/test_run.py",  # no ledger without a run
     "engine/model.py": "engine/test_run.py",
     "engine/places.py": "engine/test_run.py",
     "exercises": "docs/test_lectures.py",  # each exercise with its lecture
@@ -25,6 +26,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/arrivals.py": "theory/test_arrival_rates.py",
     "rental/kernel.py": "rental/test_bulk.py",  # compiled, by whole runs
+    "rental/toml.py": "rental/test_scenario.py",
     "thesis/day_figures.py": "thesis/test_figures.py",
     "thesis/page.py": "thesis/test_report.py",
     "thesis/table_figures.py": "thesis/test_figures.py",

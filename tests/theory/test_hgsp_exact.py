@@ -19,7 +19,7 @@ from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster
 from cgrsp_simpy.hgsp.policies import SCHEDULERS
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.scenario import schedule_of, solve
-from cgrsp_simpy.rental.scenario import day
+from cgrsp_simpy.rental.days import day
 
 
 @st.composite

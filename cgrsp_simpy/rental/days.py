@@ -1,0 +1,179 @@
+"""Scenarios of the thesis's days, and of logs of real jobs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from cgrsp_simpy.base.checks import (
+    check_one_of,
+    require,
+)
+from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
+from cgrsp_simpy.rental.gpu import CATALOGUES, GpuType, round_robin
+from cgrsp_simpy.rental.market import (
+    Market,
+    clock_of,
+)
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.workload import (
+    DAYS,
+    PoissonWorkload,
+    read_log,
+)
+
+
+def day(
+    name: str,
+    slots: int | Sequence[str] = 5,
+    tight_fraction: float = 0.2,
+    jobs: int | None = None,
+    rate_per_s: float | None = None,
+    free_types: bool = False,
+    clock: str = "calibrated",
+    persistence_s: float = 0.0,
+    sight: str = "none",
+    gpus: str = "thesis",
+    terms: Terms | None = None,
+    kind: type[Scenario] = Scenario,
+    **more: Any,
+) -> Scenario:
+    """A day of the thesis: "quiet", "normal", "hectic" or "surge".
+
+    Parameters
+    ----------
+    name : str
+        Of the day.
+    slots : int or sequence of str
+        Number of slots (types in turn, Section 4.3) or a list of type names.
+    tight_fraction : float
+        Share of 1-hour deadlines; the others have 8 hours.
+    jobs : int, optional
+        Number of jobs in place of the day's.
+    rate_per_s : float, optional
+        Arrivals per second in place of the day's.
+    free_types : bool
+        Whether the policy chooses the type of an idle slot.
+    clock : str
+        "calibrated" or "printed", the hours of the stock multiplier.
+    persistence_s, sight
+        How long stock persists, and what is seen of it; see `Market`.
+    gpus : str
+        "thesis" or "2025", the catalogue of the types that can be rented.
+    terms : Terms, optional
+        What renting means; as in the thesis, unless given.
+    kind : type
+        A subclass of Scenario, for a life of jobs of one's own.
+    **more
+        The parameters that it adds.
+
+    Returns
+    -------
+    Scenario
+        Its name is the day's.
+
+    References
+    ----------
+    Thesis Section 5.1.1.
+    """
+    check_one_of("day", name, DAYS)
+    usual_rate, usual_jobs = DAYS[name]
+    workload = PoissonWorkload(
+        jobs=usual_jobs if jobs is None else jobs,
+        rate_per_s=usual_rate if rate_per_s is None else rate_per_s,
+        deadlines=DeadlineClasses(tight_fraction),
+    )
+    market = Market(clock_of(clock, workload), persistence_s=persistence_s, sight=sight)
+    own = {each.name for each in fields(kind)} - {
+        each.name for each in fields(Scenario)
+    }
+    for each in more:
+        known = [*inspect.signature(day).parameters, *sorted(own)]
+        check_one_of(
+            "parameter of a day", each, [item for item in known if item != "more"]
+        )
+    fleet = _fleet(slots, gpus, free_types)
+    return kind(name, workload, *fleet, market, terms=terms or Terms(), **more)
+
+
+def trace(
+    path: str | Path,
+    format: str | None = None,
+    window: str | None = None,
+    slots: int | Sequence[str] = 5,
+    tight_fraction: float | None = None,
+    free_types: bool = False,
+    clock: str = "calibrated",
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+    classes: Sequence[DeadlineClass] | None = None,
+    class_column: str | None = None,
+    persistence_s: float = 0.0,
+    sight: str = "none",
+    gpus: str = "thesis",
+    terms: Terms | None = None,
+) -> Scenario:
+    """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may
+    hold.
+
+    A log with timestamps sets the hour of day at which the run starts.
+
+    Parameters
+    ----------
+    path, format, window
+        As in `read_log`.
+    slots : int or sequence of str
+        As in `day`.
+    tight_fraction : float, optional
+        Share of 1-hour deadlines, 0.2 unless given.
+    free_types, clock
+        As in `day`.
+    strict, columns
+        As in `read_log`.
+    classes : sequence of DeadlineClass, optional
+        Deadline classes in place of the thesis's two, and so without `tight_fraction`.
+    class_column : str, optional
+        Column of the log with the names of the jobs' classes.
+    persistence_s, sight, gpus, terms
+        As in `day`.
+
+    Returns
+    -------
+    Scenario
+        Its name is the file's.
+
+    Raises
+    ------
+    InputError
+        For a value or a log that is not allowed.
+    """
+    if classes is not None:
+        allowed = "left out where classes are given"
+        require(tight_fraction is None, "tight_fraction", tight_fraction, allowed)
+    fraction = 0.2 if tight_fraction is None else tight_fraction
+    deadlines = DeadlineClasses(fraction) if classes is None else classes
+    log = read_log(
+        path,
+        format,
+        window,
+        deadlines,
+        strict=strict,
+        columns=columns,
+        class_column=class_column,
+    )
+    market = Market(clock_of(clock, log), persistence_s=persistence_s, sight=sight)
+    fleet = _fleet(slots, gpus, free_types)
+    return Scenario(Path(path).name, log, *fleet, market, terms=terms or Terms())
+
+
+def _fleet(
+    slots: int | Sequence[str], gpus: str, free_types: bool
+) -> tuple[tuple[GpuType, ...], tuple[GpuType, ...], bool]:
+    """Of a scenario `slots`, `gpus` and `free_types`, with the types of a catalogue."""
+    check_one_of("catalogue", str(gpus), CATALOGUES)  # 2025 is a number in a grid
+    types = CATALOGUES[str(gpus)]
+    return round_robin(slots, types), types, free_types

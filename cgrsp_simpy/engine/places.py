@@ -187,6 +187,15 @@ def grant_now(event: simpy.Event) -> None:
     event.callbacks = None  # type: ignore[assignment]  # so SimPy marks what happened
 
 
+def not_granted(resource: Resource) -> InputError:
+    """The error of a request of what has not been granted to a claim."""
+    return InputError(
+        f"{resource.noun} {resource.index} is requested without a grant:"
+        " `with run.claim(job) as claim: yield claim`, and then"
+        " `with claim.request() as turn: yield turn`"
+    )
+
+
 class Slot(simpy.Resource):
     """A resource that one job uses at a time: a GPU slot, a machine taken as a whole.
 
@@ -209,18 +218,17 @@ class Slot(simpy.Resource):
         return SlotRequest(self)
 
     def release(self, request: Request) -> None:  # type: ignore[override]
-        """SimPy's release, without its event, for which nobody waits."""
-        self.users.remove(request)
+        """SimPy's release, without its event, for which nobody waits; again, it has no
+        effect.
+        """
+        if request in self.users:
+            self.users.remove(request)
 
     def _trigger_put(self, event: Any) -> None:
         # SimPy's way to look for the requests that can be granted: here it is the one
         # that is made, since none waits
         if self.promised is None or self.users:
-            raise InputError(
-                f"{self.noun} {self.index} is requested without a grant:"
-                " `with run.claim(job) as claim: yield claim`, and then"
-                " `with claim.request() as turn: yield turn`"
-            )
+            raise not_granted(self)
         request = self.put_queue.pop()
         self.users.append(request)
         request.usage_since = self._env._now
@@ -260,13 +268,16 @@ class Pool(simpy.Container):
         return request
 
     def release(self, request: PoolRequest) -> None:
-        """Put the amount of a request back."""
-        self.users.remove(request)
-        self.put(request.amount)
+        """Put the amount of a request back; again, it has no effect."""
+        if request in self.users:
+            self.users.remove(request)
+            self.put(request.amount)
 
     def _do_get(self, event: ContainerGet) -> bool:
-        self._level = settled(self._level - event.amount, self.size)
-        assert self._level >= 0, "room was promised to two jobs"
+        level = settled(self._level - event.amount, self.size)
+        if level < 0:
+            raise not_granted(self)
+        self._level = level
         grant_now(event)
         return True
 

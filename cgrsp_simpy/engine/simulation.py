@@ -509,9 +509,8 @@ class Simulation:
             if life.start_s != life.start_s or claim.started_s < life.start_s:
                 life.start_s = claim.started_s
         for request in claim.requests or ():
-            # else the job has released it itself
-            if request in request.resource.users:
-                request.resource.release(request)
+            # without effect if the job has released it already
+            request.resource.release(request)
         held_s = now_s - claim.granted_s
         for number, amount in parts:
             self.ledger.give_back(number, amount, held_s)

@@ -147,3 +147,63 @@ def test_nothing_is_requested_of_a_pool_of_which_a_job_takes_nothing():
                 assert [place.level for place in run.places] == [4, 8]
 
     assert cg.simulate(Mixed(), "first").jobs["finish_s"].tolist() == [1.0]
+
+
+class Shared(cg.Model):
+    """Five jobs on a pool of two GPUs, or on two slots, with a process per job."""
+
+    def __init__(self, job_process, resources):
+        self.job_process, self.resources = job_process, resources
+
+    def places(self):
+        return self.resources
+
+    def arrivals(self, draw):
+        return [(0.0, n) for n in range(5)]
+
+    def life(self, run, job):
+        return self.job_process(run, job)
+
+
+def releases_in_the_block(run, job):
+    with run.claim(job, request=False) as claim:
+        yield claim
+        with claim.request() as turn:
+            yield turn
+            yield run.timeout(10.0)
+            turn.resource.release(turn)
+
+
+def releases_after_the_claim(run, job):
+    with run.claim(job, request=False) as claim:
+        yield claim
+        turn = claim.request()
+        yield turn
+        yield run.timeout(10.0)
+    turn.resource.release(turn)
+
+
+RESOURCES = {"slots": cg.slots(2), "pool": cg.pools([2.0])}
+
+
+@pytest.mark.parametrize("resources", RESOURCES.values(), ids=RESOURCES)
+@pytest.mark.parametrize(
+    "job_process", [releases_in_the_block, releases_after_the_claim]
+)
+def test_a_second_release_has_no_effect_as_in_simpy(job_process, resources):
+    simulation = Shared(job_process, resources).simulation(cg.first_come, 0)
+    run = simulation.finish()
+    assert run.jobs["finish_s"].tolist() == [10.0, 10.0, 20.0, 20.0, 30.0]
+    for place in simulation.places:
+        assert not place.users
+        assert isinstance(place, simpy.Resource) or place.level == place.size
+
+
+@pytest.mark.parametrize("call", ["request", "get"])
+def test_an_amount_that_was_not_granted_cannot_be_taken(call):
+    def job_process(run, job):
+        yield getattr(run.places[0], call)(1.0)
+        yield run.timeout(1.0)
+
+    with pytest.raises(cg.InputError, match="node 0 is requested without a grant"):
+        cg.simulate(Shared(job_process, cg.pools([2.0])), "first")

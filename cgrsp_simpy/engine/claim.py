@@ -105,6 +105,16 @@ class Claim(simpy.Event):
         self.requests_itself = not requests
         self.process = run.env._active_proc
 
+    @property
+    def triggered(self) -> bool:
+        """Whether the claim has been answered. To ask counts as waiting for it: the
+        answer is delivered, so that a process may look every few seconds.
+        """
+        self.heard = True
+        if self.answer is not PENDING and self._value is PENDING:
+            self.succeed(self.answer)
+        return self._value is not PENDING
+
     def request(self) -> Turn:
         """Request what was granted, from SimPy's resources; for a `with` block.
 

@@ -189,7 +189,8 @@ def _due(
     if event in grants:
         return "gives up" if event.value is None else "dispatch", grants[event]
     if isinstance(event, Patience):
-        return None if event.claim.triggered else ("gives up", job_id(event.claim.job))
+        # a claim that has been answered has cleared them
+        return ("gives up", job_id(event.claim.job)) if event.callbacks else None
     if not isinstance(event, simpy.Timeout) or not event.callbacks:
         return None  # nobody waits any longer for what has no callbacks
     process = getattr(event.callbacks[0], "__self__", None)

@@ -132,6 +132,14 @@ class Records:
         names = column_names(own)
         skipped, found = "submit_s" in names, {}
         names += *TIMES[skipped:], *self._own
+        if skipped:
+            arrivals = zip(jobs, values[names.index("submit_s")], times[0])
+            for job, submit_s, at_s in arrivals:
+                if not submit_s <= at_s:
+                    raise InputError(
+                        f"job {job!r} of {self._model.name} arrives at {at_s:g} s, and"
+                        f" its submit_s is {submit_s!r}; it must not be later"
+                    )
         for name, column in zip(names, (*values, *times[skipped:])):
             try:
                 found[name] = np.array(column, self._kinds.get(name))

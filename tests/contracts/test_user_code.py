@@ -5,6 +5,7 @@ right is not.
 import math
 import threading
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 import simpy
@@ -140,6 +141,17 @@ def prepares_meanwhile(run, job):
 def test_a_job_may_do_something_else_before_it_waits_for_its_grant(job_process):
     run = simulated(job_process, arrivals=[0.0, 0.0, 100.0])
     assert run.jobs["finish_s"].tolist() == [13.0, 23.0, 113.0]
+
+
+def test_a_job_may_look_whether_its_claim_is_granted():
+    def looks(run, job):
+        with run.claim(job) as claim:
+            while not claim.triggered:
+                yield run.timeout(1.0)
+            yield run.timeout(10.0)
+
+    run = simulated(looks, arrivals=[0.0, 0.5, 0.5])
+    assert run.jobs["finish_s"].tolist() == [11.0, 21.5, 32.5]
 
 
 def test_a_job_that_waits_after_its_patience_has_ended_hears_that_it_has_none():
@@ -496,3 +508,18 @@ def test_simpys_own_timeout_and_the_engines_are_equal_in_all_but_their_checks():
         simpys._delay,
         simpys.ok,
     )
+
+
+def test_a_submission_after_the_arrival_is_refused():
+    class Job(NamedTuple):
+        id: int
+        submit_s: float
+
+    class Late(Shop):
+        def arrivals(self, draw):
+            return [(0.0, Job(0, 0.0)), (1.0, Job(1, 1.5))]
+
+    with pytest.raises(
+        cg.InputError, match=r"arrives at 1 s, and its submit_s is 1\.5"
+    ):
+        cg.simulate(Late(waits), cg.first_come)

@@ -38,7 +38,7 @@ from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, read_cluster, schedule
 from cgrsp_simpy.cluster.metrics import by_class
 from cgrsp_simpy.cluster.paper import table
 from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.replay import replay
+from cgrsp_simpy.cluster.replay import Replay, replay
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import read_log
@@ -242,10 +242,7 @@ def _replay(given: argparse.Namespace) -> Answer:
             f"{found.best} agrees most often with what was recorded, at {judged:,}"
             f" moments; simulated with placement {found.scenario.placement}"
         )
-        none = (
-            "the log tells no starts, or no job waited: no scheduler agrees more than"
-            " another"
-        )
+        none = f"{_unjudged(found)}: no scheduler agrees more than another"
         parts = [[scenario.name, agrees if found.best else none], _lined(rows)]
         return "\n".join(
             "\n".join(part)
@@ -254,6 +251,19 @@ def _replay(given: argparse.Namespace) -> Answer:
         )
 
     return formatted(given, {**named, **tables}, [*rows, *changes], text)
+
+
+def _unjudged(found: Replay) -> str:
+    """Why no moment of a replayed log is judged."""
+    recorded_s = found.waits_s.get("recorded")
+    if recorded_s is None:
+        return "the log records no starts"
+    if not (recorded_s > 0).any():
+        return "no job waited"
+    return (
+        "no moment of the log can be judged, because jobs hardly waited or their"
+        " recorded starts do not fit the cluster"
+    )
 
 
 def _lined(rows: list[dict[str, Any]]) -> list[str]:

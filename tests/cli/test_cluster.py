@@ -358,3 +358,24 @@ def test_estimates_shorter_than_the_run_are_counted(tmp_path, capsys):
     assert "longer than their estimates" not in said(
         capsys, "run", "--jobs", "20", "--policy", "easy"
     )
+
+
+@pytest.mark.parametrize(
+    ("waits_s", "reason"),
+    [
+        ((-1, -1, -1), "the log records no starts"),
+        ((0, 0, 0), "no job waited"),
+        ((0, 0, 60), "no moment of the log can be judged"),
+    ],
+)
+def test_a_replay_that_judges_no_moment_says_why(tmp_path, capsys, waits_s, reason):
+    """In the last log two jobs hold all GPUs at once, and a third waits for them."""
+    rows = [
+        f"{job} {job} {wait_s} 100 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1"
+        for job, wait_s in enumerate(waits_s, start=1)
+    ]
+    log = tmp_path / "log.swf"
+    log.write_text("\n".join(["; MaxProcs: 4", "; MaxNodes: 1", *rows]) + "\n")
+    out = said(capsys, "replay", str(log), "--policies", "fifo,easy")
+    assert out.splitlines()[1].startswith(reason)
+    assert ("recorded" in out) == (waits_s[0] >= 0)

@@ -164,7 +164,7 @@ class Completion(argparse.Action):
             parser.error(
                 f"--completion(={values!r}) must be {', '.join(shtab.SUPPORTED_SHELLS)}"
             )
-        print(shtab.complete(make_parser(), values))
+        print(shtab.complete(make_parser(), values), flush=True)
         parser.exit()
 
 
@@ -209,7 +209,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in STRICT:
         codecs.register_error("cgrsp", _in_ascii)
         sys.stdout.reconfigure(errors="cgrsp")
-    given = _parsed(sys.argv[1:] if arguments is None else arguments)
+    try:
+        given = _parsed(sys.argv[1:] if arguments is None else arguments)
+    except BrokenPipeError:
+        return _reader_left()
+    except OSError as error:  # of a completion that cannot be printed
+        return _failed(f"cgrsp: {error.strerror}", 2)
     _end_in_order()
     to_stderr = logging.StreamHandler()
     to_stderr.setFormatter(Visible("cgrsp: %(message)s"))
@@ -300,9 +305,7 @@ def _carried_out(given: argparse.Namespace) -> int:
             f"cgrsp {given.verb}: a number is out of range for this: {error}", 2
         )
     except BrokenPipeError:
-        # the reader has left: nothing more to say
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _reader_left()
     except OSError as error:
         named = f": {error.filename}" if error.filename else ""
         return _failed(f"cgrsp {given.verb}: {error.strerror}{named}", 2)
@@ -332,6 +335,12 @@ def _prints(given: argparse.Namespace) -> bool:
     return given.verb == "app" or not {"events", "step"}.isdisjoint(
         getattr(given, "show", None) or ()
     )
+
+
+def _reader_left() -> int:
+    """Drop what is still to be printed, as by `| head`; exit status 0."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _failed(line: str, status: int) -> int:

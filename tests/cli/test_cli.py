@@ -594,6 +594,19 @@ def test_a_terminal_sees_a_progress_bar_after_a_second(line):
 # ---- stdout ----
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
+def test_a_completion_that_cannot_be_printed_is_one_line():
+    pytest.importorskip("shtab")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*CGRSP, "--completion", "bash"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (done.returncode, done.stderr) == (2, "cgrsp: No space left on device\n")
+
+
 @posix
 @pytest.mark.parametrize(
     "closed", [">&-", pytest.param(">&- 2>&-", marks=pytest.mark.slow)]

@@ -237,7 +237,8 @@ class Store:
     def write(self, name: str, text: str) -> None:
         """Write a file, whole or not at all; nothing while verifying."""
         if not self._checked:
-            write_whole(self.path / name, text.encode())
+            # a path that is no UTF-8 has halves of characters, which JSON escapes so
+            write_whole(self.path / name, text.encode(errors="backslashreplace"))
 
 
 def kept_json(path: Path) -> Any:

@@ -607,6 +607,17 @@ def test_a_completion_that_cannot_be_printed_is_one_line():
     assert (done.returncode, done.stderr) == (2, "cgrsp: No space left on device\n")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are Unicode")
+def test_results_go_into_a_folder_whose_name_is_no_utf8(tmp_path):
+    out = os.fsencode(tmp_path) + b"/out\xff"
+    words = "compare --day quiet --policies fifo --seeds 2 --jobs 5 --out".split()
+    for _ in range(2):  # the second resumes
+        done = subprocess.run([*CGRSP, *words, out], capture_output=True)
+        assert done.returncode == 0, done.stderr
+    manifest = json.loads(Path(os.fsdecode(out), "manifest.json").read_bytes())
+    assert os.fsdecode(out) in manifest["command"]
+
+
 @posix
 @pytest.mark.parametrize(
     "closed", [">&-", pytest.param(">&- 2>&-", marks=pytest.mark.slow)]

@@ -23,7 +23,7 @@ from heapq import heappush
 from typing import TYPE_CHECKING, Any
 
 import simpy
-from simpy.events import NORMAL
+from simpy.events import NORMAL, PENDING
 
 from cgrsp_simpy.base.checks import InputError, check_number, require
 from cgrsp_simpy.base.policy import PlaceError, Suspend, Wake
@@ -96,6 +96,17 @@ def _copied(policy: Any) -> Any:
 
 SETTABLE = {"enough", "name", "plan"}  # attributes of a run that models may set
 MANY = 100_000  # events in which jobs wait, and nothing changes
+
+
+def _is_scheduled(event: Any) -> bool:
+    """Whether an event is in the event list, or will be after events that are."""
+    if event is None:
+        return False
+    if event._value is not PENDING:
+        return True
+    if isinstance(event, simpy.events.Condition):
+        return any(map(_is_scheduled, event._events))
+    return isinstance(event, simpy.Process) and _is_scheduled(event._target)
 
 
 class State:
@@ -706,23 +717,26 @@ class Simulation:
                     f" of {self.model.name} goes on without time"
                 )
             if self._still > self._still_allowed():
-                self._check_served()
+                self._check_ended()
         return True
 
     def _still_allowed(self) -> float:
-        """Number of events without a change after which the waiting jobs wait for ever.
+        """Number of events without a change after which the jobs wait for ever.
 
-        No limit while it is certain that a change will come. A resource that is down
-        may come up again; it gets a hundred times as long.
+        No limit while it is certain that a change will come. Where a process beside the
+        jobs may still cause one, the limit is a hundred times as high: a resource that
+        is down may come up again, and an event that a job waits for may happen.
         """
+        processes = [*self._jobs.values(), *[claim.process for claim in self.holding]]
         if (
-            self.holding
-            or self._alarm.timeout
+            self._alarm.timeout
             or self._arriving.is_alive
             or any(claim.patience_s < math.inf for claim in self.waiting.values())
+            or any(_is_scheduled(process) for process in processes)
         ):
             return math.inf
-        return MANY * 100 if self.ledger.any_closed() else MANY
+        uncertain = self.holding or not self.waiting or self.ledger.any_closed()
+        return MANY * 100 if uncertain else MANY
 
     def _unexpected(self, error: simpy.Interrupt) -> Exception:
         """The error of a process that was interrupted and does not handle it."""

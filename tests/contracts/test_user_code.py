@@ -438,6 +438,37 @@ def test_a_slot_that_never_comes_up_again_is_an_error(monkeypatch):
         simulated(waits, arrivals=[0.0], beside=[closes, probes])
 
 
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_job_that_waits_for_an_event_that_never_happens_is_named(monkeypatch, holds):
+    monkeypatch.setattr("cgrsp_simpy.engine.simulation.MANY", 1000)
+
+    def job_process(run, job):
+        if not holds:
+            yield run.env.event()
+        with run.claim(job) as claim:
+            yield claim
+            yield run.env.event()
+
+    with pytest.raises(cg.InputError, match="life of job 0 has not ended"):
+        simulated(job_process, arrivals=[0.0], beside=[probes])
+
+
+def test_a_job_may_wait_long_for_a_condition_or_a_process(monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.engine.simulation.MANY", 100)
+
+    def errand(run):
+        yield run.timeout(50_000.0)
+
+    def job_process(run, job):
+        with run.claim(job) as claim:
+            yield claim
+            yield run.env.process(errand(run))
+            yield run.env.event() | run.timeout(50_000.0)
+
+    run = simulated(job_process, arrivals=[0.0], beside=[probes])
+    assert run.jobs["finish_s"].tolist() == [100_000.0]
+
+
 @pytest.mark.parametrize("start", ["set_up", "life"])
 def test_a_run_ends_with_its_jobs_however_other_processes_were_started(start):
     class Endless(Shop):

@@ -401,12 +401,17 @@ def test_on_five_small_scenarios_triage_costs_no_more_than_the_best_of_three():
 
 
 @pytest.mark.slow
-def test_on_five_small_wide_scenarios_triage_costs_less_than_the_best_of_three():
-    """In the mean 4 cents less; EDF costs 4 more, CADR 10. On one of them, of nine
-    slots, triage costs a fortieth of a cent more than the best: that is certain.
+def test_on_five_small_wide_scenarios_triage_costs_less_than_each_of_three():
+    """US cents per job: triage 4.7, EDF 7.2, CADR 7.9, RH 10.4. It is not shown to be
+    cheaper than the best of the three in each scenario: 2.3 less, with a 95 % interval
+    from 5.9 less to 1.4 more. In one of the five, of nine slots, it costs .024 more,
+    and that interval is above 0.
     """
     study = on_small(range(100, 120), wide, WIDE)
-    assert study.regret("triage").mean < -0.03
+    cents = {row["policy"]: 100 * row["usd_per_job"] for row in study.table()}
+    assert cents["triage"] < 5 < 7 < cents["edf"] < cents["cadr"] < 8 < cents["rh"]
+    regret = study.regret("triage")
+    assert regret.low < regret.mean < -0.02 < 0 < regret.high < 0.02
     certain = [
         each.difference
         for each in study.against_best("triage")

@@ -691,7 +691,8 @@ class Search:
         Days, and weeks where there are at least four, are resampled with replacement,
         as many as the log has for what is known and a year of them for what is to come;
         the spread of the ratio between the two, wider by Student's t for few of them,
-        lies about that of the log. Less than four days give no interval.
+        lies about that of the log. There is no interval of less than four days, nor if
+        a resampled log has no work, since most days have none.
         """
         ratio, ends = float(amount.sum() / per.sum()), [np.zeros(2)]
         if self.days < LEAST_BLOCKS:
@@ -705,9 +706,10 @@ class Search:
                 draws.multinomial(n, np.full(self.days, 1 / self.days), REDRAWN)
                 for n in (number, YEAR_D // length)
             )
-            spread = np.log((unseen @ sums[0]) / (unseen @ sums[1])) - np.log(
-                (known @ sums[0]) / (known @ sums[1])
-            )
+            totals = [days @ column for days in (unseen, known) for column in sums]
+            if min(total.min() for total in totals) <= 0:
+                return Mean(ratio, math.nan, math.nan, self.days)
+            spread = np.log(totals[0] / totals[1]) - np.log(totals[2] / totals[3])
             wider = scipy.special.stdtrit(number - 1, 0.975) / scipy.special.ndtri(
                 0.975
             )
@@ -731,6 +733,8 @@ class Search:
             @ weights.T
         )
         owned = np.array([sum(candidate.own) for candidate in tried])
+        if cost.min() <= 0:  # a resampled log has no work
+            return math.nan, None
         numbers = owned[cost.argmin(axis=0)]
         low, high = np.quantile(numbers, [0.025, 0.975], method="nearest").tolist()
         return float(np.quantile(cost[place] / cost.min(axis=0) - 1, 0.95)), (low, high)

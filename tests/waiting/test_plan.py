@@ -155,6 +155,15 @@ def test_less_than_four_days_give_no_interval_no_range_and_no_regret(days):
         assert "no interval" not in str(found) and "machines are best" in str(found)
 
 
+@pytest.mark.parametrize("days", [10, 20])
+def test_a_log_with_work_on_few_of_its_days_gives_no_interval(days):
+    jobs = jobs_of((0, 1800, 1, 0.0), (86_400 * days, 1800, 1, 0.0))
+    found = plan(jobs, HALF_HOUR, sizes=(ONE,))
+    assert found.load.mean == pytest.approx(2 * 1800 / (86_400 * days))
+    assert math.isnan(found.load.low) and math.isnan(found.bill.high)
+    assert "no interval" in str(found) and "95 %:" not in str(found)
+
+
 @pytest.mark.parametrize("name", ["p95", "p50", "mean"])
 def test_no_plan_breaks_its_limit_on_the_log(name):
     limit = f"{name}=300"

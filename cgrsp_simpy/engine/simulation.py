@@ -18,7 +18,7 @@ from collections.abc import (
     Sequence,
     Set,
 )
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from heapq import heappush
 from typing import TYPE_CHECKING, Any
 
@@ -212,8 +212,9 @@ class Simulation:
         self.records = Records(model, keep)
         self._noted = len(self.records.blank)
         self._jobs: dict[Any, Life] = {}  # that live
-        # calls of `resumed` whose work has not begun: the calling process and the job
-        self._unstarted: dict[object, tuple[Any, Any]] = {}
+        # calls of `resumed` and `down` that have not begun: the calling process, and
+        # the error if it ends before
+        self._unstarted: dict[object, tuple[Any, str]] = {}
         self._rule = policy
         self.policy, self.name = _copied(policy), policy_name(policy)
         self.hears_all = any(
@@ -311,7 +312,11 @@ class Simulation:
         `yield from` it.
         """
         call = object()
-        self._unstarted[call] = self.env.active_process, job
+        message = (
+            f"run.resumed({job_id(job)}, ...) was called and not carried out:"
+            " `yield from run.resumed(job, work_s)`"
+        )
+        self._unstarted[call] = self.env.active_process, message
         return self._resumed(call, job, work_s)
 
     def _resumed(self, call: object, job: Hashable, work_s: float) -> Process:
@@ -329,13 +334,23 @@ class Simulation:
             if left_s <= 0:
                 return
 
-    @contextmanager
-    def down(self, place: Any) -> Iterator[None]:
+    def down(self, place: Any) -> AbstractContextManager[None]:
         """While in the block, a place of `places` is granted to nobody; who holds it is
         interrupted, unless it is the life that says so. Downs of one place may overlap.
         """
         if place not in self.places:
             raise InputError(f"down(={place!r}) must be one of run.places")
+        call = object()
+        message = (
+            f"run.down({place.noun} {place.index}) was called and not entered:"
+            " `with run.down(place):`"
+        )
+        self._unstarted[call] = self.env.active_process, message
+        return self._down(call, place)
+
+    @contextmanager
+    def _down(self, call: object, place: Any) -> Iterator[None]:
+        del self._unstarted[call]
         number = self.places.index(place)
         if self.ledger.close(number):
             self.tell("down", None, f"{place.noun} {place.index}")
@@ -473,7 +488,7 @@ class Simulation:
     def _end(self, life: Any) -> None:
         """A job's life has ended."""
         if self._unstarted:
-            self._check_resumed()
+            self._check_begun()
         if life._ok:  # else by an error, which SimPy raises
             del self._jobs[life.job]
             self.luck.pop(life.job, None)
@@ -777,19 +792,16 @@ class Simulation:
             " has not: `with run.claim(job) as claim:`"
         )
 
-    def _check_resumed(self) -> None:
-        """Raise InputError if a process has ended without the work it asked for."""
-        for process, job in self._unstarted.values():
+    def _check_begun(self) -> None:
+        """Raise InputError if a process has ended and forgotten what it called."""
+        for process, message in self._unstarted.values():
             if process is None or not process.is_alive:
-                raise InputError(
-                    f"run.resumed({job_id(job)}, ...) was called and not carried out:"
-                    " `yield from run.resumed(job, work_s)`"
-                )
+                raise InputError(message)
 
     def _check_ended(self) -> None:
         """Raise InputError if a life waits for what never comes."""
         self._check_served()
-        self._check_resumed()
+        self._check_begun()
         for job in self._jobs:
             raise InputError(
                 f"the life of job {job_id(job)} has not ended,"

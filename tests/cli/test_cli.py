@@ -595,6 +595,7 @@ def test_a_terminal_sees_a_progress_bar_after_a_second(line):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
+@pytest.mark.slow
 def test_a_completion_that_cannot_be_printed_is_one_line():
     pytest.importorskip("shtab")
     with Path("/dev/full").open("w") as full:

@@ -111,6 +111,15 @@ def test_resumed_that_a_process_beside_the_jobs_forgets_is_named():
         simulated(waits, beside=[crew])
 
 
+def test_down_that_a_process_forgets_to_enter_is_named():
+    def crew(run):
+        run.down(run.places[0])
+        yield run.timeout(1.0)
+
+    with pytest.raises(cg.InputError, match=r"`with run\.down\(place\):`"):
+        simulated(waits, beside=[crew])
+
+
 @pytest.mark.parametrize("delay", [math.nan, math.inf, -1.0, "5", None])
 @pytest.mark.parametrize("where", [lambda run: run, lambda run: run.env])
 def test_a_timeout_that_is_no_finite_time_is_refused(delay, where):

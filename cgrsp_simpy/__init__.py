@@ -23,7 +23,7 @@ from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake, policy
 from cgrsp_simpy.engine.claim import Interrupt
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import pools, slots
+from cgrsp_simpy.engine.resources import pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates

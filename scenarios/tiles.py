@@ -40,9 +40,9 @@ class Tiled(cg.Scenario):
     imbalance: float = 0.0
     merge_s: float = 0.0
 
-    def life(self, run, frame):
+    def job_process(self, run, frame):
         draws = run.draw("tiles", frame.id).random((self.tiles, 3))
-        luck = run.luck[frame]
+        luck = run.hidden[frame]
         parts = 1 + self.imbalance * 3**0.5 * (2 * draws[:, 2] - 1)
         parts *= self.tiles / parts.sum()
         others = []  # beside the first tile, which is the frame's own claim
@@ -57,7 +57,7 @@ class Tiled(cg.Scenario):
             run.started(frame, max(each[0] for each in told))  # of the last tile
             yield run.timeout(self.merge_s)
         delay_s, service_s, cost_usd = (sum(each) for each in list(zip(*told))[-3:])
-        run.note(frame, *own[1:4], delay_s, service_s, cost_usd)
+        run.record(frame, *own[1:4], delay_s, service_s, cost_usd)
 
     def tile(self, run, tile, part, luck):
         with run.claim(tile, request=False) as claim:

@@ -66,7 +66,7 @@ ENDS = ("-o", "faulthandler_timeout=300", "-o", "faulthandler_exit_on_timeout=tr
 ALL_S = 3600  # of all: what does not end while tests are collected fails, too
 EQUAL: dict[tuple[str, str], str] = {
     (
-        "engine/places.py",
+        "engine/resources.py",
         "super().__init__(env, capacity=place.size or 1.1, init=place.size)",
     ): ("of a pool of nothing, nothing is ever taken or given back"),
     (

@@ -144,7 +144,7 @@ def told(
     """The figures of policies as means over seeds, which fill in, above those from
     before the last change; below, what is shown in the meantime.
     """
-    kept = st.session_state.setdefault(f"figures of a {model.noun}", {})
+    kept = st.session_state.setdefault(f"figures of a {model.policy_label}", {})
     if kept.get("of") != (model, policies):
         kept |= {"of": (model, policies), "before": kept.get("now", [])}
     seeds = SEEDS if model.is_random else 1

@@ -24,7 +24,7 @@ class PolicyError(RuntimeError):
     """A policy answered what cannot be carried out, or brought the run to a halt."""
 
 
-class PlaceError(ValueError):
+class AssignmentError(ValueError):
     """Why an assignment cannot be carried out.
 
     In words that follow "sent job 7 to": "slot 9, which is no slot of the fleet".

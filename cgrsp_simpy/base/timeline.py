@@ -15,7 +15,7 @@ PHASES = ("provisioning", "executing")  # phases of a job at a place
 CLAIM = np.dtype(
     [
         ("job", "i8"),
-        ("place", "i4"),
+        ("resource", "i4"),
         ("amount", "f8"),
         ("phase", "U12"),
         ("from_s", "f8"),
@@ -42,7 +42,7 @@ class Timeline:
 
     Attributes
     ----------
-    noun : str
+    label : str
         What a place is called (slot, node, machine, GPU).
     places : tuple of str
         Their names.
@@ -63,8 +63,8 @@ class Timeline:
         What the run is called beside others.
     """
 
-    noun: str
-    places: tuple[str, ...]
+    label: str
+    resources: tuple[str, ...]
     sizes: tuple[float, ...]
     claims: np.ndarray[Any, np.dtype[Any]] = field(repr=False)
     visits: np.ndarray[Any, np.dtype[Any]] = field(repr=False)

@@ -135,7 +135,7 @@ def _warn_of_left_out(scenario: Scenario) -> None:
     needs = [
         f"{name} (needs {' and '.join(columns)})"
         for name in COMPARED
-        if (columns := scenario.lacks(make_scheduler(name)))
+        if (columns := scenario.shortage(make_scheduler(name)))
     ]
     if needs:
         said = "%s does not tell what these schedulers look at; they are left out: %s"

@@ -164,7 +164,7 @@ def run(module: Module, given: argparse.Namespace) -> Answer:
     if given.format == "json":
         named = {
             "scenario": scenario.name,
-            scenario.noun: label(given.policy),
+            scenario.policy_label: label(given.policy),
             "seed": given.seed,
         }
         return Answer(json_text({**named, "summary": figures, **values}))

@@ -18,7 +18,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.base.checks import check_whole
-from cgrsp_simpy.cluster.cluster import Nodes, Place
+from cgrsp_simpy.cluster.cluster import Allocation, Nodes
 from cgrsp_simpy.cluster.view import Scheduler, Starts, View, named
 
 
@@ -27,7 +27,7 @@ class Reservation(NamedTuple):
 
     start_s: float
     end_s: float
-    place: Place
+    place: Allocation
 
 
 class Profile:

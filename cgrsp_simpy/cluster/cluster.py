@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.base.checks import check_whole, entries_of, require
-from cgrsp_simpy.engine.places import lowest
+from cgrsp_simpy.engine.resources import lowest
 
 if TYPE_CHECKING:
     from cgrsp_simpy.cluster.jobs import Jobs
 
-Place = Sequence[tuple[int, int]]
+Allocation = Sequence[tuple[int, int]]
 """Nodes, and how many GPUs are taken of each; of n nodes, n + i and 2n + i are the
 cores and the memory of node i, where jobs take these.
 """
@@ -128,7 +128,7 @@ class Nodes:
 
     # ---- taking and giving ----
 
-    def take(self, free: int, place: Place) -> int:
+    def take(self, free: int, place: Allocation) -> int:
         """What is left when a place, which is free, is taken."""
         for node, gpus in place:
             free ^= (
@@ -137,7 +137,7 @@ class Nodes:
             )
         return free
 
-    def give(self, free: int, place: Place) -> int:
+    def give(self, free: int, place: Allocation) -> int:
         """What is free when a place is given back."""
         for node, gpus in place:
             free |= self._first[gpus] << self.count(free, node) * self._nodes + node
@@ -160,7 +160,7 @@ class Nodes:
             return (free & room * self._first[-1]).bit_count()
         return sum(size * empty.bit_count() for size, empty in self._empty(free))
 
-    def room(self, free: int, gpus: int) -> Place | None:
+    def room(self, free: int, gpus: int) -> Allocation | None:
         """Where a job of so many GPUs goes; None if it does not fit.
 
         A wide one has empty nodes, the largest first, while they are not too large; the
@@ -223,7 +223,7 @@ class Pools(Nodes):
     def fits(self, free: int, need: Need) -> bool:  # type: ignore[override]
         return self._with_room(free, need).bit_count() >= need.nodes
 
-    def room(self, free: int, need: Need) -> Place | None:  # type: ignore[override]
+    def room(self, free: int, need: Need) -> Allocation | None:  # type: ignore[override]
         if not self.fits(free, need):
             return None
         pool, amount = next(each for each in enumerate(need.amounts) if each[1])
@@ -242,7 +242,7 @@ class Pools(Nodes):
             if (part := (amount + need.nodes - 1 - place) // need.nodes)
         )
 
-    def serves(self, place: Place, need: Need) -> bool:
+    def serves(self, place: Allocation, need: Need) -> bool:
         """Whether a place is what a job needs."""
         totals = [0] * len(need.amounts)
         nodes = {number % self.number for number, _ in place}

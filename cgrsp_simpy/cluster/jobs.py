@@ -179,7 +179,7 @@ class Jobs:
         """
         refuse(
             self.too_wide(cluster),
-            lambda job: f"job {job + 1} {self.lacks(job, cluster)}",
+            lambda job: f"job {job + 1} {self.shortage(job, cluster)}",
         )
 
     def too_wide(self, cluster: Cluster) -> Bools:
@@ -189,7 +189,7 @@ class Jobs:
         fits = {need: nodes.fits(nodes.all, need) for need in {*needs}}
         return np.array([not fits[need] for need in needs])
 
-    def lacks(self, job: int, cluster: Cluster) -> str:
+    def shortage(self, job: int, cluster: Cluster) -> str:
         """What a job needs, and what the cluster has."""
         columns = {"nodes": self.nodes, "cores": self.cores, "GB": self.memory_gb}
         more = [

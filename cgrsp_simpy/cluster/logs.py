@@ -101,8 +101,8 @@ def jobs_of(
     refuse(
         jobs.too_wide(cluster),
         lambda job: (
-            f"{found.path}: line {found.line[job]}: the job {jobs.lacks(job, cluster)}"
-            " (skip_wide leaves such jobs out)"
+            f"{found.path}: line {found.line[job]}: the job"
+            f" {jobs.shortage(job, cluster)} (skip_wide leaves such jobs out)"
         ),
     )
     load = jobs.load(cluster)

@@ -137,7 +137,9 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
     require(isinstance(jobs, Jobs), "source", jobs, "the jobs of a log")
     assert isinstance(jobs, Jobs)
     every = [
-        name for name in scenario.policies if not scenario.lacks(make_scheduler(name))
+        name
+        for name in scenario.policies
+        if not scenario.shortage(make_scheduler(name))
     ]
     policies = check_policies(schedulers or every, scenario)
     told, waits_s = dict[str, Floats](), dict[str, Floats]()

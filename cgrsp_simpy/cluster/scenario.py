@@ -26,7 +26,7 @@ from cgrsp_simpy.cluster.view import Scheduler, View
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import Place, pools
+from cgrsp_simpy.engine.resources import ResourceSpec, pools
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.logs import Tags
@@ -114,7 +114,7 @@ class Scenario(Model):
     tested = ("throughput_per_h", "wait_s", "wait_variance_min2", "starved")
     policies = SCHEDULERS
     compared = COMPARED
-    noun = "scheduler"
+    policy_label = "scheduler"
     infinite = "not stable at this load, or more jobs are needed to tell (after)"
     keeps_jobs = True
 
@@ -138,7 +138,7 @@ class Scenario(Model):
     def set_up(self, run: Simulation) -> None:
         run.plan = Measured(self.source)
 
-    def places(self) -> tuple[Place, ...]:
+    def resources(self) -> tuple[ResourceSpec, ...]:
         units = (
             "GPUs",
             *("cores",) * bool(self.cluster.cores),
@@ -157,20 +157,20 @@ class Scenario(Model):
         )
         return zip(jobs.arrival_s.tolist(), range(jobs.jobs), jobs.rows())
 
-    def life(self, run: Simulation, job: int) -> Process:
+    def job_process(self, run: Simulation, job: int) -> Process:
         """A job: it claims its GPUs, all at once, and runs until its work is done, or
         it is killed at its limit.
         """
-        told, seen = run.luck[job], run.plan
+        told, seen = run.hidden[job], run.plan
         time_s = self.time_s(told)
         gpu_s = int(told[1] * time_s)  # whole numbers, whose sum comes back to 0
-        run.enough = seen.arrives(job, gpu_s)
+        run.stop_arrivals = seen.arrives(job, gpu_s)
         with run.claim(job) as claim:
             yield claim
             seen.waiting_gpu_s -= gpu_s
             yield run.timeout(time_s, ("finish", job))
         seen.left -= job in seen.jobs
-        run.note(job, *told[1:], time_s < told[2])
+        run.record(job, *told[1:], time_s < told[2])
 
     def time_s(self, told: Row) -> float:
         """For how long a job runs, seconds."""
@@ -187,7 +187,7 @@ class Scenario(Model):
         return View(run, nodes, self.known, needs if isinstance(nodes, Pools) else ())
 
     def says(self, kind: str, claim: Claim) -> str:
-        arrival_s, gpus, duration_s, estimate_s, *_ = told = claim.run.luck[claim.job]
+        arrival_s, gpus, duration_s, estimate_s, *_ = told = claim.run.hidden[claim.job]
         time_s = self.time_s(told)
         killed = ", killed at its limit" if time_s < duration_s else ""
         return {
@@ -230,10 +230,10 @@ class Scenario(Model):
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         """The run as nodes and jobs; the kinds of the jobs are those of the paper."""
         sizes, claims = enumerate(self.cluster.sizes), run.claims
-        claims = claims[claims["place"] < len(self.cluster.sizes)]
+        claims = claims[claims["resource"] < len(self.cluster.sizes)]
         told = {
             "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
-            "places": tuple(f"{node}  {gpus_text(size)}" for node, size in sizes),
+            "resources": tuple(f"{node}  {gpus_text(size)}" for node, size in sizes),
             "kinds": {
                 job: KINDS[kind] for job, kind in enumerate(run.jobs["kind"].tolist())
             },
@@ -304,9 +304,11 @@ class Scenario(Model):
         """The schedulers of a comparison, but for those that look at what the jobs do
         not tell.
         """
-        return tuple(name for name in COMPARED if not self.lacks(make_scheduler(name)))
+        return tuple(
+            name for name in COMPARED if not self.shortage(make_scheduler(name))
+        )
 
-    def lacks(self, scheduler: Scheduler) -> tuple[str, ...]:
+    def shortage(self, scheduler: Scheduler) -> tuple[str, ...]:
         """The columns that a scheduler needs and the jobs lack, by name."""
         return tuple(
             each for each in getattr(scheduler, "needs", ()) if each not in self.known
@@ -317,7 +319,7 @@ class Scenario(Model):
         jobs lack.
         """
         made: Scheduler = super().make_policy(policy)
-        for column in self.lacks(made)[:1]:
+        for column in self.shortage(made)[:1]:
             told = (
                 f"needs {NEEDED.get(column, column)}, which {self.offered} does not"
                 " tell"
@@ -332,9 +334,9 @@ class Scenario(Model):
         run = self.simulation(lambda _: (), seed)
         view: View = run.view
         for _, job, told in self.arrivals(Draw(seed)):
-            run.luck[job] = told
-            view.joined(job)
-        view.decides(now_s)
+            run.hidden[job] = told
+            view.on_enqueue(job)
+        view.on_decision(now_s)
         return view
 
     @property

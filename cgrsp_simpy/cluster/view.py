@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from cgrsp_simpy.base.policy import PlaceError, policy
-from cgrsp_simpy.cluster.cluster import Nodes, Place, Pools, gpus_text
+from cgrsp_simpy.base.policy import AssignmentError, policy
+from cgrsp_simpy.cluster.cluster import Allocation, Nodes, Pools, gpus_text
 from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Row
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
@@ -76,14 +76,14 @@ class Running(NamedTuple):
     ----------
     job : int
         Its index.
-    place : Place
+    place : Allocation
         Its nodes, and its GPUs on them.
     start_s, end_s : float
         Since when it runs, and when it ends by its estimate, seconds.
     """
 
     job: int
-    place: Place
+    place: Allocation
     start_s: float
     end_s: float
 
@@ -154,14 +154,14 @@ class View(view.View):
     @property
     def waiting(self) -> int:
         """How many jobs wait."""
-        return len(self._run.waiting)
+        return len(self._run.pending_claims)
 
     @property
     def head(self) -> int | None:
         """The job that has waited longest."""
         return min((jobs[0] for jobs in self._by_need.values() if jobs), default=None)
 
-    def room(self, need: int) -> Place | None:  # type: ignore[override]
+    def room(self, need: int) -> Allocation | None:  # type: ignore[override]
         """Where a job of a need, as in `needs`, could go now: pairs of node and GPUs;
         None if it does not fit.
         """
@@ -204,21 +204,21 @@ class View(view.View):
 
     def summary(self) -> str:
         idle, every = sum(self.idle()), sum(self.sizes)
-        return f"{len(self._run.waiting)} waiting, {idle} of {every} GPUs idle"
+        return f"{len(self._run.pending_claims)} waiting, {idle} of {every} GPUs idle"
 
-    def joined(self, job: int) -> None:
+    def on_enqueue(self, job: int) -> None:
         """A job waits: one that arrives, or, where a life claims again, one that has
         waited.
         """
         if job == len(self._gpus):
-            told = self._run.luck[job]
+            told = self._run.hidden[job]
             self._arrived._add((*told[:2], *told[3:]))  # without its duration
             list.append(self._gpus, told[1])
             list.append(self._needs, self._told[job] if self._told else told[1])
             list.append(self._estimate_s, told[3])
         insort(self._by_need.setdefault(self._needs[job], []), job)
 
-    def left(self, job: int) -> None:
+    def on_dequeue(self, job: int) -> None:
         """A job waits no longer; if it has been granted a place, the engine has counted
         it.
         """
@@ -227,47 +227,51 @@ class View(view.View):
         if job in self._running:
             self._count(self._running[job].place)
 
-    def opened(self, number: int) -> None:
+    def on_available(self, number: int) -> None:
         """A node is up, or down."""
         self._count(((number, 0),))
 
-    closed = opened
+    on_full = on_available
 
-    def _count(self, place: Place) -> None:
+    def _count(self, place: Allocation) -> None:
         """Take over what the engine has counted of some nodes."""
         for node, _ in place:
             self._free = self._nodes.put(self._free, node, int(self._left[node]))
 
-    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        """A job starts. Raises PlaceError for a place that is not what it needs."""
+    def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+        """Start a job. Raises AssignmentError unless it gets what it needs."""
         job, need, nodes = claim.job, self._needs[claim.job], len(self._left)
         try:
             place = tuple([(index(node), index(gpus)) for node, gpus in chosen])
         except (TypeError, ValueError):
-            raise PlaceError(f"{chosen!r}, which is not pairs (node, GPUs)") from None
+            raise AssignmentError(
+                f"{chosen!r}, which is not pairs (node, GPUs)"
+            ) from None
         for node, gpus in place:
             if gpus < 1:
-                raise PlaceError(
+                raise AssignmentError(
                     f"node {node} for {gpus} GPUs; that must be at least one"
                 )
         for node, gpus in place:
             if not 0 <= node < nodes:
-                raise PlaceError(
+                raise AssignmentError(
                     f"node {node}, which is none of the {nodes} of the cluster"
                 )
             if gpus > self._left[node]:
-                raise PlaceError(claim.run.places[node].lacks(self._left[node], gpus))
+                raise AssignmentError(
+                    claim.run.resources[node].shortage(self._left[node], gpus)
+                )
         if isinstance(self._nodes, Pools):
             if not self._nodes.serves(place, need):
-                raise PlaceError(f"{place}, which does not serve its {need}")
+                raise AssignmentError(f"{place}, which does not serve its {need}")
         elif (total := sum(gpus for _, gpus in place)) != need:
-            raise PlaceError(f"{gpus_text(total)}; it needs {need}")
+            raise AssignmentError(f"{gpus_text(total)}; it needs {need}")
         end_s = self._now_s + self._estimate_s[job]
         dict.__setitem__(self._running, job, Running(job, place, self._now_s, end_s))
         list.insert(self._ends, bisect_left(self._ends, (end_s, job)), (end_s, job))
         return place
 
-    def freed(self, claim: Claim) -> None:
+    def on_release(self, claim: Claim) -> None:
         """A job has left its nodes."""
         job, now_s = claim.job, claim.env.now
         end_s = dict.pop(self._running, job).end_s
@@ -279,10 +283,10 @@ class View(view.View):
             columns["end_s"][job] = now_s
 
 
-Starts = Iterator[tuple[int, Place]]
+Starts = Iterator[tuple[int, Allocation]]
 """Jobs, and the places where they start."""
 
-Scheduler = Callable[[View], Iterable[tuple[int, Place]] | None]
+Scheduler = Callable[[View], Iterable[tuple[int, Allocation]] | None]
 """A function of a View that answers with pairs (job, place).
 
 If it yields them one by one, the view shows what each has left. What a run has to know

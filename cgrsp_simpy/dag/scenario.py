@@ -32,9 +32,9 @@ from cgrsp_simpy.dag.problem import Plan, Problem, Schedule, lower_bound_s
 from cgrsp_simpy.dag.search import Budget, Solution
 from cgrsp_simpy.dag.view import InTurn, OwnPolicy, View
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.events import AT_LAST, Bell, Listener
+from cgrsp_simpy.engine.events import AT_LAST, DecisionEvent, Listener
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import Place, slots
+from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 
@@ -109,7 +109,7 @@ class Scenario(Model):
     policies = POLICIES
     compared = COMPARED
     columns: ClassVar = {"gpu": "i8", "ready_s": "f8"}
-    noun = "scheduler"
+    policy_label = "scheduler"
     pace_per_s = 10_000.0  # of a search that learns
 
     def __post_init__(self) -> None:
@@ -168,7 +168,7 @@ class Scenario(Model):
             else self.platform
         )
 
-    def places(self) -> tuple[Place, ...]:
+    def resources(self) -> tuple[ResourceSpec, ...]:
         return slots(self._gpus.gpus, "GPU")
 
     def draw(self, seed: int = 0) -> Problem:
@@ -190,7 +190,7 @@ class Scenario(Model):
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Node]]:
         return zip(repeat(0.0), self.draw(draw.seed).graph.jobs)
 
-    def life(self, run: Simulation, node: Node) -> Process:
+    def job_process(self, run: Simulation, node: Node) -> Process:
         """A node; it returns the number of the GPU on which it ran.
 
         Where there is a plan, data are sent on as soon as they are there, and the node
@@ -199,7 +199,9 @@ class Scenario(Model):
         """
         problem, solution = run.plan
         nodes, incoming = problem.graph.jobs, problem.graph.incoming[node.id]
-        edges = [(run.ended(nodes[each]), nodes[each], edge) for each, edge in incoming]
+        edges = [
+            (run.completion(nodes[each]), nodes[each], edge) for each, edge in incoming
+        ]
         if solution is None:
             yield run.env.all_of([ended for ended, *_ in edges])
         else:
@@ -211,7 +213,7 @@ class Scenario(Model):
             yield claim  # Equation 4
             gpu, _ = claim.parts[0]
             if solution is None:
-                run.tell("dispatch", claim, f"node {node.name}")
+                run.emit("dispatch", claim, f"node {node.name}")
                 yield self._data(run, edges, node, gpu)
                 if run.now_s > claim.granted_s:
                     claim.phase("data", claim.granted_s)
@@ -220,7 +222,7 @@ class Scenario(Model):
                 yield turn
                 work_s = problem.time_s.item(node.id, gpu)  # Equation 15
                 yield run.timeout(work_s, ("finish", node.id))
-        run.note(node, gpu, ready_s)
+        run.record(node, gpu, ready_s)
         return gpu
 
     def _data(
@@ -242,7 +244,7 @@ class Scenario(Model):
             if delay_s and problem.contention:
                 # after all else of the instant, in order of the edges
                 run.env.schedule(
-                    asked := Bell(run.env), EventPriority(AT_LAST + 1 + number)
+                    asked := DecisionEvent(run.env), EventPriority(AT_LAST + 1 + number)
                 )
                 yield asked
                 link = run.links[int(problem.platform.link(source, gpu))]
@@ -250,7 +252,7 @@ class Scenario(Model):
             yield run.timeout(delay_s, ("data", node.id))
         if delay_s and run.listener:
             nodes = f"of node {before.name} for node {node.name}"
-            run.tell("data", node, f"{data_gb:.4g} GB {nodes}, GPU {source} to {gpu}")
+            run.emit("data", node, f"{data_gb:.4g} GB {nodes}, GPU {source} to {gpu}")
 
     def set_up(self, run: Simulation) -> None:
         run.links = defaultdict(lambda: simpy.Resource(run.env))
@@ -306,7 +308,7 @@ class Scenario(Model):
         ]
         places = tuple([f"{gpu}  {name}" for gpu, name in enumerate(called)])
         labels = dict(enumerate(graph.names))
-        made = super().timeline(run, **{"places": places, "labels": labels, **parts})
+        made = super().timeline(run, **{"resources": places, "labels": labels, **parts})
         made.visits["ready_s"] = run.jobs["ready_s"]
         return made
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.base.checks import refuse
-from cgrsp_simpy.base.policy import PlaceError, Wake
+from cgrsp_simpy.base.policy import AssignmentError, Wake
 from cgrsp_simpy.dag.graph import Node
 from cgrsp_simpy.dag.problem import Plan, Problem, turns_of
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
-from cgrsp_simpy.engine.places import Place, Places
+from cgrsp_simpy.engine.resources import ResourceSpec, ResourceSubset
 from cgrsp_simpy.engine.simulation import Simulation
 
 
@@ -42,7 +42,7 @@ class View(view.View):
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
         self._problem: Problem = run.plan.problem
-        self._nodes, self._waiting = self._problem.graph.jobs, run.waiting
+        self._nodes, self._waiting = self._problem.graph.jobs, run.pending_claims
         # the number of the GPU of each unit that is on one
         self._at: dict[int, int] = {}
         self._may: dict[int, int] = {}  # by node, as of `_reached`
@@ -57,7 +57,7 @@ class View(view.View):
         node = nodes[number] if 0 <= number < len(nodes) else None
         return node if node in self._waiting else None
 
-    def rooms(self, node: Node) -> list[Place]:
+    def rooms(self, node: Node) -> list[ResourceSpec]:
         """The GPUs to which a node may go now: with room, with memory for its unit, and
         where that is, if some of it has run.
         """
@@ -69,7 +69,7 @@ class View(view.View):
             may &= 1 << at
         return [
             gpu
-            for gpu in Places(run.declared, may)
+            for gpu in ResourceSubset(run.declared, may)
             if need_mb <= self._free_mb[gpu.index]
         ]
 
@@ -81,15 +81,17 @@ class View(view.View):
         added_mb = self._problem.graph.lasting_mb.item(0, node.id)
         return unit_mb + added_mb + node.memory_mb
 
-    def time_s(self, node: Node, gpu: Place) -> float:
+    def time_s(self, node: Node, gpu: ResourceSpec) -> float:
         """Execution time of a node on a GPU, seconds."""
         return self._problem.time_s.item(node.id, gpu.index)
 
-    def data(self, node: Node) -> tuple[tuple[Place, float], ...]:
+    def data(self, node: Node) -> tuple[tuple[ResourceSpec, float], ...]:
         """Of each predecessor of a node, the GPU on which it ran and the gigabytes that
         it sends.
         """
-        return tuple([(self.places[at], data_gb) for at, data_gb in self._sent(node)])
+        return tuple(
+            [(self.resources[at], data_gb) for at, data_gb in self._sent(node)]
+        )
 
     def _sent(self, node: Node) -> list[tuple[int, float]]:
         graph, at = self._problem.graph, self._at
@@ -99,7 +101,7 @@ class View(view.View):
             for each, edge in incoming
         ]
 
-    def data_s(self, node: Node, gpu: Place) -> float:
+    def data_s(self, node: Node, gpu: ResourceSpec) -> float:
         """How long the data of a node are on their way to a GPU, seconds; infinite
         where they cannot get there; if no other transfer is before them on a link.
         """
@@ -123,29 +125,29 @@ class View(view.View):
     def summary(self) -> str:
         return f"{len(self._waiting)} ready"
 
-    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+    def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         problem, node, gpu = self._problem, claim.job, self._number(chosen)
         need_mb = self._need_mb(node)
         at = self._at.setdefault(node.unit, gpu)
         if at != gpu:
-            raise PlaceError(f"GPU {gpu}; its unit is on GPU {at}")
+            raise AssignmentError(f"GPU {gpu}; its unit is on GPU {at}")
         if not problem.fits[node.unit, gpu]:
             has = f"whose memory of {problem.platform.memory_mb[gpu]} MB"
-            raise PlaceError(f"GPU {gpu}, {has} is too small for it or its unit")
+            raise AssignmentError(f"GPU {gpu}, {has} is too small for it or its unit")
         if self.data_s(node, chosen) == math.inf:
-            raise PlaceError(f"GPU {gpu}, to which its data have no connection")
+            raise AssignmentError(f"GPU {gpu}, to which its data have no connection")
         if need_mb > self._free_mb[gpu]:
             left = f"of whose memory {self._free_mb[gpu]:.0f} MB are left"
-            raise PlaceError(f"GPU {gpu}, {left}; it takes {need_mb:.0f} MB")
+            raise AssignmentError(f"GPU {gpu}, {left}; it takes {need_mb:.0f} MB")
         self._free_mb[gpu] -= need_mb - node.memory_mb  # which alone is on the GPU
         return ((gpu, 1.0),)
 
-    def freed(self, claim: Claim) -> None:
+    def on_release(self, claim: Claim) -> None:
         node: Node = claim.job
         self._free_mb[self._at[node.unit]] += self._problem.graph.lasting_mb[1, node.id]
 
 
-Answer = Iterable["tuple[Node, Place] | Wake"]
+Answer = Iterable["tuple[Node, ResourceSpec] | Wake"]
 """Pairs of a node and the GPU that it gets, and Wakes."""
 OwnPolicy = Callable[[View], Answer | None]
 """A function of a view that answers where nodes go."""
@@ -174,7 +176,7 @@ class InTurn:
         self.name, self._gpu = plan.scheduler, plan.gpu.tolist()
         self._turns = turns_of(plan.gpu, order, problem.platform.gpus)
 
-    def __call__(self, view: View) -> Iterator[tuple[Node, Place]]:
+    def __call__(self, view: View) -> Iterator[tuple[Node, ResourceSpec]]:
         """Put the nodes whose turn it is."""
         for gpu in self._gpus(view):
             turn = self._turns[gpu.index]
@@ -182,11 +184,11 @@ class InTurn:
                 turn.pop()
                 yield node, gpu
 
-    def _gpus(self, view: View) -> Iterable[Place]:
+    def _gpus(self, view: View) -> Iterable[ResourceSpec]:
         """The GPUs that are free, or those of the nodes that are ready: whichever are
         fewer.
         """
         if len(view.free) <= len(view.queue):
             return view.free
         own = sorted({self._gpu[node.id] for node in view.queue})
-        return [gpu for gpu in map(view.places.__getitem__, own) if view.room(gpu)]
+        return [gpu for gpu in map(view.resources.__getitem__, own) if view.room(gpu)]

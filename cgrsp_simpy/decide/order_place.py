@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cgrsp_simpy.analysis.statistics import Mean, paired_difference
 from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.table import aligned
-from cgrsp_simpy.rental.policies.rules import ListPolicy, Order, Place
+from cgrsp_simpy.rental.policies.rules import ListPolicy, Order, PlacementRule
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.study import failures_told, interval
@@ -21,7 +21,7 @@ from cgrsp_simpy.studies.study import failures_told, interval
 def order_by_place(
     scenario: Scenario,
     orders: Mapping[str, Order],
-    places: Mapping[str, Place],
+    places: Mapping[str, PlacementRule],
     seeds: Iterable[int],
     executor: Executor | int | None = None,
 ) -> Grid:

@@ -15,7 +15,7 @@ from simpy.events import PENDING
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.timeline import CLAIM, PHASES
 from cgrsp_simpy.engine.events import job_id
-from cgrsp_simpy.engine.places import grant_now
+from cgrsp_simpy.engine.resources import grant_now
 
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.simulation import Simulation
@@ -124,16 +124,16 @@ class Claim(simpy.Event):
         It has been the job's own since the grant, so that there is no wait. Raises
         InputError before the grant, after the release, and the second time.
         """
-        if self.requests is not None or self not in self.run.holding:
+        if self.requests is not None or self not in self.run.granted_claims:
             raise InputError(f"claim.request() of job {job_id(self.job)} {self._why()}")
-        self.started_s, resources = self.env._now, self.run.places
+        self.started_s, resources = self.env._now, self.run.resources
         requests = self.requests = [
             resources[number].request(amount)
             for number, amount in self.parts
             if amount > 0
         ]
         if self.run.listener:
-            self.run.tell("start", self, self.run.model.says("start", self))
+            self.run.emit("start", self, self.run.model.says("start", self))
         return requests[0] if len(requests) == 1 else Requests(self.env, requests)
 
     def _why(self) -> str:
@@ -149,7 +149,7 @@ class Claim(simpy.Event):
 
     def begin(self) -> None:
         """Request, unless the job has left before it heard of the grant."""
-        if self in self.run.holding:
+        if self in self.run.granted_claims:
             self.request()
 
     def phase(self, name: str, at_s: float | None = None) -> None:
@@ -175,13 +175,15 @@ class Claim(simpy.Event):
             )
 
 
-Held = tuple[Any, Sequence[Part], float, float, float, Sequence[tuple[str, float]]]
+ClaimRecord = tuple[
+    Any, Sequence[Part], float, float, float, Sequence[tuple[str, float]]
+]
 """A claim that has been released: job, its parts, when they were granted, requested and
 released, seconds, and phases of its own with when each began.
 """
 
 
-def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
+def claims_table(log: Sequence[ClaimRecord]) -> np.ndarray[Any, np.dtype[Any]]:
     """One row a job, claim, place and phase, in order of these; an array of CLAIM.
 
     place: its number. amount: what the job held of it. from_s, to_s: seconds; phases of

@@ -34,7 +34,7 @@ class Event(NamedTuple):
         The indices of the places concerned.
     detail : str
         What more there is to say, "" for nothing.
-    noun : str
+    label : str
         What the listing calls a place.
     """
 
@@ -43,11 +43,11 @@ class Event(NamedTuple):
     job: int | None
     slots: tuple[int, ...]
     detail: str
-    noun: str = "slot"
+    label: str = "slot"
 
     def __str__(self) -> str:
         job = "" if self.job is None else f"job {self.job}"
-        slots = f"{self.noun} {','.join(map(str, self.slots))}" if self.slots else ""
+        slots = f"{self.label} {','.join(map(str, self.slots))}" if self.slots else ""
         return (
             f"{self.time_s:10.2f}  {self.kind:<8}  {job:<8}  {slots:<7}  {self.detail}"
         ).rstrip()
@@ -149,7 +149,7 @@ class Environment(simpy.Environment):
             cancelled.clear()
 
 
-class Bell(simpy.Event):
+class DecisionEvent(simpy.Event):
     """Wakes the dispatcher, after everything else of the instant, as often as rung."""
 
     def __init__(self, env: simpy.Environment) -> None:
@@ -167,7 +167,7 @@ class Patience(simpy.Event):
         env.schedule(self, AT_LAST, claim.patience_s)
 
 
-class Alarm:
+class WakeTimer:
     """Wakes the dispatcher at the time that a policy asks for, unless it
     decides before.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cgrsp_simpy.base.policy import PlaceError
-from cgrsp_simpy.engine.places import Resource, settled
+from cgrsp_simpy.base.policy import AssignmentError
+from cgrsp_simpy.engine.resources import Resource, settled
 
 
 class Ledger:
@@ -40,19 +40,21 @@ class Ledger:
         self._withheld: dict[int, float] = {}
 
     def take(self, number: int, amount: float, claim: Any) -> None:
-        """Promise an amount to a claim; PlaceError if less is free."""
+        """Promise an amount to a claim; AssignmentError if less is free."""
         left = self.free[number] - amount
         if left and left % 1:
             left = settled(left, self._resources[number].size)
         if left < 0:
-            raise PlaceError(self._resources[number].lacks(self.free[number], amount))
+            raise AssignmentError(
+                self._resources[number].shortage(self.free[number], amount)
+            )
         self.free[number] = left
         if left <= 0:
             self.mask &= ~(1 << number)
             self._resources[number].promised = claim
-            self.view.closed(number)
+            self.view.on_full(number)
 
-    def give_back(self, number: int, amount: float, held_s: float) -> None:
+    def release(self, number: int, amount: float, held_s: float) -> None:
         """Take back what was promised for some seconds."""
         self.held_s[number] += amount * held_s
         if number in self._closed:
@@ -65,7 +67,7 @@ class Ledger:
             self.free[number] = left
             self.mask |= 1 << number
             self._resources[number].promised = None
-            self.view.opened(number)
+            self.view.on_available(number)
 
     def close(self, number: int) -> bool:
         """Offer nothing of a resource; whether it was open."""
@@ -76,7 +78,7 @@ class Ledger:
         self.free[number] = 0.0
         self.mask &= ~(1 << number)
         if left > 0:
-            self.view.closed(number)
+            self.view.on_full(number)
         return True
 
     def open(self, number: int) -> bool:
@@ -89,7 +91,7 @@ class Ledger:
         if left > 0:
             self.mask |= 1 << number
             self._resources[number].promised = None
-            self.view.opened(number)
+            self.view.on_available(number)
         return True
 
     def any_closed(self) -> bool:

@@ -19,7 +19,7 @@ from cgrsp_simpy.base.policy import chosen
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.base.timeline import VISIT, Bands, Reasons, Timeline
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.engine.run import Run, Tally
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import View, first_come
@@ -27,7 +27,7 @@ from cgrsp_simpy.engine.view import View, first_come
 
 class Model:
     """Everything that a run depends on, but the policy and the seed: a frozen dataclass
-    of parameters that says what `places`, `arrivals` and `life` are.
+    of parameters that says what `resources`, `arrivals` and `job_process` are.
 
     Attributes
     ----------
@@ -44,8 +44,8 @@ class Model:
     compared : sequence of str
         The policies that a comparison takes unless told; all, unless given.
     columns : mapping
-        Name -> dtype of what the life notes of a job (`run.note`), in that order; where
-        it has not, NaN, or -1 of whole numbers.
+        Name -> dtype of what `run.record` is called with, in that order. Missing values
+        are NaN, or -1 in columns of whole numbers.
     noun : str
         What a policy is called here.
     note : str
@@ -78,7 +78,7 @@ class Model:
     policies: ClassVar[Mapping[str, Callable[..., Any]]] = {"first": first_come}
     compared: ClassVar[Sequence[str]] = ()
     columns: ClassVar[Mapping[str, str]] = {}
-    noun: ClassVar[str] = "policy"
+    policy_label: ClassVar[str] = "policy"
     note: ClassVar[str] = ""
     infinite: ClassVar[str] = ""
     common: ClassVar[str] = ""
@@ -105,13 +105,13 @@ class Model:
 
     # ---- what a model says ----
 
-    def places(self) -> Iterable[Place]:
+    def resources(self) -> Iterable[ResourceSpec]:
         """What jobs claim: `cg.slots(...)`, `cg.pools(...)`, or both."""
-        raise NotImplementedError(f"{type(self).__name__} does not say its places()")
+        raise NotImplementedError(f"{type(self).__name__} does not say its resources()")
 
     def arrivals(self, draw: Draw) -> Iterable[tuple[Any, ...]]:
         """The jobs in order of arrival: pairs (second, job), or (second, job, luck),
-        where luck is what the life may know (`run.luck[job]`) and no policy sees. A
+        where luck is what the life may know (`run.hidden[job]`) and no policy sees. A
         job is anything that can be hashed, with a whole number `id`, or a whole number.
         Its fields are columns of `Run.jobs`, and the same for all jobs.
 
@@ -120,10 +120,10 @@ class Model:
         """
         raise NotImplementedError(f"{type(self).__name__} does not say its arrivals()")
 
-    def life(self, run: Simulation, job: Any) -> Process:
+    def job_process(self, run: Simulation, job: Any) -> Process:
         """A job from its arrival on: a SimPy process."""
         raise NotImplementedError(
-            f"{type(self).__name__} does not say the life() of a job"
+            f"{type(self).__name__} does not say the job_process() of a job"
         )
 
     def processes(self, run: Simulation) -> Iterable[Process]:
@@ -156,7 +156,7 @@ class Model:
 
     def summary(self, run: Run) -> dict[str, Any]:
         """The figures of a run by name."""
-        capacity = summed(place.size for place in self.places()) * run.tally.end_s
+        capacity = summed(place.size for place in self.resources()) * run.tally.end_s
         held_pct = 100.0 * summed(run.held_s) / capacity if capacity else float("nan")
         return {**run.tally.figures(), "utilisation_pct": held_pct}
 
@@ -203,7 +203,7 @@ class Model:
         ]
         return {
             **{name: jobs[name] for name in jobs.dtype.names or ()},
-            "places": places,
+            "resources": places,
         }
 
     def kinds(self, run: Run, by: str) -> dict[int, str]:
@@ -218,7 +218,7 @@ class Model:
         """A run as places and jobs. parts: fields of Timeline that the model knows
         better.
         """
-        jobs, places = run.jobs, tuple(self.places())
+        jobs, places = run.jobs, tuple(self.resources())
         visits = np.empty(len(jobs), VISIT)
         names = jobs.dtype.names or ()
         for name, column in zip(
@@ -227,8 +227,8 @@ class Model:
         ):
             visits[name] = jobs[column] if column in names else np.nan
         told = {
-            "noun": places[0].noun if places else "place",
-            "places": tuple(str(place.index) for place in places),
+            "label": places[0].label if places else "resource",
+            "resources": tuple(str(place.index) for place in places),
             "sizes": tuple(place.size for place in places),
             "claims": run.claims,
             "visits": visits,
@@ -263,7 +263,7 @@ class Model:
         Raises InputError for an unknown name, parameter or file, or a value that is not
         allowed.
         """
-        return chosen(self.noun, policy, self.policies)
+        return chosen(self.policy_label, policy, self.policies)
 
     def default_policies(self) -> Sequence[str]:
         """The policies that a comparison takes unless told."""

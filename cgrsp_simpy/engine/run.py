@@ -16,14 +16,14 @@ from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.policy import HoldsPolicies
 from cgrsp_simpy.base.table import Table, figure_text, to_pandas, visible, write_csv
 from cgrsp_simpy.base.timeline import Timeline
-from cgrsp_simpy.engine.claim import Held, Part, claims_table
+from cgrsp_simpy.engine.claim import ClaimRecord, Part, claims_table
 
 if TYPE_CHECKING:
     import pandas
 
     from cgrsp_simpy.engine.model import Model
 
-PLACES = "places"  # the column of `Run.rows` that lists a job's places
+RESOURCES = "resources"  # the column of `Run.rows` that lists a job's places
 BLOCK = 8192  # rows that are summed at a time
 TIMES = ("submit_s", "dispatch_s", "start_s", "finish_s")
 KINDS = dict.fromkeys(TIMES, "f8")
@@ -96,10 +96,10 @@ class Records:
         names, self._attributes = column_names(own), own
         self._tuples = self._tuples and isinstance(job, tuple)
         times = TIMES["submit_s" in names :]
-        taken = Counter([*names, *times, *self._own, PLACES])
+        taken = Counter([*names, *times, *self._own, RESOURCES])
         for column in [name for name, number in taken.items() if number > 1]:
             owner = "the jobs" if column in own else "columns"
-            others = dict.fromkeys(["job", *TIMES, *self._own, PLACES])
+            others = dict.fromkeys(["job", *TIMES, *self._own, RESOURCES])
             raise InputError(
                 f"{owner} of {name} cannot contain {column!r}: there is a column of"
                 f" that name already (taken: {', '.join(others)})"
@@ -205,7 +205,7 @@ class Run(HoldsPolicies):
         policy: str,
         seed: int,
         records: Records,
-        log: Sequence[Held] | None = None,
+        log: Sequence[ClaimRecord] | None = None,
         decisions: int = 0,
         held_s: Sequence[float] = (),
         plan: Any = None,

@@ -1,8 +1,7 @@
 """A run of a model: jobs arrive, live and claim places; one dispatcher asks the policy.
 
-A job's life is a process of the model's own, written in SimPy's idiom (`Model.life`).
-What it may use of the run is named here without an underscore, up to "the engine's
-own".
+A job is a SimPy process, written by the model (`Model.job_process`). What it may use
+of the run has no underscore and comes before the line "the engine's own".
 """
 
 from __future__ import annotations
@@ -26,19 +25,18 @@ import simpy
 from simpy.events import NORMAL, PENDING
 
 from cgrsp_simpy.base.checks import InputError, check_number, require
-from cgrsp_simpy.base.policy import PlaceError, Suspend, Wake
+from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
 from cgrsp_simpy.base.streams import Draw
-from cgrsp_simpy.engine.answers import Answers
-from cgrsp_simpy.engine.claim import Claim, Held
+from cgrsp_simpy.engine.claim import Claim, ClaimRecord
 from cgrsp_simpy.engine.events import (
     AFTER_ALL_ELSE,
     LARGEST_ID,
-    Alarm,
-    Bell,
+    DecisionEvent,
     Environment,
     Event,
     Listener,
     Patience,
+    WakeTimer,
     check_id,
     claimant,
     delay_until,
@@ -46,7 +44,8 @@ from cgrsp_simpy.engine.events import (
     policy_name,
 )
 from cgrsp_simpy.engine.ledger import Ledger
-from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.engine.policy_caller import PolicyCaller
+from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.engine.run import Records, Run
 
 if TYPE_CHECKING:
@@ -55,17 +54,19 @@ if TYPE_CHECKING:
 Process = Generator[simpy.Event, Any, Any]  # what SimPy runs
 
 
-def declared_by(model: Model) -> tuple[Place, ...]:
+def declared_by(model: Model) -> tuple[ResourceSpec, ...]:
     """The places of a model; raises InputError for what is none."""
-    given = model.places()
+    given = model.resources()
     places = tuple(given) if isinstance(given, Iterable) else ()
-    right = isinstance(given, Iterable) and all(type(each) is Place for each in places)
+    right = isinstance(given, Iterable) and all(
+        type(each) is ResourceSpec for each in places
+    )
     allowed = "places, as of cg.slots(...) or cg.pools(...)"
-    require(right, f"places() of {model.name}", given, allowed)
+    require(right, f"resources() of {model.name}", given, allowed)
     return places
 
 
-class Life(simpy.Process):
+class JobProcess(simpy.Process):
     """The process of a job, and what is taken down of it; seconds, NaN until it
     happens.
 
@@ -94,7 +95,7 @@ def _copied(policy: Any) -> Any:
         ) from None
 
 
-SETTABLE = {"enough", "name", "plan"}  # attributes of a run that models may set
+SETTABLE = {"stop_arrivals", "name", "plan"}  # attributes of a run that models may set
 MANY = 100_000  # events in which jobs wait, and nothing changes
 
 
@@ -197,21 +198,21 @@ class Simulation:
         env = self.env = Environment()
         self.timeout, self.plan = env.timeout, plan
         self.model, self.seed, self.listener = model, seed, listener
-        self.luck: dict[Any, Any] = {}
-        self.enough = False
+        self.hidden: dict[Any, Any] = {}
+        self.stop_arrivals = False
         self.draw = Draw(seed, "run ")
         self.declared = declared_by(model)
-        self.places = [place.resource(env) for place in self.declared]
+        self.resources = [place.resource(env) for place in self.declared]
         # ---- the engine's own ----
-        self.state, self.ledger = State(), Ledger(self.places)
+        self.state, self.ledger = State(), Ledger(self.resources)
         # claims that wait, oldest first, and those that are granted, in that order
-        self.waiting: dict[Any, Claim] = {}
-        self.holding: dict[Claim, None] = {}
+        self.pending_claims: dict[Any, Claim] = {}
+        self.granted_claims: dict[Claim, None] = {}
         keep = records or model.keeps_jobs
-        self.log: list[Held] | None = [] if keep else None
+        self.log: list[ClaimRecord] | None = [] if keep else None
         self.records = Records(model, keep)
         self._noted = len(self.records.blank)
-        self._jobs: dict[Any, Life] = {}  # that live
+        self._jobs: dict[Any, JobProcess] = {}  # that live
         # calls of `resumed` and `down` that have not begun: the calling process, and
         # the error if it ends before
         self._unstarted: dict[object, tuple[Any, str]] = {}
@@ -225,10 +226,12 @@ class Simulation:
         attributes = {name for name in vars(self) if not name.startswith("_")}
         reserved = attributes | METHODS | {"answers", "view"}
         self.view = self.ledger.view = model.view(self)
-        says = lambda job: model.says("submit", self.waiting[job])  # noqa: E731
-        self.answers = Answers(env, self.policy, self.view, self.waiting, says)
-        self._bell = Bell(env)
-        self._alarm = Alarm(env, self._wake)
+        says = lambda job: model.says("submit", self.pending_claims[job])  # noqa: E731
+        self.answers = PolicyCaller(
+            env, self.policy, self.view, self.pending_claims, says
+        )
+        self._decision_event = DecisionEvent(env)
+        self._wake_timer = WakeTimer(env, self._wake)
         self._impatient: list[Claim] = []
         env.process(self._dispatcher())
         self._reserved = reserved - SETTABLE
@@ -288,17 +291,17 @@ class Simulation:
         if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
             check_id("a claim", job_id(job), whole=False)
         claim = Claim(self, job, patience_s, request)
-        if self.waiting.setdefault(job, claim) is not claim:
+        if self.pending_claims.setdefault(job, claim) is not claim:
             raise InputError(
                 f"job {job_id(job)} claims while a claim of its own waits:"
                 " one at a time, or of a pair such as (job, 2)"
             )
         if instead_of is not None:
             claim.callbacks.append(lambda granted: self._replace(instead_of, granted))
-        self.view.joined(job)
+        self.view.on_enqueue(job)
         if self.listener:
-            self.tell("submit", job, self.model.says("submit", claim))
-        self.ring()
+            self.emit("submit", job, self.model.says("submit", claim))
+        self.request_decision()
         if patience_s != math.inf:
             check_number("patience_s", patience_s, least=0)
             if self.state.rung:
@@ -335,14 +338,16 @@ class Simulation:
                 return
 
     def down(self, place: Any) -> AbstractContextManager[None]:
-        """While in the block, a place of `places` is granted to nobody; who holds it is
-        interrupted, unless it is the life that says so. Downs of one place may overlap.
+        """Take a resource of `resources` down while in the block.
+
+        It is granted to nobody, and processes that hold it are interrupted, except the
+        caller. Downtimes of one resource may overlap.
         """
-        if place not in self.places:
-            raise InputError(f"down(={place!r}) must be one of run.places")
+        if place not in self.resources:
+            raise InputError(f"down(={place!r}) must be one of run.resources")
         call = object()
         message = (
-            f"run.down({place.noun} {place.index}) was called and not entered:"
+            f"run.down({place.label} {place.index}) was called and not entered:"
             " `with run.down(place):`"
         )
         self._unstarted[call] = self.env.active_process, message
@@ -351,10 +356,10 @@ class Simulation:
     @contextmanager
     def _down(self, call: object, place: Any) -> Iterator[None]:
         del self._unstarted[call]
-        number = self.places.index(place)
+        number = self.resources.index(place)
         if self.ledger.close(number):
-            self.tell("down", None, f"{place.noun} {place.index}")
-            for claim in tuple(self.holding):
+            self.emit("down", None, f"{place.label} {place.index}")
+            for claim in tuple(self.granted_claims):
                 others = claim.process is not self.env.active_process
                 if others and any(part == number for part, _ in claim.parts):
                     self.revoke(claim, place)
@@ -375,13 +380,13 @@ class Simulation:
             process.callbacks.append(self._gone)
         return process
 
-    def ended(self, job: Hashable) -> simpy.Event:
+    def completion(self, job: Hashable) -> simpy.Event:
         """Happens when a job that lives has ended, with what its life returns. KeyError
         if it has ended before, or has not arrived.
         """
         return self._jobs[job]
 
-    def note(self, job: Hashable, *values: Any) -> None:
+    def record(self, job: Hashable, *values: Any) -> None:
         """What the model's own columns say of a job, in their order."""
         if len(values) != self._noted:
             names = ", ".join(self.model.columns) or "none"
@@ -390,7 +395,7 @@ class Simulation:
                 f" the columns of {self.model.name} are {names}"
             )
         life = self.env._active_proc
-        if type(life) is not Life or life.job is not job:
+        if type(life) is not JobProcess or life.job is not job:
             life = self._jobs[job]
         life.notes = values
 
@@ -404,7 +409,7 @@ class Simulation:
         """
         self._jobs[job].finish_s = self.env._now if at_s is None else at_s
 
-    def held(
+    def record_usage(
         self, job: Hashable, number: int, phase: str, from_s: float, to_s: float
     ) -> None:
         """Take down that a place was a job's without a claim, as after its end."""
@@ -412,17 +417,17 @@ class Simulation:
             parts, own = ((number, 1.0),), ((phase, from_s),)
             self.log.append((job_id(job), parts, from_s, math.nan, to_s, own))
 
-    def tell(self, kind: str, who: Any, detail: str) -> None:
+    def emit(self, kind: str, who: Any, detail: str) -> None:
         """Report to the listener. who: a claim that holds places, a job, or None."""
         if self.listener is None:
             return
         indices = dict[int, None]()
         if isinstance(who, Claim):
             indices = dict.fromkeys(
-                self.places[number].index for number, _ in who.parts
+                self.resources[number].index for number, _ in who.parts
             )
             who = who.job
-        noun = self.places[0].noun if self.places else "place"
+        noun = self.resources[0].label if self.resources else "resource"
         self.listener(
             Event(self.env.now, kind, job_id(who), tuple(indices), detail, noun)
         )
@@ -452,14 +457,14 @@ class Simulation:
             if at_s > env._now:
                 delay_s = delay_until(env._now, at_s)
                 yield env.timeout(delay_s, ("submit", number))
-            if self.enough:
+            if self.stop_arrivals:
                 break
-            process = model.life(self, job)
+            process = model.job_process(self, job)
             try:
-                life = Life(env, process)
+                life = JobProcess(env, process)
             except ValueError:
                 raise InputError(
-                    f"life() of {model.name} must be a generator, which yields;"
+                    f"job_process() of {model.name} must be a generator, which yields;"
                     f" it gave {process!r}"
                 ) from None
             try:
@@ -471,7 +476,7 @@ class Simulation:
                     f"job {job_id(job)!r} arrives while one that is equal to it lives"
                 )
             if len(arrival) > 2:
-                self.luck[job] = arrival[2]
+                self.hidden[job] = arrival[2]
             before_s = life.submit_s = at_s
             life.job = job
             life.callbacks.append(end)
@@ -491,7 +496,7 @@ class Simulation:
             self._check_begun()
         if life._ok:  # else by an error, which SimPy raises
             del self._jobs[life.job]
-            self.luck.pop(life.job, None)
+            self.hidden.pop(life.job, None)
             if life.finish_s is None:
                 life.finish_s = self.env._now
             self.records.add(
@@ -516,17 +521,17 @@ class Simulation:
 
     def leave(self, claim: Claim) -> None:
         """A life leaves a claim: its places are released, or it waits no longer."""
-        if claim not in self.holding:
-            if claim.granted is None and self.waiting.get(claim.job) is claim:
+        if claim not in self.granted_claims:
+            if claim.granted is None and self.pending_claims.get(claim.job) is claim:
                 self._withdraw(claim)
             return
         now_s, parts, life = self.env._now, claim.parts, claim.process
-        if type(life) is not Life or life.job is not claim.job:
+        if type(life) is not JobProcess or life.job is not claim.job:
             # claimed for another job, or by a process beside the jobs
             life = self._jobs.get(claim.job) or self._jobs.get(claimant(claim.job))
         if self.listener and claim.requests is not None and not claim.revoked:
-            self.tell("finish", claim, self.model.says("finish", claim))
-        del self.holding[claim]
+            self.emit("finish", claim, self.model.says("finish", claim))
+        del self.granted_claims[claim]
         if life is not None and (
             claim.requests is not None or claim.revoked
         ):  # else not taken up
@@ -539,8 +544,8 @@ class Simulation:
             request.resource.release(request)
         held_s = now_s - claim.granted_s
         for number, amount in parts:
-            self.ledger.give_back(number, amount, held_s)
-        self.view.freed(claim)
+            self.ledger.release(number, amount, held_s)
+        self.view.on_release(claim)
         if self.log is not None:
             self.log.append(
                 (
@@ -554,7 +559,7 @@ class Simulation:
             )
         # it names itself: without that circle it is forgotten at once
         claim._value = None
-        self.ring()
+        self.request_decision()
 
     def revoke(self, claim: Claim, cause: Any = None) -> None:
         """Take a job's places away: its life is interrupted, at once or as soon as it
@@ -567,7 +572,9 @@ class Simulation:
         claim.revoked, process = True, claim.process
 
         def interrupt(_: Any) -> None:
-            if claim in self.holding:  # else it has left before it heard of the grant
+            if (
+                claim in self.granted_claims
+            ):  # else it has left before it heard of the grant
                 process.interrupt(cause)
 
         if claim.callbacks is None or not claim.heard:
@@ -577,7 +584,7 @@ class Simulation:
 
     def _replace(self, old: Claim, claim: Any) -> None:
         """A claim has been granted, or given up, in place of one that may be held."""
-        if claim.value is not None and old in self.holding:
+        if claim.value is not None and old in self.granted_claims:
             if old.granted_s == self.env.now:
                 raise self.answers.wrong(
                     f"moved job {job_id(old.job)} in the instant of its dispatch"
@@ -587,23 +594,23 @@ class Simulation:
     def _up(self, number: int) -> None:
         """A place is down once less; after the last it is granted again."""
         if self.ledger.open(number):
-            place = self.places[number]
-            self.tell("up", None, f"{place.noun} {place.index}")
-            self.ring()
+            place = self.resources[number]
+            self.emit("up", None, f"{place.label} {place.index}")
+            self.request_decision()
 
     def _withdraw(self, claim: Claim) -> None:
         if claim.patience is not None:
             self.env.cancel(claim.patience)
-        del self.waiting[claim.job]
-        self.view.left(claim.job)
-        if not self.waiting:
-            self._alarm.stop()
-        self.ring()  # who was behind it may find room
+        del self.pending_claims[claim.job]
+        self.view.on_dequeue(claim.job)
+        if not self.pending_claims:
+            self._wake_timer.stop()
+        self.request_decision()  # who was behind it may find room
 
     def _give_up(self, end: Patience) -> None:
         """Patience has ended: a job that still waits leaves."""
         claim: Claim = end.claim
-        if self.waiting.get(claim.job) is claim:
+        if self.pending_claims.get(claim.job) is claim:
             if claim.heard:
                 claim.succeed(None)
             else:
@@ -612,34 +619,38 @@ class Simulation:
 
     # ---- the engine's own: decisions ----
 
-    def ring(self) -> None:
+    def request_decision(self) -> None:
         """Have a decision made at the end of this instant, if it can grant anything."""
         state = self.state
-        if not state.rung and self.waiting and (self.ledger.mask or self.hears_all):
+        if (
+            not state.rung
+            and self.pending_claims
+            and (self.ledger.mask or self.hears_all)
+        ):
             state.rung, env = True, self.env
-            ringing = env._now, AFTER_ALL_ELSE, next(env._eid), self._bell
+            ringing = env._now, AFTER_ALL_ELSE, next(env._eid), self._decision_event
             heappush(env._queue, ringing)
 
     def _dispatcher(self) -> Process:
         """The one process that asks the policy, woken by arrivals and completions."""
-        bell, state = self._bell, self.state
+        bell, state = self._decision_event, self.state
         while True:
             yield bell
             bell.callbacks, state.rung = [], False  # first: a grant may ring it again
-            if self.waiting:  # else all have been withdrawn
+            if self.pending_claims:  # else all have been withdrawn
                 self._decide(self.env._now)
             for claim in self._impatient:
-                if self.waiting.get(claim.job) is claim:
+                if self.pending_claims.get(claim.job) is claim:
                     claim.patience = Patience(claim, self._give_up)
             self._impatient.clear()
 
     def _decide(self, now_s: float) -> None:
         """Ask the policy, carry out its answer."""
         self.state.decisions += 1
-        self._alarm.stop()
-        self.view.decides(now_s)
+        self._wake_timer.stop()
+        self.view.on_decision(now_s)
         if self.listener:
-            self.tell("decide", None, self.view.summary())
+            self.emit("decide", None, self.view.summary())
         self.carry_out(self.answers.now())
 
     def carry_out(self, items: Iterable[Any]) -> None:
@@ -650,30 +661,30 @@ class Simulation:
             if kind is Wake:
                 wake_s = min(wake_s, self.answers.wake_s(item))
             elif kind is Suspend:
-                self.revoke(self.answers.suspended(item, self.holding), item)
+                self.revoke(self.answers.suspended(item, self.granted_claims), item)
             else:
                 self._grant(item, now_s)
         if wake_s < math.inf:
-            self._alarm.set(wake_s)
+            self._wake_timer.set(wake_s)
 
     def _grant(self, item: Any, now_s: float) -> None:
         """Promise a job its places."""
         try:
             job, chosen = item
-            claim = self.waiting.pop(job)
+            claim = self.pending_claims.pop(job)
         except (TypeError, ValueError, KeyError):
             raise self.answers.no_such_job(item) from None
         claim.granted_s, claim.granted = now_s, chosen
         try:
-            claim.parts = self.view.granted(claim, chosen)
+            claim.parts = self.view.parse_assignment(claim, chosen)
             for number, amount in claim.parts:
                 self.ledger.take(number, amount, claim)
-        except PlaceError as error:
+        except AssignmentError as error:
             raise self.answers.wrong(f"sent job {job_id(job)} to {error}") from None
-        self.view.left(job)
-        self._alarm.in_a_row = 0
+        self.view.on_dequeue(job)
+        self._wake_timer.in_a_row = 0
         self.state.grants += 1
-        self.holding[claim] = None
+        self.granted_claims[claim] = None
         if claim.patience is not None:
             self.env.cancel(claim.patience)
         if claim.heard:
@@ -689,12 +700,12 @@ class Simulation:
 
     def _wake(self) -> None:
         """The time has come at which the policy asked to be asked again."""
-        if self._alarm.in_a_row > self._alarm.most:
+        if self._wake_timer.in_a_row > self._wake_timer.most:
             raise self.answers.wrong(
-                f"has held {len(self.waiting)} waiting jobs through"
-                f" {self._alarm.most} wake-ups in a row"
+                f"has held {len(self.pending_claims)} waiting jobs through"
+                f" {self._wake_timer.most} wake-ups in a row"
             )
-        self.ring()
+        self.request_decision()
 
     # ---- the engine's own: to the end ----
 
@@ -721,7 +732,7 @@ class Simulation:
         except (simpy.core.EmptySchedule, simpy.core.StopSimulation):
             self._check_ended()
             return False
-        moved = self.state.grants, len(self.waiting), self.records.number
+        moved = self.state.grants, len(self.pending_claims), self.records.number
         still, at_once = self._still + events, self._at_once + events
         self._still, self._moved = still * (moved == self._moved), moved
         self._at_once, self._then_s = at_once * (self._then_s == self.now_s), self.now_s
@@ -742,15 +753,22 @@ class Simulation:
         jobs may still cause one, the limit is a hundred times as high: a resource that
         is down may come up again, and an event that a job waits for may happen.
         """
-        processes = [*self._jobs.values(), *[claim.process for claim in self.holding]]
+        processes = [
+            *self._jobs.values(),
+            *[claim.process for claim in self.granted_claims],
+        ]
         if (
-            self._alarm.timeout
+            self._wake_timer.timeout
             or self._arriving.is_alive
-            or any(claim.patience_s < math.inf for claim in self.waiting.values())
+            or any(
+                claim.patience_s < math.inf for claim in self.pending_claims.values()
+            )
             or any(_is_scheduled(process) for process in processes)
         ):
             return math.inf
-        uncertain = self.holding or not self.waiting or self.ledger.any_closed()
+        uncertain = (
+            self.granted_claims or not self.pending_claims or self.ledger.any_closed()
+        )
         return MANY * 100 if uncertain else MANY
 
     def _unexpected(self, error: simpy.Interrupt) -> Exception:
@@ -766,9 +784,9 @@ class Simulation:
         ]
         who = f"job {job_id(jobs[0])}" if jobs else "a process beside the jobs"
         by = "" if cause is None else f" ({cause!r})"
-        for place in self.places:
+        for place in self.resources:
             if cause is place:
-                by = f", since {place.noun} {place.index} was taken down,"
+                by = f", since {place.label} {place.index} was taken down,"
         return InputError(
             f"{who} of {self.model.name} was interrupted{by} and does not handle it:"
             " `try: yield ...` and `except cg.Interrupt: ...`"
@@ -778,17 +796,17 @@ class Simulation:
         """Raise PolicyError if jobs wait, as nothing is to come that helps them;
         InputError if that is a life's fault.
         """
-        for claim in (*self.holding, *self.waiting.values()):
+        for claim in (*self.granted_claims, *self.pending_claims.values()):
             if not (claim.process and claim.process.is_alive):
                 raise self._ended_without(claim)
         # a process beside the jobs may wait for ever: the run ends with the jobs
-        if self.waiting and self.state.alive:
-            raise self.answers.stuck(self.declared, self.free)
+        if self.pending_claims and self.state.alive:
+            raise self.answers.deadlock_error(self.declared, self.free)
 
     def _ended_without(self, claim: Claim) -> InputError:
         """The error of a process that has ended and left its claim."""
         return InputError(
-            f"the life of job {job_id(claim.job)} has ended, and its claim"
+            f"the process of job {job_id(claim.job)} has ended, and its claim"
             " has not: `with run.claim(job) as claim:`"
         )
 
@@ -804,7 +822,7 @@ class Simulation:
         self._check_begun()
         for job in self._jobs:
             raise InputError(
-                f"the life of job {job_id(job)} has not ended,"
+                f"the process of job {job_id(job)} has not ended,"
                 " and nothing is left to happen that it waits for"
             )
 

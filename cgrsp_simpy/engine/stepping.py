@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import simpy
 from simpy.core import Infinity
 
-from cgrsp_simpy.engine.events import Bell, Event, Listener, Patience, job_id
-from cgrsp_simpy.engine.simulation import Life, Simulation
+from cgrsp_simpy.engine.events import DecisionEvent, Event, Listener, Patience, job_id
+from cgrsp_simpy.engine.simulation import JobProcess, Simulation
 
 SHOWN = 12  # places; of more, only those that are held are shown
 
@@ -106,7 +106,7 @@ class Step:
             (
                 str(self.event),
                 f"{'':12}queue: {' '.join(map(str, self.waiting)) or '-'}",
-                f"{'':12}{self.event.noun}s: {' '.join(states) or '-'}",
+                f"{'':12}{self.event.label}s: {' '.join(states) or '-'}",
                 f"{'':12}to come: {', '.join(map(str, self.future)) or 'nothing'}",
             )
         )
@@ -126,16 +126,16 @@ def steps(
     grants: dict[simpy.Event, Any] = {}
     while run.env.peek() < Infinity and run.advance(1):
         grants = {event: job for event, job in grants.items() if not event.processed}
-        grants |= {claim: job_id(job) for job, claim in run.waiting.items()}
+        grants |= {claim: job_id(job) for job, claim in run.pending_claims.items()}
         for event in heard:
-            waiting = tuple(map(job_id, run.waiting))
+            waiting = tuple(map(job_id, run.pending_claims))
             holders = _holders(run)
             yield Step(
                 event,
                 waiting,
                 tuple(holders.values()),
                 tuple(holders),
-                _future(run.env, grants, run.holding),
+                _future(run.env, grants, run.granted_claims),
             )
         heard.clear()
     return run.close()
@@ -147,10 +147,10 @@ def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
     """
     held: dict[int, list[Holder]] = {
         number: []
-        for number, place in enumerate(run.places)
-        if number == 0 or place.index != run.places[number - 1].index
+        for number, place in enumerate(run.resources)
+        if number == 0 or place.index != run.resources[number - 1].index
     }
-    for claim in run.holding:
+    for claim in run.granted_claims:
         if not (
             claim.processed or claim.requests is not None
         ):  # its job has not heard of it
@@ -163,7 +163,7 @@ def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
                     )
                 )
     return {
-        run.places[number].index: tuple(holders) for number, holders in held.items()
+        run.resources[number].index: tuple(holders) for number, holders in held.items()
     }
 
 
@@ -184,7 +184,7 @@ def _future(
 def _due(
     event: simpy.Event, grants: Mapping[simpy.Event, Any], holding: Iterable[Any]
 ) -> tuple[str, int | None] | None:
-    if isinstance(event, Bell):
+    if isinstance(event, DecisionEvent):
         return "decide", None
     if event in grants:
         return "gives up" if event.value is None else "dispatch", grants[event]
@@ -196,7 +196,7 @@ def _due(
     process = getattr(event.callbacks[0], "__self__", None)
     if event.value is not None or not isinstance(process, simpy.Process):
         return event.value
-    if not isinstance(process, Life):
+    if not isinstance(process, JobProcess):
         return None  # beside the jobs'
     started = any(
         claim.requests is not None for claim in holding if claim.job == process.job

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.metric import summed
-from cgrsp_simpy.base.policy import PlaceError
+from cgrsp_simpy.base.policy import AssignmentError
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.events import job_id
-from cgrsp_simpy.engine.places import (
+from cgrsp_simpy.engine.resources import (
     TOLERANCE,
-    Place,
-    Places,
+    ResourceSpec,
+    ResourceSubset,
     rounded_up,
     without_noise,
 )
@@ -95,22 +95,22 @@ class View:
     def queue(self) -> tuple[Any, ...]:
         """The jobs that wait, oldest first."""
         if self._queue is None:
-            self._queue = tuple(self._run.waiting)
+            self._queue = tuple(self._run.pending_claims)
         return self._queue
 
     @property
     def running(self) -> tuple[Any, ...]:
         """The jobs that hold places, in order of their grants."""
-        return tuple([claim.job for claim in self._run.holding])
+        return tuple([claim.job for claim in self._run.granted_claims])
 
-    places: tuple[Place, ...] = shown("_run.declared", "All places.")
+    resources: tuple[ResourceSpec, ...] = shown("_run.declared", "All places.")
 
     @property
-    def free(self) -> Places[Place]:
+    def free(self) -> ResourceSubset[ResourceSpec]:
         """The places that have something free, in their order."""
-        return Places(self._run.declared, self._run.mask)
+        return ResourceSubset(self._run.declared, self._run.mask)
 
-    def room(self, place: Place) -> float:
+    def room(self, place: ResourceSpec) -> float:
         """How much of a place is free; a fraction is rounded up, to nine decimals."""
         left = self._run.free[self._numbers[place]]
         return rounded_up(left) if left % 1 else left
@@ -124,14 +124,14 @@ class View:
 
     def summary(self) -> str:
         """What a listing says of a decision."""
-        free = f"{len(self.free)} of {len(self.places)} free"
-        return f"{len(self._run.waiting)} waiting, {free}"
+        free = f"{len(self.free)} of {len(self.resources)} free"
+        return f"{len(self._run.pending_claims)} waiting, {free}"
 
-    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+    def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         """The places, by number and amount, that a policy means by an answer: a place
         of this view, or several with an amount each, `((place, amount), ...)`.
 
-        Raises PlaceError if it means none.
+        Raises AssignmentError if it means none.
         """
         need = self._run.model.need(claim.job)
         if need % 1:
@@ -141,56 +141,58 @@ class View:
                 f"need() of {self._run.model.name} must be above 0;"
                 f" it is {need!r} for job {job_id(claim.job)}"
             )
-        if type(chosen) is Place:
+        if type(chosen) is ResourceSpec:
             return self._whole(((self._number(chosen), need),))
         try:
             parts = tuple([(self._number(place), amount) for place, amount in chosen])
             total = summed(each[1] for each in parts)
             least = min(each[1] for each in parts)
         except (TypeError, ValueError):
-            raise PlaceError(f"{chosen!r}, which is no place of the view") from None
+            raise AssignmentError(
+                f"{chosen!r}, which is no place of the view"
+            ) from None
         if not least > 0:
-            raise PlaceError(f"{chosen!r}, of which an amount is not above 0")
+            raise AssignmentError(f"{chosen!r}, of which an amount is not above 0")
         if not abs(total - need) <= TOLERANCE * max(need, 1.0):
-            raise PlaceError(f"{total:g} in all; it needs {need:g}")
+            raise AssignmentError(f"{total:g} in all; it needs {need:g}")
         return self._whole(parts)
 
     def _whole(self, parts: Sequence[Part]) -> Sequence[Part]:
-        """The parts of a claim; PlaceError for a slot that is not taken as a whole."""
+        """Return the parts; AssignmentError for a slot not taken as a whole."""
         for number, amount in parts:
             place = self._run.declared[number]
             if amount != 1 and not place.unit:
-                raise PlaceError(
-                    f"{place.noun} {place.index}, which one job holds as a whole;"
+                raise AssignmentError(
+                    f"{place.label} {place.index}, which one job holds as a whole;"
                     f" it needs {amount:g}"
                 )
         return parts
 
     def _number(self, place: Any) -> int:
-        number = self._numbers.get(place) if type(place) is Place else None
+        number = self._numbers.get(place) if type(place) is ResourceSpec else None
         if number is None:
-            raise PlaceError(f"{place!r}, which is no place of the view")
+            raise AssignmentError(f"{place!r}, which is no place of the view")
         return number
 
-    def decides(self, now_s: float) -> None:
+    def on_decision(self, now_s: float) -> None:
         """A decision begins."""
         self._now_s = now_s
 
-    def joined(self, job: Any) -> None:
+    def on_enqueue(self, job: Any) -> None:
         """A job waits."""
         self._queue = None
 
-    def left(self, job: Any) -> None:
+    def on_dequeue(self, job: Any) -> None:
         """A job waits no longer."""
         self._queue = None
 
-    def closed(self, number: int) -> None:
+    def on_full(self, number: int) -> None:
         """Nothing is left of a place: it is granted, or down."""
 
-    def opened(self, number: int) -> None:
+    def on_available(self, number: int) -> None:
         """Something of a place is free again."""
 
-    def freed(self, claim: Claim) -> None:
+    def on_release(self, claim: Claim) -> None:
         """A job has left its places."""
 
 

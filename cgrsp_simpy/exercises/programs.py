@@ -218,8 +218,8 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
     "2.3": Exercise(
-        "A process `life(env, slot, delay_s, work_s)`: a job whose GPU comes before it"
-        " asks for the slot.",
+        "A process `job_process(env, slot, delay_s, work_s)`: a job whose GPU comes"
+        " before it asks for the slot.",
         code(
             "a generator function of env, slot, delay_s and work_s",
             _drawn(

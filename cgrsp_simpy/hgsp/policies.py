@@ -23,7 +23,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.engine.events import policy_name
-from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
 from cgrsp_simpy.hgsp.rules import RULES, Priority, decide, dispatch
@@ -32,7 +32,7 @@ from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.hgsp.view import Task, View
 
-Answer = Iterator[tuple[Task, Place] | Wake]
+Answer = Iterator[tuple[Task, ResourceSpec] | Wake]
 """Pairs of a task and the GPU that it gets, and Wakes."""
 TaskPolicy = Callable[[View], object]
 """A function of a View that answers with pairs (task, place) and Wakes, as a list or
@@ -83,9 +83,9 @@ class Online:
     def __init__(self, priority: Priority, name: str = "") -> None:
         self._priority, self.name = priority, name or priority.__name__
 
-    def __call__(self, view: View) -> list[tuple[Task, Place]]:
+    def __call__(self, view: View) -> list[tuple[Task, ResourceSpec]]:
         """What the rule starts now."""
-        queue, gpus = view.queue, view.places
+        queue, gpus = view.queue, view.resources
         idle = [gpu.index - 1 for gpu in view.free]
         pairs = decide(view.columns, self._priority, idle, view.now_s)
         return [(queue[place], gpus[j]) for place, j in pairs]
@@ -134,7 +134,7 @@ class Replan:
         )
         instance = Instance(
             **dict(zip(COLUMNS, rows.T)),
-            gpus=tuple(gpu.kind for gpu in view.places),
+            gpus=tuple(gpu.kind for gpu in view.resources),
             name="what waits",
             task_names=tuple(task.name for task in queue),
             free_s=np.array(view.free_s),

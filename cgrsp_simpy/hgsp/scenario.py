@@ -25,7 +25,7 @@ from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import Place, slots
+from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.hgsp.bounds import lower_bound
@@ -104,7 +104,7 @@ class Scenario(Model):
     precise = "weighted_tardiness"
     policies = POLICIES
     compared = ("fifo", "greedy", "sagreedy", "search:moves=20000", "atc")
-    noun = "scheduler"
+    policy_label = "scheduler"
     keeps_jobs = True
     columns: ClassVar = {"gpu_number": "i8"}
 
@@ -155,7 +155,7 @@ class Scenario(Model):
 
     # ---- as a model ----
 
-    def places(self) -> tuple[Place, ...]:
+    def resources(self) -> tuple[ResourceSpec, ...]:
         return slots(self._level.gpus, "GPU", first=1)
 
     def draw(self, seed: int) -> Instance:
@@ -194,20 +194,22 @@ class Scenario(Model):
                 factor,
             )
 
-    def life(self, run: Simulation, task: Task) -> Process:
+    def job_process(self, run: Simulation, task: Task) -> Process:
         with run.claim(task, request=False) as claim:
             yield claim
-            gpu = run.places[claim.parts[0][0]]
+            gpu = run.resources[claim.parts[0][0]]
             if run.listener:
                 told = f"task {task.name}, {gpu.kind.name} of {gpu.kind.memory_gb:g} GB"
-                run.tell("dispatch", claim, told)
+                run.emit("dispatch", claim, told)
             yield run.timeout(self.delay_s, ("start", task.id))
 
             with claim.request() as turn:
                 yield turn
-                service_s = planned_s(run, task, gpu) * run.luck[task]  # hgsp.txt Eq. 4
+                service_s = (
+                    planned_s(run, task, gpu) * run.hidden[task]
+                )  # hgsp.txt Eq. 4
                 yield run.timeout(service_s, ("finish", task.id))
-        run.note(task, gpu.index)
+        run.record(task, gpu.index)
 
     def view(self, run: Simulation) -> View:
         return View(run, self.delay_s)
@@ -222,8 +224,8 @@ class Scenario(Model):
             )
         if kind == "start":
             return f"{told}{now_s - task.arrival_s:.2f} s after its arrival"
-        factor = run.luck[task]
-        mean_s = planned_s(run, task, run.places[claim.parts[0][0]])
+        factor = run.hidden[task]
+        mean_s = planned_s(run, task, run.resources[claim.parts[0][0]])
         planned = f", {mean_s:.2f} s planned" if factor != 1 else ""
         late = "late" if now_s > task.deadline_s else "in time"
         return f"{told}{mean_s * factor:.2f} s of execution{planned}, {late}"

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.base.policy import PlaceError
+from cgrsp_simpy.base.policy import AssignmentError
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
-from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.hgsp.rules import Columns, columns_of
 
@@ -84,7 +84,7 @@ class View(view.View):
         """The tasks that wait, as columns in the order of `queue`."""
         return columns_of(self._run.plan.instance, [task.id - 1 for task in self.queue])
 
-    def time_s(self, task: Task, gpu: Place) -> float:
+    def time_s(self, task: Task, gpu: ResourceSpec) -> float:
         """Planned seconds of a task on a GPU; infinite where it does not fit."""
         return planned_s(self._run, task, gpu)
 
@@ -101,26 +101,25 @@ class View(view.View):
     # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
-        return (
-            f"{self.waiting} waiting, {len(self.free)} of {len(self.places)} GPUs idle"
-        )
+        idle = f"{len(self.free)} of {len(self.resources)} GPUs idle"
+        return f"{self.waiting} waiting, {idle}"
 
-    def joined(self, job: Task) -> None:
-        super().joined(job)
+    def on_enqueue(self, job: Task) -> None:
+        super().on_enqueue(job)
         self._by_id[job.id] = job
 
-    def left(self, job: Task) -> None:
-        super().left(job)
+    def on_dequeue(self, job: Task) -> None:
+        super().on_dequeue(job)
         del self._by_id[job.id]
 
-    def granted(self, claim: Claim, chosen: object) -> Sequence[Part]:
-        parts, task = super().granted(claim, chosen), claim.job
+    def parse_assignment(self, claim: Claim, chosen: object) -> Sequence[Part]:
+        parts, task = super().parse_assignment(claim, chosen), claim.job
         for number, _ in parts:
-            place = self.places[number]
+            place = self.resources[number]
             if self.time_s(task, place) == inf:
                 lacks = task.memory_gb > place.kind.memory_gb
                 why = f"needs {task.memory_gb:g} GB" if lacks else "does not run there"
-                raise PlaceError(
+                raise AssignmentError(
                     f"GPU {place.index} ({place.kind.name}), which has"
                     f" {place.kind.memory_gb:g} GB; task {task.name} {why}"
                 )
@@ -129,6 +128,6 @@ class View(view.View):
             )
         return parts
 
-    def freed(self, claim: Claim) -> None:
+    def on_release(self, claim: Claim) -> None:
         for number, _ in claim.parts:
             self._ends_s[number] = None

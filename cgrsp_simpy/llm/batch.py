@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import simpy
 
-from cgrsp_simpy.engine.events import AT_LAST, Bell
+from cgrsp_simpy.engine.events import AT_LAST, DecisionEvent
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import StepTime
@@ -119,7 +119,7 @@ class Batch:
                 self.woken = env.event()
                 yield self.woken
             # who joins in this instant is in the step
-            env.schedule(closing := Bell(env), AT_LAST)
+            env.schedule(closing := DecisionEvent(env), AT_LAST)
             yield closing
             prompts, tokens, done = self._prefilled()
             seconds = self.step_s(prompts, tokens, self.batch, self.context)
@@ -135,7 +135,7 @@ class Batch:
             for member in done:
                 self._first_token(member)
             if self.open:
-                self.run.ring()
+                self.run.request_decision()
 
     def _prefilled(self) -> tuple[int, int, list[Member]]:
         """The prompts of a step: their number and tokens, and those that it ends."""

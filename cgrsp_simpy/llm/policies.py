@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from cgrsp_simpy.base.policy import PlaceError
+from cgrsp_simpy.base.policy import AssignmentError
 from cgrsp_simpy.engine import view as engine
 from cgrsp_simpy.engine.claim import Claim, Part
-from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.llm.batch import Batch, Request
 
 
@@ -26,17 +26,17 @@ class View(engine.View):
     __slots__ = ()
 
     @property
-    def free(self) -> tuple[Place, ...]:  # type: ignore[override]
+    def free(self) -> tuple[ResourceSpec, ...]:  # type: ignore[override]
         """The replicas on which another request would be in the next step."""
         return tuple(
-            place for place, batch in zip(self.places, self._batches) if batch.open
+            place for place, batch in zip(self.resources, self._batches) if batch.open
         )
 
-    def backlog(self, replica: Place) -> int:
+    def backlog(self, replica: ResourceSpec) -> int:
         """Prompt tokens that a replica has still to prefill."""
         return self._batches[self._number(replica)].backlog
 
-    def least_loaded(self, request: Request) -> Place | None:
+    def least_loaded(self, request: Request) -> ResourceSpec | None:
         """Of the replicas that are free and have room for a request, that with most
         room.
         """
@@ -50,22 +50,22 @@ class View(engine.View):
     # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
-        free = f"{len(self.free)} of {len(self.places)} replicas free"
-        return f"{len(self._run.waiting)} waiting, {free}"
+        free = f"{len(self.free)} of {len(self.resources)} replicas free"
+        return f"{len(self._run.pending_claims)} waiting, {free}"
 
-    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        """A request is a replica's; PlaceError if its batch is full."""
+    def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+        """A request is a replica's; AssignmentError if its batch is full."""
         number, request = self._number(chosen), claim.job
         batch = self._batches[number]
         if batch.held >= batch.service.max_batch:
-            raise PlaceError(
+            raise AssignmentError(
                 f"replica {chosen.index}, which has {batch.held} requests already"
             )
         batch.held += 1
         batch.backlog += request.prompt_tokens
         return ((number, request.tokens),)
 
-    def freed(self, claim: Claim) -> None:
+    def on_release(self, claim: Claim) -> None:
         self._batches[claim.parts[0][0]].held -= 1
 
 
@@ -75,7 +75,7 @@ Policy = Callable[[View], Any]
 """A function of a View that answers with pairs (request, replica)."""
 
 
-Answer = Iterator[tuple[Request, Place]]
+Answer = Iterator[tuple[Request, ResourceSpec]]
 
 
 def in_order(view: View, key: Callable[[Request], float]) -> Answer:

@@ -16,7 +16,7 @@ from cgrsp_simpy.base.metric import Metric, summed
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import Place, pools
+from cgrsp_simpy.engine.resources import ResourceSpec, pools
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.llm.batch import Batch, Request
@@ -117,7 +117,7 @@ class Scenario(Model):
 
     # ---- the model ----
 
-    def places(self) -> tuple[Place, ...]:
+    def resources(self) -> tuple[ResourceSpec, ...]:
         return pools(
             [self.service.kv_tokens] * self.service.replicas, "replica", "tokens"
         )
@@ -136,19 +136,19 @@ class Scenario(Model):
 
     def set_up(self, run: Simulation) -> None:
         step_s = self.step_time()
-        run.plan = [Batch(run, self.service, step_s) for _ in run.places]
+        run.plan = [Batch(run, self.service, step_s) for _ in run.resources]
 
     def processes(self, run: Simulation) -> list[Process]:
         return [batch.serve() for batch in run.plan]
 
-    def life(self, run: Simulation, request: Request) -> Process:
+    def job_process(self, run: Simulation, request: Request) -> Process:
         with run.claim(request) as claim:
             yield claim
             first_s = yield run.plan[claim.parts[0][0]].join(request)
             claim.phase("decoding", first_s)
         ttft_s, e2e_s = first_s - request.submit_s, run.now_s - request.submit_s
         more = request.output_tokens - 1
-        run.note(request, ttft_s, (e2e_s - ttft_s) / more if more else nan, e2e_s)
+        run.record(request, ttft_s, (e2e_s - ttft_s) / more if more else nan, e2e_s)
 
     def view(self, run: Simulation) -> View:
         return View(run)

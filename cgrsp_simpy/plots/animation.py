@@ -227,7 +227,7 @@ class _Boxes:
     def __init__(self, timeline: Timeline, ax: Axes) -> None:
         self._bars = bars(timeline)
         self._labels = timeline.labels
-        number = len(timeline.places)
+        number = len(timeline.resources)
         columns = (
             min(A_ROW, number)
             if number <= WRITTEN
@@ -255,7 +255,7 @@ class _Boxes:
         if number <= WRITTEN:
             self._texts = [
                 self._text(ax, place, name)
-                for place, name in enumerate(timeline.places)
+                for place, name in enumerate(timeline.resources)
             ]
         handles = [
             Patch(facecolor=colour, edgecolor="0.4", label=name)
@@ -302,13 +302,13 @@ class _Boxes:
         ]
         colours = [self._colours[phase] for phase in here["phase"].tolist()]
         self._filled.set_verts(
-            list(self._outlines(here["place"], here["low"], here["high"]))
+            list(self._outlines(here["resource"], here["low"], here["high"]))
         )
         self._filled.set_facecolor(colours)
         # of each place those who hold it, with their colours
         jobs: list[dict[int, str]] = [{} for _ in self._texts]
         for place, job, colour in zip(
-            here["place"].tolist(), here["job"].tolist(), colours
+            here["resource"].tolist(), here["job"].tolist(), colours
         ):
             if jobs:
                 jobs[place][job] = colour

@@ -46,7 +46,7 @@ def gantt(
     until_s: float | None = None,
     **style: Any,
 ) -> Axes:
-    """Places over time: execution in the colours of kinds, other phases grey, a line
+    """Resources over time: execution in the colours of kinds, other phases grey, a line
     below each job that missed its deadline.
 
     A job on several places is drawn on each of them. The row of a place that jobs share
@@ -66,8 +66,8 @@ def gantt(
     unit, unit_name = time_unit(timeline.claims["to_s"].max(initial=0))
     drawn = bars(timeline)
     shown = _rows(ax, timeline, drawn if jobs is not None else None)
-    drawn = drawn[np.isin(drawn["place"], shown)]
-    drawn["place"] = np.searchsorted(shown, drawn["place"])
+    drawn = drawn[np.isin(drawn["resource"], shown)]
+    drawn["resource"] = np.searchsorted(shown, drawn["resource"])
     handles = _draw(ax, timeline, drawn, unit, style)
     visits = timeline.visits
     late = stays(
@@ -131,21 +131,21 @@ def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
 
     among: bars, whose places alone count if there are many.
     """
-    places = np.arange(len(timeline.places))
+    places = np.arange(len(timeline.resources))
     if among is not None and len(places) > ROWS:
-        places = np.unique(among["place"])
+        places = np.unique(among["resource"])
     shown = places[:: math.ceil(len(places) / ROWS) or 1]
     every = math.ceil(len(shown) / NAMED) or 1
     ax.set_yticks(
         range(0, len(shown), every),
-        [timeline.places[place] for place in shown[::every]],
+        [timeline.resources[place] for place in shown[::every]],
     )
     ax.set_ylim(len(shown) - 0.45, -0.55)
-    number = len(timeline.places)
+    number = len(timeline.resources)
     ax.set_ylabel(
-        timeline.noun
+        timeline.label
         if len(shown) == number
-        else f"{len(shown)} of {number:,} {timeline.noun}s"
+        else f"{len(shown)} of {number:,} {timeline.label}s"
     )
     return shown
 
@@ -194,7 +194,7 @@ def _rims(timeline: Timeline, drawn: np.ndarray) -> dict[str, Any]:
 
 def _edges(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Upper and lower edge of bars on the axis, which points down."""
-    top = drawn["place"] - HEIGHT / 2
+    top = drawn["resource"] - HEIGHT / 2
     return top + HEIGHT * drawn["low"], top + HEIGHT * drawn["high"]
 
 

@@ -26,7 +26,7 @@ BAR = np.dtype(
 SPAN = np.dtype(
     [
         (name, BAR[name])
-        for name in ("job", "place", "stay", "low", "high", "from_s", "to_s")
+        for name in ("job", "resource", "stay", "low", "high", "from_s", "to_s")
     ]
 )
 
@@ -51,7 +51,7 @@ def bars(timeline: Timeline) -> np.ndarray:
     found["stay"] = stay[each]
     edges = np.array([stretch for some in parts for stretch in some]).reshape(-1, 2)
     found["low"], found["high"] = (
-        edges.T / np.where(sizes > 0, sizes, 1.0)[found["place"]]
+        edges.T / np.where(sizes > 0, sizes, 1.0)[found["resource"]]
     )
     return found
 
@@ -77,9 +77,9 @@ def _stays(claims: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     The numbers are in order of the places.
     """
-    order = np.lexsort((claims["from_s"], claims["job"], claims["place"]))
+    order = np.lexsort((claims["from_s"], claims["job"], claims["resource"]))
     rows = claims[order]
-    whose = rows[["job", "place", "amount"]]
+    whose = rows[["job", "resource", "amount"]]
     begins = np.ones(len(rows), bool)
     begins[1:] = (whose[1:] != whose[:-1]) | (rows["from_s"][1:] != rows["to_s"][:-1])
     numbers = np.empty(len(rows), int)
@@ -94,9 +94,9 @@ def _stretches(
     places.
     """
     stretches: list[list[Stretch]] = [
-        [(0.0, size)] for size in sizes[begun["place"]].tolist()
+        [(0.0, size)] for size in sizes[begun["resource"]].tolist()
     ]
-    edges = np.searchsorted(begun["place"], np.arange(len(sizes) + 1)).tolist()
+    edges = np.searchsorted(begun["resource"], np.arange(len(sizes) + 1)).tolist()
     for size, first, last in zip(sizes.tolist(), edges, edges[1:]):
         own = begun[first:last]
         if (own["amount"] < size).any():

@@ -113,8 +113,8 @@ def _run(run: Drawn, timeline: Timeline, tick_s: float) -> dict[str, Any]:
     reasons = run.scenario.reasons(run) if isinstance(run, Run) else None
     return {
         "policy": timeline.policy,
-        "noun": timeline.noun,
-        "places": list(timeline.places),
+        "noun": timeline.label,
+        "places": list(timeline.resources),
         "sizes": _plain(np.array(timeline.sizes)),
         "kinds": _looks(kinds),
         "phases": _looks(phases),
@@ -195,12 +195,12 @@ def _bars(
     phases: list[str],
     tick_s: float,
 ) -> dict[str, Any]:
-    size = np.array(timeline.sizes)[found["place"]]
+    size = np.array(timeline.sizes)[found["resource"]]
     begin = _ticks(found["from_s"], tick_s)
     whole = bool(((found["low"] == 0) & (found["high"] == 1)).all())
     return {
         "job": [row[job] for job in found["job"].tolist()],
-        "place": found["place"].tolist(),
+        "place": found["resource"].tolist(),
         "phase": [phases.index(phase) for phase in found["phase"].tolist()],
         "from": _differences(begin),
         "length": _or_null(_ticks(found["to_s"], tick_s) - begin),

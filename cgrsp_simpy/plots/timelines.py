@@ -105,7 +105,7 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
     """
     ax, timeline = axes(ax), timeline_of(run)
     unit, unit_name = time_unit(timeline.end_s)
-    claims, places = timeline.claims, len(timeline.places)
+    claims, places = timeline.claims, len(timeline.resources)
     edges = np.unique(np.concatenate([[0.0], claims["from_s"], claims["to_s"]]))
     averaged = len(edges) > STEPS
     if averaged:
@@ -130,9 +130,9 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
         low = high
     ax.set(
         xlabel=f"time ({unit_name})",
-        ylabel=f"{timeline.noun}s, mean over {_text(edges[1])}"
+        ylabel=f"{timeline.label}s, mean over {_text(edges[1])}"
         if averaged
-        else f"{timeline.noun}s",
+        else f"{timeline.label}s",
         xlim=(0, edges[-1] / unit or 1),
         ylim=(0, places),
     )
@@ -149,7 +149,7 @@ def _held(timeline: Timeline, phase: str, edges: np.ndarray) -> np.ndarray:
     """
     own = timeline.claims[timeline.claims["phase"] == phase]
     share = own["amount"] / np.maximum(
-        np.array(timeline.sizes)[own["place"]], own["amount"]
+        np.array(timeline.sizes)[own["resource"]], own["amount"]
     )
     return _average(own["from_s"], own["to_s"], share, edges)
 

@@ -21,7 +21,7 @@ import numpy as np
 from cgrsp_simpy.base.compiled import COMPILED, cache_folder, cached, forget
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.engine.claim import Held
+from cgrsp_simpy.engine.claim import ClaimRecord
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import BLOCK, Records, Run
 from cgrsp_simpy.rental import kernel
@@ -449,7 +449,7 @@ class Bulk:
         self.kinds, self.setting = self.fixed.kinds, self.fixed.under(policy)
         self.records = Records(scenario, keep)
         # the latter after the end of a job
-        self.held, self.kept = list[Held](), list[Held]()
+        self.held, self.kept = list[ClaimRecord](), list[ClaimRecord]()
         self.run = self._state()
         self._jobs()
 

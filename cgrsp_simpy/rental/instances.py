@@ -71,7 +71,7 @@ class Budget:
 
 
 if TYPE_CHECKING:
-    from cgrsp_simpy.rental.process import Tenant
+    from cgrsp_simpy.rental.process import RentedJob
 
 
 class Renting:
@@ -82,13 +82,13 @@ class Renting:
 
     def __init__(self, live: Simulation, view: View) -> None:
         self.env, self.live, self.view, self.stock = live.env, live, view, live.stock
-        self.gpu_index, self.seed, self.tell = live.gpu_index, live.seed, live.tell
+        self.gpu_index, self.seed, self.emit = live.gpu_index, live.seed, live.emit
         self.terms, self.market = view.known.terms, view.known.market
-        self.takings, policy = Takings(self), live.policy
+        self.takings, policy = PreemptionTimes(self), live.policy
         self.budget = policy if isinstance(policy, Budget) else None
         self._keep_s = getattr(policy, "keep_s", None)
 
-    def instance(self, slot: int, gpu: GpuType, tenant: Tenant) -> Instance:
+    def instance(self, slot: int, gpu: GpuType, tenant: RentedJob) -> Instance:
         """The warm instance of a slot, or a new one; a warm one of another type is
         given back.
         """
@@ -107,7 +107,7 @@ class Renting:
         if not self.terms.warm_s or self._keep_s is None:
             return self.terms.warm_s
         answers = self.live.answers
-        self.view.decides(self.env.now)
+        self.view.on_decision(self.env.now)
         kept_s = answers.asked(self._keep_s, self.view, SlotView(slot, gpu))
         if not isinstance(kept_s, Real) or not float(kept_s) >= 0:
             allowed = "that must be a number >= 0"
@@ -115,7 +115,7 @@ class Renting:
         return min(self.terms.warm_s, float(kept_s))
 
 
-class Takings:
+class PreemptionTimes:
     """When the market takes the instance of a slot: a Poisson process of each slot and
     type, the same whoever holds it.
     """
@@ -155,7 +155,9 @@ class Instance:
     since when it is idle.
     """
 
-    def __init__(self, run: Renting, slot: int, gpu: GpuType, tenant: Tenant) -> None:
+    def __init__(
+        self, run: Renting, slot: int, gpu: GpuType, tenant: RentedJob
+    ) -> None:
         self.run, self.slot, self.gpu, self.tenant = run, slot, gpu, tenant
         ordered = run.terms.billed_from == "provisioning"
         self.since_s: float | None = run.env.now if ordered else None
@@ -188,7 +190,9 @@ class Instance:
         self._forget("expire")
         tenant, now_s = self.tenant, self.run.env.now
         tenant.pay("idle", now_s - self.idle_s, self.gpu.price_usd_per_h)
-        self.run.live.held(tenant.job, self.slot, "idle-warm", self.idle_s, now_s)
+        self.run.live.record_usage(
+            tenant.job, self.slot, "idle-warm", self.idle_s, now_s
+        )
 
     def give_back(self) -> None:
         """It is rented no longer."""
@@ -202,14 +206,14 @@ class Instance:
 
     def _expire(self, _: simpy.Event) -> None:
         """No job has come in time."""
-        self.run.tell("expire", None, f"slot {self.slot} is given back")
+        self.run.emit("expire", None, f"slot {self.slot} is given back")
         self._end_warm()
 
     def _taken(self, _: simpy.Event) -> None:
         """The market takes it back, from its job or from nobody."""
         self._forget("taken")
         if self.run.view._warm.get(self.slot) is self:
-            self.run.tell("preempt", None, f"slot {self.slot}, idle")
+            self.run.emit("preempt", None, f"slot {self.slot}, idle")
             self._end_warm()
         else:
             self.run.live.revoke(self.tenant.claim, self)

@@ -25,20 +25,20 @@ from cgrsp_simpy.rental.terms import PARTS
 from cgrsp_simpy.rental.view import SlotView
 
 
-def life(run: Simulation, job: Job) -> Process:
+def job_process(run: Simulation, job: Job) -> Process:
     """A job: wait for dispatch, provisioning, request, execution, release.
 
     A job on several slots starts when the last of them is provisioned, and runs at the
     pace of its slowest type.
     """
-    draws: Draws = run.luck[job]
+    draws: Draws = run.hidden[job]
     with run.claim(job, request=False) as claim:
         yield claim
         gpus, mean_s = claim.terms
         status, delay_s = provisioning(run.stock, gpus, run.env.now, draws)
         if run.listener:
             names = "+".join(gpu.name for gpu in gpus)
-            run.tell("dispatch", claim, f"{names}, {status.name.title()} stock")
+            run.emit("dispatch", claim, f"{names}, {status.name.title()} stock")
         yield run.timeout(delay_s)
 
         with claim.request() as turn:
@@ -51,7 +51,7 @@ def life(run: Simulation, job: Job) -> Process:
         price_usd_per_h += gpu.price_usd_per_h
     cost_usd = service_s * price_usd_per_h / 3600.0  # thesis Eq. 3.11
     slot, gpu = claim.parts[0][0], run.gpu_index[gpus[0].name]
-    run.note(job, slot, gpu, status, delay_s, service_s, cost_usd)
+    run.record(job, slot, gpu, status, delay_s, service_s, cost_usd)
 
 
 def provisioning(
@@ -66,11 +66,11 @@ def provisioning(
     return status, stock.market.provisioning_s(status, draws.delay)  # thesis Eq. 3.2
 
 
-def renting_life(run: Simulation, job: Job) -> Process:
-    """A job: as `process.life`, from the queue on again when it is refused, suspended,
-    or loses an instance; until its last bill is paid.
+def renting_job_process(run: Simulation, job: Job) -> Process:
+    """Process of a job that may be refused, suspended or lose its instance, and then
+    waits in the queue again; it ends when the last bill is paid.
     """
-    tenant = Tenant(run.renting, job, run.luck[job])
+    tenant = RentedJob(run.renting, job, run.hidden[job])
     while not tenant.done:
         with run.claim(job, request=False) as claim:
             yield claim
@@ -91,7 +91,7 @@ def renting_life(run: Simulation, job: Job) -> Process:
     yield tenant.paid
 
 
-class Tenant:
+class RentedJob:
     """A job with what is left of it, what it has met, and what it pays.
 
     kept: seconds of work that count, by the mean execution time on where they were
@@ -131,7 +131,7 @@ class Tenant:
         met = f"{status.name.title()} stock" if cold else "warm"
         if run.terms.retry_s is not None and status == LOW:
             self.bill["refusals"] += 1
-            run.tell("refuse", self.job, f"{names}, {met}")
+            run.emit("refuse", self.job, f"{names}, {met}")
             return None
         self.status = status
         self.bill["warm_starts"] += not cold
@@ -140,7 +140,7 @@ class Tenant:
         self.price_usd_per_h = summed(gpu.price_usd_per_h for gpu in self.gpus)
         self.dispatch_s, self.start_s = now_s, math.nan
         self.first_s = now_s if math.isnan(self.first_s) else self.first_s
-        run.tell("dispatch", claim, f"{names}, {met}")
+        run.emit("dispatch", claim, f"{names}, {met}")
         return self.planned_s
 
     def _stock(self, cold: list[GpuType], now_s: float) -> tuple[Status, float]:
@@ -224,7 +224,7 @@ class Tenant:
             self.kept[self.mean_s] = self.kept.get(self.mean_s, 0.0) + kept_s
             shares = [kept_s / mean_s for mean_s, kept_s in self.kept.items()]
             self.run.view._done[self.job] = summed(shares)
-        self.run.tell(kind, self.claim, f"{kept_s:.2f} s of execution are kept")
+        self.run.emit(kind, self.claim, f"{kept_s:.2f} s of execution are kept")
         for instance in self.instances:
             if suspended or (isinstance(cause, Instance) and instance is not cause):
                 instance.leave()
@@ -281,5 +281,5 @@ class Tenant:
         cost_usd = math.fsum(self.bill[f"{part}_usd"] for part in PARTS)
         met = self.status, self.delay_s, self.service_s, cost_usd
         more = [self.bill[name] for name in self.run.terms.columns]
-        self.run.live.note(self.job, slot, gpu, *met, *more)
+        self.run.live.record(self.job, slot, gpu, *met, *more)
         self.paid.succeed()

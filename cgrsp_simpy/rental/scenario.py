@@ -27,7 +27,7 @@ from cgrsp_simpy.base.timeline import Bands, Reasons, Timeline
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import Place, slots
+from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import first_come
@@ -38,7 +38,7 @@ from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
 from cgrsp_simpy.rental.market import LOW, Market, clock_of
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
-from cgrsp_simpy.rental.process import life, renting_life
+from cgrsp_simpy.rental.process import job_process, renting_job_process
 from cgrsp_simpy.rental.record import (
     GAPS,
     KINDS,
@@ -53,7 +53,7 @@ from cgrsp_simpy.rental.record import (
 from cgrsp_simpy.rental.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.toml import described, tables
-from cgrsp_simpy.rental.view import Known, View
+from cgrsp_simpy.rental.view import OperatorKnowledge, View
 from cgrsp_simpy.rental.why import bands, reasons
 from cgrsp_simpy.rental.workload import (
     Drawn,
@@ -265,7 +265,7 @@ class Scenario(Model):
     def kinds_of_columns(self) -> dict[str, str]:
         return RECORD | self.columns
 
-    def places(self) -> tuple[Place, ...]:
+    def resources(self) -> tuple[ResourceSpec, ...]:
         return slots(self.slots)
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, Draws]]:
@@ -275,8 +275,12 @@ class Scenario(Model):
     def draw(self, seed: int) -> Drawn:
         return Drawn(self.workload, self.service, seed)
 
-    def life(self, run: Simulation, job: Job) -> Process:
-        return life(run, job) if run.renting is None else renting_life(run, job)
+    def job_process(self, run: Simulation, job: Job) -> Process:
+        return (
+            job_process(run, job)
+            if run.renting is None
+            else renting_job_process(run, job)
+        )
 
     def view(self, run: Any) -> View:
         # what dispatches meet, and the view may show
@@ -349,7 +353,7 @@ class Scenario(Model):
         names["gpu"] = [gpu.name for gpu in self.gpus]
         for name, own in names.items():
             columns[name] = [own[index] for index in columns[name].tolist()]
-        columns["slots"] = columns.pop("places")
+        columns["slots"] = columns.pop("resources")
         return columns
 
     def kinds(self, run: Run, by: str) -> dict[int, str]:
@@ -369,7 +373,7 @@ class Scenario(Model):
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         names = tuple(f"{index}  {gpu.name}" for index, gpu in enumerate(self.slots))
         return super().timeline(
-            run, places=names, kinds=self.kinds(run, "complexity"), **parts
+            run, resources=names, kinds=self.kinds(run, "complexity"), **parts
         )
 
     def bands(self, run: Run) -> Bands:
@@ -479,13 +483,13 @@ class Scenario(Model):
 
     # ---- what policies see ----
 
-    def known(self) -> Known:
+    def known(self) -> OperatorKnowledge:
         """What an operator of this scenario knows by experience."""
         load = self.workload
         jobs = (load.rate_per_s, load.mix, load.classes, load.gpus_per_job)
         rates = load.rates if isinstance(load, HourlyWorkload) else None
         more = (self.market.law, rates, self.terms)
-        return Known(self.gpus, self.slots, self.free_types, *jobs, *more)
+        return OperatorKnowledge(self.gpus, self.slots, self.free_types, *jobs, *more)
 
     def moment(
         self,
@@ -505,11 +509,11 @@ class Scenario(Model):
         view: View = self.simulation(first_come, seed).view
         names = [each.name for each in self.workload.classes]
         for index, end_s in (busy or {}).items():
-            view.hold(index, end_s)
+            view.mark_busy(index, end_s)
         for job in sorted(queue, key=lambda job: (job.submit_s, job.id)):
             check_job(job, names)
-            view.joined(job)
-        view.decides(now_s)
+            view.on_enqueue(job)
+        view.on_decision(now_s)
         return view
 
     def to_toml(self, path: str | Path) -> None:

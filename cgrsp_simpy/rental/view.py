@@ -13,10 +13,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cgrsp_simpy.base.metric import summed
-from cgrsp_simpy.base.policy import PlaceError, Suspend, Wake
+from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
 from cgrsp_simpy.base.streams import stream, uniforms
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.places import Places, lowest
+from cgrsp_simpy.engine.resources import ResourceSubset, lowest
 from cgrsp_simpy.engine.view import SealedDict, SealedList, shown
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass
@@ -125,7 +125,7 @@ def _least_by_level(gpus: Iterable[GpuType]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Known:
+class OperatorKnowledge:
     """What an operator knows by experience; the same for a whole run.
 
     Parameters
@@ -237,7 +237,9 @@ class View:
         "_whole",
     )
 
-    def __init__(self, known: Known, stock: Stock, seed: int, run: Simulation) -> None:
+    def __init__(
+        self, known: OperatorKnowledge, stock: Stock, seed: int, run: Simulation
+    ) -> None:
         self._known, self._stock, self._run, self._now_s = known, stock, run, 0.0
         self._rng = own_stream(seed)
         self._seen = uniforms(stream(seed, "seen"))
@@ -263,7 +265,7 @@ class View:
         self._statuses: dict[str, Status] = {}
 
     now_s: float = shown("_now_s", "The clock, seconds from the start of the run.")
-    known: Known = shown("_known", "What the operator knows by experience.")
+    known: OperatorKnowledge = shown("_known", "What the operator knows by experience.")
     rng: Random = shown("_rng", "The policy's own stream of random numbers.")
 
     # ---- jobs ----
@@ -275,7 +277,7 @@ class View:
             self._queue = tuple(self._waiting)
         return self._queue
 
-    def only(self, shown: Callable[[Job], bool]) -> View:
+    def filtered(self, shown: Callable[[Job], bool]) -> View:
         """What a policy would see if only those of the waiting jobs waited of which
         `shown` is true. Of the same moment; its answers can be this one's.
         """
@@ -323,7 +325,7 @@ class View:
                 claim.granted_s,
                 self._left_of(claim),
             )
-            for claim in self._run.holding
+            for claim in self._run.granted_claims
         )
 
     def _left_of(self, claim: Claim) -> float:
@@ -346,9 +348,9 @@ class View:
         return tuple(slots)
 
     @property
-    def idle(self) -> Places[SlotView]:
+    def idle(self) -> ResourceSubset[SlotView]:
         """The idle slots, in order of registration."""
-        return Places(self._slots, self._run.ledger.mask)
+        return ResourceSubset(self._slots, self._run.ledger.mask)
 
     @property
     def idle_count(self) -> int:
@@ -454,13 +456,13 @@ class View:
         """What a listing says of a decision."""
         return f"{len(self._waiting)} waiting, {self.idle_count} idle"
 
-    def decides(self, now_s: float) -> None:
+    def on_decision(self, now_s: float) -> None:
         """A decision begins."""
         self._now_s = now_s
         if self._statuses:
             self._statuses = {}
 
-    def joined(self, job: Job) -> None:
+    def on_enqueue(self, job: Job) -> None:
         """A job waits: it is younger than all others, or has waited before."""
         waiting, self._queue = self._waiting, None
         if waiting and waiting[-1].id > job.id:  # it has waited before
@@ -470,25 +472,29 @@ class View:
         if self._classes is not None:
             self._classes[job.complexity, job.tight, job.weight]._add(job)
 
-    def left(self, job: Job) -> None:
+    def on_dequeue(self, job: Job) -> None:
         """A job waits no longer."""
         waiting, self._queue = self._waiting, None
         del waiting[0 if waiting[0] is job else bisect_left(waiting, job.id, key=_ID)]
         if self._classes is not None:
             self._classes[job.complexity, job.tight, job.weight]._remove(job)
 
-    def granted(self, claim: Claim, chosen: Any) -> Sequence[tuple[int, float]]:
+    def parse_assignment(
+        self, claim: Claim, chosen: Any
+    ) -> Sequence[tuple[int, float]]:
         """Slots are a job's from its dispatch on, each as a whole: index and amount (1)
         of each.
 
         Notes the terms of the claim: the type of each slot, and the mean execution time
         in seconds. chosen: a SlotView of the offers, or a list or tuple of one a GPU of
-        the job; PlaceError if it is none.
+        the job; AssignmentError if it is none.
         """
         job, parts, ends_s = claim.job, (), self._ends_s
-        views = chosen if isinstance(chosen, (tuple, list, Places)) else (chosen,)
+        views = (
+            chosen if isinstance(chosen, (tuple, list, ResourceSubset)) else (chosen,)
+        )
         if len(views) != job.gpus:
-            raise PlaceError(f"{len(views)} slots; it needs {job.gpus}")
+            raise AssignmentError(f"{len(views)} slots; it needs {job.gpus}")
         level, mean_s, gpus = job.complexity - 1, 0.0, []
         for view in views:
             gpu = self._checked(view)
@@ -511,26 +517,28 @@ class View:
         """The type of a slot that is idle, and may have it."""
         index = view.index if type(view) is SlotView else None
         if type(index) is not int or not 0 <= index < len(self._slots):
-            raise PlaceError(f"{view!r}, which is no slot of the fleet")
+            raise AssignmentError(f"{view!r}, which is no slot of the fleet")
         if not self._run.ledger.mask >> index & 1:
-            raise PlaceError(f"slot {index}, which is busy or given away already")
+            raise AssignmentError(f"slot {index}, which is busy or given away already")
         if view is not self._slots[index] and view.gpu not in self._choices:
             name = getattr(view.gpu, "name", view.gpu)
-            raise PlaceError(f"slot {index} as {name}, which the view did not offer")
+            raise AssignmentError(
+                f"slot {index} as {name}, which the view did not offer"
+            )
         gpu: GpuType = view.gpu
         return gpu
 
-    def hold(self, index: int, end_s: float) -> None:
+    def mark_busy(self, index: int, end_s: float) -> None:
         """A slot is busy, up to an expected second, with nobody's job."""
         self._busy[index] = self._slots[index].gpu, end_s
         self._run.ledger.mask &= ~(1 << index)
 
-    def closed(self, number: int) -> None:
+    def on_full(self, number: int) -> None:
         """The run's mask says which slots are idle."""
 
-    opened = closed
+    on_available = on_full
 
-    def freed(self, claim: Claim) -> None:
+    def on_release(self, claim: Claim) -> None:
         """A job has left its slots."""
         for index, _ in claim.parts:
             _, end_s = self._busy.pop(index)

@@ -32,12 +32,12 @@ def reasons(scenario: Model, rule: Any, seed: int) -> Reasons | None:
         isinstance(rule.order, Tiers | Index) or rule.order is by_submission
     ):
         return None
-    made = scenario.simulation(Explained(rule), seed)
+    made = scenario.simulation(TracingPolicy(rule), seed)
     made.finish()
-    return cast(Explained, made.policy).reasons
+    return cast(TracingPolicy, made.policy).reasons
 
 
-class Explained(ListPolicy):
+class TracingPolicy(ListPolicy):
     """A list policy that decides as it does, and takes down what its rules said."""
 
     def __init__(self, policy: ListPolicy) -> None:

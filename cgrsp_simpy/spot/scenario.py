@@ -18,7 +18,7 @@ from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import Claim, Interrupt
 from cgrsp_simpy.engine.events import delay_until
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import Place, slots
+from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.spot.market import (
@@ -162,7 +162,7 @@ class Scenario(Model):
 
     # ---- the model ----
 
-    def places(self) -> tuple[Place, ...]:
+    def resources(self) -> tuple[ResourceSpec, ...]:
         return slots([*["spot"] * self.number_of_zones, "on demand"], "place")
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, Market]]:
@@ -170,9 +170,9 @@ class Scenario(Model):
         drawn = self.source.draw(number, job.deadline_s, draw.seed)
         yield 0.0, job, Market(job, drawn[:number], self.checkpoints, *drawn[number:])
 
-    def life(self, run: Simulation, job: Job) -> Process:
+    def job_process(self, run: Simulation, job: Job) -> Process:
         """The job goes where its policy sends it, until its work is done."""
-        market, done = run.luck[job], False
+        market, done = run.hidden[job], False
         run.plan = Course(market, [])
         for number in range(len(market.places)):
             if changes := market.changes(number):
@@ -197,7 +197,7 @@ class Scenario(Model):
         """
         (market, held), job, end = run.plan, stay.job, "done"
         spot = "spot in " * (stay.granted < len(market.zones))
-        run.tell("dispatch", stay, spot + market.places[stay.granted].name)
+        run.emit("dispatch", stay, spot + market.places[stay.granted].name)
         try:
             yield run.timeout(job.overhead_s)
             with stay.request() as turn:
@@ -206,7 +206,7 @@ class Scenario(Model):
         except Interrupt as gone:
             if run.view.left_s >= ROUNDING_S:
                 end = "taken" if gone.cause == "taken" else "left"
-            run.tell("finish" if end == "done" else end, stay, self.says(end, stay))
+            run.emit("finish" if end == "done" else end, stay, self.says(end, stay))
         held.append(Stay(stay.granted, stay.granted_s, run.now_s, end))
         stay.phase(
             "wasted" if held[-1].wasted(job.overhead_s) else "changeover",
@@ -223,10 +223,10 @@ class Scenario(Model):
             yield run.timeout(delay_until(run.env.now, change.from_s))
             run.view.turned(number, change)
             if isinstance(change, Stretch) and not (change.up or kept):
-                for claim in run.holding:
+                for claim in run.granted_claims:
                     if claim.granted == number:
                         run.revoke(claim, "taken")
-            run.ring()
+            run.request_decision()
 
     def view(self, run: Simulation) -> View:
         return View(run)
@@ -249,7 +249,7 @@ class Scenario(Model):
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         names = (*(f"spot {zone.name}" for zone in run.plan.market.zones), "on demand")
-        return super().timeline(run, places=names, **parts)
+        return super().timeline(run, resources=names, **parts)
 
     # ---- studies ----
 

@@ -21,7 +21,7 @@ from math import inf, nan
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.base.policy import PlaceError, Wake
+from cgrsp_simpy.base.policy import AssignmentError, Wake
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.simulation import Simulation
@@ -194,11 +194,11 @@ class View(view.View):
             )
         )
 
-    def joined(self, job: Job) -> None:
+    def on_enqueue(self, job: Job) -> None:
         """The job may be moved; at first it comes, and its market with it."""
-        super().joined(job)
+        super().on_enqueue(job)
         if not self._places:
-            self._market, self._left_s = self._run.luck[job], job.work_s
+            self._market, self._left_s = self._run.hidden[job], job.work_s
             self._places = [
                 ZoneView(
                     number,
@@ -214,23 +214,25 @@ class View(view.View):
             ]
             self._on_demand = len(self._places) - 1
 
-    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        """The place that the job is moved to; none for None.
+    def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+        """Return the place that the job is moved to; none for None.
 
-        Raises PlaceError for what is no place, or not to be had, and for a move too
-        many.
+        Raises AssignmentError for what is no place, for a place that is not available,
+        and for a second move in one instant.
         """
         zones = self._on_demand
         if chosen is not None and (type(chosen) is not int or not 0 <= chosen <= zones):
-            raise PlaceError(f"{chosen!r}, which is no zone, nor on demand, nor None")
+            raise AssignmentError(
+                f"{chosen!r}, which is no zone, nor on demand, nor None"
+            )
         told = {None: "no place", zones: "on demand"}.get(chosen, f"zone {chosen}")
         if chosen == self._on:
-            raise PlaceError(f"{told}, where it is")
+            raise AssignmentError(f"{told}, where it is")
         if chosen is not None and not self._places[chosen].up:
             kind = "spot instance" if chosen < zones else "instance to be had"
-            raise PlaceError(f"{told}, where there is no {kind} now")
+            raise AssignmentError(f"{told}, where there is no {kind} now")
         if self._moved_s == claim.granted_s:
-            raise PlaceError(f"{told}, its second move in one instant")
+            raise AssignmentError(f"{told}, its second move in one instant")
         self._moved_s, self._left_s = claim.granted_s, self._kept(taken=False)
         self._claim, self._on = claim, chosen
         self._at = self._at if chosen in (None, zones) else chosen
@@ -239,7 +241,7 @@ class View(view.View):
         )
         return () if chosen is None else ((chosen, 1),)
 
-    def freed(self, claim: Claim) -> None:
+    def on_release(self, claim: Claim) -> None:
         """The job has left an instance; that from which it has been moved is known."""
         if claim is self._claim:
             self._left_s, self._on, self._ready_s = self._kept(taken=True), None, nan

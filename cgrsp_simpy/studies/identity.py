@@ -36,7 +36,7 @@ import numpy as np
 from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.files import table_of
 from cgrsp_simpy.base.policy import from_file, in_file
-from cgrsp_simpy.engine.answers import is_library
+from cgrsp_simpy.engine.policy_caller import is_library
 
 LONG = 100  # numbers or texts in a list that are told by a digest
 PACKAGE = __name__.partition(".")[0]

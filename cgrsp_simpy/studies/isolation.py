@@ -83,7 +83,7 @@ def isolated(scenario: Model, policy: Any) -> tuple[Model, Any]:
     users = users_part(scenario) is not None
     if isinstance(policy, str):
         if in_file(policy):
-            policy = from_file(scenario.noun, policy)
+            policy = from_file(scenario.policy_label, policy)
         elif not users:
             return scenario, policy
     pickler = ByValue(share=True)

@@ -126,9 +126,9 @@ class Study(HoldsPolicies, Results):
         raise NotImplementedError
 
     @property
-    def noun(self) -> str:
+    def policy_label(self) -> str:
         """What a policy is called."""
-        return self._model.noun
+        return self._model.policy_label
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -324,7 +324,7 @@ class Study(HoldsPolicies, Results):
 
     @property
     def _held(self) -> str:
-        policies = counted(self.noun, self.policies)
+        policies = counted(self.policy_label, self.policies)
         return f"{self.title}: {policies}, {many(len(self.seeds), 'seed')}"
 
     def _tests_shown(self) -> Table:

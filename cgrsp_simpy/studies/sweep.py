@@ -238,9 +238,8 @@ class Sweep(Results):
     @property
     def _held(self) -> str:
         varied, first = ", ".join(self.points[0]) or "nothing", self.studies[0]
-        policies = (
-            f"{counted(first.noun, self.policies)}, {many(len(first.seeds), 'seed')}"
-        )
+        policies = counted(first.policy_label, self.policies)
+        policies = f"{policies}, {many(len(first.seeds), 'seed')}"
         return f"{varied}, {many(len(self.points), 'point')}: {policies}"
 
     @property

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import FancyBboxPatch
 
 from cgrsp_simpy.base.checks import InputError, check_whole, require
-from cgrsp_simpy.engine.places import Slot
+from cgrsp_simpy.engine.resources import Slot
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.plots.figure import (

@@ -44,7 +44,7 @@ LARGE = 0.8  # |d| of a practically meaningful effect, thesis Section 5.1.3
 
 
 @dataclass(frozen=True)
-class Part:
+class Criterion:
     """A statistic of reproduced figures and the bounds within which it must lie.
 
     n: replications of the printed one.
@@ -66,7 +66,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Claim:
     """A sentence of the thesis, restated, and what it rests on.
 
     where: table and row, or section.
@@ -74,11 +74,11 @@ class Finding:
 
     where: str
     sentence: str
-    parts: tuple[Part, ...]
+    parts: tuple[Criterion, ...]
 
 
 @dataclass(frozen=True)
-class Told:
+class Verdict:
     """A finding with its verdict, and the figures that decide it."""
 
     where: str
@@ -98,19 +98,19 @@ def _part(
     low: float,
     high: float,
     scenario: Scenario | str = HECTIC,
-) -> Part:
+) -> Criterion:
     """A part on one figure of policies, with as many replications as the printed one
     has.
     """
     name = scenario if isinstance(scenario, str) else scenario.name
     n = 10 if isinstance(scenario, str) or len(scenario.slots) != 5 else 30
     measure = measure_of(statistic, scenario, figure, *policies)
-    return Part(f"{name}: {told}", measure, low, high, n)
+    return Criterion(f"{name}: {told}", measure, low, high, n)
 
 
 def _less(
     a: str, b: str, figure: str, scenario: Scenario | str = HECTIC, factor: float = 1.0
-) -> Part:
+) -> Criterion:
     """A figure of policy a is less than `factor` times that of b."""
     times = "" if factor == 1 else f"{factor:g} x "
     told = f"{figure} of {PRINTED_AS[a]} - {times}{PRINTED_AS[b]}"
@@ -119,13 +119,13 @@ def _less(
 
 def _least(
     policy: str, others: Sequence[str], figure: str, scenario: Scenario | str = HECTIC
-) -> tuple[Part, ...]:
+) -> tuple[Criterion, ...]:
     return tuple(
         _less(policy, other, figure, scenario) for other in others if other != policy
     )
 
 
-def _tied(a: str, b: str, figure: str, scenario: Scenario | str = HECTIC) -> Part:
+def _tied(a: str, b: str, figure: str, scenario: Scenario | str = HECTIC) -> Criterion:
     """No practically meaningful effect between two policies."""
     told = f"Cohen's d of {figure}, {PRINTED_AS[a]} against {PRINTED_AS[b]}"
     return _part(told, pooled_d, figure, (a, b), -LARGE, LARGE, scenario)
@@ -133,7 +133,7 @@ def _tied(a: str, b: str, figure: str, scenario: Scenario | str = HECTIC) -> Par
 
 def _within(
     policy: str, figure: str, low: float, high: float, scenario: Scenario | str = HECTIC
-) -> Part:
+) -> Criterion:
     return _part(
         f"{figure} of {PRINTED_AS[policy]}",
         average,
@@ -150,7 +150,7 @@ def _spread_pct(means: np.ndarray) -> np.ndarray:
     return np.asarray(100 * (means.max(axis=0) / means.min(axis=0) - 1))
 
 
-def _reserved(figure: str, low: float, high: float) -> Part:
+def _reserved(figure: str, low: float, high: float) -> Criterion:
     """A figure of RH with one slot reserved, less that with none, on the surge day."""
     told = f"{figure} of RH with one slot reserved - none"
     policies = ("rh", "rh:reserve=0")
@@ -162,12 +162,12 @@ def _tight(fraction: float) -> Scenario:
 
 
 FINDINGS = (
-    Finding(
+    Claim(
         "Table 5.14, 1",
         "SPT has the lowest wait under saturation, and ties with EDF on miss",
         (*_least("spt", TEN, "wait_min"), _tied("spt", "edf", "miss_pct")),
     ),
-    Finding(
+    Claim(
         "Table 5.14, 2",
         "SPT+Rescue limits the starvation of tight deadlines under saturation",
         (
@@ -175,7 +175,7 @@ FINDINGS = (
             _less("spt-rescue", "fifo", "tight_miss_pct"),
         ),
     ),
-    Finding(
+    Claim(
         "Table 5.14, 3",
         "EDF misses about as little as SPT, at FIFO's wait; SPT waits less",
         (
@@ -184,7 +184,7 @@ FINDINGS = (
             _less("spt", "edf", "wait_min"),
         ),
     ),
-    Finding(
+    Claim(
         "Table 5.14, 4",
         "On the surge day EDF misses least up to 30 % tight jobs, SPT from 50 % on",
         (
@@ -200,7 +200,7 @@ FINDINGS = (
             ),
         ),
     ),
-    Finding(
+    Claim(
         "Table 5.14, 5",
         "Over the month RH ties with CADR on miss and with SPT on wait, and beats"
         " SPT+Rescue on both",
@@ -211,7 +211,7 @@ FINDINGS = (
             _less("rh", "spt-rescue", "wait_min", MONTH),
         ),
     ),
-    Finding(
+    Claim(
         "Table 5.14, 6",
         "CADR misses about as little as RH at far lower tardiness, and beats SPT+Rescue"
         " on miss and wait",
@@ -223,17 +223,17 @@ FINDINGS = (
             _less("cadr", "spt-rescue", "wait_min"),
         ),
     ),
-    Finding(
+    Claim(
         "Table 6.1, 1",
         "For the fewest breached deadlines choose RH",
         _least("rh", TEN, "miss_pct"),
     ),
-    Finding(
+    Claim(
         "Table 6.1, 2",
         "Where lateness costs choose CADR, over 60 % less late than RH",
         (_less("cadr", "rh", "tardiness_min", factor=0.4),),
     ),
-    Finding(
+    Claim(
         "Table 6.1, 3",
         "For the least wait choose RH, tied with SPT",
         (
@@ -245,7 +245,7 @@ FINDINGS = (
             ),
         ),
     ),
-    Finding(
+    Claim(
         "Table 6.1, 4",
         "For the lowest cost neither: all ten lie within 1.5 %",
         (
@@ -259,12 +259,12 @@ FINDINGS = (
             ),
         ),
     ),
-    Finding(
+    Claim(
         "Section 5.3",
         "About a third of the tight jobs miss their deadline under FIFO",
         (_within("fifo", "tight_miss_pct", 25, 42),),
     ),
-    Finding(
+    Claim(
         "Section 5.3",
         "CADR beats Adaptive on wait, miss and tardiness",
         tuple(
@@ -272,7 +272,7 @@ FINDINGS = (
             for figure in ("wait_min", "miss_pct", "tardiness_min")
         ),
     ),
-    Finding(
+    Claim(
         "Section 5.5.3",
         "With seven slots deadline-aware policies come near zero miss, FIFO does not",
         (
@@ -283,12 +283,12 @@ FINDINGS = (
             _within("fifo", "miss_pct", 1, math.inf, day("hectic", slots=7)),
         ),
     ),
-    Finding(
+    Claim(
         "Section 5.5.6",
         "One reserved slot cuts RH's miss on the surge day, at the price of wait",
         (_reserved("miss_pct", -math.inf, 0), _reserved("wait_min", 0, math.inf)),
     ),
-    Finding(
+    Claim(
         "Section 5.6",
         "EDF is the least late of all policies over the month",
         _least("edf", TEN, "tardiness_min", MONTH),
@@ -302,13 +302,13 @@ LOOKED_AT = 10  # seeds of the runs whose records are looked at
 RARE_PCT, OFTEN_PCT = 5.0, 25.0
 
 
-def _rare(figure: str, text: str, scenario: Scenario, most_pct: float) -> Part:
+def _rare(figure: str, text: str, scenario: Scenario, most_pct: float) -> Criterion:
     told, measure = f"{scenario.name}: {text}", mean_of(scenario, "fifo", figure)
-    return Part(told, measure, -math.inf, most_pct, LOOKED_AT)
+    return Criterion(told, measure, -math.inf, most_pct, LOOKED_AT)
 
 
 RECORDED = (
-    Finding(
+    Claim(
         "Section 5.1.1",
         "Stock is rarely Low",
         (
@@ -317,7 +317,7 @@ RECORDED = (
             ),
         ),
     ),
-    Finding(
+    Claim(
         "Section 5.5.1",
         "The surge day stays below saturation",
         (
@@ -336,7 +336,7 @@ RECORDED = (
 # ---- Verdicts ----
 
 
-def told(results: Results) -> list[Told]:
+def told(results: Results) -> list[Verdict]:
     """Every finding with its verdict."""
     return [
         *(_told(finding, results) for finding in FINDINGS),
@@ -345,14 +345,14 @@ def told(results: Results) -> list[Told]:
     ]
 
 
-def _told(finding: Finding, results: Results) -> Told:
+def _told(finding: Claim, results: Results) -> Verdict:
     verdicts, reasons = zip(*(_decided(part, results) for part in finding.parts))
     verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
     against = tuple(reason for one, reason in zip(verdicts, reasons) if one != HOLDS)
-    return Told(finding.where, finding.sentence, verdict, against or reasons)
+    return Verdict(finding.where, finding.sentence, verdict, against or reasons)
 
 
-def _decided(part: Part, results: Results) -> tuple[str, str]:
+def _decided(part: Criterion, results: Results) -> tuple[str, str]:
     n = results.replications or part.n
     values = results.sample(part.measure, n)
     statistic = part.measure.statistic
@@ -377,7 +377,7 @@ def _records(scenario: Scenario) -> list[Run]:
     return [simulate(scenario, make_policy("fifo"), seed) for seed in range(LOOKED_AT)]
 
 
-def _of_single_runs() -> Iterator[Told]:
+def _of_single_runs() -> Iterator[Verdict]:
     """RECORDED, with what else the records tell."""
     rarely, below = RECORDED
     hectic, late = _records(HECTIC), _records(day("hectic", clock="printed"))
@@ -386,7 +386,7 @@ def _of_single_runs() -> Iterator[Told]:
         float(np.mean([run.summary()["wait_min"] for run in runs]))
         for runs in (hectic, late)
     )
-    yield Told(
+    yield Verdict(
         rarely.where,
         rarely.sentence,
         _verdict(low_pct < RARE_PCT),
@@ -399,7 +399,7 @@ def _of_single_runs() -> Iterator[Told]:
         ),
     )
     share = float(np.mean([queue_pct(run) for run in _records(day("surge"))]))
-    yield Told(
+    yield Verdict(
         below.where,
         below.sentence,
         _verdict(share < OFTEN_PCT),
@@ -413,10 +413,10 @@ def _of_single_runs() -> Iterator[Told]:
     )
 
 
-def of_printed_figures() -> Iterator[Told]:
+def of_printed_figures() -> Iterator[Verdict]:
     """Sentences that the printed figures themselves contradict."""
     error = composite_error()
-    yield Told(
+    yield Verdict(
         "Eq. 3.10",
         "The objective adds seconds of wait and numbers of missed deadlines",
         _verdict(error > 0.01),
@@ -428,7 +428,7 @@ def of_printed_figures() -> Iterator[Told]:
         ),
     )
     jobs = HECTIC.workload.jobs
-    yield Told(
+    yield Verdict(
         "Section 5.6",
         "FIFO misses about 277, SPT about 167 deadlines of a hectic day",
         _verdict(abs(0.2199 * jobs - 277) < 1 and abs(0.1314 * jobs - 167) < 1),
@@ -442,7 +442,7 @@ def of_printed_figures() -> Iterator[Told]:
     cost = {row: float(cells[-1]) for row, cells in PRINTED["5.2"].rows.items()}
     least, most = min(cost, key=lambda row: cost[row]), max(cost.values())
     dearest = " and ".join(row for row in cost if cost[row] == most)
-    yield Told(
+    yield Verdict(
         "Section 6.1.1",
         "The dearest policy is CADR at $6.13, 1.46 % above SPT",
         _verdict(cost["CADR"] == most),
@@ -455,7 +455,7 @@ def of_printed_figures() -> Iterator[Told]:
         ),
     )
     miss = {row: float(cells[1]) for row, cells in PRINTED["5.13"].rows.items()}
-    yield Told(
+    yield Verdict(
         "Section 5.6",
         "From FIFO to RH the month's miss falls by about half",
         _verdict(0.4 < miss["RH"] / miss["FIFO"] < 0.6),

@@ -39,8 +39,8 @@ from cgrsp_simpy.thesis.experiments import Excess, average
 from cgrsp_simpy.thesis.findings import (
     FAILS,
     HOLDS,
-    Finding,
-    Part,
+    Claim,
+    Criterion,
     of_printed_figures,
 )
 from cgrsp_simpy.thesis.runs import Results
@@ -95,7 +95,7 @@ class Tested(NamedTuple):
     bound. p_gone: adjusted; 1 where it cannot be gone.
     """
 
-    part: Part
+    part: Criterion
     n: int
     value: float
     half_width: float
@@ -105,7 +105,7 @@ class Tested(NamedTuple):
     verdict: str
 
 
-def tested(findings: Sequence[Finding], results: Results) -> list[list[Tested]]:
+def tested(findings: Sequence[Claim], results: Results) -> list[list[Tested]]:
     """The parts of each finding, tested on the runs of a market."""
     parts = [part for finding in findings for part in finding.parts]
     estimates = [_estimate(part, results) for part in parts]
@@ -138,7 +138,7 @@ class _Estimate(NamedTuple):
     worth: float  # independent values
 
 
-def _estimate(part: Part, results: Results) -> _Estimate:
+def _estimate(part: Criterion, results: Results) -> _Estimate:
     seeds = results.replications or part.n
     values, statistic = results.sample(part.measure, seeds), part.measure.statistic
     clusters: Sequence[int] = results.clusters(part.measure, seeds)
@@ -176,7 +176,7 @@ def _p(own: _Estimate, low: float, high: float) -> float:
     return float(2 * scipy.special.stdtr(own.worth - 1, -distance / own.error))
 
 
-def _p_gone(parts: Sequence[Part], estimates: Sequence[_Estimate]) -> list[float]:
+def _p_gone(parts: Sequence[Criterion], estimates: Sequence[_Estimate]) -> list[float]:
     """Of each part the adjusted p that its difference is not within the margin."""
     margins = {  # what goes unnoticed of a difference of two policies
         place: MARGINS[part.measure.sources[0].figure]
@@ -192,7 +192,7 @@ def _p_gone(parts: Sequence[Part], estimates: Sequence[_Estimate]) -> list[float
     return [adjusted.get(place, 1.0) for place in range(len(parts))]
 
 
-def _verdict(part: Part, value: float, p_holm: float, p_gone: float) -> str:
+def _verdict(part: Criterion, value: float, p_holm: float, p_gone: float) -> str:
     if p_holm < LEVEL:
         return HOLDS if part.low <= value <= part.high else FAILS
     return GONE if p_gone < LEVEL else UNDECIDED
@@ -217,7 +217,7 @@ def over_markets(verdicts: Sequence[str]) -> str:
 
 
 def finding_rows(
-    findings: Sequence[Finding], groups: Mapping[str, Mapping[str, Results]]
+    findings: Sequence[Claim], groups: Mapping[str, Mapping[str, Results]]
 ) -> list[Row]:
     """A row a finding, market and part; and one for each finding that no run can judge.
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from cgrsp_simpy.studies.page import bullets, page, paragraph
-from cgrsp_simpy.thesis.findings import FINDINGS, RECORDED, Told
+from cgrsp_simpy.thesis.findings import FINDINGS, RECORDED, Verdict
 from cgrsp_simpy.thesis.notes import CANNOT
 from cgrsp_simpy.thesis.verdict import (
     AGREES,
@@ -101,7 +101,7 @@ a { color: #084594 }
 
 def report_page(
     tables: Mapping[str, Sequence[Judged]],
-    findings: Sequence[Told],
+    findings: Sequence[Verdict],
     preface: Sequence[str],
     summary: Sequence[str],
 ) -> str:
@@ -152,7 +152,9 @@ def _key() -> str:
     )
 
 
-def _contents(tables: Mapping[str, Sequence[Judged]], findings: Sequence[Told]) -> str:
+def _contents(
+    tables: Mapping[str, Sequence[Judged]], findings: Sequence[Verdict]
+) -> str:
     """A line a section that has something, with links."""
     there = {_section(each) for each in findings}
     lines = []
@@ -166,7 +168,7 @@ def _contents(tables: Mapping[str, Sequence[Judged]], findings: Sequence[Told]) 
     return f"<nav><ul>{''.join(lines)}</ul></nav>"
 
 
-def _section(each: Told) -> str:
+def _section(each: Verdict) -> str:
     """The section of a finding: where it is said, or where its table stands."""
     kind, number = each.where.split(",")[0].split()
     if kind == "Table":
@@ -174,7 +176,9 @@ def _section(each: Told) -> str:
     return number if kind == "Section" else "3.6"  # Eq. 3.10 stands there
 
 
-def _summary(tables: Mapping[str, Sequence[Judged]], findings: Sequence[Told]) -> str:
+def _summary(
+    tables: Mapping[str, Sequence[Judged]], findings: Sequence[Verdict]
+) -> str:
     """What agrees in a chapter."""
     lines = []
     cells = [figure for figures in tables.values() for figure in figures]
@@ -205,7 +209,7 @@ def _summary(tables: Mapping[str, Sequence[Judged]], findings: Sequence[Told]) -
 def _sections(
     chapter: str,
     tables: Mapping[str, Sequence[Judged]],
-    said: Sequence[tuple[int, Told]],
+    said: Sequence[tuple[int, Verdict]],
 ) -> list[str]:
     """Each section's tables, and what of its text was tested."""
     body = []
@@ -271,7 +275,7 @@ def _figure(each: Judged, here: int) -> str:
     return f'<div class="{each.verdict}"{hint}>{text}</div>'
 
 
-def _findings(said: Iterable[tuple[int, Told]]) -> str:
+def _findings(said: Iterable[tuple[int, Verdict]]) -> str:
     """What was tested of a section: where, the sentence, the verdict with a link to its
     test.
     """
@@ -286,7 +290,7 @@ def _findings(said: Iterable[tuple[int, Told]]) -> str:
     return _html_table(heads, lines, "said")
 
 
-def _tests(numbered: Iterable[tuple[int, Told]]) -> str:
+def _tests(numbered: Iterable[tuple[int, Verdict]]) -> str:
     """Each finding's test: what must lie where, and the figures that decide it."""
     parts = {(each.where, each.sentence): each.parts for each in (*FINDINGS, *RECORDED)}
     heads = ("test", "finding", "what is tested", "the figures that decide it")

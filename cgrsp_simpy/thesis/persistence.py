@@ -35,7 +35,7 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.study import stars
-from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, RECORDED, Finding
+from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, RECORDED, Claim
 from cgrsp_simpy.thesis.markets import (
     DEPENDS,
     GONE,
@@ -87,7 +87,7 @@ class Runs:
         executor: Executor | int | None = None,
         replay: Measured | None = None,
         finding_seeds: int | None = None,
-        findings: Sequence[Finding] = (*FINDINGS, *RECORDED),
+        findings: Sequence[Claim] = (*FINDINGS, *RECORDED),
     ) -> None:
         self._seeds, self._executor = range(FIRST_SEED, FIRST_SEED + seeds), executor
         self._replay = replay

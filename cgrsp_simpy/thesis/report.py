@@ -16,7 +16,7 @@ from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.studies.store import Store, open_store
 from cgrsp_simpy.thesis.experiments import TABLES, Measure
-from cgrsp_simpy.thesis.findings import FINDINGS, Told, told
+from cgrsp_simpy.thesis.findings import FINDINGS, Verdict, told
 from cgrsp_simpy.thesis.notes import CANNOT
 from cgrsp_simpy.thesis.page import report_page
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
@@ -49,7 +49,7 @@ class Report:
 
     replications: int | None
     tables: dict[str, list[Judged]]
-    findings: list[Told]
+    findings: list[Verdict]
 
     @property
     def cells(self) -> list[Judged]:
@@ -242,7 +242,7 @@ def _markdown_table(found: Sequence[Judged]) -> str:
     )
 
 
-def _markdown_finding(found: Told) -> str:
+def _markdown_finding(found: Verdict) -> str:
     return (
         f"{found.where}: {found.sentence}. **{found.verdict.capitalize()}.**\n\n"
         f"{_bullets(found.reasons)}"

@@ -26,7 +26,7 @@ from cgrsp_simpy.base.timeline import CLAIM, PHASES, Timeline
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.events import Listener, delay_until, policy_name
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.places import Place, pools, slots
+from cgrsp_simpy.engine.resources import ResourceSpec, pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
@@ -172,7 +172,7 @@ class Scenario(Model):
 
     # ---- places, arrivals, life ----
 
-    def places(self) -> Sequence[Place]:
+    def resources(self) -> Sequence[ResourceSpec]:
         if isinstance(self.machines, int):
             return slots(self.machines, "machine") if self.machines else ()
         cores = pools([size.cores for size in self.machines], "machine", "cores")
@@ -198,9 +198,9 @@ class Scenario(Model):
                     (patience_s if waits else None, balks and kind != MISLED),
                 )
 
-    def life(self, run: Simulation, job: Job) -> Process:
+    def job_process(self, run: Simulation, job: Job) -> Process:
         """Perhaps a wait, then execution on a fixed machine, or on demand."""
-        patience_s, balks = run.luck[job]
+        patience_s, balks = run.hidden[job]
         on_demand = True
         if patience_s is not None:
             with run.claim(job, patience_s) as claim:
@@ -208,10 +208,10 @@ class Scenario(Model):
                 if not on_demand:
                     yield run.timeout(job.run_s, ("finish", job.id))
         elif run.listener:
-            run.tell("submit", job, str(job))
+            run.emit("submit", job, str(job))
         if on_demand:
             yield from self.rented(run, job, balks)
-        run.note(job, on_demand)
+        run.record(job, on_demand)
 
     def rented(self, run: Simulation, job: Job, balks: bool) -> Process:
         """Execution on demand: from now on, or since the job came if it had foreseen
@@ -226,7 +226,7 @@ class Scenario(Model):
         run.started(job, start_s)
         yield run.timeout(ends_in_s, ("finish", job.id))
         run.finished(job, start_s + job.run_s)
-        run.tell("finish", job, "on demand")
+        run.emit("finish", job, "on demand")
 
     def _tell_of_rent(self, run: Simulation, job: Job, start_s: float) -> None:
         told = f"on demand, for {job.run_s:.2f} s"
@@ -236,8 +236,8 @@ class Scenario(Model):
                 f" {self.policy.wait_s:g} s"
             )
         elif start_s > job.submit_s:
-            run.tell("gives up", job, f"after {start_s - job.submit_s:.2f} s")
-        run.tell("rents", job, told)
+            run.emit("gives up", job, f"after {start_s - job.submit_s:.2f} s")
+        run.emit("rents", job, told)
 
     def view(self, run: Simulation) -> View:
         return (
@@ -308,9 +308,9 @@ class Scenario(Model):
             if isinstance(self.machines, int)
             else [f"{index}  {size.name}" for index, size in enumerate(self.machines)]
         )
-        sizes = [float(place.size) for place in tuple(self.places())[::step]]
-        claims = run.claims[run.claims["place"] % step == 0]
-        claims["place"] //= step
+        sizes = [float(place.size) for place in tuple(self.resources())[::step]]
+        claims = run.claims[run.claims["resource"] % step == 0]
+        claims["resource"] //= step
         needs = jobs["cores"] if self.shared else np.ones(len(jobs))
         place, phase = (np.full(len(jobs), each) for each in (len(names), PHASES[-1]))
         columns = (jobs["job"], place, needs, phase, jobs["start_s"], jobs["finish_s"])
@@ -322,8 +322,8 @@ class Scenario(Model):
         claims = np.concatenate([claims, rented])
         kinds = np.where(jobs["on_demand"], "on demand", "fixed machine")
         own = {
-            "noun": "machine",
-            "places": tuple(names),
+            "label": "machine",
+            "resources": tuple(names),
             "sizes": tuple(sizes),
             "claims": claims[np.argsort(claims["from_s"], kind="stable")],
             "kinds": dict(zip(jobs["job"].tolist(), kinds.tolist())),

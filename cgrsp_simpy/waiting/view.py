@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from cgrsp_simpy.base.policy import PlaceError
+from cgrsp_simpy.base.policy import AssignmentError
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
-from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.view import SealedList
 from cgrsp_simpy.waiting.jobs import Job
@@ -42,7 +42,7 @@ class View(view.View):
         gets a machine is off it at once.
         """
         if self._by_time is None:
-            self._by_time = SealedList(sorted(self._run.waiting, key=_time))
+            self._by_time = SealedList(sorted(self._run.pending_claims, key=_time))
         return self._by_time
 
     @property
@@ -52,7 +52,7 @@ class View(view.View):
 
     def first(self) -> Job | None:
         """The job that has waited longest."""
-        waiting, arrived = self._run.waiting, self._arrived
+        waiting, arrived = self._run.pending_claims, self._arrived
         if arrived is None:
             arrived = self._arrived = deque(waiting)
         while arrived and arrived[0] not in waiting:
@@ -63,7 +63,7 @@ class View(view.View):
         """Of the machines with room for a job, the index of the one that fits best, or
         fell idle last; None if none has room. Of a place: how much of it is free.
         """
-        return super().room(job) if type(job) is Place else self._best(job)
+        return super().room(job) if type(job) is ResourceSpec else self._best(job)
 
     def rooms(self, job: Job) -> list[int]:
         """The indices of all machines with room for a job."""
@@ -72,34 +72,34 @@ class View(view.View):
     # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
-        return f"{len(self._run.waiting)} waiting"
+        return f"{len(self._run.pending_claims)} waiting"
 
-    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        machine = chosen.index if type(chosen) is Place else chosen
+    def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+        machine = chosen.index if type(chosen) is ResourceSpec else chosen
         number = self._machines
         if type(machine) is not int or not 0 <= machine < number:
-            raise PlaceError(f"machine {machine!r}; there are 0 to {number - 1}")
+            raise AssignmentError(f"machine {machine!r}; there are 0 to {number - 1}")
         return self._parts(claim.job, machine)
 
-    def joined(self, job: Job) -> None:
+    def on_enqueue(self, job: Job) -> None:
         self._queue = None
         if self._arrived is not None:
             self._arrived.append(job)
         if (line := self._by_time) is not None:
             list.insert(line, bisect_left(line, _time(job), key=_time), job)
 
-    def left(self, job: Job) -> None:
+    def on_dequeue(self, job: Job) -> None:
         self._queue = None
         if (line := self._by_time) is not None:
             list.__delitem__(line, bisect_left(line, _time(job), key=_time))
 
-    def closed(self, number: int) -> None:
+    def on_full(self, number: int) -> None:
         if self._idle and self._idle[-1] == number:
             self._idle.pop()
         elif number in self._idle:
             self._idle.remove(number)
 
-    def opened(self, number: int) -> None:
+    def on_available(self, number: int) -> None:
         self._idle.append(number)
 
     # ---- what depends on whether machines are shared ----
@@ -134,10 +134,10 @@ class SharedView(View):
             if cores >= job.cores and memory_gb >= job.memory_gb
         ]
 
-    def closed(self, number: int) -> None:
+    def on_full(self, number: int) -> None:
         self._stale.add(number // 2)
 
-    opened = closed
+    on_available = on_full
 
     def _best(self, job: Job) -> int | None:
         return self._book.best(job.cores, job.memory_gb)

@@ -84,7 +84,7 @@ gpu = simpy.Resource(env, capacity=1)
 start_s = {}
 
 
-def life(job):
+def job_process(job):
     yield env.timeout(SUBMIT_S[job])
     with gpu.request() as granted:
         yield granted
@@ -93,7 +93,7 @@ def life(job):
 
 
 for job in range(len(SUBMIT_S)):
-    env.process(life(job))
+    env.process(job_process(job))
 taken = Counter()
 while env.peek() < simpy.core.Infinity:  # the time of the next entry
     env.step()

@@ -210,7 +210,7 @@ class OneGpu:
         self.bell, self.starts = self.env.event(), {}
         self.env.process(self.dispatcher())
         for job in jobs:
-            self.env.process(self.life(job))
+            self.env.process(self.job_process(job))
         self.env.run()
 
     def ring(self):
@@ -218,7 +218,7 @@ class OneGpu:
         if not self.bell.triggered:
             self.bell.succeed()
 
-    def life(self, job):
+    def job_process(self, job):
         """Come, wait to be chosen, work, go. A job is (submission, seconds)."""
         yield self.env.timeout(job[0])
         chosen = self.waiting[job] = self.env.event()
@@ -294,9 +294,9 @@ class Model:
         """Start the life of each job when it is submitted."""
         for job, draws in jobs:
             yield self.env.timeout(delay_until(self.env.now, job.submit_s))
-            self.env.process(self.life(job, draws))
+            self.env.process(self.job_process(job, draws))
 
-    def life(self, job, draws):
+    def job_process(self, job, draws):
         """Wait for dispatch, for the GPU, for the slot; execute; give it back."""
         env, market = self.env, self.scenario.market
         dispatched = self.waiting[job] = env.event()
@@ -558,6 +558,6 @@ with cg.plots.styled("lecture"):
 # three jobs wait, or the oldest has waited for 600 s, it starts waiting jobs, oldest
 # first, on all idle slots; else none. `cg.exercises.check(2.2, policy)`
 #
-# **2.3** Write the life of a job as a SimPy process, `life(env, slot, delay_s,
+# **2.3** Write the life of a job as a SimPy process, `job_process(env, slot, delay_s,
 # work_s)`: its GPU is ordered when it starts and comes after the delay; then the job
 # requests the slot, computes, and leaves. `cg.exercises.check(2.3, life)`

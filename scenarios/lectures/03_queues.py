@@ -42,7 +42,7 @@ class CallCentre(cg.Model):
     calls: int
     equal: bool  # work, in place of exponential
 
-    def places(self):
+    def resources(self):
         return cg.slots(self.clerks, "clerk")
 
     def arrivals(self, draw):
@@ -53,7 +53,7 @@ class CallCentre(cg.Model):
         work_s = draw("work").exponential(MEAN_S, self.calls)
         return zip(gaps_s.cumsum(), map(Call, range(self.calls), kinds, work_s))
 
-    def life(self, run, call):
+    def job_process(self, run, call):
         with run.claim(call) as claim:
             yield claim  # until a clerk is free
             yield run.timeout(MEAN_S if self.equal else call.work_s)

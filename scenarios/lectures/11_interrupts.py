@@ -34,13 +34,13 @@ class Workshop(cg.Model):
     writing_h: float = 0.0
     restart_h: float = 0.0
 
-    def places(self):
+    def resources(self):
         return cg.slots(1, "printer")
 
     def arrivals(self, draw):
         return [(0.0, 0)]  # at 0 s, print 0
 
-    def life(self, run, job):
+    def job_process(self, run, job):
         done, again_h = 0, 0.0  # pieces that are safe; what a new start costs
         while done < (pieces := ceil(WORK_H / self.checkpoint_h - 1e-9)):
             need_h = again_h + self.checkpoint_h + self.writing_h
@@ -60,7 +60,7 @@ class Workshop(cg.Model):
     def power(self, run):
         while True:
             yield run.timeout(3600 * run.draw("failures").exponential(1 / PER_H))
-            with run.down(run.places[0]):  # interrupts whoever holds it
+            with run.down(run.resources[0]):  # interrupts whoever holds it
                 yield run.timeout(0)
 
 

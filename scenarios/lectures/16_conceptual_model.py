@@ -68,7 +68,7 @@ class Ward(cg.Model):
     exponential: bool = False  # stays, in place of lognormal
     case: tuple = ()  # hour of arrival, urgent, hours of stay
 
-    def places(self):
+    def resources(self):
         return cg.slots(self.beds, "bed")
 
     def mu(self):
@@ -89,7 +89,7 @@ class Ward(cg.Model):
                 Patient(n, is_urgent, HOUR_S * hour, HOUR_S * stay_h),
             )
 
-    def life(self, run, patient):
+    def job_process(self, run, patient):
         patience_s = HOUR_S * self.patience_h if patient.urgent else inf
         with run.claim(patient, patience_s=patience_s) as claim:
             if (yield claim) is not None:
@@ -101,7 +101,7 @@ class Ward(cg.Model):
         return run.timeout(patient.stay_s)
 
     def sent_on(self, run, patient):
-        run.tell("sent on", patient, "")
+        run.emit("sent on", patient, "")
         return []  # nothing to wait for
 
 

@@ -117,7 +117,7 @@ def bare_simpy(servers, rate, jobs):
     draw, env, waits = random.Random(0).expovariate, simpy.Environment(), []
     resource_ = simpy.Resource(env, servers)
 
-    def life():
+    def job_process():
         begin_s = env.now
         with resource_.request() as request:
             yield request
@@ -127,7 +127,7 @@ def bare_simpy(servers, rate, jobs):
     def source():
         for _ in range(jobs):
             yield env.timeout(draw(rate))
-            env.process(life())
+            env.process(job_process())
 
     env.process(source())
     env.run()
@@ -155,7 +155,7 @@ def in_salabim(servers, rate, jobs):
     env = salabim.Environment(yieldless=False)
     resource_ = salabim.Resource(capacity=servers)
 
-    class Life(salabim.Component):
+    class JobProcess(salabim.Component):
         def process(self):
             begin_s = env.now()
             yield self.request(resource_)
@@ -166,7 +166,7 @@ def in_salabim(servers, rate, jobs):
         def process(self):
             for _ in range(jobs):
                 yield self.hold(draw(rate))
-                Life()
+                JobProcess()
 
     Source()
     env.run()

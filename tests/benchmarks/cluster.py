@@ -66,7 +66,7 @@ def bare(sizes: tuple[int, ...], jobs: list[tuple[float, int, float]]) -> int:
                 total -= number
                 granted.succeed(place)
 
-    def life(number, duration_s):
+    def job_process(number, duration_s):
         nonlocal done, total
         granted = env.event()
         waiting.append((granted, number))
@@ -82,7 +82,7 @@ def bare(sizes: tuple[int, ...], jobs: list[tuple[float, int, float]]) -> int:
         done += 1
         ring()
 
-    run(env, dispatcher, jobs, life)
+    run(env, dispatcher, jobs, job_process)
     return done
 
 
@@ -97,7 +97,7 @@ def tell(jobs, cluster, names, repeats):
         f" {where}"
     )
     for name in names:
-        if Scenario(jobs, cluster).lacks(make_scheduler(name)):
+        if Scenario(jobs, cluster).shortage(make_scheduler(name)):
             continue
         outcome = simulate(jobs, cluster, make_scheduler(name))
         seconds, ratio = beside(

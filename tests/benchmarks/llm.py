@@ -28,13 +28,13 @@ def bare(replicas, steps, requests):
             if (own := number + replicas * step) < requests:
                 ends[own].succeed()
 
-    def life(end):
+    def job_process(end):
         yield end
 
     for number in range(replicas):
         env.process(replica(number))
     for end in ends:
-        env.process(life(end))
+        env.process(job_process(end))
     env.run()
 
 

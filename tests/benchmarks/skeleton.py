@@ -38,7 +38,7 @@ def skeleton(slots: int, jobs: list[tuple[float, float, float]]) -> int:
             while idle and waiting:
                 waiting.pop(0).succeed(idle.pop(0))
 
-    def life(delay, service):
+    def job_process(delay, service):
         nonlocal done
         granted = env.event()
         waiting.append(granted)
@@ -53,11 +53,11 @@ def skeleton(slots: int, jobs: list[tuple[float, float, float]]) -> int:
         done += 1
         ring()
 
-    run(env, dispatcher, jobs, life)
+    run(env, dispatcher, jobs, job_process)
     return done
 
 
-def run(env, dispatcher, jobs, life) -> None:
+def run(env, dispatcher, jobs, job_process) -> None:
     """Run a model to its end. jobs: the time of arrival of each, and the arguments of
     its life.
     """
@@ -65,7 +65,7 @@ def run(env, dispatcher, jobs, life) -> None:
     def source():
         for arrival_s, *job in jobs:
             yield env.timeout(arrival_s - env.now)
-            env.process(life(*job))
+            env.process(job_process(*job))
 
     env.process(dispatcher())
     env.process(source())

@@ -49,7 +49,7 @@ def bare(jobs):
     env = simpy.Environment()
     machines = simpy.Resource(env, SERVERS)
 
-    def life(run_s):
+    def job_process(run_s):
         with machines.request() as request:
             yield request
             yield env.timeout(run_s)
@@ -57,7 +57,7 @@ def bare(jobs):
     def source():
         for gap_s, run_s in jobs:
             yield env.timeout(gap_s)
-            env.process(life(run_s))
+            env.process(job_process(run_s))
 
     env.process(source())
     env.run()

@@ -299,7 +299,7 @@ def test_the_table_is_made_by_a_process_a_core_unless_told(monkeypatch, capsys):
 
     def studies(*_, executor):
         taken.append(executor)
-        raise InputError("enough")
+        raise InputError("stop_arrivals")
 
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
     monkeypatch.setattr(table, "studies", studies)

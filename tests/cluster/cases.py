@@ -30,7 +30,7 @@ def view_of(jobs, cluster=ONE_NODE, now_s=0.0, free=None):
     view = Scenario(jobs, cluster).moment(now_s)
     for node, gpus in enumerate(free or ()):
         view._left[node] = gpus
-        view.opened(node)
+        view.on_available(node)
     return view
 
 
@@ -38,7 +38,7 @@ def grant(view, job, place):
     """What the engine does at a grant."""
     for node, gpus in view.granted(SimpleNamespace(job=job), place):
         view._left[node] -= gpus
-    view.left(job)
+    view.on_dequeue(job)
 
 
 def starts(scheduler, jobs, cluster=ONE_NODE):

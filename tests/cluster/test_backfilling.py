@@ -79,7 +79,7 @@ def test_shadow_is_the_first_end_that_makes_room_with_all_that_ends_at_that_time
 def test_shadow_of_a_job_that_has_exceeded_its_estimate_is_now():
     view = view_of(jobs_of((0, 8, 10), (0, 8, 10)))
     grant(view, 0, ((0, 8),))
-    view.decides(15.0)
+    view.on_decision(15.0)
     assert shadow(view, 1) == (15.0, view.nodes.all)
 
 

@@ -431,14 +431,14 @@ def test_claims_are_the_work_and_never_more_than_a_node_has(name):
     ).sum() == pytest.approx(jobs.gpus @ jobs.duration_s)
     assert (np.diff(claims["job"]) >= 0).all()
     for node, size in enumerate(cluster.sizes):
-        own = claims[claims["place"] == node]
+        own = claims[claims["resource"] == node]
         for at_s in own["from_s"]:
             assert (
                 own["amount"][(own["from_s"] <= at_s) & (at_s < own["to_s"])].sum()
                 <= size
             )
     line = run.timeline
-    assert (line.noun, line.sizes, line.places[4]) == (
+    assert (line.label, line.sizes, line.resources[4]) == (
         "node",
         cluster.sizes,
         "4  16 GPUs",
@@ -493,14 +493,14 @@ class Frail(Scenario):
     later.
     """
 
-    def life(self, run, job):
-        yield from run.resumed(job, self.time_s(run.luck[job]))
-        run.note(job, *run.luck[job][1:], False)
+    def job_process(self, run, job):
+        yield from run.resumed(job, self.time_s(run.hidden[job]))
+        run.record(job, *run.hidden[job][1:], False)
 
     def processes(self, run):
         def down():
             yield run.timeout(5)
-            with run.down(run.places[0]):
+            with run.down(run.resources[0]):
                 yield run.timeout(15)
 
         return [down()]

@@ -303,7 +303,7 @@ def test_two_sessions_at_once_leave_the_settings_of_matplotlib():
     before, (inside, left) = dict(rcParams), (threading.Event(), threading.Event())
     sizes = []
 
-    class Place:
+    class ResourceSpec:
         def __init__(self, here, other):
             self.here, self.other = here, other
 
@@ -313,13 +313,14 @@ def test_two_sessions_at_once_leave_the_settings_of_matplotlib():
             sizes.append(rcParams["font.size"])
 
     def first():
-        draw(Place(threading.Event(), inside), policy_bars, study, "wait_min")
+        draw(ResourceSpec(threading.Event(), inside), policy_bars, study, "wait_min")
         left.set()
 
     sessions = [
         threading.Thread(target=first),
         threading.Thread(
-            target=draw, args=(Place(inside, left), policy_bars, study, "wait_min")
+            target=draw,
+            args=(ResourceSpec(inside, left), policy_bars, study, "wait_min"),
         ),
     ]
     for session in sessions:

@@ -153,7 +153,7 @@ def leaves(view):
 def closes(view):
     raise GeneratorExit
 def own(view):
-    raise Own("enough")
+    raise Own("stop_arrivals")
 def late(view):
     for pair in zip(view.queue, view.idle):
         yield pair

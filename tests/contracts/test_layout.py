@@ -17,7 +17,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "engine/claim.py": "engine/test_run.py",  # no claim without a run
     "engine/ledger.py": "engine/test_run.py",  # no ledger without a run
     "engine/model.py": "engine/test_run.py",
-    "engine/places.py": "engine/test_run.py",
+    "engine/resources.py": "engine/test_run.py",
     "exercises": "docs/test_lectures.py",  # each exercise with its lecture
     "hgsp/view.py": "hgsp/test_policies.py",  # what a policy is shown
     "logs": "logs/test_formats.py",  # the same rules for every format

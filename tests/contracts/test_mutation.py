@@ -93,7 +93,10 @@ def test_what_is_said_to_alter_nothing_is_a_change_that_can_be_drawn():
 
 
 def test_of_tests_that_run_a_changed_line_the_narrowest_are_run_first():
-    here, file = "tests/contracts/test_mutation.py", "cgrsp_simpy/engine/answers.py"
+    here, file = (
+        "tests/contracts/test_mutation.py",
+        "cgrsp_simpy/engine/policy_caller.py",
+    )
     change = mutation["changes"](ROOT / file)[-1]
     number = change.lines()[0]
     long, short = f"{here}::made_of", f"{here}::test_a_seed"
@@ -106,5 +109,5 @@ def test_of_tests_that_run_a_changed_line_the_narrowest_are_run_first():
 
     first, files = mutation["tests_of"](change, {file: lines | {number: {"", short}}})
     assert first[0] == short  # then files that name the changed one
-    assert "tests/engine/test_answers.py" in first and first[-1] == long
-    assert files[0] == here and "tests/engine/test_answers.py" in files
+    assert "tests/engine/test_policy_caller.py" in first and first[-1] == long
+    assert files[0] == here and "tests/engine/test_policy_caller.py" in files

@@ -96,7 +96,11 @@ def test_two_processes_give_the_same_rows(made, grid):
 def test_a_row_for_each_value_of_a_column(made, grid):
     run = cg.simulate(made(), made().default_policies()[0])
     column = (
-        "urgent" if made is ward else "deadline_class" if made is licensed else "places"
+        "urgent"
+        if made is ward
+        else "deadline_class"
+        if made is licensed
+        else "resources"
     )
     rows = run.by(column)
     assert sum(row["jobs"] for row in rows) == len(run.jobs)
@@ -171,13 +175,13 @@ class Waiting(cg.Model):
 
     jobs: int = 3
 
-    def places(self):
+    def resources(self):
         return cg.slots(1)
 
     def arrivals(self, draw):
         return ((0.0, job) for job in range(self.jobs))
 
-    def life(self, run, job):
+    def job_process(self, run, job):
         with run.claim(job) as claim:
             yield claim
             yield run.timeout(10.0)
@@ -242,14 +246,14 @@ def test_a_place_that_is_down_twice_is_up_after_both():
     class Overlapping(Waiting):
         jobs: int = 1
 
-        def life(self, run, job):
+        def job_process(self, run, job):
             yield run.timeout(1.0)
             yield from run.resumed(job, 10.0)
 
         def processes(self, run):
             def fault(from_s, to_s):
                 yield run.timeout(from_s)
-                with run.down(run.places[0]):
+                with run.down(run.resources[0]):
                     yield run.timeout(to_s - from_s)
 
             return [fault(3.0, 6.0), fault(4.0, 9.0)]
@@ -266,11 +270,11 @@ def test_a_life_may_take_its_own_place_down():
     class Cleaning(Waiting):
         jobs: int = 3
 
-        def life(self, run, job):
+        def job_process(self, run, job):
             with run.claim(job) as claim:
                 yield claim
                 yield run.timeout(2.0)
-                with run.down(run.places[0]):
+                with run.down(run.resources[0]):
                     yield run.timeout(3.0)
 
     run = cg.simulate(Cleaning(), "first")
@@ -289,14 +293,14 @@ def test_a_place_is_up_again_where_its_down_time_ends_by_an_error():
     class Repaired(Waiting):
         jobs: int = 1
 
-        def life(self, run, job):
+        def job_process(self, run, job):
             yield run.timeout(1.0)
             yield from run.resumed(job, 10.0)
 
         def processes(self, run):
             def fault():
                 yield run.timeout(3.0)
-                with suppress(RepairedError), run.down(run.places[0]):
+                with suppress(RepairedError), run.down(run.resources[0]):
                     yield run.timeout(2.0)
                     raise RepairedError
 
@@ -344,7 +348,7 @@ def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
 
     @dataclass(frozen=True)
     class Starting(Waiting):
-        def life(self, run, job):
+        def job_process(self, run, job):
             with run.claim(job, request=False) as claim:
                 yield claim
                 claim.request()
@@ -352,7 +356,7 @@ def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cgrsp_simpy.engine.places.Slot.request", interrupted)
+    monkeypatch.setattr("cgrsp_simpy.engine.resources.Slot.request", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cg.simulate(Starting(), "first")
 
@@ -362,17 +366,17 @@ def test_a_slot_is_a_simpy_resource_that_its_job_uses():
     class Looking(Waiting):
         jobs: int = 1
 
-        def life(self, run, job):
+        def job_process(self, run, job):
             with run.claim(job, request=False) as claim:
                 yield claim
-                assert run.places[0].count == 0
+                assert run.resources[0].count == 0
                 claim.request()
                 assert (
-                    isinstance(run.places[0], simpy.Resource)
-                    and run.places[0].count == 1
+                    isinstance(run.resources[0], simpy.Resource)
+                    and run.resources[0].count == 1
                 )
                 yield run.timeout(1.0)
-            assert run.places[0].count == 0
+            assert run.resources[0].count == 0
 
     assert len(cg.simulate(Looking(), "first").jobs) == 1
 
@@ -390,7 +394,7 @@ def test_a_slot_is_a_simpy_resource_that_its_job_uses():
 def test_a_policy_grants_what_a_job_needs_and_takes_nothing_from_a_place(amounts, told):
     @dataclass(frozen=True)
     class Pooled(Waiting):
-        def places(self):
+        def resources(self):
             return cg.pools([4, 4], "node", "GPUs")
 
         def need(self, job):
@@ -398,7 +402,8 @@ def test_a_policy_grants_what_a_job_needs_and_takes_nothing_from_a_place(amounts
 
     with pytest.raises(cg.PolicyError, match=told):
         cg.simulate(
-            Pooled(), lambda view: [(view.queue[0], tuple(zip(view.places, amounts)))]
+            Pooled(),
+            lambda view: [(view.queue[0], tuple(zip(view.resources, amounts)))],
         )
 
 
@@ -422,13 +427,13 @@ class Moves(cg.Model):
 
     columns = {"heard": "U40"}  # noqa: RUF012
 
-    def places(self):
+    def resources(self):
         return cg.slots(3)
 
     def arrivals(self, draw):
         yield 0.0, 0
 
-    def life(self, run, job):
+    def job_process(self, run, job):
         stay, heard = run.claim(job), []
         while stay is not None:
             yield stay
@@ -442,12 +447,12 @@ class Moves(cg.Model):
                 except cg.Interrupt as gone:
                     heard.append("moved" if gone.cause is move else str(gone.cause))
             stay = move
-        run.note(job, " ".join(heard))
+        run.record(job, " ".join(heard))
 
     def processes(self, run):
         def taken():
             yield run.timeout(150)
-            for claim in tuple(run.holding):
+            for claim in tuple(run.granted_claims):
                 run.revoke(claim, "taken")
 
         yield taken()
@@ -475,7 +480,7 @@ def test_a_claim_in_place_of_one_that_is_held_moves_the_job():
     run = cg.simulate(Moves(), Mover(0, 30, 60, 150))
     assert run.jobs["heard"].tolist() == ["moved moved taken done"]
     executing = run.claims[run.claims["phase"] == "executing"]
-    assert executing[["place", "from_s", "to_s"]].tolist() == [
+    assert executing[["resource", "from_s", "to_s"]].tolist() == [
         (2, 0, 30),
         (1, 30, 60),
         (2, 60, 150),
@@ -518,12 +523,12 @@ def impatient(run, job):
 
 
 def noted(*values):
-    def life(run, job):
+    def job_process(run, job):
         with run.claim(job) as claim:
             yield claim
-        run.note(job, *values)
+        run.record(job, *values)
 
-    return life
+    return job_process
 
 
 def down(run, job):
@@ -537,18 +542,26 @@ def whirl(run):
 
 
 WRONG = {
-    "life() of waiting must be a generator, which yields; it gave None": {
-        "life": lambda run, job: None
+    "job_process() of waiting must be a generator, which yields; it gave None": {
+        "job_process": lambda run, job: None
     },
-    "the life of job 0 has ended, and its claim has not: `with run.claim(job)": {
-        "life": unreleased
+    "the process of job 0 has ended, and its claim has not: `with run.claim(job)": {
+        "job_process": unreleased
     },
-    "job 0 claims while a claim of its own waits: one at a time": {"life": twice},
-    "the life of job 0 has not ended, and nothing is left to happen": {"life": endless},
-    "patience_s(=nan) must be a number >= 0": {"life": impatient},
-    "note of job 0 has 1 values; the columns of waiting are a, b": {"life": noted(1.0)},
-    "column a of jobs: could not convert string to float: 'x'": {"life": noted("x", 1)},
-    "down(='slot 0') must be one of run.places": {"life": down},
+    "job 0 claims while a claim of its own waits: one at a time": {
+        "job_process": twice
+    },
+    "the process of job 0 has not ended, and nothing is left to happen": {
+        "job_process": endless
+    },
+    "patience_s(=nan) must be a number >= 0": {"job_process": impatient},
+    "note of job 0 has 1 values; the columns of waiting are a, b": {
+        "job_process": noted(1.0)
+    },
+    "column a of jobs: could not convert string to float: 'x'": {
+        "job_process": noted("x", 1)
+    },
+    "down(='slot 0') must be one of run.resources": {"job_process": down},
     "100,000 events at t = 0 s and no end: a process of waiting goes on without time": {
         "processes": lambda run: [whirl(run)]
     },
@@ -561,7 +574,9 @@ WRONG = {
     "gave ('a', 1), which is no pair": {"arrivals": lambda draw: [("a", 1)]},
     "gave 7, which is no pair": {"arrivals": lambda draw: [7]},
     "gave (0.0, [1]), which is no pair": {"arrivals": lambda draw: [(0.0, [1])]},
-    "places() of waiting(=3) must be places, as of cg.slots": {"places": lambda: 3},
+    "resources() of waiting(=3) must be places, as of cg.slots": {
+        "resources": lambda: 3
+    },
     "need() of waiting must be above 0; it is 0 for job 0": {"need": lambda job: 0},
 }
 

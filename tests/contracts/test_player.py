@@ -115,7 +115,7 @@ def same_as(data, timeline, number=0):
     for visit in timeline.visits.tolist():
         expected = [time_s / tick_s for time_s in visit[1:]]
         assert visits[visit[0]] == pytest.approx(expected, abs=0.5, nan_ok=True)
-    assert run["places"] == list(timeline.places)
+    assert run["places"] == list(timeline.resources)
     assert run["sizes"] == pytest.approx(timeline.sizes)
 
 
@@ -325,7 +325,7 @@ def test_a_browser_shows_queue_and_places_at_any_time(name, tmp_path):
             past = int(np.searchsorted(times_s, time_s, side="right"))
             number = waiting[past - 1] if past else 0
             assert told.startswith(f"{number} waiting")
-            assert f"; {in_use} of {len(timeline.places)} " in told
+            assert f"; {in_use} of {len(timeline.resources)} " in told
         assert inked
     assert seen[0][0] == 0
     assert seen[-1][0] == pytest.approx(timeline.end_s, rel=1e-6)
@@ -475,7 +475,9 @@ def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
     assert seen[1]["watch"].startswith("Next: scarce hours in 1 h")
     assert "scarce hours until 10:00:00" in seen[2]["watch"]
     assert "misses its deadline under" in seen[1]["watch"]
-    assert "doomed ones. Place: The cheapest slot that meets" in seen[1]["rule"][1]
+    assert (
+        "doomed ones. ResourceSpec: The cheapest slot that meets" in seen[1]["rule"][1]
+    )
     assert re.match(
         r"2:\d\d:\d\d: first \d+ \(safe ones by time, \d+ s\)", seen[1]["why"][1]
     )

@@ -61,24 +61,24 @@ def test_each_job_requests_each_of_its_resources_once(name, monkeypatch):
     for _, parts, _, started_s, *_ in run._log:
         if started_s == started_s:
             started.update(
-                simulation.places[number] for number, amount in parts if amount
+                simulation.resources[number] for number, amount in parts if amount
             )
     assert made == started and sum(made.values()) > 0
-    for place in simulation.places:
+    for place in simulation.resources:
         assert not place.users and not place.put_queue and not place.get_queue
         assert isinstance(place, simpy.Resource) or place.level == place.size
 
 
 def test_a_slot_that_was_not_granted_cannot_be_requested():
     class Rude(cg.Model):
-        def places(self):
+        def resources(self):
             return cg.slots(2)
 
         def arrivals(self, draw):
             return [(0.0, 0), (1.0, 1)]
 
-        def life(self, run, job):
-            with run.places[job].request() as turn:
+        def job_process(self, run, job):
+            with run.resources[job].request() as turn:
                 yield turn
                 yield run.timeout(1.0)
 
@@ -90,14 +90,14 @@ def test_a_process_holds_its_turn_while_it_works_and_the_claim_until_it_leaves()
     seen = []
 
     class Looking(cg.Model):
-        def places(self):
+        def resources(self):
             return cg.slots(1)
 
         def arrivals(self, draw):
             return [(0.0, 0)]
 
-        def life(self, run, job):
-            (slot,) = run.places
+        def job_process(self, run, job):
+            (slot,) = run.resources
             with run.claim(job, request=False) as claim:
                 yield claim
                 seen.append(("granted", slot.count, run.free[0]))
@@ -124,11 +124,11 @@ def test_a_process_holds_its_turn_while_it_works_and_the_claim_until_it_leaves()
 
 def test_nothing_is_requested_of_a_pool_of_which_a_job_takes_nothing():
     class Nothing(cg.engine.view.View):
-        def granted(self, claim, chosen):
+        def parse_assignment(self, claim, chosen):
             return ((0, 2.0), (1, 0.0))
 
     class Mixed(cg.Model):
-        def places(self):
+        def resources(self):
             return cg.pools([4, 8], "node", "GPUs")
 
         def arrivals(self, draw):
@@ -137,14 +137,14 @@ def test_nothing_is_requested_of_a_pool_of_which_a_job_takes_nothing():
         def view(self, run):
             return Nothing(run)
 
-        def life(self, run, job):
+        def job_process(self, run, job):
             with run.claim(job, request=False) as claim:
                 yield claim
                 with claim.request() as turn:
                     yield turn
-                    assert [place.level for place in run.places] == [2, 8]
+                    assert [place.level for place in run.resources] == [2, 8]
                     yield run.timeout(1.0)
-                assert [place.level for place in run.places] == [4, 8]
+                assert [place.level for place in run.resources] == [4, 8]
 
     assert cg.simulate(Mixed(), "first").jobs["finish_s"].tolist() == [1.0]
 
@@ -153,16 +153,16 @@ class Shared(cg.Model):
     """Five jobs on a pool of two GPUs, or on two slots, with a process per job."""
 
     def __init__(self, job_process, resources):
-        self.job_process, self.resources = job_process, resources
+        self._process, self._resources = job_process, resources
 
-    def places(self):
-        return self.resources
+    def resources(self):
+        return self._resources
 
     def arrivals(self, draw):
         return [(0.0, n) for n in range(5)]
 
-    def life(self, run, job):
-        return self.job_process(run, job)
+    def job_process(self, run, job):
+        return self._process(run, job)
 
 
 def releases_in_the_block(run, job):
@@ -194,7 +194,7 @@ def test_a_second_release_has_no_effect_as_in_simpy(job_process, resources):
     simulation = Shared(job_process, resources).simulation(cg.first_come, 0)
     run = simulation.finish()
     assert run.jobs["finish_s"].tolist() == [10.0, 10.0, 20.0, 20.0, 30.0]
-    for place in simulation.places:
+    for place in simulation.resources:
         assert not place.users
         assert isinstance(place, simpy.Resource) or place.level == place.size
 
@@ -202,7 +202,7 @@ def test_a_second_release_has_no_effect_as_in_simpy(job_process, resources):
 @pytest.mark.parametrize("call", ["request", "get"])
 def test_an_amount_that_was_not_granted_cannot_be_taken(call):
     def job_process(run, job):
-        yield getattr(run.places[0], call)(1.0)
+        yield getattr(run.resources[0], call)(1.0)
         yield run.timeout(1.0)
 
     with pytest.raises(cg.InputError, match="node 0 is requested without a grant"):

@@ -38,7 +38,7 @@ def under(scenario, terms):
 
 def price(scenario, run, claim):
     """Of the type that a slot of fixed type has."""
-    return scenario.slots[claim["place"]].price_usd_per_h
+    return scenario.slots[claim["resource"]].price_usd_per_h
 
 
 @QUICK
@@ -76,7 +76,7 @@ def test_a_slot_has_one_phase_at_a_time_and_each_is_paid(scenario, terms, policy
     run = cg.simulate(under(scenario, terms), policy, seed)
     by_slot, by_phase = defaultdict(list), defaultdict(float)
     for claim in run.claims:
-        by_slot[claim["place"]].append((claim["from_s"], claim["to_s"]))
+        by_slot[claim["resource"]].append((claim["from_s"], claim["to_s"]))
         paid = (claim["to_s"] - claim["from_s"]) * price(scenario, run, claim) / 3600
         by_phase[claim["phase"]] += paid
     for spans in by_slot.values():
@@ -107,8 +107,8 @@ def stops(env, run, times_s, orderly):
     """Take the slots of the job that has run longest at each of these times."""
     for at_s in sorted(times_s):
         yield env.timeout(max(0.0, at_s - env.now))
-        if run.holding:
-            claim = next(iter(run.holding))
+        if run.granted_claims:
+            claim = next(iter(run.granted_claims))
             run.revoke(claim, cg.Suspend(claim.job) if orderly else "taken away")
 
 
@@ -138,7 +138,7 @@ def test_a_job_that_is_stopped_at_any_time_is_not_lost(
     run = simulation.finish()
     jobs, phases = run.jobs, defaultdict(float)
     assert jobs["job"].tolist() == list(range(scenario.jobs))
-    assert not simulation.holding
+    assert not simulation.granted_claims
     assert not orderly or not jobs["lost_s"].any()
     seconds_of = {
         name: jobs[name] if name in jobs.dtype.names else jobs["lost_s"] * 0
@@ -184,7 +184,7 @@ def test_on_spot_every_policy_completes_all_jobs(
     assert run.jobs["job"].tolist() == list(range(scenario.jobs))
     spans = defaultdict(list)
     for claim in run.claims:
-        spans[claim["place"]].append((claim["from_s"], claim["to_s"]))
+        spans[claim["resource"]].append((claim["from_s"], claim["to_s"]))
     for own in spans.values():
         assert all(end <= start for (_, end), (start, _) in pairwise(sorted(own)))
     held_s = sum(

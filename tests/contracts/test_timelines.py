@@ -221,7 +221,7 @@ def test_each_job_is_in_the_listing_from_its_arrival_to_its_end(seen):
         last = own[visit["job"]][-1]
         assert came.time_s == pytest.approx(visit["ready_s"])
         assert (last.kind, last.time_s) == ("finish", pytest.approx(visit["end_s"]))
-    assert {event.noun for event in seen.told} == {seen.timeline.noun}
+    assert {event.label for event in seen.told} == {seen.timeline.label}
     assert all(str(event).split()[1] == event.kind.split()[0] for event in seen.told)
 
 
@@ -267,7 +267,11 @@ def test_claims_are_rows_that_take_time(seen):
     assert (claims["to_s"] > claims["from_s"]).all()
     assert set(claims["job"].tolist()) <= set(visits["job"].tolist())
     assert len(set(visits["job"].tolist())) == len(visits)
-    assert len(seen.timeline.places) == len(seen.timeline.sizes) > claims["place"].max()
+    assert (
+        len(seen.timeline.resources)
+        == len(seen.timeline.sizes)
+        > claims["resource"].max()
+    )
     of = {job: claims[claims["job"] == job] for job in visits["job"].tolist()}
     for job, ready_s, granted_s, end_s, _ in visits:
         assert ready_s <= granted_s <= end_s or (
@@ -284,7 +288,7 @@ def test_claims_are_rows_that_take_time(seen):
 
 def test_claims_never_exceed_the_size_of_a_place(seen):
     for place, size in enumerate(seen.timeline.sizes):
-        own = seen.timeline.claims[seen.timeline.claims["place"] == place]
+        own = seen.timeline.claims[seen.timeline.claims["resource"] == place]
         times_s, changes = (
             np.concatenate(each)
             for each in ((own["from_s"], own["to_s"]), (own["amount"], -own["amount"]))
@@ -300,7 +304,7 @@ def test_the_executing_time_of_every_job_is_in_the_claims_once(seen):
         assert ((own["to_s"] - own["from_s"]) * own["amount"]).sum() == pytest.approx(
             executing
         )
-        assert len(np.unique(own["place"])) == len(own)  # on each place one row
+        assert len(np.unique(own["resource"])) == len(own)  # on each place one row
 
 
 # ---- pictures ----
@@ -310,7 +314,7 @@ def held(claims, sizes):
     """The share of its place, times seconds, of each claim."""
     return (
         claims["amount"]
-        / np.array(sizes)[claims["place"]]
+        / np.array(sizes)[claims["resource"]]
         * (claims["to_s"] - claims["from_s"])
     )
 
@@ -376,5 +380,5 @@ def test_a_frame_shows_who_holds_what(seen, share):
         for path in moving._fig.axes[1].collections[0].get_paths()
     )
     assert filled == pytest.approx(
-        (here["amount"] / np.array(seen.timeline.sizes)[here["place"]]).sum()
+        (here["amount"] / np.array(seen.timeline.sizes)[here["resource"]]).sum()
     )

@@ -25,7 +25,7 @@ class Shop(cg.Model):
         self.jobs, self.slots = [(time_s, n) for n, time_s in enumerate(at_s)], slots
         self.log = []
 
-    def places(self):
+    def resources(self):
         return cg.slots(self.slots)
 
     def arrivals(self, draw):
@@ -34,7 +34,7 @@ class Shop(cg.Model):
     def processes(self, run):
         return [process(run) for process in self.beside]
 
-    def life(self, run, job):
+    def job_process(self, run, job):
         return self.job_process(run, job)
 
 
@@ -113,7 +113,7 @@ def test_resumed_that_a_process_beside_the_jobs_forgets_is_named():
 
 def test_down_that_a_process_forgets_to_enter_is_named():
     def crew(run):
-        run.down(run.places[0])
+        run.down(run.resources[0])
         yield run.timeout(1.0)
 
     with pytest.raises(cg.InputError, match=r"`with run\.down\(place\):`"):
@@ -196,7 +196,7 @@ def test_a_job_that_reneges_by_a_race_or_an_interrupt_is_right():
 
     def sends_away(run):
         yield run.timeout(5.0)
-        run.ended(2).interrupt()
+        run.completion(2).interrupt()
 
     simulated(job_process, arrivals=[0.0, 0.0, 0.0], beside=[sends_away])
     assert left == [1, 2]
@@ -216,7 +216,7 @@ def test_a_job_that_loses_its_slot_before_it_has_waited_for_it_is_interrupted():
 
     def closes(run):
         yield run.timeout(1.0)
-        with run.down(run.places[0]):
+        with run.down(run.resources[0]):
             yield run.timeout(1.0)
 
     simulated(job_process, arrivals=[0.0], beside=[closes])
@@ -234,7 +234,7 @@ def test_a_job_interrupted_before_it_hears_of_its_grant_releases_its_slot(
         if job == 0:
             with run.claim(job) as claim:
                 yield claim
-                run.ended(1).interrupt()
+                run.completion(1).interrupt()
                 yield run.timeout(10.0)
             return
         try:
@@ -254,9 +254,9 @@ def test_a_job_interrupted_before_it_hears_of_its_grant_releases_its_slot(
     model = Shop(job_process, arrivals=[0.0, 0.0, 0.0], slots=2)
     simulation = Simulation(model, cg.first_come)
     while simulation.advance(1):
-        for slot in simulation.places:
+        for slot in simulation.resources:
             assert len(slot.users) <= 1
-    assert [slot.users for slot in simulation.places] == [[], []]
+    assert [slot.users for slot in simulation.resources] == [[], []]
 
 
 def test_a_slot_taken_down_as_its_job_is_sent_away_is_no_error():
@@ -270,12 +270,12 @@ def test_a_slot_taken_down_as_its_job_is_sent_away_is_no_error():
 
     def closes(run):
         yield run.timeout(0.0)  # the grant of this instant is not yet delivered
-        with run.down(run.places[0]):
+        with run.down(run.resources[0]):
             yield run.timeout(5.0)
 
     def sends_away(run):
         yield run.timeout(0.0)
-        run.ended(0).interrupt("elsewhere")
+        run.completion(0).interrupt("elsewhere")
 
     for beside in ([closes, sends_away], [sends_away, closes]):
         run = simulated(job_process, arrivals=[0.0], beside=beside)
@@ -289,7 +289,7 @@ def test_taking_down_a_slot_whose_process_has_ended_names_the_missing_block():
 
     def closes(run):
         yield run.timeout(5.0)
-        with run.down(run.places[0]):
+        with run.down(run.resources[0]):
             yield run.timeout(5.0)
 
     with pytest.raises(cg.InputError, match=r"with run\.claim"):
@@ -356,7 +356,7 @@ def test_a_policy_that_cannot_be_copied_is_refused():
 def test_a_job_that_does_not_expect_that_its_slot_is_taken_down_is_named():
     def closes(run):
         yield run.timeout(5.0)
-        with run.down(run.places[0]):
+        with run.down(run.resources[0]):
             yield run.timeout(5.0)
 
     words = r"job 0 of shop was interrupted, since slot 0 was taken down.*cg.Interrupt"
@@ -388,7 +388,7 @@ def probes(run):
 
 def down_for_days(days):
     def closes(run):
-        with run.down(run.places[0]):
+        with run.down(run.resources[0]):
             yield run.timeout(days * 86_400.0)
 
     return closes
@@ -440,7 +440,7 @@ def test_a_slot_that_never_comes_up_again_is_an_error(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.engine.simulation.MANY", 1000)
 
     def closes(run):
-        with run.down(run.places[0]):
+        with run.down(run.resources[0]):
             yield run.env.event()
 
     with pytest.raises(cg.PolicyError, match="nothing else to come"):
@@ -458,7 +458,7 @@ def test_a_job_that_waits_for_an_event_that_never_happens_is_named(monkeypatch, 
             yield claim
             yield run.env.event()
 
-    with pytest.raises(cg.InputError, match="life of job 0 has not ended"):
+    with pytest.raises(cg.InputError, match="process of job 0 has not ended"):
         simulated(job_process, arrivals=[0.0], beside=[probes])
 
 
@@ -478,15 +478,15 @@ def test_a_job_may_wait_long_for_a_condition_or_a_process(monkeypatch):
     assert run.jobs["finish_s"].tolist() == [100_000.0]
 
 
-@pytest.mark.parametrize("start", ["set_up", "life"])
+@pytest.mark.parametrize("start", ["set_up", "job_process"])
 def test_a_run_ends_with_its_jobs_however_other_processes_were_started(start):
     class Endless(Shop):
         def set_up(self, run):
             if start == "set_up":
                 run.env.process(probes(run))
 
-        def life(self, run, job):
-            if start == "life":
+        def job_process(self, run, job):
+            if start == "job_process":
                 run.env.process(probes(run))
             return waits(run, job)
 

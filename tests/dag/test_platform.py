@@ -115,7 +115,7 @@ def test_latency_by_hand(lab):
     assert carried_out(problem, plan).finish_s.tolist() == run.jobs["finish_s"].tolist()
     every = np.tile(plan.gpu, (40, 1))  # so many are computed at once
     assert makespans(problem, every, plan.order).tolist() == [11.5] * 40
-    assert run.timeline.places == ("0  a", "1  b", "2  c")
+    assert run.timeline.resources == ("0  a", "1  b", "2  c")
 
 
 def test_a_policy_waits_for_latency_as_well(lab):
@@ -125,7 +125,7 @@ def test_a_policy_waits_for_latency_as_well(lab):
 
     def by_name(view):
         for node in view.queue:
-            gpu = view.places[gpus[node.name]]
+            gpu = view.resources[gpus[node.name]]
             if view.room(gpu) >= view.need(node):
                 seen[node.name] = view.data_s(node, gpu)
                 yield node, gpu

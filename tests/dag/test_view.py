@@ -70,7 +70,7 @@ def test_events_of_a_policy_whose_nodes_hold_their_gpu_during_transfers():
     run = simulate(problem, soonest)
     assert run.jobs["gpu"].tolist() == [1, 1, 0] and run.policy == "soonest"
     assert run.claims[
-        ["job", "place", "amount", "phase", "from_s", "to_s"]
+        ["job", "resource", "amount", "phase", "from_s", "to_s"]
     ].tolist() == [
         (0, 1, 1.0, "executing", 0.0, 2.0),
         (1, 1, 1.0, "executing", 2.0, 5.0),
@@ -160,7 +160,9 @@ def never_overbooked(run):
     claims, sizes = run.claims, run.timeline.sizes
     for at_s in claims["from_s"]:
         holds = claims[(claims["from_s"] <= at_s) & (at_s < claims["to_s"])]
-        assert (np.bincount(holds["place"], holds["amount"], len(sizes)) <= sizes).all()
+        assert (
+            np.bincount(holds["resource"], holds["amount"], len(sizes)) <= sizes
+        ).all()
 
 
 @given(problems())
@@ -218,14 +220,14 @@ def first(gpu):
 
 
 def all_to(gpu):
-    return lambda view: [(node, view.places[gpu]) for node in view.queue]
+    return lambda view: [(node, view.resources[gpu]) for node in view.queue]
 
 
 def by_name(**gpus):
     return lambda view: [
         (node, gpu)
         for node in view.queue
-        if view.room(gpu := view.places[gpus[node.name]]) >= view.need(node)
+        if view.room(gpu := view.resources[gpus[node.name]]) >= view.need(node)
     ]
 
 
@@ -233,7 +235,7 @@ WRONG = {
     "sent job 0 to 7, which is no place of the view": (fork(), first(7)),
     r"sent job 0 to \(.*\), which is no place of the view": (
         fork(),
-        lambda view: [(view.queue[0], ((view.places[0], 1),))],
+        lambda view: [(view.queue[0], ((view.resources[0], 1),))],
     ),
     "sent job 2 to GPU 1, whose memory of 4 MB is too small for it or its unit": (
         fork(),

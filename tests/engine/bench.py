@@ -23,7 +23,7 @@ class Bench(cg.Model):
         self.jobs.append((at_s, number))
         self.times[number] = run_s, setup_s, patience_s, need
 
-    def places(self):
+    def resources(self):
         pool = max(self.sizes) > 1
         return (
             cg.pools(self.sizes, "node", "GPUs") if pool else cg.slots(len(self.sizes))
@@ -38,7 +38,7 @@ class Bench(cg.Model):
     def processes(self, run):
         return [process(run) for process in self.beside]
 
-    def life(self, run, number):
+    def job_process(self, run, number):
         run_s, setup_s, patience_s, _ = self.times[number]
         with run.claim(number, patience_s, request=False) as claim:
             self.claims.append(weakref.ref(claim))

@@ -14,7 +14,7 @@ from engine.bench import Bench, one_each
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
-from cgrsp_simpy.engine.events import Alarm
+from cgrsp_simpy.engine.events import WakeTimer
 from cgrsp_simpy.plots.player import encoded
 
 
@@ -22,7 +22,7 @@ def two_each(view):
     """As long as two GPUs of the node are free, the next job; asked again after each
     grant.
     """
-    (node,) = view.places
+    (node,) = view.resources
     while view.queue and view.room(node) >= 2:
         yield view.queue[0], node
 
@@ -55,7 +55,7 @@ def test_jobs_share_a_pool_by_amounts():
         (10, "starts", 2), (20, "ends", 2),
     ]  # fmt: skip
     assert bench.simulation.free == [5]
-    assert bench.simulation.places[0].level == 5
+    assert bench.simulation.resources[0].level == 5
 
 
 def hold(view):
@@ -128,7 +128,7 @@ def test_a_place_of_nothing_is_never_free():
 
 
 def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.events.Alarm.most", 3)
+    monkeypatch.setattr("cgrsp_simpy.engine.events.WakeTimer.most", 3)
     asked = []
 
     def never(view):
@@ -143,7 +143,7 @@ def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):
 
 
 def test_a_grant_begins_the_count_of_wakes_anew(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.events.Alarm.most", 3)
+    monkeypatch.setattr("cgrsp_simpy.engine.events.WakeTimer.most", 3)
 
     def every_third_second(view):
         """A grant at 3 and at 6 s."""
@@ -162,7 +162,7 @@ def test_a_grant_begins_the_count_of_wakes_anew(monkeypatch):
 
 def test_once_nobody_waits_the_policy_is_not_woken(monkeypatch):
     # any wake is one too many
-    monkeypatch.setattr("cgrsp_simpy.engine.events.Alarm.most", 0)
+    monkeypatch.setattr("cgrsp_simpy.engine.events.WakeTimer.most", 0)
 
     def policy(view):
         return [*one_each(view), *([] if view.now_s else [Wake(50)])]
@@ -175,7 +175,7 @@ def test_once_nobody_waits_the_policy_is_not_woken(monkeypatch):
 
 
 def test_a_policy_may_hold_through_a_hundred_thousand_wakes():
-    assert Alarm.most == 100_000
+    assert WakeTimer.most == 100_000
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_place_that_is_taken_away_is_free_for_the_next(at_s, started):
         (at_s, "starts", 2),
         (at_s + 5, "ends", 2),
     ]
-    assert bench.simulation.places[0].count == 0
+    assert bench.simulation.resources[0].count == 0
 
 
 def test_a_claim_is_forgotten_once_it_is_released_without_the_garbage_collector():
@@ -286,13 +286,13 @@ class Maintained(cg.Model):
     claimant: object = -1
     from_s: float = 4.0
 
-    def places(self):
+    def resources(self):
         return cg.slots(self.slots)
 
     def arrivals(self, draw):
         return ((float(job), job) for job in range(self.jobs))
 
-    def life(self, run, job):
+    def job_process(self, run, job):
         with run.claim(job) as claim:
             yield claim
             yield run.timeout(10.0)
@@ -331,7 +331,7 @@ def test_claims_beside_the_jobs_are_in_claims_timeline_and_pictures(claimant, nu
     model = Maintained(claimant=claimant)
     run = cg.simulate(model, "first")
     crew = run.claims[(run.claims["job"] == number) & (run.claims["from_s"] >= 11)]
-    assert crew[["place", "from_s", "to_s"]].tolist() == [
+    assert crew[["resource", "from_s", "to_s"]].tolist() == [
         (1, 11, 14),
         (1, 14, 17),
         (1, 17, 20),
@@ -372,7 +372,7 @@ def test_the_first_claim_of_a_job_counts_also_if_it_is_of_a_pair():
         def processes(self, run):
             return ()
 
-        def life(self, run, job):
+        def job_process(self, run, job):
             with run.claim((job, 1)) as first:
                 yield first
                 yield run.timeout(1.0)
@@ -382,7 +382,7 @@ def test_the_first_claim_of_a_job_counts_also_if_it_is_of_a_pair():
 
     run = cg.simulate(Nested(jobs=1), "first")
     assert run.jobs[["dispatch_s", "start_s", "finish_s"]].tolist() == [(0, 0, 2)]
-    assert run.claims[["job", "place", "from_s", "to_s"]].tolist() == [
+    assert run.claims[["job", "resource", "from_s", "to_s"]].tolist() == [
         (0, 1, 1, 2),
         (0, 0, 0, 2),
     ]
@@ -399,7 +399,7 @@ class Shared(cg.Model):
     size: float = 0.3
     gap_s: float = 0.0
 
-    def places(self):
+    def resources(self):
         return cg.pools([self.size], "node", "GPUs")
 
     def need(self, job):
@@ -408,7 +408,7 @@ class Shared(cg.Model):
     def arrivals(self, draw):
         return ((self.gap_s * job, job) for job in range(len(self.needs)))
 
-    def life(self, run, job):
+    def job_process(self, run, job):
         with run.claim(job) as claim:
             yield claim
             yield run.timeout(10.0)
@@ -442,7 +442,8 @@ def test_fractions_that_sum_to_a_pool_fit_in_it(needs, size, starts_s, placed):
 def test_amounts_that_a_policy_adds_may_have_rounding_errors():
     def parts(view):
         return [
-            (job, ((view.places[0], 0.1), (view.places[0], 0.2))) for job in view.queue
+            (job, ((view.resources[0], 0.1), (view.resources[0], 0.2)))
+            for job in view.queue
         ]
 
     assert len(cg.simulate(Shared((0.3,), 1), parts).jobs) == 1
@@ -457,7 +458,7 @@ def test_after_many_fractions_the_whole_pool_is_free():
     rooms = []
 
     def policy(view):
-        rooms.append(view.room(view.places[0]))
+        rooms.append(view.room(view.resources[0]))
         return cg.first_come(view)
 
     model = Shared((*needs, 1.0), 1, gap_s=3.0)
@@ -466,7 +467,7 @@ def test_after_many_fractions_the_whole_pool_is_free():
     assert run.jobs["finish_s"][-1] == run.jobs["finish_s"].max()
     assert max(rooms) <= 1
     assert simulation.free == [1]
-    assert simulation.places[0].level == 1
+    assert simulation.resources[0].level == 1
 
 
 def test_whole_amounts_of_a_large_pool_are_exact():
@@ -480,12 +481,12 @@ def test_a_pool_that_was_down_is_whole_again():
         def processes(self, run):
             def fault():
                 yield run.timeout(11.0)
-                with run.down(run.places[0]):
+                with run.down(run.resources[0]):
                     yield run.timeout(5.0)
 
             return [fault()]
 
-        def life(self, run, job):
+        def job_process(self, run, job):
             yield from run.resumed(job, 10.0)
 
     simulation = Failing((0.7, 0.2, 0.1), 1, gap_s=2.0).simulation(cg.first_come, 0)
@@ -510,13 +511,13 @@ class Extra(NamedTuple):
 class Listed(cg.Model):
     listed: tuple[object, ...] = ()
 
-    def places(self):
+    def resources(self):
         return cg.slots(1)
 
     def arrivals(self, draw):
         return enumerate(self.listed)
 
-    def life(self, run, job):
+    def job_process(self, run, job):
         with run.claim(job) as claim:
             yield claim
 
@@ -538,7 +539,7 @@ def test_jobs_with_other_attributes_than_those_before_are_refused(listed):
 
 
 @pytest.mark.parametrize(
-    "name", ["dispatch_s", "start_s", "finish_s", "places", "job", "noted"]
+    "name", ["dispatch_s", "start_s", "finish_s", "resources", "job", "noted"]
 )
 @pytest.mark.parametrize("kind", [namedtuple, make_dataclass])
 def test_an_attribute_of_a_job_that_would_be_overwritten_is_refused(kind, name):
@@ -553,7 +554,7 @@ def test_an_attribute_of_a_job_that_would_be_overwritten_is_refused(kind, name):
         cg.simulate(Noted((job,)), "first")
 
 
-@pytest.mark.parametrize("name", ["submit_s", "finish_s", "job", "places"])
+@pytest.mark.parametrize("name", ["submit_s", "finish_s", "job", "resources"])
 def test_a_column_of_a_model_that_would_overwrite_another_is_refused(name):
     class Noted(Listed):
         columns: ClassVar = {name: "f8"}
@@ -580,7 +581,17 @@ def test_a_job_may_bring_its_own_time_of_submission():
 
 @pytest.mark.parametrize(
     "name",
-    ["work", "need", "rows", "run", "summary", "tags", "view", "columns", "life"],
+    [
+        "work",
+        "need",
+        "rows",
+        "run",
+        "summary",
+        "tags",
+        "view",
+        "columns",
+        "job_process",
+    ],
 )
 def test_a_field_with_the_name_of_an_attribute_of_model_is_refused(name):
     message = f"^Own: '{name}' is an attribute of every model; .*taken: .*\\b{name}\\b"
@@ -615,7 +626,8 @@ def test_class_variables_and_names_of_their_own_are_fields_as_before(annotation)
 
 
 @pytest.mark.parametrize(
-    "name", ["waiting", "free", "mask", "decisions", "finished", "claim", "view", "env"]
+    "name",
+    ["pending_claims", "free", "mask", "decisions", "finished", "claim", "view", "env"],
 )
 @pytest.mark.parametrize("when", ["set up", "in a process"])
 def test_an_attribute_of_the_engine_cannot_be_set(name, when):
@@ -642,12 +654,12 @@ def test_an_attribute_of_the_engine_cannot_be_set(name, when):
 def test_attributes_of_a_model_and_those_that_it_may_set_are_set_as_often_as_it_likes():
     class Counting(Maintained):
         def set_up(self, run):
-            run.plan, run.name, run.enough, run.number = [], "mine", False, 0
+            run.plan, run.name, run.stop_arrivals, run.number = [], "mine", False, 0
 
-        def life(self, run, job):
+        def job_process(self, run, job):
             run.number += 1
             run.plan.append(run.number)
-            yield from super().life(run, job)
+            yield from super().job_process(run, job)
 
     run = cg.simulate(Counting(), "first")
     assert (run.policy, run.plan) == ("mine", [1, 2, 3])

@@ -216,7 +216,7 @@ def test_a_job_that_ends_at_its_deadline_is_in_time():
 
 
 def test_a_slot_is_a_simpy_resource_of_capacity_1():
-    slots = scenario(jobs(0), (A, B)).simulation(cg.make_policy("fifo"), 0).places
+    slots = scenario(jobs(0), (A, B)).simulation(cg.make_policy("fifo"), 0).resources
     assert len(slots) == 2
     assert all(
         isinstance(slot, simpy.Resource) and slot.capacity == 1 for slot in slots
@@ -365,10 +365,10 @@ def test_jobs_that_become_ready_one_by_one_within_an_instant_are_one_decision():
     policy, seen = watched()
 
     class Late(cg.Scenario):
-        def life(self, run, job):
+        def job_process(self, run, job):
             for _ in range(job.id):
                 yield run.timeout(0)
-            yield from super().life(run, job)
+            yield from super().job_process(run, job)
 
     cg.simulate(Late("late", cg.JobList(jobs(0, 0, 0)), (A,) * 3, (A,)), policy)
     assert seen == [(0, [0, 1, 2], [0, 1, 2])]
@@ -509,7 +509,7 @@ def test_a_policy_that_holds_for_ever_is_an_error_with_a_name():
 
 
 def test_a_policy_that_only_ever_wants_to_be_woken_is_an_error_with_a_name(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.events.Alarm.most", 50)
+    monkeypatch.setattr("cgrsp_simpy.engine.events.WakeTimer.most", 50)
     with pytest.raises(
         cg.PolicyError, match=r"has held 1 waiting jobs through 50 wake-ups in a row"
     ):

@@ -59,7 +59,7 @@ def everywhere(view):
 
 def first_gpu(view):
     """The first task on the first GPU, idle or not."""
-    return [(view.queue[0], view.places[0])]
+    return [(view.queue[0], view.resources[0])]
 
 
 def held(view):
@@ -159,9 +159,9 @@ def test_times_of_its_own_are_what_the_engine_carries_out_and_a_policy_sees():
 
     def fastest(view):
         for task in view.queue:
-            times_s = [view.time_s(task, gpu) for gpu in view.places]
+            times_s = [view.time_s(task, gpu) for gpu in view.resources]
             seen.append(times_s)
-            gpu = view.places[int(np.argmin(times_s))]
+            gpu = view.resources[int(np.argmin(times_s))]
             if gpu in view.free:
                 yield task, gpu
 

@@ -371,7 +371,7 @@ def first_fit(view):
 
 
 def second(view):
-    return [(view.queue[0], view.places[1])]
+    return [(view.queue[0], view.resources[1])]
 
 
 def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
@@ -441,7 +441,7 @@ def test_claims_and_timeline_by_hand():
         ]
     )
     drawn = run.timeline
-    assert (drawn.noun, drawn.places, drawn.sizes) == (
+    assert (drawn.label, drawn.resources, drawn.sizes) == (
         "GPU",
         ("1 fast", "2 slow"),
         (1.0, 1.0),
@@ -469,7 +469,7 @@ def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
     assert "1:1…" in str(dispatched[0])
     assert " 0:" not in str(dispatched[0])
     measured = cg.simulate(Scenario(fourteen), "atc")
-    assert measured.timeline.places[13] == "14 G14"
+    assert measured.timeline.resources[13] == "14 G14"
     assert measured.rows()[13]["gpu_number"] == 14
 
 

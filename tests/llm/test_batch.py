@@ -227,7 +227,9 @@ def test_tokens_are_made_once_caches_hold_and_no_replica_idles_while_one_waits(
         if start_s > at_s
     ]
     for number, batch in enumerate(run.plan):
-        spans = sorted(claims[claims["place"] == number][["from_s", "to_s"]].tolist())
+        spans = sorted(
+            claims[claims["resource"] == number][["from_s", "to_s"]].tolist()
+        )
         if not spans:
             assert not waits
             continue

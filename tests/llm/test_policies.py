@@ -48,7 +48,12 @@ def test_each_goes_to_the_least_loaded_replica():
     """
     rows = [(0, 299, 1), (0, 99, 1), (0, 199, 1), (0, 49, 1)]
     run = scenario(rows, gpus=2, max_batch=4).run("fifo")
-    assert [row["places"] for row in run.rows()] == ["0:300", "1:100", "1:200", "0:50"]
+    assert [row["resources"] for row in run.rows()] == [
+        "0:300",
+        "1:100",
+        "1:200",
+        "0:50",
+    ]
 
 
 def test_nobody_overtakes_the_first_that_does_not_fit():
@@ -61,7 +66,7 @@ def test_the_view_shows_what_replicas_have_to_do():
     seen = []
 
     def watching(view):
-        [replica] = view.places
+        [replica] = view.resources
         seen.append(
             (
                 round(view.now_s, 3),
@@ -82,7 +87,7 @@ def test_the_view_shows_what_replicas_have_to_do():
     ("policy", "said"),
     [
         (
-            lambda view: [(each, view.places[0]) for each in view.queue],
+            lambda view: [(each, view.resources[0]) for each in view.queue],
             "sent job 2 to replica 0, which has 1 requests already",
         ),
         (
@@ -104,5 +109,5 @@ def test_a_cache_that_is_too_full_is_told():
     said = "sent job 2 to replica 0, which has 399 tokens free; it needs 601"
     with pytest.raises(PolicyError, match=said):
         scenario([(0, 600, 1)] * 2, max_batch=4).run(
-            lambda view: [(each, view.places[0]) for each in view.queue]
+            lambda view: [(each, view.resources[0]) for each in view.queue]
         )

@@ -70,9 +70,9 @@ def test_rows_have_the_times_and_the_replica_of_each_request():
     scenario = cg.llm.Scenario(cg.llm.Offered(12, rate_per_s=9.0), cg.llm.Service(4))
     run = scenario.run("fifo", 3)
     rows = run.rows()
-    assert {row["places"].split(":")[0] for row in rows} == {"0", "1"}
+    assert {row["resources"].split(":")[0] for row in rows} == {"0", "1"}
     for row in rows:
-        assert row["places"].split(":")[1] == str(
+        assert row["resources"].split(":")[1] == str(
             row["prompt_tokens"] + row["output_tokens"]
         )
         assert row["e2e_s"] == row["finish_s"] - row["submit_s"]

@@ -41,7 +41,7 @@ def spans(claims, sizes=(8.0,)):
     bar.
     """
     found = bars(timeline(claims, sizes))
-    size = np.array(sizes)[found["place"]]
+    size = np.array(sizes)[found["resource"]]
     return [
         (job, low, high, from_s, to_s)
         for job, low, high, from_s, to_s in zip(
@@ -131,7 +131,7 @@ def test_bars_never_overlap_and_are_as_high_as_the_amounts(wanted):
         (one, other)
         for at, one in enumerate(found)
         for other in found[:at]
-        if one["place"] == other["place"]
+        if one["resource"] == other["resource"]
     ):
         apart = one["from_s"] >= other["to_s"] or other["from_s"] >= one["to_s"]
         assert (

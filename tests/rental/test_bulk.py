@@ -353,7 +353,9 @@ def squared(mean_s):
 
 def test_rules_of_ones_own_run_compiled():
     patient = cg.ListPolicy(
-        by_patience.having(patience_s=3e4), by_ratio.having(power=0.25), "own"
+        by_patience.with_parameters(patience_s=3e4),
+        by_ratio.with_parameters(power=0.25),
+        "own",
     )
     assert equal(cg.day("surge", jobs=200), patient)
 
@@ -490,7 +492,10 @@ def of_nothing(deadline_s, now_s):
 
 
 def test_an_index_of_ones_own_runs_compiled():
-    for order in (by_submission_of_day, by_submission_of_day.having(late_usd=0.5)):
+    for order in (
+        by_submission_of_day,
+        by_submission_of_day.with_parameters(late_usd=0.5),
+    ):
         own = cg.ListPolicy(order, fastest, "own")
         assert differing([OTHERS["classes"], tied(3)], [own], range(2)) == []
 

@@ -250,7 +250,7 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
     held_s, spans = defaultdict(float), defaultdict(list)
     for claim in run.claims:
         held_s[claim["job"], claim["phase"]] += claim["to_s"] - claim["from_s"]
-        spans[claim["place"]].append((claim["from_s"], claim["to_s"]))
+        spans[claim["resource"]].append((claim["from_s"], claim["to_s"]))
     for row in run.jobs:
         assert held_s[row["job"], "executing"] == pytest.approx(
             row["service_s"], abs=1e-6

@@ -12,7 +12,7 @@ from support import utilisation
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.rental.instances import Takings
+from cgrsp_simpy.rental.instances import PreemptionTimes
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.policies import PREEMPTIVE
 
@@ -34,7 +34,7 @@ def scenario(jobs, terms, market=TEN_S, slots=1):
 
 def phases(run):
     return [
-        (row["job"], row["place"], row["phase"], row["from_s"], row["to_s"])
+        (row["job"], row["resource"], row["phase"], row["from_s"], row["to_s"])
         for row in run.claims
     ]
 
@@ -62,7 +62,7 @@ def taken_at(monkeypatch):
     def choose(*times_s):
         never = float("inf")
         monkeypatch.setattr(
-            Takings, "_drawn", lambda *_: iter([*times_s, *repeat(never, 99)])
+            PreemptionTimes, "_drawn", lambda *_: iter([*times_s, *repeat(never, 99)])
         )
 
     return choose
@@ -168,7 +168,12 @@ def test_the_market_takes_instances_as_often_as_it_is_told_and_by_hour():
     )
     days, horizon_s = 400, 400 * 86400.0
     for name, expected in (("G", [2.0] * 24), ("H", by_hour)):
-        takings, gpu, times, now_s = Takings(run), SimpleNamespace(name=name), [], 0.0
+        takings, gpu, times, now_s = (
+            PreemptionTimes(run),
+            SimpleNamespace(name=name),
+            [],
+            0.0,
+        )
         while (now_s := takings.after(3, gpu, now_s)) < horizon_s:
             times.append(now_s)
         hours = ((clock.start_h + np.array(times) / 3600) % 24).astype(int)
@@ -182,7 +187,7 @@ def test_every_policy_meets_the_same_preemptions():
     same = SimpleNamespace(
         terms=spot.terms, seed=1, gpu_index=index, market=spot.market
     )
-    takings, epochs = Takings(same), []
+    takings, epochs = PreemptionTimes(same), []
     for slot, gpu in enumerate(spot.slots):
         at_s = 0.0
         while (at_s := takings.after(slot, gpu, at_s)) < 1e5:

@@ -57,26 +57,26 @@ def test_claims_tell_who_holds_which_slot(seed, policy, free_types):
     assert (claims["to_s"] > claims["from_s"]).all()
     for job in jobs:
         own = claims[claims["job"] == job["job"]]
-        assert len(set(own["place"].tolist())) == job["gpus"] == len(own) / 2
-        assert own["place"][0] == job["slot"]
+        assert len(set(own["resource"].tolist())) == job["gpus"] == len(own) / 2
+        assert own["resource"][0] == job["slot"]
         assert own["phase"].tolist() == list(PHASES) * job["gpus"]
         assert (
             own["from_s"].tolist() == [job["dispatch_s"], job["start_s"]] * job["gpus"]
         )
         assert own["to_s"].tolist() == [job["start_s"], job["finish_s"]] * job["gpus"]
         if not free_types:
-            types = [run.scenario.slots[slot] for slot in own["place"][::2]]
+            types = [run.scenario.slots[slot] for slot in own["resource"][::2]]
             assert run.scenario.gpus[job["gpu"]] == types[0]
             prices = sum(gpu.price_usd_per_h for gpu in types)
             assert job["cost_usd"] == pytest.approx(job["service_s"] * prices / 3600)
     for slot, held_s in enumerate(run.held_s):
-        own = np.sort(claims[claims["place"] == slot], order=["from_s", "to_s"])
+        own = np.sort(claims[claims["resource"] == slot], order=["from_s", "to_s"])
         assert (own["from_s"][1:] >= own["to_s"][:-1]).all()  # one at a time
         assert (own["to_s"] - own["from_s"]).sum() == pytest.approx(held_s)
     share = (claims["to_s"] - claims["from_s"]).sum() / (5 * run.tally.end_s)
     assert utilisation(run) == pytest.approx((share, share))
     assert [row["slots"].split() for row in run.rows()] == [
-        list(dict.fromkeys(map(str, claims["place"][claims["job"] == job["job"]])))
+        list(dict.fromkeys(map(str, claims["resource"][claims["job"] == job["job"]])))
         for job in jobs
     ]
 
@@ -88,7 +88,7 @@ def test_claims_of_jobs_on_one_slot_are_their_records():
         assert np.array_equal(first[name], run.jobs[column])
     for name, column in (("from_s", "start_s"), ("to_s", "finish_s")):
         assert np.array_equal(last[name], run.jobs[column])
-    for name, column in (("job", "job"), ("place", "slot")):
+    for name, column in (("job", "job"), ("resource", "slot")):
         assert np.array_equal(first[name], run.jobs[column])
         assert np.array_equal(last[name], run.jobs[column])
 
@@ -103,12 +103,12 @@ def test_phases_of_no_length_are_left_out():
 def test_the_timeline_is_the_run_as_slots_and_jobs():
     run = cg.simulate(cg.day("hectic", jobs=60), "rh")
     timeline, jobs = run.timeline, run.jobs
-    assert (timeline.noun, timeline.policy, timeline.sizes) == (
+    assert (timeline.label, timeline.policy, timeline.sizes) == (
         "slot",
         "rh",
         (1.0,) * 5,
     )
-    assert timeline.places == tuple(
+    assert timeline.resources == tuple(
         f"{index}  {gpu.name}" for index, gpu in enumerate(run.scenario.slots)
     )
     assert timeline.claims is run.claims

@@ -31,7 +31,7 @@ def one_slot(
 
 def phases(run):
     return [
-        (row["job"], row["place"], row["phase"], row["from_s"], row["to_s"])
+        (row["job"], row["resource"], row["phase"], row["from_s"], row["to_s"])
         for row in run.claims
     ]
 

@@ -247,13 +247,13 @@ class Shop(cg.Model):
         "last": lambda view: zip(reversed(view.queue), view.free),
     }
 
-    def places(self):
+    def resources(self):
         return cg.slots(1, "bench")
 
     def arrivals(self, draw):
         return [(0.0, Part(number, 1.0 + number)) for number in range(4)]
 
-    def life(self, run, job):
+    def job_process(self, run, job):
         self.served.append(job)
         with run.claim(job) as claim:
             yield claim

@@ -28,7 +28,7 @@ def is_interrupted(view):
 
 def leaves_late(view):
     yield from zip(view.queue, view.idle)
-    sys.exit("enough")
+    sys.exit("stop_arrivals")
 
 
 @pytest.mark.parametrize("policy", [leaves, leaves_late])

@@ -265,7 +265,7 @@ def test_a_policy_of_ones_own_finds_no_room_where_the_memory_is_full():
     told = "sent job 1 to GPU 0, of whose memory 31992 MB are left; it takes 48008 MB"
     with pytest.raises(PolicyError, match=told):
         simulate(
-            problem, lambda view: [(node, view.places[0]) for node in view.queue[:1]]
+            problem, lambda view: [(node, view.resources[0]) for node in view.queue[:1]]
         )
 
 

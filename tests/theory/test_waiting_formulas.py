@@ -304,7 +304,7 @@ def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
             ["fixed price(=0)", "never too many"],
         ),
         (
-            lambda: optimum("njw", RATE, SERVICE, by="luck"),
+            lambda: optimum("njw", RATE, SERVICE, by="hidden"),
             ["unknown objective 'luck'"],
         ),
         (

@@ -257,7 +257,7 @@ def test_the_names_of_the_architecture_are_those_that_a_run_is_made_of():
     assert [type(run).__name__] == names["DES Core"]
     assert f"simpy.{type(run.env).__name__}" == names["event queue"][0]
     assert [type(scenario.workload).__name__] == names["Job Generator"]
-    fleet = [type(run.places[0]).__name__, type(scenario.market).__name__]
+    fleet = [type(run.resources[0]).__name__, type(scenario.market).__name__]
     assert fleet == names["Fleet Manager"]
     run.env.run()
     kept = run.close()

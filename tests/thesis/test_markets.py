@@ -25,7 +25,7 @@ from cgrsp_simpy.thesis.experiments import (
     average,
     pooled_d,
 )
-from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, RECORDED, Finding, Part
+from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, RECORDED, Claim, Part
 from cgrsp_simpy.thesis.markets import DEPENDS, GONE, NO_MEANING, UNDECIDED
 from cgrsp_simpy.thesis.runs import reproduce
 
@@ -60,7 +60,7 @@ def test_a_finding_has_the_seeds_that_are_asked_for_else_its_own(
     seeds, expected, monkeypatch
 ):
     monkeypatch.setattr(persistence, "reproduce", lambda wanted, *_, **__: wanted)
-    findings = [Finding("made", "", (less(), replace(less(), n=12)))]
+    findings = [Claim("made", "", (less(), replace(less(), n=12)))]
     runs = persistence.Runs(finding_seeds=seeds, findings=findings)
     assert [n for _, n in runs._results(None)] == expected
 
@@ -72,7 +72,7 @@ def tied():
 
 def parts_tested(parts, *samples, days=None):
     [found] = markets.tested(
-        [Finding("here", "said", tuple(parts))], Given(*samples, days=days)
+        [Claim("here", "said", tuple(parts))], Given(*samples, days=days)
     )
     return found
 
@@ -116,7 +116,7 @@ def test_a_part_against_a_multiple_is_paired_as_well():
 
 def test_p_values_are_adjusted_over_all_parts_of_all_findings_in_the_market():
     samples = [(TEN - shift + NOISE, TEN) for shift in (4.0, 3.0, 0.1)]
-    findings = [Finding("a", "", (less(), less())), Finding("b", "", (less(),))]
+    findings = [Claim("a", "", (less(), less())), Claim("b", "", (less(),))]
     found = [each for own in markets.tested(findings, Given(*samples)) for each in own]
     p = [each.p for each in found]
     assert p[0] < p[1] < p[2]

@@ -10,7 +10,7 @@ from support import csv_rows, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.thesis.findings import FINDINGS, HOLDS, Told
+from cgrsp_simpy.thesis.findings import FINDINGS, HOLDS, Verdict
 from cgrsp_simpy.thesis.page import SECTIONS
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.thesis.report import IDS, Report
@@ -75,8 +75,8 @@ def test_html_is_one_page_that_needs_nothing_else(small):
 
 
 def test_every_link_of_the_page_leads_to_a_place_on_it(small):
-    said = [Told(each.where, each.sentence, "holds", ("why",)) for each in FINDINGS]
-    said.append(Told("Eq. 3.10", "adds seconds", "does not hold", ("why not",)))
+    said = [Verdict(each.where, each.sentence, "holds", ("why",)) for each in FINDINGS]
+    said.append(Verdict("Eq. 3.10", "adds seconds", "does not hold", ("why not",)))
     page = Page(Report(None, small.tables, said).html())
     assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
     assert all(link.startswith("#") for link in page.links)
@@ -170,7 +170,9 @@ def widest():
                 if text.strip()
             ]
     return Report(
-        None, tables, [Told(each.where, each.sentence, HOLDS, ()) for each in FINDINGS]
+        None,
+        tables,
+        [Verdict(each.where, each.sentence, HOLDS, ()) for each in FINDINGS],
     )
 
 

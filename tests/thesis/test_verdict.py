@@ -26,7 +26,7 @@ from cgrsp_simpy.thesis.findings import (
     FINDINGS,
     HOLDS,
     OPEN,
-    Finding,
+    Claim,
     Part,
     _told,
 )
@@ -200,7 +200,7 @@ def test_a_finding_does_not_hold_by_two_seeds_that_are_equal(equal):
         def sample(self, measure, n):
             return [np.array([1.0, 1.0 if equal else 1.001])]
 
-    finding = Finding("here", "said", (part(0, 2, 30),))
+    finding = Claim("here", "said", (part(0, 2, 30),))
     assert _told(finding, Two()).verdict == (OPEN if equal else HOLDS)
 
 
@@ -332,7 +332,7 @@ def test_a_finding_holds_when_all_its_parts_do(bounds, expected):
         def sample(self, measure, n):
             return [np.array([140.0, 150.0, 163.0])]
 
-    finding = Finding("here", "said", tuple(part(*each) for each in bounds))
+    finding = Claim("here", "said", tuple(part(*each) for each in bounds))
     assert _told(finding, Given()).verdict == expected
 
 

@@ -80,7 +80,7 @@ def test_who_balks_by_hindsight_has_rented_since_it_came_and_ends_when_it_then_d
         ),
         keep=True,
     )
-    assert outcome.timeline.claims[["job", "place", "from_s", "to_s"]].tolist() == [
+    assert outcome.timeline.claims[["job", "resource", "from_s", "to_s"]].tolist() == [
         (1, 0, 0, 100),
         (2, 1, 10, 100),
     ]
@@ -147,14 +147,14 @@ def test_claims_say_what_the_jobs_say_and_no_machine_is_overbooked(case):
     assert by_job["from_s"].tolist() == jobs["start_s"][ran].tolist()
     assert by_job["to_s"].tolist() == jobs["finish_s"][ran].tolist()
     own = len(case.machines) if case.shared else case.machines
-    assert ((by_job["place"] == own) == jobs["on_demand"][ran]).all()
+    assert ((by_job["resource"] == own) == jobs["on_demand"][ran]).all()
     assert (
         by_job["amount"].tolist()
         == (jobs["cores"][ran] if case.shared else np.ones(ran.sum())).tolist()
     )
     for at_s in claims["from_s"]:
         holds = claims[(claims["from_s"] <= at_s) & (at_s < claims["to_s"])]
-        held = np.bincount(holds["place"], holds["amount"], len(line.sizes))
+        held = np.bincount(holds["resource"], holds["amount"], len(line.sizes))
         assert (held <= line.sizes).all()
     assert line.visits["granted_s"].tolist() == jobs["start_s"].tolist()
     assert set(line.kinds) == set(line.visits["job"].tolist())

@@ -16,13 +16,13 @@ from cgrsp_simpy.rental.policies.rules import (
     COST_WEIGHT,
     STOCK_PENALTY,
     ListPolicy,
+    assign,
     by_atc,
     by_c_mu,
     by_covert,
     by_deadline,
     by_submission,
     first_idle,
-    sent,
     shortest_first,
     speed_cost_stock,
     stock_then_fastest,
@@ -45,7 +45,7 @@ def spt(cost_weight: float = COST_WEIGHT) -> ListPolicy:
     """
     check_fraction("cost_weight", cost_weight)
     return ListPolicy(
-        shortest_first, speed_cost_stock.having(cost_weight=cost_weight), "spt"
+        shortest_first, speed_cost_stock.with_parameters(cost_weight=cost_weight), "spt"
     )
 
 
@@ -77,7 +77,7 @@ def balanced(alpha: float = 0.8) -> ListPolicy:
     not allowed. Thesis Section 4.5.5, Eq. 4.2.
     """
     check_fraction("alpha", alpha)
-    return ListPolicy(by_submission, composite.having(alpha=alpha), "balanced")
+    return ListPolicy(by_submission, composite.with_parameters(alpha=alpha), "balanced")
 
 
 @score
@@ -103,7 +103,7 @@ def c_mu(late: float = 11.0) -> ListPolicy:
     and `covert`. Cox and Smith 1961.
     """
     check_number("late", late, least=1)
-    return ListPolicy(by_c_mu.having(late=late), stock_then_fastest, "c-mu")
+    return ListPolicy(by_c_mu.with_parameters(late=late), stock_then_fastest, "c-mu")
 
 
 def atc(look_ahead: float = 2.0) -> ListPolicy:
@@ -112,7 +112,9 @@ def atc(look_ahead: float = 2.0) -> ListPolicy:
     look_ahead: K, > 0. Vepsalainen and Morton 1987.
     """
     check_number("look_ahead", look_ahead, above=0)
-    return ListPolicy(by_atc.having(look_ahead=look_ahead), stock_then_fastest, "atc")
+    return ListPolicy(
+        by_atc.with_parameters(look_ahead=look_ahead), stock_then_fastest, "atc"
+    )
 
 
 def covert(look_ahead: float = 2.0) -> ListPolicy:
@@ -123,7 +125,7 @@ def covert(look_ahead: float = 2.0) -> ListPolicy:
     """
     check_number("look_ahead", look_ahead, above=0)
     return ListPolicy(
-        by_covert.having(look_ahead=look_ahead), stock_then_fastest, "covert"
+        by_covert.with_parameters(look_ahead=look_ahead), stock_then_fastest, "covert"
     )
 
 
@@ -142,7 +144,7 @@ class AtRandom:
         for job in in_random_order(view):
             if job.gpus > view.idle_count - len(taken):
                 break
-            answer.append(sent(job, [anywhere(view, taken) for _ in range(job.gpus)]))
+            answer.append(assign(job, [anywhere(view, taken) for _ in range(job.gpus)]))
         return answer
 
 

@@ -34,8 +34,10 @@ def spt_rescue(
     """
     check_number("threshold_s", threshold_s)
     check_fraction("cost_weight", cost_weight)
-    place = speed_cost_stock.having(cost_weight=cost_weight)
-    return ListPolicy(by_rescue.having(threshold_s=threshold_s), place, "spt-rescue")
+    place = speed_cost_stock.with_parameters(cost_weight=cost_weight)
+    return ListPolicy(
+        by_rescue.with_parameters(threshold_s=threshold_s), place, "spt-rescue"
+    )
 
 
 @tiers
@@ -63,7 +65,9 @@ def adaptive(
     check_number("wide_s", wide_s)
     check_whole("pressure", pressure, least=0)
     own = {"threshold_s": threshold_s, "pressure": pressure, "wide_s": wide_s}
-    return ListPolicy(by_pressure.having(**own), by_laxity.having(**own), "adaptive")
+    return ListPolicy(
+        by_pressure.with_parameters(**own), by_laxity.with_parameters(**own), "adaptive"
+    )
 
 
 @tiers
@@ -132,7 +136,7 @@ def cadr(critical_ratio: float = 3.0) -> ListPolicy:
     """
     check_number("critical_ratio", critical_ratio, least=1)
     return ListPolicy(
-        by_risk.having(critical_ratio=critical_ratio), cheapest_in_time, "cadr"
+        by_risk.with_parameters(critical_ratio=critical_ratio), cheapest_in_time, "cadr"
     )
 
 
@@ -162,4 +166,6 @@ def cadr_order_only(critical_ratio: float = 3.0) -> ListPolicy:
     rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.
     """
     check_number("critical_ratio", critical_ratio, least=1)
-    return ListPolicy(by_risk.having(critical_ratio=critical_ratio), fastest, "cadr-oo")
+    return ListPolicy(
+        by_risk.with_parameters(critical_ratio=critical_ratio), fastest, "cadr-oo"
+    )

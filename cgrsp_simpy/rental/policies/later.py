@@ -17,7 +17,7 @@ from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import Suspend, Wake, chosen
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies import POLICIES
-from cgrsp_simpy.rental.view import Assignment, Known, Policy, View
+from cgrsp_simpy.rental.view import Assignment, OperatorKnowledge, Policy, View
 
 AFTER_S = 1e-6  # of the change of an hour, so that no rounding puts it before
 TOLERANCE = 1e-9  # of a mean delay
@@ -67,14 +67,14 @@ class LooseLater:
             done_s = end_s + fastest_s[job.complexity - 1]
             return job.tight or done_s > job.deadline_s
 
-        seen = view.only(shown)
+        seen = view.filtered(shown)
         kept = view.waiting - seen.waiting
         yield from (self._policy(seen) or ()) if seen.waiting else ()
         if kept:
             yield Wake(end_s)
 
 
-def scarce_spans(known: Known) -> list[tuple[float, float]]:
+def scarce_spans(known: OperatorKnowledge) -> list[tuple[float, float]]:
     """When the market is scarce.
 
     known: whose market it is. Result: begin, an hour of day, and end, above 24 where it

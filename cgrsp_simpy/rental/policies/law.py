@@ -21,7 +21,7 @@ from cgrsp_simpy.rental.arrivals import HOURS
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import HIGH, LOW, MEDIUM, Market, Status
 from cgrsp_simpy.rental.stock import DAY_S
-from cgrsp_simpy.rental.view import Known, SlotView, View
+from cgrsp_simpy.rental.view import OperatorKnowledge, SlotView, View
 
 ROUNDING = 1e-9  # of chances, and of seconds
 BURST = 0.5  # share of its rate at which a line empties at least
@@ -110,7 +110,7 @@ class Band:
     lines: by complexity - 1, the cheapest first.
     """
 
-    def __init__(self, known: Known, start_s: float) -> None:
+    def __init__(self, known: OperatorKnowledge, start_s: float) -> None:
         self.known, self.market, self.start_s = known, known.market, start_s
         inside_s = start_s + 1  # a second later: the start itself is rounded
         self.chances = {
@@ -214,8 +214,8 @@ class Band:
 
 
 class Law(NamedTuple):
-    """An outlook in numbers, by band, by type in the order of `Known.types`, and by
-    complexity - 1.
+    """An outlook in numbers, by band, by type in the order of
+    `OperatorKnowledge.types`, and by complexity - 1.
 
     starts_s, rates, spares, variations: of bands. done: jobs that the busy fleet
     completes up to each, and in a day. delays: [band][type]. later: [band][type], the
@@ -276,7 +276,7 @@ class Outlook:
     known: of the scenario. bands: by their start. law: the same in numbers.
     """
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: OperatorKnowledge) -> None:
         self.known, self.market = known, known.market
         start_h = self.market.clock.start_h
         hours = {(hour - start_h) % 24 for hour in self.market.change_hours}
@@ -374,7 +374,7 @@ class Outlook:
         return [Later(until_s(start_s, time_s), delay) for start_s, delay, _ in hours]
 
 
-def expected_work_s(known: Known, gpu: GpuType) -> tuple[float, ...]:
+def expected_work_s(known: OperatorKnowledge, gpu: GpuType) -> tuple[float, ...]:
     """Mean seconds that jobs execute on a type, with the work that preemptions at its
     mean rate over the day make them do again, by complexity - 1.
 
@@ -399,12 +399,12 @@ def expected_work_s(known: Known, gpu: GpuType) -> tuple[float, ...]:
     return tuple(map(whole_s, means_s))
 
 
-def rent_usd(known: Known, gpu: GpuType, level: int) -> float:
+def rent_usd(known: OperatorKnowledge, gpu: GpuType, level: int) -> float:
     """The rent of the mean execution time of a job, by complexity - 1."""
     return expected_work_s(known, gpu)[level] * gpu.price_usd_per_h / 3600
 
 
-def mean_work_s(known: Known, gpu: GpuType) -> float:
+def mean_work_s(known: OperatorKnowledge, gpu: GpuType) -> float:
     """Mean execution time of the jobs that come."""
     shares = zip(known.complexity_mix, expected_work_s(known, gpu))
     return summed(share * mean_s for share, mean_s in shares)

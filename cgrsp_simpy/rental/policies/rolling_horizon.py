@@ -23,7 +23,7 @@ def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
     check_whole("reserve", reserve, least=0)
     check_number("gate", gate, least=0)
     own = {"reserve": reserve, "gate": gate}
-    order, kept = by_urgency.having(**own), reserved.having(**own)
+    order, kept = by_urgency.with_parameters(**own), reserved.with_parameters(**own)
     return ListPolicy(order, least_surrogate, "rh", kept)
 
 

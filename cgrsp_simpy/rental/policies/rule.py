@@ -113,7 +113,7 @@ class Rule:
         exec(self._code, made)  # of names that are the tables' or the function's
         self._at: Callable[..., Any] = made["at"]
 
-    def having(self, **parameters: Any) -> Self:
+    def with_parameters(self, **parameters: Any) -> Self:
         """The rule with other parameters."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)

@@ -16,7 +16,7 @@ Order = Callable[[View], Iterable[Job]]
 At least as many as there are idle slots, where as many wait.
 """
 
-Place = Callable[[View, Job, Sequence[SlotView]], SlotView]
+PlacementRule = Callable[[View, Job, Sequence[SlotView]], SlotView]
 """From a view, a job and what can be provisioned to one of these two offers or more."""
 
 Reserve = Callable[[View], int]
@@ -47,7 +47,7 @@ class ListPolicy:
     def __init__(
         self,
         order: Order,
-        place: Place,
+        place: PlacementRule,
         name: str = "list",
         reserve: Reserve | None = None,
     ) -> None:
@@ -74,14 +74,14 @@ class ListPolicy:
                 one = len(offers) == 1
                 taken = offers[0] if one else self.place(view, job, offers)
                 slots.append(taken)
-            answer.append(sent(job, slots))
+            answer.append(assign(job, slots))
             idle -= job.gpus
             if not idle:
                 break
         return answer
 
 
-def sent(job: Job, slots: Sequence[SlotView]) -> Assignment:
+def assign(job: Job, slots: Sequence[SlotView]) -> Assignment:
     """The answer that sends a job to a slot, or to several."""
     return job, slots[0] if job.gpus == 1 else tuple(slots)
 

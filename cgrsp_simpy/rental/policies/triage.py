@@ -83,7 +83,7 @@ from cgrsp_simpy.rental.policies.law import (
     last_look_s,
     quick,
 )
-from cgrsp_simpy.rental.policies.rules import sent
+from cgrsp_simpy.rental.policies.rules import assign
 from cgrsp_simpy.rental.view import Assignment, JobClass, View
 
 SAMPLED = 3  # jobs of a class of which the rates are summed up in Eq. 4
@@ -447,7 +447,7 @@ class Triage:
                 offers = view.offers_after(offers, slots[-1])
             if len(slots) < job.gpus:  # no room for it, and it is not overtaken
                 break
-            answer.append(sent(job, slots))
+            answer.append(assign(job, slots))
             taken[int(row[OWN])][int(row[PART])] += 1
             left -= 1
         if again_s < inf:

@@ -32,7 +32,7 @@ from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import LOW
 from cgrsp_simpy.rental.policies.law import ROUNDING, next_look_s, seen_chances
 from cgrsp_simpy.rental.policies.rule import Tier, tiers
-from cgrsp_simpy.rental.policies.rules import sent
+from cgrsp_simpy.rental.policies.rules import assign
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 
@@ -53,7 +53,7 @@ class Watch:
     def __post_init__(self) -> None:
         check_number("urgent_s", self.urgent_s, least=0)
         check_number("look_s", self.look_s, above=0)
-        self._order = urgent_first.having(urgent_s=self.urgent_s)
+        self._order = urgent_first.with_parameters(urgent_s=self.urgent_s)
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
         """Decide.
@@ -74,7 +74,7 @@ class Watch:
                 offers = view.offers_after(offers, best)
             if len(slots) < job.gpus:
                 break
-            answer.append(sent(job, slots))
+            answer.append(assign(job, slots))
         if view.waiting > len(answer) and inf in delay_s.values():
             look_s = next_look_s(view.known.market, view.now_s)
             answer.append(Wake(view.now_s + max(self.look_s, look_s)))

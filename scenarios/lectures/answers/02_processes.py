@@ -40,7 +40,7 @@ print("\n2.2:", cg.exercises.check(2.2, in_bunches))
 
 
 # %%
-def life(env, slot, delay_s, work_s):
+def job_process(env, slot, delay_s, work_s):
     """A job whose GPU comes first."""
     yield env.timeout(delay_s)
     with slot.request() as turn:
@@ -48,4 +48,4 @@ def life(env, slot, delay_s, work_s):
         yield env.timeout(work_s)
 
 
-print("2.3:", cg.exercises.check(2.3, life))
+print("2.3:", cg.exercises.check(2.3, job_process))

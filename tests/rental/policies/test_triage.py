@@ -55,13 +55,13 @@ def pairs(answer):
     ]
 
 
-def sent(*args, **kwargs):
+def assign(*args, **kwargs):
     return pairs(answer(*args, **kwargs))
 
 
 def order(queue, now_s=0.0, parameters="", slot=FAST):
     """The ids in the order in which they are taken, on as many slots of one type."""
-    return [id for id, _ in sent(queue, now_s, [slot] * len(queue), parameters)]
+    return [id for id, _ in assign(queue, now_s, [slot] * len(queue), parameters)]
 
 
 # ---- the definition ----
@@ -514,8 +514,8 @@ def test_the_further_it_looks_ahead_the_sooner_a_deadline_counts():
     assert order(queue, parameters="ahead_s=900") == [1, 0]
     # a hundred that wait as well: the line's time has a standard deviation
     many = [*queue, *(loose(id, 40_000) for id in range(2, 100))]
-    first = sent(many, 0.0, [SLOW], "spread=0")[0][0]
-    assert (first, sent(many, 0.0, [SLOW], "spread=40")[0][0]) == (0, 1)
+    first = assign(many, 0.0, [SLOW], "spread=0")[0][0]
+    assert (first, assign(many, 0.0, [SLOW], "spread=40")[0][0]) == (0, 1)
 
 
 # ---- the slot ----
@@ -586,16 +586,16 @@ def test_a_slot_is_held_until_the_scarcity_ends():
     now_s = END_S - 1200
     queue = [loose(id, 9000, now_s) for id in range(20)]
     assert answer(queue, now_s, [SLOW]) == [cg.Wake(pytest.approx(END_S))]
-    assert sent(queue, END_S, [SLOW]) == [(queue[0].id, 0)]
+    assert assign(queue, END_S, [SLOW]) == [(queue[0].id, 0)]
     # with hours to go, and before it begins
-    assert sent(queue, END_S - 5.9 * HOUR, [SLOW]) == [(0, 0)]
-    assert sent(queue, 0.0, [SLOW]) == [(0, 0)]
+    assert assign(queue, END_S - 5.9 * HOUR, [SLOW]) == [(0, 0)]
+    assert assign(queue, 0.0, [SLOW]) == [(0, 0)]
 
 
 def test_a_job_that_cannot_wait_for_the_end_is_sent_beside_those_that_do():
     now_s = END_S - 1200
     queue = [*(loose(id, 9000, now_s) for id in range(20)), tight(20, 600, now_s)]
-    assert sent(queue, now_s, [SLOW, SLOW]) == [(20, 0)]
+    assert assign(queue, now_s, [SLOW, SLOW]) == [(20, 0)]
 
 
 def test_a_better_hour_is_not_waited_for_if_waiting_costs_much():
@@ -604,11 +604,11 @@ def test_a_better_hour_is_not_waited_for_if_waiting_costs_much():
     """
     now_s = END_S - 2400
     job = [loose(0, 5400, now_s)]
-    assert sent(job, now_s, [SLOW]) == []
-    assert sent(job, now_s, [SLOW], DEAR_WAIT) == [(0, 0)]
-    assert sent(job, now_s, [SLOW], WAIT_ALONE) == [(0, 0)]
+    assert assign(job, now_s, [SLOW]) == []
+    assert assign(job, now_s, [SLOW], DEAR_WAIT) == [(0, 0)]
+    assert assign(job, now_s, [SLOW], WAIT_ALONE) == [(0, 0)]
     # ten minutes before it is the shorter wait
-    assert sent([loose(0, 9000, END_S - 600)], END_S - 600, [SLOW], DEAR_WAIT) == []
+    assert assign([loose(0, 9000, END_S - 600)], END_S - 600, [SLOW], DEAR_WAIT) == []
 
 
 def one_slot(low_s, tau_s, sight="now"):
@@ -748,8 +748,10 @@ def test_an_hour_of_certain_low_stock_is_refused_for_a_day_at_most(retry_s):
 def test_where_low_stock_is_refused_the_end_of_a_scarcity_is_not_waited_for():
     now_s = END_S - 1200
     queue = [loose(id, 9000, now_s) for id in range(20)]
-    assert sent(queue, now_s, [SLOW]) == []
-    assert sent(queue, now_s, [SLOW], terms=cg.Terms(retry_s=60)) == [(queue[0].id, 0)]
+    assert assign(queue, now_s, [SLOW]) == []
+    assert assign(queue, now_s, [SLOW], terms=cg.Terms(retry_s=60)) == [
+        (queue[0].id, 0)
+    ]
 
 
 def test_a_job_that_is_late_is_held_by_what_its_minutes_cost():

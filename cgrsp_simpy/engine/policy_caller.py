@@ -23,7 +23,7 @@ PYTHON = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
 INSTALLED = {"site-packages", "dist-packages"}  # folders of libraries
 
 
-class Answers:
+class PolicyCaller:
     """A policy, asked by the dispatcher.
 
     policy: a function of the view. waiting: the claims of the jobs that wait.
@@ -122,9 +122,11 @@ class Answers:
             "which is not waiting (it runs, has ended, or was assigned twice)"
         )
 
-    def stuck(self, places: Sequence[Any], free: Sequence[float]) -> PolicyError:
+    def deadlock_error(
+        self, places: Sequence[Any], free: Sequence[float]
+    ) -> PolicyError:
         """The error of jobs that wait when nothing else will ever happen."""
-        waiting, noun = self.waiting, places[0].noun if places else "place"
+        waiting, noun = self.waiting, places[0].label if places else "resource"
         told = [(job_id(job), self.describe(job)) for job in islice(waiting, 3)]
         named = [f"job {job}" + f" ({more})" * bool(more) for job, more in told]
         named += ["..."] * (len(waiting) > len(named))

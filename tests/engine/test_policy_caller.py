@@ -8,7 +8,7 @@ import pytest
 from engine.bench import Bench, one_each
 
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
-from cgrsp_simpy.engine import answers
+from cgrsp_simpy.engine import policy_caller
 
 WRONG = {
     "neither a pair": lambda view: [7],
@@ -51,7 +51,7 @@ def test_an_error_of_a_policys_own_names_the_line_of_its_file():
     for policy in (lambda view: share(0), late):
         bench = Bench(policy, 2)
         bench.job(1, 0, 1)
-        line = rf"division by zero \(test_answers\.py, line {first + 1}\)$"
+        line = rf"division by zero \(test_policy_caller\.py, line {first + 1}\)$"
         with pytest.raises(PolicyError, match=line):
             bench.go()
 
@@ -78,7 +78,7 @@ def test_an_error_in_a_library_names_the_line_of_the_users_file():
         bench.job(1, 0, 1)
         first = policy.__code__.co_firstlineno
         with pytest.raises(
-            PolicyError, match=rf"\(test_answers\.py, line {first + 1}\)$"
+            PolicyError, match=rf"\(test_policy_caller\.py, line {first + 1}\)$"
         ):
             bench.go()
 
@@ -87,8 +87,8 @@ def test_an_error_in_a_library_names_the_line_of_the_users_file():
     ("file", "words"),
     [
         # one of the package's own
-        (answers.PACKAGE / "own.py", r" \(own\.py, line 2\)$"),
-        (answers.PYTHON[0] / "own.py", r"\(char 1\)$"),
+        (policy_caller.PACKAGE / "own.py", r" \(own\.py, line 2\)$"),
+        (policy_caller.PYTHON[0] / "own.py", r"\(char 1\)$"),
         ("/venv/lib/site-packages/own.py", r"\(char 1\)$"),
     ],
 )

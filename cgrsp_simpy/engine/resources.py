@@ -59,7 +59,7 @@ def without_noise(amount: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class ResourceSpec:
     """A place, as a policy sees it.
 
     Attributes
@@ -67,7 +67,7 @@ class Place:
     index : int
         What listings call it; pools of one machine, its cores and its memory, share an
         index.
-    noun : str
+    label : str
         Such as slot, node, machine.
     size : float
         What it has to give; 1 for what one job holds as a whole.
@@ -78,7 +78,7 @@ class Place:
     """
 
     index: int
-    noun: str = "slot"
+    label: str = "slot"
     size: float = 1
     unit: str = ""
     kind: Any = None
@@ -89,36 +89,38 @@ class Place:
 
 
 def slots(
-    kinds: int | Iterable[Any], noun: str = "slot", first: int = 0
-) -> tuple[Place, ...]:
-    """Places that one job holds at a time.
+    kinds: int | Iterable[Any], label: str = "slot", first: int = 0
+) -> tuple[ResourceSpec, ...]:
+    """Return resources that one job holds at a time.
 
     kinds: their number, or the kind of each. first: the index of the first. Raises
     InputError for none.
     """
     if not isinstance(kinds, Iterable):
-        check_whole(f"number of {noun}s", kinds, least=1)
+        check_whole(f"number of {label}s", kinds, least=1)
         kinds = [None] * kinds
     listed = list(kinds)
-    require(len(listed) > 0, f"{noun}s", listed, "at least one")
+    require(len(listed) > 0, f"{label}s", listed, "at least one")
     return tuple(
-        Place(index, noun, kind=kind) for index, kind in enumerate(listed, first)
+        ResourceSpec(index, label, kind=kind)
+        for index, kind in enumerate(listed, first)
     )
 
 
 def pools(
-    sizes: Iterable[float], noun: str = "node", unit: str = "units", first: int = 0
-) -> tuple[Place, ...]:
-    """Places that jobs share by amounts.
+    sizes: Iterable[float], label: str = "node", unit: str = "units", first: int = 0
+) -> tuple[ResourceSpec, ...]:
+    """Return resources that jobs share by amounts.
 
     sizes: how much of the unit each has, >= 0. first: the index of the first. Raises
     InputError for a size that is not allowed.
     """
     listed = entries_of("sizes", sizes, "a list of numbers, one a place")
     for size in listed:
-        check_number(f"size of a {noun}", size, least=0)
+        check_number(f"size of a {label}", size, least=0)
     return tuple(
-        Place(index, noun, size, unit) for index, size in enumerate(listed, first)
+        ResourceSpec(index, label, size, unit)
+        for index, size in enumerate(listed, first)
     )
 
 
@@ -144,7 +146,7 @@ def nth(mask: int, place: int) -> int:
     return below + lowest(mask)
 
 
-class Places(Sequence[Kind]):
+class ResourceSubset(Sequence[Kind]):
     """Some of the places of a run, in order; read only, and of its moment.
 
     declared: all of them. mask: bit n is set if the nth is one of these.
@@ -190,7 +192,7 @@ def grant_now(event: simpy.Event) -> None:
 def not_granted(resource: Resource) -> InputError:
     """The error of a request of what has not been granted to a claim."""
     return InputError(
-        f"{resource.noun} {resource.index} is requested without a grant:"
+        f"{resource.label} {resource.index} is requested without a grant:"
         " `with run.claim(job) as claim: yield claim`, and then"
         " `with claim.request() as turn: yield turn`"
     )
@@ -204,14 +206,14 @@ class Slot(simpy.Resource):
 
     promised: Any = None
 
-    def __init__(self, env: simpy.Environment, place: Place) -> None:
+    def __init__(self, env: simpy.Environment, place: ResourceSpec) -> None:
         super().__init__(env, capacity=1)
-        self.index, self.noun, self.kind = place.index, place.noun, place.kind
+        self.index, self.label, self.kind = place.index, place.label, place.kind
         self.size, self.unit = place.size, place.unit
 
-    def lacks(self, free: float, amount: float) -> str:
+    def shortage(self, free: float, amount: float) -> str:
         """Why an amount cannot be promised."""
-        return f"{self.noun} {self.index}, which is busy or given away already"
+        return f"{self.label} {self.index}, which is busy or given away already"
 
     def request(self, amount: float = 1) -> Request:
         """SimPy's request; a slot is used as a whole."""
@@ -249,16 +251,16 @@ class Pool(simpy.Container):
 
     promised: Any = None
 
-    def __init__(self, env: simpy.Environment, place: Place) -> None:
+    def __init__(self, env: simpy.Environment, place: ResourceSpec) -> None:
         # SimPy knows no container of nothing
         super().__init__(env, capacity=place.size or 1.0, init=place.size)
         self.users: list[PoolRequest] = []
-        self.index, self.noun, self.kind = place.index, place.noun, place.kind
+        self.index, self.label, self.kind = place.index, place.label, place.kind
         self.size, self.unit = place.size, place.unit
 
-    def lacks(self, free: float, amount: float) -> str:
+    def shortage(self, free: float, amount: float) -> str:
         """Why an amount cannot be promised."""
-        has = f"{self.noun} {self.index}, which has {free:g} {self.unit} free"
+        has = f"{self.label} {self.index}, which has {free:g} {self.unit} free"
         return f"{has}; it needs {amount:g}"
 
     def request(self, amount: float) -> PoolRequest:

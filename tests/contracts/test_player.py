@@ -105,7 +105,7 @@ def same_as(data, timeline, number=0):
     told = {}
     for claim in timeline.claims:
         from_s, to_s = np.rint([claim["from_s"] / tick_s, claim["to_s"] / tick_s])
-        key = (claim["job"], claim["place"], claim["phase"], from_s)
+        key = (claim["job"], claim["resource"], claim["phase"], from_s)
         before = told.get(key, (to_s - from_s, 0.0))
         told[key] = (to_s - from_s, before[1] + claim["amount"])
     assert set(told) == set(claims)
@@ -317,7 +317,7 @@ def test_a_browser_shows_queue_and_places_at_any_time(name, tmp_path):
         if np.abs(events - time_s).min() > near:
             in_use = len(
                 set(
-                    claims["place"][
+                    claims["resource"][
                         (claims["from_s"] <= time_s) & (time_s < claims["to_s"])
                     ]
                 )
